@@ -39,7 +39,8 @@ from benchmarks.harness import (
 )
 from benchmarks.readings import AVERAGE_JSON, CONVERTED_JSON
 from brokers.kafka.admin import KafkaAdmin
-from brokers.kafka.reader import read_range
+from brokers.kafka.reader import TopicReader
+from brokers.kafka_interface import FETCH_WAIT_RANGE_MS
 from pipeline.ids import TopicName
 from pipeline.markers.codec import decode_advance, decode_marker
 from schemas import avro, codec, wire
@@ -147,11 +148,12 @@ def records(stack: Stack, topic: str) -> list[tuple[int, int, bytes]]:
     admin = KafkaAdmin(stack.bootstrap_servers, 30.0)
     name = TopicName(topic)
     starts, ends = admin.start_offsets([name])[name], admin.end_offsets([name])[name]
-    ranges = {name: {partition: (start, ends[partition]) for partition, start in starts.items()}}
-    return [
-        (record.partition, record.timestamp_ms, record.value or b"")
-        for record in read_range(stack.bootstrap_servers, ranges, 30.0)
-    ]
+    with TopicReader(stack.bootstrap_servers, 30.0, fetch_wait_ms=FETCH_WAIT_RANGE_MS) as reader:
+        reader.assign({name: starts})
+        return [
+            (record.partition, record.timestamp_ms, record.value or b"")
+            for record in reader.read_to({name: ends})
+        ]
 
 
 def first_after(times_ms: Sequence[int], at_ms: float) -> int | None:

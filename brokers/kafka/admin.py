@@ -1,13 +1,11 @@
-"""Topics and groups of a Kafka cluster: look, create, delete. Never change what exists.
+"""Administration of the topics and groups of a Kafka cluster: a `TopicAdmin`.
 
 Every call has one deadline for all its steps and raises `UnavailableError` when the brokers do not
 answer within it.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass
-from enum import Enum
 from typing import Any, Final, TypeVar
 
 from confluent_kafka import (
@@ -28,15 +26,16 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # re-exported
 
 from brokers.kafka.answers import earliest, latest, offset_in
 from brokers.kafka.config import client_config
-from brokers.kafka.errors import (
-    NOT_LET_IN,
+from brokers.kafka.errors import NOT_LET_IN, medusa_error
+from brokers.kafka.servers import Brokers, servers
+from brokers.kafka_interface import (
+    Describing,
+    Isolation,
     NoSuchGroupError,
     NoSuchTopicError,
     NotNowError,
     TopicExistsError,
-    medusa_error,
 )
-from brokers.kafka.servers import Brokers, servers
 from brokers.reach import require_tls, why_nobody_listens
 from brokers.records import Ends, NewTopicSpec, TopicDescription
 from pipeline.clock import Clock, Deadline, SystemClock
@@ -53,26 +52,6 @@ _SLACK_S: Final = 1.0
 _NO_LEADER: Final = -1
 
 
-@dataclass(frozen=True, slots=True)
-class Describing:
-    """A question about topics that was sent.
-
-    Args:
-        done: whether the answer is there.
-        result: the answer, as `describe` gives it; waits for it, and raises as `describe` does.
-    """
-
-    done: Callable[[], bool]
-    result: Callable[[], Mapping[TopicName, TopicDescription]]
-
-
-class Isolation(Enum):
-    """Which records count: those of committed transactions alone, or all that were written."""
-
-    COMMITTED = "committed"
-    UNCOMMITTED = "uncommitted"
-
-
 _LEVELS: Final = {
     Isolation.COMMITTED: IsolationLevel.READ_COMMITTED,
     Isolation.UNCOMMITTED: IsolationLevel.READ_UNCOMMITTED,
@@ -80,7 +59,7 @@ _LEVELS: Final = {
 
 
 class KafkaAdmin:
-    """An administrative connection; safe to use from several threads."""
+    """An administrative connection: a `TopicAdmin`, thread-safe."""
 
     def __init__(self, brokers: Brokers, timeout_s: float, clock: Clock | None = None) -> None:
         self._servers = servers(brokers)
@@ -128,17 +107,7 @@ class KafkaAdmin:
         return tuple(sorted(TopicName(name) for name in found.topics if name[:2] != "__"))
 
     def create_topics(self, topics: tuple[NewTopicSpec, ...]) -> tuple[TopicName, ...]:
-        """Create the topics that do not exist; existing ones are left as they are.
-
-        Returns when every topic can be written to, those that existed before included.
-
-        Returns:
-            The names of those created by this call, in the given order.
-
-        Raises:
-            RefusedError: Kafka does not accept a name, a number or a setting.
-            RetryError: a topic did not become usable in time.
-        """
+        """Create the topics that do not exist, and wait until every topic can be written to."""
         if not topics:
             return ()
         deadline = self._deadline("creating topics")
@@ -152,11 +121,11 @@ class KafkaAdmin:
         return created
 
     def describe(self, topics: Iterable[TopicName]) -> Mapping[TopicName, TopicDescription]:
-        """What is known of those topics that exist; a missing topic is missing in the answer."""
+        """Id and number of partitions of those topics that exist."""
         return self._describe(tuple(topics), self._deadline("describing topics"))
 
     def begin_describing(self, topics: Iterable[TopicName]) -> Describing:
-        """Ask what is known of topics; does not wait. The answer is no older than this call."""
+        """Send the request; the answer waits for its futures."""
         names, deadline = tuple(topics), self._deadline("describing topics")
         futures = self._ask(names, deadline)
         return Describing(
@@ -184,18 +153,11 @@ class KafkaAdmin:
     def end_offsets(
         self, topics: Iterable[TopicName], isolation: Isolation = Isolation.COMMITTED
     ) -> Ends:
-        """Where each partition ends: the next offset to be written, or (committed) to be visible.
-
-        Topics that do not exist, and those of which a partition has no leader now, are not in the
-        answer.
-        """
+        """End of each partition; without topics that do not exist or lack a leader now."""
         return self._offsets(topics, latest(), isolation, "reading end offsets")
 
     def both_ends(self, topics: Iterable[TopicName]) -> tuple[Ends, Ends]:
-        """The last stable offsets of topics, and the next offsets to be written.
-
-        They differ where a transaction is open. Missing topics as in `end_offsets`.
-        """
+        """The last stable offsets, and the next offsets to be written, in two requests at once."""
         deadline = self._deadline("reading end offsets")
         described = self._describe_raw(tuple(topics), deadline)
         asked = _of_usable(described, latest())
@@ -209,11 +171,7 @@ class KafkaAdmin:
     def partition_ends(
         self, topic: TopicName, partitions: int, isolation: Isolation
     ) -> Mapping[int, Offset]:
-        """Where the partitions of a topic end, when it is known how many they are: one request.
-
-        Raises:
-            NotNowError: a partition has no leader now, or does not exist.
-        """
+        """Ends of the partitions of one topic: one request."""
         deadline = self._deadline("reading end offsets")
         asked = {TopicPartition(topic, partition): latest() for partition in range(partitions)}
         found = self._list(asked, isolation, deadline).get(topic)
@@ -224,13 +182,7 @@ class KafkaAdmin:
         return found
 
     def await_decided(self, topic: TopicName) -> bool:
-        """Wait until all that a topic holds now is decided: what was committed can then be read.
-
-        Kafka answers a commit as soon as it is certain, before each partition shows it.
-
-        Returns:
-            False if a transaction was still open at the deadline, or the ends cannot be told.
-        """
+        """Poll until the committed ends have reached the present ones, or the deadline."""
         deadline = self._deadline("waiting for open transactions")
         written: Mapping[int, Offset] = {}
         while True:
@@ -248,13 +200,7 @@ class KafkaAdmin:
         return self._offsets(topics, earliest(), Isolation.UNCOMMITTED, "reading start offsets")
 
     def offsets_for_time(self, topic: TopicName, time_ms: Millis) -> Mapping[int, Offset]:
-        """Per partition the first record at or after a time, by Kafka timestamp.
-
-        A partition without such a record gives its committed end.
-
-        Raises:
-            NoSuchTopicError: the topic does not exist.
-        """
+        """Per partition the first record at or after a time, or the committed end."""
         spec = OffsetSpec.for_timestamp(max(0, time_ms))
         found = self._offsets((topic,), spec, Isolation.COMMITTED, "reading offsets by time")
         ends = self.end_offsets((topic,))
@@ -266,11 +212,7 @@ class KafkaAdmin:
         }
 
     def delete_topics(self, topics: Iterable[TopicName]) -> tuple[TopicName, ...]:
-        """Delete topics with all they hold, and wait until they are gone.
-
-        Returns:
-            The names of those that existed.
-        """
+        """Delete topics, and wait until they are gone; the names of those that existed."""
         names = tuple(topics)
         if not names:
             return ()
@@ -289,11 +231,7 @@ class KafkaAdmin:
         return tuple(gone)
 
     def delete_records(self, topic: TopicName, before: Mapping[int, Offset]) -> None:
-        """Remove the records of some partitions below an offset each; what is gone stays gone.
-
-        Raises:
-            NoSuchTopicError: the topic does not exist.
-        """
+        """Remove the records of some partitions below an offset each."""
         deadline = self._deadline("removing records")
         asked = [TopicPartition(topic, part, offset) for part, offset in sorted(before.items())]
         if not asked:
@@ -307,11 +245,7 @@ class KafkaAdmin:
     def begin_setting_offsets(
         self, group: GroupName, positions: Mapping[TopicName, Mapping[int, Offset]]
     ) -> "Future[object]":
-        """Begin to set the offsets of a group without members; does not wait.
-
-        Returns:
-            A future that ends when it is done or, within the usual time, has failed.
-        """
+        """Send the request; the future is the driver's."""
         offsets = [
             TopicPartition(topic, partition, offset)
             for topic, partitions in positions.items()

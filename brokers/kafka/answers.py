@@ -1,29 +1,9 @@
-"""Questions about offsets, and what is asked of an answer that has to be whole."""
-
-from collections.abc import Iterable
+"""Questions about offsets, and the offsets in their answers."""
 
 from confluent_kafka import OFFSET_INVALID
 from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]  # re-exported unmarked
 
-from brokers.kafka.errors import NotNowError
-from brokers.records import Ends
-from pipeline.ids import Offset, TopicName
-
-
-def complete(found: Ends, topics: Iterable[TopicName]) -> Ends:
-    """The answer about offsets of topics all of which are needed.
-
-    Raises:
-        NotNowError: a topic is not in it: it does not exist, or a partition has no leader now.
-    """
-    missing = sorted(set(topics) - found.keys())
-    if missing:
-        raise NotNowError(
-            "a partition of it has no leader now, or it does not exist",
-            place=f"topic {missing[0]}",
-            hint="is a broker away?",
-        )
-    return found
+from pipeline.ids import Offset
 
 
 def offset_in(answer: int) -> Offset | None:

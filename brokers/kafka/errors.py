@@ -11,6 +11,14 @@ from typing import Final
 
 from confluent_kafka import KafkaError, KafkaException, Message
 
+from brokers.kafka_interface import (
+    NoSuchGroupError,
+    NoSuchTopicError,
+    NotNowError,
+    OffsetGoneError,
+    RecordTooLargeError,
+    TopicExistsError,
+)
 from pipeline.errors import (
     BrokenInvariantError,
     EnvironmentProblem,
@@ -23,48 +31,10 @@ from pipeline.errors import (
 )
 
 
-class NotNowError(RetryError):
-    """Kafka answers, but cannot do it now: an election, a replica that is away, a quota."""
-
-    code = "not-now"
-    external = True
-
-
-class NoSuchTopicError(RefusedError):
-    """The topic, or the partition of it, does not exist."""
-
-    code = "no-such-topic"
-    external = True
-
-
-class NoSuchGroupError(RefusedError):
-    """The consumer group does not exist."""
-
-    code = "no-such-group"
-
-
-class TopicExistsError(RefusedError):
-    """The topic exists already."""
-
-    code = "topic-exists"
-
-
-class OffsetGoneError(RefusedError):
-    """The offset is not in the partition: removed by retention, or the topic was made again."""
-
-    code = "offset-gone"
-
-
 class NoAccessListsError(RefusedError):
     """The brokers keep no access control lists: whoever reaches them may do everything."""
 
     code = "no-access-lists"
-
-
-class RecordTooLargeError(RefusedError):
-    """The topic, or the broker, does not take a record of this size."""
-
-    code = "record-too-large"
 
 
 _Row = tuple[type[MedusaError], str, str]

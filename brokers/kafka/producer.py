@@ -7,20 +7,17 @@ from confluent_kafka import KafkaError, Message, Producer
 from brokers.kafka.config import RECORD_BYTES_MAX, client_config
 from brokers.kafka.errors import translated, undelivered
 from brokers.kafka.servers import Brokers
+from brokers.kafka_interface import ANY_PARTITION
 from brokers.records import Headers, bytes_of
 from pipeline.clock import Clock, Deadline, SystemClock
 from pipeline.errors import MedusaError, RetryError
 from pipeline.ids import Millis, TopicName
 
-ANY_PARTITION: Final = -1
-"""By the key's murmur2 hash, as the Java clients choose; at random without a key."""
 _FULL_WAIT_S: Final = 0.05
 
 
 class PlainProducer:
-    """Idempotent and at once: what is delivered is there once and in order of sending.
-
-    A delivery that failed is raised by the next `flush`. Not thread-safe.
+    """An idempotent producer: a `RecordWriter`.
 
     Args:
         brokers: where to send to.
@@ -55,15 +52,7 @@ class PlainProducer:
         timestamp_ms: Millis | None = None,
         partition: int = ANY_PARTITION,
     ) -> None:
-        """Hand one record over; returns before it is delivered.
-
-        Without `timestamp_ms` the record carries the present time. When the queue to Kafka is full
-        this waits, at most `timeout_s`.
-
-        Raises:
-            RefusedError: the topic does not exist, or the record cannot be sent at all.
-            RetryError: the queue stayed full.
-        """
+        """Send one record; when the queue to Kafka is full this waits, at most `timeout_s`."""
         deadline = Deadline.after(self._clock, self._timeout_s, f"sending to topic {topic}")
         self._headers_bytes = max(self._headers_bytes, bytes_of(headers))
         with translated(f"Kafka {self._brokers}, topic {topic}"):
@@ -92,12 +81,7 @@ class PlainProducer:
         return self._failed
 
     def flush(self, timeout_s: float) -> None:
-        """Wait until every record sent so far is delivered.
-
-        Raises:
-            MedusaError: deliveries failed since the last flush; the kind says what to do.
-            RetryError: the time was over with records still on the way.
-        """
+        """Wait until every record sent so far is delivered."""
         left = self._producer.flush(timeout_s)
         failure, count = self._first_failure, self._failed
         self._first_failure, self._failed = None, 0

@@ -1,17 +1,15 @@
-"""Read records of topics from given offsets: no group, no commits, committed records by default.
+"""A consumer of assigned partitions: no group, no commits.
 
 Offsets do not count records: transaction markers, aborted records and compaction leave gaps. So a
 reader knows that it has passed an offset by a record beyond it, or by being told that the end of
 the partition lies beyond it; it never waits for a record at exactly that offset.
 """
 
-from collections import deque
 from collections.abc import Iterator, Mapping
 from types import TracebackType
 from typing import Final, Self
 
 from confluent_kafka import (
-    OFFSET_BEGINNING,
     TIMESTAMP_NOT_AVAILABLE,
     Consumer,
     KafkaError,
@@ -19,43 +17,31 @@ from confluent_kafka import (
     TopicPartition,
 )
 
-from brokers.kafka.admin import Isolation, KafkaAdmin
-from brokers.kafka.answers import bounds_in, complete
+from brokers.kafka.admin import KafkaAdmin
+from brokers.kafka.answers import bounds_in
 from brokers.kafka.config import client_config
-from brokers.kafka.errors import NoSuchTopicError, NotNowError, medusa_error, translated
+from brokers.kafka.errors import medusa_error, translated
 from brokers.kafka.servers import Brokers
+from brokers.kafka_interface import (
+    FETCH_WAIT_MS,
+    POLL_RECORDS_MAX,
+    Isolation,
+    NoSuchTopicError,
+    NotNowError,
+    complete,
+)
 from brokers.records import Ends, KafkaRecord
 from pipeline.clock import Clock, Deadline, SystemClock
 from pipeline.errors import MedusaError, RetryError, UnavailableError
 from pipeline.ids import Millis, Offset, TopicName
 from pipeline.names import READER_GROUP
 
-Ranges = Mapping[TopicName, Mapping[int, tuple[Offset, Offset]]]
-"""Per partition the first offset to read and the one to stop before."""
-
-FETCH_WAIT_MS: Final = 100
-"""How long a broker holds a fetch that finds nothing; a new record ends the wait at once."""
-FETCH_WAIT_RANGE_MS: Final = 2
-"""The same for a range with an end: only a fetch that finds nothing tells that nothing is left."""
-POLL_RECORDS_MAX: Final = 2_000
-BEGINNING: Final = Offset(OFFSET_BEGINNING)
-"""Assigned instead of an offset: the oldest record that the partition holds."""
 _POLL_S: Final = 0.1
-_FIRST_STEP: Final = 64
-_STEP_GROWTH: Final = 8
 _EOF: Final = KafkaError._PARTITION_EOF  # noqa: SLF001 - the driver's own name of the code
 
 
 class TopicReader:
-    """One consumer of assigned partitions. Not thread-safe; close it, or use it in `with`.
-
-    Args:
-        brokers: where to read.
-        timeout_s: limit for finding out whether an unreachable broker is back, and for a range
-            that brings nothing new.
-        isolation: whether records of open and aborted transactions are seen too.
-        fetch_wait_ms: see `FETCH_WAIT_MS`.
-    """
+    """One consumer: a `RecordReader`; the arguments are those of `KafkaCluster.reader`."""
 
     def __init__(
         self,
@@ -115,13 +101,7 @@ class TopicReader:
             )
 
     def bounds(self, topic: TopicName, partition: int) -> tuple[Offset, Offset]:
-        """The oldest offset of a partition, and its end as this reader's isolation sees it.
-
-        Raises:
-            UnavailableError: the brokers do not answer.
-            NoSuchTopicError: the topic or the partition does not exist.
-            NotNowError: a bound was not told, or a partition of the topic has no leader now.
-        """
+        """The oldest offset of a partition, and its end as this reader's isolation sees it."""
         deadline = Deadline.after(self._clock, self._timeout_s, "asking for the bounds")
         while True:
             try:
@@ -149,15 +129,7 @@ class TopicReader:
     def poll(
         self, timeout_s: float, records_max: int = POLL_RECORDS_MAX
     ) -> tuple[KafkaRecord, ...]:
-        """What has come; waits at most `timeout_s` for the first record, then takes what is there.
-
-        Nothing may come back early when a partition's end was reached.
-
-        Raises:
-            UnavailableError: the brokers are down, and still are after `timeout_s` of the reader.
-            NoSuchTopicError: an assigned topic or partition does not exist.
-            OffsetGoneError: the offset to read is not in the partition any more.
-        """
+        """New records; may return early without any when a partition's end was reached."""
         self._check_reachable()
         first = self._consumer.poll(timeout_s)
         if first is None:
@@ -168,13 +140,7 @@ class TopicReader:
         return tuple(record for record in found if record is not None)
 
     def read_to(self, ends: Ends) -> Iterator[KafkaRecord]:
-        """The records of the assigned partitions up to these ends (exclusive), then stop.
-
-        Assigned partitions without an end are not read.
-
-        Raises:
-            NotNowError: nothing new came for `timeout_s`, although the ends were not reached.
-        """
+        """The records of the assigned partitions up to these ends (exclusive), then stop."""
         open_ends = {
             (topic, partition): ends.get(topic, {}).get(partition, position)
             for topic, positions in self._positions.items()
@@ -265,92 +231,6 @@ class TopicReader:
 
     def _place(self, detail: str) -> str:
         return f"Kafka {self._brokers}, {detail}"
-
-
-def read_range(
-    brokers: Brokers,
-    ranges: Ranges,
-    timeout_s: float,
-    *,
-    isolation: Isolation = Isolation.COMMITTED,
-) -> Iterator[KafkaRecord]:
-    """The records within ranges of offsets; in order within a partition, partitions mixed.
-
-    Raises:
-        UnavailableError, NoSuchTopicError, OffsetGoneError: see `TopicReader.poll`.
-        RetryError: nothing new came for `timeout_s`.
-    """
-    starts: dict[TopicName, dict[int, Offset]] = {}
-    ends: dict[TopicName, dict[int, Offset]] = {}
-    for topic, partitions in ranges.items():
-        for partition, (start, end) in partitions.items():
-            if start < end:
-                starts.setdefault(topic, {})[partition] = start
-                ends.setdefault(topic, {})[partition] = end
-    if not starts:
-        return
-    with TopicReader(
-        brokers, timeout_s, isolation=isolation, fetch_wait_ms=FETCH_WAIT_RANGE_MS
-    ) as reader:
-        reader.assign(starts)
-        yield from reader.read_to(ends)
-
-
-def read_last(
-    brokers: Brokers, topic: TopicName, partition: int, count: int, timeout_s: float
-) -> tuple[KafkaRecord, ...]:
-    """The last committed records of a partition, oldest first; fewer when it holds fewer.
-
-    Reads backwards in growing steps, since the last offsets may hold no record at all.
-    """
-    found: deque[KafkaRecord] = deque()
-    with TopicReader(brokers, timeout_s, fetch_wait_ms=FETCH_WAIT_RANGE_MS) as reader:
-        start, upper = reader.bounds(topic, partition)
-        step = _FIRST_STEP
-        while len(found) < count and upper > start:
-            lower = Offset(max(start, upper - step))
-            reader.assign({topic: {partition: lower}})
-            part = deque(reader.read_to({topic: {partition: upper}}), count - len(found))
-            found.extendleft(reversed(part))
-            upper, step = lower, step * _STEP_GROWTH
-    return tuple(found)
-
-
-class LogReader:
-    """Single records of topics, each looked up with a consumer of its own."""
-
-    def __init__(self, brokers: Brokers, timeout_s: float) -> None:
-        self._brokers = brokers
-        self._timeout_s = timeout_s
-
-    def last(self, topic: TopicName) -> KafkaRecord | None:
-        """The last committed record of partition 0; None if there is none.
-
-        Raises:
-            UnavailableError: the brokers do not answer.
-            NoSuchTopicError: the topic does not exist.
-        """
-        found = read_last(self._brokers, topic, 0, 1, self._timeout_s)
-        return found[-1] if found else None
-
-    def oldest_ms(self, topic: TopicName, partitions: int) -> Millis | None:
-        """The least timestamp among the first records of its partitions; None: it is empty.
-
-        Raises:
-            UnavailableError: the brokers do not answer.
-            NoSuchTopicError: the topic does not exist.
-        """
-        found: list[Millis] = []
-        with TopicReader(
-            self._brokers, self._timeout_s, fetch_wait_ms=FETCH_WAIT_RANGE_MS
-        ) as reader:
-            for partition in range(partitions):
-                start, end = reader.bounds(topic, partition)
-                reader.assign({topic: {partition: start}})
-                first = next(reader.read_to({topic: {partition: end}}), None)
-                if first is not None:
-                    found.append(first.timestamp_ms)
-        return min(found, default=None)
 
 
 def _record(topic: TopicName, partition: int, offset: Offset, message: Message) -> KafkaRecord:

@@ -18,14 +18,10 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # re-exported
 )
 
 from brokers.kafka.config import client_config
-from brokers.kafka.errors import (
-    NoAccessListsError,
-    NoSuchTopicError,
-    TopicExistsError,
-    medusa_error,
-)
+from brokers.kafka.errors import NoAccessListsError, medusa_error
 from brokers.kafka.servers import KafkaServers
 from brokers.kafka.transactions import TransactionalWriter
+from brokers.kafka_interface import NoSuchTopicError, TopicExistsError
 from brokers.records import NewTopicSpec, TopicRule
 from pipeline.clock import Clock, Deadline, SystemClock
 from pipeline.errors import MedusaError, NotAllowedError, RetryError, UnavailableError

@@ -4,7 +4,7 @@
 asked to try again, and with librdkafka's default of 100 that is most of what a small one takes.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
@@ -12,29 +12,25 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from brokers.kafka.config import RECORD_BYTES_MAX, client_config
 from brokers.kafka.errors import medusa_error, translated, undelivered
 from brokers.kafka.servers import Brokers
-from brokers.records import bytes_of
+from brokers.kafka_interface import ANY_PARTITION, TRANSACTION_MS, KeyedValue
+from brokers.records import Headers, bytes_of
 from pipeline.clock import Deadline
 from pipeline.errors import MedusaError, RefusedError, UnavailableError
 from pipeline.ids import TopicName, TransactionalId
-
-Headers = Sequence[tuple[str, bytes | None]]
 
 _QUEUE_RECORDS = 2_000_000
 _QUEUE_KBYTES = 512_000
 _POLL_S = 0.05
 _FLUSH_S = 0.5
 _LOOK_S = 10.0
-_TRANSACTION_MS = 60_000
 _FIRST_TRY_S = 0.15
 _REASON_S = 0.5
 """A call may fail a moment before the report comes of the record that is the reason."""
 
 
 class TransactionalWriter:
-    """A producer that writes whole transactions; a newer one with the same id fences this one.
+    """A transactional producer: a `TransactionWriter`.
 
-    Every method raises `FencedError` once another instance has initialised, `UnavailableError`
-    when the broker does not answer, and `RetryError` when the transaction has to be tried again.
     A transaction that is open for longer than `transaction_ms` is aborted by the broker.
     """
 
@@ -42,7 +38,7 @@ class TransactionalWriter:
         self,
         brokers: Brokers,
         transactional_id: TransactionalId,
-        transaction_ms: int = _TRANSACTION_MS,
+        transaction_ms: int = TRANSACTION_MS,
     ) -> None:
         settings = client_config(
             brokers,
@@ -92,23 +88,17 @@ class TransactionalWriter:
         *,
         timestamp_ms: int,
         headers: Headers = (),
-        partition: int = -1,
+        partition: int = ANY_PARTITION,
     ) -> None:
-        """Add one record. `partition` -1: by the key's murmur2 hash, as the Java clients do."""
+        """Add one record."""
         self._headers_bytes = max(self._headers_bytes, bytes_of(headers))
         with self._writing(topic):
             self._enqueue(topic, key, value, timestamp_ms, partition, headers)
 
     def send_many(
-        self,
-        topic: TopicName,
-        records: Iterable[tuple[bytes | None, bytes, int, int]],
-        headers: Headers = (),
+        self, topic: TopicName, records: Iterable[KeyedValue], headers: Headers = ()
     ) -> int:
-        """Add many records: (key, value, timestamp in ms, partition or -1). Returns how many.
-
-        All get the same headers.
-        """
+        """Add many records, all with the same headers; returns how many."""
         count = 0
         own: list[tuple[str, str | bytes | None]] = list(headers)
         produce = self._producer.produce
@@ -156,11 +146,7 @@ class TransactionalWriter:
         raise UnavailableError(f"the queue to Kafka stayed full for {int(1200 * _POLL_S)} s")
 
     def commit(self, deadline: Deadline) -> None:
-        """Make the transaction visible.
-
-        Raises:
-            RefusedError: a topic did not take one of its records; abort it.
-        """
+        """Make the transaction visible."""
         try:
             with translated(f"committing a transaction of {self._id}"):
                 self._await_delivery(deadline)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
 
+from brokers.kafka_interface import RecordWriter
 from pipeline.agent.background import Job
 from pipeline.agent.effects import (
     Effect,
@@ -33,7 +34,6 @@ from pipeline.ids import (
     Epoch,
     FragmentId,
     LaneId,
-    Millis,
     ParticipantId,
     TopicName,
 )
@@ -58,24 +58,6 @@ class Lane(Protocol):
 
     def request_stop(self) -> None:
         """Let the current batch finish, then return from `run`."""
-
-
-class Signals(Protocol):
-    """Where signals are sent; as in `brokers/kafka/producer.py`."""
-
-    def send(
-        self,
-        topic: TopicName,
-        key: bytes | None,
-        value: bytes | None,
-        *,
-        timestamp_ms: Millis | None = None,
-        partition: int = -1,
-    ) -> None:
-        """Hand one record over; returns before it is delivered."""
-
-    def close(self) -> None:
-        """Drop the connection."""
 
 
 class Work(Protocol):
@@ -119,7 +101,7 @@ class NodeContext:
     make_plan: MakePlanOf
     admit: Admit
     make_lane: MakeLane
-    signals: Signals
+    signals: RecordWriter
     watched: Watched
     workers: Workers
     clock: Clock

@@ -1,8 +1,8 @@
 """Sends dead letters again, in transactions of bounded size."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Protocol
 
+from brokers.kafka_interface import TransactionWriter
 from pipeline.clock import Clock, Deadline
 from pipeline.dead_letters.letter import Letter
 from pipeline.dead_letters.redrive import headers_again
@@ -13,33 +13,11 @@ BYTES_PER_TRANSACTION = 16_000_000
 TRANSACTION_WITHIN_S = 60.0
 
 
-class Transactions(Protocol):
-    """What sending needs of a transactional producer."""
-
-    def begin(self) -> None:
-        """Open a transaction."""
-
-    def send(
-        self,
-        topic: TopicName,
-        key: bytes | None,
-        value: bytes | None,
-        *,
-        timestamp_ms: int,
-        headers: Sequence[tuple[str, bytes | None]] = (),
-        partition: int = -1,
-    ) -> None:
-        """Add a record."""
-
-    def commit(self, deadline: Deadline) -> None:
-        """Make it visible."""
-
-
 def send(
     letters: Iterable[Letter],
     topic: TopicName,
     partitions: Sequence[int],
-    writer: Transactions,
+    writer: TransactionWriter,
     clock: Clock,
 ) -> None:
     """Send letters again, each by the partition of the record that it was.

@@ -8,42 +8,21 @@ on. "Now" is when the broker took that marker; the node's clock decides nothing.
 
 import logging
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
-from brokers.records import Ends, KafkaRecord, TopicDescription
+from brokers.kafka_interface import TopicAdmin
+from brokers.log_reader import LogReader
 from pipeline.clock import Clock
 from pipeline.dead_letters.trim import trim
 from pipeline.errors import MedusaError
-from pipeline.ids import Millis, Offset, TopicName
+from pipeline.ids import Millis, Offset
 from pipeline.lanes.needed_letters import kept_from
 from pipeline.markers.codec import decode_marker
 from pipeline.names import FragmentNames
 
 EVERY_S: Final = 60.0
-
-
-class Topics(Protocol):
-    """As in `brokers/kafka/admin.py`."""
-
-    def describe(self, topics: Iterable[TopicName]) -> Mapping[TopicName, TopicDescription]:
-        """The ones of these topics that exist."""
-
-    def start_offsets(self, topics: Iterable[TopicName]) -> Ends:
-        """The oldest offset of each partition."""
-
-    def end_offsets(self, topics: Iterable[TopicName]) -> Ends:
-        """The next offset to be visible, of each partition."""
-
-    def await_decided(self, topic: TopicName) -> bool:
-        """Wait until no transaction is open that has written to a topic before."""
-
-    def offsets_for_time(self, topic: TopicName, time_ms: Millis) -> Mapping[int, Offset]:
-        """Per partition the first record at or after a time."""
-
-    def delete_records(self, topic: TopicName, before: Mapping[int, Offset]) -> None:
-        """Remove the records below an offset of each partition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +32,14 @@ class Retention:
     Args:
         names: the fragment's.
         topics: Kafka's topics.
-        last: reads the last committed record of a topic.
+        log: reads the last commit marker.
         kept_ms: returns for how long dead letters are kept that no rebuild needs; None: that is not
             known yet, so none is removed.
     """
 
     names: FragmentNames
-    topics: Topics
-    last: Callable[[TopicName], KafkaRecord | None]
+    topics: TopicAdmin
+    log: LogReader
     kept_ms: Callable[[], int | None]
 
     def apply(self) -> Mapping[int, Offset]:
@@ -82,7 +61,7 @@ class Retention:
         described = self.topics.describe((topic,)).get(topic)
         if described is None or not self.topics.await_decided(markers):
             return {}
-        record = self.last(markers)
+        record = self.log.last(markers)
         if record is None or record.value is None:
             return {}
         marker = decode_marker(record.value, f"topic {markers}")

@@ -12,6 +12,8 @@ nothing more and is told to try again.
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from brokers.kafka_interface import TopicAdmin
+from brokers.log_reader import LogReader
 from brokers.records import NewTopicSpec, TopicDescription
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.records import FragmentRecord, NetworkRecord, NetworkVersionRecord
@@ -20,7 +22,7 @@ from pipeline.counting import counted
 from pipeline.deploy.desired import Facts, desired_fragments
 from pipeline.deploy.documents import Document, replan_or_none
 from pipeline.deploy.gather import Asked, Recorded, filled_topics, gather, last_markers
-from pipeline.deploy.ports import Log, Registry, Topics
+from pipeline.deploy.ports import Registry
 from pipeline.deploy.review import review
 from pipeline.deploy.writers import Successions, recorded_writers
 from pipeline.errors import DeployError, Problem, RefusedError, RetryError
@@ -51,10 +53,10 @@ class Servers:
     """What a deploy talks to; `new_life` names the life of a network at its first deploy."""
 
     catalog: Catalog
-    topics: Topics
+    topics: TopicAdmin
     registry: Registry
     clock: Clock
-    log: Log
+    log: LogReader
     new_life: Callable[[], NetworkLife]
 
 
@@ -178,7 +180,7 @@ def deploy(comparison: Comparison, servers: Servers, tell: Tell) -> Deployed:
     return done
 
 
-def begun_before(begun: tuple[TopicName, ...], topics: Topics) -> tuple[TopicName, ...]:
+def begun_before(begun: tuple[TopicName, ...], topics: TopicAdmin) -> tuple[TopicName, ...]:
     """What a deploy that was cut off has created, of the topics that it was about to create.
 
     One that holds records by now is somebody else's, since nothing of ours has run yet.
@@ -274,7 +276,7 @@ def _read_before_recorded(
 
 
 def _topic_ids(
-    plan: Plan, topics: Topics, compared: Mapping[TopicName, str]
+    plan: Plan, topics: TopicAdmin, compared: Mapping[TopicName, str]
 ) -> dict[TopicName, str]:
     """The ids of the plan's topics: all exist by now, but those that are created when needed."""
     described = topics.describe([topic.name for topic in plan.topics])

@@ -3,13 +3,15 @@
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
+from brokers.kafka_interface import TopicAdmin
+from brokers.log_reader import LogReader
 from brokers.records import TopicDescription
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.records import DesiredState, FragmentRecord, NetworkRecord
 from pipeline.deploy.documents import replan_or_none
 from pipeline.deploy.inputs import Inputs, changed_inputs, look
 from pipeline.deploy.others import Taken, written_topics
-from pipeline.deploy.ports import Log, Registry, Topics
+from pipeline.deploy.ports import Registry
 from pipeline.deploy.registered import registered_schemas
 from pipeline.deploy.review import Surroundings
 from pipeline.deploy.writers import Successions, successions
@@ -38,8 +40,8 @@ class Recorded:
 class Asked:
     """Whom `gather` asks."""
 
-    topics: Topics
-    log: Log
+    topics: TopicAdmin
+    log: LogReader
     registry: Registry
     catalog: Catalog
 
@@ -107,7 +109,9 @@ def _going_on(
     return frozenset(f.name for f in plan.fragments).difference(changed)
 
 
-def _others(plan: Plan, described: Iterable[TopicName], topics: Topics) -> tuple[TopicName, ...]:
+def _others(
+    plan: Plan, described: Iterable[TopicName], topics: TopicAdmin
+) -> tuple[TopicName, ...]:
     """All topics there are, if an input is missing: it may be one of them, written wrongly."""
     inputs = {topic.name for topic in plan.topics if topic.external}
     return topics.topic_names() if inputs.difference(described) else ()
@@ -123,7 +127,7 @@ def _deployed(record: FragmentRecord) -> DeployedFragment:
     )
 
 
-def filled_topics(described: Iterable[TopicName], topics: Topics) -> frozenset[TopicName]:
+def filled_topics(described: Iterable[TopicName], topics: TopicAdmin) -> frozenset[TopicName]:
     """The topics with at least one record that was not removed."""
     names = tuple(described)
     starts, ends = topics.start_offsets(names), topics.end_offsets(names)
@@ -143,7 +147,7 @@ def _has_run(plan: Plan, filled: frozenset[TopicName]) -> frozenset[FragmentName
 
 
 def last_markers(
-    fragments: Iterable[Fragment], topics: Topics, log: Log
+    fragments: Iterable[Fragment], topics: TopicAdmin, log: LogReader
 ) -> dict[FragmentName, CommitMarker]:
     """The last commit markers of fragments that have run."""
     every = tuple(fragments)
@@ -153,7 +157,7 @@ def last_markers(
 
 
 def _markers(
-    fragments: Iterable[Fragment], has_run: Collection[FragmentName], log: Log
+    fragments: Iterable[Fragment], has_run: Collection[FragmentName], log: LogReader
 ) -> dict[FragmentName, CommitMarker]:
     found: dict[FragmentName, CommitMarker] = {}
     for fragment in fragments:
@@ -197,7 +201,7 @@ def _oldest(
     plan: Plan,
     states: Mapping[FragmentName, KeptState],
     described: Mapping[TopicName, TopicDescription],
-    log: Log,
+    log: LogReader,
 ) -> dict[TopicName, Millis]:
     """How far back the inputs reach of fragments that may be computed again."""
     topics = {

@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from brokers.kafka_interface import TopicAdmin
 from brokers.records import Ends, TopicDescription
 from pipeline.catalog.records import FragmentRecord, NetworkRecord
 from pipeline.deploy.desired import positioned_topics
-from pipeline.deploy.ports import Topics
 from pipeline.deploy.writers import Successions
 from pipeline.ids import FragmentName, NetworkLife, Offset, StreamName, TopicId, TopicName
 from pipeline.lanes.sources import Begin, Carried, carry, planned_sources
@@ -93,7 +93,7 @@ class Inputs:
 
 def look(
     described: Mapping[TopicName, TopicDescription],
-    topics: Topics,
+    topics: TopicAdmin,
     more: set[TopicName],
     network: NetworkRecord | None,
 ) -> Inputs:

@@ -10,11 +10,12 @@ marker names was made by the network as well: the catalog was restored from befo
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from brokers.kafka_interface import TopicAdmin
+from brokers.log_reader import LogReader
 from brokers.records import TopicDescription
 from pipeline.catalog.catalog import Catalog
 from pipeline.deploy.apply import begun_before, spec_of
 from pipeline.deploy.gather import last_markers
-from pipeline.deploy.ports import Log, Topics
 from pipeline.deploy.writers import pending_succession
 from pipeline.errors import RefusedError, RetryError
 from pipeline.ids import TopicName
@@ -39,8 +40,8 @@ class RedriveTopic:
     plan: Plan
     fragment: Fragment
     catalog: Catalog
-    topics: Topics
-    log: Log
+    topics: TopicAdmin
+    log: LogReader
 
     @property
     def planned(self) -> NewTopic:

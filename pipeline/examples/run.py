@@ -3,18 +3,18 @@
 Everything it touches is handed in, so that its tests need no server.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from brokers.records import Ends, KafkaRecord, TopicDescription
+from brokers.kafka_interface import RecordReader, TopicAdmin
 from pipeline.catalog.records import FragmentStatus, LaneState
 from pipeline.clock import Clock, Deadline
 from pipeline.errors import EnvironmentProblem, MedusaError
 from pipeline.examples.collect import Collected
 from pipeline.examples.decoding import Decoding
 from pipeline.examples.view import Look, View, arrows, troubles
-from pipeline.ids import Millis, Offset, TopicName
+from pipeline.ids import Millis, Offset
 from pipeline.network.model import Network
 from pipeline.planner.plan import Plan
 from pipeline.reference.inputs import Given
@@ -29,29 +29,6 @@ SETTLED_WITHIN_S = 4 * SILENT_WITHIN_S
 boundaries rise."""
 LOOK_EVERY_S = 1.0
 _POLL_S = 0.2
-
-
-class Topics(Protocol):
-    """What is asked of Kafka beside records; as in `brokers/kafka/admin.py`."""
-
-    def describe(self, topics: Iterable[TopicName]) -> Mapping[TopicName, TopicDescription]:
-        """The ones of these topics that exist."""
-
-    def end_offsets(self, topics: Iterable[TopicName]) -> Ends:
-        """The next offset to be visible, per partition."""
-
-
-class Records(Protocol):
-    """Where topics are read; as in `brokers/kafka/reader.py`."""
-
-    def assign(self, starts: Ends) -> None:
-        """Read these partitions from these offsets."""
-
-    def poll(self, timeout_s: float) -> tuple[KafkaRecord, ...]:
-        """What has come; waits a little for the first."""
-
-    def read_to(self, ends: Ends) -> Iterator[KafkaRecord]:
-        """Everything up to these ends."""
 
 
 class Feed(Protocol):
@@ -94,9 +71,9 @@ class World:
 
     plan: Plan
     graph: str
-    topics: Topics
-    records: Records
-    inputs: Records
+    topics: TopicAdmin
+    records: RecordReader
+    inputs: RecordReader
     statuses: Callable[[], tuple[FragmentStatus, ...]]
     check: Callable[[], None]
     measure: Callable[[], None]

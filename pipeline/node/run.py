@@ -14,8 +14,7 @@ from pathlib import Path
 from brokers.embedded.control import process_born
 from brokers.embedded.java import Java, find_java
 from brokers.kafka.admin import KafkaAdmin
-from brokers.kafka.producer import PlainProducer
-from brokers.kafka.reader import TopicReader
+from brokers.kafka.cluster import RemoteKafka
 from brokers.kafka.servers import KafkaServers, kafka_servers
 from brokers.zookeeper import ZooKeeperStore, zookeeper_servers
 from pipeline import durations
@@ -43,7 +42,6 @@ from pipeline.names import Znodes
 from pipeline.node.opening import unless_stopped
 from pipeline.settings import Settings
 from pipeline.spark.run.lane import LaneHost
-from pipeline.spark.run.last_marker import read_marker
 from pipeline.spark.run.surroundings import Surveyor
 from pipeline.spark.session.cluster import check_folder, is_cluster
 from pipeline.spark.session.session import (
@@ -155,11 +153,13 @@ def _run(
     record = _register(settings, servers.catalog, clock)
     mailbox, watched, ending = Mailbox(), Watched(), Ending(stop)
     surveyor, brokers = _surveyor(servers), servers.brokers
-    idle = IdleSession(engine.spark, surveyor, brokers, partial(read_marker, brokers), clock)
+    kafka = RemoteKafka(brokers, clock)
+    idle = IdleSession(engine.spark, surveyor, kafka, brokers, clock)
     warm_up = WarmUp(idle, engine.folders.warm_up(settings))
     host = LaneHost(
         engine.spark,
         surveyor,
+        kafka,
         brokers,
         engine.folders.checkpoints,
         clock,
@@ -172,7 +172,7 @@ def _run(
         make_plan=Planning(servers.catalog.versions.get, replan).plan,
         admit=host.admit,
         make_lane=host.lane,
-        signals=PlainProducer(brokers, SERVER_TIMEOUT_S),
+        signals=kafka.producer(SERVER_TIMEOUT_S),
         watched=watched,
         workers=Workers(Background("planning"), Background("signals"), Background("reports")),
         clock=clock,
@@ -292,7 +292,7 @@ def _connect(settings: Settings, undo: ExitStack) -> Servers:
 def _boundary_poll(
     servers: Servers, watched: Watched, clock: Clock, mailbox: Mailbox
 ) -> BoundaryPoll:
-    open_reader = partial(TopicReader, servers.brokers, READER_TIMEOUT_S)
+    open_reader = partial(RemoteKafka(servers.brokers, clock).reader, READER_TIMEOUT_S)
     return BoundaryPoll(servers.admin, open_reader, watched, clock, mailbox.tell)
 
 

@@ -6,10 +6,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from brokers.kafka.admin import KafkaAdmin
+from brokers.kafka.cluster import RemoteKafka
 from brokers.kafka.producer import PlainProducer
-from brokers.kafka.reader import LogReader, TopicReader
+from brokers.kafka.reader import TopicReader
 from brokers.kafka.servers import KafkaServers, kafka_servers
 from brokers.kafka.transactions import TransactionalWriter
+from brokers.log_reader import LogReader
 from brokers.versioned_store import VersionedStore
 from brokers.zookeeper import ZooKeeperStore, zookeeper_servers
 from pipeline.catalog.catalog import Catalog
@@ -92,7 +94,7 @@ class Connections:
     @cached_property
     def servers(self) -> Servers:
         """The servers as deploys take them."""
-        log = LogReader(self._brokers, CALL_TIMEOUT_S)
+        log = LogReader(RemoteKafka(self._brokers, self._clock), CALL_TIMEOUT_S)
         return Servers(self.catalog, self.topics, self.registry, self._clock, log, random_life)
 
     def reader(self) -> TopicReader:

@@ -1,6 +1,6 @@
 """A catalog restored from a backup, with epochs no lower than those in commit markers."""
 
-from brokers.kafka.errors import NoSuchTopicError
+from brokers.kafka_interface import NoSuchTopicError
 from pipeline.catalog.backup import Backup, restore
 from pipeline.ids import Epoch
 from pipeline.names import FragmentNames

@@ -9,13 +9,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from brokers.kafka_interface import TransactionWriter
 from brokers.records import KafkaRecord
 from pipeline.clock import Clock
 from pipeline.errors import RefusedError
 from pipeline.ids import Millis, TopicName
 from pipeline.lanes.result_headers import CORRECTION, RESULT_ID
 from pipeline.replay.period import Period
-from pipeline.replay.write import Result, Transactions, one_transaction
+from pipeline.replay.write import Result, one_transaction
 
 IDS_MAX = 1_000_000
 """So many results are compared at once; each costs a few hundred bytes and its value."""
@@ -123,7 +124,7 @@ def corrections(
 
 
 def publish(
-    found: Sequence[Correction], topic: TopicName, writer: Transactions, clock: Clock
+    found: Sequence[Correction], topic: TopicName, writer: TransactionWriter, clock: Clock
 ) -> None:
     """Write corrections in one transaction of a writer that has started.
 

@@ -5,16 +5,15 @@ leaves a topic in which no reader of committed records sees anything, and a topi
 record is complete. A replay without any result makes no topic.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import Protocol
 
+from brokers.kafka_interface import TopicAdmin, TransactionWriter
 from brokers.records import NewTopicSpec
 from pipeline.clock import Clock, Deadline
 from pipeline.errors import MedusaError, RefusedError
-from pipeline.ids import TopicName
 from pipeline.lanes.result_headers import RESULT_ID
 
 Result = tuple[bytes | None, bytes, int, int, bytes | None]
@@ -26,44 +25,6 @@ WRITE_WITHIN_S = 780.0
 COMMIT_WITHIN_S = 100.0
 START_WITHIN_S = 60.0
 RECORDS_AT_ONCE = 10_000
-
-
-class Transactions(Protocol):
-    """What writing needs of a transactional producer."""
-
-    def start(self, deadline: Deadline) -> None:
-        """End every earlier run into the same topic."""
-
-    def begin(self) -> None:
-        """Open a transaction."""
-
-    def send(
-        self,
-        topic: TopicName,
-        key: bytes | None,
-        value: bytes | None,
-        *,
-        timestamp_ms: int,
-        headers: Sequence[tuple[str, bytes | None]] = (),
-        partition: int = -1,
-    ) -> None:
-        """Add a record."""
-
-    def commit(self, deadline: Deadline) -> None:
-        """Make it visible."""
-
-    def abort(self, deadline: Deadline) -> None:
-        """Give it up."""
-
-
-class Topics(Protocol):
-    """What writing needs of Kafka's topics."""
-
-    def create_topics(self, topics: tuple[NewTopicSpec, ...]) -> tuple[TopicName, ...]:
-        """Create those that do not exist; returns the names of those it created."""
-
-    def delete_topics(self, topics: Iterable[TopicName]) -> tuple[TopicName, ...]:
-        """Delete topics."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +46,8 @@ class Target:
 def write(
     results: Iterable[Result],
     target: Target,
-    writer: Transactions,
-    topics: Topics,
+    writer: TransactionWriter,
+    topics: TopicAdmin,
     clock: Clock,
 ) -> int:
     """Write all results in one transaction; returns how many, and makes no topic for none.
@@ -116,7 +77,7 @@ def write(
 
 
 @contextmanager
-def one_transaction(writer: Transactions, clock: Clock) -> Iterator[None]:
+def one_transaction(writer: TransactionWriter, clock: Clock) -> Iterator[None]:
     """Commit what the block sends; give all of it up if the block or the commit fails."""
     committed = False
     try:
@@ -130,7 +91,9 @@ def one_transaction(writer: Transactions, clock: Clock) -> Iterator[None]:
                 writer.abort(Deadline.after(clock, START_WITHIN_S, "giving up"))
 
 
-def _written(results: Iterator[Result], target: Target, writer: Transactions, clock: Clock) -> int:
+def _written(
+    results: Iterator[Result], target: Target, writer: TransactionWriter, clock: Clock
+) -> int:
     deadline = Deadline.after(clock, WRITE_WITHIN_S, "writing")
     count = 0
     while part := list(islice(results, RECORDS_AT_ONCE)):

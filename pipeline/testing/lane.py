@@ -2,14 +2,19 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final, Protocol
 
+from brokers.kafka.mirror import GroupMirror
+from brokers.kafka_interface import Isolation
+from brokers.memory_kafka.cluster import MemoryKafka
 from brokers.records import KafkaRecord
 from pipeline.boundaries import lane_time
 from pipeline.boundaries.derived import IDLE_OBSERVED_MS, PendingBoundary
 from pipeline.boundaries.lane_time import Ends, LaneTime
 from pipeline.boundaries.profile import DerivedInput, ExternalInput, profile
 from pipeline.boundaries.promise import is_spent
+from pipeline.clock import Deadline
 from pipeline.errors import BrokenInvariantError
 from pipeline.ids import (
     Epoch,
@@ -18,6 +23,7 @@ from pipeline.ids import (
     NetworkVersion,
     Offset,
     RunNumber,
+    SchemaHandle,
     SteadyMillis,
     TopicId,
     TopicName,
@@ -35,9 +41,9 @@ from pipeline.planner.digest import fragment_digest, state_digest
 from pipeline.planner.plan import Fragment
 from pipeline.spark.batch.ports import BatchEngine, BatchRows, SecondLook
 from pipeline.spark.query.lowered import Lowered
+from pipeline.spark.run.topics import topics_of, watch_topics
 from pipeline.spark.write.sink import Sink
 from pipeline.spark.write.sink_context import SinkContext
-from pipeline.testing.broker import Broker, Nothing, Plain, Transaction
 
 INCARNATION: Final = Incarnation("test")
 _EPOCH: Final = Epoch(1)
@@ -86,22 +92,51 @@ class Stopped:
         del seconds
 
 
+class KnownSchemas:
+    """The registry for a sink: every schema is known from the start."""
+
+    def existing(self, handles: tuple[SchemaHandle, ...]) -> tuple[SchemaHandle, ...]:
+        """None that was not known."""
+        del handles
+        return ()
+
+    def look_up(self, handles: tuple[SchemaHandle, ...]) -> tuple[SchemaHandle, ...]:
+        """None that was not known."""
+        del handles
+        return ()
+
+
+class AtOnce:
+    """Runs the jobs of a sink at once, where a node runs them beside the query."""
+
+    def start(self, job: Callable[[], None]) -> None:
+        """Run it."""
+        job()
+
+    def wait(self) -> None:
+        """Nothing runs."""
+
+
 class Lane:
     """Runs one fragment as far as what its topics hold, and what is said of time, let it go."""
 
     def __init__(
-        self, fragment: Fragment, lowered: Lowered, broker: Broker, start: StartQuery
+        self, fragment: Fragment, lowered: Lowered, kafka: MemoryKafka, start: StartQuery
     ) -> None:
         """Start its query.
 
         Args:
             fragment: what it runs.
             lowered: the same in Spark's terms.
-            broker: all topics.
+            kafka: holds all topics.
             start: starts the query.
         """
         self.fragment = fragment
-        self._broker = broker
+        self._kafka = kafka
+        self._ids = {
+            topic: TopicId(one.topic_id)
+            for topic, one in kafka.describe(topics_of(fragment)).items()
+        }
         self._position: dict[tuple[TopicName, int], Offset] = {
             (assigned.topic, partition): Offset(0)
             for source in lowered.sources
@@ -114,11 +149,11 @@ class Lane:
             for assigned in source.topics
             for partition in range(assigned.partitions)
         )
-        self._boundaries: dict[TopicName, int] = {}
+        self._boundaries: dict[TopicName, Offset] = {}
         self._ends: Ends | None = None
         self._sink = Sink(self._context(lowered))
         self._sink.start(_first(fragment, self._ends_of_read()))
-        how = profile(fragment, _ids(fragment))
+        how = profile(fragment, self._ids)
         self._time = lane_time.begin(how, self._sink.marker, {}, SteadyMillis(0))
         self._query = start(lowered, INCARNATION, self._sink.write)
 
@@ -174,15 +209,12 @@ class Lane:
 
     def _read(self) -> bool:
         """Hand everything unread to the query; whether there was anything."""
-        unread = [
-            record
-            for (topic, partition), offset in self._position.items()
-            for record in self._broker.since(topic, partition, offset)
-        ]
+        unread: list[KafkaRecord] = []
+        for at, offset in self._position.items():
+            records, self._position[at] = self._kafka.read(*at, offset, Isolation.COMMITTED)
+            unread += records
         if not unread:
             return False
-        for record in unread:
-            self._position[record.topic, record.partition] = Offset(record.offset + 1)
         self._query.add(unread, self._ends_of_read())
         self._query.drain()
         return True
@@ -196,7 +228,7 @@ class Lane:
         if value is None:
             return False
         record = codec.encode_advance(AdvanceRecord(INCARNATION, value))
-        self._broker.append(self.fragment.names.advances, None, record, _NOW)
+        self._kafka.append(self.fragment.names.advances, None, record, timestamp_ms=_NOW)
         return True
 
     def _hear_boundaries(self) -> None:
@@ -204,13 +236,15 @@ class Lane:
             if not isinstance(derived, DerivedInput):
                 continue
             topic = boundaries_topic(derived.topic)
-            for record in self._broker.since(topic, 0, self._boundaries.get(topic, 0)):
+            since = self._boundaries.get(topic, Offset(0))
+            read = self._kafka.read(topic, 0, since, Isolation.COMMITTED)
+            records, self._boundaries[topic] = read
+            for record in records:
                 assert record.value is not None  # noqa: S101 - a sink wrote it
                 said = codec.decode_boundary(record.value, f"topic {topic}")
                 boundary = PendingBoundary(said.boundary_ms, said.positions)
                 writer = said.topic_id, said.writer
                 self._time = lane_time.boundary_read(self._time, writer, said.epoch, boundary)
-            self._boundaries[topic] = self._broker.ends(topic)[0]
 
     def _heard(self, event: LaneEvent) -> None:
         if isinstance(event, BatchFinished):
@@ -222,22 +256,24 @@ class Lane:
         return SteadyMillis(0) if self._ends is None else self._ends.read_at_ms
 
     def _context(self, lowered: Lowered) -> SinkContext:
-        fragment, nothing, plain = self.fragment, Nothing(), Plain(self._broker)
+        fragment, kafka = self.fragment, self._kafka
+        writer = kafka.transactions(fragment.names.stable.transactional_id)
+        writer.start(Deadline.after(Stopped(), 0.0, "starting"))
         return SinkContext(
             lane=fragment.names.stable.lane,
             run=RunNumber(1),
             fragment=fragment,
             version=NetworkVersion(1),
             epoch=_EPOCH,
-            writer=Transaction(self._broker),
-            admin=plain,
-            output_id=_ids(fragment)[fragment.output.topic],
+            writer=writer,
+            admin=kafka,
+            output_id=self._ids[fragment.output.topic],
             output_partitions=lowered.encoding.partitions,
-            boundaries=plain,
-            mirror=nothing,
-            schemas=nothing,
-            topics=nothing,
-            commits=nothing,
+            boundaries=kafka.producer(0.0),
+            mirror=GroupMirror(partial(kafka.begin_setting_offsets, fragment.names.group)),
+            schemas=KnownSchemas(),
+            topics=watch_topics(kafka, fragment, self._ids),
+            commits=AtOnce(),
             functions=lowered.functions,
             promised=lambda stream: lane_time.promised(self._time).get(stream),
             clock=Stopped(),
@@ -260,12 +296,6 @@ def as_if_heard(time: LaneTime, told_ms: Millis | None) -> LaneTime:
                 at = InputPartition(external.stream, external.topic, partition)
                 progress[at] = max(newest, progress.get(at, newest))
     return replace(time, progress=progress)
-
-
-def _ids(fragment: Fragment) -> dict[TopicName, TopicId]:
-    """Ids of topics that are never deleted: their names."""
-    topics = (fragment.output.topic, *(stream.topic for stream in fragment.inputs))
-    return {topic: TopicId(topic) for topic in topics}
 
 
 def _first(fragment: Fragment, positions: Positions) -> CommitMarker:

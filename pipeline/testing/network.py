@@ -3,21 +3,31 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from brokers.records import KafkaRecord
+from brokers.kafka_interface import Isolation
+from brokers.memory_kafka.cluster import MemoryKafka
+from brokers.records import KafkaRecord, NewTopicSpec
 from pipeline.boundaries.lane_time import ENDS_FRESH_MS, Ends
 from pipeline.dead_letters.letter import Letter, read
 from pipeline.durations import UNITS_MS
 from pipeline.errors import SchemaError
-from pipeline.ids import Millis, SchemaHandle, SteadyMillis, StreamName, TopicId, TopicName
+from pipeline.ids import (
+    Millis,
+    Offset,
+    SchemaHandle,
+    SteadyMillis,
+    StreamName,
+    TopicId,
+    TopicName,
+)
 from pipeline.lanes.sources import named_sources
+from pipeline.names import boundaries_topic
 from pipeline.planner.plan import Fragment
 from pipeline.spark.query.lower import Surroundings, lower
 from pipeline.spark.query.lowered import WriterSchema
 from pipeline.spark.run.topics import topics_of
-from pipeline.testing.broker import Broker
 from pipeline.testing.check import Checked
 from pipeline.testing.compare import Came
-from pipeline.testing.lane import Lane, StartQuery
+from pipeline.testing.lane import Lane, StartQuery, Stopped
 from pipeline.testing.letters import letters
 from pipeline.testing.steps import Sent
 from schemas.avro import AvroSchema, parse
@@ -44,15 +54,16 @@ class NetworkUnderTest:
         self._schemas: dict[SchemaHandle, str] = {
             test.schemas.id_of(text): text for text in _texts(test)
         }
-        self._broker = Broker(test.partitions)
+        self._kafka = MemoryKafka(Stopped())
+        self._kafka.create_topics(tuple(_topics(test)))
         self._now_ms = SteadyMillis(0)
         self._told_ms: Millis | None = None
-        self._taken: dict[TopicName, int] = {}
+        self._taken: dict[TopicName, Offset] = {}
         self._lanes: list[Lane] = []
         try:
             for fragment in test.streams.plan.fragments:
-                lowered = lower(fragment, _surroundings(fragment, test, self._broker))
-                self._lanes.append(Lane(fragment, lowered, self._broker, start))
+                lowered = lower(fragment, _surroundings(fragment, test, self._kafka))
+                self._lanes.append(Lane(fragment, lowered, self._kafka, start))
         except BaseException:
             self.close()
             raise
@@ -65,8 +76,12 @@ class NetworkUnderTest:
         """
         topic = self._streams.topics[stream]
         for sent in records:
-            self._broker.append(
-                topic, sent.key, sent.value, sent.timestamp_ms, partition=sent.partition
+            self._kafka.append(
+                topic,
+                sent.key,
+                sent.value,
+                timestamp_ms=sent.timestamp_ms,
+                partition=sent.partition,
             )
         self._run()
 
@@ -122,20 +137,21 @@ class NetworkUnderTest:
         self._hear()
         for lane in self._lanes:
             lane.run(self._told_ms)
-            names, topic = lane.fragment.names, lane.fragment.output.topic
+            writer, topic = lane.fragment.names.writer, lane.fragment.output.topic
+            topic_id = TopicId(self._kafka.topics[topic].topic_id)
             for reader in self._lanes:
-                reader.hear_activity(names.writer, TopicId(topic), idle=lane.is_idle)
+                reader.hear_activity(writer, topic_id, idle=lane.is_idle)
             self._hear()
 
     def _hear(self) -> None:
         topics = {i.topic for f in self._streams.plan.fragments for i in f.inputs}
-        ends = Ends(self._now_ms, {topic: self._broker.ends(topic) for topic in topics})
+        ends = Ends(self._now_ms, self._kafka.end_offsets(topics))
         for lane in self._lanes:
             lane.hear(ends)
 
     def _new(self, topic: TopicName) -> Iterator[KafkaRecord]:
-        found = self._broker.since(topic, 0, self._taken.get(topic, 0))
-        self._taken[topic] = self._broker.ends(topic)[0]
+        since = self._taken.get(topic, Offset(0))
+        found, self._taken[topic] = self._kafka.read(topic, 0, since, Isolation.COMMITTED)
         yield from found
 
     def _value(self, record: KafkaRecord, schema: AvroSchema) -> Any:
@@ -165,7 +181,14 @@ def _texts(test: Checked) -> Iterator[str]:
         yield from (schema.text, *test.writers.get(name, ()))
 
 
-def _surroundings(fragment: Fragment, test: Checked, broker: Broker) -> Surroundings:
+def _topics(test: Checked) -> Iterator[NewTopicSpec]:
+    """All topics; those that lanes write have one partition."""
+    for fragment in test.streams.plan.fragments:
+        for topic in (*topics_of(fragment), boundaries_topic(fragment.output.topic)):
+            yield NewTopicSpec(topic, test.partitions.get(topic, 1), 1)
+
+
+def _surroundings(fragment: Fragment, test: Checked, kafka: MemoryKafka) -> Surroundings:
     """What a registry and a broker would say."""
     ids, output = test.schemas, fragment.output
     return Surroundings(
@@ -178,7 +201,9 @@ def _surroundings(fragment: Fragment, test: Checked, broker: Broker) -> Surround
             for i in fragment.inputs
         },
         missing=(),
-        partitions={topic: broker.partitions_of(topic) for topic in topics_of(fragment)},
+        partitions={
+            topic: one.partitions for topic, one in kafka.describe(topics_of(fragment)).items()
+        },
         value_id=ids.id_of(_own(output.name, test)),
         key_id=None if output.key_schema_json is None else ids.id_of(output.key_schema_json),
     )

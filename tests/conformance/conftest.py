@@ -1,14 +1,24 @@
-"""One fresh tree for each test: the in-memory twin's, and a real one in ZooKeeper."""
+"""Both sides of the conformance suites: the in-memory twin, and the real server."""
 
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 
 import pytest
 
 from brokers.embedded.stack import EmbeddedStack
+from brokers.kafka.admin import KafkaAdmin
+from brokers.kafka.cluster import RemoteKafka
+from brokers.kafka_interface import KafkaCluster, TopicAdmin, TransactionWriter
+from brokers.memory_kafka.cluster import MemoryKafka
+from brokers.records import NewTopicSpec
 from brokers.versioned_store import VersionedStore
 from brokers.zookeeper import ZooKeeperStore
+from pipeline.clock import Deadline, SystemClock
+from pipeline.ids import TopicName, TransactionalId
 from tests.memory_store import MemoryStore, MemoryTree
+from tests.unit.deploy.twins import TwinClock
 
 TIMEOUT_S = 10.0
 OpenSession = Callable[[], VersionedStore]
@@ -37,3 +47,70 @@ def open_session(request: pytest.FixtureRequest) -> Iterator[OpenSession]:
     yield open_one
     for store in opened:
         store.close()
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A Kafka cluster. Use names of topics that `topic` gives.
+
+    Args:
+        kafka: opens readers and writers.
+        admin: administers topics.
+        admin_within: administers topics, and waits no longer than so many seconds.
+    """
+
+    kafka: KafkaCluster
+    admin: TopicAdmin
+    admin_within: Callable[[float], TopicAdmin]
+
+    def topic(self, partitions: int = 2, **config: str) -> TopicName:
+        """A new topic."""
+        settings = tuple((name.replace("_", "."), value) for name, value in config.items())
+        name = fresh_topic()
+        self.admin.create_topics((NewTopicSpec(name, partitions, 1, settings),))
+        return name
+
+
+def fresh_topic() -> TopicName:
+    """A name that nothing else uses."""
+    return TopicName(f"conformance-{uuid.uuid4().hex}")
+
+
+def memory_cluster() -> Cluster:
+    """A cluster in memory."""
+    kafka = MemoryKafka(TwinClock())
+    return Cluster(kafka, kafka, lambda _: kafka)
+
+
+def embedded_cluster(stack: EmbeddedStack) -> Cluster:
+    """The cluster of a stack."""
+    servers = stack.settings.kafka_bootstrap_servers
+    return Cluster(
+        RemoteKafka(servers),
+        KafkaAdmin(servers, TIMEOUT_S),
+        lambda timeout_s: KafkaAdmin(servers, timeout_s),
+    )
+
+
+@pytest.fixture(params=["memory", pytest.param("broker", marks=pytest.mark.system)])
+def cluster(request: pytest.FixtureRequest) -> Cluster:
+    """Either of them."""
+    if request.param == "memory":
+        return memory_cluster()
+    return embedded_cluster(request.getfixturevalue("embedded_stack"))
+
+
+def deadline() -> Deadline:
+    """Of one call."""
+    return Deadline.after(SystemClock(), TIMEOUT_S, "a test")
+
+
+@contextmanager
+def started(cluster: Cluster, transactional_id: str) -> Iterator[TransactionWriter]:
+    """A writer that has fenced every older one of its id."""
+    writer = cluster.kafka.transactions(TransactionalId(transactional_id))
+    try:
+        writer.start(deadline())
+        yield writer
+    finally:
+        writer.close()

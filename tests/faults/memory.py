@@ -56,7 +56,7 @@ class _Run:
         partitions = {self._encode[s.name].topic: s.partitions for s in case.streams}
         checked = Checked(self._streams, schemas, writers, partitions, ())
         self._network = NetworkUnderTest(checked, start)
-        self._broker = self._network._broker
+        self._kafka = self._network._kafka
         self._sent: list[Sent] = []
 
     def send(self, records: Sequence[Fed]) -> None:
@@ -72,8 +72,8 @@ class _Run:
         records = tuple(
             record
             for topic in topics
-            for partition in self._broker.ends(topic)
-            for record in self._broker.since(topic, partition, 0)
+            for partition in self._kafka.topics[topic].partitions
+            for record in partition.read(0, partition.end())
         )
         reads = Reads(logs=(), committed=records, uncommitted=records, observed=())
         history = History(tuple(self._sent), fragments, reads)
@@ -85,11 +85,13 @@ class _Run:
 
     def _put(self, fed: Fed, encoder: Encoder) -> None:
         value, timestamp_ms = encoder.value(fed), START_MS + fed.clock_ms
-        offset = self._broker.ends(encoder.topic)[fed.partition]
-        self._broker.append(encoder.topic, fed.key, value, timestamp_ms, partition=fed.partition)
+        topic, partition = encoder.topic, fed.partition
+        record = self._kafka.append(
+            topic, fed.key, value, timestamp_ms=timestamp_ms, partition=partition
+        )
         self._sent.append(
             Sent(
-                place=Place(encoder.topic, fed.partition, offset),
+                place=Place(topic, partition, record.offset),
                 stream=StreamName(fed.stream),
                 fate=fed.fate,
                 key=fed.key,

@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from brokers.kafka.admin import Isolation, KafkaAdmin
+from brokers.kafka.admin import KafkaAdmin
 from brokers.kafka.reader import TopicReader
+from brokers.kafka_interface import Isolation
 from brokers.records import KafkaRecord
 from pipeline.errors import MedusaError
 from pipeline.ids import Offset, TopicName

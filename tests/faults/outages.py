@@ -7,8 +7,9 @@ from random import Random
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewPartitions
 
-from brokers.kafka.admin import Isolation
-from brokers.kafka.reader import read_last
+from brokers.kafka.cluster import RemoteKafka
+from brokers.kafka_interface import Isolation
+from brokers.log_reader import LogReader
 from pipeline.ids import NetworkName, Offset, TopicName
 from pipeline.lanes.needed_letters import kept_from
 from pipeline.markers.codec import decode_marker
@@ -113,7 +114,7 @@ def _expire(world: World, running: Running, fragment: Fragment) -> None:
     ends = {place.partition: Offset(place.offset + 1) for place in sorted(places)}
     if not world.admin.await_decided(markers):
         raise RunFailedError(f"{markers}: a transaction stays open")
-    (last,) = read_last(bootstrap, markers, 0, 1, OBSERVED_WITHIN_S)
+    (last,) = LogReader(RemoteKafka(bootstrap), OBSERVED_WITHIN_S).newest(markers, 1)
     marker = decode_marker(last.value or b"", f"topic {markers}")
     described = world.admin.describe((topic,))[topic]
     world.admin.delete_records(topic, kept_from(marker, described.topic_id, ends))

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Protocol
 
 from brokers.embedded.stack import StackSettings
-from brokers.kafka.admin import Isolation, KafkaAdmin
+from brokers.kafka.admin import KafkaAdmin
+from brokers.kafka_interface import Isolation
 from brokers.records import KafkaRecord
 from brokers.zookeeper import ZooKeeperStore
 from pipeline.catalog.catalog import Catalog

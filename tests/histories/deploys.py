@@ -241,11 +241,10 @@ def _begun(
     ids = {i.topic: there.topic_id for i in fragment.inputs if (there := kafka.topics.get(i.topic))}
     topics = {i.topic for i in fragment.inputs if ids.get(i.topic) not in known}
     begins = {
-        (ids[topic], partition): (int(there.start(partition)), int(there.end(partition)))
+        (ids[topic], number): (int(partition.start), int(partition.end()))
         for topic in topics & ids.keys()
-        for there in (kafka.topics[topic],)
-        for partition in range(len(there.partitions))
-        if there.end(partition) > there.start(partition)
+        for number, partition in enumerate(kafka.topics[topic].partitions)
+        if partition.end() > partition.start
     }
     return begins, {}, frozenset(map(str, topics))
 

@@ -9,13 +9,15 @@ closes by its own; an advance that batch N reads is in force in batch N + 1.
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from random import Random
 from typing import Any
 from zlib import crc32
 
 import pyarrow as pa
 
+from brokers.memory_kafka.log import MemoryPartition
 from pipeline.boundaries.promise import watermark_for
-from pipeline.ids import BatchId, Millis
+from pipeline.ids import BatchId, Millis, TopicName
 from pipeline.lanes.batch import BatchFacts
 from pipeline.markers.positions import InputPartition, Positions
 from pipeline.network.boxes.aggregate import Aggregate
@@ -26,6 +28,7 @@ from pipeline.spark.query.lowered import Lowered, TopicRole
 from pipeline.spark.run.query_runner import NOBODY, LostDataError, Query, StoppingError
 from schemas import wire
 from tests.histories.folders import Folder, Planned, leaves_of
+from tests.histories.kafka import log, topic_of
 from tests.histories.looking import Frame, Look, Ranges
 from tests.histories.rows import (
     EMPTY,
@@ -157,7 +160,7 @@ class Batch:
         kafka = self.frame.reader.kafka
         reads: dict[tuple[str, str], tuple[str, Mapping[int, tuple[int, int]]]] = {
             (source.input, t.topic): (
-                kafka.topic(t.topic).topic_id,
+                topic_of(kafka, t.topic).topic_id,
                 self.ranges[source.input][t.topic],
             )
             for source in self.frame.lowered.sources
@@ -225,11 +228,12 @@ def _plan(frame: Frame, folder: Folder, done: int) -> bool:
     for source, topics in starts.items():
         for topic, offsets in topics.items():
             for partition, start in offsets.items():
-                end = int(kafka.topic(topic).end(partition))  # type: ignore[arg-type]
+                there = log(topic_of(kafka, TopicName(topic)), partition)
+                end = int(there.end())
                 if end < start:
                     raise LostDataError("offsets are gone", place=f"topic {topic}")
                 if rng.random() < 0.3:
-                    end = rng.randint(start, end)
+                    end = _after(there, start, end, rng)
                 ends.setdefault(source, {}).setdefault(topic, {})[partition] = end
     watermark = folder.commits.get(done, 0)
     before = folder.offsets[done].watermark if done >= 0 else 0
@@ -238,6 +242,15 @@ def _plan(frame: Frame, folder: Folder, done: int) -> bool:
         return False
     folder.offsets[done + 1] = Planned(leaves_of(ends, frame.lowered), watermark)
     return True
+
+
+def _after(there: MemoryPartition, start: int, end: int, rng: Random) -> int:
+    """The end of a batch that takes any number of the records in a range."""
+    records = there.read(start, end)
+    number = rng.randint(0, len(records))
+    if number == len(records):
+        return end
+    return int(records[number].offset) if number else start
 
 
 def _commit(batch: Batch, folder: Folder) -> None:
@@ -258,13 +271,13 @@ def _starts(frame: Frame, folder: Folder, done: int) -> dict[str, dict[str, dict
     found: dict[str, dict[str, dict[int, int]]] = {}
     for source in frame.lowered.sources:
         for t in source.topics:
-            there = kafka.topic(t.topic)
+            there = topic_of(kafka, t.topic)
             for partition in range(t.partitions):
                 at = InputPartition(source.input, t.topic, partition)
                 start = known.get(source.input, {}).get(t.topic, {}).get(partition)
                 if start is None:
                     begin = frame.reader.begin.get(at) if done < 0 else None
-                    start = int(there.start(partition) if begin is None else begin)
+                    start = int(log(there, partition).start if begin is None else begin)
                 found.setdefault(source.input, {}).setdefault(t.topic, {})[partition] = start
     return found
 
@@ -296,9 +309,10 @@ def _between(starts: Any, ends: Any) -> Ranges:
 def _check_held(ranges: Ranges, frame: Frame) -> None:
     for topics in ranges.values():
         for topic, offsets in topics.items():
-            there = frame.reader.kafka.topic(topic)  # type: ignore[arg-type]
+            there = topic_of(frame.reader.kafka, TopicName(topic))
             for partition, (start, end) in offsets.items():
-                if start < end and (start < there.start(partition) or end > there.end(partition)):
+                held = log(there, partition)
+                if start < end and (start < held.start or end > held.end()):
                     raise LostDataError("offsets are gone", place=f"topic {topic}")
 
 

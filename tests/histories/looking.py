@@ -15,7 +15,7 @@ from pipeline.spark.batch.rejected import Rejected
 from pipeline.spark.query.hidden import Reason
 from pipeline.spark.query.lowered import Lowered, Source, TopicRole
 from pipeline.spark.query.reasons import Why
-from tests.histories.kafka import Kafka
+from tests.histories.kafka import Kafka, log, topic_of
 from tests.histories.rows import (
     Row,
     judged,
@@ -89,9 +89,9 @@ class Look:
     def _source(self, source: Source, stream: Any) -> list[Row]:
         good: list[Row] = []
         for assigned in source.topics:
-            there = self.frame.reader.kafka.topic(assigned.topic)
+            there = topic_of(self.frame.reader.kafka, assigned.topic)
             for partition, (start, end) in self.ranges[source.input][assigned.topic].items():
-                records = there.read(partition, start, end)
+                records = log(there, partition).read(start, end)
                 if assigned.role is TopicRole.ADVANCES:
                     told = (codec.heeded_ms(r.value, self.frame.incarnation) for r in records)
                     seen = [*(ms for ms in told if ms is not None), self.advance_ms]

@@ -2,17 +2,19 @@
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from brokers.kafka.admin import Isolation, KafkaAdmin
+from brokers.kafka.admin import KafkaAdmin
 from brokers.kafka.reader import TopicReader
+from brokers.kafka_interface import Isolation
+from brokers.memory_kafka.log import MemoryPartition, MemoryTopic
 from brokers.records import Ends, KafkaRecord
-from pipeline.ids import Offset, SchemaHandle, TopicName
+from pipeline.ids import Millis, Offset, SchemaHandle, TopicName
 from schemas import codec, wire
 from schemas.avro import AvroSchema
-from tests.histories.kafka import Topic, Topics
+from tests.histories.kafka import log
 
 READ_WITHIN_S = 30.0
 _NO_DATA = (".markers", ".dlq")
@@ -21,23 +23,7 @@ _UNREAD = (".boundaries", ".advances")
 SchemaOf = Callable[[SchemaHandle], AvroSchema | None]
 
 
-@dataclass
-class MirroredTopic(Topic):
-    """A topic whose records are kept as they came: some offsets are none of theirs."""
-
-    ends: dict[int, int] = field(default_factory=dict)
-
-    def end(self, partition: int) -> Offset:
-        """Where committed records end."""
-        return Offset(self.ends.get(partition, 0))
-
-    def read(self, partition: int, start: int, end: int) -> list[KafkaRecord]:
-        """The records of a range."""
-        found = self.partitions[partition] if partition < len(self.partitions) else []
-        return [record for record in found if start <= record.offset < end]
-
-
-class Mirror(Topics):
+class Mirror:
     """The topics of one network. Values of records are told in JSON, as the reference reads them.
 
     Args:
@@ -50,7 +36,8 @@ class Mirror(Topics):
     def __init__(
         self, admin: KafkaAdmin, bootstrap: str, schema_of: SchemaOf, network: str
     ) -> None:
-        super().__init__()
+        self.topics: dict[TopicName, MemoryTopic] = {}
+        self.by_id: dict[str, MemoryTopic] = {}
         self._admin, self._bootstrap, self._schema_of = admin, bootstrap, schema_of
         self._mine = (f"{network}-", f"{network}.")
 
@@ -63,18 +50,19 @@ class Mirror(Topics):
         for name, one in described.items():
             known = self.topics.get(name)
             if known is None or known.topic_id != one.topic_id:
-                known = MirroredTopic(one.topic_id, {}, [])
+                known = MemoryTopic(one.topic_id, {}, [])
                 self.topics[name] = self.by_id[one.topic_id] = known
-            known.partitions += [[] for _ in range(one.partitions - len(known.partitions))]
+            new = one.partitions - len(known.partitions)
+            known.partitions += [MemoryPartition() for _ in range(new)]
         self._read(tuple(described))
 
     def _read(self, names: Iterable[TopicName]) -> None:
         ends = self._admin.end_offsets(names, Isolation.COMMITTED)
         starts: dict[TopicName, dict[int, Offset]] = {}
         for name, offsets in ends.items():
-            known = self._of(name)
+            known = self.topics[name]
             for partition, end in offsets.items():
-                if (since := known.end(partition)) < end:
+                if (since := log(known, partition).end()) < end:
                     starts.setdefault(name, {})[partition] = since
         if not starts:
             return
@@ -82,14 +70,13 @@ class Mirror(Topics):
             reader.assign(starts)
             read = [self._told(record) for record in reader.read_to(_only(ends, starts))]
         for record in read:
-            self._of(record.topic).partitions[record.partition].append(record)
+            there = log(self.topics[record.topic], record.partition)
+            _fill(there, record.offset, record)
+            there.log.append(record)
         for name, offsets in starts.items():
-            self._of(name).ends |= {p: int(ends[name][p]) for p in offsets}
-
-    def _of(self, name: TopicName) -> MirroredTopic:
-        found = self.topics[name]
-        assert isinstance(found, MirroredTopic)
-        return found
+            for number in offsets:
+                there, end = log(self.topics[name], number), ends[name][number]
+                _fill(there, end, KafkaRecord(name, number, end, Millis(0), None, None))
 
     def _told(self, record: KafkaRecord) -> KafkaRecord:
         """A record with its value in JSON, if it is of a registered schema."""
@@ -102,6 +89,13 @@ class Mirror(Topics):
         row: Mapping[str, Any] = codec.decode(schema, schema, framed.body)
         plain = {name: _plain(value) for name, value in row.items()}
         return replace(record, value=wire.join(framed.schema, json.dumps(plain).encode()))
+
+
+def _fill(partition: MemoryPartition, end: Offset, gap: KafkaRecord) -> None:
+    """Pass over the offsets that no reader gets, up to an end."""
+    for offset in range(len(partition.log), end):
+        partition.controls.add(offset)
+        partition.log.append(replace(gap, offset=Offset(offset)))
 
 
 def _plain(value: Any) -> Any:

@@ -32,13 +32,13 @@ from pipeline.names import Znodes
 from pipeline.network import document
 from pipeline.planner import digest, planner
 from pipeline.planner.plan import Fragment
-from pipeline.spark.run import lane, last_marker, output_succession, rebuild
+from pipeline.spark.run import lane, last_marker, output_succession
 from pipeline.spark.run.lane import LaneHost, StableLane
 from pipeline.spark.run.lane_settings import LaneSettings
 from pipeline.spark.run.surroundings import Surveyor
 from tests.histories import beside, engine, folders, kafka, looking
 from tests.histories.folders import Root
-from tests.histories.kafka import Kafka, Producer
+from tests.histories.kafka import Kafka
 from tests.histories.looking import Beginning
 from tests.histories.replaced import replaced
 from tests.histories.turns import Turn
@@ -48,16 +48,13 @@ OWNER = ParticipantId("local")
 
 
 class Nothing:
-    """What a node needs of the world and no history looks at: a warm-up, a group's mirror."""
+    """What a node needs of the world and no history looks at: a Spark session, a warm-up."""
 
     def __init__(self, *_: object) -> None:
         self.version = "4"
 
     def end(self) -> None:
         """There is no warm-up."""
-
-    def follow(self, _positions: object) -> None:
-        """No group mirrors positions."""
 
 
 class Lane(StableLane):
@@ -80,8 +77,8 @@ class Lane(StableLane):
 
     def _reader(self, begin: Positions, most: int = 0) -> Any:
         del most
-        brokers = cast("Kafka", self._host.brokers)
-        return Beginning(begin, self._settings.fragment, brokers, self._rng)
+        kafka = cast("Kafka", self._host.kafka)
+        return Beginning(begin, self._settings.fragment, kafka, self._rng)
 
     def _again(self) -> Any:
         return self._reader({})
@@ -140,18 +137,19 @@ class Node:
         self.troubles: list[str] = []
         self._ended = around.ended
         shared = Catalog(self.store, Znodes(""))
-        clock, brokers = around.clock, around.kafka
+        clock, cluster = around.clock, around.kafka
         record = NodeRecord(NodeId(name), OWNER, "host", 1, clock.now_ms(), "0", reads=1)
         shared.nodes.register(record)
         self._mailbox = mailbox = Mailbox()
         watched = Watched()
         missing = shared.missing_schemas
-        surveyor = Surveyor(around.registry, cast("Any", brokers), missing.all, missing.record)
+        surveyor = Surveyor(around.registry, cluster, missing.all, missing.record)
         nothing = cast("Any", Nothing())
         host = LaneHost(
             nothing,
             surveyor,
-            cast("Any", brokers),
+            cluster,
+            nothing,
             cast("Any", checkpoints),
             clock,
             mailbox.tell,
@@ -163,7 +161,7 @@ class Node:
             make_plan=Planning(shared.versions.get, documents.replan).plan,
             admit=host.admit,
             make_lane=lambda settings: Lane(settings, host, around.rng),
-            signals=Producer(brokers),
+            signals=cluster.producer(0.0),
             watched=watched,
             workers=Workers(AtOnce("planning"), AtOnce("signals"), AtOnce("reports")),
             clock=clock,
@@ -173,14 +171,8 @@ class Node:
         self._agent = Agent(cast("Any", mailbox), self._performer, state, clock)
         self._polls: tuple[Any, ...] = (
             CatalogPoll(shared, record, clock, mailbox.tell),
-            EndsPoll(cast("Any", brokers), watched, clock, mailbox.tell),
-            BoundaryPoll(
-                cast("Any", brokers),
-                lambda: cast("Any", kafka.Reader(brokers)),
-                watched,
-                clock,
-                mailbox.tell,
-            ),
+            EndsPoll(cluster, watched, clock, mailbox.tell),
+            BoundaryPoll(cluster, lambda: cluster.reader(0.0), watched, clock, mailbox.tell),
         )
 
     @property
@@ -223,14 +215,10 @@ class Node:
 
 @contextmanager
 def toy_engine(rng: Callable[[], Random]) -> Iterator[None]:
-    """Put the toy engine and the cluster in memory where Spark and Kafka's clients are."""
+    """Put the toy engine where Spark is."""
     stands_in: dict[Any, dict[str, Any]] = {
         lane: {
-            "TransactionalWriter": kafka.Transaction,
-            "PlainProducer": kafka.Producer,
-            "LogReader": kafka.LogReader,
             "Trimmer": kafka.Trimmer,
-            "GroupMirror": Nothing,
             "Checkpoints": folders.Checkpoints,
             "plan_first_batch": engine.plan_first_batch,
             "emit": looking.emit,
@@ -240,9 +228,8 @@ def toy_engine(rng: Callable[[], Random]) -> Iterator[None]:
             "BatchLimit": engine.NoLimit,
             "BackgroundJob": beside.BackgroundJob,
         },
-        rebuild: {"TopicReader": kafka.Reader},
-        last_marker: {"read_last": kafka.read_last},
-        output_succession: {"read_last": kafka.read_last, "TransactionalWriter": kafka.Transaction},
+        last_marker: {"LogReader": kafka.Looking},
+        output_succession: {"LogReader": kafka.Looking},
         perform: {"threading": SimpleNamespace(Thread=Turn, Event=threading.Event)},
         beside.BackgroundJob: {"rng": staticmethod(rng)},
     }

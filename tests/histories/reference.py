@@ -23,7 +23,7 @@ from tests.histories.boxes import Seen, Streams, core, flow, pairs, windows
 from tests.histories.check import follows
 from tests.histories.documents import Box, Net
 from tests.histories.engine import Executed
-from tests.histories.kafka import Topics
+from tests.histories.kafka import Topics, log, topic_of
 from tests.histories.world import NOWHERE_ID, Commit, Deployment, same
 
 Place = tuple[str, int, int]
@@ -174,12 +174,12 @@ class Ledger:
         """What of a topic is not read: partition, next offset, end."""
         topic = self.kafka.by_id[topic_id]
         for partition in range(len(topic.partitions)):
-            yield partition, self._next(topic_id, partition), int(topic.end(partition))
+            yield partition, self._next(topic_id, partition), int(log(topic, partition).end())
 
     def _next(self, topic_id: str, partition: int) -> int:
         """The offset that is to be read next."""
         key = topic_id, partition
-        start = int(self.kafka.by_id[topic_id].start(partition))
+        start = int(log(self.kafka.by_id[topic_id], partition).start)
         return self.read.get(key, max(self.begins.get(key, (0, 0))[0], start))
 
     def begin_anew(
@@ -276,7 +276,7 @@ class Ledger:
             stream = rows.setdefault(name, [])
             for partition, (start, end) in ranges.items():
                 self._account(topic_id, partition, start, end)
-                for record in self.kafka.by_id[topic_id].read(partition, start, end):
+                for record in log(self.kafka.by_id[topic_id], partition).read(start, end):
                     place = topic_id, partition, int(record.offset)
                     places.add(place)
                     why = letters.get(place)
@@ -376,7 +376,7 @@ class Ledger:
                 begin, self.read[key] = self.begins[key]
                 if topic.topic_id in self.placed:  # a lane has begun there, and read nothing yet
                     begin, self.read[key] = 0, begin
-            for record in topic.read(partition, begin, self.read.get(key, 0)):
+            for record in log(topic, partition).read(begin, self.read.get(key, 0)):
                 place = (*key, int(record.offset))
                 if self._is_held(self.left_out.get(place)):
                     continue
@@ -390,7 +390,7 @@ class Ledger:
         """Whether there is a dead letter, which retention has not removed."""
         if letter is None:
             return False
-        return letter.offset >= self.kafka.topic(letter.topic).start(letter.partition)
+        return letter.offset >= log(topic_of(self.kafka, letter.topic), letter.partition).start
 
     def _planned(self, deployment: Deployment) -> Fragment | None:
         found = (f for f in deployment.plan.fragments if f.name == self.fragment)

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from brokers.kafka.reader import LogReader
+from brokers.kafka.cluster import RemoteKafka
+from brokers.log_reader import LogReader
 from brokers.records import KafkaRecord
 from pipeline.catalog.catalog import Catalog
 from pipeline.clock import SystemClock
@@ -23,6 +24,7 @@ from tests.faults.history import Place
 from tests.faults.observe import read_logs
 from tests.faults.world import ANSWERS_WITHIN_S
 from tests.faults.world import World as Around
+from tests.histories.kafka import log
 from tests.histories.mirror import Mirror
 from tests.histories.recorded import Transaction, executed, transactions
 from tests.histories.reference import Wrong
@@ -56,7 +58,7 @@ class Served:
 
     def __post_init__(self) -> None:
         stack = self.around.stack
-        log = LogReader(stack.kafka_bootstrap_servers, ANSWERS_WITHIN_S)
+        log = LogReader(RemoteKafka(stack.kafka_bootstrap_servers), ANSWERS_WITHIN_S)
         catalog: Catalog = self.around.catalog
         registry: RegistryClient = self.around.registry
         admin, clock = self.around.admin, SystemClock()
@@ -95,7 +97,7 @@ class Served:
 
     def _ends(self) -> dict[str, dict[int, int]]:
         return {
-            topic_id: {p: int(topic.end(p)) for p in range(len(topic.partitions))}
+            topic_id: {p: int(one.end()) for p, one in enumerate(topic.partitions)}
             for topic_id, topic in self.kafka.by_id.items()
         }
 
@@ -149,7 +151,9 @@ class Served:
 
     def _at(self, place: Place) -> KafkaRecord | None:
         topic = self.kafka.topics.get(place.topic)
-        return None if topic is None else topic.at(place.partition, place.offset)
+        if topic is None:
+            return None
+        return next(iter(log(topic, place.partition).read(place.offset, place.offset + 1)), None)
 
     def _newest_first(self) -> list[Deployment]:
         mine = {v: one for (life, v), one in self.deployments.items() if life == self.life}

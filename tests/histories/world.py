@@ -8,6 +8,7 @@ from functools import lru_cache
 from random import Random
 from typing import Any, Protocol, cast
 
+from brokers.log_reader import LogReader
 from brokers.records import KafkaRecord
 from brokers.versioned_store import Set
 from pipeline.catalog import codec as codec_of_catalog
@@ -258,7 +259,7 @@ class World:
     def __post_init__(self) -> None:
         self.clock, self.registry = Clock(), Registry()
         self.undecided = self.registry.undecided
-        self.kafka = Kafka(self.clock.now_ms, append_time=self.append_time)
+        self.kafka = Kafka(self.clock, append_time=self.append_time)
         self.kafka.committed = self._committed
         self.tree = MemoryTree()
         self.catalog = Catalog(self.open_store(), Znodes(""))
@@ -274,10 +275,10 @@ class World:
         )
         self.servers = Servers(
             self.catalog,
-            cast("Any", self.kafka),
+            self.kafka,
             cast("Any", self.registry),
             self.clock,
-            cast("Any", self.kafka),
+            LogReader(self.kafka, 0.0),
             self._new_life,
         )
         self.clock.meanwhile = self.round

@@ -15,8 +15,10 @@ from typing import Any
 from brokers.embedded.processes import Child, ChildSpec, start_child
 from brokers.embedded.stack import StackSettings
 from brokers.kafka.admin import KafkaAdmin
+from brokers.kafka.cluster import RemoteKafka
 from brokers.kafka.producer import PlainProducer
-from brokers.kafka.reader import LogReader, TopicReader
+from brokers.kafka.reader import TopicReader
+from brokers.log_reader import LogReader
 from brokers.records import KafkaRecord, NewTopicSpec
 from brokers.zookeeper import ZooKeeperStore
 from pipeline.catalog.catalog import Catalog
@@ -130,7 +132,7 @@ class Installation:
     @property
     def servers(self) -> Servers:
         """As a deploy wants them."""
-        log = LogReader(self.stack.kafka_bootstrap_servers, TIMEOUT_S)
+        log = LogReader(RemoteKafka(self.stack.kafka_bootstrap_servers), TIMEOUT_S)
         return Servers(self.catalog, self.admin, self.registry, SystemClock(), log, random_life)
 
     def deploy(

@@ -1,11 +1,10 @@
 """Reads the boundaries of derived inputs, and what their writers say of their activity."""
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
-from typing import Final, Protocol
+from collections.abc import Callable, Mapping
+from typing import Final
 
-from brokers.kafka.admin import Describing
-from brokers.kafka.reader import BEGINNING
+from brokers.kafka_interface import BEGINNING, Describing, RecordReader, TopicAdmin
 from brokers.records import Ends, KafkaRecord
 from pipeline.agent.events import ActivityRead, BoundaryRead
 from pipeline.agent.polls.poll import Tell
@@ -23,29 +22,6 @@ DESCRIBE_S: Final = 1.0
 """Between two descriptions of the topics."""
 
 _log = logging.getLogger(__name__)
-
-
-class Describer(Protocol):
-    """As in `brokers/kafka/admin.py`."""
-
-    def begin_describing(self, topics: Iterable[TopicName]) -> Describing:
-        """Ask what is known of topics; does not wait."""
-
-    def end_offsets(self, topics: Iterable[TopicName]) -> Ends:
-        """Where each partition ends."""
-
-
-class BoundaryReader(Protocol):
-    """As `TopicReader` in `brokers/kafka/reader.py`."""
-
-    def assign(self, starts: Ends) -> None:
-        """Read these partitions from these offsets, and no others."""
-
-    def poll(self, timeout_s: float) -> tuple[KafkaRecord, ...]:
-        """What has come; waits at most `timeout_s` for the first record."""
-
-    def close(self) -> None:
-        """Drop the connection."""
 
 
 class BoundaryPoll:
@@ -66,8 +42,8 @@ class BoundaryPoll:
 
     def __init__(
         self,
-        admin: Describer,
-        open_reader: Callable[[], BoundaryReader],
+        admin: TopicAdmin,
+        open_reader: Callable[[], RecordReader],
         watched: Watched,
         clock: Clock,
         tell: Tell,
@@ -78,7 +54,7 @@ class BoundaryPoll:
         self._clock = clock
         self._tell = tell
         self._inputs: frozenset[DerivedInput] = frozenset()
-        self._reader: BoundaryReader | None = None
+        self._reader: RecordReader | None = None
         self._ids: Mapping[TopicName, str] = {}
         self._present: Ends = {}
         self._asked: Describing | None = None

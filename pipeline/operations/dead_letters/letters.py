@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from brokers.kafka.answers import complete
 from brokers.kafka.reader import TopicReader
+from brokers.kafka_interface import complete
 from brokers.records import KafkaRecord
 from pipeline.dead_letters.letter import Identity, Letter, Place, read
 from pipeline.dead_letters.originals import rounds

@@ -1,10 +1,10 @@
 """Newest records of a topic, read backwards so that a long topic is not read as a whole."""
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
 
-from brokers.records import Ends, KafkaRecord
+from brokers.kafka_interface import RecordReader
+from brokers.records import KafkaRecord
 from pipeline.ids import Offset, TopicName
 
 Bounds = Mapping[int, tuple[Offset, Offset]]
@@ -14,18 +14,8 @@ _FIRST_STEP = 64
 _STEP_GROWTH = 8
 
 
-class RangeReader(Protocol):
-    """What reading backwards needs of a topic reader."""
-
-    def assign(self, starts: Ends) -> None:
-        """Read these partitions from these offsets, and no others."""
-
-    def read_to(self, ends: Ends) -> Iterator[KafkaRecord]:
-        """The records of the assigned partitions below these ends."""
-
-
 def newest(
-    reader: RangeReader,
+    reader: RecordReader,
     topic: TopicName,
     bounds: Bounds,
     count: int,

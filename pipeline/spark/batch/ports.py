@@ -1,22 +1,15 @@
-"""What a sink needs of the engine, of Kafka and of a second look, as small protocols.
+"""The engine, the second look and the other surroundings of a sink, as small protocols."""
 
-`facts.py`, `second_look.py` and `brokers/kafka/` are the real ones; tests hand in twins.
-"""
-
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from typing import Protocol
 
 from pyarrow import Table
 
-from brokers.kafka.admin import Isolation
-from brokers.kafka.transactions import Headers
-from brokers.records import Ends, TopicDescription
-from pipeline.clock import Deadline
-from pipeline.ids import Millis, Offset, SchemaHandle, TopicName
+from brokers.records import TopicDescription
+from pipeline.ids import Millis, SchemaHandle, TopicName
 from pipeline.lanes.batch import BatchFacts
 from pipeline.markers.positions import Positions
 from pipeline.spark.batch.rejected import Rejected
-from pipeline.spark.batch.results import Record
 
 
 class BatchRows(Protocol):
@@ -53,71 +46,6 @@ class Schemas(Protocol):
         """Those of some schemas that the registry has; of the others it is kept that it has not."""
 
 
-class Transactions(Protocol):
-    """As in `brokers/kafka/transactions.py`."""
-
-    def look_at(self, topic: TopicName) -> None:
-        """Learn how many partitions a topic has by now."""
-
-    def begin(self) -> None:
-        """Open a transaction."""
-
-    def send(
-        self,
-        topic: TopicName,
-        key: bytes | None,
-        value: bytes | None,
-        *,
-        timestamp_ms: int,
-        headers: Headers = (),
-        partition: int = -1,
-    ) -> None:
-        """Add one record."""
-
-    def send_many(self, topic: TopicName, records: Iterable[Record], headers: Headers = ()) -> int:
-        """Add many records, each with the same headers; returns how many."""
-
-    def commit(self, deadline: Deadline) -> None:
-        """Make the transaction visible."""
-
-    def abort(self, deadline: Deadline) -> None:
-        """Give the transaction up."""
-
-
-class Records(Protocol):
-    """Records outside of transactions; as in `brokers/kafka/producer.py`."""
-
-    @property
-    def undelivered(self) -> int:
-        """How many deliveries have failed."""
-
-    def send(
-        self,
-        topic: TopicName,
-        key: bytes | None,
-        value: bytes | None,
-        *,
-        timestamp_ms: Millis | None = None,
-        partition: int = -1,
-    ) -> None:
-        """Hand one record over; returns before it is delivered."""
-
-
-class PartitionEnds(Protocol):
-    """As in `brokers/kafka/admin.py`."""
-
-    def describe(self, topics: Iterable[TopicName]) -> Mapping[TopicName, TopicDescription]:
-        """What is known of those topics that exist."""
-
-    def partition_ends(
-        self, topic: TopicName, partitions: int, isolation: Isolation
-    ) -> Mapping[int, Offset]:
-        """Where the partitions of a topic end."""
-
-    def end_offsets(self, topics: Iterable[TopicName], isolation: Isolation) -> Ends:
-        """Where topics end, however many partitions they have."""
-
-
 class Topics(Protocol):
     """As in `topics.py`."""
 
@@ -130,13 +58,6 @@ class Topics(Protocol):
 
     def last(self, topic: TopicName) -> TopicDescription | None:
         """A topic as it was last described; None if it was not, or did not exist."""
-
-
-class Followed(Protocol):
-    """As in `brokers/kafka/mirror.py`."""
-
-    def follow(self, positions: Mapping[TopicName, Mapping[int, Offset]]) -> None:
-        """Let the group's offsets become these positions soon; does not wait."""
 
 
 class Jobs(Protocol):

@@ -3,10 +3,13 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from brokers.kafka.admin import KafkaAdmin
-from brokers.kafka.errors import OffsetGoneError
-from brokers.kafka.reader import FETCH_WAIT_RANGE_MS, TopicReader
-from brokers.kafka.servers import Brokers
+from brokers.kafka_interface import (
+    FETCH_WAIT_RANGE_MS,
+    KafkaCluster,
+    OffsetGoneError,
+    RecordReader,
+    TopicAdmin,
+)
 from brokers.records import Ends, KafkaRecord
 from pipeline.clock import Clock, Deadline
 from pipeline.ids import TopicName
@@ -33,8 +36,8 @@ _POLL_S = 0.1
 class Ahead:
     """Whom to ask."""
 
-    brokers: Brokers
-    admin: KafkaAdmin
+    kafka: KafkaCluster
+    admin: TopicAdmin
     clock: Clock
 
     def records_at_once(self, start: Positions, but: TopicName) -> int:
@@ -49,17 +52,12 @@ class Ahead:
         if not found:
             return records_at_once(())
         topics = {at.topic for at in carried}
-        with TopicReader(
-            self.brokers,
-            READ_TIMEOUT_S,
-            fetch_wait_ms=FETCH_WAIT_RANGE_MS,
-            clock=self.clock,
-        ) as reader:
+        with self.kafka.reader(READ_TIMEOUT_S, fetch_wait_ms=FETCH_WAIT_RANGE_MS) as reader:
             return records_at_once(
                 size for place in found for size in self._sizes(reader, by_topic(place, topics))
             )
 
-    def _sizes(self, reader: TopicReader, place: Ends) -> Iterator[float]:
+    def _sizes(self, reader: RecordReader, place: Ends) -> Iterator[float]:
         """The mean size of the records that begin at a place, for each partition."""
         deadline = Deadline.after(self.clock, PLACE_WITHIN_S, "looking ahead")
         unseen = {(topic, partition) for topic, there in place.items() for partition in there}

@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from brokers.kafka.admin import KafkaAdmin
-from brokers.kafka.answers import complete
+from brokers.kafka_interface import TopicAdmin, complete
 from pipeline.ids import StreamName
 from pipeline.lanes.sources import (
     Begin,
@@ -42,7 +41,7 @@ class CarriedMarker:
 
 
 def carried(
-    marker: CommitMarker | None, settings: LaneSettings, admin: KafkaAdmin
+    marker: CommitMarker | None, settings: LaneSettings, admin: TopicAdmin
 ) -> CarriedMarker:
     """The marker in the names of a lane's plan, with a position in every source that it reads.
 
@@ -63,7 +62,7 @@ def carried(
 
 
 def held(
-    begins: Mapping[StreamName, Begin], sources: Iterable[MarkedSource], admin: KafkaAdmin
+    begins: Mapping[StreamName, Begin], sources: Iterable[MarkedSource], admin: TopicAdmin
 ) -> Mapping[StreamName, Begin]:
     """Where sources begin, without what was removed from their topics since that was decided.
 

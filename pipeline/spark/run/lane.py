@@ -16,10 +16,9 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 
 from brokers.kafka.mirror import GroupMirror
-from brokers.kafka.producer import PlainProducer
-from brokers.kafka.reader import LogReader
 from brokers.kafka.servers import Brokers
-from brokers.kafka.transactions import TransactionalWriter
+from brokers.kafka_interface import KafkaCluster, RecordWriter, TransactionWriter
+from brokers.log_reader import LogReader
 from pipeline.boundaries.profile import profile
 from pipeline.clock import Clock, Deadline
 from pipeline.dead_letters.trimmer import Retention, Trimmer
@@ -109,11 +108,13 @@ SETTLE_DEADLINE_S = 60.0
 class LaneHost:
     """What all lanes of a node share.
 
+    Spark reads from `brokers`, everything else goes through `kafka`, the same cluster.
     `claimed` is called when a lane has claimed its fragment, before it starts.
     """
 
     spark: SparkSession
     surveyor: Surveyor
+    kafka: KafkaCluster
     brokers: Brokers
     checkpoints: Path
     clock: Clock
@@ -126,7 +127,7 @@ class LaneHost:
         Raises:
             NewerFormatError: a newer version of Medusa wrote it.
         """
-        marker = read_marker(self.brokers, names)
+        marker = read_marker(self.kafka, names)
         return NO_EPOCH if marker is None else marker.epoch
 
     def lane(self, settings: LaneSettings) -> "StableLane":
@@ -154,17 +155,13 @@ class StableLane:
         self._label = str(settings.lane.fragment)
         self._met: tuple[SchemaHandle, ...] = ()
         self._from = CarriedMarker(None, ())
-        ahead = Ahead(host.brokers, host.surveyor.admin, host.clock)
+        ahead = Ahead(host.kafka, host.surveyor.admin, host.clock)
         self._limit = BatchLimit(ahead, fragment)
         self._write_job = BackgroundJob(f"write {self._label}")
         self.promises = Promises()
         self._started = False
-        retention = Retention(
-            fragment.names,
-            host.surveyor.admin,
-            LogReader(host.brokers, START_DEADLINE_S).last,
-            settings.letters_kept_ms,
-        )
+        log = LogReader(host.kafka, START_DEADLINE_S)
+        retention = Retention(fragment.names, host.surveyor.admin, log, settings.letters_kept_ms)
         self._trimmer = Trimmer(retention, host.clock)
         self._log = logging.LoggerAdapter(logging.getLogger(__name__), {"fragment": self._label})
 
@@ -180,9 +177,9 @@ class StableLane:
             InputError, BrokenInvariantError: starting again unasked would not help.
             RetryError, UnavailableError, EnvironmentProblem: starting again may help.
         """
-        brokers = self._host.brokers
-        writer = TransactionalWriter(brokers, self._settings.names.transactional_id)
-        boundaries = PlainProducer(brokers, BOUNDARY_DEADLINE_S)
+        kafka = self._host.kafka
+        writer = kafka.transactions(self._settings.names.transactional_id)
+        boundaries = kafka.producer(BOUNDARY_DEADLINE_S)
         try:
             with translated(self._checkpoints.folder(self._settings.epoch)):
                 self._run(writer, boundaries)
@@ -193,12 +190,12 @@ class StableLane:
             writer.close()
             boundaries.close()
 
-    def _run(self, writer: TransactionalWriter, boundaries: PlainProducer) -> None:
+    def _run(self, writer: TransactionWriter, boundaries: RecordWriter) -> None:
         deadline = Deadline.after(self._clock, START_DEADLINE_S, f"starting {self._label}")
         writer.start(deadline)
         self._settings.check_wanted()
         names, admin = self._settings.fragment.names, self._host.surveyor.admin
-        last = settled_marker(self._host.brokers, admin, names)
+        last = settled_marker(self._host.kafka, admin, names)
         if last is not None:
             check_owner(last, self._settings.epoch, self._settings.place)
             self._settings = self._settings.after(last)
@@ -249,7 +246,7 @@ class StableLane:
         lowered = self._lowered()  # whatever is missing is missed before others are stopped
         if last is None:  # refuses if there is a checkpoint
             decide_start(None, self._checkpoint(None, lowered), self._wanted(lowered))
-        others = Others(host.brokers, host.surveyor, self._clock)
+        others = Others(host.kafka, host.surveyor, self._clock)
         begins = look_back(settings, succession, last, others)
         self._from = begins.nothing
         lowered = self._lowered()
@@ -330,7 +327,7 @@ class StableLane:
         return lower(fragment, surveyor.survey(fragment, topic_ids, self._met, self._from.sources))
 
     def _sink_context(
-        self, writer: TransactionalWriter, boundaries: PlainProducer, lowered: Lowered
+        self, writer: TransactionWriter, boundaries: RecordWriter, lowered: Lowered
     ) -> SinkContext:
         fragment, admin = self._settings.fragment, self._host.surveyor.admin
         return SinkContext(
@@ -483,7 +480,7 @@ class StableLane:
                 return lowered
 
     def _log_of_inputs(self) -> Log:
-        return Log(self._host.brokers, self._host.surveyor.admin, self._clock)
+        return Log(self._host.kafka, self._host.surveyor.admin)
 
     def _reader(self, begin: Positions, most: int = RECORDS_PER_BATCH) -> KafkaReader:
         label = self._label

@@ -1,11 +1,9 @@
 """The last commit marker of a fragment, read from its topic."""
 
-from typing import Final, Protocol
+from typing import Final
 
-from brokers.kafka.errors import NotNowError
-from brokers.kafka.reader import read_last
-from brokers.kafka.servers import Brokers
-from pipeline.ids import TopicName
+from brokers.kafka_interface import KafkaCluster, NotNowError, TopicAdmin
+from brokers.log_reader import LogReader
 from pipeline.lanes.continuity import LOOKED_AT, check_markers
 from pipeline.markers import codec
 from pipeline.markers.commit_marker import CommitMarker
@@ -14,14 +12,7 @@ from pipeline.names import FragmentNames
 READ_DEADLINE_S: Final = 60.0
 
 
-class Decider(Protocol):
-    """As in `brokers/kafka/admin.py`."""
-
-    def await_decided(self, topic: TopicName) -> bool:
-        """Wait until all that a topic holds now is decided; False if it still is not."""
-
-
-def read_marker(brokers: Brokers, names: FragmentNames) -> CommitMarker | None:
+def read_marker(kafka: KafkaCluster, names: FragmentNames) -> CommitMarker | None:
     """The last commit marker that a reader sees; None if there is none.
 
     Raises:
@@ -29,13 +20,15 @@ def read_marker(brokers: Brokers, names: FragmentNames) -> CommitMarker | None:
         BrokenInvariantError: it is damaged, or the newest markers contradict each other.
     """
     place = f"topic {names.markers}"
-    records = read_last(brokers, names.markers, 0, LOOKED_AT, READ_DEADLINE_S)
+    records = LogReader(kafka, READ_DEADLINE_S).newest(names.markers, LOOKED_AT)
     markers = [codec.decode_marker(r.value, place) for r in records if r.value is not None]
     check_markers(markers, place)
     return markers[-1] if markers else None
 
 
-def settled_marker(brokers: Brokers, admin: Decider, names: FragmentNames) -> CommitMarker | None:
+def settled_marker(
+    kafka: KafkaCluster, admin: TopicAdmin, names: FragmentNames
+) -> CommitMarker | None:
     """The last commit marker, once nothing in its topic is undecided; None if there is none.
 
     Call it when the last owner is fenced. A reader of committed records sees nothing behind the
@@ -52,4 +45,4 @@ def settled_marker(brokers: Brokers, admin: Decider, names: FragmentNames) -> Co
             hint="a transaction ends by its timeout; if it does not, `kafka-transactions.sh "
             "find-hanging` finds it and `abort` ends it",
         )
-    return read_marker(brokers, names)
+    return read_marker(kafka, names)

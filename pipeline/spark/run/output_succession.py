@@ -8,10 +8,8 @@ import logging
 from dataclasses import dataclass, replace
 from typing import Final
 
-from brokers.kafka.errors import NoSuchTopicError
-from brokers.kafka.reader import read_last
-from brokers.kafka.servers import Brokers
-from brokers.kafka.transactions import TransactionalWriter
+from brokers.kafka_interface import KafkaCluster, NoSuchTopicError
+from brokers.log_reader import LogReader
 from brokers.records import KafkaRecord
 from pipeline.clock import Clock, Deadline
 from pipeline.errors import BrokenInvariantError, RefusedError
@@ -48,7 +46,7 @@ and what idle writers say once a second is more than that only if nothing is com
 class Others:
     """The other writers of a topic, of which at most one may still run somewhere."""
 
-    brokers: Brokers
+    kafka: KafkaCluster
     surveyor: Surveyor
     clock: Clock
 
@@ -80,14 +78,14 @@ class Others:
     ) -> CommitMarker | None:
         """The last marker of one of them, who writes the topic no more."""
         if not gone:
-            last = settled_marker(self.brokers, self.surveyor.admin, names)
+            last = settled_marker(self.kafka, self.surveyor.admin, names)
             if last is None or last.output != succession.output:
                 return last
         self._fence(names)
-        return settled_marker(self.brokers, self.surveyor.admin, names)
+        return settled_marker(self.kafka, self.surveyor.admin, names)
 
     def _fence(self, names: FragmentNames) -> None:
-        writer = TransactionalWriter(self.brokers, names.stable.transactional_id)
+        writer = self.kafka.transactions(names.stable.transactional_id)
         try:
             writer.start(Deadline.after(self.clock, DEADLINE_S, f"stopping {names.fragment}"))
         finally:
@@ -96,7 +94,7 @@ class Others:
     def _boundaries(self, settings: LaneSettings) -> list[BoundaryRecord]:
         topic = boundaries_topic(settings.fragment.output.topic)
         try:
-            records = read_last(self.brokers, topic, 0, _SIGNALS, DEADLINE_S)
+            records = LogReader(self.kafka, DEADLINE_S).newest(topic, _SIGNALS)
         except NoSuchTopicError:
             return []
         found = (boundary_of(record) for record in records if not is_activity(record.key))

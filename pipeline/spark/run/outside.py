@@ -7,7 +7,7 @@ could not be processed may contain any other text.
 import re
 from typing import Final
 
-from brokers.kafka.errors import NoSuchTopicError, NotNowError
+from brokers.kafka_interface import NoSuchTopicError, NotNowError
 from pipeline.errors import EnvironmentProblem, MedusaError, NotAllowedError, UnavailableError
 
 _KAFKA: Final = r"org\.apache\.kafka\.common\.errors\.(?:{})\b"

@@ -14,12 +14,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
-from brokers.kafka.admin import Isolation, KafkaAdmin
-from brokers.kafka.answers import complete
-from brokers.kafka.reader import TopicReader
-from brokers.kafka.servers import Brokers
+from brokers.kafka_interface import Isolation, KafkaCluster, TopicAdmin, complete
 from brokers.records import Ends
-from pipeline.clock import Clock, rfc3339
+from pipeline.clock import rfc3339
 from pipeline.counting import counted
 from pipeline.errors import BrokenInvariantError, RefusedError, RetryError
 from pipeline.ids import BoxName, FragmentName, Offset, SchemaHandle, TopicName
@@ -151,9 +148,8 @@ class Rebuilding:
 class Log:
     """What a rebuild asks Kafka."""
 
-    brokers: Brokers
-    admin: KafkaAdmin
-    clock: Clock
+    kafka: KafkaCluster
+    admin: TopicAdmin
 
     def prepare(self, start: Rebuild, lowered: Lowered, names: FragmentNames) -> Rebuilding:
         """Find out where to read from and what to leave out.
@@ -270,7 +266,7 @@ class Log:
         of: Callable[..., LeftOut | None],
     ) -> Iterator[LeftOut]:
         """What the records of a topic name; `of` reads their headers."""
-        with TopicReader(self.brokers, READ_TIMEOUT_S, clock=self.clock) as reader:
+        with self.kafka.reader(READ_TIMEOUT_S) as reader:
             reader.assign({topic: starts})
             for record in reader.read_to(ends):
                 place = f"topic {topic}, partition {record.partition}, offset {record.offset}"
@@ -291,7 +287,7 @@ class Log:
         )
 
     def _time_of(self, at: InputPartition, offset: Offset) -> str:
-        with TopicReader(self.brokers, READ_TIMEOUT_S, clock=self.clock) as reader:
+        with self.kafka.reader(READ_TIMEOUT_S) as reader:
             reader.assign({at.topic: {at.partition: offset}})
             found = reader.poll(1.0, 1)
         return f" ({rfc3339(found[0].timestamp_ms)})" if found else ""

@@ -20,8 +20,8 @@ from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user knows
 
 from brokers.embedded.java import find_java
-from brokers.kafka.admin import KafkaAdmin
 from brokers.kafka.servers import Brokers
+from brokers.kafka_interface import TopicAdmin
 from pipeline.errors import RefusedError, RetryError
 from pipeline.ids import Incarnation, Millis, Offset, SchemaHandle, StreamName, TopicName
 from pipeline.markers.positions import InputPartition
@@ -57,7 +57,7 @@ class Servers:
     """What a replay reads from."""
 
     brokers: Brokers
-    admin: KafkaAdmin
+    admin: TopicAdmin
     registry: RegistryClient
 
 

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Final
 
-from brokers.kafka.admin import KafkaAdmin
-from brokers.kafka.answers import complete
+from brokers.kafka_interface import TopicAdmin, complete
 from brokers.records import Ends
 from pipeline.errors import SchemaError
 from pipeline.ids import Offset, SchemaHandle, SchemaId, Subject, TopicName
@@ -44,7 +43,7 @@ class Surveyor:
     """
 
     registry: RegistryClient
-    admin: KafkaAdmin
+    admin: TopicAdmin
     missing: Callable[[], frozenset[SchemaHandle]]
     record_missing: Callable[[SchemaHandle], None]
 

@@ -6,22 +6,13 @@ topic of boundaries: what was published there is published again.
 """
 
 from collections.abc import Callable, Container, Iterable, Mapping
-from typing import Protocol
 
-from brokers.kafka.admin import Describing
-from brokers.kafka.errors import NoSuchTopicError
+from brokers.kafka_interface import Describing, NoSuchTopicError, TopicAdmin
 from brokers.records import TopicDescription
 from pipeline.errors import RefusedError, RetryError, UnavailableError
 from pipeline.ids import TopicName
 from pipeline.names import boundaries_topic
 from pipeline.planner.plan import Fragment
-
-
-class Describer(Protocol):
-    """As in `brokers/kafka/admin.py`."""
-
-    def begin_describing(self, topics: Iterable[TopicName]) -> Describing:
-        """Ask what is known of topics; does not wait."""
 
 
 def topics_of(fragment: Fragment, known: Container[TopicName] = ()) -> tuple[TopicName, ...]:
@@ -87,7 +78,7 @@ class TopicWatch:
 
     def __init__(
         self,
-        admin: Describer,
+        admin: TopicAdmin,
         topics: tuple[TopicName, ...],
         expected: Mapping[TopicName, str],
         replaceable: tuple[TopicName, ...] = (),
@@ -144,7 +135,7 @@ class TopicWatch:
 
 
 def watch_topics(
-    admin: Describer, fragment: Fragment, topic_ids: Mapping[TopicName, str]
+    admin: TopicAdmin, fragment: Fragment, topic_ids: Mapping[TopicName, str]
 ) -> TopicWatch:
     """A watch of a lane's topics, with the ids that they had when it was deployed."""
     replaceable = (boundaries_topic(fragment.output.topic),)

@@ -6,24 +6,24 @@ own: compiling the code that Spark writes for its plan, and the first records of
 """
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
 from brokers.kafka.servers import Brokers
+from brokers.kafka_interface import KafkaCluster
 from pipeline.clock import Clock
 from pipeline.ids import Millis, Offset, TopicName
-from pipeline.markers.commit_marker import CommitMarker
 from pipeline.markers.positions import InputPartition
-from pipeline.names import FragmentNames
 from pipeline.planner.plan import Fragment
 from pipeline.spark.query.emit import emit
 from pipeline.spark.query.lower import lower
 from pipeline.spark.query.lowered import Lowered
 from pipeline.spark.query.readers import KafkaReader, read_options, starting_at
 from pipeline.spark.run.ahead import Ahead
+from pipeline.spark.run.last_marker import read_marker
 from pipeline.spark.run.surroundings import Surveyor
 from pipeline.spark.warm_up.practice import practise
 from pipeline.spark.warm_up.trial import Trial, run_trial
@@ -39,13 +39,13 @@ WITHIN_S = 30.0
 class IdleSession:
     """Runs practice and rehearsals; they read topics, and write nothing but their folder.
 
-    `read_marker` tells where a fragment's owner stands: only advances of its incarnation count.
+    Spark reads from `brokers`, everything else goes through `kafka`, the same cluster.
     """
 
     spark: SparkSession
     surveyor: Surveyor
+    kafka: KafkaCluster
     brokers: Brokers
-    read_marker: Callable[[FragmentNames], CommitMarker | None]
     clock: Clock
 
     def practise(self, folder: Path, stop: threading.Event) -> dict[str, int]:
@@ -70,12 +70,12 @@ class IdleSession:
         Raises:
             MedusaError: a topic or schema is gone, a server does not answer, or the query failed.
         """
-        marker = self.read_marker(fragment.names)
+        marker = read_marker(self.kafka, fragment.names)  # only its incarnation's advances count
         if marker is None:
             return 0
         lowered = lower(fragment, self.surveyor.survey(fragment, topic_ids, ()))
         begin = self._recent(lowered)
-        ahead = Ahead(self.brokers, self.surveyor.admin, self.clock)
+        ahead = Ahead(self.kafka, self.surveyor.admin, self.clock)
         most = min(RECORDS_PER_BATCH, ahead.records_at_once(begin, fragment.names.advances))
         options = {
             **read_options(self.brokers),

@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from threading import Lock
 
-from brokers.kafka.admin import Isolation
-from brokers.kafka.errors import NoSuchTopicError
+from brokers.kafka_interface import Isolation, NoSuchTopicError
 from pipeline.errors import RetryError, UnavailableError
 from pipeline.ids import Millis, Offset
 from pipeline.markers import codec

@@ -14,8 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from brokers.kafka.admin import Isolation
-from brokers.kafka.answers import complete
+from brokers.kafka_interface import Isolation, complete
 from brokers.records import Headers
 from pipeline.boundaries.promise import promise
 from pipeline.clock import Deadline

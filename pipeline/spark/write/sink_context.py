@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from brokers.kafka.mirror import GroupMirror
+from brokers.kafka_interface import RecordWriter, TopicAdmin, TransactionWriter
 from pipeline.clock import Clock
 from pipeline.ids import (
     BoxName,
@@ -16,15 +18,7 @@ from pipeline.ids import (
 )
 from pipeline.lanes.events import BatchFinished
 from pipeline.planner.plan import Fragment
-from pipeline.spark.batch.ports import (
-    Followed,
-    Jobs,
-    PartitionEnds,
-    Records,
-    Schemas,
-    Topics,
-    Transactions,
-)
+from pipeline.spark.batch.ports import Jobs, Schemas, Topics
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +36,12 @@ class SinkContext:
     fragment: Fragment
     version: NetworkVersion
     epoch: Epoch
-    writer: Transactions
-    admin: PartitionEnds
+    writer: TransactionWriter
+    admin: TopicAdmin
     output_id: TopicId
     output_partitions: int
-    boundaries: Records
-    mirror: Followed
+    boundaries: RecordWriter
+    mirror: GroupMirror
     schemas: Schemas
     topics: Topics
     commits: Jobs

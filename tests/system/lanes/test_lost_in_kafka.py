@@ -15,8 +15,9 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # re-exported
     ResourceType,
 )
 
-from brokers.kafka.reader import LogReader
+from brokers.kafka.cluster import RemoteKafka
 from brokers.kafka.transactions import TransactionalWriter
+from brokers.log_reader import LogReader
 from brokers.records import NewTopicSpec
 from pipeline.catalog.records import LaneState
 from pipeline.clock import Deadline, SystemClock
@@ -147,8 +148,8 @@ def test_a_rebuild_is_refused_when_dead_letters_that_it_needs_are_gone(
 def test_retention_removes_dead_letters_that_no_rebuild_needs(medusa: Installation) -> None:
     """Those that are needed stay, however old."""
     fragment = Fragment(medusa, "letters_trimmed")
-    last = LogReader(medusa.stack.kafka_bootstrap_servers, TIMEOUT_S).last
-    retention = Retention(fragment.names, medusa.admin, last, lambda: -60_000)
+    log = LogReader(RemoteKafka(medusa.stack.kafka_bootstrap_servers), TIMEOUT_S)
+    retention = Retention(fragment.names, medusa.admin, log, lambda: -60_000)
     assert retention.apply() == {}
     assert len(medusa.records(fragment.names.dead_letters)) == 1
     with fragment.paused():

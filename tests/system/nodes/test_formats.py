@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from brokers.embedded.processes import Child
-from brokers.kafka.admin import Isolation
+from brokers.kafka_interface import Isolation
 from brokers.versioned_store import Create, Delete, Set
 from brokers.zookeeper import ZooKeeperStore
 from pipeline.catalog.catalog import Catalog

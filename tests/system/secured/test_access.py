@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from brokers.kafka.admin import KafkaAdmin
+from brokers.kafka.cluster import RemoteKafka
 from brokers.kafka.producer import PlainProducer
-from brokers.kafka.reader import read_last
 from brokers.kafka.servers import KafkaServers, kafka_servers
+from brokers.log_reader import LogReader
 from brokers.records import NewTopicSpec
 from brokers.versioned_store import Create, Set
 from brokers.zookeeper import ZooKeeperStore, zookeeper_servers
@@ -82,7 +83,8 @@ def test_a_record_goes_through_each_kind_of_listener(
     producer.send(topic, None, b"hello")
     producer.flush(WITHIN_S)
     producer.close()
-    assert [r.value for r in read_last(brokers, topic, 0, 1, WITHIN_S)] == [b"hello"]
+    newest = LogReader(RemoteKafka(brokers), WITHIN_S).newest(topic, 1)
+    assert [r.value for r in newest] == [b"hello"]
 
 
 def refusal(brokers: KafkaServers) -> RefusedError:

@@ -4,6 +4,8 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
+from brokers.memory_kafka.writers import MemoryProducer
+from brokers.records import KafkaRecord
 from pipeline.agent.background import Job
 from pipeline.agent.effects import (
     MakePlan,
@@ -74,6 +76,7 @@ from pipeline.spark.run.lane_settings import LaneSettings
 from tests.conftest import WaitFor
 from tests.memory_store import MemoryStore, MemoryTree
 from tests.unit.catalog.support import NOTHING_READ
+from tests.unit.kafka import records, with_topics
 from tests.unit.planner.networks import OWNER, external, filtered, network
 
 NETWORK = NetworkName("net")
@@ -121,28 +124,22 @@ class Lane:
         self.stopped.set()
 
 
-@dataclass
-class Signals:
-    """A producer that keeps what was sent."""
+class Signals(MemoryProducer):
+    """A producer of signals over topics in memory."""
 
-    sent: list[tuple[TopicName, bytes | None]] = field(default_factory=list)
-    keys: list[bytes | None] = field(default_factory=list)
-    closed: bool = False
+    def __init__(self) -> None:
+        topics = (DEPLOYED.names.advances, TopicName("net.moving.boundaries"))
+        self.kafka = with_topics(topics, partitions=2)
+        super().__init__(self.kafka)
+        self.closed = False
 
-    def send(
-        self,
-        topic: TopicName,
-        key: bytes | None,
-        value: bytes | None,
-        *,
-        timestamp_ms: Millis | None = None,
-        partition: int = -1,
-    ) -> None:
-        """Keep a record."""
-        assert partition == 0
-        assert timestamp_ms is not None
-        self.keys.append(key)
-        self.sent.append((topic, value))
+    @property
+    def sent(self) -> list[KafkaRecord]:
+        """What was sent."""
+        names = self.kafka.topic_names()
+        found = [record for name in names for record in records(self.kafka, name)]
+        assert all(record.partition == 0 for record in found)
+        return found
 
     def close(self) -> None:
         """Note that it was closed."""
@@ -388,10 +385,10 @@ def test_an_advance_goes_to_the_fragments_own_topic(
     node = make_node(None)
     topic = DEPLOYED.names.advances
     node.performer.perform(SendAdvance(LANE, topic, Incarnation("one"), Millis(5)))
-    ((topic, value),) = node.signals.sent
-    assert topic == "net.moving.advances"
-    assert value is not None
-    advance = codec.decode_advance(value, "")
+    (sent,) = node.signals.sent
+    assert sent.topic == "net.moving.advances"
+    assert sent.value is not None
+    advance = codec.decode_advance(sent.value, "")
     assert (advance.incarnation, advance.advance_ms) == ("one", 5)
 
 
@@ -403,12 +400,11 @@ def test_activity_goes_to_the_topic_of_boundaries(
     output, writer = TopicName("net.moving"), DEPLOYED.names.writer
     effect = SendActivity(LANE, output, TopicId("id"), writer, Epoch(3), idle=True)
     node.performer.perform(effect)
-    ((topic, value),) = node.signals.sent
-    assert topic == "net.moving.boundaries"
-    assert node.signals.keys == [activity_key("local.net.moving")]
-    assert value is not None
+    (sent,) = node.signals.sent
+    assert (sent.topic, sent.key) == ("net.moving.boundaries", activity_key("local.net.moving"))
+    assert sent.value is not None
     expected = ActivityRecord(TopicId("id"), "local.net.moving", Epoch(3), idle=True)
-    assert codec.decode_activity(value, "") == expected
+    assert codec.decode_activity(sent.value, "") == expected
 
 
 def test_a_lane_is_told_what_its_writers_have_promised(

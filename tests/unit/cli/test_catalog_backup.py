@@ -91,7 +91,7 @@ def test_epochs_do_not_go_back_below_what_has_written(medusa: Caller, world: Wor
     assert medusa("catalog", "backup", FILE, opener=opener(world)).code == 0
     assert epoch_of(world) == 1
     new = World.new()
-    new.log.values[NAMES.markers] = marker(41)
+    new.write(NAMES.markers, marker(41))
     assert medusa("catalog", "restore", FILE, "--yes", opener=opener(new)).code == 0
     assert epoch_of(new) == 41
 

@@ -26,7 +26,6 @@ from tests.unit.cli.twins import Screen, opener
 from tests.unit.dead_letters.support import NAMES, NOW, record
 from tests.unit.deploy.twins import World, write_project
 from tests.unit.lanes.marked import marked
-from tests.unit.operations.twins import TwinLog
 
 Caller = Callable[..., Any]
 OTHER = "cars.stopped"
@@ -34,38 +33,31 @@ OTHER = "cars.stopped"
 
 @pytest.fixture
 def world(medusa: Caller) -> World:
-    """A world with the small network deployed."""
+    """The small network, with three dead letters: undecodable, late, and of a missing schema."""
     found = World.new()
     write_project(Path())
     assert medusa("deploy", "--no-wait", opener=opener(found)).code == 0
-    found.log.values[NAMES.markers] = marker(found, 9)
+    found.write(NAMES.markers, marker(found, 9))
+    # The command line takes the time from the machine's clock; so the records must be young.
+    young = Millis(4_000_000_000_000)
+    found.put(
+        record(0, (("h", b"\xff"),), time=Millis(young - 9), came=young),
+        record(1, reason="late", came=Millis(young + 1), event_time_ms=NOW, closed_ms=NOW),
+        record(
+            2,
+            reason="schema_not_found",
+            schema=SchemaId(9),
+            time=young,
+            came=Millis(young + 2),
+        ),
+    )
     return found
 
 
 @pytest.fixture
-def log() -> TwinLog:
-    """Three dead letters of cars.moving: undecodable, late, and of a schema that is not there."""
-    # The command line takes the time from the machine's clock; so the records must be young.
-    young = Millis(4_000_000_000_000)
-    return TwinLog(
-        [
-            record(0, (("h", b"\xff"),), time=Millis(young - 9), came=young),
-            record(1, reason="late", came=Millis(young + 1), event_time_ms=NOW, closed_ms=NOW),
-            record(
-                2,
-                reason="schema_not_found",
-                schema=SchemaId(9),
-                time=young,
-                came=Millis(young + 2),
-            ),
-        ]
-    )
-
-
-@pytest.fixture
-def dlq(medusa: Caller, world: World, log: TwinLog) -> Caller:
+def dlq(medusa: Caller, world: World) -> Caller:
     """Calls `medusa dlq` on that."""
-    connect: Opener = opener(world, log)
+    connect: Opener = opener(world)
 
     def call(*arguments: str) -> Any:
         return medusa("dlq", *arguments, opener=connect)
@@ -138,7 +130,7 @@ def test_show_says_what_is_wrong_and_is_complete_as_json(dlq: Caller) -> None:
     assert "no such dead letters" in dlq("show", "moving", "--to", "1h").err
 
 
-def test_a_failed_result_is_shown_with_its_values_and_why(dlq: Caller, log: TwinLog) -> None:
+def test_a_failed_result_is_shown_with_its_values_and_why(dlq: Caller, world: World) -> None:
     """Also as JSON; the bytes can be had back."""
     message = "compute.mean cannot be computed: sum(speed) / count(speed)"
     failed = record(
@@ -150,7 +142,7 @@ def test_a_failed_result_is_shown_with_its_values_and_why(dlq: Caller, log: Twin
         came=Millis(4_000_000_000_009),
     )
     value = b'{"road":"A1","sum(speed)":7.50,"count(speed)":0}'
-    log.records.append(replace(failed, key=None, value=value))
+    world.put(replace(failed, key=None, value=value))
     assert dlq("show", "moving", "--limit", "1").out.splitlines()[1:] == [
         f"  why    {message}: division by zero: count(speed) is 0",
         "  from   a result, which no single record stands for",
@@ -165,7 +157,7 @@ def test_a_failed_result_is_shown_with_its_values_and_why(dlq: Caller, log: Twin
     assert base64.b64decode(data["value_base64"]) == value
 
 
-def test_redrive_sends_once_and_says_why_not(dlq: Caller, log: TwinLog) -> None:
+def test_redrive_sends_once_and_says_why_not(dlq: Caller, world: World) -> None:
     """A dry run sends nothing; without --yes and a person to ask it is refused."""
     dry = dlq("redrive", "moving", "--dry-run", "-o", "json").data
     assert (dry["sent"], dry["already_sent"], len(dry["refused"])) == (1, 0, 2)
@@ -173,10 +165,10 @@ def test_redrive_sends_once_and_says_why_not(dlq: Caller, log: TwinLog) -> None:
     asked = dlq("redrive", "moving")
     assert asked.code == 65
     assert "this would send 1 dead letter again" in asked.err
-    assert len(log.records) == 3
+    assert world.records(NAMES.redrive) == []
     assert dlq("redrive", "moving", "--yes", "-o", "json").data["sent"] == 1
     assert dlq("redrive", "moving", "--yes", "-o", "json").data["already_sent"] == 1
-    (copy,) = [r for r in log.records if r.topic == NAMES.redrive]
+    (copy,) = world.records(NAMES.redrive)
     assert (copy.value, copy.headers[0]) == (b"value", ("h", b"\xff"))
     assert dlq("list", "moving", "-o", "json").data["fragments"][0]["redriven"] == 1
 
@@ -203,16 +195,15 @@ def test_the_topic_for_what_is_sent_again_comes_with_the_first_that_is(
 
 @pytest.mark.parametrize("verb", [("list",), ("redrive", "--dry-run"), ("redrive", "--yes")])
 def test_what_was_sent_again_is_not_guessed(
-    dlq: Caller, world: World, log: TwinLog, verb: tuple[str, ...]
+    dlq: Caller, world: World, verb: tuple[str, ...]
 ) -> None:
     """The topic is gone that says so: nothing is sent twice."""
     assert dlq("redrive", "moving", "--yes").code == 0
     del world.kafka.topics[NAMES.redrive]
-    sent = len(log.records)
     called = dlq(*verb, "moving")
     assert called.code == 65
     assert "the topic is gone: which dead letters were sent again is not known" in called.err
-    assert len(log.records) == sent
+    assert world.records(NAMES.redrive) == []
 
 
 def test_a_lost_redrive_topic_hides_nothing_of_the_others(dlq: Caller, world: World) -> None:
@@ -227,18 +218,16 @@ def test_a_lost_redrive_topic_hides_nothing_of_the_others(dlq: Caller, world: Wo
     assert "?" in dlq("list").out
 
 
-def test_late_records_are_refused_with_the_way_out(dlq: Caller, log: TwinLog) -> None:
+def test_late_records_are_refused_with_the_way_out(dlq: Caller, world: World) -> None:
     """Nothing could be sent: that is an error with words."""
     called = dlq("redrive", "moving", "--reason", "late", "--yes")
     assert called.code == 65
     assert "1 late" in called.err
     assert "medusa replay cars.moving" in called.err
-    assert len(log.records) == 3
+    assert world.records(NAMES.redrive) == []
 
 
-def test_a_schema_that_is_there_by_now_is_looked_up_again(
-    dlq: Caller, world: World, log: TwinLog
-) -> None:
+def test_a_schema_that_is_there_by_now_is_looked_up_again(dlq: Caller, world: World) -> None:
     """The catalog forgets that it was missing before its records are sent."""
     last = SchemaId(0)
     for number in range(20):
@@ -253,7 +242,7 @@ def test_a_schema_that_is_there_by_now_is_looked_up_again(
     done = dlq("redrive", "moving", "--reason", "schema_not_found", "--yes", "-o", "json")
     assert done.data["sent"] == 1
     assert world.catalog.missing_schemas.all() == frozenset()
-    assert len(log.records) == 4
+    assert len(world.records(NAMES.redrive)) == 1
 
 
 def marker(world: World, needed: int) -> bytes:
@@ -271,31 +260,31 @@ def marker(world: World, needed: int) -> bytes:
     return encode_marker(found)
 
 
-def test_purge_removes_what_no_rebuild_needs(dlq: Caller, world: World, log: TwinLog) -> None:
+def test_purge_removes_what_no_rebuild_needs(dlq: Caller, world: World) -> None:
     """From the oldest on; a dry run removes nothing."""
-    world.log.values[NAMES.markers] = marker(world, 2)
+    world.write(NAMES.markers, marker(world, 2))
     dry = dlq("purge", "moving", "--all", "--dry-run", "-o", "json").data
     assert (dry["removed"], dry["kept_for_a_rebuild"]) == (2, 1)
     assert dlq("purge", "moving", "--all").code == 65
-    assert len(log.records) == 3
+    assert len(world.records(NAMES.dead_letters)) == 3
     assert "removed 2 dead letters\n  1 stay" in dlq("purge", "moving", "--all", "--yes").out
-    assert [r.offset for r in log.records if r.topic == NAMES.dead_letters] == [2]
+    assert [record.offset for record in world.records(NAMES.dead_letters)] == [2]
 
 
-def test_purge_refuses_what_a_rebuild_needs(dlq: Caller, world: World, log: TwinLog) -> None:
+def test_purge_refuses_what_a_rebuild_needs(dlq: Caller, world: World) -> None:
     """With the words why, and when they can go."""
-    world.log.values[NAMES.markers] = marker(world, 0)
+    world.write(NAMES.markers, marker(world, 0))
     called = dlq("purge", "moving", "--all", "--yes")
     assert called.code == 65
     assert "a rebuild of the state needs" in called.err
-    assert len(log.records) == 3
+    assert len(world.records(NAMES.dead_letters)) == 3
 
 
-def test_purge_before_a_time_keeps_what_is_younger(dlq: Caller, log: TwinLog) -> None:
+def test_purge_before_a_time_keeps_what_is_younger(dlq: Caller, world: World) -> None:
     """By when they came."""
     found = dlq("purge", "moving", "--before", "2096-10-02T07:06:40.001Z", "--yes", "-o", "json")
     assert (found.data["removed"], found.data["kept_as_younger"]) == (1, 2)
-    assert len(log.records) == 2
+    assert len(world.records(NAMES.dead_letters)) == 2
 
 
 @pytest.mark.parametrize("options", [(), ("--all", "--before", "1h"), ("--before", "soon")])

@@ -1,14 +1,14 @@
 """Dead letters of results of an as-of join: shown with the left row, and its record sent again."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from brokers.records import KafkaRecord
+from brokers.records import Ends, KafkaRecord
 from pipeline.ids import (
     BatchId,
     BoxName,
@@ -33,7 +33,7 @@ from pipeline.operations.networks import deployed_plans
 from pipeline.planner.plan import Fragment
 from tests.unit.cli.twins import opener
 from tests.unit.deploy.twins import World, write_project
-from tests.unit.operations.twins import TwinConnections, TwinLog, TwinRecomputer, TwinTopics
+from tests.unit.operations.twins import TwinConnections, TwinRecomputer
 
 Caller = Callable[..., Any]
 NAMES = FragmentNames(ParticipantId("local"), NetworkName("cars"), FragmentName("rated"))
@@ -58,7 +58,6 @@ class Rated:
     """A network with an as-of join, its letters and what calls `medusa dlq`."""
 
     world: World
-    log: TwinLog
     dlq: Caller
     fragment: Fragment
     sources: tuple[MarkedSource, ...]
@@ -95,29 +94,32 @@ class Rated:
         of = headers(NAMES, context, ())
         came = Millis(YOUNG + number)
         topic = NAMES.dead_letters
-        self.log.records.append(KafkaRecord(topic, 0, Offset(number), came, None, VALUES, of))
+        self.world.put(KafkaRecord(topic, 0, Offset(number), came, None, VALUES, of))
 
     def redriven(self) -> list[KafkaRecord]:
         """What was sent again."""
-        return [record for record in self.log.records if record.topic == NAMES.redrive]
+        return self.world.records(NAMES.redrive)
+
+    def change(self, number: int, **changes: Any) -> None:
+        """Let one of the sightings be another one."""
+        log = self.world.kafka.topics[SIGHTINGS].partitions[0].log
+        log[number] = replace(log[number], **changes)
 
 
 @pytest.fixture
-def rated(medusa: Caller) -> Rated:
-    """Three sightings, and a letter of a result that was made of the second one."""
+def bare(medusa: Caller) -> Rated:
+    """Three sightings, and no letter yet."""
     world = World.new()
+    for topic in (SIGHTINGS, "car-limits"):
+        world.kafka.add(topic, 1)
     write_project(Path(), DOCUMENT)
     assert medusa("deploy", "--no-wait", opener=opener(world)).code == 0
-    log = TwinLog(
-        [
-            KafkaRecord(
-                SIGHTINGS, 0, Offset(n), Millis(YOUNG - 5 + n), b"key %d" % n, b"value %d" % n,
-                (("trace", b"%d" % n),),
-            )
-            for n in range(3)
-        ]
-    )  # fmt: skip
-    connections = TwinConnections(world, log, TwinRecomputer())
+    for n in range(3):
+        time_ms, trace = Millis(YOUNG - 5 + n), (("trace", b"%d" % n),)
+        world.put(
+            KafkaRecord(SIGHTINGS, 0, Offset(n), time_ms, b"key %d" % n, b"value %d" % n, trace)
+        )
+    connections = TwinConnections(world, TwinRecomputer())
     (plan,) = deployed_plans(connections.catalog)
     (fragment,) = plan.fragments
     ids = {name: TopicId(topic.topic_id) for name, topic in world.kafka.topics.items()}
@@ -126,15 +128,20 @@ def rated(medusa: Caller) -> Rated:
         Epoch(1), Incarnation("a"), BatchId(1), {}, {}, {}, Millis(YOUNG), Millis(YOUNG), {},
         BatchId(1), None, Totals(), YOUNG, "digest", sources=sources,
     )  # fmt: skip
-    world.log.values[NAMES.markers] = encode_marker(found)
-    connect = opener(world, log)
+    world.write(NAMES.markers, encode_marker(found))
+    connect = opener(world)
 
     def call(*arguments: str) -> Any:
         return medusa("dlq", *arguments, opener=connect)
 
-    made = Rated(world, log, call, fragment, sources)
-    made.letter(0, 1)
-    return made
+    return Rated(world, call, fragment, sources)
+
+
+@pytest.fixture
+def rated(bare: Rated) -> Rated:
+    """A letter of a result that was made of the second sighting."""
+    bare.letter(0, 1)
+    return bare
 
 
 def test_the_left_row_is_shown(rated: Rated) -> None:
@@ -203,28 +210,26 @@ def test_what_failed_again_is_read_from_the_redrive_topic(rated: Rated) -> None:
         ({"held_by": "1:other"}, "would decide otherwise by now"),
     ],
 )
-def test_what_cannot_be_had_exactly_is_refused(
-    rated: Rated, more: dict[str, Any], why: str
-) -> None:
+def test_what_cannot_be_had_exactly_is_refused(bare: Rated, more: dict[str, Any], why: str) -> None:
     """With the reason; nothing is sent."""
-    rated.log.records = [r for r in rated.log.records if r.topic == SIGHTINGS]
-    rated.letter(0, 1, **more)
-    called = rated.dlq("redrive", "rated", "--yes")
+    bare.letter(0, 1, **more)
+    called = bare.dlq("redrive", "rated", "--yes")
     assert called.code == 65
     assert why in called.err
     assert "medusa replay cars.rated" in called.err
-    assert rated.redriven() == []
+    assert bare.redriven() == []
 
 
 def test_a_topic_without_a_leader_is_asked_again(
     rated: Rated, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It holds the record all the same, so that nobody is to be sent to a replay."""
+    start_offsets = rated.world.kafka.start_offsets
 
-    def none(_: TwinTopics, topics: Sequence[TopicName]) -> dict[TopicName, dict[int, Offset]]:
-        return {topic: {0: Offset(0)} for topic in topics if topic != SIGHTINGS}
+    def without(topics: Iterable[TopicName]) -> Ends:
+        return start_offsets(topic for topic in topics if topic != SIGHTINGS)
 
-    monkeypatch.setattr(TwinTopics, "start_offsets", none)
+    monkeypatch.setattr(rated.world.kafka, "start_offsets", without)
     called = rated.dlq("redrive", "rated", "--yes")
     assert called.code == 75
     assert "has no leader now" in called.err
@@ -233,8 +238,7 @@ def test_a_topic_without_a_leader_is_asked_again(
 
 def test_what_the_redrive_topic_does_not_take_stops_no_other_letter(rated: Rated) -> None:
     """It is named; the other one is sent."""
-    large = replace(rated.log.records[2], value=b"v" * 9_000_000)
-    rated.log.records[2] = large
+    rated.change(2, value=b"v" * 9_000_000)
     rated.letter(1, 2)
     called = rated.dlq("redrive", "rated", "--yes", "-o", "json")
     assert called.code == 0
@@ -248,9 +252,8 @@ def test_what_the_redrive_topic_does_not_take_stops_no_other_letter(rated: Rated
 def test_a_record_about_to_expire_is_not_sent(rated: Rated) -> None:
     """By its own timestamp, which the copy has; that of the result may be younger."""
     old = Millis(1_000_000_000_000)
-    rated.log.records = [
-        replace(r, timestamp_ms=old) if r.topic == SIGHTINGS else r for r in rated.log.records
-    ]
+    for number in range(3):
+        rated.change(number, timestamp_ms=old)
     called = rated.dlq("redrive", "rated", "--yes")
     assert called.code == 65
     assert "have reached the retention" in called.err
@@ -261,7 +264,7 @@ def test_a_deploy_with_another_select_still_takes_it(rated: Rated) -> None:
     mended = DOCUMENT.replace("left.speed / right.speed", "try_divide(left.speed, right.speed)")
     assert json.dumps(mended) != json.dumps(DOCUMENT)
     write_project(Path(), mended)
-    connections = TwinConnections(rated.world, rated.log, TwinRecomputer())
+    connections = TwinConnections(rated.world, TwinRecomputer())
     before = answered_by(rated.fragment, rated.sources)
     (plan,) = deployed_plans(connections.catalog)
     assert answered_by(plan.fragments[0], rated.sources) == before

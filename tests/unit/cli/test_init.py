@@ -1,16 +1,14 @@
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pipeline.ids import Millis, TopicName
+from pipeline.ids import TopicName
 from schemas.avro import parse
 from schemas.codec import encode
 from schemas.wire import join
 from tests.unit.cli.twins import opener
 from tests.unit.deploy.twins import NOW, World, write_project
-from tests.unit.operations.twins import TwinLog
 
 Caller = Callable[..., Any]
 
@@ -93,27 +91,24 @@ TRADES = json.dumps(
 )
 
 
-def _world(count: int) -> tuple[World, TwinLog]:
+def _world(count: int) -> World:
     """A topic with so many trades, one a second, and every tenth four seconds late."""
-    world, log = World.new(), TwinLog()
-    world.kafka.add("trades")
+    world = World.new()
+    world.kafka.add("trades", 1)
     schema_id = world.registry.register("trades-value", TRADES)
     schema = parse(TRADES)
     for n in range(count):
         at_ms = NOW + 1_000 * n - (4_000 if n % 10 == 9 else 0)
         value = {"symbol": "ab"[n % 2], "price": 1.5, "at": at_ms}
         body = join(schema_id, encode(schema, value))
-        log.send(TopicName("trades"), b"ab"[n % 2 : n % 2 + 1], body)
-    log.records = [
-        replace(record, timestamp_ms=Millis(NOW + 1_000 * n))
-        for n, record in enumerate(log.records)
-    ]
-    return world, log
+        key, came_ms = b"ab"[n % 2 : n % 2 + 1], NOW + 1_000 * n
+        world.kafka.append(TopicName("trades"), key, body, timestamp_ms=came_ms)
+    return world
 
 
 def test_a_project_for_a_topic_is_measured_and_can_be_planned(medusa: Caller) -> None:
     """Schema from the registry, proposals from the records, and then `plan` as it is."""
-    connect = opener(*_world(50))
+    connect = opener(_world(50))
     called = medusa("init", "--topic", "trades", "-o", "json", opener=connect)
     assert called.code == 0, called.err
     assert called.data["records"] == 50
@@ -131,7 +126,7 @@ def test_a_project_for_a_topic_is_measured_and_can_be_planned(medusa: Caller) ->
 
 def test_a_project_for_an_empty_topic_has_defaults_and_says_so(medusa: Caller) -> None:
     """The schema is all that there is."""
-    called = medusa("init", "--topic", "trades", "--into", "new", opener=opener(*_world(0)))
+    called = medusa("init", "--topic", "trades", "--into", "new", opener=opener(_world(0)))
     assert called.code == 0, called.err
     assert "cd new && medusa deploy" in called.out
     assert "medusa tail trades-per-minute" in called.out
@@ -140,9 +135,9 @@ def test_a_project_for_an_empty_topic_has_defaults_and_says_so(medusa: Caller) -
 
 def test_a_topic_needs_a_schema_and_has_to_exist(medusa: Caller) -> None:
     """Each is told, and nothing is written."""
-    world, log = _world(1)
+    world = _world(1)
     world.kafka.add("bare")
-    connect = opener(world, log)
+    connect = opener(world)
     bare = medusa("init", "--topic", "bare", opener=connect)
     assert bare.code == 65
     assert "topic bare has no registered schema" in bare.err
@@ -163,7 +158,7 @@ def test_the_settings_in_force_go_into_the_project_without_secrets(medusa: Calle
     called = medusa(
         "init", "--topic", "trades", "--registry", "http://me:secret@registry.test:8081",
         "--set", "kafka.bootstrap_servers=broker.test:9093", "--set", "kafka.user=o'neill",
-        opener=opener(*_world(1)),
+        opener=opener(_world(1)),
     )  # fmt: skip
     assert called.code == 0, called.err
     shown = medusa("config", "show", "-o", "json").data

@@ -21,7 +21,6 @@ from tests.unit.cli.twins import opener
 from tests.unit.dead_letters.support import NAMES, NOW
 from tests.unit.deploy.twins import World, write_project
 from tests.unit.lanes.marked import marked
-from tests.unit.operations.twins import TwinLog
 
 Caller = Callable[..., Any]
 TOPIC = TopicName("car-sightings")
@@ -31,6 +30,7 @@ TOPIC = TopicName("car-sightings")
 def world(medusa: Caller) -> World:
     """The small network, whose fragment `moving` has read three of five records."""
     found = World.new()
+    found.kafka.add(TOPIC, 1)
     write_project(Path())
     assert medusa("deploy", "--no-wait", opener=opener(found)).code == 0
     at = InputPartition(StreamName("sightings"), TOPIC, 0)
@@ -41,15 +41,15 @@ def world(medusa: Caller) -> World:
         BatchId(1), None, Totals(), NOW, "digest",
         sources=marked(read, ids={n: t.topic_id for n, t in found.kafka.topics.items()}),
     )  # fmt: skip
-    found.log.values[NAMES.markers] = encode_marker(marker)
+    found.write(NAMES.markers, encode_marker(marker))
+    found.put(*(KafkaRecord(TOPIC, 0, Offset(n), NOW, None, b"v") for n in range(5)))
     return found
 
 
 @pytest.fixture
 def offsets(medusa: Caller, world: World) -> Caller:
     """Calls `medusa offsets` on that."""
-    records = [KafkaRecord(TOPIC, 0, Offset(n), NOW, None, b"v") for n in range(5)]
-    connect = opener(world, TwinLog(records))
+    connect = opener(world)
 
     def call(*arguments: str) -> Any:
         return medusa("offsets", *arguments, opener=connect)

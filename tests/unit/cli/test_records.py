@@ -15,9 +15,10 @@ from pipeline.operations.connections import Connections
 from pipeline.operations.records.decoding import decode_record
 from tests.unit.cli.twins import opener
 from tests.unit.deploy.twins import NOW, World, write_project
-from tests.unit.operations.twins import TwinConnections, TwinLog, TwinRecomputer
+from tests.unit.operations.twins import TwinConnections, TwinRecomputer
 
 Caller = Callable[..., Any]
+SIGHTINGS, MOVING = TopicName("car-sightings"), TopicName("moving-cars")
 CAR = {"car": "a", "speed": 1.5, "seen_at": "2026-01-01T00:00:00Z"}
 
 
@@ -25,6 +26,7 @@ CAR = {"car": "a", "speed": 1.5, "seen_at": "2026-01-01T00:00:00Z"}
 def world(medusa: Caller) -> World:
     """A world with the small network deployed."""
     found = World.new()
+    found.kafka.add(SIGHTINGS, 1)
     write_project(Path())
     assert medusa("deploy", "--no-wait", opener=opener(found)).code == 0
     return found
@@ -39,13 +41,13 @@ def _lines(*values: object) -> str:
 
 def test_what_is_produced_is_what_tail_shows(medusa: Caller, world: World) -> None:
     """JSON in, Avro with the registered schema in between, the same JSON out."""
-    log = TwinLog()
     file = _lines(CAR, {**CAR, "car": "b"})
-    sent = medusa("produce", "sightings", "-f", file, "--key", "car", opener=opener(world, log))
+    sent = medusa("produce", "sightings", "-f", file, "--key", "car", opener=opener(world))
     assert (sent.code, sent.out) == (0, "2 records sent to car-sightings\n")
-    assert log.records[0].value is not None
-    assert log.records[0].value[0] == 0
-    shown = medusa("tail", "sightings", "--no-follow", "-o", "json", opener=opener(world, log))
+    first, _ = world.records(SIGHTINGS)
+    assert first.value is not None
+    assert first.value[0] == 0
+    shown = medusa("tail", "sightings", "--no-follow", "-o", "json", opener=opener(world))
     found = [json.loads(line) for line in shown.out.splitlines()]
     assert [(r["offset"], r["key"], r["value"]["car"]) for r in found] == [
         (0, "a", "a"),
@@ -57,10 +59,9 @@ def test_what_is_produced_is_what_tail_shows(medusa: Caller, world: World) -> No
 
 def test_bad_lines_are_told_by_number_and_the_good_are_sent(medusa: Caller, world: World) -> None:
     """Every bad line has its number, path and reason; the exit code is 65."""
-    log = TwinLog()
     file = _lines(CAR, "{", "", {**CAR, "speed": "fast"}, {**CAR, "car": None}, CAR)
     called = medusa("produce", "sightings", "-f", file, "--key", "car", "-o", "json",
-                    opener=opener(world, log))  # fmt: skip
+                    opener=opener(world))  # fmt: skip
     assert called.code == 65
     assert called.data["sent"] == 2
     assert [(b["line"], b["path"]) for b in called.data["bad"]] == [
@@ -69,52 +70,49 @@ def test_bad_lines_are_told_by_number_and_the_good_are_sent(medusa: Caller, worl
         (5, "/car"),
     ]
     assert "line 4, /speed" in called.err
-    assert len(log.records) == 2
+    assert len(world.records(SIGHTINGS)) == 2
 
 
 def test_a_dry_run_says_how_many_would_be_sent(medusa: Caller, world: World) -> None:
     """In data beside those that were: none."""
-    log = TwinLog()
     asked = ("produce", "sightings", "-f", _lines(CAR, {**CAR, "car": "b"}), "--dry-run")
-    called = medusa(*asked, opener=opener(world, log))
+    called = medusa(*asked, opener=opener(world))
     assert (called.code, called.out) == (0, "2 records would be sent to car-sightings\n")
-    data = medusa(*asked, "-o", "json", opener=opener(world, log)).data
+    data = medusa(*asked, "-o", "json", opener=opener(world)).data
     assert (data["sent"], data["good"]) == (0, 2)
-    assert log.records == []
+    assert world.records(SIGHTINGS) == []
 
 
 @pytest.mark.parametrize("flag", ["--strict", "--dry-run"])
 def test_nothing_is_sent_when_that_was_asked(medusa: Caller, world: World, flag: str) -> None:
     """--strict sends all or nothing; --dry-run only checks."""
-    log = TwinLog()
-    called = medusa("produce", "sightings", "-f", _lines(CAR, "{"), flag, opener=opener(world, log))
+    called = medusa("produce", "sightings", "-f", _lines(CAR, "{"), flag, opener=opener(world))
     assert called.code == 65
-    assert not log.records
+    assert not world.records(SIGHTINGS)
 
 
 def test_what_a_network_writes_is_no_place_to_produce_to(medusa: Caller, world: World) -> None:
     """Its readers would make dead letters of it; who means it says so."""
-    log = TwinLog()
     arguments = ("produce", "moving-cars", "-f", _lines(CAR))
-    refused = medusa(*arguments, opener=opener(world, log))
+    refused = medusa(*arguments, opener=opener(world))
     assert refused.code == 65
     assert "topic moving-cars is written by cars.moving" in refused.err
     assert "--yes" in refused.err
-    assert log.records == []
-    assert medusa(*arguments, "--dry-run", opener=opener(world, log)).code == 0
-    assert medusa(*arguments, "--yes", opener=opener(world, log)).code == 0
-    assert [record.topic for record in log.records] == ["moving-cars"]
+    assert world.records(MOVING) == []
+    assert medusa(*arguments, "--dry-run", opener=opener(world)).code == 0
+    assert medusa(*arguments, "--yes", opener=opener(world)).code == 0
+    assert len(world.records(MOVING)) == 1
+    assert world.records(SIGHTINGS) == []
 
 
 def test_produce_reads_stdin(medusa: Caller, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without -f lines come from stdin; bytes that are no text are a bad line."""
-    log = TwinLog()
     data = json.dumps(CAR).encode() + b"\n\xff\xfe\n"
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
-    called = medusa("produce", "sightings", opener=opener(world, log))
+    called = medusa("produce", "sightings", opener=opener(world))
     assert called.code == 65
     assert "line 2: not UTF-8 text" in called.err
-    assert len(log.records) == 1
+    assert len(world.records(SIGHTINGS)) == 1
 
 
 def test_produce_needs_a_schema_a_stream_and_a_key_that_exist(medusa: Caller, world: World) -> None:
@@ -135,13 +133,11 @@ def test_produce_needs_a_schema_a_stream_and_a_key_that_exist(medusa: Caller, wo
 
 def test_tail_shows_what_is_no_avro_with_the_reason(medusa: Caller, world: World) -> None:
     """Plain bytes, unknown ids and tombstones do not end a tail."""
-    log = TwinLog()
-    topic = TopicName("car-sightings")
-    log.send(topic, b"k", b"plain")
-    log.send(topic, None, b"\x00\x00\x00\x03\xe7abc")
-    log.send(topic, b"\xff", None)
-    log.send(topic, None, b"\x00\x00\x00\x00\x01\x02")
-    shown = medusa("tail", "car-sightings", "--no-follow", "-o", "json", opener=opener(world, log))
+    world.kafka.append(SIGHTINGS, b"k", b"plain")
+    world.kafka.append(SIGHTINGS, None, b"\x00\x00\x00\x03\xe7abc")
+    world.kafka.append(SIGHTINGS, b"\xff", None)
+    world.kafka.append(SIGHTINGS, None, b"\x00\x00\x00\x00\x01\x02")
+    shown = medusa("tail", "car-sightings", "--no-follow", "-o", "json", opener=opener(world))
     assert shown.code == 0
     plain, unknown, tombstone, broken = (json.loads(line) for line in shown.out.splitlines())
     assert (plain["key"], plain["value"]) == ("k", "cGxhaW4=")
@@ -153,8 +149,7 @@ def test_tail_shows_what_is_no_avro_with_the_reason(medusa: Caller, world: World
 
 def test_tail_counts_starts_and_gives_up(medusa: Caller, world: World) -> None:
     """--count ends it, --from skips, and a count that is not reached in time ends with 75."""
-    log = TwinLog()
-    connect = opener(world, log)
+    connect = opener(world)
     medusa("produce", "sightings", "-f", _lines(CAR, CAR, CAR), opener=connect)
     assert len(medusa("tail", "sightings", "--count", "2", opener=connect).out.splitlines()) == 2
     now = medusa("tail", "sightings", "--from", "now", "--no-follow", opener=connect)
@@ -169,8 +164,7 @@ def test_tail_counts_starts_and_gives_up(medusa: Caller, world: World) -> None:
 
 def test_n_shows_the_last_records_and_ends(medusa: Caller, world: World) -> None:
     """As `tail` does: the newest, in their order; fewer are no mistake."""
-    log = TwinLog()
-    connect = opener(world, log)
+    connect = opener(world)
     cars = [{**CAR, "car": name} for name in "abcde"]
     medusa("produce", "sightings", "-f", _lines(*cars), opener=connect)
 
@@ -188,12 +182,12 @@ def test_n_shows_the_last_records_and_ends(medusa: Caller, world: World) -> None
     assert "--count N waits" in both.err
 
 
-def _trades() -> tuple[World, TwinLog]:
+def _trades() -> World:
     """A topic and its schema, and nothing that Medusa made."""
-    world, log = World.new(), TwinLog()
-    world.kafka.add("trades")
+    world = World.new()
+    world.kafka.add("trades", 1)
     world.registry.register("trades-value", TRADES)
-    return world, log
+    return world
 
 
 TRADES = json.dumps(
@@ -221,8 +215,8 @@ def _trade(symbol: str, price: float | None, amount: int = 1) -> dict[str, objec
 
 def test_tail_looks_into_a_topic_that_no_network_has(medusa: Caller) -> None:
     """--where and --select take expressions over the columns of the topic's newest schema."""
-    world, log = _trades()
-    connect = opener(world, log)
+    world = _trades()
+    connect = opener(world)
     lines = [_trade("a", 10.0, 2), _trade("b", None), _trade("a", 30.5, 3), _trade("a", 11.0)]
     medusa("produce", "trades", "-f", _lines(*lines), opener=connect)
 
@@ -252,12 +246,12 @@ def _shown_trade(symbol: str, price: float | None) -> dict[str, object]:
 
 def test_what_a_condition_cannot_decide_is_counted(medusa: Caller) -> None:
     """A row that fails, a value that is no Avro; a tombstone has no columns."""
-    world, log = _trades()
-    connect = opener(world, log)
+    world = _trades()
+    connect = opener(world)
     medusa("produce", "trades", "-f", _lines(_trade("a", 1.0, 0), _trade("b", 9.0, 2)),
            opener=connect)  # fmt: skip
-    log.send(TopicName("trades"), None, b"plain")
-    log.send(TopicName("trades"), None, None)
+    world.kafka.append(TopicName("trades"), None, b"plain")
+    world.kafka.append(TopicName("trades"), None, None)
     called = medusa("tail", "trades", "--no-follow", "--where", "10 / amount > 1", opener=connect)
     assert called.code == 0
     assert len(called.out.splitlines()) == 1
@@ -288,8 +282,8 @@ def test_a_wrong_expression_is_told_before_anything_is_read(
     medusa: Caller, options: tuple[str, ...], why: str
 ) -> None:
     """With the choices that there are, and exit code 65."""
-    world, log = _trades()
-    called = medusa("tail", "trades", *options, opener=opener(world, log))
+    world = _trades()
+    called = medusa("tail", "trades", *options, opener=opener(world))
     assert called.code == 65, called.out
     assert why in called.err
 
@@ -309,31 +303,30 @@ class WithoutCatalog(TwinConnections):
 
 def test_a_topic_is_tailed_while_zookeeper_does_not_answer(medusa: Caller) -> None:
     """A name of a stream means nothing then, and nothing is sent to a topic."""
-    world, log = _trades()
-    down = cast("Connections", WithoutCatalog(world, log, TwinRecomputer()))
-    medusa("produce", "trades", "-f", _lines(_trade("a", 1.0)), opener=opener(world, log))
+    world = _trades()
+    down = cast("Connections", WithoutCatalog(world, TwinRecomputer()))
+    medusa("produce", "trades", "-f", _lines(_trade("a", 1.0)), opener=opener(world))
     shown = medusa("tail", "trades", "-n", "1", opener=lambda *_: down)
     assert shown.code == 0, shown.err
     assert '"symbol":"a"' in shown.out
     assert medusa("tail", "sightings", "-n", "1", opener=lambda *_: down).code == 69
     assert medusa("produce", "trades", "-f", "in.jsonl", opener=lambda *_: down).code == 69
-    assert len(log.records) == 1
+    assert len(world.records(TopicName("trades"))) == 1
 
 
 def test_looking_into_a_topic_needs_its_schema(medusa: Caller) -> None:
     """As producing does."""
-    world, log = _trades()
+    world = _trades()
     world.kafka.add("bare")
-    called = medusa("tail", "bare", "--where", "TRUE", opener=opener(world, log))
+    called = medusa("tail", "bare", "--where", "TRUE", opener=opener(world))
     assert called.code == 65
     assert "no registered schema" in called.err
 
 
 def test_a_table_line_is_short(medusa: Caller, world: World) -> None:
     """Time, partition@offset, key, value."""
-    log = TwinLog()
-    medusa("produce", "sightings", "-f", _lines(CAR), "--key", "car", opener=opener(world, log))
-    line = medusa("tail", "sightings", "-n", "1", opener=opener(world, log)).out
+    medusa("produce", "sightings", "-f", _lines(CAR), "--key", "car", opener=opener(world))
+    line = medusa("tail", "sightings", "-n", "1", opener=opener(world)).out
     assert NOW
     assert line.startswith('2023-11-14T22:13:20.000Z  0@0  a  {"car":"a","speed":1.5,')
 

@@ -30,7 +30,7 @@ from pipeline.operations.replay import corrections
 from tests.unit.cli.twins import opener
 from tests.unit.deploy.twins import World, write_project
 from tests.unit.lanes.marked import marked
-from tests.unit.operations.twins import TwinLog, TwinRecomputer
+from tests.unit.operations.twins import TwinRecomputer
 
 Caller = Callable[..., Any]
 BASE = Millis(1_700_000_000_000)
@@ -64,16 +64,15 @@ class Scene:
 
     medusa: Caller
     world: World
-    log: TwinLog
     engine: TwinRecomputer = field(default_factory=TwinRecomputer)
 
     def replay(self, *arguments: str) -> Any:
         """Call `medusa replay`."""
-        return self.medusa("replay", *arguments, opener=opener(self.world, self.log, self.engine))
+        return self.medusa("replay", *arguments, opener=opener(self.world, self.engine))
 
     def into(self, topic: str) -> list[KafkaRecord]:
         """What a topic holds."""
-        return [record for record in self.log.records if record.topic == topic]
+        return self.world.records(TopicName(topic))
 
 
 def at(seconds: int) -> str:
@@ -85,6 +84,7 @@ def at(seconds: int) -> str:
 def scene(medusa: Caller) -> Scene:
     """Speeds are promised for 25 seconds; one late record is a dead letter."""
     world = World.new()
+    world.kafka.add(INPUT, 1)
     write_project(Path(), DOCUMENT)
     assert medusa("deploy", "--no-wait", opener=opener(world)).code == 0
     place = InputPartition(StreamName("sightings"), INPUT, 0)
@@ -94,7 +94,7 @@ def scene(medusa: Caller) -> Scene:
         BatchId(1), Millis(BASE + 25_000), Totals(), BASE, "digest",
         sources=marked(read),
     )  # fmt: skip
-    world.log.values[NAMES.markers] = encode_marker(marker)
+    world.write(NAMES.markers, encode_marker(marker))
     records = [
         KafkaRecord(INPUT, 0, Offset(n), Millis(BASE + 1_000 * n), None, b"v") for n in range(30)
     ]
@@ -106,7 +106,8 @@ def scene(medusa: Caller) -> Scene:
     letter = KafkaRecord(
         NAMES.dead_letters, 0, Offset(0), BASE, None, b"v", headers(NAMES, late, ())
     )
-    return Scene(medusa, world, TwinLog([*records, letter]))
+    world.put(*records, letter)
+    return Scene(medusa, world)
 
 
 def test_without_yes_it_says_what_it_would_do_and_does_nothing(scene: Scene) -> None:
@@ -203,14 +204,14 @@ def fast(scene: Scene) -> Scene:
         BatchId(1), Millis(BASE + 25_000), Totals(), BASE, "digest",
         sources=marked(read),
     )  # fmt: skip
-    scene.world.log.values[FAST.markers] = encode_marker(marker)
-    scene.log.records += [
+    scene.world.write(FAST.markers, encode_marker(marker))
+    scene.world.put(
         KafkaRecord(TopicName("car-speeds"), 0, Offset(0), Millis(BASE + 20_000), b"k", b"in"),
         KafkaRecord(
             TopicName("fast-cars"), 0, Offset(0), Millis(BASE + 20_000), b"k", b"old",
             ((RESULT_ID, b"car-speeds/0/0"),),
         ),
-    ]  # fmt: skip
+    )  # fmt: skip
     return scene
 
 
@@ -245,13 +246,13 @@ def test_inputs_hold_whatever_the_compared_results_were_made_of(
 
     def looked_at(*arguments: Any) -> Any:
         found = published(*arguments)
-        fast.log.records.append(late)
+        fast.world.put(late)
         return found
 
     monkeypatch.setattr(corrections, "published_results", looked_at)
     called = fast.replay("cars.fast", "--from", at(1), "--as-corrections", "-o", "json")
     assert called.code == 0, called.err
-    assert [one["end"] for one in called.data["reads"]] == [2]
+    assert [one["end"] for one in called.data["reads"]] == [2, 0, 0, 0]
 
 
 def test_corrections_need_readers_that_take_them(fast: Scene) -> None:

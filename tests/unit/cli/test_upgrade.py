@@ -55,8 +55,7 @@ def _has_run(world: World, state: str = "") -> None:
     made = state or state_digest(fragment)
     wanted = Wanted(Epoch(1), made, stateful=True, on_change=None, place="")
     marker = first_marker(wanted, Incarnation("1-7"), {}, NOW)
-    world.kafka.fill(fragment.names.markers)
-    world.log.values[fragment.names.markers] = encode_marker(replace(marker, batch=BatchId(4)))
+    world.write(fragment.names.markers, encode_marker(replace(marker, batch=BatchId(4))))
 
 
 def _report(world: World, fragment: str, state: LaneState, error: str = "") -> None:
@@ -177,8 +176,7 @@ def test_rollback_needs_a_choice_as_deploy_does(medusa: Caller) -> None:
     (fragment,) = replan(version, LOCAL).fragments
     wanted = Wanted(Epoch(1), state_digest(fragment), stateful=True, on_change=None, place="")
     marker = replace(first_marker(wanted, Incarnation("1-7"), {}, NOW), batch=BatchId(4))
-    world.kafka.fill(fragment.names.markers)
-    world.log.values[fragment.names.markers] = encode_marker(marker)
+    world.write(fragment.names.markers, encode_marker(marker))
     refused = medusa("rollback", "cars", "--to", "1", "--yes", opener=connect)
     assert refused.code == 65
     assert "does not fit" in refused.err

@@ -1,4 +1,4 @@
-"""A terminal, and connections of a command to in-memory twins."""
+"""A terminal, and connections of a command to servers in memory."""
 
 import io
 from typing import cast
@@ -10,7 +10,7 @@ from pipeline.clock import Clock
 from pipeline.operations.connections import Connections
 from pipeline.settings import Settings
 from tests.unit.deploy.twins import World
-from tests.unit.operations.twins import TwinConnections, TwinLog, TwinRecomputer
+from tests.unit.operations.twins import TwinConnections, TwinRecomputer
 
 
 class Screen(io.StringIO):
@@ -27,14 +27,11 @@ class Screen(io.StringIO):
         return "".join(f"{line.rstrip()}\n" for line in lines)
 
 
-def opener(
-    world: World, log: TwinLog | None = None, recomputer: TwinRecomputer | None = None
-) -> Opener:
+def opener(world: World, recomputer: TwinRecomputer | None = None) -> Opener:
     """Makes connections to this world."""
-    shared = log or TwinLog()
     engine = recomputer or TwinRecomputer()
 
     def connect(_settings: Settings, _clock: Clock) -> Connections:
-        return cast("Connections", TwinConnections(world, shared, engine))
+        return cast("Connections", TwinConnections(world, engine))
 
     return connect

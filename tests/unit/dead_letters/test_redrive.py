@@ -1,10 +1,12 @@
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from operator import itemgetter
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from brokers.memory_kafka.writers import MemoryTransactions
 from brokers.records import KafkaRecord
 from pipeline.clock import Deadline, SystemClock
 from pipeline.dead_letters import send as sending
@@ -25,6 +27,7 @@ from pipeline.lanes.dead_letters import REDRIVEN_FROM
 from pipeline.lanes.sources import named_sources
 from pipeline.markers.positions import InputPartition
 from tests.unit.dead_letters.support import NAMES, NOW, letter
+from tests.unit.kafka import records, with_topics
 from tests.unit.spark.run.test_rebuild import MARKER
 from tests.unit.spark.support import fragment
 
@@ -34,50 +37,66 @@ RULES = Rules(READS, None, lambda schema: schema == SchemaId(7))
 HOUR = 3_600_000
 
 
-@dataclass
 class Topic:
-    """A redrive topic and its producer, which dies when it was called so often."""
+    """A redrive topic; its writers die when they were called so often."""
 
-    visible: list[KafkaRecord] = field(default_factory=list)
-    calls_left: int = 1_000_000
-    _open: list[KafkaRecord] = field(default_factory=list)
+    def __init__(self) -> None:
+        self.kafka = with_topics([NAMES.redrive], partitions=4)
+        self.calls_left = 1_000_000
 
-    def _called(self) -> None:
+    def called(self) -> None:
+        """Count down."""
         self.calls_left -= 1
         if self.calls_left < 0:
             raise UnavailableError("killed")
 
-    def begin(self) -> None:
-        """Open a transaction."""
-        self._called()
-        self._open = []
+    @property
+    def writer(self) -> "Writer":
+        """A new one, which has ended every other one."""
+        started = Writer(self)
+        started.start(Deadline.after(SystemClock(), 10, "starting"))
+        return started
 
-    def send(self, topic: TopicName, key: bytes | None, value: bytes | None, **more: Any) -> None:
-        """Add a record."""
-        self._called()
-        offset = Offset(len(self.visible) + len(self._open))
-        partition, time_ms = more["partition"], Millis(more["timestamp_ms"])
-        self._open.append(
-            KafkaRecord(topic, partition, offset, time_ms, key, value, tuple(more["headers"]))
-        )
-
-    def commit(self, _deadline: Deadline) -> None:
-        """All of it is visible."""
-        self._called()
-        self.visible += self._open
+    @property
+    def visible(self) -> list[KafkaRecord]:
+        """The copies that readers see."""
+        return records(self.kafka, NAMES.redrive)
 
     def run(self, letters: list[Letter], limit: int | None = None) -> Tally:
         """One run over the letters."""
         tally = Tally()
         sent = sent_letters(self.visible)
         todo = chosen(letters, sent, RULES, limit, tally)
-        send(todo, NAMES.redrive, range(4), self, SystemClock())
+        send(todo, NAMES.redrive, range(4), self.writer, SystemClock())
         return tally
 
     @property
     def numbers(self) -> list[tuple[int, Offset]]:
         """Whose letters' copies it holds."""
         return [next(iter(sent_letters([record])))[:2] for record in self.visible]
+
+
+class Writer(MemoryTransactions):
+    """One that may die at any call."""
+
+    def __init__(self, topic: Topic) -> None:
+        super().__init__(topic.kafka, NAMES.redriver)
+        self._topic = topic
+
+    def begin(self) -> None:
+        """Open a transaction."""
+        self._topic.called()
+        super().begin()
+
+    def send(self, topic: TopicName, key: bytes | None, value: bytes | None, **more: Any) -> None:
+        """Add a record."""
+        self._topic.called()
+        super().send(topic, key, value, **more)
+
+    def commit(self, deadline: Deadline) -> None:
+        """All of it is visible."""
+        self._topic.called()
+        super().commit(deadline)
 
 
 @given(
@@ -178,7 +197,7 @@ def test_a_letter_that_names_a_record_is_sent_once_that_was_found() -> None:
     assert not rules.wants_original(letter())
     assert not rules.wants_original(letter(**facts))
     topic = Topic()
-    send([found], NAMES.redrive, range(4), topic, SystemClock())
+    send([found], NAMES.redrive, range(4), topic.writer, SystemClock())
     (copy,) = topic.visible
     assert (copy.key, copy.value, copy.timestamp_ms, copy.partition) == (b"k", b"v", 9, 3)
     assert copy.headers[-1] == ("medusa.error.held_by", b"1:a")
@@ -288,8 +307,9 @@ def test_letters_go_only_into_partitions_that_the_lane_reads() -> None:
     assert list(read_partitions(None, NAMES.redrive, 4)) == [0, 1, 2, 3]
     topic = Topic()
     letters = [letter(offset, partition=offset) for offset in range(4)]
-    send(letters, NAMES.redrive, [0, 2], topic, SystemClock())
-    assert [record.partition for record in topic.visible] == [0, 2, 0, 2]
+    send(letters, NAMES.redrive, [0, 2], topic.writer, SystemClock())
+    copies = zip(topic.numbers, topic.visible, strict=True)
+    assert [record.partition for _, record in sorted(copies, key=itemgetter(0))] == [0, 2, 0, 2]
 
 
 def test_of_what_is_sent_the_tally_counts_what_would_be_late() -> None:

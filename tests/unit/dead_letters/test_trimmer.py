@@ -2,82 +2,97 @@
 
 import logging
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from brokers.records import Ends, KafkaRecord, TopicDescription
+from brokers.kafka_interface import Isolation
+from brokers.log_reader import LogReader
+from brokers.memory_kafka.cluster import MemoryKafka
+from brokers.memory_kafka.reader import MemoryReader
+from brokers.records import Ends
+from pipeline.clock import Deadline
 from pipeline.dead_letters.trimmer import EVERY_S, Retention, Trimmer
 from pipeline.errors import RefusedError
-from pipeline.ids import BatchId, Epoch, Incarnation, Millis, Offset, TopicName
+from pipeline.ids import BatchId, Epoch, Incarnation, Offset, TopicName
 from pipeline.markers.codec import encode_marker
 from pipeline.markers.commit_marker import CommitMarker, Totals
 from tests.unit.dead_letters.support import NAMES, NOW
 from tests.unit.deploy.twins import TwinClock
+from tests.unit.kafka import create
 
 KEPT_MS = 1_000
 MARKER = CommitMarker(
     Epoch(1), Incarnation("a"), BatchId(1), {}, {}, {}, None, None, {},
-    BatchId(1), None, Totals(), NOW, "digest", letters="letters-id",
+    BatchId(1), None, Totals(), NOW, "digest",
 )  # fmt: skip
 
 
-@dataclass
-class Kafka:
+class Kafka(MemoryKafka):
     """Dead letters that came a second apart, the first one at `NOW`, in one partition."""
 
-    start: int = 0
-    end: int = 10
-    topic_id: str = "letters-id"
-    marker: CommitMarker | None = MARKER
-    came_ms: int = NOW + 10_000
-    decided: bool = True
-    refuses: bool = False
-    asked: list[str] = field(default_factory=list)
+    def __init__(
+        self,
+        marker: CommitMarker | None = MARKER,
+        *,
+        start: int = 0,
+        came_ms: int = NOW + 10_000,
+        made_again: bool = False,
+        undecided: bool = False,
+    ) -> None:
+        super().__init__(TwinClock())
+        create(self, NAMES.dead_letters, NAMES.markers)
+        self.refuses = False
+        self.asked: list[str] = []
+        for number in range(10):
+            self.append(NAMES.dead_letters, None, b"", timestamp_ms=NOW + 1_000 * number)
+        self.delete_records(NAMES.dead_letters, {0: Offset(start)})
+        if marker is not None:
+            letters = "" if made_again else self.topics[NAMES.dead_letters].topic_id
+            value = encode_marker(replace(marker, letters=letters))
+            self.append(NAMES.markers, b"marker", value, timestamp_ms=came_ms)
+        if undecided:
+            writer = self.transactions(NAMES.stable.transactional_id)
+            writer.start(Deadline.after(self.clock, 1, "starting"))
+            writer.begin()
+            writer.send(NAMES.markers, b"marker", b"", timestamp_ms=came_ms)
 
-    def describe(self, topics: Iterable[TopicName]) -> Mapping[TopicName, TopicDescription]:
-        """The dead letters."""
-        return {topic: TopicDescription(topic, self.topic_id, 1) for topic in topics}
-
-    def start_offsets(self, topics: Iterable[TopicName]) -> Ends:
-        """Where they begin."""
-        return {topic: {0: Offset(self.start)} for topic in topics}
-
-    def end_offsets(self, topics: Iterable[TopicName]) -> Ends:
-        """Where they end."""
-        self.asked.append("ends")
-        return {topic: {0: Offset(self.end)} for topic in topics}
+    def end_offsets(
+        self, topics: Iterable[TopicName], isolation: Isolation = Isolation.COMMITTED
+    ) -> Ends:
+        """Note that it was asked for dead letters."""
+        names = tuple(topics)
+        if names == (NAMES.dead_letters,):
+            self.asked.append("ends")
+        return super().end_offsets(names, isolation)
 
     def await_decided(self, topic: TopicName) -> bool:
-        """As it was said."""
+        """Note it."""
         assert topic == NAMES.markers
         self.asked.append("decided")
-        return self.decided
+        return super().await_decided(topic)
 
-    def offsets_for_time(self, topic: TopicName, time_ms: Millis) -> Mapping[int, Offset]:
-        """One a second."""
-        assert topic == NAMES.dead_letters
-        return {0: Offset(max(0, min(self.end, -(-(time_ms - NOW) // 1000))))}
+    def reader(self, timeout_s: float, **more: Any) -> MemoryReader:
+        """Note it: only the marker is read."""
+        self.asked.append("marker")
+        return super().reader(timeout_s, **more)
 
     def delete_records(self, topic: TopicName, before: Mapping[int, Offset]) -> None:
-        """Forget them, if that is allowed."""
+        """Remove them, if that is allowed."""
         if self.refuses:
             raise RefusedError("not allowed", place=f"topic {topic}")
-        self.start = before.get(0, self.start)
+        super().delete_records(topic, before)
 
-    def last(self, topic: TopicName) -> KafkaRecord | None:
-        """The last marker."""
-        assert topic == NAMES.markers
-        self.asked.append("marker")
-        if self.marker is None:
-            return None
-        value = encode_marker(self.marker)
-        return KafkaRecord(topic, 0, Offset(0), Millis(self.came_ms), b"marker", value)
+    @property
+    def start(self) -> int:
+        """Where the dead letters begin."""
+        return self.topics[NAMES.dead_letters].partitions[0].start
 
     @property
     def retention(self) -> Retention:
         """Over this."""
-        return Retention(NAMES, self, self.last, lambda: KEPT_MS)
+        return Retention(NAMES, self, LogReader(self, 1.0), lambda: KEPT_MS)
 
 
 @pytest.mark.parametrize(
@@ -86,7 +101,7 @@ class Kafka:
 def test_what_is_old_and_not_needed_goes(needed: dict[int, int], start: int) -> None:
     """Old is what came a retention before the last marker, by the brokers' clocks."""
     letters_from = {partition: Offset(offset) for partition, offset in needed.items()}
-    kafka = Kafka(marker=replace(MARKER, letters_from=letters_from))
+    kafka = Kafka(replace(MARKER, letters_from=letters_from))
     kafka.retention.apply()
     assert kafka.start == start
 
@@ -102,9 +117,9 @@ def test_the_marker_is_read_after_the_ends() -> None:
     "kafka",
     [
         Kafka(start=10),
-        Kafka(decided=False),
-        Kafka(marker=None),
-        Kafka(topic_id="again", marker=replace(MARKER, letters_from={0: Offset(3)})),
+        Kafka(undecided=True),
+        Kafka(None),
+        Kafka(replace(MARKER, letters_from={0: Offset(3)}), made_again=True),
         Kafka(came_ms=NOW),
     ],
     ids=["none there", "open transaction", "never ran", "made again", "all young"],
@@ -118,7 +133,9 @@ def test_nothing_goes(kafka: Kafka) -> None:
 
 def test_a_failure_is_one_warning(caplog: pytest.LogCaptureFixture) -> None:
     """It does not hold up the lane; a right that is missing is not told every minute."""
-    trimmer = Trimmer(Kafka(refuses=True).retention, TwinClock())
+    kafka = Kafka()
+    kafka.refuses = True
+    trimmer = Trimmer(kafka.retention, TwinClock())
     with caplog.at_level(logging.WARNING):
         trimmer.trim()
         trimmer.trim()

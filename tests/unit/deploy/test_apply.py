@@ -47,9 +47,8 @@ def _has_run(world: World, folder: Path, document: str) -> None:
     (fragment,) = _compare(world, folder, document).plan.fragments
     wanted = Wanted(Epoch(1), state_digest(fragment), stateful=True, on_change=None, place="")
     marker = replace(first_marker(wanted, LIFE, {}, NOW), batch=BatchId(4))
-    world.kafka.fill(fragment.names.markers)
-    world.log.values[fragment.names.markers] = encode_marker(marker)
-    world.log.oldest[TopicName("car-sightings")] = NOW
+    world.write(fragment.names.markers, encode_marker(marker))
+    world.kafka.fill("car-sightings")
 
 
 def _compare(
@@ -470,7 +469,7 @@ def test_existing_partition_counts_are_followed(tmp_path: Path) -> None:
     world = World.new()
     world.kafka.add("car-sightings", partitions=7)
     _deploy(world, tmp_path)
-    assert world.kafka.topics[TopicName("cars.moving.dlq")].partitions == 7
+    assert len(world.kafka.topics[TopicName("cars.moving.dlq")].partitions) == 7
 
 
 def test_a_stream_by_subject_reads_the_registry(tmp_path: Path) -> None:

@@ -37,6 +37,7 @@ from pipeline.planner.digest import state_digest
 from pipeline.planner.inputs import Fared, InputFrom, Ranges
 from pipeline.planner.state import Choices, Fate, OnChange
 from tests.unit.deploy.twins import NOW, World, write_project
+from tests.unit.kafka import grow
 
 US, NET, MOVING = ParticipantId("us"), NetworkName("cars"), FragmentName("moving")
 LIFE = Incarnation("1-7")
@@ -103,7 +104,8 @@ class Scene:
         """Let a lane commit a marker that was started for this record."""
         (fragment,) = (f for f in self.compare(document).plan.fragments if f.name == MOVING)
         planned = planned_sources(fragment, dict(record.topic_ids))
-        last = self.world.log.values.get(fragment.names.markers)
+        record_before = self.world.log.last(fragment.names.markers)
+        last = None if record_before is None else record_before.value
         sources = first_sources(planned)
         if last is not None:
             sources = carry(decode_marker(last, ""), planned).marker.sources
@@ -124,15 +126,15 @@ class Scene:
             totals=Totals(records_in=records_in),
             left=carry(decode_marker(last, ""), planned).marker.left if last is not None else (),
         )
-        self.world.kafka.fill(fragment.names.markers)
-        self.world.log.values[fragment.names.markers] = encode_marker(marker)
+        self.world.write(fragment.names.markers, encode_marker(marker))
 
     def marker(self, document: str) -> CommitMarker:
         """The last marker in the names of a document."""
         (fragment,) = (f for f in self.compare(document).plan.fragments if f.name == MOVING)
-        value = self.world.log.values[fragment.names.markers]
+        last = self.world.log.last(fragment.names.markers)
+        assert last is not None
         planned = planned_sources(fragment, dict(self.record.topic_ids))
-        return carry(decode_marker(value, ""), planned).marker
+        return carry(decode_marker(last.value or b"", ""), planned).marker
 
     @property
     def life(self) -> NetworkLife:
@@ -276,7 +278,8 @@ def test_a_topic_that_is_left_before_its_end_needs_a_word(scene: Scene) -> None:
 def test_a_partition_that_came_since_the_last_marker_is_left_unread(scene: Scene) -> None:
     """No record of it was read, so all of them are announced."""
     topic = TopicName("car-sightings")
-    scene.world.kafka.topics[topic] = replace(scene.world.kafka.topics[topic], partitions=2)
+    grow(scene.world.kafka, topic, 2)
+    scene.world.kafka.fill(topic, 9)
     scene.world.kafka.add("more-sightings", partitions=1)
     chosen = Choices(inputs={StreamName("sightings"): InputFrom.BEGINNING})
     found = scene.compare(FILTER.replace("car-sightings", "more-sightings"), chosen)

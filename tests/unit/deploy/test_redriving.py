@@ -19,7 +19,8 @@ from pipeline.markers.codec import encode_marker
 from pipeline.markers.positions import InputPartition
 from pipeline.names import Znodes
 from pipeline.planner.state import OnChange
-from tests.unit.deploy.twins import DOCUMENT, TwinKafka, World, write_project
+from tests.unit.deploy.twins import DOCUMENT, OtherConnection, World, write_project
+from tests.unit.kafka import grow
 from tests.unit.lanes.marked import marked
 from tests.unit.spark.run.test_rebuild import MARKER
 
@@ -69,10 +70,8 @@ class Scene:
         at = InputPartition(stream.name, stream.topic, 0)
         data = {stream.topic: self.world.kafka.topics[stream.topic].topic_id}
         sources = marked({at: 5, replace(at, topic=REDRIVE): 1}, ids={**data, REDRIVE: topic_id})
-        self.world.kafka.fill(names.markers)
-        self.world.log.values[names.markers] = encode_marker(
-            replace(MARKER, start={}, end={}, needed={}, sources=sources)
-        )
+        marker = replace(MARKER, start={}, end={}, needed={}, sources=sources)
+        self.world.write(names.markers, encode_marker(marker))
 
 
 @pytest.fixture
@@ -92,11 +91,12 @@ def test_a_deploy_makes_none(scene: Scene) -> None:
 
 def test_the_first_who_sends_creates_it_and_the_catalog_knows_it(scene: Scene) -> None:
     """As wide as the widest input is by now; a second one finds it, and changes nothing."""
-    inputs = scene.world.kafka.topics[TopicName("car-sightings")]
-    scene.world.kafka.topics[TopicName("car-sightings")] = replace(inputs, partitions=9)
+    kafka = scene.world.kafka
+    grow(kafka, "car-sightings", 9)
+    kafka.defaults["message.timestamp.type"] = "LogAppendTime"
     scene.redrive.create()
-    made = scene.world.kafka.topics[REDRIVE]
-    assert (made.partitions, dict(made.config)["message.timestamp.type"]) == (9, "CreateTime")
+    made = kafka.topics[REDRIVE]
+    assert (len(made.partitions), made.config["message.timestamp.type"]) == (9, "CreateTime")
     assert scene.known[REDRIVE] == made.topic_id
     assert scene.made
     revision = scene.world.catalog.networks.revision()
@@ -108,11 +108,12 @@ def test_the_first_who_sends_creates_it_and_the_catalog_knows_it(scene: Scene) -
 
 def test_it_has_no_limit_of_size_whatever_the_default_of_the_broker_is(scene: Scene) -> None:
     """Else it would forget what was sent again; one that others have created is judged."""
+    kafka = scene.world.kafka
+    kafka.defaults["retention.bytes"] = "1000"
     scene.redrive.create()
-    made = scene.world.kafka.topics[REDRIVE]
-    assert dict(made.config)["retention.bytes"] == "-1"
-    limited = tuple((n, "1000" if n == "retention.bytes" else v) for n, v in made.config)
-    scene.world.kafka.topics[REDRIVE] = replace(made, config=limited)
+    config = kafka.topics[REDRIVE].config
+    assert config["retention.bytes"] == "-1"
+    config["retention.bytes"] = "1000"
     with pytest.raises(RefusedError, match=r"retention\.bytes=1000, the network needs -1"):
         scene.redrive.create()
 
@@ -155,12 +156,12 @@ def test_one_that_turns_up_leaves_a_choice_as_it_is(scene: Scene) -> None:
     assert (now.choice, now.version) == (chosen, record.version)
 
 
-class CutOff(TwinKafka):
+class CutOff(OtherConnection):
     """A Kafka that creates a topic and is gone."""
 
     def create_topics(self, topics: tuple[NewTopicSpec, ...]) -> tuple[TopicName, ...]:
         """It is there, and nobody hears of it."""
-        super().create_topics(topics)
+        self.kafka.create_topics(topics)
         raise UnavailableError("Kafka does not answer")
 
 
@@ -168,9 +169,8 @@ class CutOff(TwinKafka):
 def test_who_is_cut_off_leaves_a_topic_of_the_network(scene: Scene, again: str) -> None:
     """The next run, or deploy, finds it and knows that it goes with the network."""
     kafka = scene.world.kafka
-    lost = CutOff(kafka.topics, _ids=100)
     with pytest.raises(UnavailableError):
-        replace(scene.redrive, topics=lost).create()
+        replace(scene.redrive, topics=CutOff(kafka)).create()
     assert REDRIVE in kafka.topics
     assert REDRIVE not in scene.known
     if again == "redrive":
@@ -182,25 +182,25 @@ def test_who_is_cut_off_leaves_a_topic_of_the_network(scene: Scene, again: str) 
     assert scene.world.catalog.deploys.begun(CARS) == ()
 
 
-class Meanwhile(TwinKafka):
+class Meanwhile(OtherConnection):
     """A Kafka in which somebody else is a moment faster."""
 
     def __init__(self, scene: Scene) -> None:
-        super().__init__(scene.world.kafka.topics, _ids=200)
+        super().__init__(scene.world.kafka)
         self._scene = scene
 
     def create_topics(self, topics: tuple[NewTopicSpec, ...]) -> tuple[TopicName, ...]:
         """The other one creates it, tells the catalog, and sends."""
         self._scene.redrive.create()
-        self._scene.world.kafka.fill(REDRIVE, 3)
-        return super().create_topics(topics)
+        self.kafka.fill(REDRIVE, 3)
+        return self.kafka.create_topics(topics)
 
 
 def test_of_two_at_once_one_creates_it(scene: Scene) -> None:
     """Both go on with the same topic, which belongs to the network."""
     replace(scene.redrive, topics=Meanwhile(scene)).create()
     assert scene.known[REDRIVE] == scene.world.kafka.topics[REDRIVE].topic_id
-    assert scene.world.kafka.topics[REDRIVE].records == 3
+    assert set(scene.world.kafka.end_offsets((REDRIVE,))[REDRIVE].values()) == {3}
     assert scene.made
     assert scene.world.catalog.deploys.begun(CARS) == ()
 
@@ -223,9 +223,7 @@ def test_a_network_that_may_create_none_says_what_it_needs(tmp_path: Path) -> No
 def test_one_that_somebody_has_created_otherwise_is_not_used(scene: Scene) -> None:
     """With the broker's timestamps, what is sent again would have other event times."""
     scene.world.kafka.add(REDRIVE)
-    there = scene.world.kafka.topics[REDRIVE]
-    stamped = replace(there, config=(("message.timestamp.type", "LogAppendTime"),))
-    scene.world.kafka.topics[REDRIVE] = stamped
+    scene.world.kafka.topics[REDRIVE].config["message.timestamp.type"] = "LogAppendTime"
     with pytest.raises(RefusedError, match="type=LogAppendTime, the network needs CreateTime"):
         scene.redrive.create()
     assert REDRIVE not in scene.known
@@ -283,9 +281,9 @@ def test_a_restored_catalog_learns_of_it_again(
 def test_a_topic_that_vanishes_at_once_is_told(scene: Scene) -> None:
     """Nothing is sent."""
 
-    class Vanishing(TwinKafka):
+    class Vanishing(OtherConnection):
         def create_topics(self, topics: tuple[NewTopicSpec, ...]) -> tuple[TopicName, ...]:
             return tuple(topic.name for topic in topics)
 
     with pytest.raises(RetryError, match="gone again"):
-        replace(scene.redrive, topics=Vanishing(scene.world.kafka.topics)).create()
+        replace(scene.redrive, topics=Vanishing(scene.world.kafka)).create()

@@ -1,18 +1,17 @@
-"""In-memory twins of what a deploy talks to: the real catalog and registry rules, a small Kafka."""
+"""What a deploy talks to, in memory: the real catalog and registry rules, Kafka."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from brokers.records import Ends, KafkaRecord, NewTopicSpec, TopicDescription
+from brokers.log_reader import LogReader
+from brokers.memory_kafka.cluster import MemoryKafka
+from brokers.records import KafkaRecord, NewTopicSpec
 from pipeline.catalog.catalog import Catalog
 from pipeline.deploy.apply import Servers
 from pipeline.errors import UnavailableError
 from pipeline.ids import (
-    GroupName,
     Millis,
     NetworkLife,
-    Offset,
     SchemaHandle,
     SchemaId,
     SchemaVersion,
@@ -38,6 +37,7 @@ from schemas.registry.register import register
 from schemas.registry.state import ConfigPut, State
 from schemas.registry.state import Version as KeptVersion
 from tests.memory_store import MemoryStore, MemoryTree
+from tests.unit.kafka import create, records
 
 NOW = Millis(1_700_000_000_000)
 
@@ -61,110 +61,42 @@ class TwinClock:
         self.passed_s += seconds
 
 
-@dataclass(frozen=True, slots=True)
-class TwinTopic:
-    """A topic with the same number of records in each partition."""
+class WorldKafka(MemoryKafka):
+    """Kafka in memory; `fail_after` lets it break down after so many created topics."""
 
-    topic_id: str
-    partitions: int
-    records: int = 0
-    config: tuple[tuple[str, str], ...] = ()
-
-
-@dataclass
-class TwinKafka:
-    """Topics and groups; `fail_after` lets it break down after so many created topics."""
-
-    topics: dict[TopicName, TwinTopic] = field(default_factory=dict)
-    groups: set[GroupName] = field(default_factory=set)
-    fail_after: int | None = None
-    _ids: int = 0
+    def __init__(self, clock: TwinClock) -> None:
+        super().__init__(clock)
+        self.fail_after: int | None = None
 
     def add(self, name: str, partitions: int = 4, records: int = 0) -> None:
-        """A topic that somebody made."""
-        self._ids += 1
-        self.topics[TopicName(name)] = TwinTopic(f"id-{self._ids}", partitions, records)
+        """A topic that somebody made, with so many records in each partition."""
+        self.delete_topics((TopicName(name),))
+        create(self, name, partitions=partitions)
+        self.fill(name, records)
 
     def fill(self, name: str, records: int = 1) -> None:
-        """Put records into a topic."""
+        """Let each partition of a topic hold so many records."""
         topic = TopicName(name)
-        self.topics[topic] = replace(self.topics[topic], records=records)
-
-    def describe(self, topics: Iterable[TopicName]) -> Mapping[TopicName, TopicDescription]:
-        """The ones that exist."""
-        return {
-            name: TopicDescription(name, self.topics[name].topic_id, self.topics[name].partitions)
-            for name in topics
-            if name in self.topics
-        }
-
-    def topic_names(self) -> tuple[TopicName, ...]:
-        """All of them."""
-        return tuple(sorted(self.topics))
-
-    def topic_configs(self, topics: Iterable[TopicName]) -> Mapping[TopicName, Mapping[str, str]]:
-        """What was asked for; nothing else has a value."""
-        return {name: dict(self.topics[name].config) for name in topics if name in self.topics}
+        for number, partition in enumerate(self.topics[topic].partitions):
+            for _ in range(records - len(partition.log)):
+                self.append(topic, None, None, partition=number)
 
     def create_topics(self, topics: tuple[NewTopicSpec, ...]) -> tuple[TopicName, ...]:
-        """Create what is missing."""
+        """Create what is missing, or break down."""
         made: list[TopicName] = []
         for spec in topics:
-            if spec.name in self.topics:
-                continue
-            if self.fail_after is not None and len(made) >= self.fail_after:
+            if len(made) == self.fail_after and spec.name not in self.topics:
                 raise UnavailableError("Kafka does not answer")
-            self.add(spec.name, spec.partitions)
-            self.topics[spec.name] = replace(self.topics[spec.name], config=spec.config)
-            made.append(spec.name)
+            made += super().create_topics((spec,))
         return tuple(made)
 
-    def delete_topics(self, topics: Iterable[TopicName]) -> tuple[TopicName, ...]:
-        """Delete what exists."""
-        return tuple(name for name in topics if self.topics.pop(name, None) is not None)
 
-    def delete_group(self, group: GroupName) -> bool:
-        """Delete a group if there is one."""
-        there = group in self.groups
-        self.groups.discard(group)
-        return there
+class OtherConnection(MemoryKafka):
+    """Another connection to a Kafka, on which something goes wrong."""
 
-    def end_offsets(self, topics: Iterable[TopicName]) -> Ends:
-        """As many as there are records."""
-        return {
-            name: dict.fromkeys(range(topic.partitions), Offset(topic.records))
-            for name, topic in self.topics.items()
-            if name in set(topics)
-        }
-
-    def await_decided(self, _topic: TopicName) -> bool:
-        """Whatever was committed is there at once."""
-        return True
-
-    def start_offsets(self, topics: Iterable[TopicName]) -> Ends:
-        """Nothing was ever removed."""
-        return {
-            name: dict.fromkeys(range(topic.partitions), Offset(0))
-            for name, topic in self.topics.items()
-            if name in set(topics)
-        }
-
-
-@dataclass
-class TwinLastRecords:
-    """The last records of topics, and how old the first ones are."""
-
-    values: dict[TopicName, bytes] = field(default_factory=dict)
-    oldest: dict[TopicName, Millis] = field(default_factory=dict)
-
-    def last(self, topic: TopicName) -> KafkaRecord | None:
-        """What was put there."""
-        value = self.values.get(topic)
-        return None if value is None else KafkaRecord(topic, 0, Offset(0), NOW, None, value)
-
-    def oldest_ms(self, topic: TopicName, _partitions: int) -> Millis | None:
-        """What was put there."""
-        return self.oldest.get(topic)
+    def __init__(self, kafka: WorldKafka) -> None:
+        super().__init__(kafka.clock)
+        self.kafka, self.topics = kafka, kafka.topics
 
 
 class TwinRegistry:
@@ -296,12 +228,11 @@ class TwinAdmin:
 class World:
     """One of everything."""
 
-    kafka: TwinKafka
+    kafka: WorldKafka
     registry: TwinRegistry
     catalog: Catalog
     store: MemoryStore
     clock: TwinClock
-    log: TwinLastRecords
     lives: int = 0
 
     @classmethod
@@ -310,8 +241,30 @@ class World:
         store = MemoryStore(MemoryTree())
         catalog = Catalog(store, Znodes(""))
         catalog.format.ensure()
-        last = TwinLastRecords()
-        return cls(TwinKafka(), TwinRegistry(store), catalog, store, TwinClock(), last)
+        clock = TwinClock()
+        return cls(WorldKafka(clock), TwinRegistry(store), catalog, store, clock)
+
+    @property
+    def log(self) -> LogReader:
+        """Reads what topics hold."""
+        return LogReader(self.kafka, 1.0)
+
+    def write(self, topic: TopicName, value: bytes) -> None:
+        """The last record of partition 0; the topic is made if there is none."""
+        if topic not in self.kafka.topics:
+            self.kafka.add(topic, 1)
+        self.kafka.append(topic, None, value, partition=0)
+
+    def put(self, *given: KafkaRecord) -> None:
+        """Let partitions hold records, each where it says, and with its time."""
+        for one in given:
+            log = self.kafka.partition(one.topic, one.partition).log
+            assert one.offset == len(log)
+            log.append(one)
+
+    def records(self, topic: TopicName) -> list[KafkaRecord]:
+        """The committed records of a topic; none if it does not exist."""
+        return records(self.kafka, topic) if topic in self.kafka.topics else []
 
     @property
     def servers(self) -> Servers:

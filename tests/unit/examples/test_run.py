@@ -1,10 +1,12 @@
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
+from operator import itemgetter
 
 import pytest
 
-from brokers.records import Ends, KafkaRecord, TopicDescription
+from brokers.kafka_interface import BEGINNING
 from pipeline.catalog.records import FragmentStatus, LaneState
 from pipeline.errors import EnvironmentProblem, MedusaError, RetryError
 from pipeline.examples.collect import Collected, Watched, watched
@@ -17,7 +19,6 @@ from pipeline.ids import (
     FragmentName,
     Millis,
     NetworkName,
-    Offset,
     ParticipantId,
     StreamName,
     TopicId,
@@ -31,6 +32,7 @@ from pipeline.network.model import Expression
 from pipeline.network.types import Scalar
 from pipeline.planner.plan import DerivedStream, Fragment, Plan
 from tests.unit.catalog.support import NOTHING_READ
+from tests.unit.kafka import with_topics
 
 SIGHTINGS = TopicName("car-sightings")
 
@@ -60,10 +62,11 @@ NOTES, TOWS = TopicName("notes"), TopicName("tows")
 
 
 class SteppedClock:
-    """Time that goes on whenever somebody waits."""
+    """Time that goes on whenever somebody waits, and what happens at a time."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
+        self.scheduled: list[tuple[float, Callable[[], object]]] = []
 
     def now_ms(self) -> Millis:
         """Wall time."""
@@ -76,43 +79,10 @@ class SteppedClock:
     def sleep(self, seconds: float) -> None:
         """Let time pass."""
         self.seconds += seconds
-
-
-@dataclass
-class Log:
-    """A twin of Kafka: records that become visible at a time, and what was assigned."""
-
-    clock: SteppedClock
-    scheduled: list[tuple[float, KafkaRecord]] = field(default_factory=list)
-    assigned: Ends = field(default_factory=dict)
-    read: int = 0
-
-    def describe(self, topics: Iterable[TopicName]) -> Mapping[TopicName, TopicDescription]:
-        """All topics exist, with two partitions."""
-        return {topic: TopicDescription(topic, "id", 2) for topic in topics}
-
-    def end_offsets(self, topics: Iterable[TopicName]) -> Ends:
-        """One more for each record that is visible."""
-        visible = [record.topic for at, record in self.scheduled if at <= self.clock.seconds]
-        return {topic: {0: Offset(visible.count(topic))} for topic in topics}
-
-    def assign(self, starts: Ends) -> None:
-        """Remember what is to be read."""
-        self.assigned = starts
-
-    def poll(self, timeout_s: float) -> tuple[KafkaRecord, ...]:
-        """The next visible record, if there is one."""
-        self.clock.sleep(timeout_s)
-        visible = [record for at, record in self.scheduled if at <= self.clock.seconds]
-        found = tuple(visible[self.read : self.read + 1])
-        self.read += len(found)
-        return found
-
-    def read_to(self, ends: Ends) -> Iterator[KafkaRecord]:
-        """The rest of what is visible in these topics."""
-        visible = [record for at, record in self.scheduled if at <= self.clock.seconds]
-        rest, self.read = visible[self.read :], len(visible)
-        return iter([record for record in rest if record.topic in ends])
+        due = sorted((one for one in self.scheduled if one[0] <= self.seconds), key=itemgetter(0))
+        self.scheduled = [one for one in self.scheduled if one[0] > self.seconds]
+        for _, happen in due:
+            happen()
 
 
 @dataclass
@@ -161,30 +131,31 @@ def status(name: str, state: LaneState, error: str = "") -> FragmentStatus:
 
 @dataclass
 class Scene:
-    """A run with twins all around; all fragments run from `running_from_s` on."""
+    """A run over Kafka in memory; all fragments run from `running_from_s` on."""
 
     running_from_s: float = 1.0
     state_before: LaneState = LaneState.STARTING
     clock: SteppedClock = field(default_factory=SteppedClock)
 
     def __post_init__(self) -> None:
-        self.log = Log(self.clock)
+        followed = watched(PLAN, TOLLS.results)
+        self.kafka = with_topics(followed.all, partitions=2, clock=self.clock)
+        self.records = self.kafka.reader(1.0)
+        self.records.assign({topic: {0: BEGINNING} for topic in followed.all})
         self.pages = Pages()
         world = World(
             plan=PLAN,
             graph="graph",
-            topics=self.log,
-            records=self.log,
-            inputs=self.log,
+            topics=self.kafka,
+            records=self.records,
+            inputs=self.kafka.reader(1.0),
             statuses=self.statuses,
             check=lambda: None,
             measure=lambda: None,
             screen=self.pages,
             clock=self.clock,
         )
-        self.run = Run(
-            world, Collected(watched(PLAN, TOLLS.results), lambda r: json.loads(r.value or b""))
-        )
+        self.run = Run(world, Collected(followed, lambda r: json.loads(r.value or b"")))
 
     def statuses(self) -> tuple[FragmentStatus, ...]:
         """Both fragments, the second a little later than the first."""
@@ -194,9 +165,8 @@ class Scene:
 
     def at(self, seconds: float, topic: TopicName, value: bytes) -> None:
         """Let a record become visible at a time."""
-        record = KafkaRecord(topic, 0, Offset(0), Millis(0), None, value)
-        self.log.scheduled.append((seconds, record))
-        self.log.scheduled.sort(key=lambda pair: pair[0])
+        happen = partial(self.kafka.append, topic, None, value, partition=0)
+        self.clock.scheduled.append((seconds, happen))
 
     def promise(self, seconds: float, topic: TopicName, at_ms: int) -> None:
         """Let an output's boundary reach an event time at a time."""
@@ -212,11 +182,12 @@ def note(car: str) -> bytes:
 def test_reading_begins_when_all_fragments_run() -> None:
     """Outputs, boundaries and dead letters are all read from their first offset."""
     scene = Scene(running_from_s=3.0)
+    scene.records.assign({})
     scene.run.await_running()
     assert 3.0 <= scene.clock.seconds < 4.0
     dead = ("tolls.toll_notifications.dlq", "tolls.tow_dispatch.dlq")
     topics = ("notes", "tows", "notes.boundaries", "tows.boundaries", *dead)
-    assert scene.log.assigned == {topic: {0: 0, 1: 0} for topic in topics}
+    assert scene.records.positions == {topic: {0: 0, 1: 0} for topic in topics}
 
 
 def test_a_network_that_never_runs_is_given_up() -> None:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from brokers.kafka.errors import (
+from brokers.kafka_interface import (
     NoSuchTopicError,
     NotNowError,
     OffsetGoneError,

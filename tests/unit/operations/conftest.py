@@ -25,7 +25,7 @@ from pipeline.operations.connections import Connections
 from tests.unit.dead_letters.support import NAMES, NOW
 from tests.unit.deploy.twins import World, write_project
 from tests.unit.lanes.marked import marked
-from tests.unit.operations.twins import TwinConnections, TwinLog, TwinRecomputer
+from tests.unit.operations.twins import TwinConnections, TwinRecomputer
 
 
 @pytest.fixture
@@ -43,17 +43,11 @@ def world(tmp_path: Path) -> World:
         BatchId(1), None, Totals(), NOW, "digest", sources=sources,
         letters=ids[NAMES.dead_letters], letters_from={0: Offset(2)},
     )  # fmt: skip
-    found.log.values[NAMES.markers] = encode_marker(marker)
+    found.write(NAMES.markers, encode_marker(marker))
     return found
 
 
 @pytest.fixture
-def log() -> TwinLog:
-    """No records yet."""
-    return TwinLog()
-
-
-@pytest.fixture
-def connections(world: World, log: TwinLog) -> Connections:
-    """Connections to both."""
-    return cast("Connections", TwinConnections(world, log, TwinRecomputer()))
+def connections(world: World) -> Connections:
+    """Connections to it."""
+    return cast("Connections", TwinConnections(world, TwinRecomputer()))

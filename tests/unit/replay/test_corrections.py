@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from brokers.records import KafkaRecord
+from pipeline.clock import Deadline
 from pipeline.errors import RefusedError, UnavailableError
 from pipeline.ids import Millis, Offset, TopicName
 from pipeline.lanes.result_headers import CORRECTION, RESULT_ID
@@ -13,7 +14,8 @@ from pipeline.replay.corrections import Change, Correction, corrections, publish
 from pipeline.replay.period import Period
 from pipeline.replay.write import Result
 from tests.unit.deploy.twins import TwinClock
-from tests.unit.replay.test_write import TwinWriter
+from tests.unit.kafka import records, with_topics
+from tests.unit.replay.test_write import Writer
 
 TOPIC = TopicName("out")
 PERIOD = Period(Millis(100), Millis(200), Millis(100), Millis(200))
@@ -107,19 +109,25 @@ def test_afterwards_the_topic_says_what_was_computed(rounds: list[dict[bytes, by
 def test_all_of_them_are_one_transaction() -> None:
     """Nothing to write opens none; what fails is given up."""
     clock = TwinClock()
-    writer = TwinWriter(clock, topic=TOPIC)
+    kafka = with_topics([TOPIC], partitions=2, clock=clock)
+    writer = Writer(kafka)
+    writer.start(Deadline.after(clock, 1, "starting"))
+    writer.calls.clear()
     publish((), TOPIC, writer, clock)
     assert writer.calls == []
     found = differences([record(b"1", b"a")], made(b"2", b"b"))
     publish(found, TOPIC, writer, clock)
     assert writer.calls == ["begin", "commit"]
-    assert [value for _, value, *_ in writer.visible] == [b"b", b""]
+    assert {record.value for record in records(kafka, TOPIC)} == {b"b", None}
 
-    class Failing(TwinWriter):
-        def commit(self, _deadline: object) -> None:
+    class Failing(Writer):
+        def commit(self, deadline: Deadline) -> None:
+            del deadline
             raise UnavailableError("gone")
 
-    failing = Failing(clock, topic=TOPIC)
+    failing = Failing(kafka)
+    failing.start(Deadline.after(clock, 1, "starting"))
     with pytest.raises(UnavailableError):
         publish(found, TOPIC, failing, clock)
-    assert failing.calls == ["begin", "abort"]
+    assert failing.calls == ["start", "begin", "abort"]
+    assert len(records(kafka, TOPIC)) == 2

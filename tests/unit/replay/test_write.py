@@ -3,55 +3,65 @@ from typing import Any
 
 import pytest
 
+from brokers.memory_kafka.cluster import MemoryKafka
+from brokers.memory_kafka.writers import MemoryTransactions
 from brokers.records import NewTopicSpec
 from pipeline.clock import Deadline
 from pipeline.errors import RefusedError, RetryError
-from pipeline.ids import TopicName
+from pipeline.ids import TopicName, TransactionalId
 from pipeline.lanes.result_headers import RESULT_ID
 from pipeline.replay import write as module
 from pipeline.replay.write import RECORDS_AT_ONCE, Result, Target, write
-from tests.unit.deploy.twins import TwinClock, TwinKafka
+from tests.unit.deploy.twins import TwinClock
+from tests.unit.kafka import create, records
 
 TOPIC = TopicName("out.replay-1")
 
 
-class TwinWriter:
-    """Remembers what was called; what was sent counts once it is committed."""
+class Writer(MemoryTransactions):
+    """A writer whose calls are kept, and may last."""
 
-    def __init__(self, clock: TwinClock, *, slow_s: float = 0.0, topic: TopicName = TOPIC) -> None:
-        self._clock = clock
-        self._topic = topic
+    def __init__(self, kafka: MemoryKafka, *, slow_s: float = 0.0) -> None:
+        super().__init__(kafka, TransactionalId("replay"))
+        self._kafka = kafka
         self._slow_s = slow_s
         self.calls: list[str] = []
-        self.open: list[Result] = []
-        self.visible: list[Result] = []
 
-    def start(self, _deadline: Deadline) -> None:
-        """Nobody else writes."""
+    def start(self, deadline: Deadline) -> None:
+        """End every other one."""
         self.calls.append("start")
+        super().start(deadline)
 
     def begin(self) -> None:
         """Open a transaction."""
         self.calls.append("begin")
+        super().begin()
 
     def send(self, topic: TopicName, key: bytes | None, value: bytes | None, **more: Any) -> None:
-        """Take it; it may last."""
-        assert topic == self._topic
-        result = dict(more["headers"]).get(RESULT_ID)
-        self.open.append((key, value or b"", more["timestamp_ms"], more["partition"], result))
-        self._clock.sleep(self._slow_s)
+        """Add a record; it may last."""
+        super().send(topic, key, value, **more)
+        self._kafka.clock.sleep(self._slow_s)
 
-    def commit(self, _deadline: Deadline) -> None:
+    def commit(self, deadline: Deadline) -> None:
         """All of it is seen."""
         self.calls.append("commit")
-        self.visible = self.open
+        super().commit(deadline)
 
-    def abort(self, _deadline: Deadline) -> None:
+    def abort(self, deadline: Deadline) -> None:
         """None of it is ever seen."""
         self.calls.append("abort")
+        super().abort(deadline)
 
 
-def records(count: int) -> Iterator[Result]:
+def visible(kafka: MemoryKafka, topic: TopicName = TOPIC) -> list[Result]:
+    """The results that readers see."""
+    return [
+        (r.key, r.value or b"", r.timestamp_ms, r.partition, dict(r.headers).get(RESULT_ID))
+        for r in records(kafka, topic)
+    ]
+
+
+def results(count: int) -> Iterator[Result]:
     """So many results."""
     return ((b"k", str(n).encode(), n, -1, None) for n in range(count))
 
@@ -64,12 +74,13 @@ def target(told: list[int] | None = None) -> Target:
 
 def test_everything_is_one_transaction() -> None:
     """Earlier runs are ended before the topic is made; portions only tell how far it is."""
-    clock, kafka, told = TwinClock(), TwinKafka(), list[int]()
-    writer = TwinWriter(clock)
+    clock, told = TwinClock(), list[int]()
+    kafka = MemoryKafka(clock)
+    writer = Writer(kafka)
     count = 2 * RECORDS_AT_ONCE + 1
-    assert write(records(count), target(told), writer, kafka, clock) == count
+    assert write(results(count), target(told), writer, kafka, clock) == count
     assert writer.calls == ["start", "begin", "commit"]
-    assert [value for _, value, *_ in writer.visible] == [str(n).encode() for n in range(count)]
+    assert [value for _, value, *_ in visible(kafka)] == [str(n).encode() for n in range(count)]
     assert told == [RECORDS_AT_ONCE, 2 * RECORDS_AT_ONCE, count]
     assert TOPIC in kafka.topics
 
@@ -77,16 +88,18 @@ def test_everything_is_one_transaction() -> None:
 def test_ids_go_with_the_results() -> None:
     """So that a copy can be compared by them."""
     clock = TwinClock()
-    writer = TwinWriter(clock)
+    kafka = MemoryKafka(clock)
+    writer = Writer(kafka)
     made = [(b"k", b"v", 1, 0, b"id"), (b"k", b"w", 2, 0, None)]
-    assert write(made, target(), writer, TwinKafka(), clock) == len(made)
-    assert writer.visible == made
+    assert write(made, target(), writer, kafka, clock) == len(made)
+    assert visible(kafka) == made
 
 
 def test_without_results_there_is_no_topic() -> None:
     """So a topic of a replay that shows nothing is never a complete one."""
-    clock, kafka = TwinClock(), TwinKafka()
-    writer = TwinWriter(clock)
+    clock = TwinClock()
+    kafka = MemoryKafka(clock)
+    writer = Writer(kafka)
     assert write(iter(()), target(), writer, kafka, clock) == 0
     assert (writer.calls, kafka.topics) == ([], {})
 
@@ -95,26 +108,28 @@ def test_what_fails_midway_leaves_nothing() -> None:
     """The transaction is given up, and the topic that was made for it goes."""
 
     def failing() -> Iterator[Result]:
-        yield from records(3)
+        yield from results(3)
         raise RetryError("Spark failed")
 
-    clock, kafka = TwinClock(), TwinKafka()
-    writer = TwinWriter(clock)
+    clock = TwinClock()
+    kafka = MemoryKafka(clock)
+    writer = Writer(kafka)
     with pytest.raises(RetryError):
         write(failing(), target(), writer, kafka, clock)
     assert writer.calls == ["start", "begin", "abort"]
-    assert (writer.visible, kafka.topics) == ([], {})
+    assert kafka.topics == {}
 
 
 def test_a_topic_that_was_there_stays_when_it_fails() -> None:
     """Only what the run made is removed."""
-    clock, kafka = TwinClock(), TwinKafka()
-    kafka.add(TOPIC, 1)
-    writer = TwinWriter(clock, slow_s=module.WRITE_WITHIN_S)
+    clock = TwinClock()
+    kafka = MemoryKafka(clock)
+    create(kafka, TOPIC)
+    writer = Writer(kafka, slow_s=module.WRITE_WITHIN_S)
     with pytest.raises(RefusedError, match="a transaction cannot last longer"):
-        write(records(2), target(), writer, kafka, clock)
+        write(results(2), target(), writer, kafka, clock)
     assert "abort" in writer.calls
-    assert TOPIC in kafka.topics
+    assert visible(kafka) == []
 
 
 def test_a_topic_that_somebody_filled_meanwhile_is_left_alone() -> None:
@@ -123,11 +138,12 @@ def test_a_topic_that_somebody_filled_meanwhile_is_left_alone() -> None:
     def full() -> None:
         raise RefusedError("it holds records")
 
-    clock, kafka = TwinClock(), TwinKafka()
-    writer = TwinWriter(clock)
+    clock = TwinClock()
+    kafka = MemoryKafka(clock)
+    writer = Writer(kafka)
     full_target = Target(NewTopicSpec(TOPIC, 1, 1), full, lambda _: None)
     with pytest.raises(RefusedError):
-        write(records(1), full_target, writer, kafka, clock)
+        write(results(1), full_target, writer, kafka, clock)
     assert writer.calls == ["start"]
     assert kafka.topics == {}
 

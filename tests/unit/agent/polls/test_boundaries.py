@@ -1,13 +1,19 @@
 """Which boundaries a node reads, and when it reads them from their beginning again."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import pytest
 
-from brokers.kafka.admin import Describing
-from brokers.kafka.errors import OffsetGoneError
-from brokers.kafka.reader import BEGINNING
+from brokers.kafka_interface import (
+    BEGINNING,
+    POLL_RECORDS_MAX,
+    Describing,
+    Isolation,
+    OffsetGoneError,
+)
+from brokers.memory_kafka.cluster import MemoryKafka
+from brokers.memory_kafka.reader import MemoryReader
 from brokers.records import Ends, KafkaRecord, TopicDescription
 from pipeline.agent.events import ActivityRead, BoundaryRead, Event
 from pipeline.agent.polls.boundaries import DESCRIBE_S, BoundaryPoll
@@ -24,92 +30,74 @@ from pipeline.ids import (
 )
 from pipeline.markers.codec import encode_activity, encode_boundary
 from pipeline.markers.signals import ActivityRecord, BoundaryRecord, activity_key
+from tests.unit.deploy.twins import TwinClock
+from tests.unit.kafka import create
 
 COUNTS = TopicName("net.counts")
 BOUNDARIES = TopicName("net.counts.boundaries")
 WRITER = "local.net.counts"
 
 
-@dataclass
-class Kafka:
-    """Topics of boundaries by their ids, what they hold, and what goes wrong."""
+class Kafka(MemoryKafka):
+    """Topics of boundaries, and what goes wrong."""
 
-    ids: dict[TopicName, str] = field(default_factory=dict)
-    logs: dict[TopicName, list[bytes | None]] = field(default_factory=dict)
-    keys: dict[bytes | None, bytes] = field(default_factory=dict)
-    """The keys of values that have one."""
-    described: int = 0
-    silent: bool = False
-    fails: MedusaError | None = None
-    seconds: float = 0.0
-    readers: list["Reader"] = field(default_factory=list)
+    def __init__(self) -> None:
+        super().__init__(TwinClock())
+        self.described = 0
+        self.silent = False
+        self.fails: MedusaError | None = None
+        self.readers: list[Reader] = []
 
     def begin_describing(self, topics: Iterable[TopicName]) -> Describing:
         """What there is when it is asked."""
         self.described += 1
-        found = {t: TopicDescription(t, self.ids[t], 1) for t in topics if t in self.ids}
+        asked = super().begin_describing(topics)
 
-        def result() -> dict[TopicName, TopicDescription]:
+        def result() -> Mapping[TopicName, TopicDescription]:
             if self.silent:
                 raise UnavailableError("Kafka does not answer")
-            return found
+            return asked.result()
 
-        return Describing(done=lambda: True, result=result)
-
-    def end_offsets(self, topics: Iterable[TopicName]) -> Ends:
-        """Where they end by now."""
-        return {topic: {0: Offset(len(self.logs.get(topic, ())))} for topic in topics}
+        return Describing(done=asked.done, result=result)
 
     def open(self) -> "Reader":
         """A reader."""
         self.readers.append(Reader(self))
         return self.readers[-1]
 
-    def now_ms(self) -> Millis:
-        """Not needed."""
-        raise AssertionError
+    def create_again(self, value: bytes) -> None:
+        """Another topic of this name."""
+        self.delete_topics((BOUNDARIES,))
+        create(self, BOUNDARIES)
+        self.write(value)
 
-    def monotonic_s(self) -> float:
-        """Its clock."""
-        return self.seconds
-
-    def sleep(self, seconds: float) -> None:
-        """Not needed."""
-        raise AssertionError(seconds)
+    def write(self, *values: bytes | None, key: bytes | None = None) -> None:
+        """More records."""
+        for value in values:
+            self.append(BOUNDARIES, key, value)
 
 
-@dataclass
-class Reader:
-    """Reads on in what it was assigned; stays where it is when a topic is created again."""
+class Reader(MemoryReader):
+    """Reads all from the beginning; may fail."""
 
-    kafka: Kafka
-    positions: dict[TopicName, int] = field(default_factory=dict)
-    closed: bool = False
+    def __init__(self, kafka: Kafka) -> None:
+        super().__init__(kafka, 1.0, Isolation.COMMITTED)
+        self._kafka = kafka
 
     def assign(self, starts: Ends) -> None:
-        """All from the beginning."""
+        """Never from anywhere else."""
         assert all(offsets == {0: BEGINNING} for offsets in starts.values())
-        self.positions = dict.fromkeys(starts, 0)
+        super().assign(starts)
 
-    def poll(self, timeout_s: float) -> tuple[KafkaRecord, ...]:
-        """Everything that is new."""
-        assert not self.closed
+    def poll(
+        self, timeout_s: float, records_max: int = POLL_RECORDS_MAX
+    ) -> tuple[KafkaRecord, ...]:
+        """What came before an error is lost with it."""
         assert timeout_s > 0
-        found = [
-            KafkaRecord(topic, 0, Offset(offset), Millis(0), self.kafka.keys.get(value), value)
-            for topic, position in self.positions.items()
-            for offset, value in enumerate(self.kafka.logs.get(topic, ()))
-            if offset >= position
-        ]
-        for record in found:
-            self.positions[record.topic] = record.offset + 1
-        if self.kafka.fails is not None:  # what came before the error is lost with it
-            raise self.kafka.fails
-        return tuple(found)
-
-    def close(self) -> None:
-        """Read nothing more."""
-        self.closed = True
+        found = super().poll(timeout_s, records_max)
+        if self._kafka.fails is not None:
+            raise self._kafka.fails
+        return found
 
 
 def value(at_ms: int, topic_id: str = "counts-1") -> bytes:
@@ -128,9 +116,9 @@ class World:
     told: list[Event] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.watched = Watched()
+        self.watched, self.clock = Watched(), TwinClock()
         self.poll = BoundaryPoll(
-            self.kafka, self.kafka.open, self.watched, self.kafka, self.told.append
+            self.kafka, self.kafka.open, self.watched, self.clock, self.told.append
         )
 
     def watch(self, topic_id: str | None = "counts-1") -> None:
@@ -143,7 +131,7 @@ class World:
         """Look at intervals as long as those between two descriptions; the boundaries told."""
         self.told.clear()
         for _ in range(times):
-            self.kafka.seconds += DESCRIBE_S
+            self.clock.sleep(DESCRIBE_S)
             self.poll.look()
         return [event.boundary_ms for event in self.told if isinstance(event, BoundaryRead)]
 
@@ -152,8 +140,7 @@ class World:
 def world() -> World:
     """A node that has read one boundary."""
     found = World()
-    found.kafka.ids[BOUNDARIES] = "b-1"
-    found.kafka.logs[BOUNDARIES] = [value(100)]
+    found.kafka.create_again(value(100))
     found.watch()
     assert found.look() == [100]
     return found
@@ -162,7 +149,7 @@ def world() -> World:
 def test_a_boundary_is_told_once(world: World) -> None:
     """As long as nothing changes."""
     assert world.look(3) == []
-    world.kafka.logs[BOUNDARIES].append(value(200))
+    world.kafka.write(value(200))
     assert world.look(3) == [200]
 
 
@@ -170,24 +157,22 @@ def test_a_topic_of_boundaries_that_is_created_again_is_read_from_its_beginning(
     world: World,
 ) -> None:
     """Also where it holds as many records as the old one did."""
-    world.kafka.ids[BOUNDARIES] = "b-2"
-    world.kafka.logs[BOUNDARIES] = [value(300)]
+    world.kafka.create_again(value(300))
     assert world.look(2) == [300]
 
 
 def test_a_topic_of_boundaries_that_is_gone_is_read_when_it_is_there_again(world: World) -> None:
     """Until then there is nothing to read."""
-    del world.kafka.ids[BOUNDARIES]
+    world.kafka.delete_topics((BOUNDARIES,))
     assert world.look(3) == []
-    world.kafka.ids[BOUNDARIES] = "b-2"
-    world.kafka.logs[BOUNDARIES] = [value(300)]
+    world.kafka.create_again(value(300))
     assert world.look(2) == [300]
 
 
 def test_an_error_of_the_reader_loses_no_boundary(world: World) -> None:
     """All is read again: what came together with the error was not told."""
     world.kafka.fails = OffsetGoneError("gone")
-    world.kafka.logs[BOUNDARIES].append(value(200))
+    world.kafka.write(value(200))
     with pytest.raises(OffsetGoneError):
         world.look()
     assert world.kafka.readers[-1].closed
@@ -198,7 +183,7 @@ def test_an_error_of_the_reader_loses_no_boundary(world: World) -> None:
 def test_topics_that_cannot_be_described_are_read_on(world: World) -> None:
     """The reader has a connection of its own."""
     world.kafka.silent = True
-    world.kafka.logs[BOUNDARIES].append(value(200))
+    world.kafka.write(value(200))
     assert world.look(2) == [200]
     assert len(world.kafka.readers) == 1
 
@@ -207,7 +192,7 @@ def test_topics_are_described_about_once_a_second(world: World) -> None:
     """However often there is something to read."""
     before = world.kafka.described
     for _ in range(10):
-        world.kafka.seconds += DESCRIBE_S / 10
+        world.clock.sleep(DESCRIBE_S / 10)
         world.poll.look()
     assert world.kafka.described - before <= 1
 
@@ -230,7 +215,7 @@ def test_a_record_that_is_no_boundary_is_passed_over(
     world: World, foreign: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     """With its place in the log; those behind it are told."""
-    world.kafka.logs[BOUNDARIES] += [foreign, None, value(200)]
+    world.kafka.write(foreign, None, value(200))
     assert world.look() == [200]
     assert f"topic {BOUNDARIES}, partition 0, offset 1" in caplog.text
 
@@ -238,7 +223,7 @@ def test_a_record_that_is_no_boundary_is_passed_over(
 def test_boundaries_are_read_again_when_a_topic_of_data_is_created_again(world: World) -> None:
     """Both are told: whose they are is in them."""
     world.watch("counts-2")
-    world.kafka.logs[BOUNDARIES].append(value(50, "counts-2"))
+    world.kafka.write(value(50, "counts-2"))
     assert world.look() == [100, 50]
 
 
@@ -253,13 +238,12 @@ def test_what_a_writer_says_of_itself_is_told_too() -> None:
     """It is no boundary; one that is damaged is passed over, and so is what was said before."""
     world = World()
     said = encode_activity(ActivityRecord(TopicId("counts-1"), WRITER, Epoch(2), idle=True))
-    world.kafka.ids[BOUNDARIES] = "b-1"
-    world.kafka.keys = {said: activity_key(WRITER), b"{}": activity_key(WRITER)}
-    world.kafka.logs[BOUNDARIES] = [said, value(7)]
+    world.kafka.create_again(value(7))
+    world.kafka.write(said, key=activity_key(WRITER))
     world.watch()
     assert world.look(2) == [7]
     assert not any(isinstance(event, ActivityRead) for event in world.told)
-    world.kafka.logs[BOUNDARIES] += [said, b"{}"]
+    world.kafka.write(said, b"{}", key=activity_key(WRITER))
     assert world.look(1) == []
     told = [event for event in world.told if isinstance(event, ActivityRead)]
     assert told == [ActivityRead((TopicId("counts-1"), WRITER), Epoch(2), idle=True)]

@@ -1,35 +1,46 @@
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from brokers.memory_kafka.cluster import MemoryKafka
 from brokers.records import Ends
 from pipeline.agent.events import EndsRead, Event
 from pipeline.agent.polls.ends import EndsPoll
 from pipeline.agent.watched import Watched
-from pipeline.clock import SystemClock
+from pipeline.clock import Deadline, SystemClock
 from pipeline.errors import UnavailableError
-from pipeline.ids import Offset, TopicName
+from pipeline.ids import TopicName, TransactionalId
+from tests.unit.kafka import create, fill
 
 SIGHTINGS = TopicName("sightings-topic")
 
 
-@dataclass
-class Kafka:
+class Kafka(MemoryKafka):
     """A cluster that answers, or does not."""
 
-    up: bool = True
+    up = True
 
     def both_ends(self, topics: Iterable[TopicName]) -> tuple[Ends, Ends]:
-        """Every topic ends at 7, and an open transaction has written two records behind that."""
+        """As it is, if it is up."""
         if not self.up:
             raise UnavailableError("Kafka does not answer")
-        there = tuple(topics)
-        return {t: {0: Offset(7)} for t in there}, {t: {0: Offset(9)} for t in there}
+        return super().both_ends(topics)
+
+
+def kafka_with_an_open_transaction() -> Kafka:
+    """The topic ends at 7, and an open transaction has written two records behind that."""
+    kafka = Kafka(SystemClock())
+    create(kafka, SIGHTINGS)
+    fill(kafka, SIGHTINGS, 0, 7)
+    writer = kafka.transactions(TransactionalId("somebody's"))
+    writer.start(Deadline.after(SystemClock(), 10, "starting"))
+    writer.begin()
+    writer.send_many(SIGHTINGS, [(None, b"", 0, 0)] * 2)
+    return kafka
 
 
 def test_ends_of_an_unreachable_cluster_are_no_ends() -> None:
     """Nothing is told to be at its end when nobody could look; nor when nothing is watched."""
     told: list[Event] = []
-    kafka, watched = Kafka(), Watched()
+    kafka, watched = kafka_with_an_open_transaction(), Watched()
     poll = EndsPoll(kafka, watched, SystemClock(), told.append)
     poll.look()
     assert told == []

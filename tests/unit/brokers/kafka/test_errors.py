@@ -5,16 +5,13 @@ from typing import cast
 import pytest
 from confluent_kafka import KafkaError, KafkaException, Message
 
-from brokers.kafka.errors import (
-    NoAccessListsError,
+from brokers.kafka.errors import NoAccessListsError, medusa_error, translated, undelivered
+from brokers.kafka_interface import (
     NoSuchTopicError,
     NotNowError,
     OffsetGoneError,
     RecordTooLargeError,
     TopicExistsError,
-    medusa_error,
-    translated,
-    undelivered,
 )
 from brokers.records import bytes_of
 from pipeline.errors import (

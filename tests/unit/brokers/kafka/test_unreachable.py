@@ -6,8 +6,10 @@ from collections.abc import Callable
 import pytest
 
 from brokers.kafka.admin import KafkaAdmin
+from brokers.kafka.cluster import RemoteKafka
 from brokers.kafka.producer import PlainProducer
-from brokers.kafka.reader import TopicReader, read_last, read_range
+from brokers.kafka.reader import TopicReader
+from brokers.log_reader import LogReader
 from brokers.ports import free_port
 from brokers.records import NewTopicSpec
 from pipeline.errors import UnavailableError
@@ -57,10 +59,11 @@ def test_reading_without_a_broker() -> None:
     """A range, the last records and an open-ended reader all say that Kafka does not answer."""
     address = nowhere()
     with pytest.raises(UnavailableError, match=address):
-        list(read_range(address, {TOPIC: {0: (Offset(0), Offset(5))}}, LIMIT_S))
-    with pytest.raises(UnavailableError, match=address):
-        read_last(address, TOPIC, 0, 1, LIMIT_S)
+        LogReader(RemoteKafka(address), LIMIT_S).last(TOPIC)
     with TopicReader(address, LIMIT_S) as reader:
+        reader.assign({TOPIC: {0: Offset(0)}})
+        with pytest.raises(UnavailableError, match=address):
+            list(reader.read_to({TOPIC: {0: Offset(5)}}))
         reader.assign({TOPIC: {0: Offset(0)}})
         with pytest.raises(UnavailableError, match=address):
             poll_often(reader)
@@ -86,4 +89,6 @@ def test_nothing_asked_is_nothing_done() -> None:
     assert admin.describe(()) == {}
     assert admin.topic_configs(()) == {}
     assert admin.end_offsets(()) == {}
-    assert list(read_range(nowhere(), {TOPIC: {0: (Offset(5), Offset(5))}}, LIMIT_S)) == []
+    with TopicReader(nowhere(), LIMIT_S) as reader:
+        reader.assign({TOPIC: {0: Offset(5)}})
+        assert list(reader.read_to({TOPIC: {0: Offset(5)}})) == []

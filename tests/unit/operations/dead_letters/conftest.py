@@ -7,14 +7,15 @@ from pipeline.operations.connections import Connections
 from pipeline.operations.fragments import fragment_of
 from pipeline.planner.plan import Fragment
 from tests.unit.dead_letters.support import NOW, record
-from tests.unit.operations.twins import TwinLog
+from tests.unit.deploy.twins import World
 
 
 @pytest.fixture
-def log() -> TwinLog:
+def world(world: World) -> World:
     """Three dead letters of cars.moving, of which the second was late."""
     late = record(1, reason="late", event_time_ms=NOW, closed_ms=NOW, came=Millis(NOW + 1))
-    return TwinLog([record(0), late, record(2, came=Millis(NOW + 2))])
+    world.put(record(0), late, record(2, came=Millis(NOW + 2)))
+    return world
 
 
 @pytest.fixture

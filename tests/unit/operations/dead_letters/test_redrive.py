@@ -8,21 +8,20 @@ from pipeline.operations.dead_letters.redrive import Redrive
 from pipeline.planner.plan import Fragment
 from tests.unit.dead_letters.support import NAMES
 from tests.unit.deploy.twins import World
-from tests.unit.operations.twins import TwinLog
 
 
 def test_letters_are_sent_again_once(
-    world: World, connections: Connections, moving: Fragment, log: TwinLog
+    world: World, connections: Connections, moving: Fragment
 ) -> None:
     """A preview sends nothing; late ones are refused with the reason."""
     redrive = Redrive(moving, Wanted(), None, connections, world.clock)
     preview = redrive.preview()
-    assert (preview.sent, preview.already_sent, len(log.records)) == (2, 0, 3)
+    assert (preview.sent, preview.already_sent, world.records(NAMES.redrive)) == (2, 0, [])
     (reason,) = preview.refused
     assert reason.startswith("late")
     deadline = Deadline.after(world.clock, 1.0, "sending")
     assert redrive.send(deadline) == preview
-    assert [record.topic for record in log.records[3:]] == [NAMES.redrive] * 2
+    assert len(world.records(NAMES.redrive)) == 2
     again = redrive.send(deadline)
     assert (again.sent, again.already_sent) == (0, 2)
     redrive.check(again)

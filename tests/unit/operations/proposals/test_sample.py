@@ -1,10 +1,13 @@
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import cast
 
-from brokers.records import KafkaRecord
+from brokers.kafka_interface import Isolation
+from brokers.memory_kafka.cluster import MemoryKafka
+from brokers.memory_kafka.reader import MemoryReader
+from brokers.records import Ends, KafkaRecord
 from pipeline.errors import RetryError
-from pipeline.ids import Millis, Offset, TopicName
+from pipeline.ids import TopicName
 from pipeline.network import avro_types
 from pipeline.operations.connections import Connections
 from pipeline.operations.proposals import sample
@@ -13,7 +16,7 @@ from schemas.avro import parse
 from schemas.codec import encode
 from schemas.wire import join
 from tests.unit.deploy.twins import TwinClock, World
-from tests.unit.operations.twins import TwinLog, TwinReader
+from tests.unit.kafka import with_topics
 
 TOPIC = TopicName("numbers")
 SCHEMA = parse(
@@ -23,14 +26,14 @@ COLUMNS = avro_types.read(SCHEMA.value).columns
 PARTITIONS = 2
 
 
-class SlowReader(TwinReader):
+class SlowReader(MemoryReader):
     """Takes a second for each record, and gives up after so many."""
 
-    def __init__(self, log: TwinLog, clock: TwinClock, gives_up_after: int) -> None:
-        super().__init__(log)
-        self._clock, self._left = clock, gives_up_after
+    def __init__(self, kafka: MemoryKafka, gives_up_after: int) -> None:
+        super().__init__(kafka, 1.0, Isolation.COMMITTED)
+        self._clock, self._left = kafka.clock, gives_up_after
 
-    def read_to(self, ends: Mapping[TopicName, Mapping[int, Offset]]) -> Iterator[KafkaRecord]:
+    def read_to(self, ends: Ends) -> Iterator[KafkaRecord]:
         """One after the other."""
         for record in super().read_to(ends):
             if not self._left:
@@ -47,30 +50,16 @@ class TwinServers:
         self.registry = World.new().registry
         schema_id = self.registry.register(f"{TOPIC}-value", SCHEMA.text)
         self.clock = TwinClock()
-        self._log = TwinLog(
-            [
-                KafkaRecord(
-                    TOPIC, p, Offset(n), Millis(n), b"k", join(schema_id, encode(SCHEMA, {"n": n}))
-                )
-                for n in range(per_partition)
-                for p in range(PARTITIONS)
-            ]
-        )
-        self._per_partition, self._gives_up_after = per_partition, gives_up_after
-        self.topics = self
-
-    def start_offsets(self, topics: list[TopicName]) -> dict[TopicName, dict[int, Offset]]:
-        """From the beginning."""
-        return {topic: dict.fromkeys(range(PARTITIONS), Offset(0)) for topic in topics}
-
-    def end_offsets(self, topics: list[TopicName]) -> dict[TopicName, dict[int, Offset]]:
-        """All that is there."""
-        end = Offset(self._per_partition)
-        return {topic: dict.fromkeys(range(PARTITIONS), end) for topic in topics}
+        self.topics = with_topics([TOPIC], PARTITIONS, self.clock)
+        for n in range(per_partition):
+            value = join(schema_id, encode(SCHEMA, {"n": n}))
+            for p in range(PARTITIONS):
+                self.topics.append(TOPIC, b"k", value, timestamp_ms=n, partition=p)
+        self._gives_up_after = gives_up_after
 
     def reader(self) -> SlowReader:
         """A slow one."""
-        return SlowReader(self._log, self.clock, self._gives_up_after)
+        return SlowReader(self.topics, self._gives_up_after)
 
 
 def _sample(servers: TwinServers) -> tuple[SampledRecord, ...]:
@@ -83,8 +72,8 @@ def test_all_of_a_short_topic_is_looked_at() -> None:
     seen = _sample(TwinServers(2))
     assert [(one.partition, one.arrived_ms, one.key, one.values) for one in seen] == [
         (0, 0, "k", {"n": 0}),
-        (1, 0, "k", {"n": 0}),
         (0, 1, "k", {"n": 1}),
+        (1, 0, "k", {"n": 0}),
         (1, 1, "k", {"n": 1}),
     ]
 

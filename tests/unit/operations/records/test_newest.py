@@ -1,7 +1,13 @@
-from brokers.records import KafkaRecord
-from pipeline.ids import Millis, Offset, TopicName
+from collections.abc import Iterable
+
+from brokers.kafka_interface import Isolation
+from brokers.memory_kafka.cluster import MemoryKafka
+from brokers.memory_kafka.reader import MemoryReader
+from brokers.records import Ends, KafkaRecord
+from pipeline.clock import Deadline, SystemClock
+from pipeline.ids import Millis, Offset, TopicName, TransactionalId
 from pipeline.operations.records.newest import last_of, newest
-from tests.unit.operations.twins import TwinLog, TwinReader
+from tests.unit.kafka import with_topics
 
 TOPIC = TopicName("t")
 
@@ -14,22 +20,31 @@ def _places(records: tuple[KafkaRecord, ...]) -> list[tuple[int, int]]:
     return [(record.partition, record.offset) for record in records]
 
 
-class CountingReader(TwinReader):
+class CountingReader(MemoryReader):
     """Counts how often it was asked to begin anew."""
 
     begun = 0
 
-    def assign(self, starts: object) -> None:
+    def assign(self, starts: Ends) -> None:
         """One more time."""
         self.begun += 1
-        super().assign(starts)  # type: ignore[arg-type] # handed on as it came
+        super().assign(starts)
+
+
+def _log(times_ms: Iterable[int], *others_ms: int) -> MemoryKafka:
+    """A topic whose first partition holds records of these times, the second one the others."""
+    kafka = with_topics([TOPIC], partitions=2)
+    for partition, times in enumerate((times_ms, others_ms)):
+        for time_ms in times:
+            kafka.append(TOPIC, None, b"", timestamp_ms=time_ms, partition=partition)
+    return kafka
 
 
 def test_the_last_records_of_all_partitions_together() -> None:
     """Three in all, not three of each; the later timestamp is the later record."""
-    log = TwinLog([_record(0, n, 10 * n) for n in range(5)] + [_record(1, n, 25) for n in range(5)])
+    log = _log(range(0, 50, 10), *[25] * 5)
     bounds = {0: (Offset(0), Offset(5)), 1: (Offset(0), Offset(5))}
-    found = newest(TwinReader(log), TOPIC, bounds, 3, lambda _: True)
+    found = newest(log.reader(1.0), TOPIC, bounds, 3, lambda _: True)
     assert _places(found) == [(1, 4), (0, 3), (0, 4)]
 
 
@@ -44,8 +59,14 @@ def test_a_partition_keeps_its_order_whatever_its_timestamps_are() -> None:
 
 def test_gaps_are_looked_behind_and_a_long_topic_is_not_read_as_a_whole() -> None:
     """Offsets of markers hold no record: the piece that is read grows until there are enough."""
-    log = TwinLog([_record(0, n, n) for n in range(2_000)])
-    reader = CountingReader(log)
+    log = _log(range(2_000))
+    writer = log.transactions(TransactionalId("somebody's"))
+    deadline = Deadline.after(SystemClock(), 10, "aborting")
+    writer.start(deadline)
+    writer.begin()
+    writer.send_many(TOPIC, [(None, b"", 1, 0)] * 499)
+    writer.abort(deadline)
+    reader = CountingReader(log, 1.0, Isolation.COMMITTED)
     found = newest(reader, TOPIC, {0: (Offset(0), Offset(2_500))}, 2, lambda _: True)
     assert _places(found) == [(0, 1_998), (0, 1_999)]
     assert reader.begun == 2
@@ -53,15 +74,15 @@ def test_gaps_are_looked_behind_and_a_long_topic_is_not_read_as_a_whole() -> Non
 
 def test_only_wanted_records_count() -> None:
     """The condition is asked of records until there are enough, back to the first one."""
-    log = TwinLog([_record(0, n, n) for n in range(1_000)])
+    log = _log(range(1_000))
     bounds = {0: (Offset(0), Offset(1_000))}
-    seldom = newest(TwinReader(log), TOPIC, bounds, 2, lambda r: r.offset % 400 == 0)
+    seldom = newest(log.reader(1.0), TOPIC, bounds, 2, lambda r: r.offset % 400 == 0)
     assert _places(seldom) == [(0, 400), (0, 800)]
-    assert newest(TwinReader(log), TOPIC, bounds, 2, lambda _: False) == ()
+    assert newest(log.reader(1.0), TOPIC, bounds, 2, lambda _: False) == ()
 
 
 def test_the_bounds_are_kept() -> None:
     """What lies before a start is not shown, and an empty partition is not read."""
-    log = TwinLog([_record(0, n, n) for n in range(10)])
+    log = _log(range(10))
     bounds = {0: (Offset(8), Offset(10)), 1: (Offset(4), Offset(4))}
-    assert _places(newest(TwinReader(log), TOPIC, bounds, 5, lambda _: True)) == [(0, 8), (0, 9)]
+    assert _places(newest(log.reader(1.0), TOPIC, bounds, 5, lambda _: True)) == [(0, 8), (0, 9)]

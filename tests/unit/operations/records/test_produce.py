@@ -6,14 +6,14 @@ from pipeline.operations.connections import Connections
 from pipeline.operations.records.decoding import decode_record
 from pipeline.operations.records.encoding import BadLine, EncodedLine, encode_lines
 from pipeline.operations.records.produce import line_encoding, send_lines
-from tests.unit.operations.twins import TwinLog
+from tests.unit.deploy.twins import World
 
 TOPIC = TopicName("car-sightings")
 LINE = b'{"car":"a","speed":1.5,"seen_at":"2026-01-01T00:00:00Z"}'
 
 
 def test_lines_become_records_in_the_schema_of_the_topic(
-    connections: Connections, log: TwinLog
+    world: World, connections: Connections
 ) -> None:
     """Blank lines are none, and a bad one has its number and the place inside it."""
     encoding = line_encoding(TOPIC, "car", connections)
@@ -22,7 +22,7 @@ def test_lines_become_records_in_the_schema_of_the_topic(
     (bad,) = (one for one in found if isinstance(one, BadLine))
     assert (len(good), bad.line) == (1, 3)
     assert send_lines(TOPIC, good, connections) == 1
-    (sent,) = log.records
+    (sent,) = world.records(TOPIC)
     shown = decode_record(sent, connections.registry)
     assert (shown.key, shown.value["speed"], shown.problem) == ("a", 1.5, "")
 

@@ -7,17 +7,15 @@ from pipeline.operations.connections import Connections
 from pipeline.operations.records.selection import Selector
 from pipeline.operations.records.tail import Tail, TailLimits, TailStart
 from tests.unit.deploy.twins import World
-from tests.unit.operations.twins import TwinLog
 
 TOPIC = TopicName("car-sightings")
 
 
 @pytest.fixture
-def log() -> TwinLog:
+def world(world: World) -> World:
     """Four records, one a second."""
-    return TwinLog(
-        [KafkaRecord(TOPIC, 0, Offset(n), Millis(1_000 * n), None, b"") for n in range(4)]
-    )
+    world.put(*(KafkaRecord(TOPIC, 0, Offset(n), Millis(1_000 * n), None, b"") for n in range(4)))
+    return world
 
 
 def _offsets(world: World, connections: Connections, limits: TailLimits) -> list[int]:

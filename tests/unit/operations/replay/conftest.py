@@ -7,15 +7,15 @@ from pipeline.ids import Offset, TopicName
 from pipeline.operations.connections import Connections
 from pipeline.operations.replay.engine import ReplayEngine
 from pipeline.operations.replay.fragment import replayed_fragment
-from tests.unit.deploy.twins import NOW
-from tests.unit.operations.twins import TwinLog
+from tests.unit.deploy.twins import NOW, World
 
 
 @pytest.fixture
-def log() -> TwinLog:
+def world(world: World) -> World:
     """Three records of the input."""
     topic = TopicName("car-sightings")
-    return TwinLog([KafkaRecord(topic, 0, Offset(n), NOW, None, b"v") for n in range(3)])
+    world.put(*(KafkaRecord(topic, 0, Offset(n), NOW, None, b"v") for n in range(3)))
+    return world
 
 
 @pytest.fixture

@@ -11,22 +11,22 @@ from pipeline.operations.replay.output import check_empty, output_topic
 from pipeline.operations.replay.run import Replayed, replay
 from pipeline.replay.period import Asked
 from tests.unit.deploy.twins import NOW, World
-from tests.unit.operations.twins import TwinLog, TwinRecomputer
+from tests.unit.operations.twins import TwinRecomputer
 
 
 def test_results_are_written_into_a_topic_of_their_own(
-    world: World, connections: Connections, engine: ReplayEngine, told: list[str], log: TwinLog
+    world: World, connections: Connections, engine: ReplayEngine, told: list[str]
 ) -> None:
     """Like the output, but kept for ever; what was left out is counted."""
     period = replay_period(engine.what, Asked(NOW, None), connections)
     found = replay_input(engine.what, period, connections, incomplete=False)
-    assert (found.offsets, found.since, found.late) == (3, (NOW,), 0)
+    assert (found.offsets, found.since, found.late) == (3, (NOW, None, None, None), 0)
     into = output_topic(engine.what, None, connections)
     assert (into.name, dict(into.config)["retention.ms"]) == ("moving-cars.replay-1", "-1")
     cast("TwinRecomputer", engine.recomputer).made = [(b"k", b"v", NOW, -1, None)]
     done = replay(found, into, engine, connections, world.clock)
     assert done == Replayed(1, {"undecodable": 1}, {"evaluation_failed": 1})
-    assert [record.key for record in log.records if record.topic == into.name] == [b"k"]
+    assert [record.key for record in world.records(into.name)] == [b"k"]
     assert told == ["opening a Spark session", "judging 3 offsets of the inputs", "computing"]
     with pytest.raises(RefusedError, match="it holds records"):
         check_empty(into, connections)

@@ -4,7 +4,7 @@ import pytest
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors.exceptions.base import PySparkException
 
-from brokers.kafka.errors import NoSuchTopicError, NotNowError
+from brokers.kafka_interface import NoSuchTopicError, NotNowError
 from pipeline.errors import EnvironmentProblem, MedusaError, NotAllowedError, UnavailableError
 from pipeline.spark.run.outside import outside_cause
 from pipeline.spark.run.query_runner import from_spark, no_disk, translated

@@ -1,13 +1,12 @@
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Self, cast
+from typing import Any
 
 import pytest
 
-from brokers.kafka.admin import Isolation, KafkaAdmin
-from brokers.kafka.errors import NotNowError
-from brokers.records import Ends, KafkaRecord, TopicDescription
-from pipeline.clock import SystemClock
+from brokers.kafka_interface import Isolation, NotNowError
+from brokers.memory_kafka.reader import MemoryReader
+from brokers.records import Ends
 from pipeline.errors import BrokenInvariantError, RefusedError, RetryError
 from pipeline.ids import (
     BatchId,
@@ -26,12 +25,12 @@ from pipeline.lanes.start.decision import Rebuild
 from pipeline.lanes.start.facts import Wanted
 from pipeline.lanes.start.markers import first_marker
 from pipeline.markers.positions import InputPartition
+from pipeline.names import FragmentNames
 from pipeline.spark.batch.rejected import Rejected
 from pipeline.spark.query.hidden import Reason
 from pipeline.spark.query.lower import lower
 from pipeline.spark.query.lowered import Lowered, TopicRole
 from pipeline.spark.query.reasons import Why
-from pipeline.spark.run import rebuild
 from pipeline.spark.run.rebuild import (
     TRIES_MAX,
     Log,
@@ -42,6 +41,7 @@ from pipeline.spark.run.rebuild import (
     with_letters,
 )
 from pipeline.spark.run.rebuild_batch import with_progress
+from tests.unit.kafka import Leaderless, create, fill
 from tests.unit.spark.support import fragment, surroundings
 
 AT = InputPartition(StreamName("cars"), TopicName("car-sightings"), 0)
@@ -189,33 +189,48 @@ def test_that_a_schema_is_gone_is_recorded_by_a_chosen_rebuild_alone(
     assert registry.recorded == recorded
 
 
-class SomeLeaders:
-    """A Kafka of topics with two partitions, some of which have a leader and answer."""
+class Kafka(Leaderless):
+    """The topics of a fragment, with two partitions; keeps which were read."""
 
-    def __init__(self, leaderless: set[str], absent: set[str]) -> None:
-        self._leaderless = leaderless
-        self._absent = absent
+    def __init__(self, names: FragmentNames, inputs: Iterable[TopicName]) -> None:
+        super().__init__()
+        self.read_topics: list[TopicName] = []
+        create(self, names.dead_letters, names.redrive, *inputs, partitions=2)
+        for topic in inputs:
+            fill(self, topic, 3, 9)
 
-    def describe(self, topics: Iterable[TopicName]) -> Mapping[TopicName, TopicDescription]:
-        """Those that exist, with or without leaders."""
-        return {t: TopicDescription(t, "id", 2) for t in topics if t not in self._absent}
+    def reader(self, timeout_s: float, **more: Any) -> "Reader":
+        """A reader whose topics are kept."""
+        del more
+        return Reader(self, timeout_s, Isolation.COMMITTED)
 
-    def start_offsets(self, topics: Iterable[TopicName]) -> Ends:
-        """As `brokers/kafka/admin.py` gives them: without topics that do not answer."""
-        return {t: {0: Offset(3), 1: Offset(3)} for t in topics if t not in self._leaderless}
 
-    def end_offsets(
-        self, topics: Iterable[TopicName], isolation: Isolation = Isolation.COMMITTED
-    ) -> Ends:
-        """The same."""
-        del isolation
-        return {t: {0: Offset(9), 1: Offset(9)} for t in topics if t not in self._leaderless}
+class Reader(MemoryReader):
+    """Keeps which topics were read."""
+
+    def __init__(self, kafka: Kafka, timeout_s: float, isolation: Isolation) -> None:
+        super().__init__(kafka, timeout_s, isolation)
+        self._kafka = kafka
+
+    def assign(self, starts: Ends) -> None:
+        """Keep them."""
+        self._kafka.read_topics.extend(starts)
+        super().assign(starts)
+
+
+def cluster(*leaderless: str, absent: str = "") -> Kafka:
+    """A Kafka in which some topics have no leader, and one does not exist."""
+    inputs = {t.topic for source in tolls().sources for t in source.topics}
+    kafka = Kafka(fragment("tolls").names, sorted(inputs))
+    kafka.leaderless = leaderless
+    kafka.delete_topics((TopicName(absent),))
+    return kafka
 
 
 def log(*leaderless: str, absent: str = "") -> Log:
-    """The log of inputs in a Kafka in which some topics have no leader, and one does not exist."""
-    kafka = SomeLeaders({*leaderless, absent}, {absent})
-    return Log("", cast("KafkaAdmin", kafka), SystemClock())
+    """The log of inputs in such a Kafka."""
+    kafka = cluster(*leaderless, absent=absent)
+    return Log(kafka, kafka)
 
 
 def tolls() -> Lowered:
@@ -244,42 +259,17 @@ def test_dead_letters_that_cannot_be_read_now_are_waited_for() -> None:
     assert caught.value.place == f"topic {names.dead_letters}"
 
 
-class TwinReader:
-    """Stands in for `TopicReader`; keeps which topics were read."""
-
-    read: ClassVar[list[TopicName]] = []
-
-    def __init__(self, *_: object, **__: object) -> None:
-        pass
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        pass
-
-    def assign(self, starts: Ends) -> None:
-        """Where to begin."""
-        self.read.extend(starts)
-
-    def read_to(self, _ends: Ends) -> Iterator[KafkaRecord]:
-        """The topics are empty."""
-        return iter(())
-
-
-def test_a_chosen_rebuild_asks_for_what_was_sent_again_whether_or_not_its_lane_reads_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_chosen_rebuild_asks_for_what_was_sent_again_whether_or_not_its_lane_reads_it() -> None:
     """Somebody may have begun to send meanwhile. Where there is no such topic nothing was sent."""
-    monkeypatch.setattr(rebuild, "TopicReader", TwinReader)
-    monkeypatch.setattr(TwinReader, "read", [])
     lowered, names = tolls(), fragment("tolls").names
     assert TopicRole.REDRIVE not in {t.role for s in lowered.sources for t in s.topics}
     start = Rebuild(replace(MARKER, end=ended(lowered, 5)), None, None, "asked", chosen=True)
-    log(absent=names.redrive).prepare(start, lowered, names)
-    assert TwinReader.read == [names.dead_letters]
-    log().prepare(start, lowered, names)
-    assert TwinReader.read[1:] == [names.dead_letters, names.redrive]
+    without = cluster(absent=names.redrive)
+    Log(without, without).prepare(start, lowered, names)
+    assert without.read_topics == [names.dead_letters]
+    kafka = cluster()
+    Log(kafka, kafka).prepare(start, lowered, names)
+    assert kafka.read_topics == [names.dead_letters, names.redrive]
     with pytest.raises(NotNowError) as caught:
         log(names.redrive).prepare(start, lowered, names)
     assert caught.value.place == f"topic {names.redrive}"

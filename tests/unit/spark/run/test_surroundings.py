@@ -1,14 +1,12 @@
-from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import cast
 
 import pytest
 
-from brokers.kafka.admin import KafkaAdmin
-from brokers.kafka.errors import NotNowError
-from brokers.records import Ends, TopicDescription
+from brokers.kafka_interface import NotNowError
 from pipeline.ids import Offset, SchemaGuid, SchemaHandle, SchemaId, TopicName
 from pipeline.markers.positions import InputPartition, LeftSource
+from pipeline.planner.plan import Fragment
 from pipeline.spark.batch.second_look import most_frequent
 from pipeline.spark.query.lower import lower
 from pipeline.spark.query.lowered import Source, TopicRole
@@ -18,21 +16,26 @@ from schemas.avro import AvroSchema, parse
 from schemas.client import RegistryClient
 from schemas.records import RegisteredSchema
 from schemas.wire import prefix
+from tests.unit.kafka import Leaderless, create, fill
 from tests.unit.lanes.marked import marked
 from tests.unit.spark.run.test_rebuild import AT, MARKER
 from tests.unit.spark.support import SCHEMA, fragment, surroundings
 
 TOLLS = fragment("tolls")
-IDS = dict.fromkeys(topics_of(TOLLS), "id")
+
+
+def every_topic(planned: Fragment, start: int = 0, end: int = 0) -> Leaderless:
+    """A Kafka in which a fragment's topics, also that of records sent again, hold a range."""
+    kafka, topics = Leaderless(), (*topics_of(planned), planned.names.redrive)
+    create(kafka, *topics, partitions=2)
+    for topic in topics:
+        fill(kafka, topic, start, end)
+    return kafka
+
+
+KAFKA = every_topic(TOLLS)
+IDS = {topic: KAFKA.topics[topic].topic_id for topic in topics_of(TOLLS)}
 GUID = SchemaGuid("095d71cf-1255-6b9d-5e33-0ad575b3df5d")
-
-
-class EveryTopic:
-    """A Kafka in which every topic has two partitions."""
-
-    def describe(self, topics: Iterable[TopicName]) -> Mapping[TopicName, TopicDescription]:
-        """Whatever is asked for."""
-        return {topic: TopicDescription(topic, "id", 2) for topic in topics}
 
 
 class Registry:
@@ -53,8 +56,8 @@ class Registry:
 
 def surveyor(missing: set[SchemaHandle]) -> Surveyor:
     """One that asks the twins, and keeps in a set what is missing."""
-    registry, kafka = cast("RegistryClient", Registry()), cast("KafkaAdmin", EveryTopic())
-    return Surveyor(registry, kafka, lambda: frozenset(missing), missing.add)
+    registry = cast("RegistryClient", Registry())
+    return Surveyor(registry, KAFKA, lambda: frozenset(missing), missing.add)
 
 
 def test_a_schema_that_inputs_have_is_one_of_their_writers() -> None:
@@ -114,22 +117,11 @@ def test_values_that_name_any_id_do_not_fill_the_catalog() -> None:
     assert len(missing) == MISSING_MAX
 
 
-class NoLeader(EveryTopic):
-    """A Kafka in which no partition has a leader now: no topic is in its answers."""
-
-    def start_offsets(self, _topics: Iterable[TopicName]) -> Ends:
-        """None."""
-        return {}
-
-    def end_offsets(self, _topics: Iterable[TopicName]) -> Ends:
-        """None."""
-        return {}
-
-
 def test_a_first_start_waits_for_the_leaders_of_its_inputs() -> None:
     """Where it begins is decided once, so nothing is guessed."""
     planned = fragment("tolls")
-    kafka = cast("KafkaAdmin", NoLeader())
+    kafka = every_topic(planned)
+    kafka.leaderless = kafka.topic_names()
     found = Surveyor(cast("RegistryClient", Registry()), kafka, frozenset, lambda _: None)
     lowered = lower(planned, surroundings(planned))
     with pytest.raises(NotNowError):
@@ -138,23 +130,11 @@ def test_a_first_start_waits_for_the_leaders_of_its_inputs() -> None:
         found.positions_for(lowered, MARKER)
 
 
-class Older(EveryTopic):
-    """A Kafka that has removed the first records of every topic."""
-
-    def start_offsets(self, topics: Iterable[TopicName]) -> Ends:
-        """All begin at 4."""
-        return {topic: {0: Offset(4), 1: Offset(4)} for topic in topics}
-
-    def end_offsets(self, topics: Iterable[TopicName]) -> Ends:
-        """All end at 8."""
-        return {topic: {0: Offset(8), 1: Offset(8)} for topic in topics}
-
-
 def test_a_first_start_reads_nothing_that_was_sent_again_before() -> None:
     """It has no dead letters yet: what a redrive topic holds was sent to somebody else."""
     planned = fragment("tow_dispatch")
     lowered = lower(planned, surroundings(planned, redrive=True))
-    kafka = cast("KafkaAdmin", Older())
+    kafka = every_topic(planned, 4, 8)
     found = Surveyor(cast("RegistryClient", Registry()), kafka, frozenset, lambda _: None)
     begins = {at.topic: offset for at, offset in found.start_positions(lowered).items()}
     names = planned.names
@@ -168,7 +148,7 @@ def test_a_redrive_topic_that_comes_later_is_read_from_its_first_offset_on() -> 
     """
     planned = fragment("tow_dispatch")
     lowered = lower(planned, surroundings(planned, redrive=True))
-    kafka = cast("KafkaAdmin", Older())
+    kafka = every_topic(planned, 4, 8)
     found = Surveyor(cast("RegistryClient", Registry()), kafka, frozenset, lambda _: None)
     (source,) = lowered.sources
     redrive, read = planned.names.redrive, {AT: Offset(7)}
@@ -200,7 +180,7 @@ def _at(source: Source, topic: TopicName, partition: int) -> InputPartition:
 def test_a_fragment_is_surveyed_with_the_redrive_topic_that_its_catalog_knows() -> None:
     """Whether or not Kafka has one."""
     redrive = TOLLS.names.redrive
-    for known in (IDS, {**IDS, redrive: "id"}):
+    for known in (IDS, {**IDS, redrive: KAFKA.topics[redrive].topic_id}):
         found = surveyor(set()).survey(TOLLS, known, ())
         assert (redrive in found.partitions) is (redrive in known)
         assert [source.redrive is not None for source in found.sources] == [redrive in known]

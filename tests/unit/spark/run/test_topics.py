@@ -1,44 +1,51 @@
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import pytest
 
-from brokers.kafka.admin import Describing
-from brokers.kafka.errors import NoSuchTopicError
-from brokers.records import TopicDescription
+from brokers.kafka_interface import Describing, NoSuchTopicError
+from brokers.memory_kafka.cluster import MemoryKafka
+from pipeline.clock import SystemClock
 from pipeline.errors import RefusedError
 from pipeline.ids import TopicName
 from pipeline.spark.run.topics import TopicWatch
+from tests.unit.kafka import create
 
 IN, OUT, BESIDE = TopicName("in"), TopicName("out"), TopicName("out.boundaries")
 
 
-@dataclass
-class Kafka:
-    """Topics by their ids; answers when it is told to."""
+class Kafka(MemoryKafka):
+    """A cluster that answers when it is told to."""
 
-    ids: dict[TopicName, str]
-    answers: bool = True
-    asked: int = 0
+    def __init__(self, *topics: TopicName) -> None:
+        super().__init__(SystemClock())
+        self.answers = True
+        self.asked = 0
+        create(self, *topics)
+
+    def create_again(self, topic: TopicName) -> None:
+        """Another topic of this name."""
+        self.delete_topics((topic,))
+        create(self, topic)
 
     def begin_describing(self, topics: Iterable[TopicName]) -> Describing:
         """What there is when it is asked."""
         self.asked += 1
-        found = {t: TopicDescription(t, self.ids[t], 1) for t in topics if t in self.ids}
-        return Describing(done=lambda: self.answers, result=lambda: found)
+        asked = super().begin_describing(topics)
+        return Describing(done=lambda: self.answers, result=asked.result)
 
 
 def watch(kafka: Kafka) -> TopicWatch:
     """A lane of two topics that knows the first one's id; a third one may be created again."""
-    return TopicWatch(kafka, (IN, OUT), {IN: "1"}, replaceable=(BESIDE,))
+    expected = {IN: kafka.topics[IN].topic_id}
+    return TopicWatch(kafka, (IN, OUT), expected, replaceable=(BESIDE,))
 
 
 def test_a_topic_that_was_made_again_is_refused() -> None:
     """With its name; one that nothing is known of may be any."""
-    kafka = Kafka({IN: "1", OUT: "7"})
+    kafka = Kafka(IN, OUT)
     watched = watch(kafka)
     watched.ask()()
-    kafka.ids[IN] = "2"
+    kafka.create_again(IN)
     answer = watched.ask()
     with pytest.raises(RefusedError, match="deleted and made again") as caught:
         answer()
@@ -50,15 +57,17 @@ def test_a_topic_that_was_made_again_is_refused() -> None:
 def test_a_topic_that_is_gone_is_waited_for() -> None:
     """It may be on its way, or one that the broker does not know yet."""
     with pytest.raises(NoSuchTopicError) as caught:
-        watch(Kafka({IN: "1"})).ask()()
+        watch(Kafka(IN)).ask()()
     assert caught.value.place == "topic out"
     assert caught.value.external
 
 
 def test_a_look_never_waits() -> None:
     """It judges the answer to the look before, once that is there."""
-    kafka = Kafka({IN: "2", OUT: "7"}, answers=False)
+    kafka = Kafka(IN, OUT)
     watched = watch(kafka)
+    kafka.create_again(IN)
+    kafka.answers = False
     watched.look()
     watched.look()
     assert kafka.asked == 1
@@ -69,15 +78,16 @@ def test_a_look_never_waits() -> None:
 
 def test_a_topic_that_may_be_created_again_is_only_described() -> None:
     """Whether it is gone, or another one by now."""
-    kafka = Kafka({IN: "1", OUT: "7", BESIDE: "3"})
+    kafka = Kafka(IN, OUT, BESIDE)
     watched = watch(kafka)
     assert (watched.answered, watched.last(BESIDE)) == (False, None)
     watched.ask()()
-    assert watched.last(BESIDE) == TopicDescription(BESIDE, "3", 1)
-    del kafka.ids[BESIDE]
+    first = watched.last(BESIDE)
+    assert first == kafka.describe((BESIDE,))[BESIDE]
+    kafka.delete_topics((BESIDE,))
     watched.ask()()
     assert (watched.answered, watched.last(BESIDE)) == (True, None)
-    kafka.ids[BESIDE] = "4"
+    create(kafka, BESIDE)
     watched.look()
     watched.look()
-    assert watched.last(BESIDE) == TopicDescription(BESIDE, "4", 1)
+    assert watched.last(BESIDE) == kafka.describe((BESIDE,))[BESIDE] != first

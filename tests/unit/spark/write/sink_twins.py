@@ -1,14 +1,17 @@
-"""A sink whose surroundings are twins, for its tests."""
+"""A sink over Kafka in memory, and other surroundings, for its tests."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 
-from brokers.kafka.admin import Isolation
-from brokers.kafka.transactions import Headers
-from brokers.records import TopicDescription
+from brokers.kafka.mirror import GroupMirror, GroupOffsets
+from brokers.kafka_interface import Isolation, KeyedValue
+from brokers.memory_kafka.writers import MemoryProducer, MemoryTransactions
+from brokers.records import Ends, Headers, KafkaRecord, TopicDescription
 from pipeline.agent.events import Event
 from pipeline.clock import Deadline, SystemClock
 from pipeline.errors import (
@@ -20,6 +23,7 @@ from pipeline.ids import (
     Epoch,
     FragmentId,
     FragmentName,
+    GroupName,
     Incarnation,
     Millis,
     NetworkName,
@@ -30,6 +34,7 @@ from pipeline.ids import (
     StreamName,
     TopicId,
     TopicName,
+    TransactionalId,
     stable_lane,
 )
 from pipeline.lanes.batch import BatchFacts
@@ -37,39 +42,103 @@ from pipeline.lanes.sources import named_sources
 from pipeline.lanes.start.facts import Wanted
 from pipeline.lanes.start.markers import first_marker
 from pipeline.markers.positions import InputPartition, Positions
+from pipeline.names import boundaries_topic
 from pipeline.planner.plan import Fragment
 from pipeline.planner.planner import plan
 from pipeline.spark.batch.rejected import Rejected
-from pipeline.spark.batch.results import Record
 from pipeline.spark.query.failed_results import ROW_COLUMNS
 from pipeline.spark.query.hidden import Reason
 from pipeline.spark.query.reasons import Why
+from pipeline.spark.run.topics import topics_of
 from pipeline.spark.write.sink import Sink
 from pipeline.spark.write.sink_context import SinkContext
+from tests.unit.kafka import Leaderless, create, grow, records
 from tests.unit.planner.networks import OWNER, external, filtered, network
 
 AT = InputPartition(StreamName("sightings"), TopicName("sightings-topic"), 0)
 NOW = Millis(1_700_000_000_000)
 
 
-@dataclass
+class SinkKafka(Leaderless):
+    """Kafka in memory; keeps where groups were sent."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.followed: list[GroupOffsets] = []
+
+    def partition_ends(
+        self, topic: TopicName, partitions: int, isolation: Isolation
+    ) -> Mapping[int, Offset]:
+        """Markers of transactions may still be on the way."""
+        assert isolation is Isolation.UNCOMMITTED
+        return super().partition_ends(topic, partitions, isolation)
+
+    def begin_setting_offsets(self, group: GroupName, positions: GroupOffsets) -> "Future[object]":
+        """Keep the positions."""
+        self.followed.append(positions)
+        return super().begin_setting_offsets(group, positions)
+
+
 class Log:
-    """A transactional writer that keeps what was done, in order."""
+    """Kafka, and what a sink did there, in order; `fails`: what a call raises instead."""
 
-    done: list[tuple[str, str]] = field(default_factory=list)
-    values: dict[str, list[bytes | None]] = field(default_factory=dict)
-    headers: dict[str, list[dict[str, bytes | None]]] = field(default_factory=dict)
-    partitions: dict[str, list[int]] = field(default_factory=dict)
-    fails: dict[str, Exception] = field(default_factory=dict)
+    def __init__(self, fails: dict[str, Exception] | None = None) -> None:
+        self.kafka = SinkKafka()
+        self.done: list[tuple[str, str]] = []
+        self.fails = fails or {}
+        self._begins: Ends = {}
 
-    def _do(self, what: str, topic: str = "") -> None:
+    def create(self, planned: Fragment) -> None:
+        """The topics of a fragment."""
+        output = boundaries_topic(planned.output.topic)
+        create(self.kafka, *topics_of(planned), output)
+
+    def note(self, what: str, topic: str = "") -> None:
+        """Keep it, and fail if that is wanted."""
         self.done.append((what, topic))
         if what in self.fails:
             raise self.fails[what]
 
+    def clear(self) -> None:
+        """Forget what was done so far."""
+        self.done.clear()
+        self._begins = self.kafka.end_offsets(self.kafka.topic_names())
+
+    @property
+    def records(self) -> dict[str, list[KafkaRecord]]:
+        """The committed records of each topic that has some."""
+        found: dict[str, list[KafkaRecord]] = {}
+        for topic in self.kafka.topic_names():
+            begins = self._begins.get(topic, {})
+            for record in records(self.kafka, topic):
+                if record.offset >= begins.get(record.partition, 0):
+                    found.setdefault(topic, []).append(record)
+        return found
+
+    @property
+    def values(self) -> dict[str, list[bytes | None]]:
+        """Their values."""
+        return {topic: [one.value for one in there] for topic, there in self.records.items()}
+
+    @property
+    def headers(self) -> dict[str, list[dict[str, bytes | None]]]:
+        """Their headers."""
+        return {
+            topic: [dict(one.headers) for one in there] for topic, there in self.records.items()
+        }
+
+
+class Writer(MemoryTransactions):
+    """A transactional writer; what it does is noted."""
+
+    def __init__(self, log: Log, transactional_id: TransactionalId) -> None:
+        super().__init__(log.kafka, transactional_id)
+        self._log = log
+
     def begin(self) -> None:
-        """As the protocol says."""
-        self._do("begin")
+        """Note it."""
+        self._log.note("begin")
+        super().begin()
 
     def send(
         self,
@@ -81,44 +150,50 @@ class Log:
         headers: Headers = (),
         partition: int = -1,
     ) -> None:
-        """Keep the value."""
-        del key, timestamp_ms, partition
-        self.headers.setdefault(topic, []).append(dict(headers))
-        self.values.setdefault(topic, []).append(value)
-        self._do("send", topic)
+        """Note it."""
+        super().send(
+            topic, key, value, timestamp_ms=timestamp_ms, headers=headers, partition=partition
+        )
+        self._log.note("send", topic)
+
+    def send_many(
+        self, topic: TopicName, records: Iterable[KeyedValue], headers: Headers = ()
+    ) -> int:
+        """Note it once."""
+        count = super().send_many(topic, records, headers)
+        self._log.note("send", topic)
+        return count
 
     def look_at(self, topic: TopicName) -> None:
         """Note it."""
-        self._do("look at", topic)
-
-    def send_many(self, topic: TopicName, records: Iterable[Record], headers: Headers = ()) -> int:
-        """Keep the values, and where they go."""
-        sent = list(records)
-        self.headers.setdefault(topic, []).extend(dict(headers) for _ in sent)
-        values = [value for _, value, _, _ in sent]
-        self.partitions.setdefault(topic, []).extend(partition for *_, partition in sent)
-        self.values.setdefault(topic, []).extend(values)
-        self._do("send", topic)
-        return len(values)
+        self._log.note("look at", topic)
 
     def commit(self, deadline: Deadline) -> None:
-        """As the protocol says."""
+        """Note it, and fail before anything is visible."""
         deadline.check()
-        self._do("commit")
+        self._log.note("commit")
+        super().commit(deadline)
 
     def abort(self, deadline: Deadline) -> None:
-        """As the protocol says."""
+        """Note it."""
         deadline.check()
-        self._do("abort")
+        self._log.note("abort")
+        super().abort(deadline)
 
 
-@dataclass
-class Plain:
-    """A producer without transactions that keeps what was sent, and notes when."""
+class Plain(MemoryProducer):
+    """A producer of boundaries; what it does is noted."""
 
-    log: Log
-    fails: bool = False
-    undelivered: int = 0
+    def __init__(self, log: Log, *, fails: bool = False) -> None:
+        super().__init__(log.kafka)
+        self._log = log
+        self.fails = fails
+        self.lost = 0
+
+    @property
+    def undelivered(self) -> int:
+        """Those that the test says are lost, too."""
+        return super().undelivered + self.lost
 
     def send(
         self,
@@ -126,28 +201,20 @@ class Plain:
         key: bytes | None,
         value: bytes | None,
         *,
+        headers: Headers = (),
         timestamp_ms: Millis | None = None,
         partition: int = -1,
     ) -> None:
-        """Keep the value."""
+        """Write a boundary."""
         assert key is not None
         assert topic == f"{key.decode().removeprefix('local.')}.boundaries"
         assert (timestamp_ms is None, partition) == (False, 0)
         if self.fails:
             raise RetryError("not now")
-        self.log.done.append(("boundary", topic))
-        self.log.values.setdefault(topic, []).append(value)
-
-
-@dataclass
-class Mirror:
-    """Keeps where a group was sent."""
-
-    positions: list[Mapping[TopicName, Mapping[int, Offset]]] = field(default_factory=list)
-
-    def follow(self, positions: Mapping[TopicName, Mapping[int, Offset]]) -> None:
-        """Keep them."""
-        self.positions.append(positions)
+        self._log.done.append(("boundary", topic))
+        super().send(
+            topic, key, value, headers=headers, timestamp_ms=timestamp_ms, partition=partition
+        )
 
 
 @dataclass
@@ -201,8 +268,10 @@ class Topics:
         return self.described.get(topic)
 
     def describe(self, topic: str, topic_id: str, partitions: int = 1) -> None:
-        """What the next descriptions say of a topic."""
+        """What the next descriptions say of a topic, which has got as many partitions."""
         self.answered = True
+        if topic in self.log.kafka.topics:
+            grow(self.log.kafka, topic, partitions)
         self.described[topic] = TopicDescription(TopicName(topic), topic_id, partitions)
 
     def ask(self) -> Callable[[], None]:
@@ -214,33 +283,6 @@ class Topics:
                 raise self.wrong
 
         return judge
-
-
-@dataclass
-class Admin:
-    """Every topic has one partition that ends at 42; some of them have no leader."""
-
-    leaderless: tuple[str, ...] = ()
-    topic_id: str = "id"
-
-    def describe(self, topics: Iterable[TopicName]) -> Mapping[TopicName, TopicDescription]:
-        """All of them have the id that they have now."""
-        return {topic: TopicDescription(topic, self.topic_id, 1) for topic in topics}
-
-    def end_offsets(
-        self, topics: Iterable[TopicName], isolation: Isolation
-    ) -> Mapping[TopicName, Mapping[int, Offset]]:
-        """Where they end."""
-        told = (topic for topic in topics if topic not in self.leaderless)
-        return {topic: self.partition_ends(topic, 1, isolation) for topic in told}
-
-    def partition_ends(
-        self, topic: TopicName, partitions: int, isolation: Isolation
-    ) -> Mapping[int, Offset]:
-        """Where they end."""
-        assert isolation is Isolation.UNCOMMITTED, "markers of transactions are still on the way"
-        assert topic.startswith("net.")
-        return dict.fromkeys(range(partitions), Offset(42))
 
 
 @dataclass
@@ -306,24 +348,27 @@ def sink(
     events: list[Event],
     planned: Fragment | None = None,
     plain: Plain | None = None,
-    mirror: Mirror | None = None,
     commits: AtOnce | None = None,
     **others: Any,
 ) -> Sink:
     """A sink right after its first marker."""
     planned = planned or stateless()
+    log.create(planned)
+    writer = Writer(log, planned.names.stable.transactional_id)
+    writer.start(Deadline.after(SystemClock(), 10, "starting"))
+    follow = partial(log.kafka.begin_setting_offsets, planned.names.group)
     context = SinkContext(
         fragment=planned,
         lane=stable_lane(FragmentId(NetworkName("net"), FragmentName(planned.name))),
         run=RunNumber(1),
         version=NetworkVersion(1),
         epoch=Epoch(3),
-        writer=log,
-        admin=others.get("admin", Admin()),
+        writer=writer,
+        admin=log.kafka,
         output_id=TopicId("out-1"),
         output_partitions=1,
         boundaries=plain or Plain(log),
-        mirror=mirror or Mirror(),
+        mirror=GroupMirror(follow),
         schemas=others.get("schemas", Schemas()),
         topics=others.get("topics", Topics(log)),
         commits=commits or AtOnce(),
@@ -338,8 +383,7 @@ def sink(
     )
     started, fails, log.fails = Sink(context), log.fails, {}
     started.start(first_marker(wanted, Incarnation("one"), {AT: Offset(0)}, NOW))
-    for kept in (log.done, log.values, log.headers):
-        kept.clear()
+    log.clear()
     log.fails = fails
     return started
 

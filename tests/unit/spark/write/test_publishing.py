@@ -2,15 +2,15 @@
 
 import pytest
 
-from brokers.kafka.errors import NoSuchTopicError
-from pipeline.ids import Millis, Offset, TopicName
+from brokers.kafka_interface import NoSuchTopicError
+from brokers.records import Headers
+from pipeline.ids import Millis, TopicName
 from pipeline.markers.codec import decode_boundary
 from pipeline.markers.signals import BoundaryRecord
 from pipeline.spark.write.sink import Sink
 from tests.unit.spark.write.sink_twins import NOW, Batch, Log, Plain, Topics, facts, sink, write
 
 OUT, BOUNDARIES = "net.moving", "net.moving.boundaries"
-ENDS = Offset(42)
 ROWS = [(b"a", NOW + 1, None), (b"b", NOW + 2, None), (b"c", NOW + 3, None)]
 
 
@@ -24,7 +24,7 @@ class World:
         self.topics.describe(BOUNDARIES, "b-1")
         self.plain = Plain(self.log)
         self.sink: Sink = sink(self.log, [], plain=self.plain, topics=self.topics)
-        write(self.sink, Batch(facts(0, 5, advance_ms=NOW)))
+        write(self.sink, Batch(facts(0, 5, advance_ms=NOW), ROWS))
 
     @property
     def published(self) -> list[BoundaryRecord]:
@@ -44,7 +44,7 @@ def world() -> World:
 def test_a_boundary_names_the_topic_that_it_is_about(world: World) -> None:
     """By its id: one that is created later has the same name."""
     (one,) = world.published
-    assert (one.topic_id, one.positions) == ("out-1", {0: ENDS})
+    assert (one.topic_id, one.positions) == ("out-1", {0: 4})
 
 
 def test_what_is_published_is_not_published_again(world: World) -> None:
@@ -80,9 +80,9 @@ def test_an_output_that_has_grown_gets_a_boundary_that_names_all_of_it(world: Wo
 def test_results_go_into_as_many_partitions_as_boundaries_name(world: World) -> None:
     """The number never falls, also where an older description comes late."""
     world.topics.describe(OUT, "out-1", 3)
-    world.log.done.clear()
+    world.log.clear()
     write(world.sink, Batch(facts(1, 6), ROWS, places=(0, 1, 5)))
-    assert world.log.partitions[OUT] == [0, 1, 2]
+    assert [one.partition for one in world.log.records[OUT]] == [0, 1, 2]
     looked, sent = (world.log.done.index((what, OUT)) for what in ("look at", "send"))
     assert looked < sent, "the driver learns late of partitions by itself"
     world.topics.describe(OUT, "out-1", 2)
@@ -92,7 +92,7 @@ def test_results_go_into_as_many_partitions_as_boundaries_name(world: World) -> 
 
 def test_a_boundary_that_was_not_delivered_is_published_again(world: World) -> None:
     """The driver tells it long after it has taken the record."""
-    world.plain.undelivered = 1
+    world.plain.lost = 1
     world.sink.publisher.publish_again()
     world.sink.publisher.publish_again()
     assert len(world.published) == 2
@@ -121,10 +121,13 @@ class Gone(Plain):
         key: bytes | None,
         value: bytes | None,
         *,
+        headers: Headers = (),
         timestamp_ms: Millis | None = None,
         partition: int = -1,
     ) -> None:
         """Refuse it."""
         if self.gone:
             raise NoSuchTopicError("the topic does not exist")
-        super().send(topic, key, value, timestamp_ms=timestamp_ms, partition=partition)
+        super().send(
+            topic, key, value, headers=headers, timestamp_ms=timestamp_ms, partition=partition
+        )

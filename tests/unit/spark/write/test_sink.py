@@ -29,7 +29,6 @@ from tests.unit.spark.write.sink_twins import (
     AtOnce,
     Batch,
     Log,
-    Mirror,
     Plain,
     Schemas,
     Topics,
@@ -63,7 +62,7 @@ def test_a_batch_is_one_transaction_with_the_marker_last_and_the_boundary_after_
     assert marker.totals.records_out == 2
     (boundary,) = log.values["net.moving.boundaries"]
     assert boundary is not None
-    assert codec.decode_boundary(boundary, "").positions == {0: 42}
+    assert codec.decode_boundary(boundary, "").positions == {0: 3}
     (event,) = events
     assert isinstance(event, BatchFinished)
     assert (event.rows_out, event.marker) == (2, marker)
@@ -274,12 +273,12 @@ def test_a_start_publishes_what_was_promised_before() -> None:
 
 def test_the_group_follows_what_is_committed() -> None:
     """From the start on, and not with a batch that was given up."""
-    log, mirror = Log(), Mirror()
-    written = sink(log, [], mirror=mirror)
+    log = Log()
+    written = sink(log, [])
     write(written, Batch(facts(0, 5)))
     log.fails = {"commit": RetryError("no")}
     write(written, Batch(facts(1, 7)))
-    assert mirror.positions == [{AT.topic: {0: 0}}, {AT.topic: {0: 5}}]
+    assert log.kafka.followed == [{AT.topic: {0: 0}}, {AT.topic: {0: 5}}]
 
 
 def limited(most: int) -> Fragment:
@@ -443,7 +442,7 @@ def test_the_marker_says_where_the_output_ended_at_least() -> None:
     write(written, Batch(facts(0, 5, advance_ms=NOW), [(b"a", NOW + 1, None)]))
     assert written.marker.output_ends == {}
     write(written, Batch(facts(1, 6), [(b"b", NOW + 1, None)]))
-    assert (written.marker.output, written.marker.output_ends) == ("out-1", {0: 42})
+    assert (written.marker.output, written.marker.output_ends) == ("out-1", {0: 2})
     last = written.marker
     again = sink(Log(), [])
     again.start(last)

@@ -2,15 +2,16 @@
 
 import pytest
 
-from brokers.kafka.errors import NotNowError
+from brokers.kafka_interface import NotNowError
+from pipeline.ids import TopicName
 from pipeline.markers import codec
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.spark.query.hidden import Reason
+from tests.unit.kafka import create
 from tests.unit.spark.support import fragment
 from tests.unit.spark.write.sink_twins import (
     AT,
     NOW,
-    Admin,
     Batch,
     Log,
     facts,
@@ -19,6 +20,7 @@ from tests.unit.spark.write.sink_twins import (
     write,
 )
 
+LETTERS = TopicName("net.tolls.dlq")
 BAD = {"bad": 1, "late_ms": NOW, "eviction_ms": NOW}
 
 
@@ -32,33 +34,39 @@ def test_the_marker_says_from_where_on_a_rebuild_needs_dead_letters() -> None:
     """From before the first letter of a record that may be read again; without a window none."""
     log = Log()
     written = sink(log, [], fragment("tolls"))
+    for _ in range(3):  # somebody else's
+        log.kafka.append(LETTERS, None, b"")
     late = {"largest": {AT: NOW}, "eviction_ms": NOW - 10**7}
     write(written, Batch(facts(0, 5, **late)))
     write(written, Batch(facts(1, 9, bad=1, **late), wrong=[rejected(Reason.UNDECODABLE)]))
     write(written, Batch(facts(2, 12, **late)))
     write(written, Batch(facts(3, 15, eviction_ms=NOW + 10**7)))
-    assert [marker.letters_from for marker in markers_of(log)] == [{}, {0: 42}, {0: 42}, {}]
+    assert [marker.letters_from for marker in markers_of(log)] == [{}, {0: 3}, {0: 3}, {}]
 
 
 def test_the_marker_names_the_topic_whose_letters_a_rebuild_needs() -> None:
     """One that was made again counts once no letter of the old one is needed any more."""
-    log, admin, bad = Log(), Admin(topic_id="old"), [rejected(Reason.UNDECODABLE)]
-    written = sink(log, [], fragment("tolls"), admin=admin)
+    log, bad = Log(), [rejected(Reason.UNDECODABLE)]
+    written = sink(log, [], fragment("tolls"))
+    old = log.kafka.topics[LETTERS].topic_id
     late = {"largest": {AT: NOW}, "eviction_ms": NOW - 10**7}
     later = {"largest": {AT: NOW + 10**9}, "eviction_ms": NOW + 10**8}
     write(written, Batch(facts(0, 5, bad=1, **late), wrong=bad))
-    admin.topic_id = "new"
+    log.kafka.delete_topics((LETTERS,))
+    create(log.kafka, LETTERS)
+    new = log.kafka.topics[LETTERS].topic_id
     write(written, Batch(facts(1, 9, bad=1, **late), wrong=bad))
     write(written, Batch(facts(2, 12, bad=1, **later), wrong=bad))
     write(written, Batch(facts(3, 15, eviction_ms=NOW + 10**8)))
     found = [(marker.letters, marker.letters_from) for marker in markers_of(log)]
-    assert found == [("old", {0: 42}), ("old", {0: 42}), ("new", {0: 42}), ("new", {0: 42})]
+    assert found == [(old, {0: 0}), (old, {0: 0}), (new, {0: 2}), (new, {0: 2})]
 
 
 def test_a_batch_waits_for_a_dead_letter_topic_without_a_leader() -> None:
     """A rebuild needs to know where its letters begin; a lane waits as long as it takes."""
     log, bad = Log(), [rejected(Reason.UNDECODABLE)]
-    written = sink(log, [], fragment("tolls"), admin=Admin(leaderless=("net.tolls.dlq",)))
+    written = sink(log, [], fragment("tolls"))
+    log.kafka.leaderless = (LETTERS,)
     with pytest.raises(NotNowError, match="has no leader") as caught:
         write(written, Batch(facts(0, 5, **BAD), wrong=bad))
     assert caught.value.place == "topic net.tolls.dlq"

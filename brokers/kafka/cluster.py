@@ -1,0 +1,45 @@
+"""A real Kafka cluster, as readers and writers of it are opened."""
+
+from dataclasses import dataclass, field
+
+from brokers.kafka.producer import PlainProducer
+from brokers.kafka.reader import TopicReader
+from brokers.kafka.servers import Brokers
+from brokers.kafka.transactions import TransactionalWriter
+from brokers.kafka_interface import FETCH_WAIT_MS, TRANSACTION_MS, Isolation
+from pipeline.clock import Clock, SystemClock
+from pipeline.ids import TransactionalId
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteKafka:
+    """A `KafkaCluster` at these brokers; the clock measures what is waited for."""
+
+    brokers: Brokers
+    clock: Clock = field(default_factory=SystemClock)
+
+    def reader(
+        self,
+        timeout_s: float,
+        *,
+        isolation: Isolation = Isolation.COMMITTED,
+        fetch_wait_ms: int = FETCH_WAIT_MS,
+    ) -> TopicReader:
+        """A consumer of its own."""
+        return TopicReader(
+            self.brokers,
+            timeout_s,
+            isolation=isolation,
+            fetch_wait_ms=fetch_wait_ms,
+            clock=self.clock,
+        )
+
+    def transactions(
+        self, transactional_id: TransactionalId, transaction_ms: int = TRANSACTION_MS
+    ) -> TransactionalWriter:
+        """A transactional producer of its own."""
+        return TransactionalWriter(self.brokers, transactional_id, transaction_ms)
+
+    def producer(self, timeout_s: float) -> PlainProducer:
+        """An idempotent producer of its own."""
+        return PlainProducer(self.brokers, timeout_s, self.clock)

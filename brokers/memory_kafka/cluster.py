@@ -1,0 +1,218 @@
+"""An in-memory Kafka cluster: the administration of its topics and groups, and its clients."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future
+from typing import Final
+
+from brokers.kafka_interface import (
+    FETCH_WAIT_MS,
+    TRANSACTION_MS,
+    Describing,
+    Isolation,
+    NoSuchTopicError,
+    NotNowError,
+)
+from brokers.memory_kafka.broker import MemoryBroker, no_such_topic, offset_gone
+from brokers.memory_kafka.log import MemoryPartition, MemoryTopic
+from brokers.memory_kafka.reader import MemoryReader
+from brokers.memory_kafka.writers import MemoryProducer, MemoryTransactions
+from brokers.records import Ends, NewTopicSpec, TopicDescription
+from pipeline.clock import Clock
+from pipeline.errors import RefusedError, UnavailableError
+from pipeline.ids import GroupName, Millis, Offset, TopicName, TransactionalId
+
+DEFAULTS: Final[Mapping[str, str]] = {
+    "cleanup.policy": "delete",
+    "max.message.bytes": "1048588",
+    "message.timestamp.type": "CreateTime",
+    "retention.bytes": "-1",
+    "retention.ms": "604800000",
+}
+"""The settings of a topic that Medusa reads, as Kafka has them by default."""
+DECIDED_WITHIN_S: Final = 1.0
+"""How long an open transaction is waited for."""
+_NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
+
+
+class MemoryKafka(MemoryBroker):
+    """A cluster; a `TopicAdmin` and a `KafkaCluster`. Thread-safe.
+
+    What is written or committed is visible at once, and retention removes only what
+    `delete_records` is asked to. A test that needs a fault overrides a method.
+
+    Args:
+        clock: stamps records, and is slept on where a client waits for something.
+        defaults: settings of topics that differ from `DEFAULTS`.
+    """
+
+    def __init__(self, clock: Clock, defaults: Mapping[str, str] | None = None) -> None:
+        super().__init__(clock)
+        self.groups: dict[GroupName, Mapping[TopicName, Mapping[int, Offset]]] = {}
+        self.defaults = {**DEFAULTS, **(defaults or {})}
+        self._created = 0
+
+    # --- clients ----------------------------------------------------------------------------------
+
+    def reader(
+        self,
+        timeout_s: float,
+        *,
+        isolation: Isolation = Isolation.COMMITTED,
+        fetch_wait_ms: int = FETCH_WAIT_MS,
+    ) -> MemoryReader:
+        """A reader."""
+        del fetch_wait_ms
+        return MemoryReader(self, timeout_s, isolation)
+
+    def transactions(
+        self, transactional_id: TransactionalId, transaction_ms: int = TRANSACTION_MS
+    ) -> MemoryTransactions:
+        """A transactional writer, to be started; its transactions may stay open for ever."""
+        del transaction_ms
+        return MemoryTransactions(self, transactional_id)
+
+    def producer(self, timeout_s: float) -> MemoryProducer:
+        """A writer of single records."""
+        del timeout_s
+        return MemoryProducer(self)
+
+    # --- topics and groups ------------------------------------------------------------------------
+
+    def topic_names(self) -> tuple[TopicName, ...]:
+        """All topics, sorted."""
+        return tuple(sorted(self.topics))
+
+    def create_topics(self, topics: tuple[NewTopicSpec, ...]) -> tuple[TopicName, ...]:
+        """Create the topics that do not exist."""
+        return tuple(spec.name for spec in topics if self._create(spec))
+
+    def delete_topics(self, topics: Iterable[TopicName]) -> tuple[TopicName, ...]:
+        """Delete topics; returns the names of those that existed."""
+        with self.lock:
+            return tuple(name for name in topics if self.topics.pop(name, None) is not None)
+
+    def describe(self, topics: Iterable[TopicName]) -> Mapping[TopicName, TopicDescription]:
+        """Id and number of partitions of those topics that exist."""
+        return {
+            name: TopicDescription(name, topic.topic_id, len(topic.partitions))
+            for name, topic in self._existing(topics)
+        }
+
+    def begin_describing(self, topics: Iterable[TopicName]) -> Describing:
+        """The answer of now, which is there at once."""
+        found = self.describe(topics)
+        return Describing(done=lambda: True, result=lambda: found)
+
+    def topic_configs(self, topics: Iterable[TopicName]) -> Mapping[TopicName, Mapping[str, str]]:
+        """The settings in force of those topics that exist."""
+        return {name: dict(topic.config) for name, topic in self._existing(topics)}
+
+    def end_offsets(
+        self, topics: Iterable[TopicName], isolation: Isolation = Isolation.COMMITTED
+    ) -> Ends:
+        """End of each partition of those topics that exist."""
+        return self._offsets(topics, lambda partition: partition.end(isolation))
+
+    def both_ends(self, topics: Iterable[TopicName]) -> tuple[Ends, Ends]:
+        """The last stable offsets, and the next offsets to be written."""
+        names = tuple(topics)
+        return self.end_offsets(names), self.end_offsets(names, Isolation.UNCOMMITTED)
+
+    def partition_ends(
+        self, topic: TopicName, partitions: int, isolation: Isolation
+    ) -> Mapping[int, Offset]:
+        """Ends of the partitions of one topic."""
+        found = self.end_offsets((topic,), isolation).get(topic)
+        if found is None:
+            raise no_leader(f"topic {topic}")
+        if partitions > len(found):
+            raise NotNowError("the ends of the topic cannot be told now", place=f"topic {topic}")
+        return {partition: found[partition] for partition in range(partitions)}
+
+    def start_offsets(self, topics: Iterable[TopicName]) -> Ends:
+        """The oldest offset of each partition of those topics that exist."""
+        return self._offsets(topics, lambda partition: partition.start)
+
+    def offsets_for_time(self, topic: TopicName, time_ms: Millis) -> Mapping[int, Offset]:
+        """Per partition the first record at or after a time, or the committed end."""
+        found = self._offsets((topic,), lambda partition: partition.first_at(time_ms))
+        if topic not in found:
+            raise no_such_topic(topic)
+        return found[topic]
+
+    def await_decided(self, topic: TopicName) -> bool:
+        """Whether what is written by now is committed or aborted; waits once for that."""
+        written = self.end_offsets((topic,), Isolation.UNCOMMITTED).get(topic)
+        if written is not None and self._stable(topic) != written:
+            self.clock.sleep(DECIDED_WITHIN_S)
+        return written is not None and all(
+            self._stable(topic).get(partition, -1) >= end for partition, end in written.items()
+        )
+
+    def delete_records(self, topic: TopicName, before: Mapping[int, Offset]) -> None:
+        """Remove the records of some partitions below an offset each."""
+        with self.lock:
+            for number, offset in before.items():
+                try:
+                    partition = self.partition(topic, number)
+                except NoSuchTopicError as error:
+                    raise no_leader(error.place) from error
+                if offset > partition.end(Isolation.UNCOMMITTED):
+                    raise offset_gone(topic, number)
+                partition.start = max(partition.start, offset)
+
+    def begin_setting_offsets(
+        self, group: GroupName, positions: Mapping[TopicName, Mapping[int, Offset]]
+    ) -> "Future[object]":
+        """Set the offsets of a group; the future has ended."""
+        with self.lock:
+            self.groups[group] = {**self.groups.get(group, {}), **positions}
+        done: Future[object] = Future()
+        done.set_result(None)
+        return done
+
+    def delete_group(self, group: GroupName) -> bool:
+        """Delete a group; False if there is none of this name."""
+        with self.lock:
+            return self.groups.pop(group, None) is not None
+
+    def _create(self, spec: NewTopicSpec) -> bool:
+        if not _NAME.fullmatch(spec.name):
+            raise RefusedError(
+                "Kafka does not accept the name of the topic", place=f"topic {spec.name}"
+            )
+        if spec.partitions < 1:
+            raise RefusedError(
+                "Kafka does not accept that many partitions", place=f"topic {spec.name}"
+            )
+        with self.lock:
+            if spec.name in self.topics:
+                return False
+            self._created += 1
+            self.topics[spec.name] = MemoryTopic(
+                f"id-{self._created}",
+                {**self.defaults, **dict(spec.config)},
+                [MemoryPartition() for _ in range(spec.partitions)],
+            )
+            return True
+
+    def _existing(self, topics: Iterable[TopicName]) -> list[tuple[TopicName, MemoryTopic]]:
+        return [(name, self.topics[name]) for name in topics if name in self.topics]
+
+    def _offsets(
+        self, topics: Iterable[TopicName], of: Callable[[MemoryPartition], Offset]
+    ) -> dict[TopicName, dict[int, Offset]]:
+        with self.lock:
+            return {
+                name: {number: of(one) for number, one in enumerate(topic.partitions)}
+                for name, topic in self._existing(topics)
+            }
+
+    def _stable(self, topic: TopicName) -> Mapping[int, Offset]:
+        return self.end_offsets((topic,)).get(topic, {})
+
+
+def no_leader(place: str) -> UnavailableError:
+    """The error of a request for which the driver finds no leader."""
+    return UnavailableError("Kafka does not answer (no leaders found)", place=place)

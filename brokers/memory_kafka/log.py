@@ -1,0 +1,86 @@
+"""The logs of an in-memory Kafka: partitions with transactions, control records and retention.
+
+An offset is a place in the list of records. The control record that ends a transaction takes one as
+well, as in Kafka.
+"""
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from brokers.kafka_interface import Isolation
+from brokers.records import KafkaRecord
+from pipeline.ids import Millis, Offset, TransactionalId
+
+_FIRST: Final = Offset(0)
+
+
+@dataclass(slots=True)
+class MemoryPartition:
+    """The log of one partition.
+
+    Args:
+        log: all records ever written, control records included.
+        start: the oldest offset that retention has left.
+        controls: offsets of control records, which no reader gets.
+        aborted: offsets of the records of aborted transactions.
+        open: offsets of the records of open transactions, by transactional id.
+    """
+
+    log: list[KafkaRecord] = field(default_factory=list)
+    start: Offset = _FIRST
+    controls: set[int] = field(default_factory=set)
+    aborted: set[int] = field(default_factory=set)
+    open: dict[TransactionalId, list[Offset]] = field(default_factory=dict)
+
+    def end(self, isolation: Isolation = Isolation.COMMITTED) -> Offset:
+        """The next offset to be written, or (committed) the first one that is not decided."""
+        if isolation is Isolation.COMMITTED and self.open:
+            return max(self.start, min(offsets[0] for offsets in self.open.values()))
+        return Offset(len(self.log))
+
+    def enlist(self, transactional_id: TransactionalId, offset: Offset) -> None:
+        """Make a record part of an open transaction."""
+        self.open.setdefault(transactional_id, []).append(offset)
+
+    def end_transaction(
+        self, transactional_id: TransactionalId, at_ms: Millis, *, committed: bool
+    ) -> None:
+        """Commit or abort what an open transaction has written here."""
+        offsets = self.open.pop(transactional_id)
+        if not committed:
+            self.aborted.update(offsets)
+        offset = Offset(len(self.log))
+        self.controls.add(offset)
+        of = self.log[offsets[0]]
+        self.log.append(KafkaRecord(of.topic, of.partition, offset, at_ms, b"", b""))
+
+    def read(
+        self, start: int, end: int, isolation: Isolation = Isolation.COMMITTED
+    ) -> list[KafkaRecord]:
+        """The records of a range of offsets that retention has left."""
+        hidden = self.controls
+        if isolation is Isolation.COMMITTED:
+            hidden = self.controls | self.aborted
+        found = self.log[max(start, self.start) : max(0, min(end, self.end(isolation)))]
+        return [one for one in found if one.offset not in hidden] if hidden else found
+
+    def first_at(self, time_ms: Millis) -> Offset:
+        """The first offset at or after a time, control records included; else the committed end."""
+        end = self.end()
+        found = (one.offset for one in self.log[self.start : end] if one.timestamp_ms >= time_ms)
+        return next(found, end)
+
+
+@dataclass(slots=True)
+class MemoryTopic:
+    """One topic; a topic that is deleted and created again is another one.
+
+    Args:
+        topic_id: changes when the topic is created again.
+        config: all settings in force.
+        partitions: their logs; one more may be appended.
+    """
+
+    topic_id: str
+    config: dict[str, str]
+    partitions: list[MemoryPartition]
