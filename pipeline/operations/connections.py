@@ -7,10 +7,14 @@ from typing import TYPE_CHECKING
 
 from brokers.kafka.admin import KafkaAdmin
 from brokers.kafka.cluster import RemoteKafka
-from brokers.kafka.producer import PlainProducer
-from brokers.kafka.reader import TopicReader
 from brokers.kafka.servers import KafkaServers, kafka_servers
-from brokers.kafka.transactions import TransactionalWriter
+from brokers.kafka_interface import (
+    KafkaCluster,
+    RecordReader,
+    RecordWriter,
+    TopicAdmin,
+    TransactionWriter,
+)
 from brokers.log_reader import LogReader
 from brokers.versioned_store import VersionedStore
 from brokers.zookeeper import ZooKeeperStore, zookeeper_servers
@@ -70,9 +74,14 @@ class Connections:
         return catalog
 
     @cached_property
-    def topics(self) -> KafkaAdmin:
+    def topics(self) -> TopicAdmin:
         """Kafka's topics and groups."""
         return KafkaAdmin(self._brokers, CALL_TIMEOUT_S, self._clock)
+
+    @cached_property
+    def _kafka(self) -> KafkaCluster:
+        """Readers and writers of Kafka."""
+        return RemoteKafka(self._brokers, self._clock)
 
     @cached_property
     def _brokers(self) -> KafkaServers:
@@ -94,30 +103,30 @@ class Connections:
     @cached_property
     def servers(self) -> Servers:
         """The servers as deploys take them."""
-        log = LogReader(RemoteKafka(self._brokers, self._clock), CALL_TIMEOUT_S)
+        log = LogReader(self._kafka, CALL_TIMEOUT_S)
         return Servers(self.catalog, self.topics, self.registry, self._clock, log, random_life)
 
-    def reader(self) -> TopicReader:
+    def reader(self) -> RecordReader:
         """A reader of committed records."""
-        reader = TopicReader(self._brokers, self._within_s)
+        reader = self._kafka.reader(self._within_s)
         self._undo.callback(reader.close)
         return reader
 
-    def producer(self) -> PlainProducer:
+    def producer(self) -> RecordWriter:
         """A producer of single records."""
-        producer = PlainProducer(self._brokers, CALL_TIMEOUT_S)
+        producer = self._kafka.producer(CALL_TIMEOUT_S)
         self._undo.callback(producer.close)
         return producer
 
-    def redriver(self, names: FragmentNames) -> TransactionalWriter:
+    def redriver(self, names: FragmentNames) -> TransactionWriter:
         """The transactional writer of a redrive; starting it fences every other one."""
-        writer = TransactionalWriter(self._brokers, names.redriver)
+        writer = self._kafka.transactions(names.redriver)
         self._undo.callback(writer.close)
         return writer
 
-    def replayer(self, names: FragmentNames, into: TopicName) -> TransactionalWriter:
+    def replayer(self, names: FragmentNames, into: TopicName) -> TransactionWriter:
         """The transactional writer of a replay into a topic; starting it fences every other one."""
-        writer = TransactionalWriter(self._brokers, names.replayer(into), 1000 * TRANSACTION_S)
+        writer = self._kafka.transactions(names.replayer(into), 1000 * TRANSACTION_S)
         self._undo.callback(writer.close)
         return writer
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from brokers.log_reader import first_timestamp
 from pipeline.deploy.writers import pending_succession
 from pipeline.errors import RefusedError
 from pipeline.ids import Millis, Offset, StreamName, TopicName
@@ -13,7 +14,6 @@ from pipeline.markers.positions import Positions, by_topic
 from pipeline.names import FragmentNames
 from pipeline.operations.connections import Connections
 from pipeline.operations.fragments import label
-from pipeline.operations.topics import first_timestamp
 from pipeline.planner.plan import Fragment
 
 
@@ -103,7 +103,7 @@ def input_positions(fragment: Fragment, connections: Connections) -> tuple[Parti
                     end=end,
                     next_ms=None
                     if position is None or position < start
-                    else first_timestamp(stream.topic, partition, (position, end), reader),
+                    else first_timestamp(reader, stream.topic, partition, (position, end)),
                 )
             )
     return tuple(found)

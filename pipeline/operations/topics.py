@@ -1,11 +1,10 @@
-"""Ends, committed records and first timestamps of topics."""
+"""Ends and committed records of topics."""
 
 from collections.abc import Iterator, Mapping
 
-from brokers.kafka.reader import TopicReader
 from brokers.records import KafkaRecord
 from pipeline.errors import RefusedError
-from pipeline.ids import Millis, Offset, TopicName
+from pipeline.ids import Offset, TopicName
 from pipeline.operations.connections import Connections
 
 
@@ -36,15 +35,3 @@ def committed_records(
     reader = connections.reader()
     reader.assign(connections.topics.start_offsets([topic]))
     yield from reader.read_to({topic: ends})
-
-
-def first_timestamp(
-    topic: TopicName, partition: int, offsets: tuple[Offset, Offset], reader: TopicReader
-) -> Millis | None:
-    """The Kafka timestamp of the first record in a range of offsets; None for an empty range."""
-    start, end = offsets
-    if start >= end:
-        return None
-    reader.assign({topic: {partition: start}})
-    first = next(iter(reader.read_to({topic: {partition: end}})), None)
-    return None if first is None else first.timestamp_ms

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from brokers.kafka.reader import TopicReader
-from brokers.kafka_interface import complete
+from brokers.kafka_interface import RecordReader, complete
 from brokers.records import KafkaRecord
 from pipeline.dead_letters.letter import Identity, Letter, Place, read
 from pipeline.dead_letters.originals import rounds
@@ -44,7 +43,7 @@ def sent_again(redrive: RedriveTopic, connections: Connections) -> frozenset[Ide
 
 
 def records_of_rows(
-    letters: Sequence[Letter], reader: TopicReader, connections: Connections
+    letters: Sequence[Letter], reader: RecordReader, connections: Connections
 ) -> Mapping[Place, KafkaRecord]:
     """The records that letters name, of those that their topics still hold.
 

@@ -6,7 +6,7 @@ from functools import cached_property
 from itertools import chain
 from typing import Any
 
-from brokers.kafka.reader import TopicReader
+from brokers.kafka_interface import RecordReader
 from pipeline.clock import Clock, Deadline
 from pipeline.dead_letters.choose import Wanted
 from pipeline.dead_letters.foresight import Closed, closed
@@ -209,7 +209,7 @@ class Redrive:
         )
 
     @cached_property
-    def _reader(self) -> TopicReader:
+    def _reader(self) -> RecordReader:
         """Reads single records."""
         return self._connections.reader()
 

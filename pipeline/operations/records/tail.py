@@ -4,13 +4,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from brokers.kafka.reader import TopicReader
+from brokers.kafka_interface import RecordReader
+from brokers.log_reader import newest_records
 from brokers.records import KafkaRecord
 from pipeline.clock import Clock
 from pipeline.errors import RetryError
 from pipeline.ids import Millis, Offset, TopicName
 from pipeline.operations.connections import Connections
-from pipeline.operations.records.newest import newest
 from pipeline.operations.records.selection import Selector
 
 _POLL_S = 0.5
@@ -64,7 +64,9 @@ class Tail:
                 partition: (min(starts.get(partition, end), end), end)
                 for partition, end in ends.items()
             }
-            yield from newest(reader, self.topic, bounds, self.limits.last, self._matches_in_time)
+            yield from newest_records(
+                reader, self.topic, bounds, self.limits.last, self._matches_in_time
+            )
             if not self.limits.follow:
                 return
             starts = ends
@@ -95,7 +97,7 @@ class Tail:
             )
         return self.selector.matches(record)
 
-    def _coming(self, reader: TopicReader, ends: Mapping[int, Offset]) -> Iterator[KafkaRecord]:
+    def _coming(self, reader: RecordReader, ends: Mapping[int, Offset]) -> Iterator[KafkaRecord]:
         """Records as they come, until a limit; the ends count only if the tail does not follow."""
         follow = self.limits.follow
         while not self._over():
@@ -107,7 +109,7 @@ class Tail:
                 return
 
 
-def _reached(reader: TopicReader, ends: Mapping[int, Offset]) -> bool:
+def _reached(reader: RecordReader, ends: Mapping[int, Offset]) -> bool:
     return all(
         position >= ends.get(partition, 0)
         for positions in reader.positions.values()

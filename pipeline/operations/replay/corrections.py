@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from brokers.kafka.transactions import TransactionalWriter
+from brokers.kafka_interface import TransactionWriter
 from pipeline.clock import Clock, Deadline
 from pipeline.counting import counted
 from pipeline.errors import RefusedError, RetryError
@@ -82,7 +82,7 @@ def check_correctable(what: ReplayedFragment, connections: Connections) -> None:
 
 def correction_writer(
     what: ReplayedFragment, connections: Connections, clock: Clock
-) -> TransactionalWriter:
+) -> TransactionWriter:
     """The writer of corrections; fences every other run that corrects the same output.
 
     Raises:
@@ -129,7 +129,7 @@ def differences(compared: ComparisonInput, engine: ReplayEngine) -> Differences:
 def publish_corrections(
     what: ReplayedFragment,
     found: Differences,
-    writer: TransactionalWriter,
+    writer: TransactionWriter,
     connections: Connections,
     clock: Clock,
 ) -> None:

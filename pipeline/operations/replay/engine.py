@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from brokers.log_reader import first_timestamp
 from pipeline.errors import RefusedError
 from pipeline.ids import Millis, Offset
 from pipeline.markers.positions import InputPartition
@@ -12,7 +13,6 @@ from pipeline.network.model import ExternalStream
 from pipeline.operations.connections import Connections
 from pipeline.operations.fragments import label
 from pipeline.operations.replay.fragment import ReplayedFragment
-from pipeline.operations.topics import first_timestamp
 
 if TYPE_CHECKING:
     from pipeline.spark.run.replay import Recomputer
@@ -80,7 +80,7 @@ class ReplayEngine:
         if isinstance(stream, ExternalStream):
             return self.recomputer.event_time(at, offset)
         reader = self._connections.reader()
-        found = first_timestamp(at.topic, at.partition, (offset, end), reader)
+        found = first_timestamp(reader, at.topic, at.partition, (offset, end))
         if found is None:
             raise RefusedError(f"there is no committed record at or behind {place}")
         return found

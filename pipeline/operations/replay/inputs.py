@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from brokers.log_reader import first_timestamp
 from pipeline.errors import RefusedError
 from pipeline.ids import Millis
 from pipeline.lanes.dead_letters import LATENESS
@@ -13,7 +14,7 @@ from pipeline.operations.connections import Connections
 from pipeline.operations.dead_letters.letters import letters_of
 from pipeline.operations.positions import last_marker
 from pipeline.operations.replay.fragment import ReplayedFragment
-from pipeline.operations.topics import first_timestamp, topic_ends
+from pipeline.operations.topics import topic_ends
 from pipeline.planner.plan import Fragment, FragmentInput
 from pipeline.replay.period import Asked, Period, period
 from pipeline.replay.ranges import Kept, Range, may_lack, ranges, timestamps_from
@@ -84,7 +85,7 @@ def replay_input(
     ]
     chosen = ranges(kept, incomplete=incomplete)
     reader = connections.reader()
-    since = tuple(first_timestamp(r.topic, r.partition, (r.start, r.end), reader) for r in chosen)
+    since = tuple(first_timestamp(reader, r.topic, r.partition, (r.start, r.end)) for r in chosen)
     late, again = _letters(fragment, chosen, found, connections)
     return ReplayInput(found, chosen, since, late, again)
 
@@ -116,7 +117,7 @@ def kept_offsets(stream: FragmentInput, from_ms: Millis, connections: Connection
         one = Kept(at, start, end, min(end, max(start, since.get(partition, end))), None)
         if may_lack(one):
             one = Kept(
-                at, start, end, one.since, first_timestamp(topic, partition, (start, end), reader)
+                at, start, end, one.since, first_timestamp(reader, topic, partition, (start, end))
             )
         kept.append(one)
     return kept

@@ -1,12 +1,12 @@
 from collections.abc import Iterable
 
 from brokers.kafka_interface import Isolation
+from brokers.log_reader import last_of, newest_records
 from brokers.memory_kafka.cluster import MemoryKafka
 from brokers.memory_kafka.reader import MemoryReader
 from brokers.records import Ends, KafkaRecord
 from pipeline.clock import Deadline, SystemClock
 from pipeline.ids import Millis, Offset, TopicName, TransactionalId
-from pipeline.operations.records.newest import last_of, newest
 from tests.unit.kafka import with_topics
 
 TOPIC = TopicName("t")
@@ -44,7 +44,7 @@ def test_the_last_records_of_all_partitions_together() -> None:
     """Three in all, not three of each; the later timestamp is the later record."""
     log = _log(range(0, 50, 10), *[25] * 5)
     bounds = {0: (Offset(0), Offset(5)), 1: (Offset(0), Offset(5))}
-    found = newest(log.reader(1.0), TOPIC, bounds, 3, lambda _: True)
+    found = newest_records(log.reader(1.0), TOPIC, bounds, 3, lambda _: True)
     assert _places(found) == [(1, 4), (0, 3), (0, 4)]
 
 
@@ -67,7 +67,7 @@ def test_gaps_are_looked_behind_and_a_long_topic_is_not_read_as_a_whole() -> Non
     writer.send_many(TOPIC, [(None, b"", 1, 0)] * 499)
     writer.abort(deadline)
     reader = CountingReader(log, 1.0, Isolation.COMMITTED)
-    found = newest(reader, TOPIC, {0: (Offset(0), Offset(2_500))}, 2, lambda _: True)
+    found = newest_records(reader, TOPIC, {0: (Offset(0), Offset(2_500))}, 2, lambda _: True)
     assert _places(found) == [(0, 1_998), (0, 1_999)]
     assert reader.begun == 2
 
@@ -76,13 +76,16 @@ def test_only_wanted_records_count() -> None:
     """The condition is asked of records until there are enough, back to the first one."""
     log = _log(range(1_000))
     bounds = {0: (Offset(0), Offset(1_000))}
-    seldom = newest(log.reader(1.0), TOPIC, bounds, 2, lambda r: r.offset % 400 == 0)
+    seldom = newest_records(log.reader(1.0), TOPIC, bounds, 2, lambda r: r.offset % 400 == 0)
     assert _places(seldom) == [(0, 400), (0, 800)]
-    assert newest(log.reader(1.0), TOPIC, bounds, 2, lambda _: False) == ()
+    assert newest_records(log.reader(1.0), TOPIC, bounds, 2, lambda _: False) == ()
 
 
 def test_the_bounds_are_kept() -> None:
     """What lies before a start is not shown, and an empty partition is not read."""
     log = _log(range(10))
     bounds = {0: (Offset(8), Offset(10)), 1: (Offset(4), Offset(4))}
-    assert _places(newest(log.reader(1.0), TOPIC, bounds, 5, lambda _: True)) == [(0, 8), (0, 9)]
+    assert _places(newest_records(log.reader(1.0), TOPIC, bounds, 5, lambda _: True)) == [
+        (0, 8),
+        (0, 9),
+    ]
