@@ -9,6 +9,7 @@ from typing import Any, Final, TypeAlias
 from uuid import UUID
 
 from pipeline.errors import BrokenInvariantError, SchemaError
+from schemas.json_value import Json
 from schemas.logical import decimal_from_bytes, from_avro_number
 from schemas.nesting import MAX_DEPTH
 from schemas.types import (
@@ -59,7 +60,7 @@ class Defaults:
         self._left = COMPARED_MAX
 
     def problem(  # noqa: C901, PLR0911 - one return for each kind
-        self, avro_type: AvroType, value: object
+        self, avro_type: AvroType, value: Json
     ) -> _Problem | None:
         """Why a JSON value is no default of a type: (path below it, message); None if it is one.
 
@@ -103,14 +104,14 @@ class Defaults:
             self._symbols[enum.name] = frozenset(enum.symbols)
         return self._symbols[enum.name]
 
-    def _first(self, parts: Iterable[tuple[str, AvroType, object]]) -> _Problem | None:
+    def _first(self, parts: Iterable[tuple[str, AvroType, Json]]) -> _Problem | None:
         for path, avro_type, value in parts:
             problem = self.problem(avro_type, value)
             if problem:
                 return f"{path}{problem[0]}", problem[1]
         return None
 
-    def _in_record(self, record: RecordType, value: object) -> _Problem | None:
+    def _in_record(self, record: RecordType, value: Json) -> _Problem | None:
         if not isinstance(value, dict):
             return _not_a(value, f"record {record.name}")
         for part in record.fields:
@@ -123,7 +124,7 @@ class Defaults:
         return None
 
 
-def _not_a(value: object, what: str) -> _Problem:
+def _not_a(value: Json, what: str) -> _Problem:
     return "", f"{shown(value)} is not a default for {what}"
 
 
@@ -131,7 +132,7 @@ def _latin(value: str) -> bool:
     return all(ord(character) <= 255 for character in value)  # noqa: PLR2004 - a byte's range
 
 
-def _fits_primitive(kind: Kind, value: object) -> bool:  # noqa: PLR0911 - one for each kind
+def _fits_primitive(kind: Kind, value: Json) -> bool:  # noqa: PLR0911 - one for each kind
     whole = isinstance(value, int) and not isinstance(value, bool)
     match kind:
         case Kind.NULL:

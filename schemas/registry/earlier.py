@@ -7,13 +7,14 @@ stopped in between does it again, and changes nothing twice.
 """
 
 import json
-from collections.abc import Iterator
-from typing import Any, Final
+from collections.abc import Iterator, Mapping
+from typing import Final
 from urllib.parse import unquote
 
 from brokers.versioned_store import Delete, NoSuchPathError, VersionedStore
 from pipeline.ids import ZnodePath
 from schemas.compatibility import Level
+from schemas.json_value import JsonObject, list_of, number_of, object_of, text_of
 from schemas.registry.config import Config
 from schemas.registry.content import Content, Guid, guid_of, kept
 from schemas.registry.names import DEFAULT, SubjectName
@@ -52,8 +53,7 @@ def take_over(store: VersionedStore, earlier: ZnodePath, registry: Registry, now
             _put(registry, ContentPut(guid, content, ids[guid]))
     for subject, found in _values(store, earlier, "subjects"):
         versions = tuple(
-            Version(int(v["version"]), int(v["id"]), guid_of(contents[int(v["id"])]), now_ms)
-            for v in found["versions"]
+            _version(object_of(one), contents, now_ms) for one in list_of(found["versions"])
         )
         count += len(versions)
         _put(registry, SubjectPut(SubjectName.parse(subject), versions))
@@ -67,15 +67,20 @@ def take_over(store: VersionedStore, earlier: ZnodePath, registry: Registry, now
     return count
 
 
+def _version(found: JsonObject, contents: Mapping[int, Content], now_ms: int) -> Version:
+    number = number_of(found["id"])
+    return Version(number_of(found["version"]), number, guid_of(contents[number]), now_ms)
+
+
 def _contents(store: VersionedStore, earlier: ZnodePath) -> Iterator[tuple[int, Content]]:
     for name, found in _values(store, earlier, "ids"):
-        text, _ = kept(found["schema"], (), normal=False)
+        text, _ = kept(text_of(found["schema"]), (), normal=False)
         yield int(name), Content(text)
 
 
 def _values(
     store: VersionedStore, earlier: ZnodePath, folder: str
-) -> Iterator[tuple[str, dict[str, Any]]]:
+) -> Iterator[tuple[str, JsonObject]]:
     for node in store.children(f"{earlier}/{folder}"):
         found = store.get(f"{earlier}/{folder}/{node}")
         if found is not None:

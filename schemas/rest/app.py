@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from http import HTTPStatus
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from pipeline.clock import Clock
 from pipeline.errors import MedusaError, RetryError
@@ -21,7 +21,7 @@ from schemas.registry.registry import WITHIN_S, Registry
 from schemas.registry.scopes import aliased
 from schemas.registry.state import Decided, State
 from schemas.rest.access import Access
-from schemas.rest.call import NOTHING, Call, Text
+from schemas.rest.call import Answer, Call, Text
 from schemas.rest.errors import MEDIA_TYPE, HttpError, http_error
 from schemas.rest.messages import GoneError, Header, Request, Response
 from schemas.rest.reading import body_of, media_of, path_of, query_of, request_id
@@ -109,14 +109,14 @@ class RegistryApp:
 
         if route.kind is Kind.CHANGE:
 
-            def decide(state: State) -> Decided[Any]:
+            def decide(state: State) -> Decided[Answer]:
                 return _decided(route, state, checked(state))
 
-            return _encoded(await self._beside(self._registry.change, decide))
+            return _encoded(await self._beside(lambda: self._registry.change(decide)))
         state = await self._newest()
 
         def answered() -> bytes:
-            return _encoded(route.handler(state, checked(state)))
+            return _encoded(_decided(route, state, checked(state)).answer)
 
         if route.kind is Kind.SLOW or call.parses:
             return await self._beside(answered)
@@ -128,8 +128,8 @@ class RegistryApp:
         except TimeoutError as error:
             raise RetryError(f"no answer within {WITHIN_S:g} s", place="the store") from error
 
-    async def _beside(self, work: Callable[..., T], *arguments: Any) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._threads, work, *arguments)
+    async def _beside(self, work: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
 
 async def overloaded(request: Request) -> Response:
@@ -139,9 +139,9 @@ async def overloaded(request: Request) -> Response:
     return _refused(request, refusal, media_of(request.headers.get(b"accept", "")))
 
 
-def _decided(route: Route, state: State, call: Call) -> Decided[Any]:
-    made: Decided[Any] = route.handler(state, call)
-    return made
+def _decided(route: Route, state: State, call: Call) -> Decided[Answer]:
+    made = route.handler(state, call)
+    return made if isinstance(made, Decided) else Decided(made)
 
 
 def _meant(state: State, route: Route, call: Call) -> Call:
@@ -156,9 +156,7 @@ def _meant(state: State, route: Route, call: Call) -> Call:
     return call
 
 
-def _encoded(answer: Any) -> bytes:
-    if answer is NOTHING:
-        return b""
+def _encoded(answer: Answer) -> bytes:
     if isinstance(answer, Text):
         return answer.text.encode()
     return json.dumps(answer, separators=(",", ":"), ensure_ascii=False).encode()

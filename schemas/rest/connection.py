@@ -96,7 +96,11 @@ class Connection:
         arrived = self._arrived()
 
         async def receive() -> bytes:
-            return arrived.pop(0) if arrived else await self._part()
+            try:
+                return arrived.pop(0) if arrived else await self._part()
+            except h11.RemoteProtocolError as error:
+                await self._refuse()
+                raise GoneError from error
 
         headers = {name.lower(): value.decode("latin-1") for name, value in head.headers}
         request = Request(head.method.decode("ascii"), head.target, headers, receive)
@@ -112,8 +116,7 @@ class Connection:
 
     async def _head(self) -> h11.Request:
         if self._asked and not self._http.trailing_data[0]:
-            async with asyncio.timeout(IDLE_WITHIN_S):
-                await self._read()
+            await self._first_bytes()
         try:
             async with asyncio.timeout(self._timeouts.head_within_s):
                 while (event := self._http.next_event()) is h11.NEED_DATA:
@@ -148,6 +151,14 @@ class Connection:
                     self._write(h11.InformationalResponse(status_code=100, headers=[]))
                 await self._read()
         return b""
+
+    async def _first_bytes(self) -> None:
+        try:
+            async with asyncio.timeout(IDLE_WITHIN_S):
+                await self._read()
+        except TimeoutError:
+            async with asyncio.timeout(0):  # what came together with the deadline is in time
+                await self._read()
 
     async def _read(self) -> None:
         data = await self._reader.read(_READ_BYTES)

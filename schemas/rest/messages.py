@@ -8,7 +8,7 @@ Header: TypeAlias = tuple[bytes, bytes]
 
 
 class GoneError(Exception):
-    """The client has closed the connection: no answer can reach it."""
+    """The connection ends, or has ended, without an answer of the application."""
 
 
 @dataclass(frozen=True, slots=True)

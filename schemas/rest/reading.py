@@ -5,10 +5,11 @@ import json
 import re
 from collections.abc import Mapping
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Final
 from urllib.parse import parse_qsl, unquote_to_bytes
 from uuid import UUID, uuid4
 
+from schemas.json_value import Json
 from schemas.registry.limits import BODY_BYTES_MAX
 from schemas.rest.call import Query
 from schemas.rest.errors import MEDIA_TYPE, HttpError
@@ -58,7 +59,7 @@ def _check_escapes(raw: bytes) -> None:
         raise HttpError(400, message="a % that no two hexadecimal digits follow")
 
 
-async def body_of(request: Request, within_s: float) -> Mapping[str, Any]:
+async def body_of(request: Request, within_s: float) -> Mapping[str, Json]:
     """The JSON object that a request carries.
 
     Args:
@@ -96,7 +97,7 @@ async def _received(request: Request) -> bytes:
     return b"".join(parts)
 
 
-def _value(data: bytes) -> Any:
+def _value(data: bytes) -> Json:
     """The JSON value of a body, in which every text is one.
 
     Raises:
@@ -104,7 +105,7 @@ def _value(data: bytes) -> Any:
     """
     try:
         text = data.decode()
-        value = json.loads(text, parse_constant=_refuse_constant)
+        value: Json = json.loads(text, parse_constant=_refuse_constant)
         if _HALF.search(text):
             json.dumps(value, ensure_ascii=False).encode()
     except UnicodeError:
@@ -116,7 +117,7 @@ def _value(data: bytes) -> Any:
     return value
 
 
-def _refuse_constant(word: str) -> Any:
+def _refuse_constant(word: str) -> Json:
     raise ValueError(f"{word} is no number")
 
 
