@@ -9,10 +9,10 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
-from typing import Any
 
 from schemas.avro import AvroSchema, order_word
+from schemas.json_value import Json, JsonObject, list_of, object_of, text_of
+from schemas.naming import qualified
 from schemas.types import (
     PRIMITIVES,
     ArrayType,
@@ -30,7 +30,7 @@ _EMPTY = 0xC15D213AA4D7A795
 """The CRC-64-AVRO of nothing, and the polynomial: both from the specification."""
 
 
-def _compact(value: Any, *, sort_keys: bool = False) -> str:
+def _compact(value: Json, *, sort_keys: bool = False) -> str:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False, sort_keys=sort_keys)
 
 
@@ -39,7 +39,7 @@ def canonical_form(schema: AvroSchema) -> str:
     return _compact(_canonical(schema.root))
 
 
-def _canonical(avro_type: AvroType) -> Any:  # noqa: PLR0911 - one return for each kind
+def _canonical(avro_type: AvroType) -> Json:  # noqa: PLR0911 - one return for each kind
     match avro_type:
         case Primitive(kind):
             return kind.value
@@ -56,7 +56,7 @@ def _canonical(avro_type: AvroType) -> Any:  # noqa: PLR0911 - one return for ea
         case EnumType(name, symbols=symbols):
             return {"name": name, "type": "enum", "symbols": list(symbols)}
         case RecordType(name, fields=fields):
-            listed = [{"name": f.name, "type": _canonical(f.type)} for f in fields]
+            listed: list[Json] = [{"name": f.name, "type": _canonical(f.type)} for f in fields]
             return {"name": name, "type": "record", "fields": listed}
 
 
@@ -97,47 +97,41 @@ def content_key(schema: AvroSchema) -> str:
     return hashlib.sha256(form.encode()).hexdigest()
 
 
-def content(value: Any) -> Any:
+def content(value: Json) -> Json:
     """The content form of a schema's JSON value, which has to be that of a valid schema."""
     return _content(value, "")
 
 
-def _qualified(name: str, namespace: str) -> str:
-    return name if "." in name or not namespace else f"{namespace}.{name}"
-
-
-def _content(value: Any, namespace: str) -> Any:
+def _content(value: Json, namespace: str) -> Json:
     """A JSON value of a parsed schema with full names and plain words for plain types."""
     if isinstance(value, list):
         return [_content(branch, namespace) for branch in value]
     if isinstance(value, str):
-        return value if value in PRIMITIVES else _reference(value, namespace)
-    made = dict(value)
-    if value["type"] in {"record", "error", "enum", "fixed"}:
-        full = _qualified(made["name"], made.pop("namespace", namespace))
+        # A reference in full. The parser may have found it in the null namespace instead; then both
+        # spellings of it are the same text anyway, so the key stays the same for the same schema.
+        return value if value in PRIMITIVES else qualified(value, namespace)
+    made = dict(object_of(value))
+    word = made["type"]
+    if word in {"record", "error", "enum", "fixed"}:
+        full = qualified(text_of(made["name"]), text_of(made.pop("namespace", namespace)))
         made["name"], own = full, full.rpartition(".")[0]
         if made.get("aliases"):
-            made["aliases"] = [_qualified(alias, own) for alias in made["aliases"]]
+            made["aliases"] = [qualified(text_of(one), own) for one in list_of(made["aliases"])]
         if "fields" in made:
-            made["fields"] = [_content_of_field(field, own) for field in made["fields"]]
-    elif value["type"] == "array":
+            made["fields"] = [
+                _content_of_field(object_of(one), own) for one in list_of(made["fields"])
+            ]
+    elif word == "array":
         made["items"] = _content(made["items"], namespace)
-    elif value["type"] == "map":
+    elif word == "map":
         made["values"] = _content(made["values"], namespace)
     elif len(made) == 1:
         return _content(made["type"], namespace)
     return made
 
 
-def _content_of_field(field: Mapping[str, Any], namespace: str) -> dict[str, Any]:
-    order = {"order": order_word(field["order"])} if "order" in field else {}
-    return {**field, "type": _content(field["type"], namespace), **order}
-
-
-def _reference(name: str, namespace: str) -> str:
-    """A reference in full.
-
-    The parser may have found it in the null namespace instead; then both spellings of it are the
-    same text anyway, so the key stays the same for the same schema.
-    """
-    return _qualified(name, namespace)
+def _content_of_field(field: JsonObject, namespace: str) -> JsonObject:
+    made = {**field, "type": _content(field["type"], namespace)}
+    if "order" in field:
+        made["order"] = order_word(text_of(field["order"]))
+    return made
