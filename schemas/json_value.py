@@ -39,6 +39,11 @@ def number_of(value: Json) -> int:
     raise TypeError(f"a whole number was expected, not {type(value).__name__}")
 
 
+def texts_of(value: Json) -> list[str]:
+    """A value that is known to be a list of texts."""
+    return [text_of(one) for one in list_of(value)]
+
+
 def texts_in(value: Json) -> tuple[str, ...] | None:
     """The texts of a list; None for everything else."""
     if not isinstance(value, list):

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from decimal import Decimal
 
 from schemas.avro import order_word
-from schemas.json_value import Json, JsonObject, list_of, object_of, text_of
+from schemas.json_value import Json, JsonObject, list_of, object_of, text_of, texts_of
 from schemas.naming import NAMED, qualified, spelled
 from schemas.types import PRIMITIVES
 
@@ -106,7 +106,9 @@ class _Printer:
             ]
         made |= _others(value, {"default"} if word == "enum" else set())
         if value.get("aliases"):
-            aliases = dict.fromkeys(qualified(one, own or None) for one in _aliases(value))
+            aliases = dict.fromkeys(
+                qualified(one, own or None) for one in texts_of(value["aliases"])
+            )
             made["aliases"] = [spelled(alias, own or None) for alias in aliases]
         return made
 
@@ -120,16 +122,12 @@ class _Printer:
         if order != "ascending":
             made["order"] = order
         if field.get("aliases"):
-            made["aliases"] = [*dict.fromkeys(_aliases(field))]
+            made["aliases"] = [*dict.fromkeys(texts_of(field["aliases"]))]
         return made | {name: one for name, one in field.items() if name not in _FIELD_KEYS}
 
 
 def _full_name(value: JsonObject, space: str | None) -> str:
     return qualified(text_of(value["name"]), text_of(value.get("namespace", space or "")))
-
-
-def _aliases(value: JsonObject) -> list[str]:
-    return [text_of(one) for one in list_of(value["aliases"])]
 
 
 def _others(value: JsonObject, known: set[str] = set()) -> JsonObject:  # noqa: B006 - it is only read
@@ -216,7 +214,9 @@ def _normal_named(word: str, value: JsonObject, space: str | None) -> JsonObject
             _normal_field(object_of(one), own or None) for one in list_of(value["fields"])
         ]
     if value.get("aliases"):
-        made["aliases"] = [*sorted({qualified(one, own or None) for one in _aliases(value)})]
+        made["aliases"] = [
+            *sorted({qualified(one, own or None) for one in texts_of(value["aliases"])})
+        ]
     return made | _sorted_others(_others(value, {"default"} if word == "enum" else set()))
 
 
@@ -224,7 +224,7 @@ def _normal_field(field: JsonObject, space: str | None) -> JsonObject:
     made = {key: one for key, one in field.items() if key in _FIELD_KEYS}
     made["type"] = _normal(field["type"], space)
     if field.get("aliases"):
-        made["aliases"] = [*sorted(set(_aliases(field)))]
+        made["aliases"] = [*sorted(set(texts_of(field["aliases"])))]
     others = {key: one for key, one in field.items() if key not in _FIELD_KEYS}
     return made | _sorted_others(others)
 
