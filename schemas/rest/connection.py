@@ -20,6 +20,7 @@ from schemas.rest.messages import Application, GoneError, Request, Response
 IDLE_WITHIN_S: Final = 5.0
 """How long a connection is kept without a byte of a further request."""
 _READ_BYTES: Final = 256 * 1024
+_CONTINUE: Final = h11.InformationalResponse(status_code=100, headers=[], reason=b"Continue")
 _INVALID: Final = HttpError(400, message="Invalid HTTP request received.")
 
 
@@ -148,7 +149,7 @@ class Connection:
                 return bytes(event.data)
             if event is h11.NEED_DATA:
                 if self._http.they_are_waiting_for_100_continue:
-                    self._write(h11.InformationalResponse(status_code=100, headers=[]))
+                    self._write(_CONTINUE)
                 await self._read()
         return b""
 

@@ -105,6 +105,47 @@ def test_who_takes_no_answers_is_left(wait_for: WaitFor) -> None:
         assert service.http.get("/subjects").status_code == 200
 
 
+def test_who_waits_for_leave_to_send_a_body_gets_it() -> None:
+    """As with `Expect: 100-continue`; the connection stays."""
+    body = b'{"schema": "\\"int\\""}'
+    with Service() as service, service.connect() as connection:
+        for _ in range(2):
+            expects = ("Expect: 100-continue", f"Content-Length: {len(body)}")
+            connection.sendall(head("POST /subjects/s/versions", *expects))
+            assert connection.recv(4_096).startswith(b"HTTP/1.1 100 Continue\r\n")
+            connection.sendall(body)
+            assert connection.recv(4_096).startswith(b"HTTP/1.1 200 OK\r\n")
+
+
+def test_requests_that_come_together_are_answered_in_their_order() -> None:
+    """Of HEAD there is no body; with `close` the connection ends."""
+    with Service() as service, service.connect() as connection:
+        last = head("GET /schemas/types", "Connection: close")
+        connection.sendall(head("HEAD /subjects") + head("GET /nowhere") + last)
+        answers = read_to_end(connection).split(b"HTTP/1.1 ")[1:]
+    assert [one[:3] for one in answers] == [b"200", b"404", b"200"]
+    assert answers[0].endswith(b"\r\n\r\n")
+    assert answers[2].endswith(b'\r\n\r\n["AVRO"]')
+
+
+def test_a_client_that_sends_no_more_is_answered() -> None:
+    """It may have closed its own direction."""
+    with Service() as service, service.connect() as connection:
+        connection.sendall(head("GET /schemas/types"))
+        connection.shutdown(socket.SHUT_WR)
+        assert read_to_end(connection).endswith(b'["AVRO"]')
+
+
+def test_connections_without_a_request_end_with_the_server() -> None:
+    """At once: nobody waits for an answer on them."""
+    with Service() as service:
+        idle = service.connect()
+        idle.sendall(head("GET /schemas/types"))
+        assert idle.recv(4_096).startswith(b"HTTP/1.1 200 OK\r\n")
+    assert read_to_end(idle) == b""
+    idle.close()
+
+
 class _Transport(asyncio.Transport):
     """A connection that is nowhere: of what is written, `takes` bytes are sent with each look."""
 
