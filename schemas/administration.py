@@ -7,7 +7,7 @@ where nothing else is said.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Literal, TypeVar
 from urllib.parse import quote, urlencode
 
 from pipeline.errors import SchemaError
@@ -22,6 +22,7 @@ from schemas.entries import (
     qualified,
     stored,
 )
+from schemas.json_value import JsonObject, number_of, text_of
 from schemas.outside import is_text
 from schemas.referring import alone
 from schemas.registry.config import Mode
@@ -37,6 +38,7 @@ _LEVEL = "compatibilityLevel"
 """Under this name answers tell the level."""
 
 Version = int | Literal["latest"]
+V = TypeVar("V")
 
 
 class Administration:
@@ -120,8 +122,8 @@ class Administration:
         if answer is None:
             return None
         found = self._transport.object_of(answer, version=int, id=int, schema=str)
-        use = SchemaUse(self.full(subject), found["version"])
-        return stored(found, use, found["id"], f"{self._transport.place}, {use}")
+        use = SchemaUse(self.full(subject), number_of(found["version"]))
+        return stored(found, use, number_of(found["id"]), f"{self._transport.place}, {use}")
 
     def by_id(self, schema_id: int, context: str = "") -> StoredVersion | None:
         """What an id stands for in a context; None if it has no such id.
@@ -151,9 +153,8 @@ class Administration:
             return ()
         query = {**({"subject": context} if context else {}), **_flag("deleted", deleted)}
         found = self._pages(f"/schemas/ids/{schema_id}/versions", query, dict)
-        for one in found:
-            self._transport.require_parts(one, subject=str, version=int)
-        return tuple(SchemaUse(one["subject"], one["version"]) for one in found)
+        uses = [self._transport.part_of(one, subject=str, version=int) for one in found]
+        return tuple(SchemaUse(text_of(u["subject"]), number_of(u["version"])) for u in uses)
 
     def delete_version(self, subject: str, version: int, *, permanent: bool = False) -> None:
         """Delete one version, unless that was done; permanently: only what is deleted."""
@@ -167,7 +168,7 @@ class Administration:
 
     def put(self, entry: StoredVersion) -> int:
         """Register a version under its own number and id, in mode IMPORT; returns its id."""
-        body: dict[str, Any] = {
+        body: JsonObject = {
             "schema": entry.text,
             "schemaType": entry.kind,
             "references": [dict(one) for one in entry.references],
@@ -181,9 +182,9 @@ class Administration:
         answer = self._transport.ask("POST", f"/subjects/{quoted(entry.subject)}/versions", body)
         if answer is None:
             raise self._transport.not_a_registry("answers 404 to a registration")
-        return int(self._transport.object_of(answer, id=int)["id"])
+        return number_of(self._transport.object_of(answer, id=int)["id"])
 
-    def config(self, scope: str | None) -> Mapping[str, Any] | None:
+    def config(self, scope: str | None) -> JsonObject | None:
         """What a scope says itself, as the registry writes it; None if it says nothing."""
         answer = self._transport.ask("GET", _scoped("config", scope))
         if answer is None:
@@ -195,12 +196,12 @@ class Administration:
             return found
         return {key: value for key, value in found.items() if key != _LEVEL}
 
-    def _config_in_force(self, scope: str) -> Mapping[str, Any] | None:
+    def _config_in_force(self, scope: str) -> JsonObject | None:
         path = _with(_scoped("config", scope), _flag("defaultToGlobal", wanted=True))
         answer = self._transport.ask("GET", path)
         return None if answer is None else self._transport.object_of(answer)
 
-    def set_config(self, scope: str | None, config: Mapping[str, Any]) -> None:
+    def set_config(self, scope: str | None, config: JsonObject) -> None:
         """Say what a scope is to say; a value of None takes back what it said."""
         # The name of the level is another one in a request than in an answer.
         names = {_LEVEL: "compatibility"}
@@ -248,11 +249,11 @@ class Administration:
         """Take back the mode of a subject or a context."""
         self._transport.ask("DELETE", _scoped("mode", scope))
 
-    def _pages(self, path: str, query: Mapping[str, str], kind: type) -> list[Any]:
+    def _pages(self, path: str, query: Mapping[str, str], kind: type[V]) -> list[V]:
         """All items of a list that a registry gives by pages, or at once if it knows no pages."""
         return list(self._items(path, query, kind))
 
-    def _items(self, path: str, query: Mapping[str, str], kind: type) -> Iterator[Any]:
+    def _items(self, path: str, query: Mapping[str, str], kind: type[V]) -> Iterator[V]:
         seen: set[str] = set()
         while True:
             page = {**query, "offset": str(len(seen)), "limit": str(PAGE)}
@@ -265,7 +266,7 @@ class Administration:
             if len(new) < _FEW or len(items) > PAGE:
                 return
 
-    def _level(self, found: Mapping[str, Any] | None) -> Level | None:
+    def _level(self, found: JsonObject | None) -> Level | None:
         if found is None:
             return None
         word = found.get(_LEVEL)

@@ -18,6 +18,7 @@ from typing import Any, NoReturn
 
 from pipeline.errors import SchemaError
 from schemas.defaults import Defaults
+from schemas.json_value import Json, JsonObject
 from schemas.naming import NAMED, Names, qualified, spelled
 from schemas.nesting import MAX_DEPTH, MAX_JSON_DEPTH, nested_deeper, types_deeper
 from schemas.redefining import definitions, meaning_of
@@ -127,7 +128,7 @@ def parse(text: str, used: tuple[AvroSchema, ...] = ()) -> AvroSchema:
     return AvroSchema(_compact(value, parser.repeated), root, MappingProxyType(parser.names), used)
 
 
-def _compact(value: Any, repeated: Mapping[int, str]) -> str:
+def _compact(value: Json, repeated: Mapping[int, str]) -> str:
     compact = json.dumps(
         _without(value, repeated) if repeated else value, separators=(",", ":"), ensure_ascii=False
     )
@@ -138,7 +139,7 @@ def _compact(value: Any, repeated: Mapping[int, str]) -> str:
     return compact
 
 
-def _without(value: Any, repeated: Mapping[int, str]) -> Any:
+def _without(value: Json, repeated: Mapping[int, str]) -> Json:
     """A schema with names for definitions that are repeated."""
     if id(value) in repeated:
         return repeated[id(value)]
@@ -161,8 +162,8 @@ def _fail(path: str, message: str, hint: str = "") -> NoReturn:
     raise SchemaError(message, place=path or "/", hint=hint)
 
 
-def _load(text: str) -> Any:
-    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _load(text: str) -> Json:
+    def unique(pairs: list[tuple[str, Json]]) -> JsonObject:
         found = dict(pairs)
         if len(found) != len(pairs):
             counts = Counter(name for name, _ in pairs)
@@ -177,7 +178,7 @@ def _load(text: str) -> Any:
         return number
 
     try:
-        value = json.loads(
+        value: Json = json.loads(
             text, object_pairs_hook=unique, parse_float=finite, parse_constant=finite
         )
     except json.JSONDecodeError as error:
@@ -206,12 +207,12 @@ class _Parser:
         self.names = names
         self._scope = Names(names)
         self._used = used
-        self._defined: dict[str, dict[str, Any]] = {}
+        self._defined: dict[str, JsonObject] = {}
         self.repeated: dict[int, str] = {}
         """Definitions of what is defined already, by identity, and the names that they repeat."""
-        self._defaults: list[tuple[str, AvroType, object]] = []
+        self._defaults: list[tuple[str, AvroType, Json]] = []
 
-    def type_at(self, value: object, path: str, namespace: str, depth: int) -> AvroType:
+    def type_at(self, value: Json, path: str, namespace: str, depth: int) -> AvroType:
         """The type that a JSON value at a path describes, inside a namespace."""
         if depth > MAX_DEPTH:
             _fail(path, f"types are nested more than {MAX_DEPTH} deep")
@@ -236,7 +237,7 @@ class _Parser:
             f"unknown type {name!r} (types defined before this: {defined})", place=path or "/"
         )
 
-    def _union(self, value: list[object], path: str, namespace: str, depth: int) -> UnionType:
+    def _union(self, value: list[Json], path: str, namespace: str, depth: int) -> UnionType:
         branches: list[AvroType] = []
         seen: set[str] = set()
         for index, item in enumerate(value):
@@ -252,7 +253,7 @@ class _Parser:
             branches.append(branch)
         return UnionType(tuple(branches))
 
-    def _object(self, value: dict[str, object], path: str, namespace: str, depth: int) -> AvroType:
+    def _object(self, value: JsonObject, path: str, namespace: str, depth: int) -> AvroType:
         word = value.get("type")
         if "type" not in value:
             _fail(path, 'an object without "type"')
@@ -276,20 +277,20 @@ class _Parser:
         return self._by_name(word, f"{path}/type", namespace)
 
     @staticmethod
-    def _require_shallow(value: dict[str, object], path: str) -> None:
+    def _require_shallow(value: JsonObject, path: str) -> None:
         """Bound what is in the attributes of a type or a field."""
         for name, one in value.items():
             if name not in _TYPE_PARTS and nested_deeper(one, MAX_DEPTH):
                 _fail(f"{path}/{name}", f"the value is nested more than {MAX_DEPTH} deep")
 
     @staticmethod
-    def _need(value: dict[str, object], key: str, path: str, what: str) -> object:
+    def _need(value: JsonObject, key: str, path: str, what: str) -> Json:
         if key not in value:
             _fail(path, f'{what} without "{key}"')
         return value[key]
 
     def _named(
-        self, word: str, value: dict[str, object], path: str, namespace: str, depth: int
+        self, word: str, value: JsonObject, path: str, namespace: str, depth: int
     ) -> NamedType | Reference:
         name, own = self._full_name(value, path, namespace, word)
         if name in self._scope.unfinished:
@@ -307,23 +308,23 @@ class _Parser:
         self._defined[name] = value
         return made
 
-    def _require_same(self, made: NamedType, value: dict[str, Any], path: str) -> None:
+    def _require_same(self, made: NamedType, value: JsonObject, path: str) -> None:
         """A type may be defined again, as long as that says the same."""
         before = self._defined.get(made.name) or self._defined_in_used[made.name]
         if meaning_of(before, self.names[made.name]) != meaning_of(value, made):
             _fail(f"{path}/name", f"{made.name} is defined twice, in different ways")
 
     @cached_property
-    def _defined_in_used(self) -> Mapping[str, dict[str, Any]]:
+    def _defined_in_used(self) -> Mapping[str, JsonObject]:
         """The definitions in the schemas that are used, by full name; of each the first."""
-        found: dict[str, dict[str, Any]] = {}
+        found: dict[str, JsonObject] = {}
         for one in self._used:
             for value, named in definitions(one.value, one.root):
                 found.setdefault(named.name, value)
         return found
 
     def _made(
-        self, word: str, name: str, own: str, value: dict[str, object], path: str, depth: int
+        self, word: str, name: str, own: str, value: JsonObject, path: str, depth: int
     ) -> NamedType:
         aliases = tuple(qualified(one, own) for one in _aliases(value, path, dotted=True))
         if word == "enum":
@@ -333,7 +334,7 @@ class _Parser:
         return self._record(name, aliases, value, path, own, depth)
 
     def _full_name(
-        self, value: dict[str, object], path: str, namespace: str, word: str
+        self, value: JsonObject, path: str, namespace: str, word: str
     ) -> tuple[str, str]:
         name = self._need(value, "name", path, word)
         if not isinstance(name, str):
@@ -342,35 +343,33 @@ class _Parser:
         if not isinstance(given, str):
             _fail(f"{path}/namespace", f"a namespace is a string, not {shown(given)}")
         full = name if "." in name or not given else f"{given}.{name}"
-        _check_name(full, f"{path}/name", dotted=True)
+        _name(full, f"{path}/name", dotted=True)
         own, _, short = full.rpartition(".")
         if short in PRIMITIVES:
             _fail(f"{path}/name", f"{short!r} is the name of a built-in type")
         return full, own
 
-    def _enum(
-        self, name: str, aliases: tuple[str, ...], value: dict[str, object], path: str
-    ) -> EnumType:
+    def _enum(self, name: str, aliases: tuple[str, ...], value: JsonObject, path: str) -> EnumType:
         symbols = self._need(value, "symbols", path, f"enum {name}")
         if not isinstance(symbols, list):
             _fail(f"{path}/symbols", f"symbols are a list of strings, not {shown(symbols)}")
-        seen: set[str] = set()
+        seen: dict[str, None] = {}
         for index, symbol in enumerate(symbols):
             at = f"{path}/symbols/{index}"
-            _check_name(symbol, at)
-            if symbol in seen:
-                _fail(at, f"the symbol {symbol} stands twice")
-            seen.add(symbol)
+            word = _name(symbol, at)
+            if word in seen:
+                _fail(at, f"the symbol {word} stands twice")
+            seen[word] = None
         default = value.get("default")
         if default is not None and default not in symbols:
             _fail(
                 f"{path}/default",
-                f"{shown(default)} is not a symbol of {name} ({', '.join(symbols)})",
+                f"{shown(default)} is not a symbol of {name} ({', '.join(seen)})",
             )
-        return EnumType(name, aliases, tuple(symbols), default if default is None else str(default))
+        return EnumType(name, aliases, tuple(seen), default if default is None else str(default))
 
     def _fixed(
-        self, name: str, aliases: tuple[str, ...], value: dict[str, object], path: str
+        self, name: str, aliases: tuple[str, ...], value: JsonObject, path: str
     ) -> FixedType:
         size = self._need(value, "size", path, f"fixed {name}")
         if not isinstance(size, int) or isinstance(size, bool) or not 0 <= size <= INT_MAX:
@@ -382,7 +381,7 @@ class _Parser:
         self,
         name: str,
         aliases: tuple[str, ...],
-        value: dict[str, object],
+        value: JsonObject,
         path: str,
         own: str,
         depth: int,
@@ -400,11 +399,10 @@ class _Parser:
         words = doc if isinstance(doc, str) else ""
         return RecordType(name, aliases, tuple(fields.values()), words)
 
-    def _field(self, item: object, path: str, index: int, own: str, depth: int) -> Field:
+    def _field(self, item: Json, path: str, index: int, own: str, depth: int) -> Field:
         if not isinstance(item, dict):
             _fail(f"{path}/{index}", f"a field is an object, not {shown(item)}")
-        name = self._need(item, "name", f"{path}/{index}", "a field")
-        _check_name(name, f"{path}/{index}/name")
+        name = _name(self._need(item, "name", f"{path}/{index}", "a field"), f"{path}/{index}/name")
         at = f"{path}/{name}"
         self._require_shallow(item, at)
         self._need(item, "type", at, "a field")
@@ -417,7 +415,7 @@ class _Parser:
             self._defaults.append((f"{at}/default", avro_type, default))
         doc = item.get("doc")
         aliases = _aliases(item, at, dotted=False)
-        return Field(str(name), aliases, avro_type, default, doc if isinstance(doc, str) else "")
+        return Field(name, aliases, avro_type, default, doc if isinstance(doc, str) else "")
 
     def check_defaults(self) -> None:
         """Make sure that every default is a value of its field's type."""
@@ -433,24 +431,23 @@ def order_word(order: str) -> str:
     return order.upper().lower()
 
 
-def _check_name(name: object, path: str, *, dotted: bool = False) -> None:
-    parts = name.split(".") if isinstance(name, str) and dotted else [name]
-    if not all(isinstance(part, str) and _NAME.fullmatch(part) for part in parts):
-        _fail(path, f"{shown(name)} is not a name", "letters, digits and _, no digit first.")
+def _name(value: Json, path: str, *, dotted: bool = False) -> str:
+    parts = value.split(".") if isinstance(value, str) and dotted else [value]
+    if not isinstance(value, str) or not all(
+        isinstance(part, str) and _NAME.fullmatch(part) for part in parts
+    ):
+        _fail(path, f"{shown(value)} is not a name", "letters, digits and _, no digit first.")
+    return value
 
 
-def _aliases(value: dict[str, object], path: str, *, dotted: bool) -> tuple[str, ...]:
+def _aliases(value: JsonObject, path: str, *, dotted: bool) -> tuple[str, ...]:
     aliases = value.get("aliases", [])
     if not isinstance(aliases, list):
         _fail(f"{path}/aliases", f"aliases are a list of names, not {shown(aliases)}")
-    for alias in aliases:
-        _check_name(alias, f"{path}/aliases", dotted=dotted)
-    return tuple(aliases)
+    return tuple(_name(alias, f"{path}/aliases", dotted=dotted) for alias in aliases)
 
 
-def decimal_parameters(
-    value: dict[str, object], size: int | None
-) -> tuple[Logical | None, int, int]:
+def decimal_parameters(value: JsonObject, size: int | None) -> tuple[Logical | None, int, int]:
     """The logical type decimal with its parameters; nothing where it is absent or invalid."""
     if value.get("logicalType") != Logical.DECIMAL.value:
         return None, 0, 0
@@ -465,7 +462,7 @@ def decimal_parameters(
     return Logical.DECIMAL, precision, scale
 
 
-def _primitive(kind: Kind, value: dict[str, object]) -> Primitive:
+def _primitive(kind: Kind, value: JsonObject) -> Primitive:
     if kind is Kind.BYTES:
         logical, precision, scale = decimal_parameters(value, None)
         return Primitive(kind, logical, precision, scale)

@@ -23,6 +23,7 @@ from schemas.logical import (
     LOCAL_TIMESTAMPS,
     TIMES,
     UTC_TIMESTAMPS,
+    Native,
     at_scale,
     decimal_problem,
     from_avro_number,
@@ -93,7 +94,7 @@ def _fail(path: str, message: str, hint: str = "") -> NoReturn:
     raise SchemaError(message, place=path or "/", hint=hint)
 
 
-def _not_a(path: str, value: object, avro_type: AvroType) -> NoReturn:
+def _not_a(path: str, value: Native, avro_type: AvroType) -> NoReturn:
     _fail(path, f"{shown(value)} is not a value of {describe(avro_type)}")
 
 
@@ -104,8 +105,8 @@ class _Reading:
         self._schema = schema
 
     def value(  # noqa: C901, PLR0911 - one case for each kind
-        self, avro_type: AvroType, value: Any, path: str
-    ) -> Any:
+        self, avro_type: AvroType, value: Native, path: str
+    ) -> Native:
         """One value at a path."""
         resolved = self._schema.resolve(avro_type)
         match resolved:
@@ -132,14 +133,14 @@ class _Reading:
             case UnionType():
                 return self._union(resolved, value, path)
 
-    def _record(self, record: RecordType, value: Any, path: str) -> dict[str, Any]:
+    def _record(self, record: RecordType, value: Native, path: str) -> dict[str, Native]:
         if not isinstance(value, dict):
             _not_a(path, value, record)
         known = [field.name for field in record.fields]
         for key in value:
             if key not in known:
                 _no_field(record, key, path)
-        made: dict[str, Any] = {}
+        made: dict[str, Native] = {}
         for field in record.fields:
             if field.name in value:
                 made[field.name] = self.value(field.type, value[field.name], f"{path}/{field.name}")
@@ -152,7 +153,7 @@ class _Reading:
                 )
         return made
 
-    def _union(self, union: UnionType, value: Any, path: str) -> Any:
+    def _union(self, union: UnionType, value: Native, path: str) -> Native:
         branches = [self._schema.resolve(branch) for branch in union.branches]
         if value is None:
             if any(branch.kind is Kind.NULL for branch in branches):
@@ -184,7 +185,7 @@ def tag_of(branch: ResolvedType) -> str:
     return branch.kind.value
 
 
-def _in_order(branches: list[ResolvedType], value: Any) -> list[ResolvedType]:
+def _in_order(branches: list[ResolvedType], value: Native) -> list[ResolvedType]:
     """The branches that may take a value, in the order in which they are tried."""
     tried = [branch for branch in branches if branch.kind is not Kind.NULL]
     if _is_base64(value):
@@ -192,7 +193,7 @@ def _in_order(branches: list[ResolvedType], value: Any) -> list[ResolvedType]:
     return tried
 
 
-def _named(branches: list[ResolvedType], branch: ResolvedType, value: Any) -> Any:
+def _named(branches: list[ResolvedType], branch: ResolvedType, value: Native) -> Native:
     """The value with its branch's name, where the driver could mistake it for another's."""
     objects = [other for other in branches if other.kind in {Kind.RECORD, Kind.MAP}]
     if len(objects) > 1 and branch in objects:
@@ -200,22 +201,23 @@ def _named(branches: list[ResolvedType], branch: ResolvedType, value: Any) -> An
     return value
 
 
-def _is_base64(value: Any) -> bool:
+def _is_base64(value: Native) -> bool:
     return isinstance(value, dict) and list(value) == [BASE64]
 
 
-def _raw_bytes(value: Any, path: str, avro_type: AvroType) -> bytes:
+def _raw_bytes(value: Native, path: str, avro_type: AvroType) -> bytes:
     if isinstance(value, str):
         return _text(value, path).encode()
-    if _is_base64(value) and isinstance(value[BASE64], str):
+    encoded = value[BASE64] if isinstance(value, dict) and _is_base64(value) else None
+    if isinstance(encoded, str):
         try:
-            return base64.b64decode(value[BASE64], validate=True)
+            return base64.b64decode(encoded, validate=True)
         except ValueError as error:  # also of letters that are no ASCII
             raise SchemaError(f"not base64: {error}", place=path or "/") from error
     _not_a(path, value, avro_type)
 
 
-def _fixed(fixed: FixedType, value: Any, path: str) -> Any:
+def _fixed(fixed: FixedType, value: Native, path: str) -> Native:
     if fixed.logical is Logical.DECIMAL:
         return _decimal(fixed, value, path)
     raw = _raw_bytes(value, path, fixed)
@@ -224,7 +226,7 @@ def _fixed(fixed: FixedType, value: Any, path: str) -> Any:
     return raw
 
 
-def _decimal(avro_type: Primitive | FixedType, value: Any, path: str) -> Decimal:
+def _decimal(avro_type: Primitive | FixedType, value: Native, path: str) -> Decimal:
     if isinstance(value, bool) or not isinstance(value, str | int | float | Decimal):
         _not_a(path, value, avro_type)
     try:
@@ -239,8 +241,8 @@ def _decimal(avro_type: Primitive | FixedType, value: Any, path: str) -> Decimal
 
 
 def _primitive(  # noqa: PLR0911 - one return for each kind
-    avro_type: Primitive, value: Any, path: str
-) -> Any:
+    avro_type: Primitive, value: Native, path: str
+) -> Native:
     if avro_type.logical is not None:
         return _logical(avro_type, avro_type.logical, value, path)
     match avro_type.kind:
@@ -268,7 +270,7 @@ def _text(value: str, path: str) -> str:
     return value
 
 
-def _whole(kind: Kind, value: Any, path: str) -> int:
+def _whole(kind: Kind, value: Native, path: str) -> int:
     low, high = _RANGES[kind]
     if isinstance(value, bool) or not isinstance(value, int):
         _fail(path, f"{shown(value)} is not a whole number, which {kind} needs")
@@ -277,7 +279,7 @@ def _whole(kind: Kind, value: Any, path: str) -> int:
     return value
 
 
-def _floating(kind: Kind, value: Any, path: str) -> float:
+def _floating(kind: Kind, value: Native, path: str) -> float:
     if isinstance(value, str) and value in _WORDS:
         return _WORDS[value]
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
@@ -291,7 +293,7 @@ def _floating(kind: Kind, value: Any, path: str) -> float:
     return number
 
 
-def _logical(avro_type: Primitive, logical: Logical, value: Any, path: str) -> Any:
+def _logical(avro_type: Primitive, logical: Logical, value: Native, path: str) -> Native:
     if logical is Logical.DECIMAL:
         return _decimal(avro_type, value, path)
     if isinstance(value, bool) or not isinstance(value, str | int):
@@ -309,11 +311,11 @@ def _uuid(_: Logical, value: str | int) -> UUID:
     return UUID(value)
 
 
-def _date(logical: Logical, value: str | int) -> Any:
+def _date(logical: Logical, value: str | int) -> Native:
     return from_avro_number(logical, value) if isinstance(value, int) else date.fromisoformat(value)
 
 
-def _time(logical: Logical, value: str | int) -> Any:
+def _time(logical: Logical, value: str | int) -> Native:
     if isinstance(value, int):
         return from_avro_number(logical, value)
     parsed = time.fromisoformat(value)
@@ -322,7 +324,7 @@ def _time(logical: Logical, value: str | int) -> Any:
     return truncated(logical, parsed)
 
 
-def _timestamp(logical: Logical, value: str | int) -> Any:
+def _timestamp(logical: Logical, value: str | int) -> Native:
     """A point in time; numbers are always milliseconds, a text without zone is UTC."""
     if isinstance(value, int):
         return EPOCH + timedelta(milliseconds=value)
@@ -330,7 +332,7 @@ def _timestamp(logical: Logical, value: str | int) -> Any:
     return truncated(logical, parsed.replace(tzinfo=parsed.tzinfo or UTC).astimezone(UTC))
 
 
-def _local_timestamp(logical: Logical, value: str | int) -> Any:
+def _local_timestamp(logical: Logical, value: str | int) -> Native:
     if isinstance(value, int):
         return LOCAL_EPOCH + timedelta(milliseconds=value)
     parsed = datetime.fromisoformat(value)
@@ -339,7 +341,7 @@ def _local_timestamp(logical: Logical, value: str | int) -> Any:
     return truncated(logical, parsed)
 
 
-_LOGICAL_READERS: Mapping[Logical, Callable[[Logical, str | int], Any]] = {
+_LOGICAL_READERS: Mapping[Logical, Callable[[Logical, str | int], Native]] = {
     Logical.UUID: _uuid,
     Logical.DATE: _date,
     **dict.fromkeys(TIMES, _time),

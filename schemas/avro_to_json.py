@@ -15,7 +15,7 @@ from uuid import UUID
 from pipeline.errors import SchemaError
 from schemas.avro import AvroSchema
 from schemas.avro_from_json import BASE64, tag_of
-from schemas.logical import text_of
+from schemas.logical import Native, text_of
 from schemas.types import (
     ArrayType,
     AvroType,
@@ -69,11 +69,11 @@ def to_json(schema: AvroSchema, value: Any) -> Any:
     return _write(schema, schema.root, value, "")
 
 
-def _not_a(path: str, value: object, avro_type: AvroType) -> NoReturn:
+def _not_a(path: str, value: Native, avro_type: AvroType) -> NoReturn:
     raise SchemaError(f"{shown(value)} is not a value of {describe(avro_type)}", place=path or "/")
 
 
-def _write(schema: AvroSchema, avro_type: AvroType, value: Any, path: str) -> Any:
+def _write(schema: AvroSchema, avro_type: AvroType, value: Native, path: str) -> Native:
     resolved = schema.resolve(avro_type)
     if isinstance(resolved, UnionType):
         branch, plain = _branch(schema, resolved, value, path)
@@ -81,11 +81,11 @@ def _write(schema: AvroSchema, avro_type: AvroType, value: Any, path: str) -> An
     if not _belongs(resolved, value):
         _not_a(path, value, resolved)
     match resolved:
-        case ArrayType(items):
+        case ArrayType(items) if isinstance(value, list | tuple):
             return [_write(schema, items, part, f"{path}/{i}") for i, part in enumerate(value)]
-        case MapType(values):
+        case MapType(values) if isinstance(value, dict):
             return {k: _write(schema, values, part, f"{path}/{k}") for k, part in value.items()}
-        case RecordType(fields=fields):
+        case RecordType(fields=fields) if isinstance(value, dict):
             for field in fields:
                 if field.name not in value:
                     _not_a(f"{path}/{field.name}", None, field.type)
@@ -96,7 +96,7 @@ def _write(schema: AvroSchema, avro_type: AvroType, value: Any, path: str) -> An
             return _plain(value)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Native) -> Native:
     if isinstance(value, float) and not math.isfinite(value):
         return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     if isinstance(value, bytes):
@@ -109,7 +109,7 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _belongs(resolved: ResolvedType, value: Any) -> bool:
+def _belongs(resolved: ResolvedType, value: Native) -> bool:
     """Whether a Python value is of the kind that a type's values are; not looking inside."""
     if isinstance(resolved, Primitive | FixedType) and resolved.logical is not None:
         wanted = _PYTHON_LOGICAL[resolved.logical]
@@ -125,8 +125,8 @@ def _belongs(resolved: ResolvedType, value: Any) -> bool:
 
 
 def _branch(
-    schema: AvroSchema, union: UnionType, value: Any, path: str
-) -> tuple[ResolvedType, Any]:
+    schema: AvroSchema, union: UnionType, value: Native, path: str
+) -> tuple[ResolvedType, Native]:
     """The branch that a value belongs to, and the value without its branch's name."""
     branches = [schema.resolve(branch) for branch in union.branches]
     if isinstance(value, tuple):

@@ -7,12 +7,12 @@ import copy
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from pipeline.errors import SchemaError
 from schemas.avro import AvroSchema, parse
 from schemas.canonical import content
 from schemas.changes import in_words, kind_of
+from schemas.json_value import Json, JsonObject, list_of, number_of, object_of, text_of, texts_of
 from schemas.types import PRIMITIVES, shown
 
 _WIDER = {"int": ("long", "float", "double"), "long": ("float", "double"), "float": ("double",)}
@@ -23,7 +23,7 @@ _OTHER_UNIT = {
     "local-timestamp-millis": "local-timestamp-micros",
     "local-timestamp-micros": "local-timestamp-millis",
 }
-_ZEROS: dict[str, Any] = {
+_ZEROS: JsonObject = {
     "null": None,
     "boolean": False,
     "int": 0,
@@ -67,7 +67,7 @@ def candidates(schema: AvroSchema) -> tuple[Candidate, ...]:
 class _Walk:
     """One walk over the content form of a schema; definitions are met once, where they stand."""
 
-    def __init__(self, root: Any) -> None:
+    def __init__(self, root: Json) -> None:
         self._root = root
 
     def types(self, keys: _Keys, path: str, name: str) -> Iterator[Candidate]:
@@ -83,20 +83,21 @@ class _Walk:
         if kind in PRIMITIVES:
             yield from self._primitive(value, keys, path, called)
         elif kind in _RECORDS:
-            yield from self._record(value, keys, path)
+            yield from self._record(object_of(value), keys, path)
         elif kind == "enum":
-            yield from self._enum(value, keys, path, called)
+            yield from self._enum(object_of(value), keys, path, called)
         elif kind == "fixed":
             words = f"make {called} one byte longer"
-            larger = {**value, "size": value["size"] + 1}
+            fixed = object_of(value)
+            larger = {**fixed, "size": number_of(fixed["size"]) + 1}
             yield from self._try("change the size of a fixed", path, words, (keys, larger))
         elif kind in {"array", "map"}:
             part = "items" if kind == "array" else "values"
             yield from self.types((*keys, part), f"{path}/{part}", f"the {part} of {called}")
         if kind in _NAMED:
-            yield from self._renamed_types(value, path)
+            yield from self._renamed_types(object_of(value), path)
 
-    def _primitive(self, value: Any, keys: _Keys, path: str, name: str) -> Iterator[Candidate]:
+    def _primitive(self, value: Json, keys: _Keys, path: str, name: str) -> Iterator[Candidate]:
         kind = kind_of(value)
         for wider in _WIDER.get(kind, ()):
             words = f"widen {name} from {kind} to {wider}"
@@ -112,7 +113,7 @@ class _Walk:
         words = f"make {name} {other} instead of {kind}"
         yield from self._try("change to another type", path, words, (keys, other))
         logical = value.get("logicalType") if isinstance(value, dict) else None
-        if logical is None:
+        if not isinstance(value, dict) or not isinstance(logical, str):
             return
         words = f"take {logical} from {name}"
         yield from self._try("take a logical type away", path, words, (keys, kind))
@@ -121,12 +122,12 @@ class _Walk:
             words = f"make {name} {_OTHER_UNIT[logical]} instead of {logical}"
             yield from self._try("change the unit of a time", path, words, (keys, changed))
 
-    def _optional(self, value: Any, keys: _Keys, path: str, name: str) -> Iterator[Candidate]:
+    def _optional(self, value: Json, keys: _Keys, path: str, name: str) -> Iterator[Candidate]:
         if kind_of(value) != "null":
             words = f"allow null for {name}"
             yield from self._try("allow null", path, words, (keys, ["null", value]))
 
-    def _union(self, value: list[Any], keys: _Keys, path: str, name: str) -> Iterator[Candidate]:
+    def _union(self, value: list[Json], keys: _Keys, path: str, name: str) -> Iterator[Candidate]:
         there = {kind_of(branch) for branch in value}
         more = next(
             one for one in ("null", "string", "long", "boolean", "bytes") if one not in there
@@ -145,15 +146,15 @@ class _Walk:
                 inner = f"{in_words(branch)} of {name}" if len(value) > 2 else name  # noqa: PLR2004
                 yield from self.types((*keys, index), f"{path}/{index}", inner)
 
-    def _enum(self, value: Any, keys: _Keys, path: str, name: str) -> Iterator[Candidate]:
-        symbols = value["symbols"]
+    def _enum(self, value: JsonObject, keys: _Keys, path: str, name: str) -> Iterator[Candidate]:
+        symbols = texts_of(value["symbols"])
         new = _free("NEW_SYMBOL", symbols)
-        larger = {**value, "symbols": [*symbols, new]}
+        larger: JsonObject = {**value, "symbols": [*symbols, new]}
         yield from self._try(
             "add a symbol to an enum", path, f"add a symbol to {name}", (keys, larger)
         )
         for symbol in symbols:
-            left = {**value, "symbols": [one for one in symbols if one != symbol]}
+            left: JsonObject = {**value, "symbols": [one for one in symbols if one != symbol]}
             words = f"remove {symbol} from {name}"
             yield from self._try("remove a symbol of an enum", path, words, (keys, left))
         if "default" not in value and symbols:
@@ -165,36 +166,37 @@ class _Walk:
             words = f"take the default {value['default']} from {name}"
             yield from self._try("take the default of an enum away", path, words, (keys, without))
 
-    def _record(self, value: Any, keys: _Keys, path: str) -> Iterator[Candidate]:
-        fields, name = value["fields"], value["name"].rpartition(".")[2]
+    def _record(self, value: JsonObject, keys: _Keys, path: str) -> Iterator[Candidate]:
+        fields, name = list(map(object_of, list_of(value["fields"]))), _called(value)
         where, at = (*keys, "fields"), f"{path}/fields"
-        new = {
-            "name": _free("new_field", [field["name"] for field in fields]),
-            "type": "string",
-        }
-        with_default = [*fields, {**new, "default": ""}]
+        new: JsonObject = {"name": _free("new_field", [*map(_name, fields)]), "type": "string"}
+        with_default: list[Json] = [*fields, {**new, "default": ""}]
         words = f"add to {name} a field with a default: {shown({**new, 'default': ''})}"
         yield from self._try("add a field with a default", at, words, (where, with_default))
         words = f"add to {name} a field without a default: {json.dumps(new)}"
         yield from self._try("add a field without a default", at, words, (where, [*fields, new]))
         if len(fields) > 1:
             words = f"put the fields of {name} in another order"
-            yield from self._try("change the order of fields", at, words, (where, fields[::-1]))
+            yield from self._try(
+                "change the order of fields", at, words, (where, [*reversed(fields)])
+            )
         changed = {**value, "doc": f"{value.get('doc', '')} More words.".strip()}
         words = f"change the documentation of {name}"
         yield from self._try("change the documentation", path, words, (keys, changed))
         for index, field in enumerate(fields):
             here = (*where, index)
-            yield from self._field(fields, index, where, f"{at}/{field['name']}")
-            yield from self.types((*here, "type"), f"{at}/{field['name']}/type", field["name"])
+            yield from self._field(fields, index, where, f"{at}/{_name(field)}")
+            yield from self.types((*here, "type"), f"{at}/{_name(field)}/type", _name(field))
 
-    def _field(self, fields: list[Any], index: int, keys: _Keys, path: str) -> Iterator[Candidate]:
+    def _field(
+        self, fields: list[JsonObject], index: int, keys: _Keys, path: str
+    ) -> Iterator[Candidate]:
         field, here = fields[index], (*keys, index)
-        name = field["name"]
-        rest = fields[:index] + fields[index + 1 :]
+        name = _name(field)
+        rest: list[Json] = [*fields[:index], *fields[index + 1 :]]
         yield from self._try("remove a field", path, f"remove {name}", (keys, rest))
-        new = {**field, "name": _free(f"{name}_new", [one["name"] for one in fields])}
-        aliased = {**new, "aliases": [*field.get("aliases", ()), name]}
+        new: JsonObject = {**field, "name": _free(f"{name}_new", [*map(_name, fields)])}
+        aliased: JsonObject = {**new, "aliases": [*texts_of(field.get("aliases", [])), name]}
         words = f"rename {name} and keep the name as an alias"
         yield from self._try("rename a field, with an alias", path, words, (here, aliased))
         words = f"rename {name} without an alias"
@@ -210,17 +212,17 @@ class _Walk:
             given = {**field, "default": zero}
             yield from self._try("give a field a default", path, words, (here, given))
 
-    def _renamed_types(self, value: Any, path: str) -> Iterator[Candidate]:
-        name = value["name"]
+    def _renamed_types(self, value: JsonObject, path: str) -> Iterator[Candidate]:
+        name = _name(value)
         new = f"{name}New"
-        aliases = [*value.get("aliases", ()), name]
-        for more, how in (({"aliases": aliases}, "with an alias"), ({}, "without an alias")):
+        aliases: JsonObject = {"aliases": [*texts_of(value.get("aliases", [])), name]}
+        for more, how in ((aliases, "with an alias"), ({}, "without an alias")):
             changed = _renamed(self._root, name, new, more)
             words = f"rename {value['type']} {name.rpartition('.')[2]} {how}"
             yield from _made(f"rename a type, {how}", path, words, changed)
 
     def _try(
-        self, action: str, path: str, words: str, edit: tuple[_Keys, Any]
+        self, action: str, path: str, words: str, edit: tuple[_Keys, Json]
     ) -> Iterator[Candidate]:
         """The schema with another value at one place, if that is one.
 
@@ -230,21 +232,21 @@ class _Walk:
         found = tuple(_made(action, path, words, changed))
         keys = edit[0]
         if not found and keys and keys[-1] == "type":
-            field = _at(changed, keys[:-1])
-            if field.pop("default", None) is not None or "default" in _at(self._root, keys[:-1]):
+            field, before = (object_of(_at(one, keys[:-1])) for one in (changed, self._root))
+            if field.pop("default", None) is not None or "default" in before:
                 found = tuple(_made(action, path, f"{words}, and take its default away", changed))
         yield from found
 
-    def _zero(self, value: Any) -> Any:
+    def _zero(self, value: Json) -> Json:
         """A plain value of a type; for a record one that may lack fields that it needs."""
         if isinstance(value, dict) and value["type"] == "enum":
-            return next(iter(value["symbols"]), None)
+            return next(iter(list_of(value["symbols"])), None)
         if isinstance(value, dict) and value["type"] == "fixed":
-            return "\0" * value["size"]
+            return "\0" * number_of(value["size"])
         return copy.copy(_ZEROS.get(kind_of(value), {}))
 
 
-def _made(action: str, path: str, words: str, value: Any) -> Iterator[Candidate]:
+def _made(action: str, path: str, words: str, value: Json) -> Iterator[Candidate]:
     try:
         schema = parse(json.dumps(value))
     except SchemaError:
@@ -252,10 +254,14 @@ def _made(action: str, path: str, words: str, value: Any) -> Iterator[Candidate]
     yield Candidate(action, path or "/", words, schema)
 
 
-def _called(value: Any) -> str:
+def _called(value: Json) -> str:
     if isinstance(value, dict) and "name" in value:
         return str(value["name"]).rpartition(".")[2]
     return "the value"
+
+
+def _name(value: JsonObject) -> str:
+    return text_of(value["name"])
 
 
 def _free(name: str, taken: list[str]) -> str:
@@ -265,35 +271,39 @@ def _free(name: str, taken: list[str]) -> str:
     return found
 
 
-def _at(value: Any, keys: _Keys) -> Any:
+def _at(value: Json, keys: _Keys) -> Json:
     for key in keys:
-        value = value[key]
+        value = list_of(value)[key] if isinstance(key, int) else object_of(value)[key]
     return value
 
 
-def _with(value: Any, keys: _Keys, part: Any) -> Any:
+def _with(value: Json, keys: _Keys, part: Json) -> Json:
     """A copy of a JSON value with another part at a place."""
     if not keys:
         return copy.deepcopy(part)
     made = copy.deepcopy(value)
-    _at(made, keys[:-1])[keys[-1]] = copy.deepcopy(part)
+    inside, last = _at(made, keys[:-1]), keys[-1]
+    if isinstance(last, int):
+        list_of(inside)[last] = copy.deepcopy(part)
+    else:
+        object_of(inside)[last] = copy.deepcopy(part)
     return made
 
 
-def _renamed(value: Any, old: str, new: str, more: dict[str, Any]) -> Any:
+def _renamed(value: Json, old: str, new: str, more: JsonObject) -> Json:
     """A type in which a named type, and all that refers to it, has another name."""
     if isinstance(value, list):
         return [_renamed(branch, old, new, more) for branch in value]
     if isinstance(value, str):
         return new if value == old else value
-    made = dict(value)
+    made = dict(object_of(value))
     if made.get("name") == old:
         made |= {"name": new, **more}
     match made["type"]:
         case "record" | "error":
             made["fields"] = [
                 {**field, "type": _renamed(field["type"], old, new, more)}
-                for field in made["fields"]
+                for field in map(object_of, list_of(made["fields"]))
             ]
         case "array":
             made["items"] = _renamed(made["items"], old, new, more)

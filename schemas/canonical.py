@@ -7,10 +7,10 @@ the registry's content key.
 
 import hashlib
 import json
-from collections.abc import Mapping
-from typing import Any
 
 from schemas.avro import AvroSchema, order_word
+from schemas.json_value import Json, JsonObject, list_of, object_of, text_of
+from schemas.naming import qualified
 from schemas.types import PRIMITIVES
 
 
@@ -22,52 +22,46 @@ def content_key(schema: AvroSchema) -> str:
     return hashlib.sha256(form.encode()).hexdigest()
 
 
-def alike(one: object, other: object) -> bool:
+def alike(one: Json, other: Json) -> bool:
     """Whether two JSON values are written alike: `1`, `1.0` and `true` are three values."""
     return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
-def content(value: Any) -> Any:
+def content(value: Json) -> Json:
     """The content form of a schema's JSON value, which has to be that of a valid schema."""
     return _content(value, "")
 
 
-def _qualified(name: str, namespace: str) -> str:
-    return name if "." in name or not namespace else f"{namespace}.{name}"
-
-
-def _content(value: Any, namespace: str) -> Any:
+def _content(value: Json, namespace: str) -> Json:
     """A JSON value of a parsed schema with full names and plain words for plain types."""
     if isinstance(value, list):
         return [_content(branch, namespace) for branch in value]
     if isinstance(value, str):
-        return value if value in PRIMITIVES else _reference(value, namespace)
-    made = dict(value)
-    if value["type"] in {"record", "error", "enum", "fixed"}:
-        full = _qualified(made["name"], made.pop("namespace", namespace))
+        # A reference in full. The parser may have found it in the null namespace instead; then both
+        # spellings of it are the same text anyway, so the key stays the same for the same schema.
+        return value if value in PRIMITIVES else qualified(value, namespace)
+    made = dict(object_of(value))
+    word = made["type"]
+    if word in {"record", "error", "enum", "fixed"}:
+        full = qualified(text_of(made["name"]), text_of(made.pop("namespace", namespace)))
         made["name"], own = full, full.rpartition(".")[0]
         if made.get("aliases"):
-            made["aliases"] = [_qualified(alias, own) for alias in made["aliases"]]
+            made["aliases"] = [qualified(text_of(one), own) for one in list_of(made["aliases"])]
         if "fields" in made:
-            made["fields"] = [_content_of_field(field, own) for field in made["fields"]]
-    elif value["type"] == "array":
+            made["fields"] = [
+                _content_of_field(object_of(one), own) for one in list_of(made["fields"])
+            ]
+    elif word == "array":
         made["items"] = _content(made["items"], namespace)
-    elif value["type"] == "map":
+    elif word == "map":
         made["values"] = _content(made["values"], namespace)
     elif len(made) == 1:
         return _content(made["type"], namespace)
     return made
 
 
-def _content_of_field(field: Mapping[str, Any], namespace: str) -> dict[str, Any]:
-    order = {"order": order_word(field["order"])} if "order" in field else {}
-    return {**field, "type": _content(field["type"], namespace), **order}
-
-
-def _reference(name: str, namespace: str) -> str:
-    """A reference in full.
-
-    The parser may have found it in the null namespace instead; then both spellings of it are the
-    same text anyway, so the key stays the same for the same schema.
-    """
-    return _qualified(name, namespace)
+def _content_of_field(field: JsonObject, namespace: str) -> JsonObject:
+    made = {**field, "type": _content(field["type"], namespace)}
+    if "order" in field:
+        made["order"] = order_word(text_of(field["order"]))
+    return made

@@ -7,10 +7,10 @@ how it is spelled. So two schemas have no changes exactly if they have the same 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
 
 from schemas.avro import AvroSchema
 from schemas.canonical import alike, content
+from schemas.json_value import Json, JsonObject, list_of, object_of, text_of, texts_of
 from schemas.types import PRIMITIVES, shown
 
 _NAMED = {"record", "error", "enum", "fixed"}
@@ -85,7 +85,7 @@ def changes(old: AvroSchema, new: AvroSchema) -> tuple[Change, ...]:
     return tuple(_Comparison(_definitions(before), _definitions(after)).types(before, after, ""))
 
 
-def in_words(value: Any) -> str:  # noqa: PLR0911 - one return for each kind
+def in_words(value: Json) -> str:  # noqa: PLR0911 - one return for each kind
     """A type of the content form in few words: `int`, `record tolls.Toll`, `array of string`."""
     match value:
         case str():
@@ -97,22 +97,23 @@ def in_words(value: Any) -> str:  # noqa: PLR0911 - one return for each kind
         case {"type": "map", "values": values}:
             return f"map of {in_words(values)}"
         case {"type": "fixed", "name": name, "size": size}:
-            return f"fixed {name} of {size} bytes{_in_brackets(value)}"
+            return f"fixed {name} of {size} bytes{_in_brackets(object_of(value))}"
         case {"type": kind, "name": name}:
             return f"{kind} {name}"
-    return f"{value['type']}{_in_brackets(value)}"
+    plain = object_of(value)
+    return f"{plain['type']}{_in_brackets(plain)}"
 
 
-def _in_brackets(value: Mapping[str, Any]) -> str:
+def _in_brackets(value: JsonObject) -> str:
     if "logicalType" not in value:
         return ""
     digits = ",".join(str(value[key]) for key in ("precision", "scale") if key in value)
     return f" ({value['logicalType']}{' ' if digits else ''}{digits})"
 
 
-def _definitions(value: Any) -> dict[str, dict[str, Any]]:
+def _definitions(value: Json) -> dict[str, JsonObject]:
     """Every named type that a type defines, by its full name."""
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[str, JsonObject] = {}
     todo = [value]
     while todo:
         one = todo.pop()
@@ -120,10 +121,10 @@ def _definitions(value: Any) -> dict[str, dict[str, Any]]:
             todo += one
         elif isinstance(one, dict):
             if one["type"] in _NAMED:
-                found[one["name"]] = one
+                found[_name(one)] = one
             match one["type"]:
                 case "record" | "error":
-                    todo += [field["type"] for field in one["fields"]]
+                    todo += [field["type"] for field in _fields(one)]
                 case "array":
                     todo.append(one["items"])
                 case "map":
@@ -134,12 +135,12 @@ def _definitions(value: Any) -> dict[str, dict[str, Any]]:
 class _Comparison:
     """One walk over two schemas; a pair of named types is compared where it is met first."""
 
-    def __init__(self, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
+    def __init__(self, old: dict[str, JsonObject], new: dict[str, JsonObject]) -> None:
         self._old = old
         self._new = new
         self._seen: set[tuple[str, str]] = set()
 
-    def types(self, old: Any, new: Any, path: str) -> Iterator[Change]:
+    def types(self, old: Json, new: Json, path: str) -> Iterator[Change]:
         """What changed from one type to another at a path."""
         at = path or "/"
         if _is_decorated(old) or _is_decorated(new):
@@ -152,8 +153,9 @@ class _Comparison:
         if kinds[0] != kinds[1]:
             yield _retyped(old, new, at)
             return
-        if kinds[0] not in _NAMED or self._is_new(old["name"], new["name"]):
-            yield from self._alike(_as_dict(old), _as_dict(new), path)
+        before, after = _as_dict(old), _as_dict(new)
+        if kinds[0] not in _NAMED or self._is_new(_name(before), _name(after)):
+            yield from self._alike(before, after, path)
 
     def _is_new(self, old: str, new: str) -> bool:
         """Whether two named types have not been compared yet; from now on they have."""
@@ -161,21 +163,21 @@ class _Comparison:
         self._seen.add((old, new))
         return is_new
 
-    def _alike(self, old: dict[str, Any], new: dict[str, Any], path: str) -> Iterator[Change]:
+    def _alike(self, old: JsonObject, new: JsonObject, path: str) -> Iterator[Change]:
         """What changed between two types of the same kind."""
         at, kind = path or "/", str(new["type"])
         if kind in _NAMED and old["name"] != new["name"]:
-            words = f"{in_words(old)} was renamed to {new['name']}{_by_alias(new, old['name'])}"
+            words = f"{in_words(old)} was renamed to {new['name']}{_by_alias(new, _name(old))}"
             yield Change(Kind.TYPE_RENAMED, at, words)
         if kind == "fixed" or kind in PRIMITIVES:
             yield from _logical_types(old, new, at)
         yield from _attributes(old, new, at, _TOLD.get(kind, _TOLD_OF_PRIMITIVES))
         match kind:
             case "record" | "error":
-                yield from self._fields(old["fields"], new["fields"], path)
+                yield from self._fields(_fields(old), _fields(new), path)
             case "enum":
                 yield from _defaults(old, new, at)
-                yield from _symbols(old["symbols"], new["symbols"], at)
+                yield from _symbols(texts_of(old["symbols"]), texts_of(new["symbols"]), at)
             case "fixed" if old["size"] != new["size"]:
                 words = f"size was {old['size']} bytes, is {new['size']}"
                 yield Change(Kind.SIZE_CHANGED, at, words)
@@ -184,7 +186,7 @@ class _Comparison:
             case "map":
                 yield from self.types(old["values"], new["values"], f"{path}/values")
 
-    def _fields(self, old: list[Any], new: list[Any], path: str) -> Iterator[Change]:
+    def _fields(self, old: list[JsonObject], new: list[JsonObject], path: str) -> Iterator[Change]:
         pairs = _paired_fields(old, new)
         partners = {after: before for before, after in pairs}
         for position, field in enumerate(new):
@@ -195,7 +197,7 @@ class _Comparison:
             before = old[partners[position]]
             if before["name"] != field["name"]:
                 words = f"field {before['name']} was renamed to {field['name']}"
-                words += _by_alias(field, before["name"])
+                words += _by_alias(field, _name(before))
                 yield Change(Kind.FIELD_RENAMED, at, words)
             yield from self.types(before["type"], field["type"], f"{at}/type")
             yield from _defaults(before, field, at)
@@ -206,13 +208,13 @@ class _Comparison:
                 words = f"field {field['name']} ({in_words(field['type'])}) was removed"
                 yield Change(Kind.FIELD_REMOVED, f"{path}/fields/{field['name']}", words)
         if [before for before, _ in pairs] != sorted(stayed):
-            order = ", ".join(field["name"] for field in new)
+            order = ", ".join(map(_name, new))
             words = f"fields are in another order: {order}"
             yield Change(Kind.FIELDS_MOVED, f"{path}/fields", words)
 
-    def _unions(self, old: Any, new: Any, path: str) -> Iterator[Change]:
-        before = old if isinstance(old, list) else [old]
-        after = new if isinstance(new, list) else [new]
+    def _unions(self, old: Json, new: Json, path: str) -> Iterator[Change]:
+        before: list[Json] = old if isinstance(old, list) else [old]
+        after: list[Json] = new if isinstance(new, list) else [new]
         pairs = self._paired_branches(before, after)
         at = path or "/"
         if not pairs:
@@ -237,21 +239,22 @@ class _Comparison:
             words = f"branches are in another order: {became}"
             yield Change(Kind.BRANCHES_MOVED, at, words)
 
-    def _paired_branches(self, old: list[Any], new: list[Any]) -> list[tuple[int, int]]:
+    def _paired_branches(self, old: list[Json], new: list[Json]) -> list[tuple[int, int]]:
         """Which branch became which, by name or type, then by alias, then by widening."""
         mine = [_resolved(branch, self._old) for branch in old]
         theirs = [_resolved(branch, self._new) for branch in new]
 
-        def renamed(before: Any, after: Any) -> bool:
-            named = isinstance(before, dict) and isinstance(after, dict) and "name" in before
-            return named and before["name"] in after.get("aliases", ())
+        def renamed(before: Json, after: Json) -> bool:
+            if not isinstance(before, dict) or not isinstance(after, dict):
+                return False
+            return "name" in before and _name(before) in texts_of(after.get("aliases", []))
 
-        def turned(before: Any, after: Any) -> bool:
+        def turned(before: Json, after: Json) -> bool:
             kinds = kind_of(before), kind_of(after)
             return kinds[1] in _WIDER.get(kinds[0], ()) or kinds[0] in _WIDER.get(kinds[1], ())
 
         pairs: list[tuple[int, int]] = []
-        rules: tuple[Callable[[Any, Any], bool], ...] = (
+        rules: tuple[Callable[[Json, Json], bool], ...] = (
             lambda before, after: _key(before) == _key(after),
             renamed,
             turned,
@@ -266,47 +269,55 @@ class _Comparison:
         return sorted(pairs, key=lambda pair: pair[1])
 
 
-def _is_decorated(value: Any) -> bool:
+def _is_decorated(value: Json) -> bool:
     """Whether it is a reference with words beside it: `{"type": "tolls.Toll", "note": "x"}`."""
     return isinstance(value, dict) and value["type"] not in {*PRIMITIVES, *_TOLD}
 
 
-def _beside(value: Any) -> dict[str, Any]:
-    return value if _is_decorated(value) else {}
+def _beside(value: Json) -> JsonObject:
+    return object_of(value) if _is_decorated(value) else {}
 
 
-def _resolved(value: Any, names: Mapping[str, Any]) -> Any:
+def _resolved(value: Json, names: dict[str, JsonObject]) -> Json:
     """The definition of a named type that is referred to; anything else as it is.
 
     A reference inside a namespace may mean a type outside of any.
     """
-    name = value["type"] if _is_decorated(value) else value
+    name = object_of(value)["type"] if _is_decorated(value) else value
     if isinstance(name, str) and name not in PRIMITIVES:
         return names.get(name) or names.get(name.rpartition(".")[2]) or _in_any(name, names)
     return value
 
 
-def _in_any(short: str, names: Mapping[str, Any]) -> Any:
+def _in_any(short: str, names: dict[str, JsonObject]) -> Json:
     """A type by its short name, which is how a reference with words beside it may name one."""
-    found = (one for full, one in names.items() if full.rpartition(".")[2] == short)
+    found: Iterator[Json] = (one for full, one in names.items() if full.rpartition(".")[2] == short)
     return next(found, short)
 
 
-def kind_of(value: Any) -> str:
+def kind_of(value: Json) -> str:
     """The kind of a schema in its content form that is no union: what names it, or its `type`."""
-    return value if isinstance(value, str) else str(value["type"])
+    return value if isinstance(value, str) else text_of(object_of(value)["type"])
 
 
-def _key(value: Any) -> str:
+def _key(value: Json) -> str:
     """What tells the branches of a union apart."""
-    return str(value["name"]) if isinstance(value, dict) and "name" in value else kind_of(value)
+    return _name(value) if isinstance(value, dict) and "name" in value else kind_of(value)
 
 
-def _as_dict(value: Any) -> dict[str, Any]:
+def _name(value: JsonObject) -> str:
+    return text_of(value["name"])
+
+
+def _fields(record: JsonObject) -> list[JsonObject]:
+    return [object_of(field) for field in list_of(record["fields"])]
+
+
+def _as_dict(value: Json) -> JsonObject:
     return value if isinstance(value, dict) else {"type": value}
 
 
-def _retyped(old: Any, new: Any, at: str) -> Change:
+def _retyped(old: Json, new: Json, at: str) -> Change:
     kinds = kind_of(old), kind_of(new)
     if kinds[1] in _WIDER.get(kinds[0], ()):
         return Change(Kind.TYPE_WIDENED, at, f"widened from {in_words(old)} to {in_words(new)}")
@@ -315,29 +326,31 @@ def _retyped(old: Any, new: Any, at: str) -> Change:
     return Change(Kind.TYPE_CHANGED, at, f"{in_words(old)} became {in_words(new)}")
 
 
-def _paired_fields(old: list[Any], new: list[Any]) -> list[tuple[int, int]]:
+def _paired_fields(old: list[JsonObject], new: list[JsonObject]) -> list[tuple[int, int]]:
     """Which field became which, as positions in the order of the new ones."""
-    positions = {field["name"]: index for index, field in enumerate(old)}
-    kept = {field["name"] for field in new} & set(positions)
+    positions = {_name(field): index for index, field in enumerate(old)}
+    kept = {_name(field) for field in new} & set(positions)
     pairs: list[tuple[int, int]] = []
     taken: set[str] = set(kept)
     for index, field in enumerate(new):
         # A field that stands there under its own name has not become another one.
         free = (
-            name for name in field.get("aliases", ()) if name in positions and name not in taken
+            name
+            for name in texts_of(field.get("aliases", []))
+            if name in positions and name not in taken
         )
-        name = field["name"] if field["name"] in kept else next(free, None)
+        name = _name(field) if _name(field) in kept else next(free, None)
         if name is not None:
             taken.add(name)
             pairs.append((positions[name], index))
     return pairs
 
 
-def _by_alias(new: Mapping[str, Any], before: str) -> str:
-    return ", which it has as an alias" if before in new.get("aliases", ()) else ""
+def _by_alias(new: JsonObject, before: str) -> str:
+    return ", which it has as an alias" if before in texts_of(new.get("aliases", [])) else ""
 
 
-def _added(field: Mapping[str, Any]) -> str:
+def _added(field: JsonObject) -> str:
     with_default = (
         f"with the default {shown(field['default'])}" if "default" in field else "without a default"
     )
@@ -356,7 +369,7 @@ def _symbols(old: list[str], new: list[str], at: str) -> Iterator[Change]:
         yield Change(Kind.SYMBOLS_MOVED, at, words)
 
 
-def _defaults(old: Mapping[str, Any], new: Mapping[str, Any], at: str) -> Iterator[Change]:
+def _defaults(old: JsonObject, new: JsonObject, at: str) -> Iterator[Change]:
     if "default" not in old and "default" in new:
         words = f"the default {shown(new['default'])} was added"
         yield Change(Kind.DEFAULT_ADDED, at, words)
@@ -375,9 +388,7 @@ _WITH_A_KIND = {
 }
 
 
-def _attributes(
-    old: Mapping[str, Any], new: Mapping[str, Any], at: str, told: Iterable[str]
-) -> Iterator[Change]:
+def _attributes(old: JsonObject, new: JsonObject, at: str, told: Iterable[str]) -> Iterator[Change]:
     """What is written beside that which is told elsewhere: documentation, and whatever else."""
     for key in dict.fromkeys((*old, *new)):
         kind, what = _WITH_A_KIND.get(key, (Kind.ATTRIBUTE_CHANGED, f"the attribute {key} was"))
@@ -392,6 +403,6 @@ def _attributes(
             yield Change(kind, at, f"{what} {shown(old[key])}, now {now}")
 
 
-def _logical_types(old: Mapping[str, Any], new: Mapping[str, Any], at: str) -> Iterator[Change]:
+def _logical_types(old: JsonObject, new: JsonObject, at: str) -> Iterator[Change]:
     if any(not alike(old.get(key), new.get(key)) for key in _OF_LOGICAL):
         yield Change(Kind.LOGICAL_TYPE_CHANGED, at, f"{in_words(old)} became {in_words(new)}")

@@ -9,10 +9,8 @@ read with it. It is taken as its author wrote it, with its references. How reque
 what errors become is in `schemas.transport`.
 """
 
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict
-from typing import Any
 
 import httpx
 
@@ -26,6 +24,7 @@ from schemas.cache import BoundedCache
 from schemas.canonical import content_key
 from schemas.compatibility import check, looks_at_all
 from schemas.entries import SchemaUse, StoredVersion, context_of, proposed, stored
+from schemas.json_value import Json, JsonObject, number_of, parts_of
 from schemas.records import IncompatibleSchemaError, RegisteredSchema
 from schemas.referring import alone, read, written_out
 from schemas.registry.content import Reference
@@ -97,7 +96,7 @@ class RegistryClient:
         self._schemas.put(path, schema)
         return schema
 
-    def _text(self, found: Mapping[str, Any], what: str) -> str:
+    def _text(self, found: JsonObject, what: str) -> str:
         """The text of a schema, with what it refers to in its place."""
         # Not every registry says of an id in which context it found it.
         one = stored(found, SchemaUse(self.admin.full(""), 0), 0, what)
@@ -180,7 +179,9 @@ class RegistryClient:
         found = self._transport.object_of(answer, is_compatible=bool)
         if found["is_compatible"]:
             return ()
-        messages = found.get("messages") or ["the registry says that it is not compatible"]
+        messages = parts_of(found.get("messages")) or [
+            "the registry says that it is not compatible"
+        ]
         return self._explained(subject, schema) or tuple(str(one) for one in messages)
 
     def _explained(self, subject: str, schema: AvroSchema) -> tuple[str, ...]:
@@ -233,7 +234,7 @@ class RegistryClient:
         found = self._transport.object_of(answer, id=int)
         if self._is_elsewhere(subject, found):
             return None
-        schema_id = SchemaId(found["id"])
+        schema_id = SchemaId(number_of(found["id"]))
         self._ids.put(key, schema_id)
         return schema_id
 
@@ -242,7 +243,7 @@ class RegistryClient:
         for cache in (self._schemas, self._uses, self._ids):
             cache.clear()
 
-    def _is_elsewhere(self, subject: str, found: Mapping[str, Any]) -> bool:
+    def _is_elsewhere(self, subject: str, found: JsonObject) -> bool:
         """Whether an answer is about a subject of another context, in which ids mean others.
 
         Some registries look for a subject of the default context in all the others, too.
@@ -259,14 +260,17 @@ class RegistryClient:
         found = self._transport.object_of(answer, version=int, id=int, schema=str)
         if self._is_elsewhere(subject, found):
             return None
-        number, schema_id = SchemaVersion(found["version"]), SchemaId(found["id"])
+        number, schema_id = (
+            SchemaVersion(number_of(found["version"])),
+            SchemaId(number_of(found["id"])),
+        )
         text = self._text(found, f"subject {subject}, version {number}")
         return RegisteredSchema(Subject(subject), number, schema_id, text)
 
 
-def _body(schema: AvroSchema, references: References) -> Mapping[str, Any]:
+def _body(schema: AvroSchema, references: References) -> JsonObject:
     """A schema as a request holds it."""
-    listed = [asdict(one) for one in references]
+    listed: list[Json] = [asdict(one) for one in references]
     return {"schema": schema.text, **({"references": listed} if listed else {})}
 
 

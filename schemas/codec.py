@@ -19,6 +19,7 @@ from schemas.avro import AvroSchema, decimal_parameters, parse
 from schemas.avro_from_json import fields_from_json, from_json
 from schemas.avro_to_json import to_json
 from schemas.defaults import native_default
+from schemas.logical import Native
 from schemas.types import MISSING, Logical, RecordType
 
 __all__ = ["decode", "encode", "fields_from_json", "from_json", "read_container", "to_json"]
@@ -120,7 +121,7 @@ def _without_invalid_decimals(value: Any) -> Any:
     return made
 
 
-def _set_defaults(parsed: Any, defaults: dict[tuple[str, str], Any]) -> None:
+def _set_defaults(parsed: Any, defaults: dict[tuple[str, str], Native]) -> None:
     """Replace the defaults in every record inside a parsed schema, names table included."""
     if isinstance(parsed, list):
         for item in parsed:

@@ -5,11 +5,12 @@ a string of the characters 0 to 255.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 from uuid import UUID
 
 from pipeline.errors import BrokenInvariantError, SchemaError
-from schemas.logical import decimal_from_bytes, from_avro_number
+from schemas.json_value import Json, list_of, number_of, object_of, text_of
+from schemas.logical import Native, decimal_from_bytes, from_avro_number
 from schemas.nesting import MAX_DEPTH
 from schemas.types import (
     INT_MAX,
@@ -25,6 +26,7 @@ from schemas.types import (
     Kind,
     Logical,
     MapType,
+    Missing,
     NamedType,
     Primitive,
     RecordType,
@@ -59,7 +61,7 @@ class Defaults:
         self._left = COMPARED_MAX
 
     def problem(  # noqa: C901, PLR0911 - one return for each kind
-        self, avro_type: AvroType, value: object
+        self, avro_type: AvroType, value: Json
     ) -> _Problem | None:
         """Why a JSON value is no default of a type: (path below it, message); None if it is one.
 
@@ -103,14 +105,14 @@ class Defaults:
             self._symbols[enum.name] = frozenset(enum.symbols)
         return self._symbols[enum.name]
 
-    def _first(self, parts: Iterable[tuple[str, AvroType, object]]) -> _Problem | None:
+    def _first(self, parts: Iterable[tuple[str, AvroType, Json]]) -> _Problem | None:
         for path, avro_type, value in parts:
             problem = self.problem(avro_type, value)
             if problem:
                 return f"{path}{problem[0]}", problem[1]
         return None
 
-    def _in_record(self, record: RecordType, value: object) -> _Problem | None:
+    def _in_record(self, record: RecordType, value: Json) -> _Problem | None:
         if not isinstance(value, dict):
             return _not_a(value, f"record {record.name}")
         for part in record.fields:
@@ -123,7 +125,7 @@ class Defaults:
         return None
 
 
-def _not_a(value: object, what: str) -> _Problem:
+def _not_a(value: Json, what: str) -> _Problem:
     return "", f"{shown(value)} is not a default for {what}"
 
 
@@ -131,7 +133,7 @@ def _latin(value: str) -> bool:
     return all(ord(character) <= 255 for character in value)  # noqa: PLR2004 - a byte's range
 
 
-def _fits_primitive(kind: Kind, value: object) -> bool:  # noqa: PLR0911 - one for each kind
+def _fits_primitive(kind: Kind, value: Json) -> bool:  # noqa: PLR0911 - one for each kind
     whole = isinstance(value, int) and not isinstance(value, bool)
     match kind:
         case Kind.NULL:
@@ -150,7 +152,7 @@ def _fits_primitive(kind: Kind, value: object) -> bool:  # noqa: PLR0911 - one f
             return isinstance(value, str)
 
 
-def native_default(field: Field, names: Mapping[str, NamedType]) -> Any:
+def native_default(field: Field, names: Mapping[str, NamedType]) -> Native:
     """The Python value of a field's default, made fresh on every call.
 
     Raises:
@@ -171,26 +173,32 @@ class _Native:
         self._defaults = Defaults(names)
         self._made = 0
 
-    def value(self, avro_type: AvroType, value: Any, depth: int) -> Any:  # noqa: C901, PLR0911 - one return for each kind
+    def value(self, avro_type: AvroType, value: Json | Missing, depth: int) -> Native:  # noqa: C901, PLR0911 - one return for each kind
         """The Python value of a part of the default."""
         self._require_bounds(depth)
+        if isinstance(value, Missing):
+            raise BrokenInvariantError("a default that was checked lacks a field")
         resolved = self._names[avro_type.name] if isinstance(avro_type, Reference) else avro_type
         match resolved:
             case Primitive():
                 return _native_primitive(resolved, value)
             case FixedType(logical=Logical.DECIMAL, scale=scale):
-                return decimal_from_bytes(value.encode("latin-1"), scale)
+                return decimal_from_bytes(text_of(value).encode("latin-1"), scale)
             case FixedType():
-                return value.encode("latin-1")
+                return text_of(value).encode("latin-1")
             case EnumType():
-                return value
+                return text_of(value)
             case ArrayType(items):
-                return [self.value(items, part, depth + 1) for part in value]
+                return [self.value(items, part, depth + 1) for part in list_of(value)]
             case MapType(values):
-                return {key: self.value(values, part, depth + 1) for key, part in value.items()}
-            case RecordType(fields=fields):
                 return {
-                    f.name: self.value(f.type, value.get(f.name, f.default), depth + 1)
+                    key: self.value(values, part, depth + 1)
+                    for key, part in object_of(value).items()
+                }
+            case RecordType(fields=fields):
+                given = object_of(value)
+                return {
+                    f.name: self.value(f.type, given.get(f.name, f.default), depth + 1)
                     for f in fields
                 }
             case UnionType(branches):
@@ -208,16 +216,17 @@ class _Native:
             )
 
 
-def _native_primitive(primitive: Primitive, value: Any) -> Any:
+def _native_primitive(primitive: Primitive, value: Json) -> Native:
     match primitive:
         case Primitive(Kind.BYTES, Logical.DECIMAL, _, scale):
-            return decimal_from_bytes(value.encode("latin-1"), scale)
+            return decimal_from_bytes(text_of(value).encode("latin-1"), scale)
         case Primitive(Kind.BYTES):
-            return value.encode("latin-1")
+            return text_of(value).encode("latin-1")
         case Primitive(Kind.FLOAT | Kind.DOUBLE):
-            return float(value)
+            if isinstance(value, int | float):
+                return float(value)
         case Primitive(Kind.STRING, Logical.UUID):
-            return UUID(value)
+            return UUID(text_of(value))
         case Primitive(logical=Logical() as logical):
-            return from_avro_number(logical, value)
-    return value
+            return from_avro_number(logical, number_of(value))
+    return value if isinstance(value, bool | int | str) else None

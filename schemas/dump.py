@@ -7,17 +7,16 @@ import json
 import reprlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
 
 from pipeline.errors import InputError, NewerFormatError
 from schemas.entries import SchemaUse, StoredVersion, context_of, stored
+from schemas.json_value import Json, JsonObject
 from schemas.outside import of_type, read_json
 from schemas.registry.config import Mode
 from schemas.wire import SCHEMA_ID_MAX
 
 FORMAT = "medusa-schemas"
 FORMAT_VERSION = 1
-V = TypeVar("V")
 
 Scope = str | None
 """A subject, a context as `:.name:`, or None for what holds where nothing else is said."""
@@ -40,7 +39,7 @@ class Dump:
     prefix: str
     made_at: str
     versions: tuple[StoredVersion, ...]
-    configs: Mapping[Scope, Mapping[str, Any]] = field(default_factory=dict)
+    configs: Mapping[Scope, JsonObject] = field(default_factory=dict)
     modes: Mapping[Scope, Mode] = field(default_factory=dict)
 
 
@@ -64,7 +63,7 @@ def lines(dump: Dump) -> Iterator[str]:
         yield _json({"kind": "version", **as_json(one)})
 
 
-def as_json(one: StoredVersion) -> dict[str, Any]:
+def as_json(one: StoredVersion) -> JsonObject:
     """A version under the names that registries use."""
     return {
         "subject": one.subject,
@@ -97,17 +96,18 @@ def loads(text: str, place: str) -> Dump:
         if line.strip()
     ]
     head = rows[0][1] if rows else {}
-    if head.get("format") != FORMAT or not of_type(head.get("version"), int):
+    version, whole = head.get("version"), head.get("lines")
+    if head.get("format") != FORMAT or not isinstance(version, int) or isinstance(version, bool):
         hint = "`medusa schema export` writes such a file."
         raise InputError("this is no file of schemas", place=place, hint=hint)
-    if head["version"] > FORMAT_VERSION:
+    if version > FORMAT_VERSION:
         raise NewerFormatError(
-            f"the file has format {head['version']}, this program knows {FORMAT_VERSION}",
+            f"the file has format {version}, this program knows {FORMAT_VERSION}",
             place=place,
             hint="use a newer version of Medusa.",
         )
-    if not of_type(head.get("lines"), int) or head["lines"] != len(rows) - 1:
-        message = f"the file is not whole: {head.get('lines')} lines were written, "
+    if not of_type(whole, int) or whole != len(rows) - 1:
+        message = f"the file is not whole: {whole} lines were written, "
         raise InputError(f"{message}{len(rows) - 1} are here", place=place, hint="export again.")
     reader = _Reader()
     for number, row in rows[1:]:
@@ -127,20 +127,20 @@ class _Reader:
 
     def __init__(self) -> None:
         self.versions: dict[SchemaUse, StoredVersion] = {}
-        self.configs: dict[Scope, Mapping[str, Any]] = {}
+        self.configs: dict[Scope, JsonObject] = {}
         self.modes: dict[Scope, Mode] = {}
         self._ids: dict[tuple[str, int], StoredVersion] = {}
 
-    def take(self, row: dict[str, Any], place: str) -> None:
+    def take(self, row: JsonObject, place: str) -> None:
         """One line."""
         try:
             match row["kind"]:
                 case "version":
                     self._version(_version(row, place), place)
                 case "config":
-                    self.configs[_scope(row, place)] = _of(row, "config", dict, place)
+                    self.configs[_scope(row, place)] = _object(row, "config", place)
                 case "mode":
-                    self.modes[_scope(row, place)] = Mode(_of(row, "mode", str, place))
+                    self.modes[_scope(row, place)] = Mode(_text(row, "mode", place))
                 case other:
                     raise InputError(f"a line of the kind {other!r} is not known", place=place)
         except KeyError as error:
@@ -159,42 +159,49 @@ class _Reader:
         self.versions[one.use] = one
 
 
-def _version(row: dict[str, Any], place: str) -> StoredVersion:
+def _version(row: JsonObject, place: str) -> StoredVersion:
     use = SchemaUse(_name(row["subject"], "subject", place), _number(row, "version", place))
-    _of(row, "schema", str, place)
+    _text(row, "schema", place)
     return stored(row, use, _number(row, "id", place), place)
 
 
-def _scope(row: dict[str, Any], place: str) -> Scope:
+def _scope(row: JsonObject, place: str) -> Scope:
     return None if row["scope"] is None else _name(row["scope"], "scope", place)
 
 
-def _name(value: object, what: str, place: str) -> str:
+def _name(value: Json, what: str, place: str) -> str:
     if not isinstance(value, str) or not value:
         raise _wrong(what, value, "a name", place)
     return value
 
 
-def _number(row: dict[str, Any], what: str, place: str) -> int:
+def _number(row: JsonObject, what: str, place: str) -> int:
     """The least and the largest one are those of registries, for ids and for versions."""
     value = row[what]
-    if not of_type(value, int) or not 1 <= value <= SCHEMA_ID_MAX:
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= SCHEMA_ID_MAX:
         raise _wrong(what, value, f"a number from 1 to {SCHEMA_ID_MAX}", place)
-    return int(value)
-
-
-def _of(row: dict[str, Any], what: str, kind: type[V], place: str) -> V:
-    value: V = row[what]
-    if not of_type(value, kind):
-        raise _wrong(what, value, "an object" if kind is dict else "a text", place)
     return value
 
 
-def _wrong(what: str, value: object, wanted: str, place: str) -> InputError:
+def _object(row: JsonObject, what: str, place: str) -> JsonObject:
+    value = row[what]
+    if not isinstance(value, dict):
+        raise _wrong(what, value, "an object", place)
+    return value
+
+
+def _text(row: JsonObject, what: str, place: str) -> str:
+    value = row[what]
+    if not isinstance(value, str):
+        raise _wrong(what, value, "a text", place)
+    return value
+
+
+def _wrong(what: str, value: Json, wanted: str, place: str) -> InputError:
     return InputError(f"{what} should be {wanted}, not {reprlib.repr(value)}", place=place)
 
 
-def _row(line: str, place: str) -> dict[str, Any]:
+def _row(line: str, place: str) -> JsonObject:
     try:
         found = read_json(line)
     except ValueError as error:
@@ -204,5 +211,5 @@ def _row(line: str, place: str) -> dict[str, Any]:
     return found
 
 
-def _json(value: Mapping[str, Any]) -> str:
+def _json(value: Mapping[str, Json]) -> str:
     return json.dumps(value, ensure_ascii=True, separators=(",", ":"))

@@ -7,12 +7,13 @@ registry, or carries what is in it to another one.
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 from urllib.parse import unquote, urlsplit
 
 from pipeline.errors import SchemaError
 from schemas.avro import AvroSchema, parse
 from schemas.canonical import alike, content
+from schemas.json_value import Json, JsonObject, number_of, text_of
 from schemas.outside import of_type
 from schemas.registry.content import Reference
 
@@ -48,9 +49,9 @@ class StoredVersion:
     text: str
     guid: str = ""
     kind: str = "AVRO"
-    references: tuple[Mapping[str, Any], ...] = ()
-    metadata: Mapping[str, Any] | None = None
-    rule_set: Mapping[str, Any] | None = None
+    references: tuple[JsonObject, ...] = ()
+    metadata: JsonObject | None = None
+    rule_set: JsonObject | None = None
     deleted: bool = False
 
     @property
@@ -63,7 +64,7 @@ class StoredVersion:
         """The versions that it refers to; of the same context, where it is in one."""
         context = context_of(self.subject)
         return tuple(
-            SchemaUse(qualified(str(one["subject"]), context), int(one["version"]))
+            SchemaUse(qualified(str(one["subject"]), context), number_of(one["version"]))
             for one in self.references
         )
 
@@ -89,7 +90,7 @@ class StoredVersion:
         parts = {
             "schema type": self.kind == other.kind,
             "schema": self.kind == other.kind and _same_text(self.kind, self.text, other.text),
-            "references": alike(self.references, other.references),
+            "references": alike([*self.references], [*other.references]),
             "metadata": alike(self.metadata or {}, other.metadata or {}),
             "rule set": not other.rule_set or alike(self.rule_set, other.rule_set),
         }
@@ -100,7 +101,7 @@ class StoredVersion:
 
 
 def stored(
-    found: Mapping[str, Any], otherwise: SchemaUse, schema_id: int, place: str
+    found: Mapping[str, Json], otherwise: SchemaUse, schema_id: int, place: str
 ) -> StoredVersion:
     """A version under the names that registries use.
 
@@ -121,7 +122,7 @@ def stored(
         _part(found, "subject", str, place) or otherwise.subject,
         _part(found, "version", int, place) or otherwise.version,
         schema_id,
-        found["schema"],
+        text_of(found["schema"]),
         _part(found, "guid", str, place) or "",
         _part(found, "schemaType", str, place) or "AVRO",
         tuple(references),
@@ -134,15 +135,15 @@ def stored(
 _WORDS = {str: "a text", int: "a number", bool: "true or false", list: "a list", dict: "an object"}
 
 
-def _part(found: Mapping[str, Any], name: str, kind: type[V], place: str) -> V | None:
+def _part(found: Mapping[str, Json], name: str, kind: type[V], place: str) -> V | None:
     """What stands under a name; null stands for nothing."""
-    value: V | None = found.get(name)
-    if value is not None and not of_type(value, kind):
-        raise SchemaError(f"the schema has {name} that should be {_WORDS[kind]}", place=place)
-    return value
+    value = found.get(name)
+    if value is None or (of_type(value, kind) and isinstance(value, kind)):
+        return value
+    raise SchemaError(f"the schema has {name} that should be {_WORDS[kind]}", place=place)
 
 
-def _is_reference(one: object) -> bool:
+def _is_reference(one: Json) -> bool:
     match one:
         case {"name": str(), "subject": str(), "version": int() as version}:
             return of_type(version, int)

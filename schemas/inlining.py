@@ -4,9 +4,8 @@ Every named type is written out where it first stands, under its full name, and 
 Which type a name means is taken from the parsed schema: in another place it could mean another.
 """
 
-from typing import Any
-
 from schemas.avro import AvroSchema
+from schemas.json_value import Json, JsonObject, list_of, object_of
 from schemas.naming import Names, space_of
 from schemas.redefining import Definition, definitions
 from schemas.types import (
@@ -21,7 +20,7 @@ from schemas.types import (
 )
 
 
-def inlined(schema: AvroSchema) -> Any:
+def inlined(schema: AvroSchema) -> Json:
     """A schema's JSON value that names no type which it does not define itself.
 
     Raises:
@@ -46,32 +45,34 @@ class _Inliner:
         self._finished: set[str] = set()
         self._names = Names(self._finished)
 
-    def walk(self, part: Any, avro_type: AvroType, space: str | None) -> Any:
+    def walk(self, part: Json, avro_type: AvroType, space: str | None) -> Json:
         """A type inside a namespace."""
         match avro_type:
             case UnionType(branches):
-                pairs = zip(part, branches, strict=True)
+                pairs = zip(list_of(part), branches, strict=True)
                 return [self.walk(inner, branch, space) for inner, branch in pairs]
             case ArrayType(items):
-                return {**part, "items": self.walk(part["items"], items, space)}
+                array = object_of(part)
+                return {**array, "items": self.walk(array["items"], items, space)}
             case MapType(values):
-                return {**part, "values": self.walk(part["values"], values, space)}
+                mapped = object_of(part)
+                return {**mapped, "values": self.walk(mapped["values"], values, space)}
             case RecordType() | EnumType() | FixedType() | Reference():
                 return self._named(avro_type.name, space)
         return part
 
-    def _named(self, full: str, space: str | None) -> Any:
+    def _named(self, full: str, space: str | None) -> Json:
         if full in self._names:
             self._names.require_spelling(full, space, "")
             return full
         part, named = self._defined[full]
         self._names.begin(full, "")
-        made = {**part, "name": full}
+        made: JsonObject = {**part, "name": full}
         made.pop("namespace", None)
         if "." not in full:
             made["namespace"] = ""
         if isinstance(named, RecordType):
-            pairs = zip(part["fields"], named.fields, strict=True)
+            pairs = zip(map(object_of, list_of(part["fields"])), named.fields, strict=True)
             own = space_of(full)
             made["fields"] = [
                 {**inner, "type": self.walk(inner["type"], field.type, own)}

@@ -12,9 +12,28 @@
 
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Context, Decimal
+from typing import TypeAlias
 from uuid import UUID
 
 from schemas.types import Logical
+
+Native: TypeAlias = (
+    bool
+    | int
+    | float
+    | str
+    | bytes
+    | Decimal
+    | date
+    | time
+    | datetime
+    | UUID
+    | list["Native"]
+    | dict[str, "Native"]
+    | tuple[str, "Native"]
+    | None
+)
+"""A value in Python; with a tuple for a branch of a union that is named. JSON values are some."""
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 LOCAL_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - local timestamps have no zone, by definition

@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
-from typing import Any
 
 from pipeline.errors import InputError, MedusaError, RefusedError
 from schemas.administration import Administration
 from schemas.dump import Dump, Scope
 from schemas.entries import SchemaUse, StoredVersion, context_of
+from schemas.json_value import JsonObject, text_of
 from schemas.registry.config import Mode
 
 Progress = Callable[[str, int, int], None]
@@ -23,7 +23,7 @@ Progress = Callable[[str, int, int], None]
 
 def read(
     admin: Administration, prefix: str, progress: Progress
-) -> tuple[tuple[StoredVersion, ...], Mapping[Scope, Mapping[str, Any]], Mapping[Scope, Mode]]:
+) -> tuple[tuple[StoredVersion, ...], Mapping[Scope, JsonObject], Mapping[Scope, Mode]]:
     """All versions of the subjects that begin with a prefix, deleted ones too, and their settings.
 
     Without a prefix also what holds for all subjects; where the address names a context, for those
@@ -106,7 +106,7 @@ class Plan:
     register: tuple[StoredVersion, ...]
     delete: tuple[SchemaUse, ...]
     unchanged: int
-    configs: Mapping[Scope, Mapping[str, Any]]
+    configs: Mapping[Scope, JsonObject]
     modes: Mapping[Scope, Mode]
 
     @property
@@ -166,16 +166,16 @@ def _conflicts(
             of = f" (of {same_id.use})" if same_id.version else ""
             yield f"id {one.id} of {one.use} is another schema there{of}: {parts}"
         for use, reference in zip(one.referred, one.references, strict=True):
-            named = admin.beside(one.subject, reference["subject"])
+            named = admin.beside(one.subject, text_of(reference["subject"]))
             coming = SchemaUse(admin.full(named), use.version) in known
             if not coming and admin.version(named, use.version, deleted=True) is None:
                 yield f"{one.use} refers to {use}, which is neither in the file nor there"
 
 
 def _new_configs(
-    admin: Administration, configs: Mapping[Scope, Mapping[str, Any]]
-) -> dict[Scope, Mapping[str, Any]]:
-    found: dict[Scope, Mapping[str, Any]] = {}
+    admin: Administration, configs: Mapping[Scope, JsonObject]
+) -> dict[Scope, JsonObject]:
+    found: dict[Scope, JsonObject] = {}
     for scope, config in configs.items():
         theirs = admin.config(scope) or {}
         if theirs != config:

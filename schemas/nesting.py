@@ -1,8 +1,9 @@
 """How deep things lie in each other: bounds that are checked before anything recurses. Pure."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
+from schemas.json_value import Json, parts_of
 from schemas.types import ArrayType, AvroType, MapType, NamedType, RecordType, Reference, UnionType
 
 MAX_DEPTH: Final = 64
@@ -12,14 +13,13 @@ MAX_JSON_DEPTH: Final = 4 * MAX_DEPTH + 4
 """Of the text, whatever it means: records in records are three deep each, attributes come last."""
 
 
-def nested_deeper(value: Any, bound: int) -> bool:
+def nested_deeper(value: Json, bound: int) -> bool:
     """Whether lists and objects lie more than so many deep in a JSON value."""
-    level: list[Any] = [value] if isinstance(value, dict | list) else []
+    level: list[Json] = [value] if isinstance(value, dict | list) else []
     for _ in range(bound + 1):
         if not level:
             return False
-        inside = [one.values() if isinstance(one, dict) else one for one in level]
-        level = [part for one in inside for part in one if isinstance(part, dict | list)]
+        level = [part for one in level for part in parts_of(one) if isinstance(part, dict | list)]
     return True
 
 

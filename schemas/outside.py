@@ -2,14 +2,16 @@
 
 import json
 import re
-from typing import Any, Final, NoReturn
+from typing import Final, NoReturn
+
+from schemas.json_value import Json, parts_of
 
 DEPTH_MAX: Final = 64
 """Schemas are texts in such a value, so nothing sound comes near."""
 _HALF: Final = re.compile(r"\\u[dD][89a-fA-F]")
 
 
-def read_json(content: bytes | str, depth_max: int = DEPTH_MAX) -> Any:
+def read_json(content: bytes | str, depth_max: int = DEPTH_MAX) -> Json:
     """A JSON value in which every text is one that can be written down again.
 
     Args:
@@ -21,7 +23,7 @@ def read_json(content: bytes | str, depth_max: int = DEPTH_MAX) -> Any:
     """
     try:
         text = content.decode() if isinstance(content, bytes) else content
-        value = json.loads(text, parse_constant=_no_number)
+        value: Json = json.loads(text, parse_constant=_no_number)
         if _deeper(value, depth_max):
             raise ValueError(f"nested more than {depth_max} deep")
         text.encode()
@@ -47,7 +49,7 @@ def is_text(word: str) -> bool:
     return True
 
 
-def of_type(value: object, kind: type) -> bool:
+def of_type(value: Json, kind: type) -> bool:
     """Whether a JSON value is of a type; true and false are no numbers."""
     return isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
 
@@ -56,14 +58,8 @@ def _no_number(word: str) -> NoReturn:
     raise ValueError(f"not JSON: {word} is no number")
 
 
-def _deeper(value: object, depth: int) -> bool:
+def _deeper(value: Json, depth: int) -> bool:
     level = [value]
     for _ in range(depth + 1):
-        level = [part for one in level for part in _parts(one)]
+        level = [part for one in level for part in parts_of(one)]
     return bool(level)
-
-
-def _parts(value: object) -> list[Any]:
-    if isinstance(value, dict):
-        return list(value.values())
-    return value if isinstance(value, list) else []

@@ -6,8 +6,9 @@ the order of attributes make no difference; every other attribute does.
 
 import json
 from collections.abc import Iterator
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
+from schemas.json_value import Json, JsonObject, list_of, object_of
 from schemas.naming import NAMED
 from schemas.types import (
     ArrayType,
@@ -25,34 +26,29 @@ _UNSAID = {"type", "name", "namespace", "doc", "aliases"}
 """Of a definition: what makes no difference, or is compared otherwise."""
 
 
-Definition: TypeAlias = tuple[dict[str, Any], NamedType]
+Definition: TypeAlias = tuple[JsonObject, NamedType]
 """A named type as its text has it, and what that means."""
 
 
-def definitions(part: Any, avro_type: AvroType) -> Iterator[Definition]:
+def definitions(part: Json, avro_type: AvroType) -> Iterator[Definition]:
     """Every named type that a type defines."""
     match avro_type:
         case UnionType(branches):
-            for inner, branch in zip(part, branches, strict=True):
+            for inner, branch in zip(list_of(part), branches, strict=True):
                 yield from definitions(inner, branch)
         case ArrayType(items):
-            yield from definitions(part["items"], items)
+            yield from definitions(object_of(part)["items"], items)
         case MapType(values):
-            yield from definitions(part["values"], values)
-        case RecordType(fields=fields) if _defines(part):
+            yield from definitions(object_of(part)["values"], values)
+        case RecordType(fields=fields) if isinstance(part, dict) and part["type"] in NAMED:
             yield part, avro_type
-            for inner, field in zip(part["fields"], fields, strict=True):
-                yield from definitions(inner["type"], field.type)
-        case EnumType() | FixedType() if _defines(part):
+            for inner, field in zip(list_of(part["fields"]), fields, strict=True):
+                yield from definitions(object_of(inner)["type"], field.type)
+        case EnumType() | FixedType() if isinstance(part, dict) and part["type"] in NAMED:
             yield part, avro_type
 
 
-def _defines(part: Any) -> bool:
-    """Whether a named type is defined at its place, and not only named."""
-    return isinstance(part, dict) and part["type"] in NAMED
-
-
-def meaning_of(definition: dict[str, Any], named: NamedType) -> str:
+def meaning_of(definition: JsonObject, named: NamedType) -> str:
     """A definition in a form that is the same for all that say the same.
 
     Args:
@@ -61,8 +57,8 @@ def meaning_of(definition: dict[str, Any], named: NamedType) -> str:
     """
     match named:
         case RecordType(fields=fields):
-            pairs = zip(definition["fields"], fields, strict=True)
-            said: Any = [_field(value, field.type) for value, field in pairs]
+            pairs = zip(list_of(definition["fields"]), fields, strict=True)
+            said: Json = [_field(object_of(value), field.type) for value, field in pairs]
         case EnumType(symbols=symbols):
             said = list(symbols)
         case FixedType(size=size):
@@ -72,22 +68,24 @@ def meaning_of(definition: dict[str, Any], named: NamedType) -> str:
     return json.dumps([named.kind.value, said, others], sort_keys=True)
 
 
-def _field(value: dict[str, Any], avro_type: AvroType) -> dict[str, Any]:
+def _field(value: JsonObject, avro_type: AvroType) -> JsonObject:
     made = {key: one for key, one in value.items() if key not in {"doc", "aliases"}}
     order = str(made.pop("order", "ascending")).lower()
     return {**made, "type": _type(value["type"], avro_type), "order": order}
 
 
-def _type(value: Any, avro_type: AvroType) -> Any:
+def _type(value: Json, avro_type: AvroType) -> Json:
     """A type; a named one by its full name, for its own definition is compared by itself."""
     match avro_type:
         case RecordType() | EnumType() | FixedType() | Reference():
             return {"named": avro_type.name}
         case UnionType(branches):
-            pairs = zip(value, branches, strict=True)
+            pairs = zip(list_of(value), branches, strict=True)
             return [_type(inner, branch) for inner, branch in pairs]
         case ArrayType(items):
-            return {**value, "items": _type(value["items"], items)}
+            array = object_of(value)
+            return {**array, "items": _type(array["items"], items)}
         case MapType(values):
-            return {**value, "values": _type(value["values"], values)}
+            mapped = object_of(value)
+            return {**mapped, "values": _type(mapped["values"], values)}
     return {"type": value} if isinstance(value, str) else value

@@ -9,9 +9,7 @@ import sys
 import threading
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
-
-import uvicorn
+from typing import Final
 
 from brokers.ports import holder_of_port
 from brokers.versioned_store import VersionedStore
@@ -21,9 +19,9 @@ from pipeline.names import Znodes
 from schemas.registry.registry import Registry
 from schemas.rest.access import Access
 from schemas.rest.app import RegistryApp
-from schemas.rest.patience import Patience
+from schemas.rest.connection import Timeouts
 from schemas.rest.room import Room, room_for
-from schemas.rest.serving import PatientServer
+from schemas.rest.serving import HttpServer
 
 READY_WITHIN_S = 10.0
 STOP_WITHIN_S = 5.0
@@ -96,7 +94,7 @@ class RegistryServer:
         self._app: RegistryApp | None = None
         self._host = host
         self._port = port
-        self._server: uvicorn.Server | None = None
+        self._server: HttpServer | None = None
         self._thread: threading.Thread | None = None
 
     @property
@@ -126,25 +124,14 @@ class RegistryServer:
             raise
 
     def _serve(self, listener: socket.socket, app: RegistryApp) -> None:
-        config = uvicorn.Config(
-            app,
-            log_config=None,
-            access_log=False,
-            lifespan="off",
-            ws="none",
-            http="h11",
-            timeout_graceful_shutdown=int(STOP_WITHIN_S) - 1,
-            **self._tls(),
-        )
-        patience = Patience(self._guard.head_within_s, self._guard.taken_within_s)
-        self._server = PatientServer(config, listener, self._room(), patience)
-        self._thread = threading.Thread(
-            target=self._server.run, name="schema-registry", daemon=True
-        )
-        self._thread.start()
+        timeouts = Timeouts(self._guard.head_within_s, self._guard.taken_within_s)
+        server = HttpServer(app, listener, self._room(), timeouts, self._clock, self._tls())
+        thread = threading.Thread(target=server.run, name="schema-registry", daemon=True)
+        self._server, self._thread = server, thread
+        thread.start()
         deadline = Deadline.after(self._clock, READY_WITHIN_S, "starting the schema registry")
-        while not self._server.started:
-            if deadline.passed or not self._thread.is_alive():
+        while not server.started.is_set():
+            if deadline.passed or not thread.is_alive():
                 deadline.check()
                 raise EnvironmentProblem("the schema registry did not start", place=self.url)
             self._clock.sleep(_POLL_S)
@@ -154,11 +141,8 @@ class RegistryServer:
         server, thread = self._server, self._thread
         self._server = self._thread = None
         if server is not None and thread is not None:
-            server.should_exit = True
+            server.stop()
             thread.join(STOP_WITHIN_S)
-            if thread.is_alive():
-                server.force_exit = True
-                thread.join(STOP_WITHIN_S)
         for part in (self._app, self._registry):
             if part is not None:
                 part.close()
@@ -181,24 +165,25 @@ class RegistryServer:
             )
         return room
 
-    def _tls(self) -> dict[str, Any]:
-        """What uvicorn needs for TLS.
+    def _tls(self) -> ssl.SSLContext | None:
+        """What proves the server's identity.
 
         Raises:
             InputError: a file cannot be read, or is no certificate or key.
         """
         if self._guard.certificate is None:
-            return {}
+            return None
         file, key = self._guard.certificate.file, self._guard.certificate.key
         try:
-            ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(file, key)
+            context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+            context.load_cert_chain(file, key)
         except (OSError, ssl.SSLError) as error:
             raise InputError(
                 f"the certificate or its key cannot be used: {error.strerror or error}",
                 place=f"{file}, {key}",
                 hint="both have to be PEM; the key without a passphrase, and of this certificate.",
             ) from error
-        return {"ssl_certfile": str(file), "ssl_keyfile": str(key)}
+        return context
 
     def _listen(self) -> socket.socket:
         family = socket.AF_INET6 if ":" in self._host else socket.AF_INET

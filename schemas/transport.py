@@ -11,7 +11,7 @@ import ssl
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 from urllib.parse import urlsplit
 
 import httpx
@@ -27,6 +27,7 @@ from pipeline.errors import (
     UnavailableError,
 )
 from pipeline.settings import Settings
+from schemas.json_value import Json, JsonObject
 from schemas.outside import of_type, read_json
 
 ATTEMPTS_MAX = 4
@@ -103,12 +104,15 @@ def registry_address(settings: Settings) -> RegistryAddress:
     )
 
 
+V = TypeVar("V")
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """A registry's answer: its HTTP status and JSON body."""
 
     status: int
-    value: Any
+    value: Json
 
     @property
     def code(self) -> int:
@@ -174,7 +178,7 @@ class Transport:
         """Close the connections."""
         self._http.close()
 
-    def ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Answer | None:
+    def ask(self, method: str, path: str, body: Mapping[str, Json] | None = None) -> Answer | None:
         """A good answer; None where the registry says that something is not there.
 
         Raises:
@@ -211,7 +215,7 @@ class Transport:
             raise self.not_a_registry(what, f"{_HINT} An older registry may not know this route.")
         raise self.not_a_registry(what)
 
-    def _send(self, method: str, path: str, body: Mapping[str, Any] | None) -> Answer:
+    def _send(self, method: str, path: str, body: Mapping[str, Json] | None) -> Answer:
         """Send, and send again while that may help and there is time. All calls can be repeated."""
         deadline = Deadline.after(self._clock, self._timeout_s, "asking the schema registry")
         problem: MedusaError | None = None
@@ -234,7 +238,7 @@ class Transport:
         raise problem or UnavailableError("no answer", place=self.place, hint=_HINT)
 
     def _send_once(
-        self, method: str, path: str, body: Mapping[str, Any] | None, deadline: Deadline
+        self, method: str, path: str, body: Mapping[str, Json] | None, deadline: Deadline
     ) -> Answer:
         try:
             with self._opened(method, path, body, deadline) as response:
@@ -261,7 +265,7 @@ class Transport:
 
     @contextmanager
     def _opened(
-        self, method: str, path: str, body: Mapping[str, Any] | None, deadline: Deadline
+        self, method: str, path: str, body: Mapping[str, Json] | None, deadline: Deadline
     ) -> Iterator[httpx.Response]:
         """A response of which the body is still to come, behind what it is redirected by."""
         content = None if body is None else json.dumps(body, allow_nan=False)
@@ -298,26 +302,25 @@ class Transport:
                 )
         return bytes(found)
 
-    def object_of(self, answer: Answer, **wanted: type) -> Mapping[str, Any]:
+    def object_of(self, answer: Answer, **wanted: type) -> JsonObject:
         """The answer, if it is an object that has these keys with values of these types."""
-        value: Mapping[str, Any] = answer.value
-        self.require_parts(value, **wanted)
-        return value
+        return self.part_of(answer.value, **wanted)
 
-    def require_parts(self, value: object, **wanted: type) -> None:
-        """Raise unless a part of an answer is an object with such values."""
+    def part_of(self, value: Json, **wanted: type) -> JsonObject:
+        """A part of an answer, if it is an object with such values."""
         if not isinstance(value, dict) or any(
             not of_type(value.get(key), kind) for key, kind in wanted.items()
         ):
             raise self.not_a_registry("does not answer as a schema registry does")
+        return value
 
-    def list_of(self, answer: Answer, kind: type) -> list[Any]:
+    def list_of(self, answer: Answer, kind: type[V]) -> list[V]:
         """The answer, if it is a list of values of this type."""
-        if not isinstance(answer.value, list) or not all(
-            of_type(item, kind) for item in answer.value
-        ):
+        listed = answer.value if isinstance(answer.value, list) else [None]
+        found = [item for item in listed if of_type(item, kind) and isinstance(item, kind)]
+        if len(found) < len(listed):
             raise self.not_a_registry("does not answer as a schema registry does")
-        return answer.value
+        return found
 
     def not_a_registry(self, what: str, hint: str = _HINT) -> NotARegistryError:
         """The error that a server is something else than a registry."""

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
+from schemas.json_value import Json
+
 INT_MIN, INT_MAX = -(2**31), 2**31 - 1
 LONG_MIN, LONG_MAX = -(2**63), 2**63 - 1
 MAX_SHOWN = 60
@@ -161,7 +163,7 @@ class Field:
     name: str
     aliases: tuple[str, ...]
     type: "AvroType"
-    default: object | Missing
+    default: Json | Missing
     doc: str = ""
 
 

@@ -7,9 +7,10 @@ Confluent's: answers call the level `compatibilityLevel`, changes call it `compa
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from enum import Enum
-from typing import Any, Final
+from typing import Final
 
 from schemas.compatibility import Level
+from schemas.json_value import Json, JsonObject
 from schemas.registry.metadata import (
     Metadata,
     RuleSet,
@@ -70,21 +71,9 @@ class Config:
 
 DEFAULT_CONFIG: Final = Config(level=Level.BACKWARD)
 DEFAULT_MODE: Final = Mode.READWRITE
-_FLAGS: Final = {
-    "normalize": "normalize",
-    "validateFields": "validate_fields",
-    "validateNewSchemas": "validate_new",
-    "validateRules": "validate_rules",
-}
-_TEXTS: Final = {"alias": "alias", "compatibilityPolicy": "policy", "compatibilityGroup": "group"}
-_METADATA: Final = {
-    "defaultMetadata": "default_metadata",
-    "overrideMetadata": "override_metadata",
-}
-_RULES: Final = {"defaultRuleSet": "default_rules", "overrideRuleSet": "override_rules"}
 
 
-def mode_of(value: object) -> Mode:
+def mode_of(value: Json) -> Mode:
     """A mode by its name, in any case of letters.
 
     Raises:
@@ -96,7 +85,7 @@ def mode_of(value: object) -> Mode:
         raise BadModeError from None
 
 
-def level_of(value: object) -> Level:
+def level_of(value: Json) -> Level:
     """A level by its name, in any case of letters.
 
     Raises:
@@ -108,7 +97,7 @@ def level_of(value: object) -> Level:
         raise BadLevelError from None
 
 
-def changed(config: Config, body: Mapping[str, Any]) -> Config:
+def changed(config: Config, body: Mapping[str, Json]) -> Config:
     """A configuration after a change: what a body leaves out stays, null or an empty text clears.
 
     Raises:
@@ -116,34 +105,52 @@ def changed(config: Config, body: Mapping[str, Any]) -> Config:
         BadRulesError: a rule breaks a rule of rules.
         BadBodyError: a value has another type than it should.
     """
-    made: dict[str, Any] = {}
+    level = config.level
     if "compatibility" in body:
-        level = body["compatibility"]
-        made["level"] = None if level is None else level_of(level)
-    for key, name in _FLAGS.items():
-        if key in body:
-            made[name] = _checked(body[key], bool, key)
-    for key, name in _TEXTS.items():
-        if key in body:
-            made[name] = _checked(body[key], str, key) or None
-    for key, name in _METADATA.items():
-        if key in body:
-            made[name] = metadata_of(body[key])
-    for key, name in _RULES.items():
-        if key in body:
-            made[name] = rules_of(body[key])
-    return replace(config, **made)
+        given = body["compatibility"]
+        level = None if given is None else level_of(given)
+    return replace(
+        config,
+        level=level,
+        normalize=_flag(body, "normalize", config.normalize),
+        validate_fields=_flag(body, "validateFields", config.validate_fields),
+        validate_new=_flag(body, "validateNewSchemas", config.validate_new),
+        validate_rules=_flag(body, "validateRules", config.validate_rules),
+        alias=_text(body, "alias", config.alias),
+        policy=_text(body, "compatibilityPolicy", config.policy),
+        group=_text(body, "compatibilityGroup", config.group),
+        default_metadata=_metadata(body, "defaultMetadata", config.default_metadata),
+        override_metadata=_metadata(body, "overrideMetadata", config.override_metadata),
+        default_rules=_rules(body, "defaultRuleSet", config.default_rules),
+        override_rules=_rules(body, "overrideRuleSet", config.override_rules),
+    )
 
 
-def _checked(value: object, wanted: type, key: str) -> object:
-    if value is not None and not isinstance(value, wanted):
-        raise BadBodyError(f"{key} is not a {'boolean' if wanted is bool else 'text'}")
+def _flag(body: Mapping[str, Json], key: str, before: bool | None) -> bool | None:  # noqa: FBT001 - it is a value
+    value = body.get(key, before)
+    if value is not None and not isinstance(value, bool):
+        raise BadBodyError(f"{key} is not a boolean")
     return value
 
 
-def config_json(config: Config, level_key: str = "compatibilityLevel") -> dict[str, Any]:
+def _text(body: Mapping[str, Json], key: str, before: str | None) -> str | None:
+    value = body.get(key, before)
+    if value is not None and not isinstance(value, str):
+        raise BadBodyError(f"{key} is not a text")
+    return value or None
+
+
+def _metadata(body: Mapping[str, Json], key: str, before: Metadata | None) -> Metadata | None:
+    return metadata_of(body[key]) if key in body else before
+
+
+def _rules(body: Mapping[str, Json], key: str, before: RuleSet | None) -> RuleSet | None:
+    return rules_of(body[key]) if key in body else before
+
+
+def config_json(config: Config, level_key: str = "compatibilityLevel") -> JsonObject:
     """A configuration in a body; what is not set is left out."""
-    names = {
+    made: JsonObject = {
         "alias": config.alias,
         "normalize": config.normalize,
         "validateFields": config.validate_fields,
@@ -153,9 +160,9 @@ def config_json(config: Config, level_key: str = "compatibilityLevel") -> dict[s
         "compatibilityPolicy": config.policy,
         "compatibilityGroup": config.group,
     }
-    made: dict[str, Any] = {key: one for key, one in names.items() if one not in (None, "")}
-    for keys, to_json in ((_METADATA, metadata_json), (_RULES, rules_json)):
-        for key, name in keys.items():
-            if getattr(config, name) is not None:
-                made[key] = to_json(getattr(config, name))
-    return made
+    layers = (("default", config.default_metadata), ("override", config.override_metadata))
+    for word, metadata in layers:
+        made[f"{word}Metadata"] = None if metadata is None else metadata_json(metadata)
+    for word, rules in (("default", config.default_rules), ("override", config.override_rules)):
+        made[f"{word}RuleSet"] = None if rules is None else rules_json(rules)
+    return {key: one for key, one in made.items() if one not in (None, "")}

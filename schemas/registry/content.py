@@ -8,11 +8,12 @@ import hashlib
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, NewType
+from typing import Final, NewType
 from uuid import UUID
 
 from pipeline.errors import SchemaError
 from schemas.avro import AvroSchema, parse
+from schemas.json_value import JsonObject
 from schemas.registry.java_text import canonical_text, normal_text
 from schemas.registry.limits import PARSED_CHARS_MAX
 from schemas.registry.metadata import (
@@ -140,9 +141,9 @@ def normal_references(references: Sequence[Reference]) -> tuple[Reference, ...]:
     return tuple(sorted(set(references), key=lambda r: (java_order(r.subject), r.version, r.name)))
 
 
-def content_json(content: Content) -> dict[str, Any]:
+def content_json(content: Content) -> JsonObject:
     """A content as bodies and the store hold it; what is empty is left out."""
-    made: dict[str, Any] = {}
+    made: JsonObject = {}
     if content.references:
         made["references"] = [
             {"name": r.name, "subject": r.subject, "version": r.version} for r in content.references

@@ -8,11 +8,11 @@ Both functions take a JSON value that `schemas.avro` has found to be a schema.
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from decimal import Decimal
-from typing import Any
 
 from schemas.avro import order_word
+from schemas.json_value import Json, JsonObject, list_of, object_of, text_of, texts_of
 from schemas.naming import NAMED, qualified, spelled
 from schemas.types import PRIMITIVES
 
@@ -39,12 +39,12 @@ _ESCAPES = {
 """What Java's JSON escapes in a text, and how."""
 
 
-def canonical_text(value: Any) -> str:
+def canonical_text(value: Json) -> str:
     """A schema as Java Avro prints it."""
     return _dumped(_Printer().type(value, None))
 
 
-def normal_text(value: Any) -> str:
+def normal_text(value: Json) -> str:
     """A schema in its normalised form.
 
     What an author may write in several ways, and means the same, is written in one: attributes that
@@ -63,13 +63,14 @@ class _Printer:
     def __init__(self) -> None:
         self._known: set[str] = set()
 
-    def type(self, value: Any, space: str | None) -> Any:  # noqa: PLR0911 - one return for each kind
+    def type(self, value: Json, space: str | None) -> Json:  # noqa: PLR0911 - one return for each kind
         """A type inside a namespace."""
         if isinstance(value, list):
             return [self.type(branch, space) for branch in value]
         if isinstance(value, str):
             return value if value in PRIMITIVES else self._reference(value, space)
-        word = value["type"]
+        value = object_of(value)
+        word = text_of(value["type"])
         if word in NAMED:
             return self._named(word, value, space)
         if word == "array":
@@ -84,11 +85,11 @@ class _Printer:
         full = qualified(name, space)
         return spelled(full if full in self._known or "." in name else name, space)
 
-    def _named(self, word: str, value: Mapping[str, Any], space: str | None) -> dict[str, Any]:
-        full = qualified(value["name"], value.get("namespace", space))
+    def _named(self, word: str, value: JsonObject, space: str | None) -> JsonObject:
+        full = _full_name(value, space)
         own, _, short = full.rpartition(".")
         self._known.add(full)
-        made: dict[str, Any] = {"type": word, "name": short}
+        made: JsonObject = {"type": word, "name": short}
         if own != (space or ""):
             made["namespace"] = own
         if isinstance(value.get("doc"), str):
@@ -100,40 +101,48 @@ class _Printer:
         elif word == "fixed":
             made["size"] = value["size"]
         else:
-            made["fields"] = [self._field(field, own or None) for field in value["fields"]]
+            made["fields"] = [
+                self._field(object_of(one), own or None) for one in list_of(value["fields"])
+            ]
         made |= _others(value, {"default"} if word == "enum" else set())
         if value.get("aliases"):
-            aliases = dict.fromkeys(qualified(alias, own or None) for alias in value["aliases"])
+            aliases = dict.fromkeys(
+                qualified(one, own or None) for one in texts_of(value["aliases"])
+            )
             made["aliases"] = [spelled(alias, own or None) for alias in aliases]
         return made
 
-    def _field(self, field: Mapping[str, Any], space: str | None) -> dict[str, Any]:
-        made: dict[str, Any] = {"name": field["name"], "type": self.type(field["type"], space)}
+    def _field(self, field: JsonObject, space: str | None) -> JsonObject:
+        made: JsonObject = {"name": field["name"], "type": self.type(field["type"], space)}
         if isinstance(field.get("doc"), str):
             made["doc"] = field["doc"]
         if "default" in field:
             made["default"] = field["default"]
-        order = order_word(field.get("order", "ascending"))
+        order = order_word(text_of(field.get("order", "ascending")))
         if order != "ascending":
             made["order"] = order
         if field.get("aliases"):
-            made["aliases"] = list(dict.fromkeys(field["aliases"]))
+            made["aliases"] = [*dict.fromkeys(texts_of(field["aliases"]))]
         return made | {name: one for name, one in field.items() if name not in _FIELD_KEYS}
 
 
-def _others(value: Mapping[str, Any], known: set[str] = set()) -> dict[str, Any]:  # noqa: B006 - it is only read
+def _full_name(value: JsonObject, space: str | None) -> str:
+    return qualified(text_of(value["name"]), text_of(value.get("namespace", space or "")))
+
+
+def _others(value: JsonObject, known: set[str] = set()) -> JsonObject:  # noqa: B006 - it is only read
     """Attributes that Avro has no meaning for, and those of logical types, in their order."""
     return {name: one for name, one in value.items() if name not in _TYPE_KEYS | known}
 
 
-def _dumped(value: Any) -> str:
+def _dumped(value: Json) -> str:
     """Compact JSON with numbers as Java writes them."""
     pieces: list[str] = []
     _dump(value, pieces.append)
     return "".join(pieces)
 
 
-def _dump(value: Any, write: Callable[[str], None]) -> None:
+def _dump(value: Json, write: Callable[[str], None]) -> None:
     """One call for each level of nesting, as the stack allows it."""
     if isinstance(value, dict):
         for index, (key, one) in enumerate(value.items()):
@@ -172,15 +181,16 @@ def java_double(value: float) -> str:
 # --- the normalised form --------------------------------------------------------------------------
 
 
-def _normal(value: Any, space: str | None) -> Any:
+def _normal(value: Json, space: str | None) -> Json:
     if isinstance(value, list):
         return [_normal(branch, space) for branch in value]
     if isinstance(value, str):
         return value if value in PRIMITIVES else qualified(value, space)
-    word = value["type"]
+    value = object_of(value)
+    word = text_of(value["type"])
     if word in NAMED:
         return _normal_named(word, value, space)
-    made = {"type": word}
+    made: JsonObject = {"type": word}
     if word == "array":
         made["items"] = _normal(value["items"], space)
     elif word == "map":
@@ -190,35 +200,39 @@ def _normal(value: Any, space: str | None) -> Any:
     return made | _sorted_others(_others(value))
 
 
-def _normal_named(word: str, value: Mapping[str, Any], space: str | None) -> dict[str, Any]:
-    full = qualified(value["name"], value.get("namespace", space))
+def _normal_named(word: str, value: JsonObject, space: str | None) -> JsonObject:
+    full = _full_name(value, space)
     own = full.rpartition(".")[0]
-    made: dict[str, Any] = {"type": word, "name": full, "namespace": own}
+    made: JsonObject = {"type": word, "name": full, "namespace": own}
     if value.get("doc"):
         made["doc"] = value["doc"]
     for key in ("symbols", "size", "default"):
         if key in value and (key != "default" or word == "enum"):
             made[key] = value[key]
     if "fields" in value:
-        made["fields"] = [_normal_field(field, own or None) for field in value["fields"]]
+        made["fields"] = [
+            _normal_field(object_of(one), own or None) for one in list_of(value["fields"])
+        ]
     if value.get("aliases"):
-        made["aliases"] = sorted({qualified(alias, own or None) for alias in value["aliases"]})
+        made["aliases"] = [
+            *sorted({qualified(one, own or None) for one in texts_of(value["aliases"])})
+        ]
     return made | _sorted_others(_others(value, {"default"} if word == "enum" else set()))
 
 
-def _normal_field(field: Mapping[str, Any], space: str | None) -> dict[str, Any]:
+def _normal_field(field: JsonObject, space: str | None) -> JsonObject:
     made = {key: one for key, one in field.items() if key in _FIELD_KEYS}
     made["type"] = _normal(field["type"], space)
     if field.get("aliases"):
-        made["aliases"] = sorted(set(field["aliases"]))
+        made["aliases"] = [*sorted(set(texts_of(field["aliases"])))]
     others = {key: one for key, one in field.items() if key not in _FIELD_KEYS}
     return made | _sorted_others(others)
 
 
-def _sorted_others(others: Mapping[str, Any]) -> dict[str, Any]:
+def _sorted_others(others: JsonObject) -> JsonObject:
     """What Avro has no meaning for, sorted; the logical type and its parameters first."""
     kept = dict(others)
-    first: dict[str, Any] = {}
+    first: JsonObject = {}
     if isinstance(kept.get("logicalType"), str):
         first["logicalType"] = kept.pop("logicalType")
         if first["logicalType"] == "decimal" and "precision" in kept:
@@ -229,7 +243,7 @@ def _sorted_others(others: Mapping[str, Any]) -> dict[str, Any]:
     return first | {key: _sorted_keys(kept[key]) for key in sorted(kept)}
 
 
-def _sorted_keys(value: Any) -> Any:
+def _sorted_keys(value: Json) -> Json:
     if isinstance(value, dict):
         return {key: _sorted_keys(value[key]) for key in sorted(value)}
     if isinstance(value, list):

@@ -9,8 +9,9 @@ import re
 from bisect import bisect_left
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
+from schemas.json_value import Json, JsonObject
 from schemas.registry.names import java_order
 from schemas.registry.refused import BadBodyError, BadRulesError
 
@@ -96,7 +97,7 @@ class RuleSet:
 # --- from JSON --------------------------------------------------------------------------------
 
 
-def metadata_of(value: object) -> Metadata | None:
+def metadata_of(value: Json) -> Metadata | None:
     """Metadata out of a body; None for null or nothing.
 
     Raises:
@@ -117,7 +118,7 @@ def metadata_of(value: object) -> Metadata | None:
     return Metadata(_sorted_map(tags), _sorted_map(properties), sensitive)
 
 
-def rules_of(value: object) -> RuleSet | None:
+def rules_of(value: Json) -> RuleSet | None:
     """A rule set out of a body; None for null or nothing.
 
     Raises:
@@ -138,7 +139,7 @@ def rules_of(value: object) -> RuleSet | None:
     return found
 
 
-def _rule(value: object, where: str) -> Rule:
+def _rule(value: Json, where: str) -> Rule:
     given = _object(value, where)
 
     def text(key: str) -> str | None:
@@ -198,17 +199,17 @@ def _check_name(name: str | None) -> None:
         raise BadRulesError(f"Illegal character in rule name: {name}")
 
 
-def _object(value: object, where: str) -> Mapping[str, Any]:
+def _object(value: Json, where: str) -> Mapping[str, Json]:
     if not isinstance(value, dict):
         raise BadBodyError(f"{where} is not an object")
     return value
 
 
-def _map(value: object, where: str) -> Mapping[str, Any]:
+def _map(value: Json, where: str) -> Mapping[str, Json]:
     return {} if value is None else _object(value, where)
 
 
-def _list(value: object, where: str) -> Sequence[Any]:
+def _list(value: Json, where: str) -> Sequence[Json]:
     if value is None:
         return ()
     if not isinstance(value, list):
@@ -216,7 +217,7 @@ def _list(value: object, where: str) -> Sequence[Any]:
     return value
 
 
-def _text(value: object, where: str) -> str:
+def _text(value: Json, where: str) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float):
@@ -226,7 +227,7 @@ def _text(value: object, where: str) -> str:
     return value
 
 
-def _texts(value: object, where: str) -> tuple[str, ...]:
+def _texts(value: Json, where: str) -> tuple[str, ...]:
     return tuple(sorted({_text(one, where) for one in _list(value, where)}, key=java_order))
 
 
@@ -237,7 +238,7 @@ def _sorted_map(values: Mapping[str, _T]) -> tuple[tuple[str, _T], ...]:
 # --- to JSON ----------------------------------------------------------------------------------
 
 
-def metadata_json(metadata: Metadata) -> dict[str, Any]:
+def metadata_json(metadata: Metadata) -> JsonObject:
     """Metadata in a body; empty parts are left out."""
     return _filled(
         {
@@ -248,14 +249,14 @@ def metadata_json(metadata: Metadata) -> dict[str, Any]:
     )
 
 
-def rules_json(rules: RuleSet) -> dict[str, Any]:
+def rules_json(rules: RuleSet) -> JsonObject:
     """A rule set in a body; empty parts are left out."""
     listed = zip(_MODES, rules.lists, strict=True)
-    made: dict[str, Any] = {name: [_rule_json(rule) for rule in some] for name, some in listed}
+    made: JsonObject = {name: [_rule_json(rule) for rule in some] for name, some in listed}
     return _filled({**made, "enableAt": rules.enable_at})
 
 
-def _rule_json(rule: Rule) -> dict[str, Any]:
+def _rule_json(rule: Rule) -> JsonObject:
     made = _filled(
         {
             "name": rule.name,
@@ -273,7 +274,7 @@ def _rule_json(rule: Rule) -> dict[str, Any]:
     return {**made, "disabled": rule.disabled}
 
 
-def _filled(values: Mapping[str, Any]) -> dict[str, Any]:
+def _filled(values: Mapping[str, Json]) -> JsonObject:
     return {name: value for name, value in values.items() if value not in (None, "", [], {})}
 
 

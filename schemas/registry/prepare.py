@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from typing import Any
 
 from pipeline.errors import SchemaError
 from schemas.avro import AvroSchema
 from schemas.inlining import inlined
+from schemas.json_value import Json
 from schemas.registry.config import Config
 from schemas.registry.content import (
     Content,
@@ -284,8 +284,9 @@ def tags_of(one: Prepared) -> Tags:
     return tags_in(_whole(one))
 
 
-def _whole(one: Prepared) -> Any:
+def _whole(one: Prepared) -> Json:
     try:
-        return inlined(one.schema)
+        whole: Json = inlined(one.schema)
     except SchemaError as error:
         raise not_avro(error) from error
+    return whole

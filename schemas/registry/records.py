@@ -12,12 +12,12 @@ at the same revision is the same.
 """
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 from urllib.parse import quote, unquote
 
 from pipeline.errors import BrokenInvariantError, RefusedError
+from schemas.json_value import Json, JsonObject, list_of, number_of, object_of, text_of
 from schemas.registry.config import Config, changed, config_json, mode_of
 from schemas.registry.content import Content, Guid, Reference, content_json
 from schemas.registry.metadata import metadata_of, rules_of
@@ -63,7 +63,10 @@ class Revision:
 
 def revision_bytes(revision: Revision) -> bytes:
     """A revision as it is stored."""
-    return _encode(revision=revision.number, steps=[[n, list(p)] for n, p in revision.steps])
+    return _encode(
+        revision=revision.number,
+        steps=[[number, list(places)] for number, places in revision.steps],
+    )
 
 
 def revision_of(value: bytes, place: str) -> Revision:
@@ -73,8 +76,13 @@ def revision_of(value: bytes, place: str) -> Revision:
         BrokenInvariantError, RefusedError: as `change_of`.
     """
     found = _decode(value, place)
-    steps = tuple((int(n), tuple(map(str, places))) for n, places in found["steps"])
-    return Revision(int(found["revision"]), steps)
+    steps = tuple(map(_step_of, list_of(found["steps"])))
+    return Revision(number_of(found["revision"]), steps)
+
+
+def _step_of(value: Json) -> Step:
+    number, places = list_of(value)
+    return number_of(number), tuple(map(text_of, list_of(places)))
 
 
 def place_of(change: Change) -> str:
@@ -94,7 +102,9 @@ def value_of(change: Change) -> bytes | None:
     """The record of a change; None: there is none any more."""
     match change:
         case ContentPut(_, content, ids):
-            return _encode(ids=[list(at) for at in ids], **content_json(content))
+            return _encode(
+                ids=[[context, number] for context, number in ids], **content_json(content)
+            )
         case SubjectPut(_, versions):
             return _encode(versions=[_version_json(one) for one in versions]) if versions else None
         case ConfigPut(_, config):
@@ -117,11 +127,11 @@ def change_of(place: str, value: bytes | None) -> Change:
             case "contents":
                 if found is None:
                     raise BrokenInvariantError("a schema of the registry is gone", place=place)
-                ids = tuple((Context(context), int(number)) for context, number in found["ids"])
+                ids = tuple(map(_id_of, list_of(found["ids"])))
                 return ContentPut(Guid(node), _content_of(found), ids)
             case "subjects":
-                versions = map(_version_of, found["versions"] if found else ())
-                return SubjectPut(_name_of(node), tuple(versions))
+                versions = list_of(found["versions"]) if found else []
+                return SubjectPut(_name_of(node), tuple(map(_version_of, versions)))
             case "configs":
                 return ConfigPut(
                     _name_of(node), None if found is None else changed(Config(), found)
@@ -140,31 +150,42 @@ def _name_of(node: str) -> SubjectName:
     return SubjectName.parse(unquote(node))
 
 
-def _version_json(version: Version) -> dict[str, Any]:
-    made = {"version": version.number, "id": version.id, "guid": version.guid, "at": version.at_ms}
+def _version_json(version: Version) -> JsonObject:
+    made: JsonObject = {"version": version.number, "id": version.id}
+    made |= {"guid": version.guid, "at": version.at_ms}
     return {**made, "deleted": True} if version.deleted else made
 
 
-def _version_of(found: Mapping[str, Any]) -> Version:
-    guid, gone = Guid(found["guid"]), bool(found.get("deleted"))
-    return Version(int(found["version"]), int(found["id"]), guid, int(found["at"]), gone)
+def _id_of(value: Json) -> tuple[Context, int]:
+    context, number = list_of(value)
+    return Context(text_of(context)), number_of(number)
 
 
-def _content_of(found: Mapping[str, Any]) -> Content:
-    references = tuple(
-        Reference(str(r["name"]), str(r["subject"]), int(r["version"]))
-        for r in found.get("references", ())
-    )
+def _version_of(value: Json) -> Version:
+    found = object_of(value)
+    number, at_ms = number_of(found["version"]), number_of(found["at"])
+    guid, gone = Guid(text_of(found["guid"])), bool(found.get("deleted"))
+    return Version(number, number_of(found["id"]), guid, at_ms, gone)
+
+
+def _reference_of(value: Json) -> Reference:
+    found = object_of(value)
+    name, subject = text_of(found["name"]), text_of(found["subject"])
+    return Reference(name, subject, number_of(found["version"]))
+
+
+def _content_of(found: JsonObject) -> Content:
+    references = tuple(map(_reference_of, list_of(found.get("references", []))))
     metadata, rules = metadata_of(found.get("metadata")), rules_of(found.get("ruleSet"))
-    return Content(str(found["schema"]), references, metadata, rules)
+    return Content(text_of(found["schema"]), references, metadata, rules)
 
 
-def _encode(**values: object) -> bytes:
+def _encode(**values: Json) -> bytes:
     made = {"format": FORMAT_VERSION, **values}
     return json.dumps(made, separators=(",", ":"), ensure_ascii=False).encode()
 
 
-def _decode(value: bytes, place: str) -> dict[str, Any]:
+def _decode(value: bytes, place: str) -> JsonObject:
     try:
         decoded = json.loads(value)
     except ValueError as error:

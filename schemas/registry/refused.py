@@ -6,6 +6,7 @@ A code's first three digits are the HTTP status. Names are printed as `SubjectNa
 from typing import ClassVar
 
 from pipeline.errors import InputError
+from schemas.registry.names import SubjectName
 
 
 class RegistryRefusal(InputError):  # noqa: N818 - its kinds are errors
@@ -31,7 +32,7 @@ class NoSubjectError(RegistryRefusal):
 
     number = 40401
 
-    def __init__(self, subject: object) -> None:
+    def __init__(self, subject: SubjectName) -> None:
         super().__init__(f"Subject '{subject}' not found.")
 
 
@@ -49,7 +50,7 @@ class NoSchemaError(RegistryRefusal):
 
     number = 40403
 
-    def __init__(self, which: object = None) -> None:
+    def __init__(self, which: int | str | None = None) -> None:
         super().__init__("Schema not found" if which is None else f"Schema {which} not found")
 
 
@@ -58,7 +59,7 @@ class SubjectDeletedError(RegistryRefusal):
 
     number = 40404
 
-    def __init__(self, subject: object) -> None:
+    def __init__(self, subject: SubjectName) -> None:
         super().__init__(
             f"Subject '{subject}' was soft deleted.Set permanent=true to delete permanently"
         )
@@ -69,7 +70,7 @@ class SubjectNotDeletedError(RegistryRefusal):
 
     number = 40405
 
-    def __init__(self, subject: object) -> None:
+    def __init__(self, subject: SubjectName) -> None:
         super().__init__(
             f"Subject '{subject}' was not deleted first before being permanently deleted"
         )
@@ -80,7 +81,7 @@ class VersionDeletedError(RegistryRefusal):
 
     number = 40406
 
-    def __init__(self, subject: object, version: object) -> None:
+    def __init__(self, subject: SubjectName, version: int) -> None:
         super().__init__(
             f"Subject '{subject}' Version {version} was soft deleted."
             "Set permanent=true to delete permanently"
@@ -92,7 +93,7 @@ class VersionNotDeletedError(RegistryRefusal):
 
     number = 40407
 
-    def __init__(self, subject: object, version: object) -> None:
+    def __init__(self, subject: SubjectName, version: int) -> None:
         super().__init__(
             f"Subject '{subject}' Version {version} was not deleted first before being "
             "permanently deleted"
@@ -104,7 +105,7 @@ class NoConfigError(RegistryRefusal):
 
     number = 40408
 
-    def __init__(self, subject: object) -> None:
+    def __init__(self, subject: SubjectName) -> None:
         super().__init__(
             f"Subject '{subject}' does not have subject-level compatibility configured"
         )
@@ -115,7 +116,7 @@ class NoModeError(RegistryRefusal):
 
     number = 40409
 
-    def __init__(self, subject: object) -> None:
+    def __init__(self, subject: SubjectName) -> None:
         super().__init__(f"Subject '{subject}' does not have subject-level mode configured")
 
 
@@ -124,7 +125,7 @@ class NoAssociationError(RegistryRefusal):
 
     number = 40410
 
-    def __init__(self, resource: object) -> None:
+    def __init__(self, resource: str) -> None:
         super().__init__(f"Association for '{resource}' not found.")
 
 
@@ -133,7 +134,7 @@ class IncompatibleError(RegistryRefusal):
 
     number = 40901
 
-    def __init__(self, subject: object, messages: tuple[str, ...]) -> None:
+    def __init__(self, subject: SubjectName, messages: tuple[str, ...]) -> None:
         super().__init__(
             "Schema being registered is incompatible with an earlier schema for subject "
             f'"{subject}", details: [{", ".join(messages)}]'
@@ -152,7 +153,7 @@ class BadVersionError(RegistryRefusal):
 
     number = 42202
 
-    def __init__(self, version: object) -> None:
+    def __init__(self, version: int | str) -> None:
         super().__init__(
             f"The specified version '{version}' is not a valid version id. "
             'Allowed values are between [1, 2^31-1] and the string "latest"'
@@ -191,7 +192,7 @@ class ReferenceExistsError(RegistryRefusal):
 
     number = 42206
 
-    def __init__(self, subject: object, version: int) -> None:
+    def __init__(self, subject: SubjectName, version: int) -> None:
         super().__init__(
             "One or more references exist to the schema "
             f"{{magic=1,keytype=SCHEMA,subject={subject},version={version}}}."
@@ -203,7 +204,7 @@ class BadSubjectError(RegistryRefusal):
 
     number = 42208
 
-    def __init__(self, subject: object) -> None:
+    def __init__(self, subject: SubjectName) -> None:
         super().__init__(f"The specified subject '{subject}' is not a valid.")
 
 
@@ -224,5 +225,5 @@ class ContextNotEmptyError(RegistryRefusal):
 
     number = 42211
 
-    def __init__(self, context: object) -> None:
+    def __init__(self, context: SubjectName) -> None:
         super().__init__(f"The specified context '{context}' is not empty.")

@@ -8,8 +8,9 @@ the first of that name is meant.
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
+from schemas.json_value import Json, JsonObject, list_of, object_of, text_of
 from schemas.naming import qualified
 from schemas.registry.java_text import canonical_text
 from schemas.registry.refused import BadSchemaError
@@ -59,7 +60,7 @@ class TagChange:
 NO_CHANGE: Final = TagChange()
 
 
-def tags_in(value: Any) -> Tags:
+def tags_in(value: Json) -> Tags:
     """The tags in a schema's JSON value; only what carries some."""
     return tuple((entity, tags) for entity, node in _entities(value, "") if (tags := _tags(node)))
 
@@ -71,7 +72,7 @@ def with_tags(text: str, add: Tags, remove: Tags = ()) -> str:
         BadSchemaError: nothing in it has such a path.
     """
     value = json.loads(text)
-    everything: dict[Entity, dict[str, Any]] = {}
+    everything: dict[Entity, JsonObject] = {}
     for entity, node in _entities(value, ""):
         everything.setdefault(entity, node)
         everything.setdefault(entity.short, node)
@@ -100,31 +101,33 @@ def with_tags_of(text: str, before: Tags) -> str:
     return with_tags(text, tuple(one for one in before if one[0] in there))
 
 
-def _entities(value: Any, space: str) -> Iterator[tuple[Entity, dict[str, Any]]]:
+def _entities(value: Json, space: str) -> Iterator[tuple[Entity, JsonObject]]:
     """Everything that can carry tags, and where it stands, in the order of the text."""
     if isinstance(value, list):
         for branch in value:
             yield from _entities(branch, space)
         return
-    word = value["type"] if isinstance(value, dict) else None
+    if not isinstance(value, dict):
+        return
+    word = value["type"]
     if word in {"array", "map"}:
         yield from _entities(value["items" if word == "array" else "values"], space)
     elif word in {"record", "error"}:
-        full = qualified(value["name"], value.get("namespace", space))
+        full = qualified(text_of(value["name"]), text_of(value.get("namespace", space)))
         yield Entity(RECORD, full), value
-        for field in value["fields"]:
+        for field in map(object_of, list_of(value["fields"])):
             yield Entity(FIELD, f"{full}.{field['name']}"), field
             yield from _entities(field["type"], full.rpartition(".")[0])
 
 
-def _tags(node: dict[str, Any]) -> tuple[str, ...]:
+def _tags(node: JsonObject) -> tuple[str, ...]:
     given = node.get(ATTRIBUTE)
-    listed: Sequence[Any] = given if isinstance(given, list) else ()
+    listed: Sequence[Json] = given if isinstance(given, list) else ()
     texts = (one if isinstance(one, str) else json.dumps(one) for one in listed)
     return tuple(dict.fromkeys(texts))
 
 
-def _put(node: dict[str, Any], tags: tuple[str, ...]) -> None:
+def _put(node: JsonObject, tags: tuple[str, ...]) -> None:
     if tags:
         node[ATTRIBUTE] = list(tags)
     else:

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
+from schemas.json_value import Json
 from schemas.registry.config import DEFAULT_CONFIG, DEFAULT_MODE, Config, Mode, changed
 from schemas.registry.names import GLOBAL, SubjectName, may_be_configured
 from schemas.registry.refused import (
@@ -20,7 +20,7 @@ from schemas.registry.state import Change, ConfigPut, ModePut, State, SubjectPut
 
 
 def set_config(
-    state: State, name: SubjectName, body: Mapping[str, Any]
+    state: State, name: SubjectName, body: Mapping[str, Json]
 ) -> tuple[Config, tuple[Change, ...]]:
     """Change a configuration; gives all of it and what has to change.
 

@@ -1,4 +1,4 @@
-"""The registry over HTTP, as an ASGI application.
+"""The registry over HTTP, as an application of our HTTP server.
 
 The event loop only reads requests, waits and writes answers. What changes the registry, or parses
 and compares schemas, runs in threads, so that neither a slow store nor a large schema holds up
@@ -8,11 +8,11 @@ anybody else.
 import asyncio
 import json
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from http import HTTPStatus
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from pipeline.clock import Clock
 from pipeline.errors import MedusaError, RetryError
@@ -21,20 +21,10 @@ from schemas.registry.registry import WITHIN_S, Registry
 from schemas.registry.scopes import aliased
 from schemas.registry.state import Decided, State
 from schemas.rest.access import Access
-from schemas.rest.call import NOTHING, Call, Text
-from schemas.rest.errors import HttpError, http_error
-from schemas.rest.reading import (
-    MEDIA_TYPE,
-    GoneError,
-    Receive,
-    Scope,
-    body_of,
-    headers_of,
-    media_of,
-    path_of,
-    query_of,
-    request_id,
-)
+from schemas.rest.call import Answer, Call, Text
+from schemas.rest.errors import MEDIA_TYPE, HttpError, http_error
+from schemas.rest.messages import GoneError, Header, Request, Response
+from schemas.rest.reading import body_of, media_of, path_of, query_of, request_id
 from schemas.rest.rewriting import rewritten
 from schemas.rest.routes import Kind, Route, find
 
@@ -43,7 +33,6 @@ THREADS: Final = 16
 _LOG = logging.getLogger(__name__)
 
 T = TypeVar("T")
-Send = Callable[[Mapping[str, Any]], Awaitable[None]]
 
 
 class RegistryApp:
@@ -74,42 +63,40 @@ class RegistryApp:
         """Take no further requests."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
-        if scope["type"] != "http":
-            return
-        given = headers_of(scope)
-        media = media_of(given.get(b"accept", ""))
-        status, body, headers = 200, b"", []
+    async def __call__(self, request: Request) -> Response:
+        """Answer one request.
+
+        Raises:
+            GoneError: the client has gone away.
+        """
+        media = media_of(request.headers.get(b"accept", ""))
+        path = request.target.partition(b"?")[0].decode("latin-1")
         try:
-            body = await self._answer(scope, given, receive, taken=media is not None)
-            status = 200 if body else 204
+            body = await self._answer(request, taken=media is not None)
+            return _response(request, 200 if body else 204, body, media)
         except GoneError:
-            return
+            raise
         except HttpError as error:
-            status, body, headers = error.status, told(error), error.headers
+            refusal = error
         except MedusaError as error:
             refusal = http_error(error)
             if refusal.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-                _LOG.warning("%s %r: %s", scope["method"], scope["path"], error)
-            status, body = refusal.status, told(refusal)
+                _LOG.warning("%s %r: %s", request.method, path, error)
         except Exception:  # noqa: BLE001 - whoever asked must hear of it
-            _LOG.exception("%s %r failed", scope["method"], scope["path"])
-            status, body = 500, told(HttpError(500, message="Internal Server Error"))
-        headers = [*headers, (b"x-request-id", request_id(given))]
-        await _respond(send, status, body, media or MEDIA_TYPE, headers)
+            _LOG.exception("%s %r failed", request.method, path)
+            refusal = HttpError(500, message="Internal Server Error")
+        return _refused(request, refusal, media)
 
-    async def _answer(
-        self, scope: Scope, given: Mapping[bytes, str], receive: Receive, *, taken: bool
-    ) -> bytes:
+    async def _answer(self, request: Request, *, taken: bool) -> bytes:
         """The body of the answer; none where there is nothing to say."""
-        path, query = rewritten(path_of(scope), query_of(scope))
-        method = "GET" if scope["method"] == "HEAD" else scope["method"]
+        path, query = rewritten(path_of(request.target), query_of(request.target))
+        method = "GET" if request.method == "HEAD" else request.method
         route, named = find(method, path)
         if not taken:
             raise HttpError(406)
-        user = self._access.user(given.get(b"authorization", "")) if self._access else None
-        body = await body_of(given, receive, self._body_within_s) if route.takes_body else {}
+        login = request.headers.get(b"authorization", "")
+        user = self._access.user(login) if self._access else None
+        body = await body_of(request, self._body_within_s) if route.takes_body else {}
         call = Call(named, query, body, self._clock.now_ms())
 
         def checked(state: State) -> Call:
@@ -122,14 +109,14 @@ class RegistryApp:
 
         if route.kind is Kind.CHANGE:
 
-            def decide(state: State) -> Decided[Any]:
+            def decide(state: State) -> Decided[Answer]:
                 return _decided(route, state, checked(state))
 
-            return _encoded(await self._beside(self._registry.change, decide))
+            return _encoded(await self._beside(lambda: self._registry.change(decide)))
         state = await self._newest()
 
         def answered() -> bytes:
-            return _encoded(route.handler(state, checked(state)))
+            return _encoded(_decided(route, state, checked(state)).answer)
 
         if route.kind is Kind.SLOW or call.parses:
             return await self._beside(answered)
@@ -141,22 +128,20 @@ class RegistryApp:
         except TimeoutError as error:
             raise RetryError(f"no answer within {WITHIN_S:g} s", place="the store") from error
 
-    async def _beside(self, work: Callable[..., T], *arguments: Any) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._threads, work, *arguments)
+    async def _beside(self, work: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
 
-async def overloaded(scope: Scope, _: Receive, send: Send) -> None:
+async def overloaded(request: Request) -> Response:
     """Answer a request that comes on one connection too many."""
-    given = headers_of(scope)
-    media = media_of(given.get(b"accept", "")) or MEDIA_TYPE
     message = "the server has too many connections; try again later"
-    headers = [(b"connection", b"close"), (b"x-request-id", request_id(given))]
-    await _respond(send, 503, told(HttpError(503, message=message)), media, headers)
+    refusal = HttpError(503, message=message, headers=((b"connection", b"close"),))
+    return _refused(request, refusal, media_of(request.headers.get(b"accept", "")))
 
 
-def _decided(route: Route, state: State, call: Call) -> Decided[Any]:
-    made: Decided[Any] = route.handler(state, call)
-    return made
+def _decided(route: Route, state: State, call: Call) -> Decided[Answer]:
+    made = route.handler(state, call)
+    return made if isinstance(made, Decided) else Decided(made)
 
 
 def _meant(state: State, route: Route, call: Call) -> Call:
@@ -171,24 +156,24 @@ def _meant(state: State, route: Route, call: Call) -> Call:
     return call
 
 
-def _encoded(answer: Any) -> bytes:
-    if answer is NOTHING:
-        return b""
+def _encoded(answer: Answer) -> bytes:
     if isinstance(answer, Text):
         return answer.text.encode()
     return json.dumps(answer, separators=(",", ":"), ensure_ascii=False).encode()
 
 
-def told(error: HttpError) -> bytes:
-    """The body in which a client hears of an error."""
-    return _encoded({"error_code": error.code, "message": error.message})
+def _refused(request: Request, error: HttpError, media: str | None) -> Response:
+    return _response(request, error.status, error.body, media, error.headers)
 
 
-async def _respond(
-    send: Send, status: int, body: bytes, media: str, headers: list[tuple[bytes, bytes]]
-) -> None:
-    kind = [(b"content-type", media.encode())] if body else []
+def _response(
+    request: Request,
+    status: int,
+    body: bytes,
+    media: str | None,
+    headers: Iterable[Header] = (),
+) -> Response:
+    kind = [(b"content-type", (media or MEDIA_TYPE).encode())] if body else []
     length = [] if status == HTTPStatus.NO_CONTENT else [(b"content-length", b"%d" % len(body))]
-    start = {"status": status, "headers": [*kind, *length, *headers]}
-    await send({"type": "http.response.start", **start})
-    await send({"type": "http.response.body", "body": body})
+    mark = (b"x-request-id", request_id(request.headers))
+    return Response(status, (*kind, *length, *headers, mark), body)

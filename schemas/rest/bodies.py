@@ -1,8 +1,9 @@
 """Bodies: from JSON to what is decided on, and back. Pure."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
+from schemas.json_value import Json, JsonObject, texts_in
 from schemas.registry.content import Content, Guid, Reference, content_json, guid_of
 from schemas.registry.limits import REFERENCES_MAX
 from schemas.registry.lookup import Found
@@ -22,7 +23,7 @@ from schemas.types import INT_MAX
 TYPES: Final = ("AVRO",)
 
 
-def sent(body: Mapping[str, Any]) -> Sent:
+def sent(body: Mapping[str, Json]) -> Sent:
     """A schema out of a body.
 
     Raises:
@@ -55,7 +56,7 @@ def sent(body: Mapping[str, Any]) -> Sent:
     )
 
 
-def retagging(body: Mapping[str, Any]) -> Retagging:
+def retagging(body: Mapping[str, Json]) -> Retagging:
     """What a body says of the next version, which has other tags.
 
     Raises:
@@ -63,7 +64,8 @@ def retagging(body: Mapping[str, Any]) -> Retagging:
         BadRulesError: a rule breaks a rule of rules, or rules are both given and changed.
     """
     drop = body.get("rulesToRemove")
-    if not isinstance(drop, list | None) or not all(isinstance(one, str) for one in drop or ()):
+    removed = () if drop is None else texts_in(drop)
+    if removed is None:
         raise BadBodyError("rulesToRemove is not a list of texts")
     made = Retagging(
         _tags(body, "tagsToAdd"),
@@ -71,7 +73,7 @@ def retagging(body: Mapping[str, Any]) -> Retagging:
         metadata_of(body.get("metadata")),
         rules_of(body.get("ruleSet")),
         rules_of(body.get("rulesToMerge")),
-        tuple(drop or ()),
+        removed,
         _number(body.get("newVersion"), "newVersion", 0),
     )
     if made.rules is not None and (made.merge is not None or drop is not None):
@@ -79,7 +81,7 @@ def retagging(body: Mapping[str, Any]) -> Retagging:
     return made
 
 
-def _tags(body: Mapping[str, Any], key: str) -> Tags:
+def _tags(body: Mapping[str, Json], key: str) -> Tags:
     """Tags out of a body; those of one place that stands twice count together."""
     given = body.get(key)
     if given is None:
@@ -89,20 +91,20 @@ def _tags(body: Mapping[str, Any], key: str) -> Tags:
     return tuple(_tags_of_entity(one, key) for one in given)
 
 
-def _tags_of_entity(value: object, key: str) -> tuple[Entity, tuple[str, ...]]:
+def _tags_of_entity(value: Json, key: str) -> tuple[Entity, tuple[str, ...]]:
     entity = value.get("schemaEntity") if isinstance(value, dict) else None
     tags = value.get("tags") if isinstance(value, dict) else None
     if not isinstance(entity, dict) or not isinstance(tags, list):
         raise BadBodyError(f"{key}: each has a schemaEntity and a list of tags")
-    path, kind = entity.get("entityPath"), entity.get("entityType")
-    if not isinstance(path, str) or not all(isinstance(tag, str) for tag in tags):
+    path, kind, texts = entity.get("entityPath"), entity.get("entityType"), texts_in(tags)
+    if not isinstance(path, str) or texts is None:
         raise BadBodyError(f"{key}: the entityPath and the tags are texts")
-    if kind not in (RECORD, FIELD):
+    if not isinstance(kind, str) or kind not in {RECORD, FIELD}:
         raise BadBodyError(f"{key}: the entityType is {RECORD} or {FIELD}")
-    return Entity(kind, path.removeprefix(".")), tuple(tags)
+    return Entity(kind, path.removeprefix(".")), texts
 
 
-def tags_json(tags: Tags) -> list[dict[str, Any]]:
+def tags_json(tags: Tags) -> list[JsonObject]:
     """Tags as answers tell them."""
     return [
         {
@@ -113,7 +115,7 @@ def tags_json(tags: Tags) -> list[dict[str, Any]]:
     ]
 
 
-def _references(value: object) -> tuple[Reference, ...]:
+def _references(value: Json) -> tuple[Reference, ...]:
     if value is None:
         return ()
     if not isinstance(value, list):
@@ -123,12 +125,12 @@ def _references(value: object) -> tuple[Reference, ...]:
     return tuple(_reference(one) for one in value)
 
 
-def _reference(value: object) -> Reference:
+def _reference(value: Json) -> Reference:
     if not isinstance(value, dict):
         raise BadBodyError("a reference is not an object")
     name, subject = value.get("name"), value.get("subject")
     version = None if value.get("version") is None else _number(value["version"], "version", 0)
-    if not all(one is None or isinstance(one, str) for one in (name, subject)):
+    if not isinstance(name, str | None) or not isinstance(subject, str | None):
         raise BadBodyError("a reference names something that is not a text")
     if not name or subject is None or version is None:
         told = f"{{name='{name}', subject='{subject}', version={version}}}"
@@ -136,7 +138,7 @@ def _reference(value: object) -> Reference:
     return Reference(name, subject, version)
 
 
-def _number(value: object, what: str, default: int) -> int:
+def _number(value: Json, what: str, default: int) -> int:
     if value is None:
         return default
     if isinstance(value, str) and value.removeprefix("-").isdecimal() and value.isascii():
@@ -148,17 +150,17 @@ def _number(value: object, what: str, default: int) -> int:
     return value
 
 
-def described(content: Content, guid: Guid | None = None) -> dict[str, Any]:
+def described(content: Content, guid: Guid | None = None) -> JsonObject:
     """What every answer that holds a schema says of it."""
     return {"guid": guid or guid_of(content), "schemaType": "AVRO", **content_json(content)}
 
 
-def stamped(version: Version) -> dict[str, Any]:
+def stamped(version: Version) -> JsonObject:
     """When a version last changed, and whether it is deleted."""
     return {"ts": version.at_ms, "deleted": version.deleted}
 
 
-def shown(found: Found) -> dict[str, Any]:
+def shown(found: Found) -> JsonObject:
     """A version of a subject."""
     one = found.version
     return {

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
+from schemas.json_value import Json
 from schemas.registry.limits import PAGE_MAX, SCHEMAS_MAX
 from schemas.registry.names import SubjectName
 from schemas.registry.prepare import LATEST
@@ -12,6 +13,7 @@ from schemas.rest.errors import HttpError
 from schemas.types import INT_MAX
 
 Query: TypeAlias = Sequence[tuple[str, str]]
+T = TypeVar("T")
 _DIGITS_MAX: Final = 11
 
 
@@ -29,7 +31,7 @@ class Call:
 
     path: Mapping[str, str]
     query: Query = ()
-    body: Mapping[str, Any] = field(default_factory=dict)
+    body: Mapping[str, Json] = field(default_factory=dict)
     now_ms: int = 0
     reads: Callable[[SubjectName], bool] = lambda _: True
 
@@ -74,7 +76,7 @@ class Call:
         text = self.text(name)
         return whole(text) if text else default
 
-    def page(self, items: Sequence[Any], most: int = PAGE_MAX) -> list[Any]:
+    def page(self, items: Sequence[T], most: int = PAGE_MAX) -> list[T]:
         """The part of a list that is asked for by `offset` and `limit`.
 
         Raises:
@@ -83,7 +85,7 @@ class Call:
         offset, limit = max(0, self.number("offset", 0)), self.number("limit", -1)
         return list(items[offset : offset + (limit if 0 < limit <= most else most)])
 
-    def schemas_page(self, items: Sequence[Any]) -> list[Any]:
+    def schemas_page(self, items: Sequence[T]) -> list[T]:
         """The same for answers that hold schemas."""
         return self.page(items, SCHEMAS_MAX)
 
@@ -132,7 +134,8 @@ class Text:
     text: str
 
 
-NOTHING: Final = object()
+Answer: TypeAlias = Json | Text
+NOTHING: Final = Text("")
 """An answer without a body."""
 
 

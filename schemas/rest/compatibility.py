@@ -1,7 +1,6 @@
 """Whether a schema could be registered, or fits one version. Pure."""
 
-from typing import Any
-
+from schemas.json_value import Json, JsonObject
 from schemas.registry.judge import problems, relevant
 from schemas.registry.lookup import numbered
 from schemas.registry.prepare import LATEST, prepared
@@ -13,7 +12,7 @@ from schemas.rest.call import Call
 from schemas.rest.subjects import check_compared, sent_by
 
 
-def with_version(state: State, call: Call) -> Any:
+def with_version(state: State, call: Call) -> Json:
     """Compare with one version."""
     number = call.version
     one = numbered(state, call.subject, number)
@@ -22,12 +21,12 @@ def with_version(state: State, call: Call) -> Any:
     return _answer(state, call, (one,) if one else ())
 
 
-def with_all(state: State, call: Call) -> Any:
+def with_all(state: State, call: Call) -> Json:
     """Compare as a registration would be."""
     return _answer(state, call, state.versions(call.subject))
 
 
-def _answer(state: State, call: Call, versions: Versions) -> Any:
+def _answer(state: State, call: Call, versions: Versions) -> Json:
     verbose = call.flag("verbose")
     try:
         found = _problems(state, call, versions)
@@ -35,7 +34,7 @@ def _answer(state: State, call: Call, versions: Versions) -> Any:
         if not verbose:
             raise
         found = (error.message,)
-    answer: dict[str, Any] = {"is_compatible": not found}
+    answer: JsonObject = {"is_compatible": not found}
     return {**answer, "messages": list(found)} if verbose else answer
 
 

@@ -1,11 +1,14 @@
 """What goes wrong with a request, as HTTP tells it. Pure."""
 
+import json
 from http import HTTPStatus
 from typing import Final
 
 from pipeline.errors import MedusaError, RefusedError, RetryError, SchemaError, UnavailableError
 from schemas.registry.refused import RegistryRefusal
+from schemas.rest.messages import Header
 
+MEDIA_TYPE: Final = "application/vnd.schemaregistry.v1+json"
 _NUMBERS: Final[tuple[tuple[type[MedusaError], int, int], ...]] = (
     (SchemaError, 422, 42201),
     (RefusedError, 422, 42209),
@@ -23,13 +26,19 @@ class HttpError(Exception):
         status: int,
         code: int | None = None,
         message: str = "",
-        headers: tuple[tuple[bytes, bytes], ...] = (),
+        headers: tuple[Header, ...] = (),
     ) -> None:
         super().__init__(message)
-        self.headers = list(headers)
+        self.headers = headers
         self.status = status
         self.code = status if code is None else code
         self.message = message or f"HTTP {status} {HTTPStatus(status).phrase}"
+
+    @property
+    def body(self) -> bytes:
+        """The body that carries it."""
+        told = {"error_code": self.code, "message": self.message}
+        return json.dumps(told, separators=(",", ":"), ensure_ascii=False).encode()
 
 
 def http_error(error: MedusaError) -> HttpError:

@@ -1,19 +1,20 @@
-"""What a request says, out of ASGI's messages: its path, its query, its body, what it takes."""
+"""What a request says: its path, its query, its body, what it takes."""
 
 import asyncio
 import json
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Final
 from urllib.parse import parse_qsl, unquote_to_bytes
 from uuid import UUID, uuid4
 
+from schemas.json_value import Json
 from schemas.registry.limits import BODY_BYTES_MAX
 from schemas.rest.call import Query
-from schemas.rest.errors import HttpError
+from schemas.rest.errors import MEDIA_TYPE, HttpError
+from schemas.rest.messages import Request
 
-MEDIA_TYPE: Final = "application/vnd.schemaregistry.v1+json"
 _PRODUCED: Final = (MEDIA_TYPE, "application/vnd.schemaregistry+json", "application/json")
 """What clients take equally is answered with the first of these."""
 _CONSUMED: Final = (*_PRODUCED, "application/octet-stream")
@@ -22,26 +23,14 @@ _HALF: Final = re.compile(r"\\u[dD][89a-fA-F]")
 """An escape for half of a character: alone it is no text."""
 _CLOSE: Final = ((b"connection", b"close"),)
 
-Scope = Mapping[str, Any]
-Receive = Callable[[], Awaitable[Mapping[str, Any]]]
 
-
-class GoneError(Exception):
-    """The client has gone away: there is nobody to answer."""
-
-
-def headers_of(scope: Scope) -> Mapping[bytes, str]:
-    """Headers by their names in small letters."""
-    return {name.lower(): value.decode("latin-1") for name, value in scope["headers"]}
-
-
-def path_of(scope: Scope) -> tuple[str, ...]:
+def path_of(target: bytes) -> tuple[str, ...]:
     """The parts of a path as it was sent: a name may hold a slash, written as %2F.
 
     Raises:
         HttpError: 400: it is not UTF-8, or an escape is broken.
     """
-    raw = (scope.get("raw_path") or scope["path"].encode()).partition(b"?")[0]
+    raw = target.partition(b"?")[0]
     if raw.startswith((b"http://", b"https://")):  # as proxies may send it
         raw = b"/" + raw.split(b"/", 3)[3] if raw.count(b"/") > 2 else b"/"  # noqa: PLR2004 - of the scheme
     _check_escapes(raw)
@@ -51,13 +40,13 @@ def path_of(scope: Scope) -> tuple[str, ...]:
         raise HttpError(400, message="the path is not UTF-8") from None
 
 
-def query_of(scope: Scope) -> Query:
+def query_of(target: bytes) -> Query:
     """Names and values of a query, in their order.
 
     Raises:
         HttpError: 400: it is not UTF-8, or an escape is broken.
     """
-    raw = scope["query_string"]
+    raw = target.partition(b"?")[2]
     _check_escapes(raw)
     try:
         return parse_qsl(raw.decode("ascii"), keep_blank_values=True, errors="strict")
@@ -70,25 +59,22 @@ def _check_escapes(raw: bytes) -> None:
         raise HttpError(400, message="a % that no two hexadecimal digits follow")
 
 
-async def body_of(
-    given: Mapping[bytes, str], receive: Receive, within_s: float
-) -> Mapping[str, Any]:
+async def body_of(request: Request, within_s: float) -> Mapping[str, Json]:
     """The JSON object that a request carries.
 
     Args:
-        given: the request's headers.
-        receive: gives the body, part by part.
+        request: what it carries is received here.
         within_s: how long the whole body may take.
 
     Raises:
         HttpError: it is too large, too slow, or something else.
         GoneError: the client has gone away.
     """
-    media = given.get(b"content-type", "").partition(";")[0].strip().lower()
+    media = request.headers.get(b"content-type", "").partition(";")[0].strip().lower()
     if media and media not in _CONSUMED:
         raise HttpError(415)
     try:
-        data = await asyncio.wait_for(_received(receive), within_s)
+        data = await asyncio.wait_for(_received(request), within_s)
     except TimeoutError:
         raise HttpError(408, headers=_CLOSE) from None
     value = _value(data) if data.strip() else None
@@ -99,24 +85,19 @@ async def body_of(
     return value
 
 
-async def _received(receive: Receive) -> bytes:
-    chunks: list[bytes] = []
-    size, more = 0, True
-    while more:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise GoneError
-        chunk = message.get("body", b"")
-        size += len(chunk)
+async def _received(request: Request) -> bytes:
+    parts: list[bytes] = []
+    size = 0
+    while part := await request.receive():
+        size += len(part)
         if size > BODY_BYTES_MAX:
-            told = f"a body has at most {BODY_BYTES_MAX} bytes"
-            raise HttpError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, message=told, headers=_CLOSE)
-        chunks.append(chunk)
-        more = message.get("more_body", False)
-    return b"".join(chunks)
+            message = f"a body has at most {BODY_BYTES_MAX} bytes"
+            raise HttpError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, message=message, headers=_CLOSE)
+        parts.append(part)
+    return b"".join(parts)
 
 
-def _value(data: bytes) -> Any:
+def _value(data: bytes) -> Json:
     """The JSON value of a body, in which every text is one.
 
     Raises:
@@ -124,7 +105,7 @@ def _value(data: bytes) -> Any:
     """
     try:
         text = data.decode()
-        value = json.loads(text, parse_constant=_refuse_constant)
+        value: Json = json.loads(text, parse_constant=_refuse_constant)
         if _HALF.search(text):
             json.dumps(value, ensure_ascii=False).encode()
     except UnicodeError:
@@ -136,7 +117,7 @@ def _value(data: bytes) -> Any:
     return value
 
 
-def _refuse_constant(word: str) -> Any:
+def _refuse_constant(word: str) -> Json:
     raise ValueError(f"{word} is no number")
 
 

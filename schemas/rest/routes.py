@@ -7,10 +7,15 @@ schemas, so it runs beside the others; `CHANGE` decides, and may write.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Final
+from typing import Final, TypeAlias
 
+from schemas.registry.state import Decided, State
 from schemas.rest import about, compatibility, schemas, subjects, tuning
+from schemas.rest.call import Answer, Call
 from schemas.rest.errors import HttpError
+
+Handler: TypeAlias = Callable[[State, Call], Answer | Decided[Answer]]
+"""Gives the answer, or for changes what is decided."""
 
 
 class Kind(Enum):
@@ -38,12 +43,12 @@ class Route:
 
     Args:
         parts: the path; `{name}` stands for any part.
-        handler: (state, call) → the answer, or for changes what is decided.
+        handler: answers, or decides.
     """
 
     method: str
     parts: tuple[str, ...]
-    handler: Callable[..., Any]
+    handler: Handler
     kind: Kind
     right: Right
 
@@ -53,7 +58,7 @@ class Route:
         return self.method in {"POST", "PUT"} and bool(self.parts)
 
 
-def _routes(kind: Kind, right: Right, *lines: tuple[str, Callable[..., Any]]) -> list[Route]:
+def _routes(kind: Kind, right: Right, *lines: tuple[str, Handler]) -> list[Route]:
     made = []
     for line, handler in lines:
         method, _, path = line.partition(" ")

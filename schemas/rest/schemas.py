@@ -1,8 +1,8 @@
 """Schemas by their ids and GUIDs. Pure."""
 
 from collections.abc import Iterable
-from typing import Any
 
+from schemas.json_value import Json
 from schemas.registry.content import Guid, guid_in
 from schemas.registry.lookup import Found, by_guid, by_id, of_user, users
 from schemas.registry.names import SubjectName
@@ -13,12 +13,12 @@ from schemas.rest.call import Call, Text, denied
 from schemas.rest.subjects import qualified, tagged, written
 
 
-def types(_: State, __: Call) -> Any:
+def types(_: State, __: Call) -> Json:
     """The types of schemas that are served."""
     return list(TYPES)
 
 
-def by_its_id(state: State, call: Call) -> Any:
+def by_its_id(state: State, call: Call) -> Json:
     """A schema by its id, and one version that has it."""
     one = _of_id(state, call)
     answer = {**shown(one), "schema": written(state, call, one)}
@@ -28,7 +28,7 @@ def by_its_id(state: State, call: Call) -> Any:
     return tagged(state, call, qualified(call, answer, one.name), one)
 
 
-def text_by_id(state: State, call: Call) -> Any:
+def text_by_id(state: State, call: Call) -> Text:
     """A schema by its id, alone."""
     return Text(written(state, call, _of_id(state, call)))
 
@@ -37,25 +37,25 @@ def _of_id(state: State, call: Call) -> Found:
     return _readable(state, call, by_id(state, call.id, _where(call), reads=call.reads))
 
 
-def subjects_of_id(state: State, call: Call) -> Any:
+def subjects_of_id(state: State, call: Call) -> Json:
     """Subjects that use an id."""
     return call.page([str(name) for name in _users(state, call)])
 
 
-def versions_of_id(state: State, call: Call) -> Any:
+def versions_of_id(state: State, call: Call) -> Json:
     """Versions that have an id: of each subject the newest."""
     listed = _users(state, call).items()
     return call.page([{"subject": str(name), "version": number} for name, number in listed])
 
 
-def by_its_guid(state: State, call: Call) -> Any:
+def by_its_guid(state: State, call: Call) -> Json:
     """A schema by its GUID."""
     one = _first_readable(state, call, by_guid(state, _guid(call), _where(call).context))
     answer = qualified(call, {**shown(one), "schema": written(state, call, one)}, one.name)
     return {key: value for key, value in answer.items() if key not in {"subject", "version", "id"}}
 
 
-def ids_of_guid(state: State, call: Call) -> Any:
+def ids_of_guid(state: State, call: Call) -> Json:
     """The id that a GUID has in each context."""
     some = [user for user in by_guid(state, _guid(call)) if call.reads(user[0])]
     ids = {(user[0].context, of_user(state, user).version.id) for user in some}

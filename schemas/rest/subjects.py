@@ -1,9 +1,10 @@
 """Subjects, their versions, and what is registered under them. Pure."""
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 
-from schemas.registry.content import Reference
+from schemas.json_value import Json, JsonObject, list_of, object_of, text_of
+from schemas.registry.content import Guid, Reference
 from schemas.registry.delete import delete_subject, delete_version
 from schemas.registry.lookup import (
     Found,
@@ -24,21 +25,21 @@ from schemas.registry.register import Registered, register
 from schemas.registry.retag import retag, tagged_version
 from schemas.registry.state import Decided, State, Versions
 from schemas.rest.bodies import described, retagging, sent, shown, tags_json
-from schemas.rest.call import Call, Text
+from schemas.rest.call import Answer, Call, Text
 from schemas.rest.errors import HttpError
 
 _UNREADABLE: Final = "User is denied operation Read on a subject that the schema refers to"
 
 
-def list_subjects(state: State, call: Call) -> Any:
+def list_subjects(state: State, call: Call) -> Json:
     """Names of subjects."""
     prefix = call.text("subjectPrefix", ":*:")
     only = call.flag("deletedOnly")
     listed = subjects(state, prefix, deleted=call.flag("deleted"), only_deleted=only)
-    return [str(name) for name in call.page([name for name in listed if call.reads(name)])]
+    return [*call.page([str(name) for name in listed if call.reads(name)])]
 
 
-def look_up(state: State, call: Call) -> Any:
+def look_up(state: State, call: Call) -> Json:
     """The version that a schema is registered as."""
     one = lookup(
         state,
@@ -51,7 +52,7 @@ def look_up(state: State, call: Call) -> Any:
     return _answer(state, call, one)
 
 
-def add_version(state: State, call: Call) -> Decided[Any]:
+def add_version(state: State, call: Call) -> Decided[Answer]:
     """Register a schema."""
     check_compared(state, call, state.versions(call.subject))
     made = register(
@@ -65,7 +66,7 @@ def add_version(state: State, call: Call) -> Decided[Any]:
     return Decided({**_added(made), "schema": written(after, call, _found(made))}, made.changes)
 
 
-def retag_version(state: State, call: Call) -> Decided[Any]:
+def retag_version(state: State, call: Call) -> Decided[Answer]:
     """Register a version with other tags."""
     check_compared(state, call, state.versions(call.subject))
     one = tagged_version(state, call.subject, call.version)
@@ -73,7 +74,7 @@ def retag_version(state: State, call: Call) -> Decided[Any]:
     return Decided(_added(made), made.changes)
 
 
-def _added(made: Registered) -> dict[str, Any]:
+def _added(made: Registered) -> JsonObject:
     one = made.version
     return {"id": one.id, "version": one.number, **described(made.content, one.guid)}
 
@@ -82,14 +83,14 @@ def _found(made: Registered) -> Found:
     return Found(made.name, made.version, made.content)
 
 
-def remove_subject(state: State, call: Call) -> Decided[Any]:
+def remove_subject(state: State, call: Call) -> Decided[Answer]:
     """Delete all versions of a subject."""
     permanent = call.flag("permanent")
     gone, changes = delete_subject(state, call.subject, permanent=permanent, now_ms=call.now_ms)
     return Decided(list(gone), changes)
 
 
-def list_versions(state: State, call: Call) -> Any:
+def list_versions(state: State, call: Call) -> Json:
     """Numbers of a subject's versions; deleted ones as negative numbers, if that is asked for."""
     only, negative = call.flag("deletedOnly"), call.flag("deletedAsNegative")
     deleted = only or negative or call.flag("deleted")
@@ -99,13 +100,13 @@ def list_versions(state: State, call: Call) -> Any:
     )
 
 
-def one_version(state: State, call: Call) -> Any:
+def one_version(state: State, call: Call) -> Json:
     """A version of a subject."""
     one = _version(state, call)
     return tagged(state, call, qualified(call, _answer(state, call, one), one.name), one)
 
 
-def schema_of_version(state: State, call: Call) -> Any:
+def schema_of_version(state: State, call: Call) -> Text:
     """The schema of a version alone."""
     return Text(written(state, call, _version(state, call)))
 
@@ -115,7 +116,7 @@ def _version(state: State, call: Call) -> Found:
     return version(state, call.subject, call.version, deleted=deleted, reads=call.reads)
 
 
-def remove_version(state: State, call: Call) -> Decided[Any]:
+def remove_version(state: State, call: Call) -> Decided[Answer]:
     """Delete a version of a subject."""
     gone, changes = delete_version(
         state,
@@ -127,7 +128,7 @@ def remove_version(state: State, call: Call) -> Decided[Any]:
     return Decided(gone, changes)
 
 
-def referenced_by(state: State, call: Call) -> Any:
+def referenced_by(state: State, call: Call) -> Json:
     """Ids of the schemas that refer to a version."""
     one = numbered(state, call.subject, call.version, deleted=True)
     if one is None:
@@ -139,7 +140,7 @@ def referenced_by(state: State, call: Call) -> Any:
     return call.schemas_page([number for _, number in sorted(ids)])
 
 
-def by_metadata(state: State, call: Call) -> Any:
+def by_metadata(state: State, call: Call) -> Json:
     """The newest version with the properties that are asked for."""
     pairs = list(zip(call.texts("key"), call.texts("value"), strict=False))
     one = with_metadata(state, call.subject, pairs, deleted=call.flag("deleted"))
@@ -183,7 +184,7 @@ def _check_reached(
         raise HttpError(403, 40301, _UNREADABLE)
 
 
-def _answer(state: State, call: Call, one: Found) -> dict[str, Any]:
+def _answer(state: State, call: Call, one: Found) -> JsonObject:
     return {**shown(one), "schema": written(state, call, one)}
 
 
@@ -195,15 +196,18 @@ def written(state: State, call: Call, one: Found) -> str:
     return one.content.text
 
 
-def qualified(call: Call, answer: dict[str, Any], name: SubjectName) -> dict[str, Any]:
+def qualified(call: Call, answer: JsonObject, name: SubjectName) -> JsonObject:
     """An answer; with `referenceFormat=qualified` subjects in it are named with their contexts."""
     if call.text("referenceFormat").casefold() != "qualified" or "references" not in answer:
         return answer
-    listed = [{**r, "subject": name.other(r["subject"])} for r in answer["references"]]
+    listed: list[Json] = [
+        {**one, "subject": name.other(text_of(one["subject"]))}
+        for one in map(object_of, list_of(answer["references"]))
+    ]
     return {**answer, "references": listed}
 
 
-def tagged(state: State, call: Call, answer: dict[str, Any], one: Found) -> dict[str, Any]:
+def tagged(state: State, call: Call, answer: JsonObject, one: Found) -> JsonObject:
     """An answer with what in the schema has one of the tags of `findTags`, or any for `*`."""
     wanted = set(call.texts("findTags"))
     if not wanted:
@@ -211,10 +215,10 @@ def tagged(state: State, call: Call, answer: dict[str, Any], one: Found) -> dict
     _check_reached(state, call, one.name, one.content.references)
     tags = tags_of(stored(state, one.name, one.content))
     some = tuple(each for each in tags if "*" in wanted or wanted.intersection(each[1]))
-    return {**answer, "schemaTags": tags_json(some)} if some else answer
+    return {**answer, "schemaTags": [*tags_json(some)]} if some else answer
 
 
-def list_schemas(state: State, call: Call) -> Any:
+def list_schemas(state: State, call: Call) -> Json:
     """Versions of all subjects whose names begin so."""
     deleted, latest = call.flag("deleted"), call.flag("latestOnly")
     listed = []
@@ -230,12 +234,12 @@ def list_schemas(state: State, call: Call) -> Any:
     ]
     aliases = _aliases(state, call) if call.flag("aliases") else {}
     return [
-        {**shown(one), **({"aliases": aliases[one.name]} if one.name in aliases else {})}
+        {**shown(one), **({"aliases": [*aliases[one.name]]} if one.name in aliases else {})}
         for one in call.schemas_page(some)
     ]
 
 
-def _has_rule(state: State, guid: Any, kind: str) -> bool:
+def _has_rule(state: State, guid: Guid, kind: str) -> bool:
     """Whether one of a schema's lists of rules that is meant has any."""
     rules = state.content(guid).rules
     names = ("migration", "domain", "encoding")

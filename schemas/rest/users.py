@@ -11,12 +11,13 @@ belongs to none. A password is written as every other secret is: by reference, o
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import yaml
 
 from pipeline.errors import InputError
 from pipeline.secrets import SecretSetting
+from schemas.json_value import Json
 from schemas.rest.access import Role, User
 
 _ROLES: Final = {role.name.lower(): role for role in Role}
@@ -42,7 +43,7 @@ def read_users(path: Path) -> tuple[User, ...]:
     return tuple(_user(path, name, told) for name, told in given.items())
 
 
-def _user(path: Path, name: object, told: object) -> User:
+def _user(path: Path, name: Json, told: Json) -> User:
     place = f"{path}, user {name}"
     if not isinstance(name, str) or not name or ":" in name:
         raise InputError("a name is a text without a colon", place=place)
@@ -56,10 +57,13 @@ def _user(path: Path, name: object, told: object) -> User:
     return User(name, secret.resolve().reveal(), _roles(place, told["roles"]))
 
 
-def _roles(place: str, given: Any) -> Mapping[str, Role]:
+def _roles(place: str, given: Json) -> Mapping[str, Role]:
     if not isinstance(given, dict) or not all(isinstance(prefix, str) for prefix in given):
         raise InputError("roles are texts that names begin with, and a role each", place=place)
-    for role in given.values():
-        if not isinstance(role, str) or role not in _ROLES:
-            raise InputError(f"{role!r} is not one of {', '.join(_ROLES)}", place=place)
-    return {prefix: _ROLES[role] for prefix, role in given.items()}
+    return {prefix: _role(place, role) for prefix, role in given.items()}
+
+
+def _role(place: str, given: Json) -> Role:
+    if not isinstance(given, str) or given not in _ROLES:
+        raise InputError(f"{given!r} is not one of {', '.join(_ROLES)}", place=place)
+    return _ROLES[given]

@@ -13,6 +13,7 @@ from schemas.client import RegistryClient
 from schemas.compatibility import Level
 from schemas.dump import Dump, lines, loads
 from schemas.entries import SchemaUse, StoredVersion
+from schemas.json_value import JsonObject
 from schemas.moving import ConflictsError, Plan, bring_in, in_order, plan, read
 from schemas.registry.config import Mode
 from tests.profiles import examples
@@ -332,7 +333,7 @@ def test_a_newer_format_is_not_guessed_at() -> None:
 
 def test_references_in_a_circle_are_told() -> None:
     """No registry lets them in; a file may hold them."""
-    refer = {"name": "x", "subject": "s", "version": 1}
+    refer: JsonObject = {"name": "x", "subject": "s", "version": 1}
     with pytest.raises(InputError, match="in a circle"):
         in_order([StoredVersion("s", 1, 1, A, references=(refer,))])
 
@@ -349,7 +350,9 @@ def entries(draw: st.DrawFn) -> list[StoredVersion]:
         numbers[subject] = numbers.get(subject, 0) + draw(st.integers(1, 2))
         earlier = [one for one in made if one.subject.startswith(":") == subject.startswith(":")]
         to = draw(st.lists(st.sampled_from(earlier), max_size=2)) if earlier else []
-        references = [{"name": "x", "subject": t.subject, "version": t.version} for t in to]
+        references: list[JsonObject] = [
+            {"name": "x", "subject": t.subject, "version": t.version} for t in to
+        ]
         text = json.dumps({"type": "fixed", "name": f"F{index}", "size": index})
         entry = StoredVersion(subject, numbers[subject], ids[index], text)
         made.append(replace(entry, references=tuple(references), deleted=draw(st.booleans())))

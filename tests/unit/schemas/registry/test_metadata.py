@@ -2,6 +2,7 @@ from typing import Any
 
 import pytest
 
+from schemas.json_value import Json
 from schemas.registry.metadata import (
     Metadata,
     Rule,
@@ -50,7 +51,7 @@ def test_metadata_are_sorted() -> None:
         ({"properties": {"a": 1, "b": True}}, Metadata((), (("a", "1"), ("b", "true")))),
     ],
 )
-def test_metadata_may_be_sparse(value: object, read: Metadata | None) -> None:
+def test_metadata_may_be_sparse(value: Json, read: Metadata | None) -> None:
     """None is not the same as empty; scalars become texts."""
     assert metadata_of(value) == read
 
@@ -67,7 +68,7 @@ def test_metadata_may_be_sparse(value: object, read: Metadata | None) -> None:
         {"sensitive": [{}]},
     ],
 )
-def test_metadata_of_another_form_are_refused(value: object) -> None:
+def test_metadata_of_another_form_are_refused(value: Json) -> None:
     """The answer says where."""
     with pytest.raises(BadBodyError, match="metadata"):
         metadata_of(value)
@@ -138,7 +139,7 @@ def test_rules_have_defaults_and_an_order_of_bytes() -> None:
         ),
     ],
 )
-def test_rules_obey_the_rules_of_rules(value: object, told: str) -> None:
+def test_rules_obey_the_rules_of_rules(value: Json, told: str) -> None:
     """The code is 42210 and the text is the one that clients know."""
     with pytest.raises(BadRulesError) as caught:
         rules_of(value)
@@ -156,7 +157,7 @@ def test_rules_obey_the_rules_of_rules(value: object, told: str) -> None:
         {"domainRules": [_rule(params=[])]},
     ],
 )
-def test_rules_of_another_form_are_refused(value: object) -> None:
+def test_rules_of_another_form_are_refused(value: Json) -> None:
     """These are mistakes of the body, not of a rule."""
     with pytest.raises(BadBodyError, match="ruleSet"):
         rules_of(value)

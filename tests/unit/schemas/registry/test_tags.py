@@ -5,20 +5,25 @@ import pytest
 from hypothesis import given
 
 from schemas.avro import parse
+from schemas.json_value import Json, JsonObject
 from schemas.registry.java_text import canonical_text
 from schemas.registry.refused import BadSchemaError
 from schemas.registry.tags import ATTRIBUTE, FIELD, RECORD, Entity, tags_in, with_tags, with_tags_of
 from tests.unit.schemas.strategies import schema_values
 
 
-def field(name: str, kind: Any = "int", **more: Any) -> dict[str, Any]:
+def field(name: str, kind: Json = "int", **more: Json) -> JsonObject:
     """A field."""
     return {"name": name, "type": kind, **more}
 
 
-INNER = {"type": "record", "name": "Inner", "fields": [field("b", **{ATTRIBUTE: ["old"]})]}
-OTHER = {"type": "record", "name": "Other", "namespace": "m", "fields": []}
-CAR = {
+INNER: JsonObject = {
+    "type": "record",
+    "name": "Inner",
+    "fields": [{**field("b"), ATTRIBUTE: ["old"]}],
+}
+OTHER: JsonObject = {"type": "record", "name": "Other", "namespace": "m", "fields": []}
+CAR: JsonObject = {
     "type": "record",
     "name": "Car",
     "namespace": "n",

@@ -16,7 +16,8 @@ from schemas.registry.prepare import Sent
 from schemas.registry.refused import NoAssociationError, RegistryRefusal
 from schemas.rest.about import SPOKEN
 from schemas.rest.call import Call
-from schemas.rest.reading import MEDIA_TYPE, media_of
+from schemas.rest.errors import MEDIA_TYPE
+from schemas.rest.reading import media_of
 from schemas.rest.routes import ROUTES, Right, Route
 from tests.unit.schemas.registry.making import STRING, Held
 

@@ -3,15 +3,13 @@
 import asyncio
 import logging
 import socket
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
 
 import pytest
-import uvicorn
-from uvicorn.server import ServerState
 
+from pipeline.clock import SystemClock
 from schemas.rest.app import overloaded
-from schemas.rest.patience import Patience, Patient
+from schemas.rest.connection import Connection, Timeouts
 from tests.conftest import WaitFor
 from tests.unit.schemas.rest.running import Service, head, read_to_end
 
@@ -107,85 +105,120 @@ def test_who_takes_no_answers_is_left(wait_for: WaitFor) -> None:
         assert service.http.get("/subjects").status_code == 200
 
 
-class _Loop:
-    """A loop whose time is moved by hand."""
-
-    def __init__(self) -> None:
-        self.timers: list[tuple[float, Callable[[], None]]] = []
-
-    def call_later(self, delay: float, call: Callable[..., None], *arguments: Any) -> "_Timer":
-        """Keep a timer."""
-        timer = (delay, lambda: call(*arguments))
-        self.timers.append(timer)
-        return _Timer(lambda: self.timers.remove(timer))
-
-    def pass_by(self, delay: float) -> None:
-        """Let the timers of this length go off."""
-        due = [one for one in self.timers if one[0] == delay]
-        for timer in due:
-            self.timers.remove(timer)
-            timer[1]()
+def test_who_waits_for_leave_to_send_a_body_gets_it() -> None:
+    """As with `Expect: 100-continue`; the connection stays."""
+    body = b'{"schema": "\\"int\\""}'
+    with Service() as service, service.connect() as connection:
+        for _ in range(2):
+            expects = ("Expect: 100-continue", f"Content-Length: {len(body)}")
+            connection.sendall(head("POST /subjects/s/versions", *expects))
+            assert connection.recv(4_096).startswith(b"HTTP/1.1 100 Continue\r\n")
+            connection.sendall(body)
+            assert connection.recv(4_096).startswith(b"HTTP/1.1 200 OK\r\n")
 
 
-class _Timer:
-    def __init__(self, cancel: Callable[[], None]) -> None:
-        self.cancel = cancel
+def test_requests_that_come_together_are_answered_in_their_order() -> None:
+    """Of HEAD there is no body; with `close` the connection ends."""
+    with Service() as service, service.connect() as connection:
+        last = head("GET /schemas/types", "Connection: close")
+        connection.sendall(head("HEAD /subjects") + head("GET /nowhere") + last)
+        answers = read_to_end(connection).split(b"HTTP/1.1 ")[1:]
+    assert [one[:3] for one in answers] == [b"200", b"404", b"200"]
+    assert answers[0].endswith(b"\r\n\r\n")
+    assert answers[2].endswith(b'\r\n\r\n["AVRO"]')
+
+
+def test_a_client_that_sends_no_more_is_answered() -> None:
+    """It may have closed its own direction."""
+    with Service() as service, service.connect() as connection:
+        connection.sendall(head("GET /schemas/types"))
+        connection.shutdown(socket.SHUT_WR)
+        assert read_to_end(connection).endswith(b'["AVRO"]')
+
+
+def test_connections_without_a_request_end_with_the_server() -> None:
+    """At once: nobody waits for an answer on them."""
+    with Service() as service:
+        idle = service.connect()
+        idle.sendall(head("GET /schemas/types"))
+        assert idle.recv(4_096).startswith(b"HTTP/1.1 200 OK\r\n")
+    assert read_to_end(idle) == b""
+    idle.close()
 
 
 class _Transport(asyncio.Transport):
-    """A connection that is nowhere."""
+    """A connection that is nowhere: of what is written, `takes` bytes are sent with each look."""
 
-    unsent = 0
-    aborted = False
-    limits: tuple[int | None, int | None] = (None, None)
+    def __init__(self, protocol: asyncio.StreamReaderProtocol, takes: Iterator[int]) -> None:
+        super().__init__({"sslcontext": None})
+        self._protocol = protocol
+        self._takes = takes
+        self._unsent = 0
+        self.aborted = self.closed = False
+        self.limits: tuple[int | None, int | None] = (None, None)
 
     def get_write_buffer_size(self) -> int:
-        """What a test says."""
-        return self.unsent
+        """What is left after a further part was taken."""
+        self._unsent = max(0, self._unsent - next(self._takes))
+        if not self._unsent:
+            self._protocol.resume_writing()
+        return self._unsent
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
         """Keep them."""
         self.limits = (high, low)
 
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        """Keep it unsent."""
+        self._unsent += len(data)
+        self._protocol.pause_writing()
+
     def is_closing(self) -> bool:
         """Whether it was ended."""
-        return self.aborted
+        return self.aborted or self.closed
 
     def abort(self) -> None:
-        """End it."""
+        """End it at once."""
         self.aborted = True
+        self.close()
+
+    def close(self) -> None:
+        """End it."""
+        if not self.closed:
+            self.closed = True
+            self._protocol.connection_lost(None)
 
 
-def _connected(loop: _Loop, transport: _Transport) -> Patient:
-    config = uvicorn.Config(overloaded, http="h11", lifespan="off", log_config=None)
-    given: dict[str, Any] = {"config": config, "server_state": ServerState(), "app_state": {}}
-    client = Patient(Patience(10.0, 30.0), set(), _loop=loop, **given)
-    client.connection_made(transport)
-    return client
+def _served(takes: Iterable[int]) -> _Transport:
+    """A connection after one request, of whose answer so many bytes are taken between looks."""
+
+    async def serve() -> _Transport:
+        reader = asyncio.StreamReader()
+        protocol = asyncio.StreamReaderProtocol(reader)
+        transport = _Transport(protocol, iter(takes))
+        protocol.connection_made(transport)
+        writer = asyncio.StreamWriter(transport, protocol, reader, asyncio.get_running_loop())
+        reader.feed_data(head("GET /subjects"))
+        timeouts = Timeouts(30.0, 0.01)
+        await Connection(reader, writer, overloaded, timeouts, SystemClock()).serve()
+        return transport
+
+    return asyncio.run(serve())
 
 
-def test_who_takes_answers_slowly_is_not_left() -> None:
+@pytest.mark.parametrize(
+    ("takes", "left"),
+    [
+        ([0, 0], True),
+        ([0, 1, 50, 1, 0], True),
+        ([0, 1, 50, 1, 10_000], False),
+        ([10_000], False),
+    ],
+    ids=["nothing", "nothing after some time", "slowly", "all at once"],
+)
+def test_a_client_that_takes_answers_slowly_is_not_left(takes: list[int], *, left: bool) -> None:
     """As long as some is taken within each period; all that is unsent counts."""
-    loop, transport = _Loop(), _Transport()
-    client = _connected(loop, transport)
+    transport = _served(takes)
     assert transport.limits == (1, 0)
-    transport.unsent = 1_000
-    client.pause_writing()
-    for unsent in (900, 500, 499):
-        transport.unsent = unsent
-        loop.pass_by(30.0)
-        assert not transport.aborted
-    loop.pass_by(30.0)
-    assert transport.aborted
-
-
-def test_nothing_is_awaited_when_all_is_taken() -> None:
-    """Nor from a client that has gone."""
-    loop, transport = _Loop(), _Transport()
-    client = _connected(loop, transport)
-    client.pause_writing()
-    client.resume_writing()
-    assert [delay for delay, _ in loop.timers] == [10.0]
-    client.pause_writing()
-    client.connection_lost(ConnectionResetError())
-    assert loop.timers == []
+    assert transport.closed
+    assert transport.aborted is left

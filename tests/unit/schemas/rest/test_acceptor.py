@@ -11,13 +11,9 @@ from typing import Any
 
 import httpx
 import pytest
-import uvicorn
-from uvicorn.server import ServerState
 
-from schemas.rest import door
-from schemas.rest.app import overloaded
-from schemas.rest.door import Door, Inside, Seldom
-from schemas.rest.patience import Patience, Patient
+from schemas.rest import acceptor
+from schemas.rest.acceptor import Acceptor, Seldom
 from schemas.rest.room import TOLD_MAX, Entry, Room
 from schemas.server import Certificate
 from tests.certificates import LOOPBACK, Authority
@@ -56,7 +52,7 @@ def test_beyond_those_who_are_told_connections_are_closed_at_once(
         for _ in range(20):
             with service.connect() as one:
                 assert read_to_end(one) == b""
-    lines = [one.getMessage() for one in caplog.records if one.name == door.__name__]
+    lines = [one.getMessage() for one in caplog.records if one.name == acceptor.__name__]
     assert lines[0] == "connections refused: 1; there is room for 1"
     assert len(lines) < 20
 
@@ -155,37 +151,30 @@ def test_when_nothing_more_can_be_opened_it_is_tried_now_and_then(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Not as often as the listener is ready, and with one line in the log."""
-    monkeypatch.setattr(door, "RETRY_S", 0.01)
+    monkeypatch.setattr(acceptor, "RETRY_S", 0.01)
     caplog.set_level(logging.WARNING)
 
     async def tried() -> tuple[int, int]:
         loop = asyncio.get_running_loop()
         met = asyncio.Event()
 
-        def meet(_: Entry, inside: Inside) -> Patient:
+        async def serve(connection: socket.socket, _: Entry) -> None:
             met.set()
-            config = uvicorn.Config(overloaded, http="h11", lifespan="off", log_config=None)
-            return Patient(
-                Patience(TIMEOUT_S, TIMEOUT_S),
-                inside,
-                config=config,
-                server_state=ServerState(),
-                app_state={},
-            )
+            connection.close()
 
         retries = 0
         later = loop.call_later
 
         def call_later(delay: float, call: Any, *arguments: Any) -> asyncio.TimerHandle:
             nonlocal retries
-            retries += delay == door.RETRY_S
+            retries += delay == acceptor.RETRY_S
             return later(delay, call, *arguments)
 
         monkeypatch.setattr(loop, "call_later", call_later)
         with _Failing() as listener:
             listener.bind((LOOPBACK, 0))
             listener.listen()
-            opened = Door(listener, Room(1, 1), meet, {})
+            opened = Acceptor(listener, Room(1, 1), serve)
             opened.open()
             with socket.create_connection(listener.getsockname(), TIMEOUT_S):
                 await asyncio.wait_for(met.wait(), TIMEOUT_S)

@@ -1,4 +1,4 @@
-"""Where connections come in: as many as there is room for, and no more.
+"""Accepts connections: as many as there is room for, and no more.
 
 One too many is refused before it costs anything; when the process or the machine has nothing left
 for a further one, the next is looked for a little later. Neither floods the log.
@@ -7,11 +7,9 @@ for a further one, the next is looked for a little later. Neither floods the log
 import asyncio
 import logging
 import socket
-from collections.abc import Callable
-from contextlib import suppress
-from typing import Any, Final
+from collections.abc import Callable, Coroutine
+from typing import Final, TypeAlias
 
-from schemas.rest.patience import Patient
 from schemas.rest.room import Entry, Room
 
 RETRY_S: Final = 1.0
@@ -19,7 +17,7 @@ TELL_EVERY_S: Final = 10.0
 _AT_ONCE = 16
 _LOG = logging.getLogger(__name__)
 
-Inside = set[Patient]
+Serve: TypeAlias = Callable[[socket.socket, Entry], Coroutine[None, None, None]]
 
 
 class Seldom:
@@ -40,47 +38,37 @@ class Seldom:
         return count
 
 
-class Door:
-    """Lets connections in.
+class Acceptor:
+    """Accepts connections.
 
     Args:
-        listener: where they come; closed with the door.
+        listener: where they come; closed with the acceptor.
         room: how many may be open.
-        meet: who talks on a connection; is in the set from then until that is lost.
-        tls: what `connect_accepted_socket` needs for TLS; nothing: without.
+        serve: serves a connection to its end.
     """
 
-    def __init__(
-        self,
-        listener: socket.socket,
-        room: Room,
-        meet: Callable[[Entry, Inside], Patient],
-        tls: dict[str, Any],
-    ) -> None:
+    def __init__(self, listener: socket.socket, room: Room, serve: Serve) -> None:
         self._listener = listener
         self._room = room
-        self._meet = meet
-        self._tls = tls
-        self._inside: dict[Entry, Inside] = {Entry.SERVED: set(), Entry.TOLD: set()}
-        self._coming: set[asyncio.Task[None]] = set()
+        self._serve = serve
+        self._open: dict[Entry, set[asyncio.Task[None]]] = {Entry.SERVED: set(), Entry.TOLD: set()}
         self._refused = Seldom(TELL_EVERY_S)
         self._failed = Seldom(TELL_EVERY_S)
         self._again: asyncio.TimerHandle | None = None
         self._loop = asyncio.get_running_loop()
 
     def open(self) -> None:
-        """Let in who comes from now on."""
+        """Accept connections from now on."""
         self._listener.setblocking(False)
         self._loop.add_reader(self._listener, self._accept)
 
-    def close(self) -> None:
-        """Let in nobody else; who is inside stays, who is not yet quite has to go."""
+    def close(self) -> list[asyncio.Task[None]]:
+        """Accept no further connection; gives the tasks that serve the open ones."""
         if self._again is not None:
             self._again.cancel()
         self._loop.remove_reader(self._listener)
         self._listener.close()
-        for one in self._coming:
-            one.cancel()
+        return [task for tasks in self._open.values() for task in tasks]
 
     def _accept(self) -> None:
         for _ in range(_AT_ONCE):
@@ -94,25 +82,17 @@ class Door:
             self._receive(connection)
 
     def _receive(self, connection: socket.socket) -> None:
-        served, told = (len(self._inside[entry]) for entry in (Entry.SERVED, Entry.TOLD))
+        served, told = (len(self._open[entry]) for entry in (Entry.SERVED, Entry.TOLD))
         entry = self._room.entry(served, told)
         if entry is not Entry.SERVED and (count := self._refused.one_more(self._loop.time())):
             _LOG.warning("connections refused: %d; there is room for %d", count, self._room.served)
         if entry is Entry.SHUT_OUT:
             connection.close()
             return
-        client = self._meet(entry, self._inside[entry])
-        task = self._loop.create_task(self._let_in(connection, client))
-        self._coming.add(task)
-        task.add_done_callback(self._coming.discard)
-
-    async def _let_in(self, connection: socket.socket, client: Patient) -> None:
-        try:
-            # A handshake that fails, or does not come to its end, is the client's own affair.
-            with suppress(OSError):
-                await self._loop.connect_accepted_socket(lambda: client, connection, **self._tls)
-        finally:
-            client.leave_if_never_met()
+        tasks = self._open[entry]
+        task = self._loop.create_task(self._serve(connection, entry))
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
 
     def _rest(self, error: OSError) -> None:
         """Look away for a while: the listener would be reported as ready again and again."""
