@@ -37,6 +37,7 @@ from pipeline.network.drawing.picture import picture
 from pipeline.network.drawing.text import as_text
 from pipeline.planner import planner
 from pipeline.reference.inputs import Inputs
+from schemas.json_value import JsonObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +133,7 @@ def _perform(
 
 def _tell(session: Session, verdict: Verdict) -> None:
     """The verdict on stdout, and the exit code."""
-    data = {
+    data: JsonObject = {
         "right": verdict.right,
         "fed": verdict.fed,
         "complete": verdict.complete,

@@ -9,6 +9,7 @@ from pipeline.clock import rfc3339
 from pipeline.deploy.remove import deployed
 from pipeline.deploy.versions import version_of
 from pipeline.ids import NetworkName, NetworkVersion
+from schemas.json_value import JsonObject
 
 
 @click.command("get")
@@ -38,7 +39,7 @@ def command(session: Session, network: str, number: int | None) -> None:
         record = deployed(NetworkName(network), connections.catalog)
         wanted = NetworkVersion(number or record.version)
         found = version_of(record, wanted, connections.catalog)
-    data = {
+    data: JsonObject = {
         "network": found.network,
         "version": found.version,
         "deployed": found.version == record.version,

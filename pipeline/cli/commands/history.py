@@ -10,6 +10,7 @@ from pipeline.clock import rfc3339
 from pipeline.deploy.remove import deployed
 from pipeline.deploy.versions import Version, history
 from pipeline.ids import NetworkName
+from schemas.json_value import JsonObject
 
 _COLUMNS = ("version", "deployed at", "by", "digest", "", "what changed")
 _DIGEST_SHOWN = 12
@@ -37,7 +38,7 @@ def command(session: Session, network: str, versions: int) -> None:
     with session.connect() as connections:
         record = deployed(NetworkName(network), connections.catalog)
         found = history(record, connections.catalog, versions)
-    data = {
+    data: JsonObject = {
         "network": record.network,
         "versions": [
             {

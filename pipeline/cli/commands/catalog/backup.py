@@ -9,6 +9,7 @@ from pipeline.cli.new_file import write_new
 from pipeline.cli.options import with_session
 from pipeline.cli.session import Session
 from pipeline.counting import counted
+from schemas.json_value import JsonObject
 
 
 @click.command("backup")
@@ -28,7 +29,7 @@ def command(session: Session, file: Path) -> None:
         _ = connections.catalog  # sets up an empty one, and refuses one that is too new
         backup = read(connections.store, session.clock.now_ms())
     write_new(file, (dumps(backup),))
-    facts = {
+    facts: JsonObject = {
         "file": str(file),
         "networks": list(backup.networks),
         "schemas": backup.schemas,

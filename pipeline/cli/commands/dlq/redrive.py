@@ -12,6 +12,7 @@ from pipeline.counting import counted
 from pipeline.dead_letters.choose import Wanted
 from pipeline.operations.dead_letters.redrive import Redrive, Redriven
 from pipeline.operations.fragments import fragment_of, label
+from schemas.json_value import JsonObject
 
 
 @click.command("redrive")
@@ -58,7 +59,7 @@ def command(
             with session.printer.waiting("sending dead letters again"):
                 found = run.send(deadline)  # somebody may have deployed meanwhile
         run.check(found)
-    data = {
+    data: JsonObject = {
         "fragment": label(one),
         "dry_run": dry_run,
         "sent": found.sent,

@@ -8,6 +8,7 @@ from pipeline.cli.completing import schema_versions, subjects
 from pipeline.cli.options import with_registry
 from pipeline.cli.session import Session
 from schemas.deletion import Doomed, delete, doomed, require_unreferred
+from schemas.json_value import JsonObject
 
 
 @click.command("delete")
@@ -52,7 +53,7 @@ def command(
                 session.printer.note(_words(subject, what, "this deletes", permanent=permanent))
                 confirm(session, f"delete it{' for good' if permanent else ''}?")
             delete(admin, what, version, permanent=permanent)
-    data = {
+    data: JsonObject = {
         "subject": subject,
         "dry_run": dry_run,
         "permanent": permanent,

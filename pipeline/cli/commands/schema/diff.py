@@ -17,6 +17,7 @@ from schemas.changes import Change, changes
 from schemas.client import RegistryClient
 from schemas.compatibility import Level
 from schemas.evolution import kept
+from schemas.json_value import JsonObject
 from schemas.meaning import other_meanings
 
 
@@ -81,7 +82,7 @@ def command(
     found = changes(first, second)
     reasons = kept(first, second)
     meanings = other_meanings(second, first)
-    data = {
+    data: JsonObject = {
         "subject": subject,
         "from": names[0],
         "to": names[1],

@@ -1,5 +1,6 @@
 """`medusa schema export`: what a registry holds, as a file."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
@@ -13,6 +14,7 @@ from pipeline.clock import rfc3339
 from pipeline.counting import counted
 from pipeline.errors import UsageError
 from schemas.dump import Dump, lines
+from schemas.json_value import Encodable
 from schemas.moving import read
 
 _ARGUMENTS_MAX = 2
@@ -59,7 +61,7 @@ def command(session: Session, arguments: tuple[str, ...]) -> None:
         session.printer.note(f"wrote {words}")
         return
     write_new(Path(file), (f"{line}\n" for line in lines(dump)))
-    data = {
+    data: Mapping[str, Encodable] = {
         "file": file,
         "registry": registry.url,
         "prefix": prefix,
