@@ -62,7 +62,7 @@ def as_data(one: ObservedFragment) -> JsonObject:
         "lag_ms": lag.age_ms,
         "held": _held_data(one),
         "steps_ms": status.steps_ms,
-        "lag_by_topic": {topic: records for topic, records in lag.by_topic.items()},
+        "lag_by_topic": {str(topic): records for topic, records in lag.by_topic.items()},
         "boundary": time_text(boundary),
         "dead_letters": status.dead_letters,
         "late_dropped": status.late_dropped,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
 
-from schemas.json_value import Encodable, JsonObject
+from schemas.json_value import Encodable, Json, JsonObject
 from schemas.logical import Native
 
 _RELATIVE: Final = 1e-9
@@ -40,7 +40,7 @@ class Expected:
 class Came:
     """A record that came: as decoding gives it, and as JSON."""
 
-    value: Mapping[str, Native]
+    value: Mapping[str, Native | Json]
     shown: JsonObject
 
 
@@ -124,7 +124,7 @@ def in_words(differences: Differences) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def equal(expected: Native, came: Native) -> bool:
+def equal(expected: Native, came: Native | Json) -> bool:
     """Whether two values are the same; fractions nearly so."""
     if isinstance(expected, tuple):  # a branch of a union, told by its name
         expected = expected[1]
@@ -153,7 +153,7 @@ def _paired(expected: Sequence[Expected], came: Sequence[Came]) -> dict[int, int
     one can then be made: augmenting paths in a graph of what fits.
     """
     names = _telling(expected)
-    places: dict[tuple[tuple[type, Native], ...], list[int]] = {}
+    places: dict[tuple[tuple[type, Native | Json], ...], list[int]] = {}
     for j, one in enumerate(came):
         places.setdefault(_tuple(one.value, names), []).append(j)
     fitting = {
@@ -199,7 +199,9 @@ def _telling(expected: Sequence[Expected]) -> tuple[str, ...]:
     )
 
 
-def _tuple(value: Mapping[str, Native], names: tuple[str, ...]) -> tuple[tuple[type, Native], ...]:
+def _tuple(
+    value: Mapping[str, Native | Json], names: tuple[str, ...]
+) -> tuple[tuple[type, Native | Json], ...]:
     return tuple((type(part), part) for part in (value.get(name) for name in names))
 
 

@@ -15,6 +15,7 @@ from pipeline.testing.compare import (
     equal,
     in_words,
 )
+from schemas.json_value import Json, JsonObject
 
 VALUES = st.fixed_dictionaries({"a": st.integers(0, 2), "b": st.sampled_from(["x", "y"])})
 
@@ -98,9 +99,12 @@ def test_fractions_are_equal_but_for_the_last_digits() -> None:
     assert not equal(1.0, 1.001)
     assert not equal(1, True)
     assert not equal("1", 1)
-    assert equal({"a": [1.0, None]}, {"a": [1.0 + 1e-12, None]})
-    assert not equal({"a": 1}, {"a": 1, "b": 2})
-    assert not equal([1], [1, 2])
+    nearly: JsonObject = {"a": [1.0 + 1e-12, None]}
+    more: JsonObject = {"a": 1, "b": 2}
+    longer: list[Json] = [1, 2]
+    assert equal({"a": [1.0, None]}, nearly)
+    assert not equal({"a": 1}, more)
+    assert not equal([1], longer)
 
 
 def test_many_differences_are_told_in_part() -> None:

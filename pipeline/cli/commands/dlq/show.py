@@ -17,7 +17,7 @@ from pipeline.dead_letters.letter import Letter, Place
 from pipeline.ids import Millis
 from pipeline.operations.dead_letters.content import LetterContent, letter_content, newest_letters
 from pipeline.operations.fragments import fragment_of
-from schemas.json_value import Json, JsonObject
+from schemas.json_value import Json, JsonObject, object_of
 
 _HEX_BYTES = 48
 
@@ -113,7 +113,7 @@ def _text(letter: Letter, content: LetterContent) -> str:
     lines = ["  ".join(head), f"  why    {why}", f"  from   {_from(letter)}"]
     value = record.value
     if letter.computed_from is not None:
-        return "\n".join([*lines, *_values(content.value)])
+        return "\n".join([*lines, *_values(object_of(content.value))])
     lines.append(f"  key    {_compact(content.key)}")
     if content.problem and value is not None:
         more = f" … {len(value)} bytes" if len(value) > _HEX_BYTES else ""
@@ -150,7 +150,7 @@ def _place(place: Place | None) -> JsonObject | None:
     return {"topic": place.topic, "partition": place.partition, "offset": place.offset}
 
 
-def _headers(headers: Headers) -> list[dict[str, str | None]]:
+def _headers(headers: Headers) -> list[Json]:
     return [{"name": name, "value_base64": _base64(value)} for name, value in headers]
 
 
