@@ -9,7 +9,6 @@ from pipeline.clock import rfc3339
 from pipeline.deploy.remove import deployed
 from pipeline.deploy.versions import version_of
 from pipeline.ids import NetworkName, NetworkVersion
-from schemas.json_value import JsonObject
 
 
 @click.command("get")
@@ -39,15 +38,17 @@ def command(session: Session, network: str, number: int | None) -> None:
         record = deployed(NetworkName(network), connections.catalog)
         wanted = NetworkVersion(number or record.version)
         found = version_of(record, wanted, connections.catalog)
-    data: JsonObject = {
-        "network": found.network,
-        "version": found.version,
-        "deployed": found.version == record.version,
-        "deployed_at": rfc3339(found.deployed_at_ms),
-        "by": record.owner,
-        "digest": found.digest,
-        "document": found.document,
-        "schemas": dict(found.schemas),
-        "code": dict(found.code),
-    }
-    session.printer.show(data, found.document.rstrip("\n"))
+    session.printer.show(
+        {
+            "network": found.network,
+            "version": found.version,
+            "deployed": found.version == record.version,
+            "deployed_at": rfc3339(found.deployed_at_ms),
+            "by": record.owner,
+            "digest": found.digest,
+            "document": found.document,
+            "schemas": dict(found.schemas),
+            "code": dict(found.code),
+        },
+        found.document.rstrip("\n"),
+    )

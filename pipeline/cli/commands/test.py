@@ -1,6 +1,5 @@
 """`medusa test`: a network tested in memory."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +11,7 @@ from pipeline.cli.project import TESTS_FOLDER, seen_from_here
 from pipeline.cli.session import Session
 from pipeline.counting import counted
 from pipeline.errors import ExitCode, MedusaError
-from schemas.json_value import Encodable, JsonObject
+from schemas.json_value import JsonObject
 
 if TYPE_CHECKING:
     from pipeline.testing.lane import StartQuery
@@ -49,13 +48,15 @@ def command(session: Session, tests: tuple[Path, ...], file: str | None) -> None
     ):
         found = [_run(one, queries, session) for one in loaded]
     failed = sum(1 for one in found if not one["passed"])
-    data: Mapping[str, Encodable] = {
-        "passed": len(found) - failed,
-        "failed": failed,
-        "tests": found,
-    }
     passed = counted(len(found) - failed, "test")
-    session.printer.show(data, f"{passed} passed, {failed:,} failed")
+    session.printer.show(
+        {
+            "passed": len(found) - failed,
+            "failed": failed,
+            "tests": found,
+        },
+        f"{passed} passed, {failed:,} failed",
+    )
     if failed:
         raise click.exceptions.Exit(ExitCode.FAILED)
 

@@ -12,7 +12,6 @@ from pipeline.counting import counted
 from pipeline.dead_letters.choose import Wanted
 from pipeline.operations.dead_letters.redrive import Redrive, Redriven
 from pipeline.operations.fragments import fragment_of, label
-from schemas.json_value import JsonObject
 
 
 @click.command("redrive")
@@ -59,15 +58,17 @@ def command(
             with session.printer.waiting("sending dead letters again"):
                 found = run.send(deadline)  # somebody may have deployed meanwhile
         run.check(found)
-    data: JsonObject = {
-        "fragment": label(one),
-        "dry_run": dry_run,
-        "sent": found.sent,
-        "late": {"box": found.box, "count": found.late, "unknown": found.untimed},
-        "already_sent": found.already_sent,
-        "refused": [{"reason": why, "count": n} for why, n in found.refused.items()],
-    }
-    session.printer.show(data, _words(found, "would send" if dry_run else "sent"))
+    session.printer.show(
+        {
+            "fragment": label(one),
+            "dry_run": dry_run,
+            "sent": found.sent,
+            "late": {"box": found.box, "count": found.late, "unknown": found.untimed},
+            "already_sent": found.already_sent,
+            "refused": [{"reason": why, "count": n} for why, n in found.refused.items()],
+        },
+        _words(found, "would send" if dry_run else "sent"),
+    )
 
 
 def _words(found: Redriven, before: str) -> str:

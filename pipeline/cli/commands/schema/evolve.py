@@ -45,21 +45,23 @@ def command(session: Session, subject: str, level: str | None) -> None:
     verdicts = evolution(of, versions, SlowProgress(session.printer, session.clock))
     # Under a level that was set later, the newest version itself may not fit older ones.
     standing = check(of, versions[-1], versions[:-1])
-    data: JsonObject = {
-        "subject": subject,
-        "version": numbers[-1],
-        "level": of.value,
-        "in_force": level is None,
-        "transitive": looks_at_all(of),
-        "compared_with": list(wanted),
-        "newest_breaks": list(standing),
-        "changes": [_data(one) for one in verdicts],
-    }
     head = [f"{subject}, version {numbers[-1]}, level {of.value}: {ASKED[of]}"]
     if standing:
         head.append("the newest version itself does not fit older ones:")
         head += [f"  - {reason}" for reason in standing]
-    session.printer.show(data, "\n".join([*head, *_words(grouped(verdicts))]))
+    session.printer.show(
+        {
+            "subject": subject,
+            "version": numbers[-1],
+            "level": of.value,
+            "in_force": level is None,
+            "transitive": looks_at_all(of),
+            "compared_with": list(wanted),
+            "newest_breaks": list(standing),
+            "changes": [_data(one) for one in verdicts],
+        },
+        "\n".join([*head, *_words(grouped(verdicts))]),
+    )
 
 
 def _data(one: Verdict) -> JsonObject:

@@ -1,6 +1,5 @@
 """`medusa schema export`: what a registry holds, as a file."""
 
-from collections.abc import Mapping
 from pathlib import Path
 
 import click
@@ -14,7 +13,6 @@ from pipeline.clock import rfc3339
 from pipeline.counting import counted
 from pipeline.errors import UsageError
 from schemas.dump import Dump, lines
-from schemas.json_value import Encodable
 from schemas.moving import read
 
 _ARGUMENTS_MAX = 2
@@ -61,14 +59,16 @@ def command(session: Session, arguments: tuple[str, ...]) -> None:
         session.printer.note(f"wrote {words}")
         return
     write_new(Path(file), (f"{line}\n" for line in lines(dump)))
-    data: Mapping[str, Encodable] = {
-        "file": file,
-        "registry": registry.url,
-        "prefix": prefix,
-        "made_at": made_at,
-        "subjects": sorted(subjects),
-        "versions": len(versions),
-        "configs": len(configs),
-        "modes": len(modes),
-    }
-    session.printer.show(data, f"wrote {file}: {words}")
+    session.printer.show(
+        {
+            "file": file,
+            "registry": registry.url,
+            "prefix": prefix,
+            "made_at": made_at,
+            "subjects": sorted(subjects),
+            "versions": len(versions),
+            "configs": len(configs),
+            "modes": len(modes),
+        },
+        f"wrote {file}: {words}",
+    )
