@@ -11,7 +11,7 @@ import struct
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal, InvalidOperation
-from typing import Any, NoReturn
+from typing import NoReturn
 from uuid import UUID
 
 from pipeline.errors import SchemaError
@@ -56,7 +56,7 @@ _FLOAT = struct.Struct("<f")
 _RANGES = {Kind.INT: (INT_MIN, INT_MAX), Kind.LONG: (LONG_MIN, LONG_MAX)}
 
 
-def from_json(schema: AvroSchema, json_value: Any) -> Any:
+def from_json(schema: AvroSchema, json_value: Native) -> Native:
     """The Python value that `codec.encode` takes, from a JSON value as `json.loads` gives it.
 
     Missing fields of records get their defaults. Numbers may be `Decimal`, for those who read JSON
@@ -68,7 +68,7 @@ def from_json(schema: AvroSchema, json_value: Any) -> Any:
     return _Reading(schema).value(schema.root, json_value, "")
 
 
-def fields_from_json(schema: AvroSchema, json_value: Mapping[str, Any]) -> dict[str, Any]:
+def fields_from_json(schema: AvroSchema, json_value: Mapping[str, Native]) -> dict[str, Native]:
     """The same for some fields of a record; those that are missing stay missing.
 
     Raises:

@@ -9,12 +9,13 @@ import math
 from collections.abc import Mapping
 from datetime import date, datetime, time
 from decimal import Decimal
-from typing import Any, NoReturn
+from typing import NoReturn
 from uuid import UUID
 
 from pipeline.errors import SchemaError
 from schemas.avro import AvroSchema
 from schemas.avro_from_json import BASE64, tag_of
+from schemas.json_value import Json
 from schemas.logical import Native, text_of
 from schemas.types import (
     ArrayType,
@@ -60,7 +61,7 @@ _PYTHON_LOGICAL: Mapping[Logical, type] = {
 }
 
 
-def to_json(schema: AvroSchema, value: Any) -> Any:
+def to_json(schema: AvroSchema, value: Native) -> Json:
     """A value for `json.dumps` from the Python value that `codec.decode` gives.
 
     Raises:
@@ -73,7 +74,7 @@ def _not_a(path: str, value: Native, avro_type: AvroType) -> NoReturn:
     raise SchemaError(f"{shown(value)} is not a value of {describe(avro_type)}", place=path or "/")
 
 
-def _write(schema: AvroSchema, avro_type: AvroType, value: Native, path: str) -> Native:
+def _write(schema: AvroSchema, avro_type: AvroType, value: Native, path: str) -> Json:
     resolved = schema.resolve(avro_type)
     if isinstance(resolved, UnionType):
         branch, plain = _branch(schema, resolved, value, path)
@@ -96,7 +97,7 @@ def _write(schema: AvroSchema, avro_type: AvroType, value: Native, path: str) ->
             return _plain(value)
 
 
-def _plain(value: Native) -> Native:
+def _plain(value: Native) -> Json:
     if isinstance(value, float) and not math.isfinite(value):
         return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     if isinstance(value, bytes):
@@ -106,6 +107,7 @@ def _plain(value: Native) -> Native:
             return {BASE64: base64.b64encode(value).decode()}
     if isinstance(value, date | time | Decimal | UUID):
         return text_of(value)
+    assert not isinstance(value, list | dict | tuple)  # noqa: S101 - their parts are written
     return value
 
 

@@ -4,11 +4,15 @@ A reader narrows a value with `isinstance`, or with one of the functions here wh
 known already: a schema that was parsed has a text as its type, and a list of fields. Pure.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 Json: TypeAlias = bool | int | float | str | list["Json"] | dict[str, "Json"] | None
 JsonObject: TypeAlias = dict[str, Json]
+Encodable: TypeAlias = (
+    bool | int | float | str | Sequence["Encodable"] | Mapping[str, "Encodable"] | None
+)
+"""A value that is only written as JSON: covariant, so that a list of texts is one."""
 
 
 def object_of(value: Json) -> JsonObject:

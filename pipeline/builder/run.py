@@ -15,12 +15,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType, ModuleType, TracebackType
-from typing import Any, Final
+from typing import Final
 
 from pipeline.builder.network import NetworkBuilder
 from pipeline.errors import DocumentError, Problem
 from pipeline.nearest import nearest_first
 from pipeline.network.written import Written, node_as_data
+from schemas.json_value import JsonObject
 
 VARIABLE: Final = "network"
 """The name under which a file offers its network."""
@@ -65,7 +66,7 @@ def describe(file: Path, within_s: float) -> Written:
     return found.written()
 
 
-def written_as_data(written: Written) -> dict[str, Any]:
+def written_as_data(written: Written) -> JsonObject:
     """A description for the process that asked for it; files below the current folder are short."""
     return {
         "tree": node_as_data(written.tree) if written.tree else None,
@@ -73,7 +74,7 @@ def written_as_data(written: Written) -> dict[str, Any]:
     }
 
 
-def problems_as_data(error: DocumentError) -> dict[str, Any]:
+def problems_as_data(error: DocumentError) -> JsonObject:
     """What is wrong, for the process that asked."""
     return {
         "problems": [

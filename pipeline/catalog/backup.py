@@ -8,7 +8,7 @@ status. Records and commit markers are in Kafka; they need no backup here.
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from brokers.versioned_store import Create, Operation, Set, Versioned, VersionedStore
 from pipeline.catalog.codec import decode, encode
@@ -17,6 +17,7 @@ from pipeline.errors import RefusedError
 from pipeline.formats import NEWEST, check
 from pipeline.ids import Epoch, FragmentName, Millis, NetworkName, ParticipantId, ZnodePath
 from pipeline.names import FragmentNames, Znodes
+from schemas.json_value import Json
 
 FORMAT_VERSION: Final = 1
 """Of the document; a file is not shared with nodes, so that it has a number of its own."""
@@ -141,11 +142,11 @@ def loads(text: str, place: str) -> Backup:
     return backup
 
 
-def _plain(entries: Any, made_at_ms: Any) -> bool:
+def _plain(entries: Json, made_at_ms: Json) -> bool:
     return (
         isinstance(made_at_ms, int)
         and isinstance(entries, dict)
-        and all(isinstance(path, str) and isinstance(value, str) for path, value in entries.items())
+        and all(isinstance(value, str) for value in entries.values())
         and all(
             path in _ROOTS or path.startswith(tuple(f"{r}/" for r in _ROOTS)) for path in entries
         )

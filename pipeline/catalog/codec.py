@@ -10,13 +10,26 @@ import json
 from dataclasses import MISSING, fields
 from enum import Enum
 from types import NoneType, UnionType
-from typing import Any, Final, NewType, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import (
+    Any,
+    Final,
+    NewType,
+    TypeAlias,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from pipeline.catalog.records import Record
 from pipeline.errors import BrokenInvariantError
 from pipeline.formats import NEWEST, WRITTEN, check
+from schemas.json_value import Json, JsonObject
 
 R = TypeVar("R", bound=Record)
+Stored: TypeAlias = bool | int | str | Enum | tuple["Stored", ...] | None
+"""The value of a field."""
 
 _FORMAT: Final = "format"
 _HINTS: Final[dict[type, dict[str, Any]]] = {
@@ -26,7 +39,7 @@ _HINTS: Final[dict[type, dict[str, Any]]] = {
 
 def encode(record: Record) -> bytes:
     """A record as JSON: one line, keys sorted, so that equal records are equal bytes."""
-    plain: dict[str, object] = {_FORMAT: WRITTEN}
+    plain: JsonObject = {_FORMAT: WRITTEN}
     for field in fields(record):
         plain[field.name] = _plain(getattr(record, field.name))
     text = json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
@@ -49,7 +62,7 @@ def decode(kind: type[R], value: bytes, place: str, newest: int = NEWEST) -> R:
     return _record(kind, found, place)
 
 
-def _record(kind: type[R], found: dict[str, object], place: str) -> R:
+def _record(kind: type[R], found: JsonObject, place: str) -> R:
     hints = _HINTS[kind]
     values: dict[str, Any] = {}
     for field in fields(kind):
@@ -64,15 +77,16 @@ def _record(kind: type[R], found: dict[str, object], place: str) -> R:
     return kind(**values)
 
 
-def _plain(value: object) -> object:
+def _plain(value: Stored) -> Json:
     if isinstance(value, Enum):
-        return value.value
+        plain: Json = value.value
+        return plain
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
     return value
 
 
-def _typed(hint: Any, value: object) -> object:
+def _typed(hint: Any, value: Json) -> object:
     """The value as its declared type. Raises ValueError or TypeError when it is none."""
     while isinstance(hint, NewType):
         hint = hint.__supertype__
@@ -93,7 +107,7 @@ def _typed(hint: Any, value: object) -> object:
     return value
 
 
-def _tuple(inner: tuple[Any, ...], value: object) -> tuple[object, ...]:
+def _tuple(inner: tuple[Any, ...], value: Json) -> tuple[object, ...]:
     if not isinstance(value, list):
         raise TypeError(f"{value!r} is not a list")
     if inner[-1] is Ellipsis:
@@ -101,7 +115,7 @@ def _tuple(inner: tuple[Any, ...], value: object) -> tuple[object, ...]:
     return tuple(_typed(hint, item) for hint, item in zip(inner, value, strict=True))
 
 
-def _integer(value: object) -> int:
+def _integer(value: Json) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise TypeError(f"{value!r} is not a whole number")
     return value

@@ -10,7 +10,7 @@ import selectors
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict
 from types import TracebackType
@@ -31,6 +31,7 @@ from pipeline.errors import (
     UnavailableError,
     UsageError,
 )
+from schemas.json_value import Encodable
 
 _STARTS_WITHIN_S = 900.0
 """With a cold cache the jars are fetched first."""
@@ -86,7 +87,7 @@ class Teller:
         self._tell({"ready": True})
         self._close()
 
-    def _tell(self, message: dict[str, object]) -> None:
+    def _tell(self, message: Mapping[str, Encodable]) -> None:
         if self._pipe is not None:
             # Whoever started us may have gone; the stack runs on without.
             with suppress(BrokenPipeError):

@@ -132,28 +132,30 @@ def _perform(
 
 def _tell(session: Session, verdict: Verdict) -> None:
     """The verdict on stdout, and the exit code."""
-    data = {
-        "right": verdict.right,
-        "fed": verdict.fed,
-        "complete": verdict.complete,
-        "dead_letters": verdict.dead_letters,
-        "dead_letters_wrong": len(verdict.wrong_letters),
-        "memory_bytes": verdict.memory_bytes,
-        "outputs": [
-            {
-                "name": c.name,
-                "expected": c.expected,
-                "seen": c.seen,
-                "right": c.right,
-                "missing": len(c.missing),
-                "unexpected": len(c.unexpected),
-                "duplicated": len(c.duplicated),
-                "different": len(c.different),
-            }
-            for c in verdict.comparisons
-        ],
-    }
-    session.printer.show(data, "\n".join(as_lines(verdict)))
+    session.printer.show(
+        {
+            "right": verdict.right,
+            "fed": verdict.fed,
+            "complete": verdict.complete,
+            "dead_letters": verdict.dead_letters,
+            "dead_letters_wrong": len(verdict.wrong_letters),
+            "memory_bytes": verdict.memory_bytes,
+            "outputs": [
+                {
+                    "name": c.name,
+                    "expected": c.expected,
+                    "seen": c.seen,
+                    "right": c.right,
+                    "missing": len(c.missing),
+                    "unexpected": len(c.unexpected),
+                    "duplicated": len(c.duplicated),
+                    "different": len(c.different),
+                }
+                for c in verdict.comparisons
+            ],
+        },
+        "\n".join(as_lines(verdict)),
+    )
     if not verdict.right:
         click.get_current_context().exit(ExitCode.FAILED)
 

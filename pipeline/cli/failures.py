@@ -8,12 +8,12 @@ import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import click
 
 from pipeline.cli.output import SCHEMA_VERSION, Format
 from pipeline.errors import DocumentError, ExitCode, MedusaError, Problem
+from schemas.json_value import JsonObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +75,8 @@ def tell_bug(error: Exception, manner: Manner) -> ExitCode:
     return ExitCode.FAILED
 
 
-def _as_data(error: MedusaError) -> dict[str, Any]:
-    data: dict[str, Any] = {
+def _as_data(error: MedusaError) -> JsonObject:
+    data: JsonObject = {
         "code": error.code,
         "message": error.message,
         "place": error.place,
@@ -87,7 +87,7 @@ def _as_data(error: MedusaError) -> dict[str, Any]:
     return data
 
 
-def _problem(problem: Problem) -> dict[str, Any]:
+def _problem(problem: Problem) -> JsonObject:
     return {
         "message": problem.message,
         "file": problem.file,
@@ -115,7 +115,7 @@ def _print(text: str) -> None:
     sys.stderr.write(f"{text}\n")
 
 
-def _print_data(manner: Manner, error: dict[str, Any]) -> None:
+def _print_data(manner: Manner, error: JsonObject) -> None:
     if manner.format is Format.TABLE:
         return
     # YAML is a superset of JSON, so one form serves both.

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from enum import Enum
-from typing import Any, TextIO
+from typing import TextIO
 
 import yaml
 from rich.console import Console
@@ -19,6 +19,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from pipeline.cli.table import GAP, Fitted, Table, fit
+from schemas.json_value import Encodable
 
 SCHEMA_VERSION = 1
 _PLAIN_WIDTH = 4_000
@@ -56,7 +57,7 @@ class Printer:
         self._err = err if err is not None else sys.stderr
         self._color = color
 
-    def show(self, data: Mapping[str, Any], table: Table | Text | str) -> None:
+    def show(self, data: Mapping[str, Encodable], table: Table | Text | str) -> None:
         """One document for programs, or the table (or text) that says the same to people."""
         match self.format:
             case Format.JSON:
@@ -67,7 +68,7 @@ class Printer:
             case Format.TABLE:
                 self._for_people(table)
 
-    def record(self, data: Mapping[str, Any], text: str) -> None:
+    def record(self, data: Mapping[str, Encodable], text: str) -> None:
         """One of many: a JSON line, a YAML document, or a line of text."""
         match self.format:
             case Format.JSON:
@@ -198,7 +199,7 @@ def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
 _Dumper.add_representer(str, _text)
 
 
-def _yaml(data: Mapping[str, Any]) -> str:
+def _yaml(data: Mapping[str, Encodable]) -> str:
     return str(yaml.dump(dict(data), Dumper=_Dumper, sort_keys=False, allow_unicode=True))
 
 

@@ -1,13 +1,13 @@
 """Fragments as `medusa status` and `medusa deploy` print them: tables, data and reasons. Pure."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from pipeline.catalog.records import FragmentStatus, LaneState
 from pipeline.cli.table import Table
 from pipeline.cli.times import span, time_text
 from pipeline.clock import rfc3339
 from pipeline.operations.status.observed import LOST, ObservedFragment
+from schemas.json_value import JsonObject
 
 _COLUMNS = (
     "fragment", "state", "node", "in", "out", "lag", "behind", "late", "dead", "restarts", "error",
@@ -38,10 +38,10 @@ def as_table(seen: Sequence[ObservedFragment]) -> Table:
     )
 
 
-def as_data(one: ObservedFragment) -> dict[str, Any]:
+def as_data(one: ObservedFragment) -> JsonObject:
     """For programs; times are RFC 3339, lengths of time milliseconds."""
     status = one.status
-    data: dict[str, Any] = {
+    data: JsonObject = {
         "network": one.record.network,
         "fragment": one.record.fragment,
         "version": one.record.version,
@@ -52,7 +52,8 @@ def as_data(one: ObservedFragment) -> dict[str, Any]:
     if status is None:
         return data
     boundary, lag = status.boundary_ms, one.lag
-    return data | {
+    return {
+        **data,
         "epoch": status.epoch,
         "reported_at": rfc3339(status.reported_at_ms),
         "records_in": status.records_in,
@@ -61,7 +62,7 @@ def as_data(one: ObservedFragment) -> dict[str, Any]:
         "lag_ms": lag.age_ms,
         "held": _held_data(one),
         "steps_ms": status.steps_ms,
-        "lag_by_topic": dict(lag.by_topic),
+        "lag_by_topic": {str(topic): records for topic, records in lag.by_topic.items()},
         "boundary": time_text(boundary),
         "dead_letters": status.dead_letters,
         "late_dropped": status.late_dropped,
@@ -73,7 +74,7 @@ def as_data(one: ObservedFragment) -> dict[str, Any]:
     }
 
 
-def _held_data(one: ObservedFragment) -> dict[str, Any] | None:
+def _held_data(one: ObservedFragment) -> JsonObject | None:
     """The input that holds event time back; None when none does, or nobody measures it."""
     status = one.status
     if status is None or not one.is_held:
@@ -87,7 +88,7 @@ def _held_data(one: ObservedFragment) -> dict[str, Any] | None:
     }
 
 
-def _rebuild_data(one: ObservedFragment) -> dict[str, Any] | None:
+def _rebuild_data(one: ObservedFragment) -> JsonObject | None:
     """How far a rebuild of the state is; None when none is under way."""
     status, since_ms = one.status, one.rebuilding_since_ms
     if status is None or since_ms is None:

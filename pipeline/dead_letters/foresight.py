@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
 
 from pipeline.boundaries.windows import final_end
 from pipeline.dead_letters.letter import Letter
@@ -14,8 +13,9 @@ from pipeline.network.model import ExternalStream
 from pipeline.planner.plan import Fragment, FragmentInput
 from pipeline.planner.rename import plain_column
 from schemas.avro import AvroSchema, parse
+from schemas.logical import Native
 
-Decode = Callable[[Letter, AvroSchema], Mapping[str, Any] | None]
+Decode = Callable[[Letter, AvroSchema], Mapping[str, Native] | None]
 """The record of a dead letter, read with a schema; None: it cannot be read."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = _EPOCH.resolution * 1_000

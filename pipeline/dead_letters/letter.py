@@ -1,9 +1,7 @@
 """A dead letter read back: the record, and what the headers say of it. Pure."""
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 from uuid import UUID
 
 from brokers.records import Headers, KafkaRecord
@@ -16,6 +14,7 @@ from pipeline.lanes.dead_letters import (
     REDRIVEN_PREFIX,
     check_format,
 )
+from schemas.json_value import JsonObject
 
 UNKNOWN = "unknown"
 """The reason of a record that no lane wrote."""
@@ -92,7 +91,7 @@ class Letter:
         return self.message.removeprefix(before) if self.message.startswith(before) else ""
 
     @property
-    def computed_from(self) -> Mapping[str, Any] | None:
+    def computed_from(self) -> JsonObject | None:
         """What a failed result was to be computed from.
 
         None for a record, and for a value that no lane wrote.

@@ -6,7 +6,7 @@ from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.records import NetworkRecord, NetworkVersionRecord
 from pipeline.deploy.documents import Document, deployed_document, replan, replan_or_none
 from pipeline.errors import RefusedError
-from pipeline.ids import NetworkName, NetworkVersion
+from pipeline.ids import BoxName, NetworkName, NetworkVersion, StreamName
 from pipeline.planner.changes import Item
 from pipeline.planner.upgrade import between, words
 
@@ -99,5 +99,5 @@ def document_of(network: NetworkRecord, version: NetworkVersion, catalog: Catalo
     return deployed_document(version_of(network, version, catalog))
 
 
-def _content(record: NetworkVersionRecord) -> tuple[object, ...]:
+def _content(record: NetworkVersionRecord) -> tuple[str, dict[StreamName, str], dict[BoxName, str]]:
     return (record.document, dict(record.schemas), dict(record.code))

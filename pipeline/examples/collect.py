@@ -6,7 +6,6 @@ Pure: it is handed records and a decoder for their values.
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from brokers.records import KafkaRecord
 from pipeline.errors import BrokenInvariantError
@@ -19,8 +18,9 @@ from pipeline.names import boundaries_topic, stream_of_box
 from pipeline.planner.plan import Plan
 from pipeline.reference.compare import Row
 from pipeline.reference.inputs import Place, Refusal
+from schemas.logical import Native
 
-Decode = Callable[[KafkaRecord], Mapping[str, Any]]
+Decode = Callable[[KafkaRecord], Mapping[str, Native]]
 """The fields of a record's value.
 
 Raises `MedusaError` when the value cannot be decoded, which for output of ours is a failure.
@@ -134,7 +134,7 @@ def refusal_of(fragment: FragmentName, record: KafkaRecord) -> Refusal:
         raise BrokenInvariantError(f"this is no dead letter of ours: {text}") from error
 
 
-def row_of(columns: tuple[str, ...], fields: Mapping[str, Any]) -> Row:
+def row_of(columns: tuple[str, ...], fields: Mapping[str, Native]) -> Row:
     """The values of a result in the order of the reference's columns.
 
     Raises:
@@ -144,14 +144,16 @@ def row_of(columns: tuple[str, ...], fields: Mapping[str, Any]) -> Row:
         raise BrokenInvariantError(
             f"a result has the fields {', '.join(fields)} instead of {', '.join(columns)}"
         )
-    row = tuple(plain(fields[column]) for column in columns)
-    for value in row:
-        if value is not None and not isinstance(value, str | int | float | bool):
-            raise BrokenInvariantError(f"a result holds a {type(value).__name__}")
-    return row
+    return tuple(_value(plain(fields[column])) for column in columns)
 
 
-def plain(value: Any) -> Any:
+def _value(value: Native) -> str | int | float | bool | None:
+    if value is not None and not isinstance(value, str | int | float | bool):
+        raise BrokenInvariantError(f"a result holds a {type(value).__name__}")
+    return value
+
+
+def plain(value: Native) -> Native:
     """Instants become ms since 1970 UTC, the rest stays."""
     if isinstance(value, datetime):
         micros = (value - _EPOCH) // timedelta(microseconds=1)

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from brokers.records import KafkaRecord
 from pipeline.errors import BrokenInvariantError, SchemaError
@@ -11,6 +10,7 @@ from pipeline.ids import SchemaHandle
 from pipeline.reference.inputs import Fields, Given, Place
 from schemas.avro import AvroSchema
 from schemas.codec import decode
+from schemas.logical import Native
 from schemas.wire import Framed, Part, WireFault, identified, split, words
 
 
@@ -24,7 +24,7 @@ class Decoding:
 
     schema_of: Callable[[SchemaHandle], AvroSchema | None]
 
-    def result(self, record: KafkaRecord) -> Mapping[str, Any]:
+    def result(self, record: KafkaRecord) -> Mapping[str, Native]:
         """The fields of a result.
 
         Raises:
@@ -38,7 +38,7 @@ class Decoding:
         schema = self.schema_of(framed.schema)
         if schema is None:
             raise BrokenInvariantError(f"no schema with {words(framed.schema)}", place=where)
-        value: Mapping[str, Any] = decode(schema, schema, framed.body)
+        value: Mapping[str, Native] = decode(schema, schema, framed.body)
         return value
 
     def given(self, record: KafkaRecord, reader: AvroSchema) -> Given:
@@ -54,7 +54,7 @@ class Decoding:
         if writer is None:
             return None
         try:
-            value: Mapping[str, Any] = decode(writer, reader, framed.body)
+            value: Mapping[str, Native] = decode(writer, reader, framed.body)
         except SchemaError:
             return None
         return {name: plain(content) for name, content in value.items()}

@@ -89,7 +89,7 @@ class Context:
 
 def headers(names: FragmentNames, context: Context, original: Headers) -> Headers:
     """The original's headers, then the context."""
-    facts: tuple[tuple[str, object], ...] = (
+    facts: tuple[tuple[str, str | int | None], ...] = (
         ("format", WRITTEN),
         ("reason", context.reason),
         ("message", _short(context.message)),

@@ -30,6 +30,7 @@ from pipeline.markers.deploys import DeployId
 from pipeline.markers.positions import InputPartition, LeftSource, MarkedSource
 from pipeline.markers.refused import Refused
 from pipeline.markers.signals import ActivityRecord, AdvanceRecord, BoundaryRecord
+from schemas.json_value import Encodable, Json, JsonObject
 
 Number = TypeVar("Number", bound=int)
 
@@ -230,7 +231,7 @@ def heeded_ms(value: bytes | None, incarnation: Incarnation) -> Millis | None:
     return Millis(at_ms)
 
 
-def _encode(fields: Mapping[str, object]) -> bytes:
+def _encode(fields: Mapping[str, Encodable]) -> bytes:
     return json.dumps({"format": WRITTEN, **fields}, separators=(",", ":")).encode()
 
 
@@ -253,7 +254,7 @@ def _nested(
     return nested
 
 
-def _source(source: MarkedSource) -> dict[str, object]:
+def _source(source: MarkedSource) -> Mapping[str, Encodable]:
     return {
         "id": source.id,
         "name": source.name,
@@ -266,7 +267,7 @@ def _source(source: MarkedSource) -> dict[str, object]:
     }
 
 
-def _left(one: LeftSource) -> dict[str, object]:
+def _left(one: LeftSource) -> Mapping[str, Encodable]:
     sources = (one.source,)
     return {
         **_source(one.source),
@@ -276,7 +277,7 @@ def _left(one: LeftSource) -> dict[str, object]:
     }
 
 
-def _left_output(output: str, left: LeftOutput) -> dict[str, object]:
+def _left_output(output: str, left: LeftOutput) -> Mapping[str, Encodable]:
     by_topic: dict[str, dict[str, int]] = {}
     for topic_id, partition in sorted(left.read):
         by_topic.setdefault(topic_id, {})[str(partition)] = left.read[topic_id, partition]
@@ -287,7 +288,7 @@ def _numbered(values: Mapping[int, int]) -> dict[str, int]:
     return {str(partition): values[partition] for partition in sorted(values)}
 
 
-def _refused(found: Mapping[str, Refused]) -> dict[str, object]:
+def _refused(found: Mapping[str, Refused]) -> Mapping[str, Encodable]:
     return {
         name: {
             "within_ms": found[name].within_ms,
@@ -297,7 +298,7 @@ def _refused(found: Mapping[str, Refused]) -> dict[str, object]:
     }
 
 
-def _judged(judged: Judged) -> dict[str, object]:
+def _judged(judged: Judged) -> Mapping[str, Encodable]:
     return {
         "records": judged.records,
         "bad": judged.bad,
@@ -320,7 +321,7 @@ def _decode(value: bytes, what: str, place: str) -> "_Fields":
     return fields
 
 
-def _members(found: object, what: str, place: str) -> Mapping[str, object]:
+def _members(found: Json, what: str, place: str) -> JsonObject:
     if not isinstance(found, dict):
         raise BrokenInvariantError(f"{what}: an object was expected", place=place)
     return found
@@ -330,7 +331,7 @@ def _members(found: object, what: str, place: str) -> Mapping[str, object]:
 class _Fields:
     """The members of one JSON object, read with their types checked."""
 
-    members: Mapping[str, object]
+    members: JsonObject
     what: str
     place: str
 
@@ -449,12 +450,12 @@ class _Fields:
             raise self._damaged(name, "true or false")
         return found
 
-    def _member(self, name: str) -> object:
+    def _member(self, name: str) -> Json:
         if name not in self.members:
             raise BrokenInvariantError(f"{self.what}: {name} is missing", place=self.place)
         return self.members[name]
 
-    def _whole(self, found: object, name: str) -> int:
+    def _whole(self, found: Json, name: str) -> int:
         if not isinstance(found, int) or isinstance(found, bool):
             raise self._damaged(name, "a whole number")
         return found

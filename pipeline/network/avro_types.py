@@ -28,9 +28,7 @@ from pipeline.network.types import (
     StructType,
     UuidForm,
 )
-
-Json = object
-"""A parsed JSON value."""
+from schemas.json_value import Json
 
 RESERVED_PREFIX = "__"
 """Columns of Medusa's own begin so; a field that does is no column."""

@@ -7,16 +7,14 @@ inside CASE or a function, which may pass over a part. All else, such as an over
 depends on types, and is not guessed.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import Final, cast
+from collections.abc import Iterator
+from typing import Final
 
 from sqlglot import exp
 
 from pipeline.network.parsing import parse
 from pipeline.network.term import FaultError
-
-Value = object
-"""A value as JSON gives it; None: null, or not known."""
+from schemas.json_value import Json, JsonObject
 
 _DIVISIONS: Final = (exp.Div, exp.Mod)
 _STRICT: Final = frozenset(
@@ -33,7 +31,7 @@ _NUMBERS: Final = frozenset({"INT", "BIGINT", "DECIMAL"})
 """Types of numbers that no text without a digit is cast to; a DOUBLE may be 'NaN'."""
 
 
-def cause(text: str, values: Mapping[str, Value]) -> str:
+def cause(text: str, values: JsonObject) -> str:
     """What certainly kept an expression from being computed, in a few words; empty: not certain.
 
     Args:
@@ -79,7 +77,7 @@ def _always_computed(node: exp.Expr) -> Iterator[exp.Expr]:
             yield from _always_computed(part)
 
 
-def _is_lost_sum(tree: exp.Expr, known: Mapping[str, Value]) -> bool:
+def _is_lost_sum(tree: exp.Expr, known: JsonObject) -> bool:
     """A sum that is refused as such is null although there were values: it did not fit."""
     written = tree.sql("spark").lower()
     call = tree.this if isinstance(tree, exp.Filter) else tree
@@ -87,7 +85,7 @@ def _is_lost_sum(tree: exp.Expr, known: Mapping[str, Value]) -> bool:
     return adds and written in known and known[written] is None
 
 
-def _is_zero(value: Value) -> bool:
+def _is_zero(value: Json) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and value == 0
 
 
@@ -95,7 +93,7 @@ def _no_number(text: str) -> bool:
     return not any(sign.isdigit() for sign in text)
 
 
-def _value(node: exp.Expr, known: Mapping[str, Value]) -> Value:
+def _value(node: exp.Expr, known: JsonObject) -> Json:
     """The value of a part; None where it is null, or not known for certain."""
     written = node.sql("spark").lower()
     if written in known:
@@ -111,11 +109,11 @@ def _value(node: exp.Expr, known: Mapping[str, Value]) -> Value:
     return None
 
 
-def _number(text: str) -> Value:
+def _number(text: str) -> Json:
     return int(text) if text.isdigit() else None
 
 
-def _column(path: list[str], known: Mapping[str, Value]) -> Value:
+def _column(path: list[str], known: JsonObject) -> Json:
     """A column or a field of one. In a join it may be of either side: both must say the same."""
     found = _field(path, known)
     if found is not None:
@@ -125,22 +123,21 @@ def _column(path: list[str], known: Mapping[str, Value]) -> Value:
     return given[0] if given and all(value == given[0] for value in given) else None
 
 
-def _field(path: list[str], known: Mapping[str, Value]) -> Value:
-    value: Value = known
+def _field(path: list[str], known: JsonObject) -> Json:
+    value: Json = known
     for name in path:
-        if not isinstance(value, Mapping):
+        if not isinstance(value, dict):
             return None
-        fields = cast("Mapping[str, Value]", value)
-        value = next((one for key, one in fields.items() if key.lower() == name), None)
+        value = next((one for key, one in value.items() if key.lower() == name), None)
     return value
 
 
-def _whole(node: exp.Expr, left: Value, right: Value) -> Value:
+def _whole(node: exp.Expr, left: Json, right: Json) -> Json:
     """Sums, differences and products of whole numbers, which are exact; of others none is known."""
-    for value in (left, right):
-        if not isinstance(value, int) or isinstance(value, bool):
-            return None
-    a, b = cast("int", left), cast("int", right)
+    if isinstance(left, bool) or isinstance(right, bool):
+        return None
+    if not isinstance(left, int) or not isinstance(right, int):
+        return None
     if isinstance(node, exp.Add):
-        return a + b
-    return a - b if isinstance(node, exp.Sub) else a * b
+        return left + right
+    return left - right if isinstance(node, exp.Sub) else left * right

@@ -9,6 +9,7 @@ from typing import Any
 
 from pipeline.errors import Problem
 from pipeline.network.yaml_reader import YamlList, YamlMap, YamlNode, YamlScalar
+from schemas.json_value import Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +52,13 @@ class Written:
         )
 
 
-def node_as_data(node: YamlNode) -> list[Any]:
+def node_as_data(node: YamlNode) -> list[Json]:
     """A tree as plain lists, texts and numbers, to be sent from one process to another."""
     if isinstance(node, YamlScalar):
         return ["scalar", node.line, node.text, node.null]
     if isinstance(node, YamlList):
         return ["list", node.line, [node_as_data(item) for item in node.items]]
-    entries = [[key.text, key.line, node_as_data(value)] for key, value in node.entries]
+    entries: list[Json] = [[key.text, key.line, node_as_data(value)] for key, value in node.entries]
     return ["map", node.line, entries]
 
 

@@ -14,7 +14,7 @@ from dataclasses import MISSING, fields, is_dataclass, replace
 from enum import Enum
 from functools import cache
 from types import MappingProxyType
-from typing import Any, get_args, get_type_hints
+from typing import get_args, get_type_hints
 
 from pipeline.errors import BrokenInvariantError
 from pipeline.ids import BoxName, SourceId, StreamName, TopicName
@@ -25,6 +25,7 @@ from pipeline.network.model import Box, Expression, ExternalStream, Load, Silenc
 from pipeline.network.types import Column
 from pipeline.planner.columns import narrowed, pruned, timing_columns
 from pipeline.planner.plan import DerivedStream, Fragment, FragmentInput, Plan
+from schemas.json_value import Json, list_of, object_of, text_of
 
 FORMAT_VERSION = 1
 """Counts up when the same plan gets another digest. What was digested in another format is neither
@@ -33,7 +34,6 @@ equal nor different: see `same_format`."""
 ANSWER_FORMAT = 1
 """Counts up when a version of a table is kept in other bytes by the same plan."""
 
-Json = None | bool | int | str | list["Json"] | dict[str, "Json"]
 
 _LEFT_OUT: Mapping[type, frozenset[str]] = MappingProxyType(
     {
@@ -133,8 +133,8 @@ def timing_digest(stream: FragmentInput) -> str:
 
 def decoding(stream: FragmentInput) -> Mapping[str, Json]:
     """How each field of an input is decoded, as far as a state depends on it."""
-    schema: Any = _without_docs(json.loads(_decoded_alike(stream).schema_json))
-    return {field["name"]: field for field in schema["fields"]}
+    schema = object_of(_without_docs(json.loads(_decoded_alike(stream).schema_json)))
+    return {text_of(object_of(field)["name"]): field for field in list_of(schema["fields"])}
 
 
 def plan_digest(plan: Plan) -> str:

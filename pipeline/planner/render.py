@@ -7,6 +7,7 @@ from pipeline.errors import Problem
 from pipeline.planner.changes import Action, Changes, Item, ItemKind
 from pipeline.planner.inputs import Announced
 from pipeline.planner.plan import NewTopic
+from schemas.json_value import JsonObject
 
 FORMAT_VERSION = 1
 """Of `changes_as_data`; counts up when a key goes or changes its meaning, not when one is added."""
@@ -33,7 +34,7 @@ def render_changes(changes: Changes) -> str:
     return "\n".join(_lines(changes)) + "\n"
 
 
-def changes_as_data(changes: Changes) -> dict[str, object]:
+def changes_as_data(changes: Changes) -> JsonObject:
     """The same for programs: plain data with stable keys."""
     return {
         "format_version": FORMAT_VERSION,
@@ -93,7 +94,7 @@ def _counts(items: tuple[Item, ...]) -> str:
     return ", ".join(f"{count} {action.value}" for action, count in counts if count)
 
 
-def _item_data(item: Item) -> dict[str, object]:
+def _item_data(item: Item) -> JsonObject:
     return {
         "name": item.name,
         "action": item.action.value,
@@ -105,7 +106,7 @@ def _item_data(item: Item) -> dict[str, object]:
     }
 
 
-def _announced_data(one: Announced) -> dict[str, object]:
+def _announced_data(one: Announced) -> JsonObject:
     return {
         "fragment": one.fragment,
         "stream": one.stream,
@@ -118,7 +119,7 @@ def _announced_data(one: Announced) -> dict[str, object]:
     }
 
 
-def _topic_data(topic: NewTopic) -> dict[str, object]:
+def _topic_data(topic: NewTopic) -> JsonObject:
     return {
         "name": topic.name,
         "partitions": topic.partitions,
@@ -128,7 +129,7 @@ def _topic_data(topic: NewTopic) -> dict[str, object]:
     }
 
 
-def _problem_data(problem: Problem) -> dict[str, object]:
+def _problem_data(problem: Problem) -> JsonObject:
     return {
         "message": problem.message,
         "box": problem.box or None,

@@ -22,11 +22,12 @@ Rules, as in the network document:
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from operator import attrgetter
 
+from pipeline.reference.inputs import Fields
 from pipeline.reference.numbers import average, decimal_of
 
 FAST, SLOW = 0.5, 0.75
@@ -138,7 +139,7 @@ class _Sums:
     turnover: Decimal = Decimal(0)
 
 
-def parse_trade(fields: Mapping[str, object]) -> Trade:
+def parse_trade(fields: Fields) -> Trade:
     """A trade from its fields.
 
     Raises:
@@ -159,7 +160,7 @@ def parse_trade(fields: Mapping[str, object]) -> Trade:
     raise ValueError(f"not a trade: {fields!r}")
 
 
-def parse_quote(fields: Mapping[str, object]) -> Quote:
+def parse_quote(fields: Fields) -> Quote:
     """A quote from its fields.
 
     Raises:

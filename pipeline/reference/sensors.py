@@ -20,12 +20,13 @@ Rules, as in the network document:
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from operator import attrgetter
 from typing import TypeVar
 
+from pipeline.reference.inputs import Fields
 from pipeline.reference.numbers import average, deviation, percentile
 
 T = TypeVar("T")
@@ -148,7 +149,7 @@ class Alarm:
     value: float
 
 
-def parse_reading(fields: Mapping[str, object]) -> Reading:
+def parse_reading(fields: Fields) -> Reading:
     """A reading from its fields.
 
     Raises:
@@ -166,7 +167,7 @@ def parse_reading(fields: Mapping[str, object]) -> Reading:
     raise ValueError(f"not a reading: {fields!r}")
 
 
-def parse_calibration(fields: Mapping[str, object]) -> Calibration:
+def parse_calibration(fields: Fields) -> Calibration:
     """A calibration from its fields.
 
     Raises:

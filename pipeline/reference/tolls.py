@@ -17,11 +17,12 @@ No record is late: whoever calls leaves out what the network has refused.
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from operator import attrgetter
 
+from pipeline.reference.inputs import Fields
 from pipeline.reference.numbers import decimal_of
 
 CONGESTED_MPH = 40
@@ -91,7 +92,7 @@ class _Group:
     cars: set[str] = field(default_factory=set)
 
 
-def parse_sighting(value: Mapping[str, object]) -> Sighting:
+def parse_sighting(value: Fields) -> Sighting:
     """A sighting from its fields as JSON has them.
 
     Raises:

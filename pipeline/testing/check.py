@@ -6,7 +6,7 @@ What a test looks at has to have a topic; a box that has none gets one in the te
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
-from typing import Any, Final
+from typing import Final, TypeVar
 
 from pipeline.errors import DocumentError, InputError, Problem
 from pipeline.ids import Millis, ParticipantId, StreamName, TopicName
@@ -18,7 +18,7 @@ from pipeline.planner import planner
 from pipeline.planner.plan import Plan
 from pipeline.spark.query.hidden import Reason
 from pipeline.testing import records
-from pipeline.testing.compare import Expected
+from pipeline.testing.compare import Expected, as_json
 from pipeline.testing.document import (
     ExpectWritten,
     LettersWritten,
@@ -42,11 +42,14 @@ from pipeline.testing.steps import (
 )
 from schemas.avro import AvroSchema, parse
 from schemas.codec import to_json
+from schemas.logical import Native
 
 UNDATED: Final = Millis(4_102_444_800_000)
 """The Kafka timestamp of a record that is sent without one, the year 2100: no event time that a
 test is about lies beyond it."""
 OWNER: Final = ParticipantId("test")
+
+T = TypeVar("T")
 
 ReadFile = Callable[[str], bytes]
 """The bytes of a file that a test names; raises InputError."""
@@ -295,9 +298,9 @@ class Checker:
             return inner
         fields = {f"{RECORD}.{name}": part for name, part in inner.fields.items()}
         shown = {f"{RECORD}.{name}": part for name, part in inner.shown.items()}
-        return Expected(plain | fields, plain | shown, line.place())
+        return Expected(plain | fields, as_json(plain) | shown, line.place())
 
-    def _unknown(self, letter: Mapping[str, Any], line: Line) -> Problem | None:
+    def _unknown(self, letter: Mapping[str, Native], line: Line) -> Problem | None:
         """What a dead letter cannot say."""
         reasons, streams = [reason.value for reason in Reason], [*self.network.by_name()]
         there: Mapping[str, Sequence[str]] = {"reason": reasons, "stream": streams, "box": streams}
@@ -319,11 +322,14 @@ class Checker:
         written = Written(value[RECORD], line.written.line_of(f"/{RECORD}"))
         return records.expected(Line(written, line.file), schema)
 
-    def _kept(self, found: Iterator[Any]) -> list[Any]:
+    def _kept(self, found: Iterator[T | Problem]) -> list[T]:
         """What is fine; the problems are kept apart."""
-        kept: list[Any] = []
+        kept: list[T] = []
         for one in found:
-            (self._problems if isinstance(one, Problem) else kept).append(one)
+            if isinstance(one, Problem):
+                self._problems.append(one)
+            else:
+                kept.append(one)
         return kept
 
     def _problem(self, message: str, line: int, choices: tuple[str, ...]) -> None:

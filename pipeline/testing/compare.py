@@ -9,14 +9,16 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, Final
+from typing import Final
+
+from schemas.json_value import Encodable, Json, JsonObject
+from schemas.logical import Native
 
 _RELATIVE: Final = 1e-9
 _ABSOLUTE: Final = 1e-12
 """Fractions that differ by less are equal: another order of the same additions makes them so."""
 _SHOWN_MAX: Final = 20
 """Differences that are told in full; of the others there is only the number."""
-_ABSENT: Final = object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +31,8 @@ class Expected:
         place: where it is written.
     """
 
-    fields: Mapping[str, Any]
-    shown: Mapping[str, Any]
+    fields: Mapping[str, Native]
+    shown: JsonObject
     place: str
 
 
@@ -38,8 +40,8 @@ class Expected:
 class Came:
     """A record that came: as decoding gives it, and as JSON."""
 
-    value: Mapping[str, Any]
-    shown: Mapping[str, Any]
+    value: Mapping[str, Native | Json]
+    shown: JsonObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +124,7 @@ def in_words(differences: Differences) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def equal(expected: Any, came: Any) -> bool:
+def equal(expected: Native, came: Native | Json) -> bool:
     """Whether two values are the same; fractions nearly so."""
     if isinstance(expected, tuple):  # a branch of a union, told by its name
         expected = expected[1]
@@ -151,7 +153,7 @@ def _paired(expected: Sequence[Expected], came: Sequence[Came]) -> dict[int, int
     one can then be made: augmenting paths in a graph of what fits.
     """
     names = _telling(expected)
-    places: dict[tuple[Any, ...], list[int]] = {}
+    places: dict[tuple[tuple[type, Native | Json], ...], list[int]] = {}
     for j, one in enumerate(came):
         places.setdefault(_tuple(one.value, names), []).append(j)
     fitting = {
@@ -193,18 +195,20 @@ def _telling(expected: Sequence[Expected]) -> tuple[str, ...]:
     return tuple(
         name
         for name in expected[0].fields
-        if all(isinstance(e.fields.get(name, _ABSENT), str | int) for e in expected)
+        if all(isinstance(e.fields.get(name), str | int) for e in expected)
     )
 
 
-def _tuple(value: Mapping[str, Any], names: tuple[str, ...]) -> tuple[Any, ...]:
+def _tuple(
+    value: Mapping[str, Native | Json], names: tuple[str, ...]
+) -> tuple[tuple[type, Native | Json], ...]:
     return tuple((type(part), part) for part in (value.get(name) for name in names))
 
 
 def _unequal(expected: Expected, came: Came) -> Iterator[str]:
     """The fields of an expected record that came otherwise."""
     for name, part in expected.fields.items():
-        if not equal(part, came.value.get(name, _ABSENT)):
+        if name not in came.value or not equal(part, came.value[name]):
             yield name
 
 
@@ -218,9 +222,15 @@ def _first_early(places: Sequence[int]) -> int | None:
     return next((i for i in range(1, len(places)) if places[i] < places[i - 1]), None)
 
 
-def _text(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, default=_plain)
+def as_json(fields: Mapping[str, Native]) -> JsonObject:
+    """Fields as JSON has them: a decimal is a number, any other value that JSON lacks a text."""
+    found: JsonObject = json.loads(json.dumps(fields, default=_plain))
+    return found
 
 
-def _plain(value: object) -> Any:
+def _text(value: Encodable) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _plain(value: Native) -> float | str:
     return float(value) if isinstance(value, Decimal) else str(value)

@@ -17,6 +17,7 @@ from pipeline.network import yaml_reader
 from pipeline.network.fields import Fields, Report, Text
 from pipeline.network.yaml_reader import YamlList, YamlMap, YamlNode
 from pipeline.testing.steps import Advance, Settle, Wait
+from schemas.logical import Native
 
 WAIT_MAX_MS: Final = durations.UNITS_MS["d"]
 VERBS: Final = ("send", "advance", "wait", "settle", "expect", "dead_letters")
@@ -117,7 +118,7 @@ def read(text: str, file: str) -> TestWritten:
     return TestWritten(file, network, schemas, steps)
 
 
-def json_of(node: YamlNode) -> Any:
+def json_of(node: YamlNode) -> Native:
     """A node as JSON; numbers with a fraction keep all their digits."""
     if isinstance(node, YamlMap):
         return {key.text: json_of(value) for key, value in node.entries}

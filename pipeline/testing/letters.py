@@ -3,11 +3,13 @@
 Several fragments may refuse one record for one reason; to a test that is one dead letter.
 """
 
-from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from collections.abc import Hashable, Iterable, Mapping
+from typing import Final
 
 from pipeline.dead_letters.letter import Letter
 from pipeline.testing.compare import Came
+from schemas.json_value import JsonObject
+from schemas.logical import Native
 
 RECORD: Final = "record"
 VALUES: Final = "values"
@@ -18,12 +20,12 @@ LETTER_FIELDS: Final = ("stream", "reason", "box", "field", "message", RECORD, V
 
 
 def letters(
-    found: Iterable[tuple[Letter, Mapping[str, Any] | None, Mapping[str, Any] | None]],
+    found: Iterable[tuple[Letter, Mapping[str, Native] | None, JsonObject | None]],
 ) -> tuple[Came, ...]:
     """Dead letters, each with its record as decoded and as JSON; None: that cannot be had."""
-    kept: dict[object, Came] = {}
+    kept: dict[tuple[Hashable, ...], Came] = {}
     for letter, value, shown in found:
-        said: dict[str, Any] = {"reason": letter.reason}
+        said: dict[str, str] = {"reason": letter.reason}
         if letter.input:  # a result that could not be computed comes from no one stream
             said = {"stream": letter.input, **said}
         # What no box refused was refused by the fragment, which is no matter here.
@@ -31,9 +33,9 @@ def letters(
             said |= {"box": letter.box, "field": letter.field}
         said["message"] = letter.message
         values = letter.computed_from or {}
-        said |= {f"{VALUES}.{name}": part for name, part in values.items()}
+        given = {f"{VALUES}.{name}": part for name, part in values.items()}
         flat = {f"{RECORD}.{name}": part for name, part in (value or {}).items()}
         told = {f"{RECORD}.{name}": part for name, part in (shown or {}).items()}
         same = (letter.at or letter.number, letter.reason, said.get("box"), said.get("field"))
-        kept.setdefault(same, Came(said | flat, said | told))
+        kept.setdefault(same, Came({**said, **given, **flat}, {**said, **given, **told}))
     return tuple(kept.values())

@@ -1,7 +1,7 @@
 """A network under test: all of its lanes, over topics in memory."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from brokers.kafka_interface import Isolation
 from brokers.memory_kafka.cluster import MemoryKafka
@@ -32,6 +32,8 @@ from pipeline.testing.letters import letters
 from pipeline.testing.steps import Sent
 from schemas.avro import AvroSchema, parse
 from schemas.codec import decode, to_json
+from schemas.json_value import JsonObject, object_of
+from schemas.logical import Native
 from schemas.wire import Framed, split
 
 _FIRST_STEP_MS: Final = 10 * UNITS_MS["m"]
@@ -113,7 +115,7 @@ class NetworkUnderTest:
         """What came of a stream since the last call, in the order of its topic."""
         schema = self._streams.derived[stream]
         return tuple(
-            Came(value, to_json(schema, value))
+            Came(value, object_of(to_json(schema, value)))
             for record in self._new(self._streams.topics[stream])
             for value in [self._value(record, schema)]
         )
@@ -154,14 +156,13 @@ class NetworkUnderTest:
         found, self._taken[topic] = self._kafka.read(topic, 0, since, Isolation.COMMITTED)
         yield from found
 
-    def _value(self, record: KafkaRecord, schema: AvroSchema) -> Any:
+    def _value(self, record: KafkaRecord, schema: AvroSchema) -> dict[str, Native]:
         framed = split(record.value)
         assert isinstance(framed, Framed)  # noqa: S101 - a lane wrote it
-        return decode(schema, schema, framed.body)
+        value: dict[str, Native] = decode(schema, schema, framed.body)
+        return value
 
-    def _original(
-        self, letter: Letter
-    ) -> tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]:
+    def _original(self, letter: Letter) -> tuple[Mapping[str, Native] | None, JsonObject | None]:
         """The record of a dead letter, as decoded and as JSON; None where it is no record."""
         framed = split(letter.record.value)
         text = self._schemas.get(framed.schema) if isinstance(framed, Framed) else None
@@ -172,7 +173,7 @@ class NetworkUnderTest:
             value = decode(schema, schema, framed.body)
         except SchemaError:
             return None, None
-        return value, to_json(schema, value)
+        return value, object_of(to_json(schema, value))
 
 
 def _texts(test: Checked) -> Iterator[str]:

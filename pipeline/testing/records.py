@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from pipeline.errors import Problem, SchemaError
 from pipeline.ids import SchemaId
-from pipeline.testing.compare import Expected
+from pipeline.testing.compare import Expected, as_json
 from pipeline.testing.document import Written
 from schemas.avro import AvroSchema
 from schemas.codec import encode, fields_from_json, from_json, read_container
@@ -79,7 +79,7 @@ def expected(line: Line, schema: AvroSchema) -> Expected | Problem:
     if not isinstance(value, Mapping):
         return line.problem("", "a record is a mapping from fields to values")
     try:
-        return Expected(fields_from_json(schema, value), value, line.place())
+        return Expected(fields_from_json(schema, value), as_json(value), line.place())
     except SchemaError as error:
         return line.problem(error.place, error.message)
 

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from pipeline.counting import counted
 from pipeline.testing.check import Checked
-from pipeline.testing.compare import Came, Differences, compare, in_words
+from pipeline.testing.compare import Came, Differences, Expected, compare, in_words
 from pipeline.testing.lane import StartQuery
 from pipeline.testing.network import NetworkUnderTest
 from pipeline.testing.steps import Advance, Expect, ExpectLetters, Send, Settle, Step, Wait
+from schemas.json_value import JsonObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Failure:
         first = f"{self.place}: {self.what}: {many} expected, {self.came:,} came"
         return "\n".join([first, *(f"  {line}" for line in in_words(self.differences))])
 
-    def as_data(self) -> dict[str, Any]:
+    def as_data(self) -> JsonObject:
         """The same for programs."""
         found = self.differences
         return {
@@ -104,7 +104,7 @@ def run_step(step: Step, network: NetworkUnderTest) -> Iterator[Failure]:
 
 
 def _failures(
-    place: str, what: str, expected: Sequence[object], came: Sequence[Came], found: Differences
+    place: str, what: str, expected: Sequence[Expected], came: Sequence[Came], found: Differences
 ) -> Iterator[Failure]:
     if found:
         yield Failure(place, what, len(expected), len(came), found)

@@ -12,6 +12,7 @@ from pipeline.deploy.versions import Difference, difference
 from pipeline.errors import RefusedError
 from pipeline.ids import NetworkName, NetworkVersion
 from pipeline.planner.render import item_lines
+from schemas.json_value import JsonObject
 
 _VERSION = click.IntRange(min=1)
 
@@ -75,7 +76,7 @@ def _lines(found: Difference) -> list[str]:
     return [head, "no fragment differs, but what was deployed does"]
 
 
-def _as_data(found: Difference) -> dict[str, object]:
+def _as_data(found: Difference) -> JsonObject:
     return {
         "network": found.network,
         "from": found.old,

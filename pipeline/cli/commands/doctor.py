@@ -19,6 +19,7 @@ from pipeline.planner.plan import Plan
 from pipeline.planner.planner import plan
 from pipeline.settings import Settings
 from schemas.client import RegistryClient
+from schemas.json_value import JsonObject
 
 
 @click.command("doctor")
@@ -59,7 +60,7 @@ def _spark(settings: Settings) -> Callable[[], str] | None:
     return partial(look_at_master, settings)
 
 
-def _row(finding: Finding) -> dict[str, object]:
+def _row(finding: Finding) -> JsonObject:
     return {
         "what": finding.what,
         "verdict": finding.verdict.value,

@@ -38,15 +38,17 @@ def command(session: Session, network: str, number: int | None) -> None:
         record = deployed(NetworkName(network), connections.catalog)
         wanted = NetworkVersion(number or record.version)
         found = version_of(record, wanted, connections.catalog)
-    data = {
-        "network": found.network,
-        "version": found.version,
-        "deployed": found.version == record.version,
-        "deployed_at": rfc3339(found.deployed_at_ms),
-        "by": record.owner,
-        "digest": found.digest,
-        "document": found.document,
-        "schemas": dict(found.schemas),
-        "code": dict(found.code),
-    }
-    session.printer.show(data, found.document.rstrip("\n"))
+    session.printer.show(
+        {
+            "network": found.network,
+            "version": found.version,
+            "deployed": found.version == record.version,
+            "deployed_at": rfc3339(found.deployed_at_ms),
+            "by": record.owner,
+            "digest": found.digest,
+            "document": found.document,
+            "schemas": dict(found.schemas),
+            "code": dict(found.code),
+        },
+        found.document.rstrip("\n"),
+    )

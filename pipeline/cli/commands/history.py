@@ -37,22 +37,24 @@ def command(session: Session, network: str, versions: int) -> None:
     with session.connect() as connections:
         record = deployed(NetworkName(network), connections.catalog)
         found = history(record, connections.catalog, versions)
-    data = {
-        "network": record.network,
-        "versions": [
-            {
-                "version": one.record.version,
-                "deployed_at": rfc3339(one.record.deployed_at_ms),
-                "by": record.owner,
-                "digest": one.record.digest,
-                "deployed": one.deployed,
-                "changed": one.changed,
-            }
-            for one in found
-        ],
-    }
     rows = tuple(_row(one, record.owner) for one in found)
-    session.printer.show(data, Table(_COLUMNS, rows, "no version", frozenset({"version"})))
+    session.printer.show(
+        {
+            "network": record.network,
+            "versions": [
+                {
+                    "version": one.record.version,
+                    "deployed_at": rfc3339(one.record.deployed_at_ms),
+                    "by": record.owner,
+                    "digest": one.record.digest,
+                    "deployed": one.deployed,
+                    "changed": one.changed,
+                }
+                for one in found
+            ],
+        },
+        Table(_COLUMNS, rows, "no version", frozenset({"version"})),
+    )
 
 
 def _row(one: Version, owner: str) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ from pipeline.errors import EnvironmentProblem, RefusedError, UsageError
 from pipeline.examples.catalogue import EXAMPLES
 from pipeline.examples.tolls import TOLLS
 from pipeline.ids import TopicName
+from schemas.json_value import JsonObject
 
 BLANK = "blank"
 """The project that is no example."""
@@ -74,7 +75,7 @@ def command(
     template = template or TOLLS.name
     files = template_files(resources.files(PROJECTS) / template)
     write_project(files, into)
-    data = {"template": template, "folder": str(into.resolve()), "files": list(files)}
+    data: JsonObject = {"template": template, "folder": str(into.resolve()), "files": list(files)}
     _tell(session, data, tuple(files), _next(template, files, into))
 
 
@@ -90,7 +91,7 @@ def _for_topic(session: Session, topic: TopicName, event_time: str | None, into:
         )
     files = project_files(made, session.settings)
     write_project(files, into)
-    data = {
+    data: JsonObject = {
         "topic": topic,
         "folder": str(into.resolve()),
         "files": list(files),
@@ -110,9 +111,7 @@ def _for_topic(session: Session, topic: TopicName, event_time: str | None, into:
     _tell(session, data, tuple(files), then)
 
 
-def _tell(
-    session: Session, data: Mapping[str, object], files: Sequence[str], then: Iterable[str]
-) -> None:
+def _tell(session: Session, data: JsonObject, files: Sequence[str], then: Iterable[str]) -> None:
     wrote = f"Wrote {counted(len(files), 'file')}: {names(tuple(files), 12)}"
     session.printer.show(data, "\n".join([wrote, "Next:", *(f"  {line}" for line in then)]))
 

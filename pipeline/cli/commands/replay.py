@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any
 
 import click
 
@@ -30,6 +29,7 @@ from pipeline.operations.replay.output import output_topic
 from pipeline.operations.replay.run import Replayed, replay
 from pipeline.replay.corrections import Change, Correction
 from pipeline.replay.period import Asked
+from schemas.json_value import JsonObject
 
 NOTHING_DONE = "nothing was done; --yes does it"
 
@@ -153,7 +153,7 @@ def _time_of(text: str, now_ms: Millis, engine: ReplayEngine) -> Millis:
     return engine.event_time(RecordPlace(topic, partition, Offset(offset)))
 
 
-def _data(what: ReplayedFragment, found: ReplayInput) -> dict[str, Any]:
+def _data(what: ReplayedFragment, found: ReplayInput) -> JsonObject:
     names, period = what.fragment.names, found.period
     return {
         "network": names.network,
@@ -219,7 +219,7 @@ def _corrections_words(
     return lines
 
 
-def _left_out(records: Mapping[str, int], results: Mapping[str, int]) -> dict[str, Any]:
+def _left_out(records: Mapping[str, int], results: Mapping[str, int]) -> JsonObject:
     return {"left_out": dict(records), "failed_results": dict(results)}
 
 

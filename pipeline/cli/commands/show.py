@@ -17,6 +17,7 @@ from pipeline.network.drawing.text import LINES, PLAIN, as_text
 from pipeline.network.model import Network
 from pipeline.planner.picture import fragments_picture
 from pipeline.planner.planner import plan
+from schemas.json_value import JsonObject
 
 _TEXT = "text"
 _LANGUAGES: Mapping[str, Callable[[Picture], str]] = {"dot": as_dot, "mermaid": as_mermaid}
@@ -67,7 +68,7 @@ def _drawing(session: Session, drawn: Picture, language: str | None) -> str:
     return text if session.printer.can_draw(text) else as_text(drawn, PLAIN)
 
 
-def _as_data(network: Network) -> dict[str, object]:
+def _as_data(network: Network) -> JsonObject:
     return {
         "network": network.name,
         "streams": [{"name": s.name, "topic": s.topic} for s in network.streams],
@@ -78,7 +79,7 @@ def _as_data(network: Network) -> dict[str, object]:
     }
 
 
-def _fragments(drawn: Picture) -> dict[str, object]:
+def _fragments(drawn: Picture) -> JsonObject:
     return {
         "fragments": [
             {

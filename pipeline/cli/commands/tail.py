@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import click
 
@@ -20,6 +19,7 @@ from pipeline.operations.records.selection import Selector, parse_selection
 from pipeline.operations.records.tail import Tail, TailLimits, TailStart
 from pipeline.operations.streams import newest_schema, topic_of
 from schemas.avro import AvroSchema, parse
+from schemas.json_value import Json, JsonObject
 
 
 @click.command("tail")
@@ -142,7 +142,7 @@ def _told_at_the_end(selector: Selector, session: Session) -> Iterator[None]:
             )
 
 
-def _data(one: DecodedRecord) -> dict[str, Any]:
+def _data(one: DecodedRecord) -> JsonObject:
     record = one.record
     return {
         "topic": record.topic,
@@ -169,5 +169,5 @@ def _time(one: DecodedRecord) -> str | None:
     return time_text(at_ms) if at_ms >= 0 else None
 
 
-def _compact(value: object) -> str:
+def _compact(value: Json) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -1,7 +1,7 @@
 """`medusa test`: a network tested in memory."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,6 +11,7 @@ from pipeline.cli.project import TESTS_FOLDER, seen_from_here
 from pipeline.cli.session import Session
 from pipeline.counting import counted
 from pipeline.errors import ExitCode, MedusaError
+from schemas.json_value import JsonObject
 
 if TYPE_CHECKING:
     from pipeline.testing.lane import StartQuery
@@ -47,14 +48,20 @@ def command(session: Session, tests: tuple[Path, ...], file: str | None) -> None
     ):
         found = [_run(one, queries, session) for one in loaded]
     failed = sum(1 for one in found if not one["passed"])
-    data = {"passed": len(found) - failed, "failed": failed, "tests": found}
     passed = counted(len(found) - failed, "test")
-    session.printer.show(data, f"{passed} passed, {failed:,} failed")
+    session.printer.show(
+        {
+            "passed": len(found) - failed,
+            "failed": failed,
+            "tests": found,
+        },
+        f"{passed} passed, {failed:,} failed",
+    )
     if failed:
         raise click.exceptions.Exit(ExitCode.FAILED)
 
 
-def _run(loaded: "Loaded", queries: "StartQuery", session: Session) -> dict[str, Any]:
+def _run(loaded: "Loaded", queries: "StartQuery", session: Session) -> JsonObject:
     """Run one test and tell of it; what is to be said of it in the end."""
     from pipeline.testing.run import run_steps  # noqa: PLC0415
 

@@ -4,12 +4,12 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
-from typing import Any
 
 from pipeline.network.coercion import INT_MAX, INT_MIN, LONG_MAX, LONG_MIN
 from pipeline.network.evaluating.casting import DAY_MICROS, SECOND_MICROS
 from pipeline.network.evaluating.comparing import equal
 from pipeline.network.evaluating.failing import LeftToSparkError, RowFailedError
+from pipeline.network.evaluating.values import Value
 from pipeline.network.function_rules import (
     Kind,
     anything,
@@ -40,7 +40,7 @@ class Call:
         optional: how many of the last may be left out.
     """
 
-    compute: Callable[..., Any]
+    compute: Callable[..., Value]
     kinds: tuple[Kind, ...]
     optional: int = 0
 
@@ -84,10 +84,10 @@ def _replace(value: str, old: str, new: str = "") -> str:
 # --- numbers ------------------------------------------------------------------------------------
 
 
-def _rounded(towards: str) -> Callable[[Any], Any]:
+def _rounded(towards: str) -> Callable[[Decimal | float], Decimal | int]:
     plain = math.floor if towards is ROUND_FLOOR else math.ceil
 
-    def compute(value: Any) -> Any:
+    def compute(value: Decimal | float) -> Decimal | int:
         if isinstance(value, Decimal):
             found = value.to_integral_value(towards)
             return found or abs(found)  # there is no -0
@@ -164,21 +164,21 @@ def cut_to(unit: str) -> Callable[[int], int]:
 # --- arrays and maps ----------------------------------------------------------------------------
 
 
-def item(parts: list[Any], index: int) -> Any:
+def item(parts: list[Value], index: int) -> Value:
     """`array[n]`, n from 0."""
     if not 0 <= index < len(parts):
         raise RowFailedError(f"index {index} is outside of an array of {len(parts)}")
     return parts[index]
 
 
-def element(parts: list[Any], index: int) -> Any:
+def element(parts: list[Value], index: int) -> Value:
     """`element_at(array, n)`, n from 1, or from the end when negative."""
     if index == 0:
         raise RowFailedError("index 0, where they begin with 1")
     return item(parts, index - 1 if index > 0 else len(parts) + index)
 
 
-def holds(parts: list[Any], wanted: Any) -> bool | None:
+def holds(parts: list[Value], wanted: Value) -> bool | None:
     """`array_contains`; open if it is not found and an element is null."""
     if any(part is not None and equal(part, wanted) for part in parts):
         return True

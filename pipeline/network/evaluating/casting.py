@@ -5,7 +5,6 @@ import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from decimal import ROUND_DOWN, Decimal
-from typing import Any
 
 from pipeline.network.coercion import (
     INT_MAX,
@@ -17,10 +16,11 @@ from pipeline.network.coercion import (
 )
 from pipeline.network.evaluating.failing import LeftToSparkError, RowFailedError
 from pipeline.network.evaluating.numbers import EXACT, single, with_digits, within
+from pipeline.network.evaluating.values import Value
 from pipeline.network.term import FaultError
 from pipeline.network.types import DataType, DecimalType, Scalar
 
-Cast = Callable[[Any], Any]
+Cast = Callable[..., Value]
 """From a value that is not null."""
 
 DAY_MICROS = 86_400_000_000

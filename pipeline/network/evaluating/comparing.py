@@ -4,14 +4,16 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-Test = Callable[[Any, Any], bool]
+from pipeline.network.evaluating.values import Value
+
+Test = Callable[[Value, Value], bool]
 
 
-def _nan(value: object) -> bool:
+def _nan(value: Value) -> bool:
     return isinstance(value, float) and math.isnan(value)
 
 
-def equal(left: Any, right: Any) -> bool:
+def equal(left: Value, right: Value) -> bool:
     """Whether two values of one type are the same."""
     return bool(left == right) or (_nan(left) and _nan(right))
 
@@ -34,14 +36,14 @@ OPERATORS: dict[str, Test] = {
 """Comparisons of two values of one type, neither of them null."""
 
 
-def same(left: Any, right: Any) -> bool:
+def same(left: Value, right: Value) -> bool:
     """`<=>`: nulls are equal to each other."""
     if left is None or right is None:
         return left is None and right is None
     return equal(left, right)
 
 
-def member(value: Any, options: list[Any]) -> bool | None:
+def member(value: Value, options: list[Value]) -> bool | None:
     """`value IN (option, …)`."""
     if value is None:
         return None
@@ -50,7 +52,7 @@ def member(value: Any, options: list[Any]) -> bool | None:
     return None if None in options else False
 
 
-def greatest(values: list[Any]) -> Any:
+def greatest(values: list[Value]) -> Value:
     """The greatest value that is not null."""
     found = None
     for value in values:
@@ -59,7 +61,7 @@ def greatest(values: list[Any]) -> Any:
     return found
 
 
-def least(values: list[Any]) -> Any:
+def least(values: list[Value]) -> Value:
     """The least value that is not null."""
     found = None
     for value in values:

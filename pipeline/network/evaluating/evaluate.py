@@ -8,7 +8,6 @@ compare and overflow alike.
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from sqlglot import exp
 
@@ -161,7 +160,7 @@ class _Reading:
     def cast(self, node: exp.Expr, term: Term) -> Compute:
         """`CAST(x AS t)`, `TRY_CAST(x AS t)`."""
         inner = self.part(node.this)
-        change: Callable[..., Any] = cast(inner.term.type, term.type)
+        change = cast(inner.term.type, term.type)
         return strict([inner.compute], swallowing(change) if node.args.get("safe") else change)
 
     # --- operators ------------------------------------------------------------------------------

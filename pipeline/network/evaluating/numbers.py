@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable
 from ctypes import c_float
 from decimal import ROUND_HALF_UP, Context, Decimal
-from typing import Any
 
 from pipeline.network.coercion import (
     INT_MAX,
@@ -15,12 +14,11 @@ from pipeline.network.coercion import (
     is_floating,
 )
 from pipeline.network.evaluating.failing import LeftToSparkError, RowFailedError
+from pipeline.network.evaluating.values import Value
 from pipeline.network.types import DataType, DecimalType, Scalar
 
 EXACT = Context(prec=400, Emax=10_000, Emin=-10_000, rounding=ROUND_HALF_UP)
 """Has more digits than any operation on two decimals of 38 digits needs."""
-
-Operation = Callable[[Any, Any], Any]
 
 
 def single(value: float) -> float:
@@ -63,7 +61,7 @@ def whole_quotient(left: int, right: int) -> int:
     return quotient if (left < 0) == (right < 0) else -quotient
 
 
-def arithmetic(operator: str, data_type: DataType) -> Operation:
+def arithmetic(operator: str, data_type: DataType) -> Callable[..., Value]:
     """`+ - * / %` on two values that were widened already; `data_type` is the result's."""
     if isinstance(data_type, DecimalType):
         return _of_decimals(operator, data_type)
@@ -72,13 +70,13 @@ def arithmetic(operator: str, data_type: DataType) -> Operation:
     return _of_wholes(operator, data_type)
 
 
-def _of_wholes(operator: str, data_type: DataType) -> Operation:
+def _of_wholes(operator: str, data_type: DataType) -> Callable[[int, int], int]:
     def remainder(left: int, right: int) -> int:
         if right == 0:
             raise RowFailedError("division by zero")
         return left - right * whole_quotient(left, right)
 
-    plain: dict[str, Operation] = {
+    plain: dict[str, Callable[[int, int], int]] = {
         "+": lambda a, b: within(a + b, data_type),
         "-": lambda a, b: within(a - b, data_type),
         "*": lambda a, b: within(a * b, data_type),
@@ -87,7 +85,7 @@ def _of_wholes(operator: str, data_type: DataType) -> Operation:
     return plain[operator]
 
 
-def _of_fractions(operator: str, data_type: DataType) -> Operation:
+def _of_fractions(operator: str, data_type: DataType) -> Callable[[float, float], float]:
     keep: Callable[[float], float] = single if data_type is Scalar.FLOAT else float
 
     def divided(left: float, right: float) -> float:
@@ -102,7 +100,7 @@ def _of_fractions(operator: str, data_type: DataType) -> Operation:
             return math.nan
         return math.fmod(left, right)
 
-    plain: dict[str, Operation] = {
+    plain: dict[str, Callable[[float, float], float]] = {
         "+": lambda a, b: keep(a + b),
         "-": lambda a, b: keep(a - b),
         "*": lambda a, b: keep(a * b),
@@ -112,7 +110,7 @@ def _of_fractions(operator: str, data_type: DataType) -> Operation:
     return plain[operator]
 
 
-def _of_decimals(operator: str, data_type: DecimalType) -> Operation:
+def _of_decimals(operator: str, data_type: DecimalType) -> Callable[[Decimal, Decimal], Decimal]:
     def divided(left: Decimal, right: Decimal) -> Decimal:
         if not right:
             raise RowFailedError("division by zero")
@@ -131,7 +129,7 @@ def _of_decimals(operator: str, data_type: DecimalType) -> Operation:
             raise LeftToSparkError(f"a product of more than {MAX_PRECISION} digits")
         return found
 
-    plain: dict[str, Operation] = {
+    plain: dict[str, Callable[[Decimal, Decimal], Decimal]] = {
         "+": EXACT.add,
         "-": EXACT.subtract,
         "*": product,

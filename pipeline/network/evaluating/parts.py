@@ -2,18 +2,18 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from pipeline.network.evaluating.casting import cast
 from pipeline.network.evaluating.failing import RowFailedError
+from pipeline.network.evaluating.values import Value
 from pipeline.network.function_rules import Kind
 from pipeline.network.term import Term
 from pipeline.network.types import DataType
 
-Row = Mapping[str, Any]
+Row = Mapping[str, Value]
 """The values of a row by the names of its columns."""
 
-Compute = Callable[[Row], Any]
+Compute = Callable[[Row], Value]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ def converted(part: Part, to: DataType) -> Compute:
     if part.term.type == to:
         return compute
 
-    def run(row: Row) -> Any:
+    def run(row: Row) -> Value:
         value = compute(row)
         return None if value is None else change(value)
 
@@ -46,20 +46,20 @@ def as_kinds(parts: Sequence[Part], kinds: Sequence[Kind]) -> list[Compute]:
     return [converted(part, kind(part.term).type) for part, kind in zip(parts, kinds, strict=False)]
 
 
-def strict(arguments: Sequence[Compute], compute: Callable[..., Any]) -> Compute:
+def strict(arguments: Sequence[Compute], compute: Callable[..., Value]) -> Compute:
     """Computes all arguments; null where one of them is."""
 
-    def run(row: Row) -> Any:
+    def run(row: Row) -> Value:
         values = [argument(row) for argument in arguments]
         return None if None in values else compute(*values)
 
     return run
 
 
-def swallowing(compute: Callable[..., Any]) -> Callable[..., Any]:
+def swallowing(compute: Callable[..., Value]) -> Callable[..., Value]:
     """Null where the function itself fails."""
 
-    def run(*values: Any) -> Any:
+    def run(*values: Value) -> Value:
         try:
             return compute(*values)
         except RowFailedError:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
-from typing import Any
 
 from pipeline.network.coercion import common_type, is_integral
 from pipeline.network.evaluating import comparing
@@ -18,6 +17,7 @@ from pipeline.network.evaluating.parts import (
     strict,
     swallowing,
 )
+from pipeline.network.evaluating.values import Value
 from pipeline.network.function_rules import as_text, double, literal_text, text, time
 from pipeline.network.safe import widened
 from pipeline.network.term import FaultError, Term
@@ -30,23 +30,23 @@ Make = Callable[[Term, Sequence[Part]], Compute]
 def operation(operator: str, left: Part, right: Part, *, swallow: bool = False) -> Compute:
     """`+ - * / %` of numbers."""
     one, other, result = widened(operator, left.term, right.term)
-    compute: Callable[..., Any] = arithmetic(operator, result)
+    compute = arithmetic(operator, result)
     arguments = [converted(left, one.type), converted(right, other.type)]
     return strict(arguments, swallowing(compute) if swallow else compute)
 
 
-def absolute(value: Any, data_type: DataType) -> Any:
+def absolute(value: Decimal | float, data_type: DataType) -> Decimal | float:
     """`abs(x)`."""
     if isinstance(value, Decimal):
         return value if value >= 0 else negated(value)
-    return within(abs(value), data_type) if is_integral(data_type) else abs(value)
+    return within(int(abs(value)), data_type) if is_integral(data_type) else abs(value)
 
 
 def first_given(term: Term, parts: Sequence[Part]) -> Compute:
     """`coalesce(value, …)`: a value is computed only where all before it are null."""
     values = [converted(part, term.type) for part in parts]
 
-    def run(row: Row) -> Any:
+    def run(row: Row) -> Value:
         for value in values:
             found = value(row)
             if found is not None:
@@ -59,7 +59,7 @@ def first_given(term: Term, parts: Sequence[Part]) -> Compute:
 def chosen(branches: Sequence[tuple[Compute, Compute]], otherwise: Compute) -> Compute:
     """The value of the first branch of which the condition is true; only that is computed."""
 
-    def run(row: Row) -> Any:
+    def run(row: Row) -> Value:
         for condition, value in branches:
             if condition(row):
                 return value(row)
@@ -89,7 +89,7 @@ def _null_if(_term: Term, parts: Sequence[Part]) -> Compute:
     value, other = parts
     same = equality(value, other)
 
-    def run(row: Row) -> Any:
+    def run(row: Row) -> Value:
         return None if same(row) else value.compute(row)
 
     return run
@@ -99,7 +99,7 @@ def _concat(_term: Term, parts: Sequence[Part]) -> Compute:
     return strict(as_kinds(parts, [as_text] * len(parts)), lambda *values: "".join(values))
 
 
-def _extreme(choose: Callable[[list[Any]], Any]) -> Make:
+def _extreme(choose: Callable[[list[Value]], Value]) -> Make:
     def make(term: Term, parts: Sequence[Part]) -> Compute:
         values = [converted(part, term.type) for part in parts]
         return lambda row: choose([value(row) for value in values])

@@ -2,7 +2,6 @@
 
 import heapq
 from dataclasses import dataclass
-from typing import Any
 
 from pipeline.dead_letters.choose import Wanted
 from pipeline.dead_letters.letter import Letter
@@ -10,6 +9,7 @@ from pipeline.operations.connections import Connections
 from pipeline.operations.dead_letters.letters import letters_of
 from pipeline.operations.records.decoding import decode_record
 from pipeline.planner.plan import Fragment
+from schemas.json_value import Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +24,8 @@ class LetterContent:
         cause: why a result could not be computed, by these values; "" if they do not show it.
     """
 
-    key: Any
-    value: Any
+    key: Json
+    value: Json
     problem: str
     cause: str
 

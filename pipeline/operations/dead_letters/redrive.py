@@ -4,7 +4,6 @@ from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import Any
 
 from brokers.kafka_interface import RecordReader
 from pipeline.clock import Clock, Deadline
@@ -38,6 +37,7 @@ from pipeline.operations.topics import topic_ends
 from pipeline.planner.plan import Fragment
 from schemas.avro import AvroSchema
 from schemas.codec import decode
+from schemas.logical import Native
 from schemas.wire import Framed, Part, identified
 
 
@@ -216,7 +216,7 @@ class Redrive:
     def _late(self, letter: Letter) -> bool | None:
         return self._closed.would_be_late(letter, self._decoded)
 
-    def _decoded(self, letter: Letter, reader: AvroSchema) -> Mapping[str, Any] | None:
+    def _decoded(self, letter: Letter, reader: AvroSchema) -> Mapping[str, Native] | None:
         framed = identified(letter.record.value, letter.original_headers, Part.VALUE)
         if not isinstance(framed, Framed):
             return None

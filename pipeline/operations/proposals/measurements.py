@@ -7,17 +7,22 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from statistics import median
-from typing import Any
+from typing import TypeVar
 
 from pipeline.errors import InputError
 from pipeline.network.evaluating.evaluate import Computation, computation
 from pipeline.network.evaluating.failing import NoValueError
+from pipeline.network.evaluating.values import Value
 from pipeline.network.expressions import check
 from pipeline.network.scope import Scope, Source
 from pipeline.network.streams import AHEAD_MS
+from pipeline.network.term import Fault
 from pipeline.network.types import Column, Columns, Scalar
+from schemas.json_value import Json
 
-Values = Mapping[str, Any]
+T = TypeVar("T")
+
+Values = Mapping[str, Value]
 Reading = Callable[[Values], int | None]
 """Columns of a record to milliseconds since 1970 UTC; None: no such time."""
 
@@ -52,7 +57,7 @@ class SampledRecord:
 
     partition: int
     arrived_ms: int
-    key: object
+    key: Json
     values: Values | None
     problem: str = ""
 
@@ -170,7 +175,7 @@ def _given(expression: str, scope: Scope) -> EventTime:
     return EventTime(expression, "as it was given", _computed(found))
 
 
-def _computed(found: object) -> Reading:
+def _computed(found: Computation | tuple[Fault, ...]) -> Reading:
     def read(values: Values) -> int | None:
         if not isinstance(found, Computation):
             return None
@@ -178,7 +183,7 @@ def _computed(found: object) -> Reading:
             micros = found.compute(values)
         except NoValueError:
             return None
-        return None if micros is None else int(micros) // _MICROS_PER_MS
+        return micros // _MICROS_PER_MS if isinstance(micros, int) else None
 
     return read
 
@@ -189,24 +194,26 @@ def _candidates(columns: Columns, scope: Scope, good: Sequence[SampledRecord]) -
     for column in columns:
         name = _written(column, scope)
         if column.type is Scalar.TIMESTAMP:
-            found.append(EventTime(name, "a TIMESTAMP", _field(column.name, _of_micros)))
+            found.append(EventTime(name, "a TIMESTAMP", _field(column.name, int, _of_micros)))
         elif column.type is Scalar.LONG:
             for function, unit_ms in _UNITS:
-                read = _field(column.name, _of_number(unit_ms))
+                read = _field(column.name, int, _of_number(unit_ms))
                 if _plausible(read, good):
                     origin = f"a BIGINT that is a time by {function}"
                     found.append(EventTime(f"{function}({name})", origin, read))
         elif column.type is Scalar.STRING:
-            read = _field(column.name, _of_text)
+            read = _field(column.name, str, _of_text)
             if _plausible(read, good):
                 found.append(EventTime(f"to_timestamp({name})", "a text that is a time", read))
     return found
 
 
-def _rank(good: Sequence[SampledRecord]) -> Callable[[EventTime], tuple[Any, ...]]:
+def _rank(
+    good: Sequence[SampledRecord],
+) -> Callable[[EventTime], tuple[bool, bool, bool, bool, int]]:
     """Plausible ones first, then those without gaps, TIMESTAMPs, and typical names."""
 
-    def rank(one: EventTime) -> tuple[Any, ...]:
+    def rank(one: EventTime) -> tuple[bool, bool, bool, bool, int]:
         judged = _judged(one, good)
         name = one.expression.rpartition("(")[2].strip("`)")
         return (
@@ -247,10 +254,10 @@ def _plausible(read: Reading, good: Sequence[SampledRecord]) -> bool:
     return bool(there) and odd <= len(there) - math.ceil(_NEARLY_ALL * len(there))
 
 
-def _field(name: str, convert: Callable[[Any], int | None]) -> Reading:
+def _field(name: str, kind: type[T], convert: Callable[[T], int | None]) -> Reading:
     def read(values: Values) -> int | None:
         value = values[name]
-        return None if value is None else convert(value)
+        return convert(value) if isinstance(value, kind) else None
 
     return read
 
@@ -331,7 +338,7 @@ def _key(columns: Columns, good: Sequence[SampledRecord]) -> str | None:
     return None
 
 
-def _text(key: object) -> str:
+def _text(key: Json) -> str:
     """A key as text; of a record with one field, that field."""
     if isinstance(key, dict) and len(key) == 1:
         (key,) = key.values()

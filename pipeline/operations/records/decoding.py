@@ -5,13 +5,14 @@ A value that cannot be decoded raises nothing: it is base64, with the reason bes
 
 import base64
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 from brokers.records import KafkaRecord
 from pipeline.errors import SchemaError
 from pipeline.ids import SchemaHandle
 from schemas.avro import AvroSchema
 from schemas.codec import decode, to_json
+from schemas.json_value import Json, JsonObject
 from schemas.wire import Part, WireFault, identified, words
 
 
@@ -34,14 +35,14 @@ class DecodedRecord:
     """
 
     record: KafkaRecord
-    key: Any
-    value: Any
+    key: Json
+    value: Json
     problem: str
 
     @property
-    def headers(self) -> dict[str, Any]:
+    def headers(self) -> JsonObject:
         """Text by name; of a name that is repeated, all of them in their order."""
-        found: dict[str, list[str | None]] = {}
+        found: dict[str, list[Json]] = {}
         for name, part in self.record.headers:
             found.setdefault(name, []).append(_text(part))
         return {name: parts if len(parts) > 1 else parts[0] for name, parts in found.items()}
@@ -54,7 +55,7 @@ def decode_record(record: KafkaRecord, registry: SchemaFinder) -> DecodedRecord:
     return DecodedRecord(record, key, value, value_problem or key_problem)
 
 
-def _content(record: KafkaRecord, part: Part, registry: SchemaFinder) -> tuple[Any, str]:
+def _content(record: KafkaRecord, part: Part, registry: SchemaFinder) -> tuple[Json, str]:
     """A key or value, and why it could not be decoded; keys may be plain text as well."""
     content = record.key if part is Part.KEY else record.value
     if content is None:

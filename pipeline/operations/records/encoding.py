@@ -9,6 +9,7 @@ from pipeline.errors import SchemaError
 from pipeline.ids import SchemaId
 from schemas.avro import AvroSchema
 from schemas.codec import encode, from_json
+from schemas.logical import Native
 from schemas.wire import join
 
 
@@ -71,7 +72,7 @@ def _encode(number: int, line: bytes, encoding: LineEncoding) -> EncodedLine | B
     return EncodedLine(number, key, join(encoding.schema_id, body))
 
 
-def _key(value: object) -> bytes:
+def _key(value: Native) -> bytes:
     """The key as text: a string as it is, anything else as JSON."""
     text = value if isinstance(value, str) else json.dumps(value, default=str)
     return text.encode("utf-8")

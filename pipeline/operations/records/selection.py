@@ -5,10 +5,10 @@ without Spark. A record for which the condition has no value is left out and cou
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
-from typing import Any
+from decimal import Decimal
 from uuid import UUID
 
 from brokers.records import KafkaRecord
@@ -17,6 +17,8 @@ from pipeline.network import avro_types
 from pipeline.network.evaluating.evaluate import Computation, computation
 from pipeline.network.evaluating.failing import NoValueError
 from pipeline.network.evaluating.numbers import single
+from pipeline.network.evaluating.parts import Row
+from pipeline.network.evaluating.values import Value
 from pipeline.network.scope import Scope, Source
 from pipeline.network.term import Fault
 from pipeline.network.types import (
@@ -32,6 +34,8 @@ from pipeline.network.types import (
 from pipeline.operations.records.decoding import DecodedRecord, SchemaFinder, decode_record
 from schemas.avro import AvroSchema, parse
 from schemas.codec import decode, to_json
+from schemas.json_value import Json
+from schemas.logical import Native
 from schemas.wire import Part, WireFault, identified, words
 
 _COMPUTED = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*)\s*=(?!=)(.*)", re.DOTALL)
@@ -70,7 +74,7 @@ class Selection:
 class ColumnValues:
     """A record as values of columns; None with the reason in `problem` if it has none."""
 
-    values: Mapping[str, Any] | None
+    values: Row | None
     problem: str = ""
 
 
@@ -227,57 +231,61 @@ def column_values(
     return ColumnValues({c.name: _inward(c.type, value[c.name]) for c in columns})
 
 
-def _value(projection: Projection, row: Mapping[str, Any]) -> Any:
+def _value(projection: Projection, row: Row) -> Json:
     made = {column.name: _outward(column, one.compute(row)) for column, one in projection.columns}
     return to_json(projection.schema, made)
 
 
-def _inward(data_type: DataType, value: Any) -> Any:  # noqa: PLR0911 - one case for each type
+def _inward(data_type: DataType, value: Native) -> Value:  # noqa: PLR0911 - one case for each type
     """A decoded value as expressions have it."""
-    if value is None:
-        return None
-    match data_type:
-        case Scalar.TIMESTAMP:
+    match data_type, value:
+        case _, None:
+            return None
+        case Scalar.TIMESTAMP, datetime():
             return (value - _EPOCH) // _MICRO
-        case Scalar.DATE:
+        case Scalar.DATE, date():
             return (value - _FIRST_DAY).days
-        case Scalar.STRING:
+        case Scalar.STRING, _:
             return str(value)
-        case Scalar.FLOAT | Scalar.DOUBLE:  # a whole number in an earlier schema
+        case Scalar.FLOAT | Scalar.DOUBLE, int() | float():  # a whole number in an earlier schema
             return single(float(value)) if data_type is Scalar.FLOAT else float(value)
-        case ArrayType(element):
+        case ArrayType(element), list():
             return [_inward(element, part) for part in value]
-        case MapType(of):
+        case MapType(of), dict():
             return {name: _inward(of, part) for name, part in value.items()}
-        case StructType(_, fields):
+        case StructType(_, fields), dict():
             return {one.name: _inward(one.type, value[one.name]) for one in fields}
-        case _:
+        case _, int() | bytes() | Decimal():
             return value
+    raise _not_of(data_type, value)
 
 
-def _outward(column: Column, value: Any) -> Any:
+def _outward(column: Column, value: Value) -> Native:
     """The value of an expression as it is encoded."""
-    if isinstance(column.form, UuidForm) and value is not None:
+    if isinstance(column.form, UuidForm) and isinstance(value, str):
         return UUID(value)
     return _out(column.type, value)
 
 
-def _out(data_type: DataType, value: Any) -> Any:  # noqa: PLR0911 - one case for each type
-    if value is None:
-        return None
+def _out(data_type: DataType, value: Value) -> Native:
     try:
-        match data_type:
-            case Scalar.TIMESTAMP:
+        match data_type, value:
+            case Scalar.TIMESTAMP, int():
                 return _EPOCH + value * _MICRO
-            case Scalar.DATE:
+            case Scalar.DATE, int():
                 return _FIRST_DAY + timedelta(days=value)
-            case ArrayType(element):
+            case ArrayType(element), list():
                 return [_out(element, part) for part in value]
-            case MapType(of):
+            case MapType(of), dict():
                 return {name: _out(of, part) for name, part in value.items()}
-            case StructType(_, fields):
+            case StructType(_, fields), dict():
                 return {one.name: _out(one.type, value[one.name]) for one in fields}
-            case _:
+            case _, None | int() | float() | str() | bytes() | Decimal():
                 return value
     except OverflowError:
         raise NoValueError("a time outside of the years 1 to 9999") from None
+    raise _not_of(data_type, value)
+
+
+def _not_of(data_type: DataType, value: Native | Value) -> TypeError:
+    return TypeError(f"a value of {data_type} was expected, not {type(value).__name__}")

@@ -15,7 +15,6 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user
 from pyspark.sql.avro.functions import to_avro
 
 from pipeline.clock import Clock
-from pipeline.errors import Problem
 from pipeline.ids import Incarnation, ParticipantId, SchemaId
 from pipeline.lanes.sources import named_sources
 from pipeline.network.document import SchemaText, load, schema_references
@@ -104,11 +103,11 @@ class MadeUpReader:
 
 def fragments() -> tuple[Fragment, ...]:
     """What is practised: records without state, windows, and a join."""
-    schemas: dict[object, SchemaText | Problem] = {
+    schemas = {
         reference: SchemaText(READING, reference.value)
         for reference in schema_references(DOCUMENT, "practice")
     }
-    network = load(DOCUMENT, "practice", schemas)  # type: ignore[arg-type]
+    network = load(DOCUMENT, "practice", schemas)
     return plan(network, ParticipantId("practice")).fragments
 
 

@@ -23,14 +23,15 @@ from pipeline.network.types import (
     UuidForm,
 )
 from schemas.avro import parse
+from schemas.json_value import Json, JsonObject
 
 
-def record(*fields: object) -> dict[str, object]:
+def record(*fields: Json) -> JsonObject:
     """A record schema with these fields."""
     return {"type": "record", "name": "R", "namespace": "n", "fields": list(fields)}
 
 
-def one(schema: object) -> str:
+def one(schema: Json) -> str:
     """How a field of some type is read, with its NOT NULL or the reason why it is no column."""
     made = read(record({"name": "x", "type": schema}))
     return str(made.columns[0])[2:] if made.columns else f"unreadable: {made.unreadable[0][1]}"
@@ -80,7 +81,7 @@ def one(schema: object) -> str:
         ),
     ],
 )
-def test_each_type_is_read(schema: object, column: str) -> None:
+def test_each_type_is_read(schema: Json, column: str) -> None:
     """Every Avro type is a column, or is remembered with the reason."""
     assert one(schema) == column
 
@@ -103,7 +104,7 @@ def test_a_field_with_a_name_of_medusas_own_is_no_column() -> None:
 
 def test_named_types_are_found_in_their_namespace() -> None:
     """A name used again means the type defined before."""
-    kind = {"type": "enum", "name": "Kind", "symbols": ["CAR"]}
+    kind: JsonObject = {"type": "enum", "name": "Kind", "symbols": ["CAR"]}
     schema = record(
         {"name": "a", "type": kind},
         {"name": "b", "type": ["null", "n.Kind"]},
@@ -148,7 +149,7 @@ def test_named_types_are_found_in_their_namespace() -> None:
         ),
     ],
 )
-def test_a_malformed_schema_names_its_path(schema: object, message: str) -> None:
+def test_a_malformed_schema_names_its_path(schema: Json, message: str) -> None:
     """What is wrong, and where."""
     with pytest.raises(SchemaError) as caught:
         read(schema)
@@ -208,7 +209,7 @@ def test_writing() -> None:
 COLOUR = {"type": "enum", "name": "Colour", "namespace": "m", "symbols": ["RED", "BLUE"]}
 
 
-def form_of(schema: object) -> object:
+def form_of(schema: Json) -> object:
     """The form of a field of some type."""
     return read(record({"name": "x", "type": schema})).columns[0].form
 
@@ -225,7 +226,7 @@ def form_of(schema: object) -> object:
         ({"type": "array", "items": COLOUR}, None),
     ],
 )
-def test_a_column_remembers_that_it_is_an_enum_or_a_uuid(schema: object, form: object) -> None:
+def test_a_column_remembers_that_it_is_an_enum_or_a_uuid(schema: Json, form: object) -> None:
     """Not inside an array or a map: only columns are written as they were read."""
     assert form_of(schema) == form
 

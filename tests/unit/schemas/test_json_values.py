@@ -162,6 +162,8 @@ def test_records_get_their_defaults() -> None:
     """Fields that are left out have the schema's defaults, fresh each time."""
     first, second = from_json(CAR, {"id": 1}), from_json(CAR, {"id": 1})
     assert first == {"id": 1, "kind": "car", "speeds": [], "where": None}
+    assert isinstance(first, dict)
+    assert isinstance(second, dict)
     assert first["speeds"] is not second["speeds"]
 
 

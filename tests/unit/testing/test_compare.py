@@ -1,23 +1,33 @@
 import math
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.testing.compare import Came, Differences, Expected, compare, equal, in_words
+from pipeline.testing.compare import (
+    Came,
+    Differences,
+    Expected,
+    as_json,
+    compare,
+    equal,
+    in_words,
+)
+from schemas.json_value import Json, JsonObject
 
 VALUES = st.fixed_dictionaries({"a": st.integers(0, 2), "b": st.sampled_from(["x", "y"])})
 
 
 def expected(*records: Mapping[str, Any]) -> list[Expected]:
     """Records, each in a line of its own."""
-    return [Expected(r, r, f"t.yaml:{line}") for line, r in enumerate(records, start=1)]
+    return [Expected(r, dict(r), f"t.yaml:{line}") for line, r in enumerate(records, start=1)]
 
 
 def came(*records: Mapping[str, Any]) -> list[Came]:
     """Records that came."""
-    return [Came(r, r) for r in records]
+    return [Came(r, dict(r)) for r in records]
 
 
 def test_what_is_as_expected_has_no_differences() -> None:
@@ -89,9 +99,12 @@ def test_fractions_are_equal_but_for_the_last_digits() -> None:
     assert not equal(1.0, 1.001)
     assert not equal(1, True)
     assert not equal("1", 1)
-    assert equal({"a": [1.0, None]}, {"a": [1.0 + 1e-12, None]})
-    assert not equal({"a": 1}, {"a": 1, "b": 2})
-    assert not equal([1], [1, 2])
+    nearly: JsonObject = {"a": [1.0 + 1e-12, None]}
+    more: JsonObject = {"a": 1, "b": 2}
+    longer: list[Json] = [1, 2]
+    assert equal({"a": [1.0, None]}, nearly)
+    assert not equal({"a": 1}, more)
+    assert not equal([1], longer)
 
 
 def test_many_differences_are_told_in_part() -> None:
@@ -121,3 +134,8 @@ def test_nothing_is_lost(wanted: list[dict[str, Any]], rows: list[dict[str, Any]
     left = [one.fields for one in found.missing] + [one.expected.fields for one in found.different]
     over = [one.value for one in found.unexpected] + [one.came.value for one in found.different]
     assert not any(row in over for row in left)
+
+
+def test_decimals_are_numbers_in_json() -> None:
+    """`medusa test -o json` prints what was expected, and a document has decimals."""
+    assert as_json({"a": Decimal("1.50"), "b": [Decimal(2), None]}) == {"a": 1.5, "b": [2.0, None]}

@@ -12,6 +12,7 @@ from pipeline.testing.network import NetworkUnderTest
 from pipeline.testing.records import Schemas
 from pipeline.testing.steps import Sent
 from schemas.codec import encode, from_json
+from schemas.json_value import number_of, text_of
 from schemas.wire import join
 from tests.unit.testing.twins import DOCUMENT, Toys, network
 
@@ -47,7 +48,9 @@ class Bench:
 
     def counts(self, stream: StreamName = COUNTS) -> list[tuple[str, int]]:
         """The counts that came."""
-        return [(c.value["car"], c.value["n"]) for c in self.network.take(stream)]
+        return [
+            (text_of(c.shown["car"]), number_of(c.shown["n"])) for c in self.network.take(stream)
+        ]
 
 
 def at(time: str) -> str:

@@ -28,11 +28,13 @@ def command(session: Session, file: Path) -> None:
         _ = connections.catalog  # sets up an empty one, and refuses one that is too new
         backup = read(connections.store, session.clock.now_ms())
     write_new(file, (dumps(backup),))
-    facts = {
-        "file": str(file),
-        "networks": list(backup.networks),
-        "schemas": backup.schemas,
-        "entries": len(backup.entries),
-    }
     told = f"{counted(len(backup.networks), 'network')}, {counted(backup.schemas, 'schema')}"
-    session.printer.show(facts, f"wrote {file}: {told}, {len(backup.entries)} entries")
+    session.printer.show(
+        {
+            "file": str(file),
+            "networks": list(backup.networks),
+            "schemas": backup.schemas,
+            "entries": len(backup.entries),
+        },
+        f"wrote {file}: {told}, {len(backup.entries)} entries",
+    )

@@ -1,8 +1,5 @@
 """`medusa dlq list`: how many dead letters there are, and why."""
 
-from collections.abc import Mapping
-from typing import Any
-
 import click
 
 from pipeline import durations
@@ -12,6 +9,7 @@ from pipeline.cli.session import Session
 from pipeline.cli.table import Table
 from pipeline.cli.times import time_text
 from pipeline.operations.dead_letters.counts import FragmentLetters, count_letters
+from schemas.json_value import JsonObject
 
 _COLUMNS = ("fragment", "letters", "redriven", "reasons", "oldest", "newest", "kept")
 
@@ -37,7 +35,7 @@ def command(session: Session, name: str) -> None:
     rows = [_data(one) for one in found.fragments]
     table = Table(
         _COLUMNS,
-        tuple(_cells(row) for row in rows),
+        tuple(map(_cells, found.fragments)),
         "no network is deployed",
         frozenset({"letters", "redriven"}),
         spare=("kept", "oldest", "redriven", "newest"),
@@ -46,7 +44,7 @@ def command(session: Session, name: str) -> None:
     session.printer.show({"fragments": rows}, table)
 
 
-def _data(one: FragmentLetters) -> dict[str, Any]:
+def _data(one: FragmentLetters) -> JsonObject:
     names, found = one.fragment.names, one.summary
     return {
         "network": names.network,
@@ -63,18 +61,18 @@ def _data(one: FragmentLetters) -> dict[str, Any]:
     }
 
 
-def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
-    reasons = ", ".join(f"{reason} {count}" for reason, count in row["reasons"].items())
-    age, size = row["retention_ms"], row["retention_bytes"]
-    kept = f"{durations.format(age)}, " + (
+def _cells(one: FragmentLetters) -> tuple[str, ...]:
+    names, found, size = one.fragment.names, one.summary, one.retention_bytes
+    reasons = ", ".join(f"{reason} {count}" for reason, count in found.reasons.items())
+    kept = f"{durations.format(one.retention_ms)}, " + (
         f"{size} bytes a partition" if size is not None else "any size"
     )
     return (
-        f"{row['network']}.{row['fragment']}",
-        str(row["letters"]),
-        "?" if row["redriven"] is None else str(row["redriven"]),
+        f"{names.network}.{names.fragment}",
+        str(found.count),
+        "?" if one.redriven is None else str(one.redriven),
         reasons or "-",
-        row["oldest"] or "-",
-        row["newest"] or "-",
+        time_text(found.oldest_ms) or "-",
+        time_text(found.newest_ms) or "-",
         kept,
     )

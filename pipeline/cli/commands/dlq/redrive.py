@@ -58,15 +58,17 @@ def command(
             with session.printer.waiting("sending dead letters again"):
                 found = run.send(deadline)  # somebody may have deployed meanwhile
         run.check(found)
-    data = {
-        "fragment": label(one),
-        "dry_run": dry_run,
-        "sent": found.sent,
-        "late": {"box": found.box, "count": found.late, "unknown": found.untimed},
-        "already_sent": found.already_sent,
-        "refused": [{"reason": why, "count": n} for why, n in found.refused.items()],
-    }
-    session.printer.show(data, _words(found, "would send" if dry_run else "sent"))
+    session.printer.show(
+        {
+            "fragment": label(one),
+            "dry_run": dry_run,
+            "sent": found.sent,
+            "late": {"box": found.box, "count": found.late, "unknown": found.untimed},
+            "already_sent": found.already_sent,
+            "refused": [{"reason": why, "count": n} for why, n in found.refused.items()],
+        },
+        _words(found, "would send" if dry_run else "sent"),
+    )
 
 
 def _words(found: Redriven, before: str) -> str:

@@ -2,8 +2,6 @@
 
 import base64
 import json
-from collections.abc import Mapping
-from typing import Any
 
 import click
 
@@ -19,6 +17,7 @@ from pipeline.dead_letters.letter import Letter, Place
 from pipeline.ids import Millis
 from pipeline.operations.dead_letters.content import LetterContent, letter_content, newest_letters
 from pipeline.operations.fragments import fragment_of
+from schemas.json_value import Json, JsonObject, object_of
 
 _HEX_BYTES = 48
 
@@ -71,7 +70,7 @@ def command(
         session.printer.note("there are no such dead letters")
 
 
-def _data(letter: Letter, content: LetterContent) -> dict[str, Any]:
+def _data(letter: Letter, content: LetterContent) -> JsonObject:
     record = letter.record
     return {
         "topic": record.topic,
@@ -114,7 +113,7 @@ def _text(letter: Letter, content: LetterContent) -> str:
     lines = ["  ".join(head), f"  why    {why}", f"  from   {_from(letter)}"]
     value = record.value
     if letter.computed_from is not None:
-        return "\n".join([*lines, *_values(content.value)])
+        return "\n".join([*lines, *_values(object_of(content.value))])
     lines.append(f"  key    {_compact(content.key)}")
     if content.problem and value is not None:
         more = f" … {len(value)} bytes" if len(value) > _HEX_BYTES else ""
@@ -124,7 +123,7 @@ def _text(letter: Letter, content: LetterContent) -> str:
     return "\n".join(lines)
 
 
-def _values(given: Mapping[str, Any]) -> list[str]:
+def _values(given: JsonObject) -> list[str]:
     """A line for each value that a result was to be computed from."""
     width = max(map(len, given), default=0)
     return [f"  with   {name:<{width}} = {_compact(value)}" for name, value in given.items()]
@@ -145,13 +144,13 @@ def _words(place: Place) -> str:
     return f"{place.topic} {place.partition}@{place.offset}"
 
 
-def _place(place: Place | None) -> dict[str, Any] | None:
+def _place(place: Place | None) -> JsonObject | None:
     if place is None:
         return None
     return {"topic": place.topic, "partition": place.partition, "offset": place.offset}
 
 
-def _headers(headers: Headers) -> list[dict[str, str | None]]:
+def _headers(headers: Headers) -> list[Json]:
     return [{"name": name, "value_base64": _base64(value)} for name, value in headers]
 
 
@@ -167,5 +166,5 @@ def _base64(content: bytes | None) -> str | None:
     return None if content is None else base64.b64encode(content).decode("ascii")
 
 
-def _compact(value: object) -> str:
+def _compact(value: Json) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

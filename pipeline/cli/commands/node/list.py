@@ -7,6 +7,7 @@ from pipeline.cli.session import Session
 from pipeline.cli.table import Table
 from pipeline.clock import rfc3339
 from pipeline.operations.nodes import nodes_up
+from schemas.json_value import JsonObject
 
 
 @click.command("list")
@@ -20,7 +21,7 @@ def command(session: Session) -> None:
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
     with session.connect() as connections:
         nodes = nodes_up(connections)
-    rows = [
+    rows: list[JsonObject] = [
         {
             "node": one.record.node,
             "participant": one.record.participant,

@@ -1,7 +1,8 @@
 """`medusa offsets export`: positions in the forms that other tools take."""
 
 import json
-from typing import Any
+from collections.abc import Mapping
+from typing import TypeAlias
 
 import click
 
@@ -9,10 +10,15 @@ from pipeline.cli.completing import parts
 from pipeline.cli.options import with_session
 from pipeline.cli.output import Format
 from pipeline.cli.session import Session
+from pipeline.names import FragmentNames
 from pipeline.operations.connections import Connections
 from pipeline.operations.fragments import fragment_of, fragments_of
 from pipeline.operations.positions import committed_positions
 from pipeline.planner.plan import Fragment
+from schemas.json_value import Encodable
+
+Positions: TypeAlias = dict[str, dict[str, int]]
+"""Topic → partition → offset."""
 
 _SPARK, _KAFKA = "spark", "kafka"
 
@@ -43,11 +49,11 @@ def command(session: Session, name: str, form: str) -> None:
     plain = session.printer.format is Format.TABLE
     with session.connect() as connections:
         asked = (fragment_of(name, connections),) if plain else fragments_of(name, connections)
-        found = [_positions(fragment, connections) for fragment in asked]
+        found = [(one.names, _positions(one, connections)) for one in asked]
     if not plain:
-        session.printer.show({"fragments": found}, "")
+        session.printer.show({"fragments": [_data(*one) for one in found]}, "")
         return
-    positions: dict[str, dict[str, int]] = found[0]["positions"]
+    positions = found[0][1]
     if form == _SPARK:
         session.printer.line(json.dumps(positions))
         return
@@ -56,15 +62,18 @@ def command(session: Session, name: str, form: str) -> None:
             session.printer.line(f"{topic},{partition},{offset}")
 
 
-def _positions(fragment: Fragment, connections: Connections) -> dict[str, Any]:
+def _positions(fragment: Fragment, connections: Connections) -> Positions:
     """In the form of Spark's `startingOffsets`: partitions are text."""
-    names = fragment.names
+    return {
+        str(topic): {str(partition): int(at) for partition, at in sorted(offsets.items())}
+        for topic, offsets in committed_positions(fragment, connections).items()
+    }
+
+
+def _data(names: FragmentNames, positions: Positions) -> Mapping[str, Encodable]:
     return {
         "network": names.network,
         "fragment": names.fragment,
         "group": names.group,
-        "positions": {
-            str(topic): {str(partition): int(at) for partition, at in sorted(offsets.items())}
-            for topic, offsets in committed_positions(fragment, connections).items()
-        },
+        "positions": positions,
     }

@@ -1,7 +1,5 @@
 """`medusa offsets show`: positions, ends and lags of a fragment's input partitions."""
 
-from typing import Any
-
 import click
 
 from pipeline.cli.completing import parts
@@ -11,6 +9,7 @@ from pipeline.cli.table import Table
 from pipeline.cli.times import time_text
 from pipeline.operations.fragments import fragments_of, label
 from pipeline.operations.positions import PartitionPosition, input_positions
+from schemas.json_value import JsonObject
 
 _COLUMNS = ("fragment", "topic", "partition", "position", "end", "lag", "log start", "next record")
 _NUMBERS = frozenset({"partition", "position", "end", "lag", "log start"})
@@ -31,7 +30,7 @@ def command(session: Session, name: str) -> None:
       medusa offsets show
       medusa offsets show tolls.tow_dispatch -o json
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
-    rows: list[dict[str, Any]] = []
+    rows: list[JsonObject] = []
     cells: list[tuple[str, ...]] = []
     with session.connect() as connections, session.printer.waiting("reading positions"):
         for fragment in fragments_of(name, connections):
@@ -44,7 +43,7 @@ def command(session: Session, name: str) -> None:
     session.printer.show({"offsets": rows}, table)
 
 
-def _data(one: PartitionPosition) -> dict[str, Any]:
+def _data(one: PartitionPosition) -> JsonObject:
     return {
         "input": one.input,
         "topic": one.topic,

@@ -1,18 +1,17 @@
 """What a new schema would do to the boxes that are deployed, told before it is registered."""
 
-from typing import Any
-
 from pipeline.cli.commands.deploy import confirm
 from pipeline.cli.session import Session
 from pipeline.deploy.readers import BreaksBoxesError, Broken, broken_by
 from pipeline.errors import UnavailableError
 from pipeline.operations.connections import Connections
 from pipeline.operations.networks import deployed_plans
+from schemas.json_value import JsonObject
 
 
 def require_readers(
     subject: str, text: str, session: Session, connections: Connections, *, ask: bool, yes: bool
-) -> dict[str, Any]:
+) -> JsonObject:
     """Look for boxes that could not read records of a schema; what was found, as data.
 
     Nobody looks for a registry that was named by its address: which boxes read what is written with
@@ -47,7 +46,7 @@ def require_readers(
     return {"boxes_checked": True, "breaks": [_data(one) for one in broken]}
 
 
-def _data(broken: Broken) -> dict[str, Any]:
+def _data(broken: Broken) -> JsonObject:
     return {
         "network": broken.network,
         "fragment": broken.fragment,

@@ -1,7 +1,6 @@
 """`medusa schema check`: whether a schema would fit."""
 
 from dataclasses import asdict
-from typing import Any
 
 import click
 
@@ -15,6 +14,7 @@ from pipeline.cli.options import with_registry
 from pipeline.cli.session import Session
 from pipeline.operations.connections import Connections
 from pipeline.operations.schemas.references import ReadSchema, TypeReference
+from schemas.json_value import JsonObject
 from schemas.registry.content import Reference
 
 
@@ -47,7 +47,7 @@ def command(
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
     given = open_schema(file, wanted)
     references: tuple[Reference, ...] = ()
-    found: dict[str, Any] = {}
+    found: JsonObject = {}
     if subject is not None or wanted:
         with session.connect() as connections:
             new = given.read(connections.registry, subject or "")
@@ -67,7 +67,7 @@ def command(
 
 def _require_place(
     subject: str, new: ReadSchema, session: Session, connections: Connections
-) -> dict[str, Any]:
+) -> JsonObject:
     """Raise if a schema could not be registered; what was found of boxes, as data."""
     registry = connections.registry
     if registry.lookup(subject, new.text, new.references) is not None:

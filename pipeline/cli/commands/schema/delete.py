@@ -52,24 +52,26 @@ def command(
                 session.printer.note(_words(subject, what, "this deletes", permanent=permanent))
                 confirm(session, f"delete it{' for good' if permanent else ''}?")
             delete(admin, what, version, permanent=permanent)
-    data = {
-        "subject": subject,
-        "dry_run": dry_run,
-        "permanent": permanent,
-        "changed": bool(what) and not dry_run,
-        "versions": [
-            {
-                "version": one.use.version,
-                "deleted_before": one.deleted,
-                "referrers": [
-                    {"subject": by.subject, "version": by.version} for by in one.referrers
-                ],
-            }
-            for one in what
-        ],
-    }
     before = "would delete" if dry_run else "deleted"
-    session.printer.show(data, _words(subject, what, before, permanent=permanent))
+    session.printer.show(
+        {
+            "subject": subject,
+            "dry_run": dry_run,
+            "permanent": permanent,
+            "changed": bool(what) and not dry_run,
+            "versions": [
+                {
+                    "version": one.use.version,
+                    "deleted_before": one.deleted,
+                    "referrers": [
+                        {"subject": by.subject, "version": by.version} for by in one.referrers
+                    ],
+                }
+                for one in what
+            ],
+        },
+        _words(subject, what, before, permanent=permanent),
+    )
 
 
 def _words(subject: str, what: tuple[Doomed, ...], before: str, *, permanent: bool) -> str:

@@ -81,22 +81,25 @@ def command(
     found = changes(first, second)
     reasons = kept(first, second)
     meanings = other_meanings(second, first)
-    data = {
-        "subject": subject,
-        "from": names[0],
-        "to": names[1],
-        "file": file,
-        "changes": [
-            {"kind": one.kind.value, "path": one.path, "message": one.message} for one in found
-        ],
-        "levels": {
-            level.value: {"kept": not why, "reasons": list(why)} for level, why in reasons.items()
-        },
-        "other_meanings": list(meanings),
-    }
     there = f"version {names[1]}" if file is None else file
     head = f"{subject}: from version {names[0]} to {there}"
-    session.printer.show(data, _words(head, found, reasons, meanings))
+    session.printer.show(
+        {
+            "subject": subject,
+            "from": names[0],
+            "to": names[1],
+            "file": file,
+            "changes": [
+                {"kind": one.kind.value, "path": one.path, "message": one.message} for one in found
+            ],
+            "levels": {
+                level.value: {"kept": not why, "reasons": list(why)}
+                for level, why in reasons.items()
+            },
+            "other_meanings": list(meanings),
+        },
+        _words(head, found, reasons, meanings),
+    )
 
 
 def _pair(

@@ -1,7 +1,5 @@
 """`medusa schema evolve`: what may be done to a schema next."""
 
-from typing import Any
-
 import click
 
 from pipeline.cli.commands.schema.names import name_of_subject
@@ -12,6 +10,7 @@ from pipeline.cli.slowly import SlowProgress
 from pipeline.operations.schemas.versions import fetch, require_versions
 from schemas.compatibility import Level, check, looks_at_all
 from schemas.evolution import ASKED, Group, Verdict, evolution, grouped
+from schemas.json_value import JsonObject
 
 _SHOWN_MAX = 4
 """Examples of each sort of change in a table; data hold all."""
@@ -46,24 +45,26 @@ def command(session: Session, subject: str, level: str | None) -> None:
     verdicts = evolution(of, versions, SlowProgress(session.printer, session.clock))
     # Under a level that was set later, the newest version itself may not fit older ones.
     standing = check(of, versions[-1], versions[:-1])
-    data = {
-        "subject": subject,
-        "version": numbers[-1],
-        "level": of.value,
-        "in_force": level is None,
-        "transitive": looks_at_all(of),
-        "compared_with": list(wanted),
-        "newest_breaks": list(standing),
-        "changes": [_data(one) for one in verdicts],
-    }
     head = [f"{subject}, version {numbers[-1]}, level {of.value}: {ASKED[of]}"]
     if standing:
         head.append("the newest version itself does not fit older ones:")
         head += [f"  - {reason}" for reason in standing]
-    session.printer.show(data, "\n".join([*head, *_words(grouped(verdicts))]))
+    session.printer.show(
+        {
+            "subject": subject,
+            "version": numbers[-1],
+            "level": of.value,
+            "in_force": level is None,
+            "transitive": looks_at_all(of),
+            "compared_with": list(wanted),
+            "newest_breaks": list(standing),
+            "changes": [_data(one) for one in verdicts],
+        },
+        "\n".join([*head, *_words(grouped(verdicts))]),
+    )
 
 
-def _data(one: Verdict) -> dict[str, Any]:
+def _data(one: Verdict) -> JsonObject:
     return {
         "action": one.change.action,
         "path": one.change.path,

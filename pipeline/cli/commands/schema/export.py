@@ -59,14 +59,16 @@ def command(session: Session, arguments: tuple[str, ...]) -> None:
         session.printer.note(f"wrote {words}")
         return
     write_new(Path(file), (f"{line}\n" for line in lines(dump)))
-    data = {
-        "file": file,
-        "registry": registry.url,
-        "prefix": prefix,
-        "made_at": made_at,
-        "subjects": sorted(subjects),
-        "versions": len(versions),
-        "configs": len(configs),
-        "modes": len(modes),
-    }
-    session.printer.show(data, f"wrote {file}: {words}")
+    session.printer.show(
+        {
+            "file": file,
+            "registry": registry.url,
+            "prefix": prefix,
+            "made_at": made_at,
+            "subjects": sorted(subjects),
+            "versions": len(versions),
+            "configs": len(configs),
+            "modes": len(modes),
+        },
+        f"wrote {file}: {words}",
+    )

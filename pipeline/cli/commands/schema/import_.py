@@ -16,6 +16,7 @@ from pipeline.cli.slowly import SlowProgress
 from pipeline.counting import counted
 from pipeline.errors import InputError
 from schemas.dump import loads
+from schemas.json_value import JsonObject
 from schemas.moving import Plan, bring_in, plan, still_importing
 
 
@@ -48,7 +49,7 @@ def command(session: Session, file: str, *, whole: bool, modes: bool, dry_run: b
             with _ends_in_order(session.printer):
                 bring_in(registry.admin, what, progress, whole=whole)
         importing = still_importing(registry.admin, (one.subject for one in dump.versions))
-    data = {
+    data: JsonObject = {
         "file": file,
         "registry": registry.url,
         "dry_run": dry_run,

@@ -7,6 +7,7 @@ from pipeline.cli.completing import subjects
 from pipeline.cli.options import with_registry
 from pipeline.cli.session import Session
 from pipeline.cli.table import Table
+from schemas.json_value import JsonObject
 
 
 @click.command("list")
@@ -24,7 +25,7 @@ def command(session: Session, prefix: str) -> None:
         admin = connections.registry.admin
         found = (admin.version(subject, "latest") for subject in admin.subjects(prefix))
         latest = [one for one in found if one is not None]
-    rows = [
+    rows: list[JsonObject] = [
         {"subject": s.subject, "version": s.version, "id": s.id, "type": s.kind} for s in latest
     ]
     table = Table(

@@ -1,7 +1,6 @@
 """`medusa schema register`: adds a schema to a subject."""
 
 from dataclasses import asdict
-from typing import Any
 
 import click
 
@@ -13,6 +12,7 @@ from pipeline.cli.completing import subjects
 from pipeline.cli.options import with_registry
 from pipeline.cli.session import Session
 from pipeline.operations.schemas.references import TypeReference
+from schemas.json_value import JsonObject
 from schemas.records import IncompatibleSchemaError
 
 
@@ -51,7 +51,7 @@ def command(
         registry = connections.registry
         new = given.read(registry, subject)
         known = registry.lookup(subject, new.text, new.references)
-        data: dict[str, Any] = {
+        data: JsonObject = {
             "subject": subject,
             "references": [asdict(one) for one in new.references],
         }

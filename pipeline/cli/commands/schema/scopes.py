@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from pipeline.errors import UsageError
+from schemas.json_value import Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +76,6 @@ def told(wanted: Wish, what: str, own: str | None, in_force: str, *, changed: bo
 
 def as_data(
     wanted: Wish, what: str, own: str | None, in_force: str, *, changed: bool
-) -> Mapping[str, Any]:
+) -> Mapping[str, Json]:
     """The same for programs."""
     return {"subject": wanted.scope, what: in_force, "own": own, "changed": changed}

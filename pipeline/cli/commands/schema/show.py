@@ -10,6 +10,7 @@ from pipeline.cli.options import with_registry
 from pipeline.cli.session import Session
 from pipeline.errors import SchemaError
 from schemas.entries import StoredVersion
+from schemas.json_value import Json
 from schemas.nesting import MAX_JSON_DEPTH
 from schemas.outside import read_json
 
@@ -46,22 +47,24 @@ def command(session: Session, subject: str, number: int | None) -> None:
             f"the registry does not have {what}", hint="`medusa schema list` shows what it has."
         )
     value = _value(found)
-    data = {
-        "subject": subject,
-        "id": found.id,
-        **({} if schema_id is not None else {"version": found.version}),
-        "guid": found.guid or None,
-        "type": found.kind,
-        "references": [dict(one) for one in found.references],
-        "metadata": found.metadata,
-        "rule_set": found.rule_set,
-        "schema": value,
-    }
     words = found.text if value is found.text else json.dumps(value, indent=2)
-    session.printer.show(data, words)
+    session.printer.show(
+        {
+            "subject": subject,
+            "id": found.id,
+            **({} if schema_id is not None else {"version": found.version}),
+            "guid": found.guid or None,
+            "type": found.kind,
+            "references": [dict(one) for one in found.references],
+            "metadata": found.metadata,
+            "rule_set": found.rule_set,
+            "schema": value,
+        },
+        words,
+    )
 
 
-def _value(found: StoredVersion) -> object:
+def _value(found: StoredVersion) -> Json:
     """A schema as JSON; its text itself where it is none, or none that anybody would read."""
     if found.kind == "PROTOBUF":
         return found.text

@@ -6,6 +6,7 @@ from pipeline.operations.connections import Connections
 from pipeline.operations.records.decoding import decode_record
 from pipeline.operations.records.encoding import BadLine, EncodedLine, encode_lines
 from pipeline.operations.records.produce import line_encoding, send_lines
+from schemas.json_value import object_of
 from tests.unit.deploy.twins import World
 
 TOPIC = TopicName("car-sightings")
@@ -24,7 +25,7 @@ def test_lines_become_records_in_the_schema_of_the_topic(
     assert send_lines(TOPIC, good, connections) == 1
     (sent,) = world.records(TOPIC)
     shown = decode_record(sent, connections.registry)
-    assert (shown.key, shown.value["speed"], shown.problem) == ("a", 1.5, "")
+    assert (shown.key, object_of(shown.value)["speed"], shown.problem) == ("a", 1.5, "")
 
 
 def test_a_key_is_a_field_of_the_schema(connections: Connections) -> None:
