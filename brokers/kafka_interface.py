@@ -24,7 +24,7 @@ POLL_RECORDS_MAX: Final = 2_000
 FETCH_WAIT_MS: Final = 100
 """How long a broker holds a fetch that finds nothing; a new record ends the wait at once."""
 FETCH_WAIT_RANGE_MS: Final = 2
-"""The same for a range with an end: only a fetch that finds nothing tells that nothing is left."""
+"""The same for a range with an end: only a fetch that finds nothing shows that nothing is left."""
 TRANSACTION_MS: Final = 60_000
 """How long a transaction may be open before the broker aborts it."""
 

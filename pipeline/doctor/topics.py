@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from brokers.kafka.admin import KafkaAdmin
 from brokers.kafka.rights import KafkaRights
+from brokers.kafka_interface import TopicAdmin
 from brokers.records import TopicDescription
 from pipeline.deploy.apply import spec_of
 from pipeline.doctor.facts import NetworkSeen, TopicSeen, Trouble
@@ -20,7 +20,7 @@ Answer = frozenset[str] | MedusaError
 class TopicsLook:
     """Whom to ask."""
 
-    admin: KafkaAdmin
+    admin: TopicAdmin
     rights: KafkaRights
 
     def of(self, network: NetworkSeen, plan: Plan) -> NetworkSeen:

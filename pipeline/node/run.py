@@ -16,6 +16,7 @@ from brokers.embedded.java import Java, find_java
 from brokers.kafka.admin import KafkaAdmin
 from brokers.kafka.cluster import RemoteKafka
 from brokers.kafka.servers import KafkaServers, kafka_servers
+from brokers.kafka_interface import TopicAdmin
 from brokers.zookeeper import ZooKeeperStore, zookeeper_servers
 from pipeline import durations
 from pipeline.agent.background import Background
@@ -96,7 +97,7 @@ class Servers:
 
     brokers: KafkaServers
     catalog: Catalog
-    admin: KafkaAdmin
+    admin: TopicAdmin
     registry: RegistryClient
 
 

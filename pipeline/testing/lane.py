@@ -88,7 +88,7 @@ class Stopped:
         return 0.0
 
     def sleep(self, seconds: float) -> None:
-        """Nobody waits for a clock that stands."""
+        """Does not wait."""
         del seconds
 
 

@@ -40,7 +40,7 @@ class TwinRecomputer:
 
 
 class TwinConnections:
-    """Stands where `Connections` stands."""
+    """As `Connections`, to servers in memory."""
 
     def __init__(self, world: World, recomputer: TwinRecomputer) -> None:
         self._recomputer = recomputer
@@ -71,4 +71,4 @@ class TwinConnections:
         return self.topics.producer(1.0)
 
     def close(self) -> None:
-        """The twins live on."""
+        """Nothing to close: other connections use the same servers."""
