@@ -1,6 +1,5 @@
-"""Time as an argument: pure code takes `now`, shells take a `Clock`."""
+"""Time as an argument: pure code takes `now`, shells take a `Clock`. Pure."""
 
-import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Protocol
@@ -20,22 +19,6 @@ class Clock(Protocol):
 
     def sleep(self, seconds: float) -> None:
         """Wait; used only between polls that have a deadline."""
-
-
-class SystemClock:
-    """The machine's own clock."""
-
-    def now_ms(self) -> Millis:
-        """Wall time, milliseconds since 1970 UTC."""
-        return Millis(time.time_ns() // 1_000_000)
-
-    def monotonic_s(self) -> float:
-        """Seconds on the machine's monotonic clock."""
-        return time.monotonic()
-
-    def sleep(self, seconds: float) -> None:
-        """Wait for so many seconds."""
-        time.sleep(seconds)
 
 
 def steady_ms(clock: Clock) -> SteadyMillis:

@@ -13,9 +13,10 @@ from typing import Final
 
 from brokers.ports import holder_of_port
 from brokers.versioned_store import VersionedStore
-from pipeline.clock import Clock, Deadline, SystemClock
+from pipeline.clock import Clock, Deadline
 from pipeline.errors import EnvironmentProblem, InputError
 from pipeline.names import Znodes
+from pipeline.system_clock import SystemClock
 from schemas.registry.registry import Registry
 from schemas.rest.access import Access
 from schemas.rest.app import RegistryApp

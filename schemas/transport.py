@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from brokers.access import Login, Tls, TlsFiles, read_login
-from pipeline.clock import Clock, Deadline, SystemClock
+from pipeline.clock import Clock, Deadline
 from pipeline.errors import (
     InputError,
     MedusaError,
@@ -27,6 +27,7 @@ from pipeline.errors import (
     UnavailableError,
 )
 from pipeline.settings import Settings
+from pipeline.system_clock import SystemClock
 from schemas.json_value import Json, JsonObject
 from schemas.outside import of_type, read_json
 

@@ -17,8 +17,9 @@ from brokers.embedded.java import Java
 from brokers.embedded.processes import ChildSpec, start_child
 from brokers.embedded.progress import Progress, Step, silent
 from brokers.embedded.turns import one_at_a_time
-from pipeline.clock import Clock, Deadline, SystemClock
+from pipeline.clock import Clock, Deadline
 from pipeline.errors import MedusaError, RetryError
+from pipeline.system_clock import SystemClock
 
 QUIET: Final = "-Xlog:cds=off -Xlog:cds+dynamic=off -Xlog:class+path=off"
 """No word about an archive that does not fit, or about classes that are left out of one."""

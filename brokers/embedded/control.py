@@ -18,8 +18,9 @@ from enum import Enum
 from pathlib import Path
 
 from brokers.embedded.servers import write_file
-from pipeline.clock import Clock, Deadline, SystemClock
+from pipeline.clock import Clock, Deadline
 from pipeline.errors import EnvironmentProblem, RefusedError, RetryError
+from pipeline.system_clock import SystemClock
 
 CONTROL_FORMAT = 1
 STOP_WITHIN_S = 60.0

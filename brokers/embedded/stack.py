@@ -24,8 +24,9 @@ from brokers.embedded.processes import Child, ChildSpec, start_child
 from brokers.embedded.progress import Progress, Step, silent
 from brokers.embedded.servers import LOOPBACK, Place, require_free_port
 from brokers.embedded.zookeeper import start_zookeeper, zookeeper_ready
-from pipeline.clock import Clock, SystemClock
+from pipeline.clock import Clock
 from pipeline.errors import RefusedError
+from pipeline.system_clock import SystemClock
 
 CHROOT = "/medusa"
 STOPPING = Step("stopping…")

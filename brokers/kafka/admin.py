@@ -38,9 +38,10 @@ from brokers.kafka_interface import (
 )
 from brokers.reach import require_tls, why_nobody_listens
 from brokers.records import Ends, NewTopicSpec, TopicDescription
-from pipeline.clock import Clock, Deadline, SystemClock
+from pipeline.clock import Clock, Deadline
 from pipeline.errors import RetryError, UnavailableError
 from pipeline.ids import GroupName, Millis, Offset, TopicName
+from pipeline.system_clock import SystemClock
 
 T = TypeVar("T")
 

@@ -7,8 +7,9 @@ from brokers.kafka.reader import TopicReader
 from brokers.kafka.servers import Brokers
 from brokers.kafka.transactions import TransactionalWriter
 from brokers.kafka_interface import FETCH_WAIT_MS, TRANSACTION_MS, Isolation
-from pipeline.clock import Clock, SystemClock
+from pipeline.clock import Clock
 from pipeline.ids import TransactionalId
+from pipeline.system_clock import SystemClock
 
 
 @dataclass(frozen=True, slots=True)

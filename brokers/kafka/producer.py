@@ -9,9 +9,10 @@ from brokers.kafka.errors import translated, undelivered
 from brokers.kafka.servers import Brokers
 from brokers.kafka_interface import ANY_PARTITION
 from brokers.records import Headers, bytes_of
-from pipeline.clock import Clock, Deadline, SystemClock
+from pipeline.clock import Clock, Deadline
 from pipeline.errors import MedusaError, RetryError
 from pipeline.ids import Millis, TopicName
+from pipeline.system_clock import SystemClock
 
 _FULL_WAIT_S: Final = 0.05
 

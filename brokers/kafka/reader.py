@@ -31,10 +31,11 @@ from brokers.kafka_interface import (
     complete,
 )
 from brokers.records import Ends, KafkaRecord
-from pipeline.clock import Clock, Deadline, SystemClock
+from pipeline.clock import Clock, Deadline
 from pipeline.errors import MedusaError, RetryError, UnavailableError
 from pipeline.ids import Millis, Offset, TopicName
 from pipeline.names import READER_GROUP
+from pipeline.system_clock import SystemClock
 
 _POLL_S: Final = 0.1
 _EOF: Final = KafkaError._PARTITION_EOF  # noqa: SLF001 - the driver's own name of the code

@@ -23,9 +23,10 @@ from brokers.kafka.servers import KafkaServers
 from brokers.kafka.transactions import TransactionalWriter
 from brokers.kafka_interface import NoSuchTopicError, TopicExistsError
 from brokers.records import NewTopicSpec, TopicRule
-from pipeline.clock import Clock, Deadline, SystemClock
+from pipeline.clock import Clock, Deadline
 from pipeline.errors import MedusaError, NotAllowedError, RetryError, UnavailableError
 from pipeline.ids import GroupName, TopicName, TransactionalId
+from pipeline.system_clock import SystemClock
 
 AGAIN_AFTER_S = 0.2
 _AUTHORIZER = "authorizer.class.name"

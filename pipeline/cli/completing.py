@@ -16,9 +16,10 @@ import click
 
 from pipeline.cli.common import common_of, flags_of
 from pipeline.cli.project import load_project
-from pipeline.clock import Clock, SystemClock
+from pipeline.clock import Clock
 from pipeline.ids import NetworkName
 from pipeline.settings import Settings
+from pipeline.system_clock import SystemClock
 
 if TYPE_CHECKING:
     from pipeline.catalog.catalog import Catalog

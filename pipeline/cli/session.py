@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 from brokers.embedded.control import running_stack
 from pipeline.cli.output import Printer
 from pipeline.cli.project import Project, load_project
-from pipeline.clock import Clock, SystemClock
+from pipeline.clock import Clock
 from pipeline.errors import UnavailableError
 from pipeline.settings import Settings
+from pipeline.system_clock import SystemClock
 
 if TYPE_CHECKING:
     from pipeline.operations.connections import Connections

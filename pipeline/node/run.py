@@ -34,7 +34,7 @@ from pipeline.agent.watched import Watched
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.nodes import name_taken
 from pipeline.catalog.records import NodeRecord, ParticipantRecord
-from pipeline.clock import Clock, Deadline, SystemClock
+from pipeline.clock import Clock, Deadline
 from pipeline.deploy.documents import replan
 from pipeline.errors import EnvironmentProblem, UnavailableError
 from pipeline.formats import NEWEST
@@ -56,6 +56,7 @@ from pipeline.spark.session.session import (
 )
 from pipeline.spark.warm_up.idle_session import IdleSession
 from pipeline.spark.warm_up.warm_up import WarmUp
+from pipeline.system_clock import SystemClock
 from schemas.client import RegistryClient
 from schemas.transport import registry_address
 

@@ -15,8 +15,9 @@ from brokers.memory_kafka.cluster import MemoryKafka
 from brokers.records import NewTopicSpec
 from brokers.versioned_store import VersionedStore
 from brokers.zookeeper import ZooKeeperStore
-from pipeline.clock import Deadline, SystemClock
+from pipeline.clock import Deadline
 from pipeline.ids import TopicName, TransactionalId
+from pipeline.system_clock import SystemClock
 from tests.memory_store import MemoryStore, MemoryTree
 from tests.unit.deploy.twins import TwinClock
 

@@ -17,7 +17,6 @@ from brokers.records import KafkaRecord
 from brokers.zookeeper import ZooKeeperStore
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.records import LaneState
-from pipeline.clock import SystemClock
 from pipeline.deploy.documents import read_document
 from pipeline.errors import MedusaError
 from pipeline.ids import NetworkName, ParticipantId, TopicName
@@ -27,6 +26,7 @@ from pipeline.names import Znodes, boundaries_topic
 from pipeline.network.model import ExternalStream
 from pipeline.planner import planner
 from pipeline.planner.plan import Fragment, Plan
+from pipeline.system_clock import SystemClock
 from schemas import codec, wire
 from schemas.client import RegistryClient
 from tests.faults.history import Sent

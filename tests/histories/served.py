@@ -10,7 +10,6 @@ from brokers.kafka.cluster import RemoteKafka
 from brokers.log_reader import LogReader
 from brokers.records import KafkaRecord
 from pipeline.catalog.catalog import Catalog
-from pipeline.clock import SystemClock
 from pipeline.deploy.apply import Servers
 from pipeline.deploy.life import random_life
 from pipeline.ids import SchemaId, TopicName
@@ -19,6 +18,7 @@ from pipeline.markers.commit_marker import CommitMarker
 from pipeline.names import FragmentNames
 from pipeline.planner.digest import fragment_digest
 from pipeline.planner.plan import Fragment
+from pipeline.system_clock import SystemClock
 from schemas.client import RegistryClient
 from tests.faults.history import Place
 from tests.faults.observe import read_logs

@@ -23,7 +23,7 @@ from brokers.records import KafkaRecord, NewTopicSpec
 from brokers.zookeeper import ZooKeeperStore
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.records import FragmentStatus, LaneState
-from pipeline.clock import Deadline, SystemClock
+from pipeline.clock import Deadline
 from pipeline.deploy.apply import Comparison, Deployed, Servers, compare, deploy
 from pipeline.deploy.documents import read_document
 from pipeline.deploy.life import random_life
@@ -35,6 +35,7 @@ from pipeline.markers.codec import decode_marker
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.names import FragmentNames, Znodes
 from pipeline.planner.state import NO_CHOICES, Choices
+from pipeline.system_clock import SystemClock
 from schemas import avro, codec, wire
 from schemas.client import RegistryClient
 from tests.conftest import WaitFor

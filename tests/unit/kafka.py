@@ -6,8 +6,9 @@ from brokers.kafka_interface import Isolation
 from brokers.memory_kafka.cluster import MemoryKafka
 from brokers.memory_kafka.log import MemoryPartition
 from brokers.records import Ends, KafkaRecord, NewTopicSpec
-from pipeline.clock import Clock, SystemClock
+from pipeline.clock import Clock
 from pipeline.ids import Offset, TopicName
+from pipeline.system_clock import SystemClock
 
 
 class Leaderless(MemoryKafka):

@@ -16,9 +16,9 @@ from pyspark.sql import SparkSession
 
 from brokers.embedded.class_archive import QUIET
 from brokers.embedded.jars import spark_jars
-from pipeline.clock import SystemClock
 from pipeline.spark.session.session import SessionSettings, open_session
 from pipeline.spark.warm_up.practice import practise
+from pipeline.system_clock import SystemClock
 
 _JAVA_ENDS_WITHIN_S: Final = 120.0
 """Java writes the archive when it ends."""

@@ -20,9 +20,10 @@ from brokers.kafka.transactions import TransactionalWriter
 from brokers.kafka_interface import RecordTooLargeError
 from brokers.log_reader import LogReader
 from brokers.records import KafkaRecord, NewTopicSpec
-from pipeline.clock import Deadline, SystemClock
+from pipeline.clock import Deadline
 from pipeline.errors import RefusedError
 from pipeline.ids import GroupName, Offset, TopicName, TransactionalId
+from pipeline.system_clock import SystemClock
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(120)]
 

@@ -13,11 +13,12 @@ from confluent_kafka.cimpl import NewPartitions
 
 from brokers.records import NewTopicSpec
 from pipeline.catalog.records import LaneState
-from pipeline.clock import Deadline, SystemClock
+from pipeline.clock import Deadline
 from pipeline.deploy.remove import destroy, doomed
 from pipeline.ids import NetworkName, TopicName
 from pipeline.markers.codec import decode_boundary
 from pipeline.markers.signals import BoundaryRecord
+from pipeline.system_clock import SystemClock
 from tests.system.support import READING, Installation
 
 pytestmark = [pytest.mark.system, pytest.mark.usefixtures("node"), pytest.mark.timeout(400)]

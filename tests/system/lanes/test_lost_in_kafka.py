@@ -20,7 +20,7 @@ from brokers.kafka.transactions import TransactionalWriter
 from brokers.log_reader import LogReader
 from brokers.records import NewTopicSpec
 from pipeline.catalog.records import LaneState
-from pipeline.clock import Deadline, SystemClock
+from pipeline.clock import Deadline
 from pipeline.dead_letters.trimmer import Retention
 from pipeline.deploy.pause import pause, resume
 from pipeline.errors import DeployError
@@ -29,6 +29,7 @@ from pipeline.markers.codec import decode_marker, encode_marker
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.names import FragmentNames
 from pipeline.planner.state import NO_CHOICES, Choices, OnChange
+from pipeline.system_clock import SystemClock
 from tests.system.support import OWNER, READING, TIMEOUT_S, Installation, readings
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(300), pytest.mark.usefixtures("node")]

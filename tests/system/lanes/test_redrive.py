@@ -9,7 +9,7 @@ import pytest
 from brokers.kafka.transactions import TransactionalWriter
 from pipeline.catalog.records import LaneState
 from pipeline.cli.main import run
-from pipeline.clock import Deadline, SystemClock
+from pipeline.clock import Deadline
 from pipeline.deploy.pause import pause, resume
 from pipeline.errors import DeployError, FencedError
 from pipeline.ids import FragmentName, NetworkName, SchemaId
@@ -17,6 +17,7 @@ from pipeline.lanes.dead_letters import PREFIX, REDRIVEN_FROM, REDRIVEN_ORIGIN
 from pipeline.lanes.result_headers import LATE_RESULT
 from pipeline.names import FragmentNames
 from pipeline.planner.state import NO_CHOICES, Choices, OnChange
+from pipeline.system_clock import SystemClock
 from schemas import wire
 from tests.system.support import OWNER, READING, Installation, readings
 

@@ -18,11 +18,12 @@ from brokers.kafka.transactions import TransactionalWriter
 from brokers.records import KafkaRecord, NewTopicSpec
 from pipeline.catalog.records import LaneState
 from pipeline.cli.main import run
-from pipeline.clock import Deadline, SystemClock, rfc3339
+from pipeline.clock import Deadline, rfc3339
 from pipeline.errors import FencedError
 from pipeline.ids import FragmentName, NetworkName, Offset, TopicName
 from pipeline.lanes.result_headers import CORRECTION, RESULT_ID
 from pipeline.names import FragmentNames
+from pipeline.system_clock import SystemClock
 from tests.system.support import OWNER, READING, Installation
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(900), pytest.mark.usefixtures("node")]

@@ -37,7 +37,8 @@ from brokers.embedded.servers import (
 from brokers.kafka.admin import KafkaAdmin
 from brokers.ports import free_port
 from brokers.zookeeper import ZooKeeperServers, ZooKeeperStore
-from pipeline.clock import Deadline, SystemClock
+from pipeline.clock import Deadline
+from pipeline.system_clock import SystemClock
 from tests.certificates import Authority, Certificate
 
 USER = "medusa"

@@ -32,7 +32,7 @@ from pipeline.catalog.records import (
     NodeRecord,
 )
 from pipeline.catalog.snapshot import Deployed, VersionId
-from pipeline.clock import Deadline, SystemClock
+from pipeline.clock import Deadline
 from pipeline.errors import (
     BrokenInvariantError,
     EnvironmentProblem,
@@ -73,6 +73,7 @@ from pipeline.planner.plan import Plan
 from pipeline.planner.planner import plan
 from pipeline.planner.state import OnChange
 from pipeline.spark.run.lane_settings import LaneSettings
+from pipeline.system_clock import SystemClock
 from tests.conftest import WaitFor
 from tests.memory_store import MemoryStore, MemoryTree
 from tests.unit.catalog.support import NOTHING_READ

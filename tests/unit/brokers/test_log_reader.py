@@ -5,8 +5,9 @@ from brokers.log_reader import last_of, newest_records
 from brokers.memory_kafka.cluster import MemoryKafka
 from brokers.memory_kafka.reader import MemoryReader
 from brokers.records import Ends, KafkaRecord
-from pipeline.clock import Deadline, SystemClock
+from pipeline.clock import Deadline
 from pipeline.ids import Millis, Offset, TopicName, TransactionalId
+from pipeline.system_clock import SystemClock
 from tests.unit.kafka import with_topics
 
 TOPIC = TopicName("t")

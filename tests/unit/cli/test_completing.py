@@ -10,10 +10,11 @@ from click.shell_completion import ShellComplete
 from pipeline.cli.completing import SERVERS_WITHIN_S, answered, open_briefly
 from pipeline.cli.main import COMMANDS, cli
 from pipeline.cli.session import Opener
-from pipeline.clock import Clock, SystemClock
+from pipeline.clock import Clock
 from pipeline.errors import UnavailableError
 from pipeline.operations.connections import CONNECT_TIMEOUT_S, Connections
 from pipeline.settings import Settings, combine
+from pipeline.system_clock import SystemClock
 from tests.unit.cli.twins import opener
 from tests.unit.deploy.twins import World, write_project
 

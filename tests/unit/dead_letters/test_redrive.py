@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from brokers.memory_kafka.writers import MemoryTransactions
 from brokers.records import KafkaRecord
-from pipeline.clock import Deadline, SystemClock
+from pipeline.clock import Deadline
 from pipeline.dead_letters import send as sending
 from pipeline.dead_letters.letter import Letter
 from pipeline.dead_letters.redrive import (
@@ -26,6 +26,7 @@ from pipeline.ids import Millis, Offset, SchemaId, SourceId, StreamName, TopicId
 from pipeline.lanes.dead_letters import REDRIVEN_FROM
 from pipeline.lanes.sources import named_sources
 from pipeline.markers.positions import InputPartition
+from pipeline.system_clock import SystemClock
 from tests.unit.dead_letters.support import NAMES, NOW, letter
 from tests.unit.kafka import records, with_topics
 from tests.unit.spark.run.test_rebuild import MARKER

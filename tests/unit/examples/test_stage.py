@@ -3,10 +3,10 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.clock import SystemClock
 from pipeline.errors import BrokenInvariantError, EnvironmentProblem
 from pipeline.examples.stage import Place, Stage, choose_place, write_project
 from pipeline.examples.tolls import TOLLS
+from pipeline.system_clock import SystemClock
 
 SAYS = "import sys; sys.stderr.write('error: no room left\\n'); sys.exit(int(sys.argv[1]))"
 

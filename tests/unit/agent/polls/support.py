@@ -12,7 +12,6 @@ from pipeline.catalog.records import (
     NetworkVersionRecord,
     NodeRecord,
 )
-from pipeline.clock import SystemClock
 from pipeline.ids import (
     FragmentName,
     Millis,
@@ -23,6 +22,7 @@ from pipeline.ids import (
     ParticipantId,
 )
 from pipeline.names import Znodes
+from pipeline.system_clock import SystemClock
 from tests.memory_store import MemoryStore, MemoryTree
 
 OWNER = ParticipantId("local")

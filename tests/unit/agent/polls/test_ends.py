@@ -5,9 +5,10 @@ from brokers.records import Ends
 from pipeline.agent.events import EndsRead, Event
 from pipeline.agent.polls.ends import EndsPoll
 from pipeline.agent.watched import Watched
-from pipeline.clock import Deadline, SystemClock
+from pipeline.clock import Deadline
 from pipeline.errors import UnavailableError
 from pipeline.ids import TopicName, TransactionalId
+from pipeline.system_clock import SystemClock
 from tests.unit.kafka import create, fill
 
 SIGHTINGS = TopicName("sightings-topic")

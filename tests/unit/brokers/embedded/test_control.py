@@ -20,8 +20,8 @@ from brokers.embedded.control import (
     take_lock,
     write_control,
 )
-from pipeline.clock import SystemClock
 from pipeline.errors import EnvironmentProblem, RefusedError, RetryError
+from pipeline.system_clock import SystemClock
 
 MINE = ControlFile(
     pid=os.getpid(),
@@ -38,7 +38,7 @@ HOLD = """
 import os, signal, sys, time
 from pathlib import Path
 from brokers.embedded import control
-from pipeline.clock import SystemClock
+from pipeline.system_clock import SystemClock
 data = Path(sys.argv[1])
 if sys.argv[2] == "deaf":
     signal.signal(signal.SIGTERM, signal.SIG_IGN)

@@ -21,7 +21,6 @@ from brokers.kafka.errors import NoAccessListsError
 from brokers.kafka.rights import KafkaRights, settled
 from brokers.kafka.servers import KafkaServers
 from brokers.records import TopicRule
-from pipeline.clock import SystemClock
 from pipeline.errors import (
     MedusaError,
     NotAllowedError,
@@ -29,6 +28,7 @@ from pipeline.errors import (
     RetryError,
     UnavailableError,
 )
+from pipeline.system_clock import SystemClock
 
 AGAIN, REFUSED = RetryError("try again"), RefusedError("no")
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from pipeline.clock import SystemClock
 from pipeline.ids import ZnodePath
+from pipeline.system_clock import SystemClock
 from schemas.registry.limits import BODY_BYTES_MAX, REFERENCES_MAX
 from schemas.registry.registry import Registry
 from schemas.rest.app import RegistryApp

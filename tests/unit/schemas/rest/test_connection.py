@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 import pytest
 
-from pipeline.clock import SystemClock
+from pipeline.system_clock import SystemClock
 from schemas.rest.app import overloaded
 from schemas.rest.connection import Connection, Timeouts
 from tests.conftest import WaitFor

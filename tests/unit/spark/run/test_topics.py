@@ -4,10 +4,10 @@ import pytest
 
 from brokers.kafka_interface import Describing, NoSuchTopicError
 from brokers.memory_kafka.cluster import MemoryKafka
-from pipeline.clock import SystemClock
 from pipeline.errors import RefusedError
 from pipeline.ids import TopicName
 from pipeline.spark.run.topics import TopicWatch
+from pipeline.system_clock import SystemClock
 from tests.unit.kafka import create
 
 IN, OUT, BESIDE = TopicName("in"), TopicName("out"), TopicName("out.boundaries")

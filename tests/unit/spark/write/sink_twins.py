@@ -13,7 +13,7 @@ from brokers.kafka_interface import Isolation, KeyedValue
 from brokers.memory_kafka.writers import MemoryProducer, MemoryTransactions
 from brokers.records import Ends, Headers, KafkaRecord, TopicDescription
 from pipeline.agent.events import Event
-from pipeline.clock import Deadline, SystemClock
+from pipeline.clock import Deadline
 from pipeline.errors import (
     MedusaError,
     RetryError,
@@ -52,6 +52,7 @@ from pipeline.spark.query.reasons import Why
 from pipeline.spark.run.topics import topics_of
 from pipeline.spark.write.sink import Sink
 from pipeline.spark.write.sink_context import SinkContext
+from pipeline.system_clock import SystemClock
 from tests.unit.kafka import Leaderless, create, grow, records
 from tests.unit.planner.networks import OWNER, external, filtered, network
 
