@@ -37,7 +37,7 @@ def changes_as_data(changes: Changes) -> dict[str, object]:
     """The same for programs: plain data with stable keys."""
     return {
         "format_version": FORMAT_VERSION,
-        "network": changes.network,
+        "network": changes.network.name,
         "deployed_version": changes.version,
         "pending": changes.pending,
         "refused": bool(changes.problems),

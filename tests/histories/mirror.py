@@ -13,6 +13,7 @@ from pipeline.ids import Offset, SchemaHandle, TopicName
 from schemas import codec, wire
 from schemas.avro import AvroSchema
 from tests.histories.kafka import Topic, Topics
+from tests.histories.node import OWNER
 
 READ_WITHIN_S = 30.0
 _NO_DATA = (".markers", ".dlq")
@@ -44,7 +45,7 @@ class Mirror(Topics):
         admin: of the cluster.
         bootstrap: its brokers.
         schema_of: looks a schema up.
-        network: whose topics; their names begin with it.
+        network: whose topics; their names begin with it, or with its owner and it.
     """
 
     def __init__(
@@ -52,7 +53,7 @@ class Mirror(Topics):
     ) -> None:
         super().__init__()
         self._admin, self._bootstrap, self._schema_of = admin, bootstrap, schema_of
-        self._mine = (f"{network}-", f"{network}.")
+        self._mine = (f"{network}-", f"{OWNER}.{network}.")
 
     def look(self) -> None:
         """Read what has come since the last time."""

@@ -7,6 +7,7 @@ from rich.text import Text
 
 from pipeline.cli.session import Opener
 from pipeline.clock import Clock
+from pipeline.ids import ParticipantId
 from pipeline.operations.connections import Connections
 from pipeline.settings import Settings
 from tests.unit.deploy.twins import World
@@ -34,7 +35,9 @@ def opener(
     shared = log or TwinLog()
     engine = recomputer or TwinRecomputer()
 
-    def connect(_settings: Settings, _clock: Clock) -> Connections:
-        return cast("Connections", TwinConnections(world, shared, engine))
+    def connect(settings: Settings, _clock: Clock) -> Connections:
+        connections = TwinConnections(world, shared, engine)
+        connections.participant = ParticipantId(settings.participant)
+        return cast("Connections", connections)
 
     return connect

@@ -17,6 +17,7 @@ from pipeline.ids import (
     Epoch,
     FragmentName,
     Incarnation,
+    NetworkId,
     NetworkLife,
     NetworkName,
     NetworkVersion,
@@ -38,7 +39,8 @@ from pipeline.planner.inputs import Fared, InputFrom, Ranges
 from pipeline.planner.state import Choices, Fate, OnChange
 from tests.unit.deploy.twins import NOW, World, write_project
 
-US, NET, MOVING = ParticipantId("us"), NetworkName("cars"), FragmentName("moving")
+US, MOVING = ParticipantId("us"), FragmentName("moving")
+NET = NetworkId(US, NetworkName("cars"))
 LIFE = Incarnation("1-7")
 FILTER = """\
 network: cars

@@ -13,6 +13,7 @@ from pipeline.ids import (
     Millis,
     NetworkLife,
     Offset,
+    ParticipantId,
     SchemaHandle,
     SchemaId,
     SchemaVersion,
@@ -309,7 +310,7 @@ class World:
         """Empty servers."""
         store = MemoryStore(MemoryTree())
         catalog = Catalog(store, Znodes(""))
-        catalog.format.ensure()
+        catalog.format.ensure(ParticipantId("local"))
         last = TwinLastRecords()
         return cls(TwinKafka(), TwinRegistry(store), catalog, store, TwinClock(), last)
 

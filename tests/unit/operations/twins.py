@@ -7,7 +7,7 @@ from typing import Any
 
 from brokers.records import KafkaRecord
 from pipeline.clock import Deadline
-from pipeline.ids import Millis, Offset, TopicName
+from pipeline.ids import Millis, Offset, ParticipantId, TopicName
 from pipeline.markers.positions import InputPartition
 from pipeline.names import FragmentNames
 from pipeline.replay.period import Period
@@ -150,6 +150,7 @@ class TwinConnections:
 
     def __init__(self, world: World, log: TwinLog, recomputer: TwinRecomputer) -> None:
         self._recomputer = recomputer
+        self.participant = ParticipantId("local")
         self.catalog = world.catalog
         self.store = world.store
         self.topics = TwinTopics(world.kafka, log)

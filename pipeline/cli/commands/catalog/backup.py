@@ -30,7 +30,7 @@ def command(session: Session, file: Path) -> None:
     write_new(file, (dumps(backup),))
     facts = {
         "file": str(file),
-        "networks": list(backup.networks),
+        "networks": [network.full_name for network in backup.networks],
         "schemas": backup.schemas,
         "entries": len(backup.entries),
     }

@@ -60,7 +60,7 @@ def _positions(fragment: Fragment, connections: Connections) -> dict[str, Any]:
     """In the form of Spark's `startingOffsets`: partitions are text."""
     names = fragment.names
     return {
-        "network": names.network,
+        "network": names.network.name,
         "fragment": names.fragment,
         "group": names.group,
         "positions": {

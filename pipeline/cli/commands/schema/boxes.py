@@ -49,7 +49,8 @@ def require_readers(
 
 def _data(broken: Broken) -> dict[str, Any]:
     return {
-        "network": broken.network,
+        "participant": broken.network.participant,
+        "network": broken.network.name,
         "fragment": broken.fragment,
         "box": broken.box,
         "stream": broken.stream,

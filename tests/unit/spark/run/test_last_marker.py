@@ -12,7 +12,7 @@ class Undecided:
 
     def await_decided(self, topic: TopicName) -> bool:
         """It is open in the marker topic."""
-        assert topic == "net.tolls.markers"
+        assert topic == "local.net.tolls.markers"
         return False
 
 
@@ -21,5 +21,5 @@ def test_a_lane_waits_as_long_as_a_transaction_hides_its_last_marker() -> None:
     with pytest.raises(NotNowError, match="a transaction that has written there is open") as caught:
         settled_marker(servers("nowhere:1"), Undecided(), fragment("tolls").names)
     assert caught.value.external
-    assert caught.value.place == "topic net.tolls.markers"
+    assert caught.value.place == "topic local.net.tolls.markers"
     assert "find-hanging" in caught.value.hint

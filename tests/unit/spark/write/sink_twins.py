@@ -22,9 +22,11 @@ from pipeline.ids import (
     FragmentName,
     Incarnation,
     Millis,
+    NetworkId,
     NetworkName,
     NetworkVersion,
     Offset,
+    ParticipantId,
     RunNumber,
     SchemaId,
     StreamName,
@@ -239,7 +241,7 @@ class Admin:
     ) -> Mapping[int, Offset]:
         """Where they end."""
         assert isolation is Isolation.UNCOMMITTED, "markers of transactions are still on the way"
-        assert topic.startswith("net.")
+        assert topic.startswith("local.net.")
         return dict.fromkeys(range(partitions), Offset(42))
 
 
@@ -314,7 +316,11 @@ def sink(
     planned = planned or stateless()
     context = SinkContext(
         fragment=planned,
-        lane=stable_lane(FragmentId(NetworkName("net"), FragmentName(planned.name))),
+        lane=stable_lane(
+            FragmentId(
+                NetworkId(ParticipantId("local"), NetworkName("net")), FragmentName(planned.name)
+            )
+        ),
         run=RunNumber(1),
         version=NetworkVersion(1),
         epoch=Epoch(3),

@@ -24,7 +24,7 @@ BAD = {"bad": 1, "late_ms": NOW, "eviction_ms": NOW}
 
 def markers_of(log: Log) -> list[CommitMarker]:
     """The markers that were written, in order."""
-    values = log.values["net.tolls.markers"]
+    values = log.values["local.net.tolls.markers"]
     return [codec.decode_marker(value, "") for value in values if value is not None]
 
 
@@ -58,10 +58,10 @@ def test_the_marker_names_the_topic_whose_letters_a_rebuild_needs() -> None:
 def test_a_batch_waits_for_a_dead_letter_topic_without_a_leader() -> None:
     """A rebuild needs to know where its letters begin; a lane waits as long as it takes."""
     log, bad = Log(), [rejected(Reason.UNDECODABLE)]
-    written = sink(log, [], fragment("tolls"), admin=Admin(leaderless=("net.tolls.dlq",)))
+    written = sink(log, [], fragment("tolls"), admin=Admin(leaderless=("local.net.tolls.dlq",)))
     with pytest.raises(NotNowError, match="has no leader") as caught:
         write(written, Batch(facts(0, 5, **BAD), wrong=bad))
-    assert caught.value.place == "topic net.tolls.dlq"
+    assert caught.value.place == "topic local.net.tolls.dlq"
     assert ("begin", "") not in log.done
     write(written, Batch(facts(0, 5, eviction_ms=NOW)))
     assert written.marker.batch == 0
