@@ -144,7 +144,7 @@ class Lane:
         known = probe.list_topics(timeout=30).topics
         probe.close()
         for topic in known:
-            if topic.startswith(f"{run.network}.") and topic.endswith(".markers"):
+            if topic.startswith(f"local.{run.network}.") and topic.endswith(".markers"):
                 self._consumers[topic] = reader(stack, topic, at_end=False)
                 self._read[topic] = 0
         if not self._consumers:

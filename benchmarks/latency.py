@@ -228,9 +228,9 @@ class LaneLog:
 
 def _lane_log(stack: Stack) -> LaneLog:
     """Read the markers and the advances of the window's fragment."""
-    topic = "bench_window.averages.markers"
+    topic = "local.bench_window.averages.markers"
     markers = [decode_marker(value, topic) for _, _, value in records(stack, topic)]
-    topic = "bench_window.averages.advances"
+    topic = "local.bench_window.averages.advances"
     advances = [(at, decode_advance(value, topic)) for _, at, value in records(stack, topic)]
     return LaneLog(
         progressed=tuple(

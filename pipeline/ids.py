@@ -54,10 +54,29 @@ only differences mean anything."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class FragmentId:
-    """A fragment, wherever it runs; as text `network.fragment`."""
+class NetworkId:
+    """A network of a participant; several participants may use one name.
 
-    network: NetworkName
+    As text only the name, as users of that participant write it: no key is made of it.
+    """
+
+    participant: ParticipantId
+    name: NetworkName
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def full_name(self) -> str:
+        """`participant.network`: its name among those of all participants."""
+        return f"{self.participant}.{self.name}"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class FragmentId:
+    """A fragment, wherever it runs; as text `network.fragment`, as users write it."""
+
+    network: NetworkId
     fragment: FragmentName
 
     def __str__(self) -> str:

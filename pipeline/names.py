@@ -1,7 +1,8 @@
 """One table of every topic, group, transactional id, subject and znode name.
 
-Nothing else in the project puts such a name together. Dots separate the parts; participant,
-network and box names contain no dot, so that a name can be read back.
+Nothing else in the project puts such a name together. Every name that a participant owns begins
+with that participant, so that one prefix grants the rights to all of them. Dots separate the parts;
+participant, network and box names contain no dot, so that a name can be read back.
 """
 
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from pipeline.ids import (
     FragmentName,
     GroupName,
     LaneId,
-    NetworkName,
+    NetworkId,
     NodeId,
     ParticipantId,
     SchemaHandle,
@@ -37,9 +38,9 @@ READER_GROUP = GroupName(f"{PRODUCT}.reader")
 """Readers of assigned partitions name a group because the driver wants one; it stays empty."""
 
 
-def derived_topic(network: NetworkName, box: BoxName) -> TopicName:
+def derived_topic(network: NetworkId, box: BoxName) -> TopicName:
     """The topic of a derived stream for which the document names none."""
-    return TopicName(f"{network}.{box}")
+    return TopicName(f"{network.full_name}.{box}")
 
 
 def boundaries_topic(topic: TopicName) -> TopicName:
@@ -74,98 +75,103 @@ def key_subject(topic: TopicName) -> Subject:
 
 @dataclass(frozen=True, slots=True)
 class FragmentNames:
-    """Every name that belongs to one fragment. `owner` is the participant who deployed it."""
+    """Every name that belongs to one fragment."""
 
-    owner: ParticipantId
-    network: NetworkName
-    fragment: FragmentName
+    id: FragmentId
 
     @property
-    def id(self) -> FragmentId:
-        """The fragment."""
-        return FragmentId(self.network, self.fragment)
+    def network(self) -> NetworkId:
+        """The network of the fragment."""
+        return self.id.network
+
+    @property
+    def fragment(self) -> FragmentName:
+        """The fragment, within its network."""
+        return self.id.fragment
 
     @property
     def stable(self) -> "LaneNames":
         """The names of the lane that writes the fragment's output."""
-        return LaneNames(self.owner, stable_lane(self.id))
+        return LaneNames(stable_lane(self.id))
 
     @property
     def dead_letters(self) -> TopicName:
         """Records that could not be processed, byte for byte."""
-        return TopicName(f"{self.network}.{self.fragment}.dlq")
+        return TopicName(f"{self.writer}.dlq")
 
     @property
     def redrive(self) -> TopicName:
         """Dead letters that are sent again, for this fragment alone."""
-        return TopicName(f"{self.network}.{self.fragment}{_REDRIVE}")
+        return TopicName(f"{self.writer}{_REDRIVE}")
 
     @property
     def advances(self) -> TopicName:
         """What the agent tells the fragment's lanes about event time; one partition."""
-        return TopicName(f"{self.network}.{self.fragment}.advances")
+        return TopicName(f"{self.writer}.advances")
 
     @property
     def markers(self) -> TopicName:
         """Commit markers; one partition, compacted."""
-        return TopicName(f"{self.network}.{self.fragment}.markers")
+        return TopicName(f"{self.writer}.markers")
 
     @property
     def group(self) -> GroupName:
         """The consumer group that mirrors the stable lane's positions for lag tools."""
-        return GroupName(self._prefix)
+        return GroupName(self.writer)
 
     @property
     def redriver(self) -> TransactionalId:
         """Whoever sends dead letters again: a second one fences the first."""
-        return TransactionalId(f"{self._prefix}{_REDRIVE}")
+        return TransactionalId(f"{self.writer}{_REDRIVE}")
 
     def replayer(self, into: TopicName) -> TransactionalId:
         """Whoever replays the fragment into a topic: a second run ends the first."""
-        return TransactionalId(f"{self._prefix}.replay.{into}")
+        return TransactionalId(f"{self.writer}.replay.{into}")
 
     @property
     def writer(self) -> str:
         """The name under which the fragment's boundaries are published."""
-        return f"{self.owner}.{self.network}.{self.fragment}"
-
-    @property
-    def _prefix(self) -> str:
-        return f"{PRODUCT}.{self.writer}"
+        return f"{self.network.full_name}.{self.fragment}"
 
 
 @dataclass(frozen=True, slots=True)
 class LaneNames:
-    """Every name that belongs to one lane. `owner` is the participant who deployed its fragment."""
+    """Every name that belongs to one lane."""
 
-    owner: ParticipantId
     lane: LaneId
 
     @property
     def transactional_id(self) -> TransactionalId:
         """One per lane, whoever runs it: that is what lets a new epoch fence an old one."""
-        return TransactionalId(f"{PRODUCT}.{self.owner}.{self.lane.fragment}.{self.lane.name}")
+        return TransactionalId(f"{FragmentNames(self.lane.fragment).writer}.{self.lane.name}")
 
     def checkpoint(self, epoch: Epoch) -> str:
         """The checkpoint folder of one epoch, relative to a node's checkpoint root."""
         fragment = self.lane.fragment
-        folder = f"{fragment.network}/{fragment.fragment}/{self.lane.name}"
+        folder = f"{checkpoint_folder(fragment.network)}/{fragment.fragment}/{self.lane.name}"
         return f"{folder}/epoch-{epoch:08d}"
+
+
+def checkpoint_folder(network: NetworkId) -> str:
+    """The folder of a network's checkpoints, relative to a node's checkpoint root."""
+    return f"{network.participant}/{network.name}"
 
 
 def doctor_group(owner: ParticipantId) -> GroupName:
     """A group without members and offsets, to find out whether groups may be looked at."""
-    return GroupName(f"{PRODUCT}.{owner}.doctor")
+    return GroupName(f"{owner}.doctor")
 
 
 def doctor_transactions(owner: ParticipantId) -> TransactionalId:
     """Begins no transaction: to find out whether one may be begun."""
-    return TransactionalId(f"{PRODUCT}.{owner}.doctor")
+    return TransactionalId(f"{owner}.doctor")
 
 
 @dataclass(frozen=True, slots=True)
 class Znodes:
     """The paths of the catalog.
+
+    All that a participant owns is below its own path, which is the unit of access control.
 
     `root` is empty where the store's chroot is ours alone, as with `zookeeper.connect`'s default.
     """
@@ -177,64 +183,72 @@ class Znodes:
         return ZnodePath(f"{self.root}/format")
 
     def participants(self) -> ZnodePath:
-        """All participants."""
+        """All participants; changed whenever one is added."""
         return ZnodePath(f"{self.root}/participants")
 
     def participant(self, participant: ParticipantId) -> ZnodePath:
         """One participant."""
-        return ZnodePath(f"{self.root}/participants/{participant}")
+        return ZnodePath(f"{self.participants()}/{participant}")
 
-    def nodes(self) -> ZnodePath:
-        """The nodes that are up."""
-        return ZnodePath(f"{self.root}/nodes")
+    def nodes(self, participant: ParticipantId) -> ZnodePath:
+        """The nodes of a participant that are up."""
+        return ZnodePath(f"{self.participant(participant)}/nodes")
 
-    def node(self, node: NodeId) -> ZnodePath:
+    def node(self, participant: ParticipantId, node: NodeId) -> ZnodePath:
         """One node, ephemeral."""
-        return ZnodePath(f"{self.root}/nodes/{node}")
+        return ZnodePath(f"{self.nodes(participant)}/{node}")
 
-    def networks(self) -> ZnodePath:
-        """All networks."""
-        return ZnodePath(f"{self.root}/networks")
+    def networks(self, participant: ParticipantId) -> ZnodePath:
+        """All networks of a participant."""
+        return ZnodePath(f"{self.participant(participant)}/networks")
 
-    def network(self, network: NetworkName) -> ZnodePath:
+    def network(self, network: NetworkId) -> ZnodePath:
         """One network: which version is wanted."""
-        return ZnodePath(f"{self.root}/networks/{network}")
+        return ZnodePath(f"{self.networks(network.participant)}/{network.name}")
 
-    def versions(self, network: NetworkName) -> ZnodePath:
+    def versions(self, network: NetworkId) -> ZnodePath:
         """All versions of a network's document."""
-        return ZnodePath(f"{self.root}/networks/{network}/versions")
+        return ZnodePath(f"{self.network(network)}/versions")
 
-    def version(self, network: NetworkName, version: int) -> ZnodePath:
+    def version(self, network: NetworkId, version: int) -> ZnodePath:
         """One version of a network's document with what was planned from it."""
-        return ZnodePath(f"{self.root}/networks/{network}/versions/{version:08d}")
+        return ZnodePath(f"{self.versions(network)}/{version:08d}")
 
-    def fragments(self, network: NetworkName) -> ZnodePath:
+    def fragments(self, network: NetworkId) -> ZnodePath:
         """All fragments of a network."""
-        return ZnodePath(f"{self.root}/networks/{network}/fragments")
+        return ZnodePath(f"{self.network(network)}/fragments")
 
-    def fragment(self, network: NetworkName, fragment: FragmentName) -> ZnodePath:
+    def fragment(self, network: NetworkId, fragment: FragmentName) -> ZnodePath:
         """What one fragment should be."""
-        return ZnodePath(f"{self.root}/networks/{network}/fragments/{fragment}")
+        return ZnodePath(f"{self.fragments(network)}/{fragment}")
 
-    def owner(self, network: NetworkName, fragment: FragmentName) -> ZnodePath:
+    def owner(self, network: NetworkId, fragment: FragmentName) -> ZnodePath:
         """Who owns a fragment: node and epoch, by compare-and-set."""
-        return ZnodePath(f"{self.root}/networks/{network}/fragments/{fragment}/owner")
+        return ZnodePath(f"{self.fragment(network, fragment)}/owner")
 
-    def status(self, network: NetworkName, fragment: FragmentName) -> ZnodePath:
+    def status(self, network: NetworkId, fragment: FragmentName) -> ZnodePath:
         """What a fragment's owner last reported."""
-        return ZnodePath(f"{self.root}/networks/{network}/fragments/{fragment}/status")
+        return ZnodePath(f"{self.fragment(network, fragment)}/status")
 
-    def started(self, network: NetworkName, fragment: FragmentName) -> ZnodePath:
+    def started(self, network: NetworkId, fragment: FragmentName) -> ZnodePath:
         """That a fragment has run since it was deployed."""
-        return ZnodePath(f"{self.root}/networks/{network}/fragments/{fragment}/started")
+        return ZnodePath(f"{self.fragment(network, fragment)}/started")
 
-    def epochs(self) -> ZnodePath:
+    def epochs(self, participant: ParticipantId) -> ZnodePath:
         """The counters of epochs; they outlive the fragments."""
-        return ZnodePath(f"{self.root}/epochs")
+        return ZnodePath(f"{self.participant(participant)}/epochs")
 
-    def epoch(self, network: NetworkName, fragment: FragmentName) -> ZnodePath:
+    def epoch(self, network: NetworkId, fragment: FragmentName) -> ZnodePath:
         """The last epoch that was ever claimed of a fragment of this name."""
-        return ZnodePath(f"{self.root}/epochs/{network}.{fragment}")
+        return ZnodePath(f"{self.epochs(network.participant)}/{network.name}.{fragment}")
+
+    def deploys(self, participant: ParticipantId) -> ZnodePath:
+        """Deploys that have begun and are not done."""
+        return ZnodePath(f"{self.participant(participant)}/deploys")
+
+    def deploy(self, network: NetworkId) -> ZnodePath:
+        """The topics that deploys of a network were about to create."""
+        return ZnodePath(f"{self.deploys(network.participant)}/{network.name}")
 
     def missing_schemas(self) -> ZnodePath:
         """The schema ids that the registry does not know."""
@@ -249,14 +263,6 @@ class Znodes:
         if isinstance(schema, int):
             return ZnodePath(f"{self.missing_schemas()}/{schema:010d}")
         return ZnodePath(f"{self.missing_guids()}/{schema}")
-
-    def deploys(self) -> ZnodePath:
-        """Deploys that have begun and are not done."""
-        return ZnodePath(f"{self.root}/deploys")
-
-    def deploy(self, network: NetworkName) -> ZnodePath:
-        """The topics that deploys of a network were about to create."""
-        return ZnodePath(f"{self.root}/deploys/{network}")
 
     def doctor(self) -> ZnodePath:
         """Made and removed again, to find out whether that is allowed."""

@@ -144,8 +144,8 @@ def _catalog_noted(
         case CatalogRead(snapshot):
             return replace(
                 shared,
-                assigned={o.id: o for o in snapshot.assigned_to(shared.node, shared.participant)},
-                elsewhere=snapshot.run_elsewhere(shared.node, shared.participant),
+                assigned={o.id: o for o in snapshot.assigned_to(shared.node)},
+                elsewhere=snapshot.run_elsewhere(shared.node),
                 catalog_known=True,
                 answered=not shared.catalog_known,
             )

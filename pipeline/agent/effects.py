@@ -11,7 +11,6 @@ from pipeline.ids import (
     Incarnation,
     LaneId,
     Millis,
-    ParticipantId,
     RunNumber,
     StreamName,
     TopicId,
@@ -25,7 +24,6 @@ class MakePlan:
     """Read a version of a network and plan it; a `PlanMade` or `PlanFailed` follows."""
 
     version: VersionId
-    owner: ParticipantId
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,6 @@ from pipeline.ids import (
     Epoch,
     FragmentId,
     LaneId,
-    ParticipantId,
     TopicName,
 )
 from pipeline.lanes.events import LaneStopped, stopped_by
@@ -73,8 +72,8 @@ class Work(Protocol):
 MakeLane = Callable[[LaneSettings], Lane]
 Admit = Callable[[FragmentNames], Epoch]
 """Epoch of a fragment's last commit marker; raises if this program cannot go on from it."""
-MakePlanOf = Callable[[VersionId, ParticipantId], Plan]
-"""The plan of a version of a participant's network; raises if there is none."""
+MakePlanOf = Callable[[VersionId], Plan]
+"""The plan of a version of a network; raises if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,7 +272,7 @@ class Performer:
     def _plan(self, effect: MakePlan) -> None:
         version = effect.version
         try:
-            plan = self._context.make_plan(version, effect.owner)
+            plan = self._context.make_plan(version)
         except MedusaError as error:
             self._tell(PlanFailed(version, error))
         else:

@@ -7,11 +7,11 @@ from pipeline.agent.plans import DEPLOY_AGAIN
 from pipeline.catalog.records import NetworkVersionRecord
 from pipeline.catalog.snapshot import VersionId
 from pipeline.errors import DocumentError, RefusedError, RetryError
-from pipeline.ids import NetworkName, NetworkVersion, ParticipantId
+from pipeline.ids import NetworkId, NetworkVersion
 from pipeline.planner.plan import Plan
 
-ReadVersion = Callable[[NetworkName, NetworkVersion], NetworkVersionRecord | None]
-Planner = Callable[[NetworkVersionRecord, ParticipantId], Plan]
+ReadVersion = Callable[[NetworkId, NetworkVersion], NetworkVersionRecord | None]
+Planner = Callable[[NetworkVersionRecord], Plan]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,13 +20,13 @@ class Planning:
 
     Args:
         read: reads a version of a network; None if there is none.
-        planner: plans what was read, for the owner of the network.
+        planner: plans what was read.
     """
 
     read: ReadVersion
     planner: Planner
 
-    def plan(self, version: VersionId, owner: ParticipantId) -> Plan:
+    def plan(self, version: VersionId) -> Plan:
         """The plan of a version.
 
         Raises:
@@ -39,7 +39,7 @@ class Planning:
         if record is None:
             raise RetryError(f"version {version.version} of the network is gone", place=place)
         try:
-            return self.planner(record, owner)
+            return self.planner(record)
         except DocumentError as error:
             first = error.problems[0].message if error.problems else error.message
             raise RefusedError(

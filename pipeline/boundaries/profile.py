@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pipeline.ids import FragmentName, StreamName, TopicId, TopicName
+from pipeline.ids import FragmentId, FragmentName, StreamName, TopicId, TopicName
 from pipeline.names import FragmentNames
 from pipeline.network.boxes.shape import Shape
 from pipeline.network.model import ExternalStream, Load, Silence
@@ -89,7 +89,7 @@ def _input(
             load=stream.load,
         )
     # A fragment is named after its last box, and a box's stream carries the box's name.
-    writer = FragmentNames(names.owner, names.network, FragmentName(stream.name)).writer
+    writer = FragmentNames(FragmentId(names.network, FragmentName(stream.name))).writer
     topic_id = TopicId(topic_ids.get(stream.topic, ""))
     return DerivedInput(
         stream.name, stream.topic, stream.partitions, writer, topic_id, stream.lateness_ms

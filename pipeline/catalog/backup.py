@@ -6,16 +6,26 @@ status. Records and commit markers are in Kafka; they need no backup here.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from brokers.versioned_store import Create, Operation, Set, Versioned, VersionedStore
 from pipeline.catalog.codec import decode, encode
-from pipeline.catalog.records import EpochRecord, FormatRecord, NetworkRecord, RevisionRecord
+from pipeline.catalog.records import EpochRecord, FormatRecord, RevisionRecord
 from pipeline.errors import RefusedError
 from pipeline.formats import NEWEST, check
-from pipeline.ids import Epoch, FragmentName, Millis, NetworkName, ParticipantId, ZnodePath
+from pipeline.ids import (
+    Epoch,
+    FragmentId,
+    FragmentName,
+    Millis,
+    NetworkId,
+    NetworkName,
+    ParticipantId,
+    ZnodePath,
+)
 from pipeline.names import FragmentNames, Znodes
 from schemas.json_value import Json
 
@@ -26,18 +36,29 @@ STEP_BYTES: Final = 500_000
 CONFLICTS_TOLD: Final = 5
 _KIND: Final = "medusa-catalog"
 _ZNODES: Final = Znodes("")
+
+
+def _below(folder: Callable[[ParticipantId], ZnodePath]) -> str:
+    """The pattern of one folder of any participant."""
+    return folder(ParticipantId("([^/]+)"))
+
+
 _ROOTS: Final = (
     _ZNODES.format(),
     _ZNODES.participants(),
-    _ZNODES.networks(),
-    _ZNODES.epochs(),
     _ZNODES.missing_schemas(),
     _ZNODES.missing_guids(),
-    _ZNODES.deploys(),
     _ZNODES.registry(),
 )
-_NETWORK, _FRAGMENT = 3, 5
-"""Parts of `/networks/N`, and of `/networks/N/fragments/F`."""
+_PARTICIPANT: Final = re.compile(rf"{_ZNODES.participants()}(/[^/]+)?")
+_REVISION: Final = re.compile(_below(_ZNODES.networks))
+_NETWORK: Final = re.compile(rf"{_below(_ZNODES.networks)}/([^/]+)")
+_FRAGMENT: Final = re.compile(rf"{_NETWORK.pattern}/fragments/([^/]+)")
+_EPOCHS: Final = re.compile(_below(_ZNODES.epochs))
+_EPOCH: Final = re.compile(rf"{_EPOCHS.pattern}/[^/]+")
+_OF_RUNNING_NODES: Final = re.compile(
+    rf"{_below(_ZNODES.nodes)}/[^/]+|{_FRAGMENT.pattern}/(owner|status)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,20 +69,18 @@ class Backup:
     entries: Mapping[str, str]
 
     @property
-    def networks(self) -> tuple[NetworkName, ...]:
+    def networks(self) -> tuple[NetworkId, ...]:
         """The networks in it."""
-        return tuple(NetworkName(parts[2]) for parts in self._networks(_NETWORK))
+        found = (_NETWORK.fullmatch(path) for path in self.entries)
+        return tuple(_network(*match.groups()) for match in found if match)
 
     @property
     def fragments(self) -> tuple[FragmentNames, ...]:
         """The fragments in it."""
-        owners = {n: self._owner(n) for n in self.networks}
+        found = (_FRAGMENT.fullmatch(path) for path in self.entries)
         return tuple(
-            FragmentNames(
-                owners[NetworkName(parts[2])], NetworkName(parts[2]), FragmentName(parts[4])
-            )
-            for parts in self._networks(_FRAGMENT)
-            if parts[3] == "fragments"
+            FragmentNames(FragmentId(_network(participant, network), FragmentName(fragment)))
+            for participant, network, fragment in (match.groups() for match in found if match)
         )
 
     @property
@@ -70,15 +89,9 @@ class Backup:
         contents = f"{_ZNODES.registry()}/contents/"
         return sum(path.startswith(contents) for path in self.entries)
 
-    def _owner(self, network: NetworkName) -> ParticipantId:
-        path = _ZNODES.network(network)
-        return decode(NetworkRecord, self.entries[path].encode(), path).owner
 
-    def _networks(self, depth: int) -> Iterator[list[str]]:
-        for path in self.entries:
-            parts = path.split("/")
-            if path.startswith(f"{_ZNODES.networks()}/") and len(parts) == depth:
-                yield parts
+def _network(participant: str, name: str) -> NetworkId:
+    return NetworkId(ParticipantId(participant), NetworkName(name))
 
 
 def read(store: VersionedStore, now_ms: Millis) -> Backup:
@@ -91,7 +104,7 @@ def read(store: VersionedStore, now_ms: Millis) -> Backup:
         found |= level
         listed = zip(level, store.children_all(tuple(level)), strict=True)
         below = (f"{path}/{name}" for path, names in listed for name in names)
-        paths = tuple(path for path in below if not _of_running_nodes(path))
+        paths = tuple(path for path in below if not _OF_RUNNING_NODES.fullmatch(path))
     return Backup(now_ms, {path: found[path] for path in sorted(found, key=_position)})
 
 
@@ -99,12 +112,6 @@ def _position(path: str) -> tuple[int, list[str]]:
     """Where an entry is in a document: below its root, after its parent."""
     parts = path.split("/")
     return _ROOTS.index(ZnodePath(f"/{parts[1]}")), parts
-
-
-def _of_running_nodes(path: str) -> bool:
-    *parents, name = path.split("/")
-    below = path.startswith(f"{_ZNODES.networks()}/") and len(parents) == _FRAGMENT
-    return below and name in {"owner", "status"}
 
 
 def dumps(backup: Backup) -> str:
@@ -188,9 +195,9 @@ def restored(
     conflicts: list[str] = []
     for path in sorted(dict.fromkeys((*backup.entries, *floors)), key=_turn):
         found, value = there.get(path), backup.entries.get(path, "").encode()
-        if path.startswith(f"{_ZNODES.epochs()}/"):
+        if _EPOCH.fullmatch(path):
             value = _raised(path, value, found, floors.get(path))
-        elif path == _ZNODES.networks() and found is not None:
+        elif _REVISION.fullmatch(path) and found is not None:
             value = _next_revision(path, value, found)
         elif path == _ZNODES.format() and found is not None:
             value = _kept_format(path, value, found, newest)
@@ -210,8 +217,11 @@ def restored(
 
 
 def _turn(path: str) -> int:
-    """Epochs come first. Last comes the registry's revision: who reads it has to find the rest."""
-    if f"{path}/".startswith(f"{_ZNODES.epochs()}/"):
+    """Epochs come first, with the paths above them. The registry's revision comes last.
+
+    Its readers must find the rest.
+    """
+    if any(pattern.fullmatch(path) for pattern in (_PARTICIPANT, _EPOCHS, _EPOCH)):
         return 0
     return 2 if path == f"{_ZNODES.registry()}/revision" else 1
 

@@ -21,6 +21,7 @@ from pipeline.catalog.starts import Starts
 from pipeline.catalog.statuses import Statuses
 from pipeline.catalog.versions import Versions
 from pipeline.formats import NEWEST
+from pipeline.ids import ParticipantId
 from pipeline.names import Znodes
 
 
@@ -44,6 +45,10 @@ class Catalog:
         self.statuses = Statuses(records)
         self.missing_schemas = MissingSchemas(records)
 
-    def snapshot(self) -> CatalogSnapshot:
-        """Every fragment with its owner, and the nodes that are up; see `read_snapshot`."""
-        return read_snapshot(self._records)
+    def snapshot(self, participant: ParticipantId) -> CatalogSnapshot:
+        """The fragments of a participant with owners, and its nodes; see `read_snapshot`."""
+        return read_snapshot(self._records, participant)
+
+    def participants(self) -> tuple[ParticipantId, ...]:
+        """All participants, by name; one request."""
+        return self._records.participants()

@@ -55,9 +55,10 @@ def check_participant(network: NetworkRecord, participant: ParticipantId) -> Non
     Raises:
         RefusedError: another participant owns the network.
     """
-    if network.owner != participant:
+    owner = network.network.participant
+    if owner != participant:
         raise RefusedError(
-            f"it belongs to participant {network.owner}, the node to participant {participant}",
+            f"it belongs to participant {owner}, the node to participant {participant}",
             place=f"network {network.network}",
-            hint=f"start a node with `participant: {network.owner}`.",
+            hint=f"start a node with `participant: {owner}`.",
         )

@@ -1,13 +1,13 @@
 """The records of the catalog as JSON bytes, each with its format version.
 
-A field's type decides its form: names and numbers as they are, enums by value, tuples as lists. A
-reader takes every version up to its own and refuses a newer one. Within a version it ignores
-fields that it does not know and gives defaults to those that are missing, so a field with a default
-may be added without a new version.
+A field's type decides its form: names and numbers as they are, enums by value, tuples as lists,
+dataclasses as objects. A reader takes every version up to its own and refuses a newer one. Within a
+version it ignores fields that it does not know and gives defaults to those that are missing, so a
+field with a default may be added without a new version.
 """
 
 import json
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
 from types import NoneType, UnionType
 from typing import (
@@ -83,6 +83,8 @@ def _plain(value: Stored) -> Json:
         return plain
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
+    if is_dataclass(value):
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
     return value
 
 
@@ -98,13 +100,23 @@ def _typed(hint: Any, value: Json) -> object:
         return _tuple(get_args(hint), value)
     if issubclass(hint, Enum):
         return hint(value)
-    if issubclass(hint, tuple):
-        return hint(*_tuple(tuple(get_type_hints(hint).values()), value))
+    if is_dataclass(hint) or issubclass(hint, tuple):
+        return _nested(hint, value)
     if hint is int:
         return _integer(value)
     if not isinstance(value, hint):
         raise TypeError(f"{value!r} is not a {hint.__name__}")
     return value
+
+
+def _nested(kind: Any, value: Json) -> object:
+    """A dataclass, or a tuple with names."""
+    hints = get_type_hints(kind)
+    if issubclass(kind, tuple):
+        return kind(*_tuple(tuple(hints.values()), value))
+    if not isinstance(value, dict) or value.keys() != hints.keys():
+        raise TypeError(f"{value!r} is not a {kind.__name__}")
+    return kind(**{name: _typed(hint, value[name]) for name, hint in hints.items()})
 
 
 def _tuple(inner: tuple[Any, ...], value: Json) -> tuple[object, ...]:

@@ -9,7 +9,7 @@ from pipeline.catalog.network_steps import put
 from pipeline.catalog.record_store import RecordStore
 from pipeline.catalog.records import DeployRecord
 from pipeline.catalog.retrying import retrying
-from pipeline.ids import NetworkName, TopicName
+from pipeline.ids import NetworkId, TopicName
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,21 +18,21 @@ class Deploys:
 
     records: RecordStore
 
-    def begin(self, network: NetworkName, topics: tuple[TopicName, ...]) -> None:
+    def begin(self, network: NetworkId, topics: tuple[TopicName, ...]) -> None:
         """Record the topics that a deploy is about to create, beside those of earlier deploys."""
         self._change(network, lambda known: known.union(topics))
 
-    def begun(self, network: NetworkName) -> tuple[TopicName, ...]:
+    def begun(self, network: NetworkId) -> tuple[TopicName, ...]:
         """The topics that unfinished deploys were about to create."""
         found = self.records.read(DeployRecord, self.records.znodes.deploy(network))
         return found.topics if found else ()
 
-    def end(self, network: NetworkName, topics: tuple[TopicName, ...]) -> None:
+    def end(self, network: NetworkId, topics: tuple[TopicName, ...]) -> None:
         """Forget the topics of a deploy that is done: the network's record contains them."""
         self._change(network, lambda known: known.difference(topics))
 
     def _change(
-        self, network: NetworkName, change: Callable[[set[TopicName]], set[TopicName]]
+        self, network: NetworkId, change: Callable[[set[TopicName]], set[TopicName]]
     ) -> None:
         store, path = self.records.store, self.records.znodes.deploy(network)
 

@@ -8,12 +8,14 @@
    every node that is up understands it. Earlier versions cannot read what is written then, so this
    step cannot be reverted.
 
-A node registers in a step that checks the format record and changes the folder of nodes; raising
-the format checks that folder. So of a registration and a raise that excludes it only one is done.
+A node registers in a step that checks the format record and changes its participant's folder of
+nodes; raising the format checks these folders, and that no participant was added meanwhile. So of a
+registration and a raise that excludes it only one is done.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 
 from brokers.versioned_store import (
     Check,
@@ -27,8 +29,10 @@ from brokers.versioned_store import (
 from pipeline.catalog.codec import encode
 from pipeline.catalog.network_steps import bump
 from pipeline.catalog.record_store import RecordStore, Values
-from pipeline.catalog.records import FormatRecord, NodeRecord, RevisionRecord
+from pipeline.catalog.records import FormatRecord, NodeRecord, ParticipantRecord, RevisionRecord
+from pipeline.catalog.retrying import retrying
 from pipeline.errors import RefusedError, RetryError
+from pipeline.ids import ParticipantId
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,32 +46,56 @@ class CatalogFormat:
         """The newest format that this program understands."""
         return self.records.newest
 
-    def ensure(self) -> None:
+    def ensure(self, *participants: ParticipantId) -> None:
         """Set the catalog up if it is new, and check that this program understands it.
+
+        Also adds participants to it, those that it does not contain yet.
 
         Raises:
             NewerFormatError: its format is newer than `newest`.
         """
-        znodes, store = self.records.znodes, self.records.store
-        if self.records.read(FormatRecord, znodes.format()) is not None:
-            return
+        records, znodes = self.records, self.records.znodes
+        of_all = [znodes.participant(one) for one in participants]
+        found = records.values(znodes.format(), *of_all)
+        if found.record(FormatRecord, znodes.format()) is None:
+            self._set_up()
+        for participant, path in zip(participants, of_all, strict=True):
+            if path not in found:
+                retrying(partial(self._add, participant), f"participant {participant}")
+
+    def _set_up(self) -> None:
+        records, znodes = self.records, self.records.znodes
         if znodes.root:
-            store.make_parents(znodes.root)
+            records.store.make_parents(znodes.root)
         values = {
             znodes.format(): encode(FormatRecord(self.newest)),
-            znodes.networks(): encode(RevisionRecord(0)),
             znodes.participants(): b"",
-            znodes.nodes(): b"",
-            znodes.epochs(): b"",
             znodes.missing_schemas(): b"",
             znodes.missing_guids(): b"",
-            znodes.deploys(): b"",
         }
         try:
-            store.apply(tuple(Create(path, value) for path, value in values.items()))
+            records.store.apply(tuple(Create(path, value) for path, value in values.items()))
         except PathExistsError:
-            if self.records.read(FormatRecord, znodes.format()) is None:
+            if records.read(FormatRecord, znodes.format()) is None:
                 raise
+
+    def _add(self, participant: ParticipantId) -> None:
+        """Add a participant, unless it is there; raising the format checks the changed folder."""
+        records, znodes = self.records, self.records.znodes
+        path = znodes.participant(participant)
+        stored = records.values(znodes.participants(), path)
+        if path in stored:
+            return
+        folder = stored.required(znodes.participants())
+        values = {
+            path: encode(ParticipantRecord(participant)),
+            znodes.networks(participant): encode(RevisionRecord(0)),
+            znodes.nodes(participant): b"",
+            znodes.epochs(participant): b"",
+            znodes.deploys(participant): b"",
+        }
+        changed = Set(znodes.participants(), folder.value, folder.version)
+        records.store.apply((changed, *(Create(path, value) for path, value in values.items())))
 
     def current(self) -> int:
         """The newest format in which anything may be written.
@@ -88,18 +116,24 @@ class CatalogFormat:
             RetryError: somebody changed the catalog meanwhile; nothing was changed.
         """
         records, znodes = self.records, self.records.znodes
-        stored = records.values(znodes.format(), znodes.nodes(), znodes.networks())
-        before = format_of(stored, znodes.format())
+        upper = records.values(znodes.format(), znodes.participants())
+        before = format_of(upper, znodes.format())
         if before == self.newest:
             return before
-        check_all_read(self.newest, records.read_below(NodeRecord, znodes.nodes()))
+        participants = records.participants()
+        of_nodes = [znodes.nodes(one) for one in participants]
+        of_networks = [znodes.networks(one) for one in participants]
+        lower = records.values(*of_nodes, *of_networks)
+        check_all_read(self.newest, records.read_below(NodeRecord, *of_nodes))
         newest = encode(FormatRecord(self.newest))
+        folders = upper.required(znodes.participants())
         try:
             records.store.apply(
                 (
-                    Check(znodes.nodes(), stored.required(znodes.nodes()).version),
-                    Set(znodes.format(), newest, stored[znodes.format()].version),
-                    bump(znodes, stored.required(znodes.networks())),  # nodes look again
+                    Check(znodes.participants(), folders.version),
+                    *(Check(path, lower.required(path).version) for path in of_nodes),
+                    Set(znodes.format(), newest, upper[znodes.format()].version),
+                    *(bump(path, lower.required(path)) for path in of_networks),  # nodes look again
                 )
             )
         except (VersionConflictError, NoSuchPathError) as error:
@@ -120,19 +154,20 @@ def format_of(stored: Values, path: str) -> int:
     return stored.required_record(FormatRecord, path).format
 
 
-def registration(records: RecordStore) -> tuple[Operation, ...]:
+def registration(records: RecordStore, participant: ParticipantId) -> tuple[Operation, ...]:
     """The operations that a step which registers a node contains; reads the format first.
 
     Raises:
         NewerFormatError: the catalog is too new for the node.
     """
     znodes = records.znodes
-    stored = records.values(znodes.format(), znodes.nodes())
+    path = znodes.nodes(participant)
+    stored = records.values(znodes.format(), path)
     format_of(stored, znodes.format())
-    folder = stored.required(znodes.nodes())
+    folder = stored.required(path)
     return (
         Check(znodes.format(), stored[znodes.format()].version),
-        Set(znodes.nodes(), folder.value, folder.version),
+        Set(path, folder.value, folder.version),
     )
 
 

@@ -10,7 +10,7 @@ from pipeline.catalog.record_store import RecordStore
 from pipeline.catalog.records import DesiredState, FragmentRecord, NetworkRecord
 from pipeline.catalog.retrying import retrying
 from pipeline.errors import RefusedError, RetryError
-from pipeline.ids import FragmentName, NetworkName, TopicName
+from pipeline.ids import FragmentName, NetworkId, TopicName
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,18 +19,18 @@ class Fragments:
 
     records: RecordStore
 
-    def get(self, network: NetworkName, fragment: FragmentName) -> FragmentRecord | None:
+    def get(self, network: NetworkId, fragment: FragmentName) -> FragmentRecord | None:
         """One fragment; None if it does not exist."""
         return self.records.read(FragmentRecord, self.records.znodes.fragment(network, fragment))
 
-    def of(self, *networks: NetworkName) -> tuple[FragmentRecord, ...]:
+    def of(self, *networks: NetworkId) -> tuple[FragmentRecord, ...]:
         """The fragments of networks, by name; two requests. None of a network not deployed."""
         path = self.records.znodes.fragment
         return tuple(self.records.read_of_fragments(FragmentRecord, path, networks).values())
 
     def set_desired(
         self,
-        network: NetworkName,
+        network: NetworkId,
         desired: DesiredState,
         fragments: tuple[FragmentName, ...] | None = None,
         before: DesiredState | None = None,
@@ -43,6 +43,7 @@ class Fragments:
             RefusedError: the network or a fragment is not deployed.
         """
         records, znodes = self.records, self.records.znodes
+        of_all = znodes.networks(network.participant)
 
         def step() -> None:
             stored = read_network(records, network)
@@ -58,13 +59,13 @@ class Fragments:
                     changed = encode(replace(record, desired=desired))
                     operations.append(Set(path, changed, stored.values[path].version))
             if operations:
-                records.store.apply((*operations, bump(znodes, stored.revision)))
+                records.store.apply((*operations, bump(of_all, stored.revision)))
 
         retrying(step, f"network {network}")
 
     def add_topic(
         self,
-        network: NetworkName,
+        network: NetworkId,
         fragment: FragmentName,
         topic: TopicName,
         topic_id: str,
@@ -82,10 +83,11 @@ class Fragments:
                 time.
         """
         records, znodes, place = self.records, self.records.znodes, f"fragment {network}.{fragment}"
+        of_all = znodes.networks(network.participant)
         of_network, of_fragment = znodes.network(network), znodes.fragment(network, fragment)
 
         def step() -> None:
-            revision = records.store.get(znodes.networks())  # read first: the step checks it
+            revision = records.store.get(of_all)  # read first: the step checks it
             stored = records.values(of_network, of_fragment)
             if revision is None or of_network not in stored or of_fragment not in stored:
                 raise RefusedError("it is not deployed any more", place=place)
@@ -105,6 +107,6 @@ class Fragments:
                 if value != stored[path].value
             ]
             if changed:
-                records.store.apply((bump(znodes, revision), *changed))
+                records.store.apply((bump(of_all, revision), *changed))
 
         retrying(step, place)

@@ -17,12 +17,12 @@ from pipeline.catalog.records import (
     RevisionRecord,
 )
 from pipeline.errors import BrokenInvariantError, RefusedError, RetryError
-from pipeline.ids import FragmentName, NetworkLife, NetworkName, NetworkVersion
+from pipeline.ids import FragmentName, NetworkId, NetworkLife, NetworkVersion
 from pipeline.names import Znodes
 
 
 def no_fragment(
-    network: NetworkName, fragment: FragmentName, there: Iterable[FragmentName]
+    network: NetworkId, fragment: FragmentName, there: Iterable[FragmentName]
 ) -> RefusedError:
     """The refusal of a fragment that a network does not have; `there` are its fragments."""
     return RefusedError(
@@ -59,9 +59,12 @@ def deploy_step(
     """Make this version the wanted one: creates, changes and removes fragments."""
     name = network.network
     if (version.network, version.version) != (name, network.version):
-        raise BrokenInvariantError("the version to deploy is not the wanted one", place=name)
+        raise BrokenInvariantError(
+            "the version to deploy is not the wanted one", place=f"network {name}"
+        )
     record = put(znodes.network(name), encode(network), stored.network)
-    operations: list[Operation] = [bump(znodes, stored.revision), record]
+    counted = bump(znodes.networks(name.participant), stored.revision)
+    operations: list[Operation] = [counted, record]
     if stored.network is None:
         operations += [Create(znodes.versions(name), b""), Create(znodes.fragments(name), b"")]
     operations.append(Create(znodes.version(name, version.version), encode(version)))
@@ -91,15 +94,15 @@ def check_unchanged(current: NetworkRecord | None, expected: NetworkRecord | Non
 
 
 def remove_step(
-    znodes: Znodes, stored: StoredNetwork, network: NetworkName, versions: Mapping[str, Versioned]
+    znodes: Znodes, stored: StoredNetwork, network: NetworkId, versions: Mapping[str, Versioned]
 ) -> tuple[Operation, ...]:
     """Remove a network with all that is stored of it; the epoch counters stay.
 
     `versions` are the stored versions by path.
     """
     if stored.network is None:
-        raise BrokenInvariantError("only what is stored can be removed", place=network)
-    operations: list[Operation] = [bump(znodes, stored.revision)]
+        raise BrokenInvariantError("only what is stored can be removed", place=f"network {network}")
+    operations: list[Operation] = [bump(znodes.networks(network.participant), stored.revision)]
     for fragment in sorted(stored.fragments):
         operations += _remove_fragment(znodes, stored, network, fragment)
     operations += [Delete(path, found.version) for path, found in sorted(versions.items())]
@@ -153,9 +156,8 @@ def _changed_meanwhile(what: str, place: str) -> RetryError:
     return RetryError(what, place=place, hint=hint)
 
 
-def bump(znodes: Znodes, revision: Versioned) -> Set:
-    """The operation that counts a change of what is deployed or desired."""
-    path = znodes.networks()
+def bump(path: str, revision: Versioned) -> Set:
+    """The operation that counts a change of what is deployed or desired; `path`: the counter's."""
     count = decode(RevisionRecord, revision.value, path).revision
     return Set(path, encode(RevisionRecord(count + 1)), revision.version)
 
@@ -166,7 +168,7 @@ def put(path: str, value: bytes, found: Versioned | None) -> Create | Set:
 
 
 def _remove_fragment(
-    znodes: Znodes, stored: StoredNetwork, network: NetworkName, fragment: FragmentName
+    znodes: Znodes, stored: StoredNetwork, network: NetworkId, fragment: FragmentName
 ) -> list[Operation]:
     """Remove a fragment. The version of its status does not matter: a report stops no removal."""
     owner, path = znodes.owner(network, fragment), znodes.fragment(network, fragment)

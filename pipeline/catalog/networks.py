@@ -21,7 +21,7 @@ from pipeline.catalog.records import (
 )
 from pipeline.catalog.retrying import retrying
 from pipeline.errors import RefusedError
-from pipeline.ids import NetworkName, NetworkVersion
+from pipeline.ids import NetworkId, NetworkVersion, ParticipantId
 
 VERSIONS_PER_STEP_MAX: Final = 200
 """Versions that one step removes; the rest of a long history goes in steps before it."""
@@ -33,18 +33,19 @@ class Networks:
 
     records: RecordStore
 
-    def revision(self) -> int:
-        """Counts every deploy, removal and change of a desired state; one request."""
-        found = self.records.read(RevisionRecord, self.records.znodes.networks())
+    def revision(self, participant: ParticipantId) -> int:
+        """Counts each deploy, removal and change of a desired state of a participant's networks."""
+        path = self.records.znodes.networks(participant)
+        found = self.records.read(RevisionRecord, path)
         return 0 if found is None else found.revision
 
-    def get(self, network: NetworkName) -> NetworkRecord | None:
+    def get(self, network: NetworkId) -> NetworkRecord | None:
         """One network; None if it is not deployed."""
         return self.records.read(NetworkRecord, self.records.znodes.network(network))
 
-    def all(self) -> tuple[NetworkRecord, ...]:
-        """All deployed networks, by name."""
-        return self.records.read_below(NetworkRecord, self.records.znodes.networks())
+    def of(self, participant: ParticipantId) -> tuple[NetworkRecord, ...]:
+        """The deployed networks of a participant, by name; two requests."""
+        return self.records.read_below(NetworkRecord, self.records.znodes.networks(participant))
 
     def deploy(
         self,
@@ -83,7 +84,7 @@ class Networks:
 
         retrying(step, f"network {name}")
 
-    def remove(self, network: NetworkName, expected: NetworkRecord | None = None) -> bool:
+    def remove(self, network: NetworkId, expected: NetworkRecord | None = None) -> bool:
         """End a network's life: remove it with its versions, fragments, owners and statuses.
 
         False if there is none. `expected`: as it was when that was decided; if it was deployed
@@ -109,14 +110,15 @@ class Networks:
         return retrying(step, f"network {network}")
 
 
-def read_network(records: RecordStore, network: NetworkName) -> StoredNetwork:
+def read_network(records: RecordStore, network: NetworkId) -> StoredNetwork:
     """Read a network for a step; three requests. The revision is read first: the step checks it.
 
     Raises:
         RefusedError: the catalog is not set up.
     """
     znodes = records.znodes
-    revision = records.values(znodes.networks()).required(znodes.networks())
+    folder = znodes.networks(network.participant)
+    revision = records.values(folder).required(folder)
     names = [one.fragment for one in records.fragment_ids((network,))]
     of_network = znodes.network(network)
     of_fragment = (znodes.fragment, znodes.owner, znodes.status, znodes.started)
@@ -127,9 +129,9 @@ def read_network(records: RecordStore, network: NetworkName) -> StoredNetwork:
     return StoredNetwork(revision, found.get(of_network), fragments, found)
 
 
-def not_deployed(records: RecordStore, network: NetworkName) -> RefusedError:
+def not_deployed(records: RecordStore, network: NetworkId) -> RefusedError:
     """The refusal of a network that is not deployed; its hint names those that are."""
-    there = ", ".join(one.network for one in Networks(records).all())
+    there = ", ".join(str(one.network) for one in Networks(records).of(network.participant))
     return RefusedError(
         "it is not deployed", place=f"network {network}", hint=f"deployed are: {there or 'none'}."
     )

@@ -1,16 +1,15 @@
-"""Participants, and the ephemeral records of their nodes."""
+"""The ephemeral records of the nodes of participants."""
 
-from contextlib import suppress
 from dataclasses import dataclass
 
-from brokers.versioned_store import Create, Delete, PathExistsError
+from brokers.versioned_store import Create, Delete
 from pipeline.catalog.codec import encode
 from pipeline.catalog.formats import registration
 from pipeline.catalog.record_store import RecordStore
-from pipeline.catalog.records import NodeRecord, ParticipantRecord
+from pipeline.catalog.records import NodeRecord
 from pipeline.catalog.retrying import retrying
 from pipeline.errors import RefusedError
-from pipeline.ids import NodeId
+from pipeline.ids import NodeId, ParticipantId
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,12 +17,6 @@ class Nodes:
     """The nodes that are up. The record of a node lives as long as the session of its process."""
 
     records: RecordStore
-
-    def add_participant(self, record: ParticipantRecord) -> None:
-        """Create the record of a participant; an existing one stays as it is."""
-        path = self.records.znodes.participant(record.participant)
-        with suppress(PathExistsError):
-            self.records.store.apply((Create(path, encode(record)),))
 
     def register(self, record: NodeRecord, replaces: NodeRecord | None = None) -> None:
         """Create the record of a node, for as long as the store's session lives.
@@ -39,11 +32,11 @@ class Nodes:
             RefusedError: another process is up under this name; names that process.
             NewerFormatError: the catalog is too new for this version.
         """
-        path = self.records.znodes.node(record.node)
+        path = self.records.znodes.node(record.participant, record.node)
         value = encode(record)
 
         def step() -> None:
-            operations = list(registration(self.records))
+            operations = list(registration(self.records, record.participant))
             found = self.records.values(path)
             existing = found.record(NodeRecord, path)
             if existing is not None:
@@ -54,17 +47,23 @@ class Nodes:
 
         retrying(step, f"node {record.node}")
 
-    def get(self, node: NodeId) -> NodeRecord | None:
+    def get(self, participant: ParticipantId, node: NodeId) -> NodeRecord | None:
         """One node; None if it is not up."""
-        return self.records.read(NodeRecord, self.records.znodes.node(node))
+        return self.records.read(NodeRecord, self.records.znodes.node(participant, node))
 
     def all(self) -> tuple[NodeRecord, ...]:
-        """The nodes that are up, by name."""
-        return self.records.read_below(NodeRecord, self.records.znodes.nodes())
+        """The nodes of all participants that are up, by participant and name; three requests."""
+        folders = map(self.records.znodes.nodes, self.records.participants())
+        return self.records.read_below(NodeRecord, *folders)
 
-    def names(self) -> tuple[NodeId, ...]:
-        """The names of the nodes that are up, sorted; one request."""
-        return tuple(map(NodeId, self.records.store.children(self.records.znodes.nodes())))
+    def of(self, participant: ParticipantId) -> tuple[NodeRecord, ...]:
+        """The nodes of a participant that are up, by name; two requests."""
+        return self.records.read_below(NodeRecord, self.records.znodes.nodes(participant))
+
+    def names(self, participant: ParticipantId) -> tuple[NodeId, ...]:
+        """The names of the nodes of a participant that are up, sorted; one request."""
+        folder = self.records.znodes.nodes(participant)
+        return tuple(map(NodeId, self.records.store.children(folder)))
 
 
 def name_taken(existing: NodeRecord) -> RefusedError:

@@ -16,7 +16,7 @@ from pipeline.ids import (
     FragmentId,
     FragmentName,
     Millis,
-    NetworkName,
+    NetworkId,
 )
 
 
@@ -26,17 +26,17 @@ class Owners:
 
     records: RecordStore
 
-    def get(self, network: NetworkName, fragment: FragmentName) -> OwnerRecord | None:
+    def get(self, network: NetworkId, fragment: FragmentName) -> OwnerRecord | None:
         """The owner of a fragment; None before the first claim since it was deployed."""
         return self.records.read(OwnerRecord, self.records.znodes.owner(network, fragment))
 
-    def of(self, *networks: NetworkName) -> dict[FragmentId, OwnerRecord]:
+    def of(self, *networks: NetworkId) -> dict[FragmentId, OwnerRecord]:
         """The owners of the fragments of networks; two requests. Without those never claimed."""
         return self.records.read_of_fragments(OwnerRecord, self.records.znodes.owner, networks)
 
     def claim(
         self,
-        network: NetworkName,
+        network: NetworkId,
         fragment: FragmentName,
         by: NodeRecord,
         now_ms: Millis,
@@ -66,9 +66,10 @@ class Owners:
             raise not_deployed(records, network)
         check_participant(found.required_record(NetworkRecord, of_network), by.participant)
         current = found.record(OwnerRecord, of_owner)
-        if current is not None and current.node != by.node and Nodes(records).get(current.node):
+        other = None if current is None or current.node == by.node else current
+        if other is not None and Nodes(records).get(other.participant, other.node):
             raise RetryError(
-                f"node {current.node} owns it (epoch {current.epoch}) and is alive", place=place
+                f"node {other.node} owns it (epoch {other.epoch}) and is alive", place=place
             )
         epoch = next_epoch(found.record(EpochRecord, of_epoch), written)
         claimed = OwnerRecord(by.node, by.participant, epoch, now_ms, by.started_at_ms)

@@ -4,14 +4,15 @@ from pipeline.catalog.formats import format_of
 from pipeline.catalog.record_store import RecordStore
 from pipeline.catalog.records import FragmentRecord, NetworkRecord, NodeRecord, OwnerRecord
 from pipeline.catalog.snapshot import CatalogSnapshot, Deployed
-from pipeline.ids import NetworkName, NodeId
+from pipeline.ids import NetworkId, NetworkName, NodeId, ParticipantId
 
 
-def read_snapshot(records: RecordStore) -> CatalogSnapshot:
-    """Every fragment with its owner, and the nodes that are up; four requests.
+def read_snapshot(records: RecordStore, participant: ParticipantId) -> CatalogSnapshot:
+    """The fragments of a participant with their owners, and its nodes that are up; four requests.
 
-    The tree has two levels, each read with one request for names and one for values. The values are
-    not of one moment: nodes and networks are read before fragments, and fragments before owners.
+    Nothing of other participants is read. The tree has two levels, each read with one request for
+    names and one for values. The values are not of one moment: nodes and networks are read before
+    fragments, and fragments before owners.
     Every change of what is deployed or desired raises the revision. So a caller that reads the
     revision before the snapshot finds another revision later if something changed meanwhile, and
     reads a new snapshot.
@@ -21,9 +22,10 @@ def read_snapshot(records: RecordStore) -> CatalogSnapshot:
         RefusedError: the catalog is not set up.
     """
     znodes = records.znodes
-    nodes, names = records.store.children_all((znodes.nodes(), znodes.networks()))
-    of_nodes = [znodes.node(NodeId(name)) for name in nodes]
-    of_networks = [znodes.network(NetworkName(name)) for name in names]
+    folders = (znodes.nodes(participant), znodes.networks(participant))
+    nodes, names = records.store.children_all(folders)
+    of_nodes = [znodes.node(participant, NodeId(name)) for name in nodes]
+    of_networks = [znodes.network(NetworkId(participant, NetworkName(name))) for name in names]
     upper = records.values(znodes.format(), *of_nodes, *of_networks)
     format_of(upper, znodes.format())
     alive = [upper.record(NodeRecord, path) for path in of_nodes]

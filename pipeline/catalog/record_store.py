@@ -7,7 +7,7 @@ from brokers.versioned_store import Versioned, VersionedStore
 from pipeline.catalog.codec import R, decode
 from pipeline.errors import RefusedError
 from pipeline.formats import NEWEST
-from pipeline.ids import FragmentId, FragmentName, NetworkName
+from pipeline.ids import FragmentId, FragmentName, NetworkId, ParticipantId
 from pipeline.names import Znodes
 
 
@@ -71,12 +71,17 @@ class RecordStore:
         """The paths directly below a path, sorted; one request."""
         return tuple(f"{folder}/{name}" for name in self.store.children(folder))
 
-    def read_below(self, kind: type[R], folder: str) -> tuple[R, ...]:
-        """The records directly below a path, by name; two requests."""
-        found = self.read_all(kind, self.paths_below(folder))
-        return tuple(record for record in found if record is not None)
+    def read_below(self, kind: type[R], *folders: str) -> tuple[R, ...]:
+        """The records directly below paths, in their order and by name; two requests."""
+        listed = zip(folders, self.store.children_all(folders), strict=True)
+        paths = [f"{folder}/{name}" for folder, names in listed for name in names]
+        return tuple(record for record in self.read_all(kind, paths) if record is not None)
 
-    def fragment_ids(self, networks: Iterable[NetworkName]) -> tuple[FragmentId, ...]:
+    def participants(self) -> tuple[ParticipantId, ...]:
+        """All participants, by name; one request."""
+        return tuple(map(ParticipantId, self.store.children(self.znodes.participants())))
+
+    def fragment_ids(self, networks: Iterable[NetworkId]) -> tuple[FragmentId, ...]:
         """The fragments of networks, by name within each network; one request."""
         names = tuple(networks)
         listed = self.store.children_all([self.znodes.fragments(name) for name in names])
@@ -89,8 +94,8 @@ class RecordStore:
     def read_of_fragments(
         self,
         kind: type[R],
-        path: Callable[[NetworkName, FragmentName], str],
-        networks: Iterable[NetworkName],
+        path: Callable[[NetworkId, FragmentName], str],
+        networks: Iterable[NetworkId],
     ) -> dict[FragmentId, R]:
         """The record of one kind of every fragment of networks that has one; two requests."""
         ids = self.fragment_ids(networks)

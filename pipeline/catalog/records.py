@@ -15,8 +15,8 @@ from pipeline.ids import (
     FragmentName,
     Incarnation,
     Millis,
+    NetworkId,
     NetworkLife,
-    NetworkName,
     NetworkVersion,
     NodeId,
     Offset,
@@ -50,7 +50,7 @@ class FormatRecord(Record):
 
 @dataclass(frozen=True, slots=True)
 class RevisionRecord(Record):
-    """Counts every change of what is deployed or desired, over all networks."""
+    """Counts every change of what is deployed or desired, over all networks of a participant."""
 
     revision: int
 
@@ -137,7 +137,6 @@ class ParticipantRecord(Record):
     """An autonomous owner of nodes."""
 
     participant: ParticipantId
-    created_at_ms: Millis
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,8 +171,7 @@ class NetworkRecord(Record):
             with these fragments: the one that was deployed last comes first.
     """
 
-    network: NetworkName
-    owner: ParticipantId
+    network: NetworkId
     version: NetworkVersion
     life: NetworkLife
     made_topics: tuple[TopicName, ...]
@@ -192,7 +190,7 @@ class NetworkVersionRecord(Record):
         code: box → the text of the Python file that it names, as deployed.
     """
 
-    network: NetworkName
+    network: NetworkId
     version: NetworkVersion
     document: str
     schemas: tuple[tuple[StreamName, str], ...]
@@ -253,7 +251,7 @@ class FragmentRecord(Record):
             is done. None: it is the one that wrote it last.
     """
 
-    network: NetworkName
+    network: NetworkId
     fragment: FragmentName
     version: NetworkVersion
     desired: DesiredState
@@ -314,7 +312,7 @@ class FragmentStatus(Record):
             not.
     """
 
-    network: NetworkName
+    network: NetworkId
     fragment: FragmentName
     node: NodeId
     epoch: Epoch

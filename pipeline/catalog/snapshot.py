@@ -1,4 +1,4 @@
-"""One reading of the catalog: the nodes that are up, and every fragment with its owner. Pure."""
+"""What the catalog contains of one participant: nodes that are up, fragments with owners. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,11 +7,10 @@ from typing import NamedTuple
 from pipeline.catalog.records import DesiredState, FragmentRecord, NetworkRecord, OwnerRecord
 from pipeline.ids import (
     FragmentId,
+    NetworkId,
     NetworkLife,
-    NetworkName,
     NetworkVersion,
     NodeId,
-    ParticipantId,
     StreamName,
     TopicName,
 )
@@ -24,7 +23,7 @@ from pipeline.names import FragmentNames
 class VersionId(NamedTuple):
     """A version of a network within one life of it: what it holds never changes."""
 
-    network: NetworkName
+    network: NetworkId
     life: NetworkLife
     version: NetworkVersion
 
@@ -51,7 +50,7 @@ class Deployed:
     @property
     def names(self) -> FragmentNames:
         """The names that belong to it."""
-        return FragmentNames(self.network.owner, self.record.network, self.record.fragment)
+        return FragmentNames(self.id)
 
     @property
     def place(self) -> str:
@@ -97,38 +96,34 @@ class Deployed:
 
 @dataclass(frozen=True, slots=True)
 class CatalogSnapshot:
-    """All that a node decides by, as it was read.
+    """All that a node decides by, as it was read; of one participant only.
 
     Args:
         alive: the nodes that are up.
-        fragments: every fragment of every network, by name.
+        fragments: every fragment of every network of the participant, by name.
     """
 
     alive: frozenset[NodeId]
     fragments: tuple[Deployed, ...]
 
-    def assigned_to(self, node: NodeId, participant: ParticipantId) -> tuple[Deployed, ...]:
-        """The fragments that a node of a participant has to run, or to keep stopped.
+    def assigned_to(self, node: NodeId) -> tuple[Deployed, ...]:
+        """The fragments that a node of the participant has to run, or to keep stopped.
 
-        These are the ones of the participant's networks that the node owns, or that nobody owns who
-        is up.
+        These are the ones that the node owns, or that have no owner which is up.
         """
         return tuple(
             one
-            for one in self._of(participant)
+            for one in self.fragments
             if one.owner is None or one.owner.node == node or one.owner.node not in self.alive
         )
 
-    def run_elsewhere(self, node: NodeId, participant: ParticipantId) -> tuple[Deployed, ...]:
-        """The fragments of the participant that its other nodes have to run."""
+    def run_elsewhere(self, node: NodeId) -> tuple[Deployed, ...]:
+        """The fragments that other nodes of the participant have to run."""
         return tuple(
             one
-            for one in self._of(participant)
+            for one in self.fragments
             if one.running
             and one.owner is not None
             and one.owner.node != node
             and one.owner.node in self.alive
         )
-
-    def _of(self, participant: ParticipantId) -> list[Deployed]:
-        return [one for one in self.fragments if one.network.owner == participant]

@@ -15,7 +15,7 @@ from pipeline.catalog.record_store import RecordStore
 from pipeline.catalog.records import FragmentRecord, NetworkRecord, OwnerRecord, StartRecord
 from pipeline.catalog.snapshot import VersionId
 from pipeline.errors import FencedError, RetryError
-from pipeline.ids import Epoch, FragmentName, NetworkName
+from pipeline.ids import Epoch, FragmentName, NetworkId
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +24,12 @@ class Starts:
 
     records: RecordStore
 
-    def recorded(self, network: NetworkName, fragment: FragmentName) -> bool:
+    def recorded(self, network: NetworkId, fragment: FragmentName) -> bool:
         """Whether a fragment has run since it was deployed."""
         return self.records.store.get(self.records.znodes.started(network, fragment)) is not None
 
     def check(
-        self, network: NetworkName, fragment: FragmentName, epoch: Epoch, version: VersionId
+        self, network: NetworkId, fragment: FragmentName, epoch: Epoch, version: VersionId
     ) -> None:
         """Make sure that a lane is still to start as it is about to.
 
@@ -59,7 +59,7 @@ class Starts:
         if now != version:
             raise RetryError("it was deployed again before it started", place=place)
 
-    def record(self, network: NetworkName, fragment: FragmentName, epoch: Epoch) -> None:
+    def record(self, network: NetworkId, fragment: FragmentName, epoch: Epoch) -> None:
         """Record that a fragment has run. Its owner calls this once a marker of its is committed.
 
         So the record is never there before a marker, and never of a fragment that was removed

@@ -8,7 +8,7 @@ from pipeline.catalog.record_store import RecordStore
 from pipeline.catalog.records import FragmentStatus
 from pipeline.catalog.retrying import retrying
 from pipeline.errors import FencedError
-from pipeline.ids import FragmentName, NetworkName
+from pipeline.ids import FragmentName, NetworkId
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,11 +17,11 @@ class Statuses:
 
     records: RecordStore
 
-    def get(self, network: NetworkName, fragment: FragmentName) -> FragmentStatus | None:
+    def get(self, network: NetworkId, fragment: FragmentName) -> FragmentStatus | None:
         """The last status of a fragment; None before the first report."""
         return self.records.read(FragmentStatus, self.records.znodes.status(network, fragment))
 
-    def of(self, *networks: NetworkName) -> tuple[FragmentStatus, ...]:
+    def of(self, *networks: NetworkId) -> tuple[FragmentStatus, ...]:
         """The last statuses of the fragments of networks, by name; two requests.
 
         Without the fragments that were never reported.

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from pipeline.catalog.record_store import RecordStore
 from pipeline.catalog.records import NetworkRecord, NetworkVersionRecord
-from pipeline.ids import NetworkName, NetworkVersion
+from pipeline.ids import NetworkId, NetworkVersion, ParticipantId
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,20 +14,26 @@ class Versions:
 
     records: RecordStore
 
-    def get(self, network: NetworkName, version: NetworkVersion) -> NetworkVersionRecord | None:
+    def get(self, network: NetworkId, version: NetworkVersion) -> NetworkVersionRecord | None:
         """One version of a network; None if it does not exist."""
         path = self.records.znodes.version(network, version)
         return self.records.read(NetworkVersionRecord, path)
 
-    def of(self, network: NetworkName, numbers: Iterable[int]) -> tuple[NetworkVersionRecord, ...]:
+    def of(self, network: NetworkId, numbers: Iterable[int]) -> tuple[NetworkVersionRecord, ...]:
         """Some versions of a network, those that exist; one request."""
         paths = [self.records.znodes.version(network, number) for number in numbers]
         found = self.records.read_all(NetworkVersionRecord, paths)
         return tuple(record for record in found if record is not None)
 
-    def deployed(self) -> tuple[tuple[NetworkRecord, NetworkVersionRecord | None], ...]:
-        """Every network with its deployed version, by name; three requests."""
-        znodes = self.records.znodes
-        networks = self.records.read_below(NetworkRecord, znodes.networks())
+    def deployed(
+        self, participant: ParticipantId | None = None
+    ) -> tuple[tuple[NetworkRecord, NetworkVersionRecord | None], ...]:
+        """Every network with its deployed version, by participant and name; four requests.
+
+        `participant`: only those of one; None: those of all.
+        """
+        records, znodes = self.records, self.records.znodes
+        owners = records.participants() if participant is None else (participant,)
+        networks = records.read_below(NetworkRecord, *map(znodes.networks, owners))
         paths = [znodes.version(record.network, record.version) for record in networks]
-        return tuple(zip(networks, self.records.read_all(NetworkVersionRecord, paths), strict=True))
+        return tuple(zip(networks, records.read_all(NetworkVersionRecord, paths), strict=True))

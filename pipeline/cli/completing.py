@@ -17,7 +17,7 @@ import click
 from pipeline.cli.common import common_of, flags_of
 from pipeline.cli.project import load_project
 from pipeline.clock import Clock
-from pipeline.ids import NetworkName
+from pipeline.ids import NetworkId, NetworkName
 from pipeline.settings import Settings
 from pipeline.system_clock import SystemClock
 
@@ -89,12 +89,14 @@ def _catalog(connections: "Connections") -> "Catalog":
 
 
 def _networks(connections: "Connections", _ctx: click.Context) -> Iterable[str]:
-    return (record.network for record in _catalog(connections).networks.all())
+    return (
+        str(record.network) for record in _catalog(connections).networks.of(connections.participant)
+    )
 
 
 def _fragments(connections: "Connections", _ctx: click.Context) -> Iterable[str]:
     catalog = _catalog(connections)
-    names = (record.network for record in catalog.networks.all())
+    names = (record.network for record in catalog.networks.of(connections.participant))
     return (f"{one.network}.{one.fragment}" for one in catalog.fragments.of(*names))
 
 
@@ -107,7 +109,7 @@ def _streams(connections: "Connections", _ctx: click.Context) -> Iterable[str]:
     from pipeline.deploy.streams import arrows  # noqa: PLC0415
     from pipeline.operations.networks import deployed_plans  # noqa: PLC0415
 
-    found = arrows(deployed_plans(_catalog(connections)))
+    found = arrows(deployed_plans(_catalog(connections), connections.participant))
     yield from dict.fromkeys(arrow.stream for arrow in found)
     yield from (f"{arrow.network}.{arrow.stream}" for arrow in found)
 
@@ -118,7 +120,8 @@ def _subjects(connections: "Connections", _ctx: click.Context) -> Iterable[str]:
 
 def _versions(connections: "Connections", ctx: click.Context) -> Iterable[str]:
     network = _behind_the_verb(ctx, "network")
-    record = _catalog(connections).networks.get(NetworkName(network)) if network else None
+    name = NetworkId(connections.participant, NetworkName(network))
+    record = _catalog(connections).networks.get(name) if network else None
     return (str(number) for number in range(1, record.version + 1)) if record else ()
 
 

@@ -32,7 +32,7 @@ from pipeline.examples.memory import Peak
 from pipeline.examples.run import Run, World
 from pipeline.examples.stage import Feed, Stage, choose_place, write_project
 from pipeline.examples.verdict import Verdict, as_lines
-from pipeline.ids import Millis, ParticipantId
+from pipeline.ids import Millis
 from pipeline.network.drawing.picture import picture
 from pipeline.network.drawing.text import as_text
 from pipeline.planner import planner
@@ -87,7 +87,8 @@ def _perform(
     write_project(place, example, template_files(resources.files(PROJECTS) / example.name))
     # The project names its schemas by file, so nothing is asked of a registry.
     network = read_document(folder / DOCUMENT, lambda _: None).network
-    plan = planner.plan(network, ParticipantId(session.settings.participant))
+    owner = session.participant
+    plan = planner.plan(network, owner)
     peak = Peak(os.getpid())
     with Stage(place, medusa_command, session.clock) as stage:
         screen.step("starting Kafka, ZooKeeper, the schema registry and a node: medusa up")
@@ -96,7 +97,7 @@ def _perform(
         stage.deploy()
         world = World(
             plan=plan,
-            graph=as_text(picture(network)),
+            graph=as_text(picture(network, owner)),
             topics=stage.topics(),
             records=stage.records(),
             inputs=stage.records(),

@@ -13,6 +13,7 @@ from pipeline.cli.output import Printer
 from pipeline.cli.project import Project, load_project
 from pipeline.clock import Clock
 from pipeline.errors import UnavailableError
+from pipeline.ids import NetworkId, NetworkName, ParticipantId
 from pipeline.settings import Settings
 from pipeline.system_clock import SystemClock
 
@@ -51,6 +52,15 @@ class Session:
     def settings(self) -> Settings:
         """The settings in force."""
         return self.project.settings
+
+    @property
+    def participant(self) -> ParticipantId:
+        """The participant for which commands act."""
+        return ParticipantId(self.settings.participant)
+
+    def network(self, name: str) -> NetworkId:
+        """A network of the participant."""
+        return NetworkId(self.participant, NetworkName(name))
 
     @contextmanager
     def connect(self) -> Iterator["Connections"]:

@@ -42,7 +42,7 @@ def as_data(one: ObservedFragment) -> JsonObject:
     """For programs; times are RFC 3339, lengths of time milliseconds."""
     status = one.status
     data: JsonObject = {
-        "network": one.record.network,
+        "network": one.record.network.name,
         "fragment": one.record.fragment,
         "version": one.record.version,
         "desired": one.record.desired.value,

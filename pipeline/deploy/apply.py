@@ -25,11 +25,11 @@ from pipeline.deploy.gather import Asked, Recorded, filled_topics, gather, last_
 from pipeline.deploy.ports import Registry
 from pipeline.deploy.review import review
 from pipeline.deploy.writers import Successions, recorded_writers
-from pipeline.errors import DeployError, Problem, RefusedError, RetryError
+from pipeline.errors import DeployError, Problem, RetryError
 from pipeline.ids import (
     FragmentName,
+    NetworkId,
     NetworkLife,
-    NetworkName,
     NetworkVersion,
     ParticipantId,
     TopicName,
@@ -105,7 +105,7 @@ class Deployed:
         registered: the subjects that this call registered a schema under.
     """
 
-    network: NetworkName
+    network: NetworkId
     version: NetworkVersion
     changed: bool
     fragments: tuple[FragmentRecord, ...]
@@ -130,19 +130,13 @@ def compare(
         choices: what the user wants of states that do not fit.
 
     Raises:
-        RefusedError: another participant owns the network.
         UnavailableError: a server does not answer.
     """
     plan = planner.plan(document.network, owner)
     recorded, version = _recorded(plan.network, servers.catalog)
-    if recorded.network is not None and recorded.network.owner != owner:
-        raise RefusedError(
-            f"network {plan.network} belongs to participant {recorded.network.owner}",
-            hint="give your network another name.",
-        )
     asked = Asked(servers.topics, servers.log, servers.registry, servers.catalog)
     around = gather(plan, recorded, choices, asked)
-    old = replan_or_none(version, owner)  # it only explains differences
+    old = replan_or_none(version)  # it only explains differences
     found = changes(plan, old, around.current, choices)
     found = review(plan, found, around, document.schemas)
     ids = {topic.name: topic.topic_id for topic in around.current.topics}
@@ -160,6 +154,7 @@ def deploy(comparison: Comparison, servers: Servers, tell: Tell) -> Deployed:
     comparison.check()
     _check_topics(comparison, servers)
     found, network = comparison.changes, comparison.plan.network
+    servers.catalog.format.ensure(network.participant)
     for schema in found.register:
         tell(f"registering schema {schema.subject}")
         servers.registry.register(schema.subject, schema.schema_json)
@@ -212,7 +207,7 @@ def _commit(comparison: Comparison, servers: Servers, created: tuple[TopicName, 
     life = before.life if before else servers.new_life()
     made = _made(plan, before, (*created, *_read_before_recorded(comparison, ids)))
     writers = recorded_writers(before.writers if before else (), plan, ids)
-    network = NetworkRecord(plan.network, plan.owner, version, life, made, writers)
+    network = NetworkRecord(plan.network, version, life, made, writers)
     registered = tuple(schema.subject for schema in found.register)
     if before is not None and _same(network, fragments, comparison):
         return Deployed(plan.network, last, False, fragments, created, registered)
@@ -337,9 +332,7 @@ def _check_ids(
             )
 
 
-def _recorded(
-    network: NetworkName, catalog: Catalog
-) -> tuple[Recorded, NetworkVersionRecord | None]:
+def _recorded(network: NetworkId, catalog: Catalog) -> tuple[Recorded, NetworkVersionRecord | None]:
     """What the catalog holds of a network, and the document of its wanted version."""
     record = catalog.networks.get(network)
     if record is None:

@@ -12,7 +12,7 @@ from pipeline.catalog.records import NetworkVersionRecord
 from pipeline.deploy import python_files
 from pipeline.deploy.functions import try_functions
 from pipeline.errors import DocumentError, InputError, Problem, SchemaError
-from pipeline.ids import BoxName, ParticipantId, StreamName
+from pipeline.ids import BoxName, StreamName
 from pipeline.network import document
 from pipeline.network.document import CodeReference, SchemaReference, SchemaText
 from pipeline.network.model import Network
@@ -72,19 +72,19 @@ def read_document(path: Path, read_subject: SubjectReader) -> Document:
     return Document(str(path), text, texts, network, kept)
 
 
-def replan(record: NetworkVersionRecord, owner: ParticipantId) -> Plan:
+def replan(record: NetworkVersionRecord) -> Plan:
     """Plan a deployed version again, from nothing but what the catalog holds.
 
     Raises:
         DocumentError: this program does not understand what another version of it deployed.
     """
-    return planner.plan(deployed_document(record).network, owner)
+    return planner.plan(deployed_document(record).network, record.network.participant)
 
 
-def replan_or_none(record: NetworkVersionRecord | None, owner: ParticipantId) -> Plan | None:
+def replan_or_none(record: NetworkVersionRecord | None) -> Plan | None:
     """The plan of a deployed version; None without one, or if this program cannot plan it."""
     try:
-        return None if record is None else replan(record, owner)
+        return None if record is None else replan(record)
     except DocumentError:
         return None
 

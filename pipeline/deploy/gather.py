@@ -15,7 +15,7 @@ from pipeline.deploy.ports import Registry
 from pipeline.deploy.registered import registered_schemas
 from pipeline.deploy.review import Surroundings
 from pipeline.deploy.writers import Successions, successions
-from pipeline.ids import FragmentName, Millis, NetworkName, TopicId, TopicName
+from pipeline.ids import FragmentName, Millis, NetworkId, TopicId, TopicName
 from pipeline.markers import codec
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.planner.changes import Current, DeployedFragment, ExistingTopic
@@ -215,15 +215,15 @@ def _oldest(
     return {topic: at_ms for topic, at_ms in found if at_ms is not None}
 
 
-def _taken(ours: NetworkName, catalog: Catalog) -> dict[TopicName, Taken]:
-    """What all deployed networks but ours write, stopped ones too."""
+def _taken(ours: NetworkId, catalog: Catalog) -> dict[TopicName, Taken]:
+    """What all deployed networks but ours write, stopped ones and other participants' too."""
     found: dict[TopicName, Taken] = {}
     for record, version in catalog.versions.deployed():
         if record.network == ours:
             continue
-        made = Taken(record.network, record.owner, "a topic", readable=True)
+        made = Taken(record.network, "a topic", readable=True)
         found.update(dict.fromkeys(record.made_topics, made))
-        plan = replan_or_none(version, record.owner)  # else what it made has to do
+        plan = replan_or_none(version)  # else what it made has to do
         if plan is not None:
             found.update(written_topics(plan))
     return found

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from pipeline.errors import Problem
-from pipeline.ids import NetworkName, ParticipantId, TopicName
+from pipeline.ids import NetworkId, TopicName
 from pipeline.names import boundaries_topic
 from pipeline.network.model import ExternalStream
 from pipeline.planner.plan import Fragment, Plan
@@ -19,13 +19,12 @@ class Taken:
         readable: whether it holds records of a stream, so that others may read it.
     """
 
-    network: NetworkName
-    owner: ParticipantId
+    network: NetworkId
     what: str
     readable: bool
 
     def __str__(self) -> str:
-        return f"{self.what} of network {self.network} of participant {self.owner}"
+        return f"{self.what} of network {self.network} of participant {self.network.participant}"
 
 
 def written_topics(plan: Plan) -> Iterator[tuple[TopicName, Taken]]:
@@ -33,7 +32,7 @@ def written_topics(plan: Plan) -> Iterator[tuple[TopicName, Taken]]:
     for fragment in plan.fragments:
         for topic, what, readable in _written(fragment):
             words = f"{what} of fragment {fragment.name}"
-            yield topic, Taken(plan.network, plan.owner, words, readable)
+            yield topic, Taken(plan.network, words, readable)
 
 
 def conflicts(

@@ -4,19 +4,20 @@ from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.network_steps import no_fragment
 from pipeline.catalog.records import DesiredState
 from pipeline.errors import RefusedError
-from pipeline.ids import FragmentName, NetworkName
+from pipeline.ids import FragmentName, NetworkId, NetworkName, ParticipantId
 
 _SEPARATOR = "."
 
 
-def parse_target(target: str) -> tuple[NetworkName, FragmentName | None]:
-    """`NETWORK` or `NETWORK.FRAGMENT`."""
-    network, dot, fragment = target.partition(_SEPARATOR)
-    return NetworkName(network), FragmentName(fragment) if dot else None
+def parse_target(target: str, participant: ParticipantId) -> tuple[NetworkId, FragmentName | None]:
+    """`NETWORK` or `NETWORK.FRAGMENT`, of a participant."""
+    name, dot, fragment = target.partition(_SEPARATOR)
+    network = NetworkId(participant, NetworkName(name))
+    return network, FragmentName(fragment) if dot else None
 
 
 def pause(
-    network: NetworkName, fragment: FragmentName | None, catalog: Catalog
+    network: NetworkId, fragment: FragmentName | None, catalog: Catalog
 ) -> tuple[FragmentName, ...]:
     """Say that fragments shall not run until they are resumed; gives those that did run.
 
@@ -27,7 +28,7 @@ def pause(
 
 
 def resume(
-    network: NetworkName, fragment: FragmentName | None, catalog: Catalog
+    network: NetworkId, fragment: FragmentName | None, catalog: Catalog
 ) -> tuple[FragmentName, ...]:
     """Let paused fragments go on; gives those that were paused.
 
@@ -38,7 +39,7 @@ def resume(
 
 
 def _move(
-    network: NetworkName,
+    network: NetworkId,
     fragment: FragmentName | None,
     catalog: Catalog,
     before: DesiredState,

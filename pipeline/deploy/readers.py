@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from pipeline.errors import RefusedError
-from pipeline.ids import FragmentName, NetworkName, StreamName
+from pipeline.ids import FragmentName, NetworkId, StreamName
 from pipeline.names import value_subject
 from pipeline.network.model import ExternalStream
 from pipeline.planner.columns import narrowed, read_columns, reading_boxes
@@ -27,14 +27,14 @@ class Broken:
     `reason` names the path in the schema and both types.
     """
 
-    network: NetworkName
+    network: NetworkId
     fragment: FragmentName
     box: str
     stream: StreamName
     reason: str
 
     def __str__(self) -> str:
-        return f"{self.network}.{self.box}: stream {self.stream}, {self.reason}"
+        return f"{self.network.full_name}.{self.box}: stream {self.stream}, {self.reason}"
 
 
 class BreaksBoxesError(RefusedError):

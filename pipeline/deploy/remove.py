@@ -14,7 +14,7 @@ from pipeline.counting import counted
 from pipeline.deploy.apply import Servers, Tell
 from pipeline.deploy.documents import replan_or_none
 from pipeline.errors import RefusedError, RetryError
-from pipeline.ids import FragmentName, GroupName, NetworkLife, NetworkName, TopicName
+from pipeline.ids import FragmentId, FragmentName, GroupName, NetworkId, NetworkLife, TopicName
 from pipeline.names import FragmentNames
 
 _POLL_S = 0.2
@@ -40,7 +40,7 @@ class Doomed:
     kept_topics: tuple[TopicName, ...]
 
 
-def deployed(network: NetworkName, catalog: Catalog) -> NetworkRecord:
+def deployed(network: NetworkId, catalog: Catalog) -> NetworkRecord:
     """The record of a network.
 
     Raises:
@@ -48,7 +48,7 @@ def deployed(network: NetworkName, catalog: Catalog) -> NetworkRecord:
     """
     record = catalog.networks.get(network)
     if record is None:
-        others = ", ".join(other.network for other in catalog.networks.all())
+        others = ", ".join(str(one.network) for one in catalog.networks.of(network.participant))
         raise RefusedError(
             f"network {network} is not deployed",
             hint=f"there is: {others}." if others else "no network is deployed.",
@@ -56,7 +56,7 @@ def deployed(network: NetworkName, catalog: Catalog) -> NetworkRecord:
     return record
 
 
-def stop(network: NetworkName, catalog: Catalog) -> bool:
+def stop(network: NetworkId, catalog: Catalog) -> bool:
     """Say that nothing of a network shall run, paused or not; whether that changes anything."""
     wanted = any(f.desired is not DesiredState.STOPPED for f in catalog.fragments.of(network))
     if wanted:
@@ -65,7 +65,7 @@ def stop(network: NetworkName, catalog: Catalog) -> bool:
 
 
 def await_stopped(
-    network: NetworkName,
+    network: NetworkId,
     servers: Servers,
     deadline: Deadline,
     only: frozenset[FragmentName] | None = None,
@@ -88,7 +88,7 @@ def await_stopped(
         servers.clock.sleep(_POLL_S)
 
 
-def doomed(network: NetworkName, servers: Servers) -> Doomed:
+def doomed(network: NetworkId, servers: Servers) -> Doomed:
     """What destroying a network would remove; changes nothing."""
     record = deployed(network, servers.catalog)
     fragments = servers.catalog.fragments.of(network)
@@ -99,7 +99,7 @@ def doomed(network: NetworkName, servers: Servers) -> Doomed:
         network=record,
         topics=tuple(topic for topic in record.made_topics if topic in there),
         groups=tuple(
-            FragmentNames(record.owner, network, fragment).group for fragment in sorted(names)
+            FragmentNames(FragmentId(network, fragment)).group for fragment in sorted(names)
         ),
         kept_topics=tuple(topic for topic in used if topic not in record.made_topics),
     )
@@ -141,9 +141,9 @@ def _check_life(found: NetworkRecord, life: NetworkLife) -> None:
         )
 
 
-def _running(network: NetworkName, catalog: Catalog) -> tuple[FragmentName, ...]:
+def _running(network: NetworkId, catalog: Catalog) -> tuple[FragmentName, ...]:
     """The fragments that a node took up in its present life and has not reported at rest."""
-    lives = {record.node: record for record in catalog.nodes.all()}
+    lives = {record.node: record for record in catalog.nodes.of(network.participant)}
     owners = catalog.owners.of(network)
     statuses = {status.fragment: status for status in catalog.statuses.of(network)}
     found = []
@@ -161,6 +161,6 @@ def _every_fragment(record: NetworkRecord, catalog: Catalog) -> set[FragmentName
     """The fragments of all versions: what a former one made is to go as well."""
     first = max(1, record.version - _VERSIONS_MAX + 1)
     versions = catalog.versions.of(record.network, range(first, record.version + 1))
-    plans = (replan_or_none(version, record.owner) for version in versions)
+    plans = (replan_or_none(version) for version in versions)
     # Without a plan it was planned by another version of this program: its groups expire.
     return {fragment.name for plan in plans if plan is not None for fragment in plan.fragments}

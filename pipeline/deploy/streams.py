@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pipeline.errors import RefusedError
-from pipeline.ids import NetworkName, StreamName, TopicName
+from pipeline.ids import NetworkId, StreamName, TopicName
 from pipeline.nearest import nearest_first
 from pipeline.network.model import ExternalStream
 from pipeline.planner.plan import Plan
@@ -14,7 +14,7 @@ from pipeline.planner.plan import Plan
 class Arrow:
     """A stream of a deployed network that has a topic of its own."""
 
-    network: NetworkName
+    network: NetworkId
     stream: StreamName
     topic: TopicName
     external: bool

@@ -6,7 +6,7 @@ from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.records import NetworkRecord, NetworkVersionRecord
 from pipeline.deploy.documents import Document, deployed_document, replan, replan_or_none
 from pipeline.errors import RefusedError
-from pipeline.ids import BoxName, NetworkName, NetworkVersion, StreamName
+from pipeline.ids import BoxName, NetworkId, NetworkVersion, StreamName
 from pipeline.planner.changes import Item
 from pipeline.planner.upgrade import between, words
 
@@ -29,7 +29,7 @@ class Difference:
         identical: whether documents, schemas and code are the same, word for word.
     """
 
-    network: NetworkName
+    network: NetworkId
     old: NetworkVersion
     new: NetworkVersion
     items: tuple[Item, ...]
@@ -48,7 +48,7 @@ def history(network: NetworkRecord, catalog: Catalog, newest: int) -> tuple[Vers
     first = max(1, network.version - newest + 1)
     before = None
     for record in catalog.versions.of(network.network, range(first - 1, network.version + 1)):
-        plan = replan_or_none(record, network.owner)
+        plan = replan_or_none(record)
         if record.version >= first:
             changed = "the first version" if record.version == 1 else words(before, plan)
             found.append(Version(record, changed, record.version == network.version))
@@ -66,7 +66,7 @@ def difference(
         DocumentError: this program does not understand one of them.
     """
     before, after = version_of(network, old, catalog), version_of(network, new, catalog)
-    items = between(replan(before, network.owner), replan(after, network.owner))
+    items = between(replan(before), replan(after))
     return Difference(network.network, old, new, items, _content(before) == _content(after))
 
 

@@ -7,7 +7,7 @@ from enum import Enum
 from brokers.records import TopicDescription, TopicRule
 from pipeline.catalog.records import FragmentStatus
 from pipeline.errors import ExitCode, MedusaError
-from pipeline.ids import NetworkName, TopicName
+from pipeline.ids import NetworkId, TopicName
 from pipeline.planner.plan import NewTopic
 
 
@@ -74,7 +74,7 @@ class NetworkSeen:
         known: the topics that the catalog says exist.
     """
 
-    name: NetworkName
+    name: NetworkId
     deployed: bool
     auto_create: bool
     topics: tuple[TopicSeen, ...] = ()

@@ -26,7 +26,7 @@ from pipeline.deploy.documents import replan
 from pipeline.doctor.facts import AccessSeen, NetworkSeen, Observed, Thing, Trouble
 from pipeline.doctor.topics import TopicsLook
 from pipeline.errors import EnvironmentProblem, MedusaError, NotAllowedError
-from pipeline.ids import NetworkName, ParticipantId, TopicName
+from pipeline.ids import NetworkId, ParticipantId, TopicName
 from pipeline.names import Znodes, doctor_group, doctor_transactions
 from pipeline.planner.plan import Plan
 from pipeline.secrets import is_reference
@@ -66,9 +66,17 @@ class Look:
             if self.spark is not None:
                 self._see("Spark", f"Spark {self.settings.spark_master}", self.spark)
             networks = self._networks(catalog, registry, document, brokers)
-            nodes = self._try("nodes", "", lambda: len(catalog.nodes.all())) if catalog else None
+            nodes = (
+                self._try("nodes", "", lambda: len(catalog.nodes.of(self._participant)))
+                if catalog
+                else None
+            )
             readable = tuple(_readable(self.settings))
             return Observed(tuple(self.things), networks, nodes, readable, access)
+
+    @property
+    def _participant(self) -> ParticipantId:
+        return ParticipantId(self.settings.participant)
 
     def _see(self, name: str, place: str, look: Callable[[], str]) -> bool:
         """Try one thing, which gives what is seen of it; whether it did."""
@@ -111,14 +119,13 @@ class Look:
         if not self._see("Kafka, connection", place, connect):
             return None
         rights = KafkaRights(brokers, WITHIN_S)
-        participant = ParticipantId(self.settings.participant)
 
         def transactions() -> str:
-            _raise(rights.why_no_transactions(doctor_transactions(participant)))
+            _raise(rights.why_no_transactions(doctor_transactions(self._participant)))
             return "may be written"
 
         def groups() -> str:
-            _raise(rights.why_no_group(doctor_group(participant)))
+            _raise(rights.why_no_group(doctor_group(self._participant)))
             return "may be looked at"
 
         self._see("Kafka, transactions", place, transactions)
@@ -179,7 +186,8 @@ class Look:
             if store.get(Znodes("").format()) is None:
                 return "there is none yet: the first deploy or node makes it"
             catalog.format.ensure()
-            return f"format {catalog.format.current()}, {len(catalog.networks.all())} networks"
+            own = len(catalog.networks.of(self._participant))
+            return f"format {catalog.format.current()}, {own} networks"
 
         written = self._see("ZooKeeper, rights", place, write)
         readable = self._see("catalog", place, read)
@@ -219,14 +227,12 @@ class Look:
         look = TopicsLook(KafkaAdmin(brokers, WITHIN_S), KafkaRights(brokers, WITHIN_S))
         return tuple(seen if plan is None else look.of(seen, plan) for seen, plan in found.values())
 
-    def _deployed(self, catalog: Catalog) -> dict[NetworkName, tuple[NetworkSeen, Plan | None]]:
-        found: dict[NetworkName, tuple[NetworkSeen, Plan | None]] = {}
-        for record, version in catalog.versions.deployed():
-            if record.owner != self.settings.participant:
-                continue
+    def _deployed(self, catalog: Catalog) -> dict[NetworkId, tuple[NetworkSeen, Plan | None]]:
+        found: dict[NetworkId, tuple[NetworkSeen, Plan | None]] = {}
+        for record, version in catalog.versions.deployed(self._participant):
             seen = NetworkSeen(record.network, deployed=True, auto_create=True)
             try:
-                plan = replan(version, record.owner) if version is not None else None
+                plan = replan(version) if version is not None else None
             except MedusaError as error:
                 seen = NetworkSeen(record.network, True, True, (), Trouble.of(error))
                 plan = None

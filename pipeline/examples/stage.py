@@ -149,7 +149,7 @@ class Stage:
         self._up = self._start(spec)
         deadline = Deadline.after(self._clock, UP_WITHIN_S, "medusa up")
         catalog: Catalog | None = None
-        while catalog is None or not catalog.nodes.names():
+        while catalog is None or not catalog.nodes.all():
             self.check()
             deadline.check(f"logs are in {self.place.logs}.")
             self._clock.sleep(_POLL_S)

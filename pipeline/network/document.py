@@ -185,7 +185,7 @@ class _Loader:
         for output in outputs:
             self._readable(drafts.get(output.stream.value), output.stream)
         fields.finish(_LATER)
-        self._topics(name, streams, outputs, (*drafts, *broken))
+        self._topics(streams, outputs)
         built = {
             key: build_stream(draft, self.schemas, self.report)
             for key, draft in streams.items()
@@ -387,10 +387,8 @@ class _Loader:
 
     def _topics(
         self,
-        network: NetworkName | None,
         streams: Mapping[str, StreamDraft | None],
         outputs: tuple[OutputDraft, ...],
-        boxes: tuple[str, ...],
     ) -> None:
         external = {name: d.topic for name, d in streams.items() if d is not None and d.topic}
         chosen = {o.stream.value: o.topic for o in outputs}
@@ -404,8 +402,7 @@ class _Loader:
             for name, topic in chosen.items()
             if topics.check_name(topic, f"output {name}", self.report, derived=True)
         }
-        if network is not None:
-            topics.check_collisions(network, external, chosen, boxes, self.report)
+        topics.check_collisions(external, chosen, self.report)
 
 
 def _no_kind(box: str, written: Sequence[str]) -> tuple[str, tuple[str, ...]]:

@@ -1,17 +1,11 @@
 """Topics: names that Kafka accepts, one for each stream of a network, and how long they keep."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 
 from pipeline import durations
-from pipeline.ids import BoxName, FragmentName, NetworkName, ParticipantId, TopicName
-from pipeline.names import (
-    INTERNAL_SUFFIXES,
-    FragmentNames,
-    boundaries_topic,
-    derived_topic,
-    tentative_topic,
-)
+from pipeline.ids import TopicName
+from pipeline.names import INTERNAL_SUFFIXES, boundaries_topic, tentative_topic
 from pipeline.network.fields import Fields, Report, Text
 
 NAME_MAX = 249
@@ -55,27 +49,25 @@ def read_retention(fields: Fields) -> int | None:
 
 
 def check_collisions(
-    network: NetworkName,
-    external: Mapping[str, Text],
-    outputs: Mapping[str, Text],
-    boxes: Sequence[str],
-    report: Report,
+    external: Mapping[str, Text], outputs: Mapping[str, Text], report: Report
 ) -> None:
-    """Report chosen topics that two streams share, or that Medusa needs for itself.
+    """Report chosen topics that two streams share, or that Medusa needs beside a chosen one.
 
-    Kafka takes `.` and `_` for the same in names, so they are compared as if they were.
+    Kafka takes `.` and `_` for the same in names, so they are compared as if they were. Topics that
+    Medusa names are named after the participant, too, so the planner checks those.
 
     Args:
-        network: the network's name.
         external: external stream → its topic.
         outputs: box → the topic chosen for its stream.
-        boxes: every box.
         report: where mistakes go.
     """
     owners = {
-        _folded(topic): owner
-        for box in boxes
-        for topic, owner in _own_topics(network, box, outputs.get(box))
+        _folded(topic): what
+        for box, chosen in outputs.items()
+        for topic, what in (
+            (boundaries_topic(TopicName(chosen.value)), f"the boundaries of box {box}"),
+            (tentative_topic(TopicName(chosen.value)), f"the tentative topic of box {box}"),
+        )
     }
     for streams, word in ((external, "stream"), (outputs, "output")):
         for name, topic in streams.items():
@@ -86,19 +78,6 @@ def check_collisions(
                 )
             else:
                 owners[folded] = f"the topic of {word} {name}"
-
-
-def _own_topics(network: NetworkName, box: str, chosen: Text | None) -> Iterable[tuple[str, str]]:
-    """The topics that Medusa itself makes for a box, and what each is."""
-    name = derived_topic(network, BoxName(box))
-    if chosen is None:
-        yield name, f"the topic of box {box}"
-    base = TopicName(chosen.value) if chosen is not None else name
-    yield boundaries_topic(base), f"the boundaries of box {box}"
-    yield tentative_topic(base), f"the tentative topic of box {box}"
-    names = FragmentNames(ParticipantId(""), network, FragmentName(box))
-    for topic in (names.dead_letters, names.redrive, names.advances, names.markers):
-        yield topic, f"a topic that Medusa keeps for box {box}"
 
 
 def _folded(topic: str) -> str:

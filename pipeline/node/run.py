@@ -33,7 +33,7 @@ from pipeline.agent.state import NodeState, Shared
 from pipeline.agent.watched import Watched
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.nodes import name_taken
-from pipeline.catalog.records import NodeRecord, ParticipantRecord
+from pipeline.catalog.records import NodeRecord
 from pipeline.clock import Clock, Deadline
 from pipeline.deploy.documents import replan
 from pipeline.errors import EnvironmentProblem, UnavailableError
@@ -89,7 +89,7 @@ class Folders:
     def warm_up(self, settings: Settings) -> Path:
         """For the checkpoints of a warm-up: where executors of a cluster can write, too."""
         where = self.checkpoints if is_cluster(settings.spark_master) else self.data / "spark"
-        return where / f"warm-up-{settings.node}"
+        return where / settings.participant / f"warm-up-{settings.node}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,10 +277,11 @@ def _connect(settings: Settings, undo: ExitStack) -> Servers:
         store = ZooKeeperStore.connect(ensemble, SERVER_TIMEOUT_S, session_s)
         attempt.callback(store.close)
         catalog = Catalog(store, Znodes(""))
-        catalog.format.ensure()
+        participant = ParticipantId(settings.participant)
+        catalog.format.ensure(participant)
         # Spark takes seconds to open; registering decides, this only tells earlier.
-        refuse_second(NodeId(settings.node), catalog)
-        catalog.nodes.all()  # refuses what a newer version wrote
+        refuse_second(participant, NodeId(settings.node), catalog)
+        catalog.nodes.of(participant)  # refuses what a newer version wrote
         brokers = kafka_servers(settings)
         admin = KafkaAdmin(brokers, SERVER_TIMEOUT_S)
         admin.cluster_id()
@@ -299,11 +300,9 @@ def _boundary_poll(
 
 
 def _register(settings: Settings, catalog: Catalog, clock: Clock) -> NodeRecord:
-    participant = ParticipantId(settings.participant)
-    catalog.nodes.add_participant(ParticipantRecord(participant, clock.now_ms()))
     record = NodeRecord(
         node=NodeId(settings.node),
-        participant=participant,
+        participant=ParticipantId(settings.participant),
         host=socket.gethostname(),
         pid=os.getpid(),
         started_at_ms=clock.now_ms(),
@@ -314,20 +313,20 @@ def _register(settings: Settings, catalog: Catalog, clock: Clock) -> NodeRecord:
     return record
 
 
-def refuse_second(node: NodeId, catalog: Catalog) -> None:
-    """Raise if a node of this name is up.
+def refuse_second(participant: ParticipantId, node: NodeId, catalog: Catalog) -> None:
+    """Raise if a node of this name of the participant is up.
 
     Raises:
         RefusedError: names its process.
     """
-    there = catalog.nodes.get(node)
+    there = catalog.nodes.get(participant, node)
     if there is not None and not _has_ended(there):
         raise name_taken(there)
 
 
 def _dead_predecessor(catalog: Catalog, record: NodeRecord) -> NodeRecord | None:
     """An earlier life of this node whose session still lives, although its process has ended."""
-    there = catalog.nodes.get(record.node)
+    there = catalog.nodes.get(record.participant, record.node)
     return there if there is not None and _has_ended(there) else None
 
 

@@ -22,7 +22,7 @@ from pipeline.catalog.catalog import Catalog
 from pipeline.clock import Clock
 from pipeline.deploy.apply import Servers
 from pipeline.deploy.life import random_life
-from pipeline.ids import TopicName
+from pipeline.ids import ParticipantId, TopicName
 from pipeline.names import FragmentNames, Znodes
 from pipeline.planner.plan import Fragment
 from pipeline.replay.write import TRANSACTION_S
@@ -57,6 +57,11 @@ class Connections:
         self._within_s = within_s
         self._clock = clock
         self._undo = ExitStack()
+
+    @property
+    def participant(self) -> ParticipantId:
+        """The participant for which commands act."""
+        return ParticipantId(self._settings.participant)
 
     @cached_property
     def store(self) -> VersionedStore:

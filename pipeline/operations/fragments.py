@@ -1,14 +1,20 @@
 """Deployed fragments by the names that users type."""
 
 from pipeline.errors import RefusedError
+from pipeline.ids import ParticipantId
 from pipeline.operations.connections import Connections
-from pipeline.operations.networks import deployed_plans
+from pipeline.operations.networks import own_plans
 from pipeline.planner.plan import Fragment, Plan
 
 
-def label(fragment: Fragment) -> str:
-    """The name of a fragment across networks: `network.fragment`."""
-    return f"{fragment.names.network}.{fragment.names.fragment}"
+def label(fragment: Fragment, participant: ParticipantId | None = None) -> str:
+    """The name of a fragment across networks: `network.fragment`.
+
+    `participant`: to whom it is shown; the name of another participant's fragment has that before.
+    """
+    found = fragment.names.id
+    owner = found.network.participant
+    return f"{owner}.{found}" if participant not in {None, owner} else str(found)
 
 
 def fragments_of(name: str, connections: Connections) -> tuple[Fragment, ...]:
@@ -17,8 +23,10 @@ def fragments_of(name: str, connections: Connections) -> tuple[Fragment, ...]:
     Raises:
         RefusedError: there is none of that name; lists those that exist.
     """
-    every = tuple(f for plan in deployed_plans(connections.catalog) for f in plan.fragments)
-    found = tuple(f for f in every if name in {"", f.names.network, f.names.fragment, label(f)})
+    every = tuple(f for plan in own_plans(connections) for f in plan.fragments)
+    found = tuple(
+        f for f in every if name in {"", str(f.names.network), f.names.fragment, label(f)}
+    )
     if name and not found:
         there = ", ".join(label(f) for f in every)
         raise RefusedError(
@@ -50,7 +58,8 @@ def plan_of(fragment: Fragment, connections: Connections) -> Plan:
     """
     network = fragment.names.network
     plan = next(
-        (one for one in deployed_plans(connections.catalog) if one.network == network), None
+        (one for one in own_plans(connections) if one.network == network),
+        None,
     )
     if plan is None:
         raise RefusedError("it is not deployed any more", place=f"network {network}")

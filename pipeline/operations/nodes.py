@@ -1,4 +1,4 @@
-"""Nodes that are up, with the fragments that each of them owns."""
+"""Nodes that are up, of all participants, with the fragments that each of them owns."""
 
 from dataclasses import dataclass
 
@@ -19,11 +19,15 @@ def nodes_up(connections: Connections) -> tuple[ObservedNode, ...]:
     catalog = connections.catalog
     nodes = catalog.nodes.all()
     owned = [
-        (one.owner.node, str(one.id))
-        for one in catalog.snapshot().fragments
+        ((one.owner.participant, one.owner.node), str(one.id))
+        for participant in sorted({record.participant for record in nodes})
+        for one in catalog.snapshot(participant).fragments
         if one.owner is not None
     ]
     return tuple(
-        ObservedNode(record, tuple(fragment for node, fragment in owned if node == record.node))
+        ObservedNode(
+            record,
+            tuple(name for node, name in owned if node == (record.participant, record.node)),
+        )
         for record in nodes
     )

@@ -5,7 +5,8 @@ from pipeline.errors import RefusedError, SchemaError, UnavailableError
 from pipeline.ids import TopicName
 from pipeline.names import value_subject
 from pipeline.operations.connections import Connections
-from pipeline.operations.networks import deployed_plans
+from pipeline.operations.fragments import label
+from pipeline.operations.networks import deployed_plans, own_plans
 from schemas.records import RegisteredSchema
 
 
@@ -21,7 +22,7 @@ def topic_of(name: str, connections: Connections, *, without_catalog: bool = Fal
         RefusedError: nothing has this name, and the streams that there are; or it is ambiguous.
     """
     try:
-        plans = deployed_plans(connections.catalog)
+        plans = own_plans(connections)
     except UnavailableError:
         topic = TopicName(name)
         if without_catalog and topic in connections.topics.describe([topic]):
@@ -39,9 +40,9 @@ def topic_of(name: str, connections: Connections, *, without_catalog: bool = Fal
 
 
 def writers_of(topic: TopicName, connections: Connections) -> tuple[str, ...]:
-    """The deployed fragments that write a topic, as `network.fragment`."""
+    """The deployed fragments of all participants that write a topic, as `network.fragment`."""
     return tuple(
-        f"{plan.network}.{fragment.name}"
+        label(fragment, connections.participant)
         for plan in deployed_plans(connections.catalog)
         for fragment in plan.fragments
         if fragment.output.topic == topic

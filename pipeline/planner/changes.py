@@ -9,7 +9,7 @@ from pipeline.ids import (
     FragmentName,
     Incarnation,
     Millis,
-    NetworkName,
+    NetworkId,
     NetworkVersion,
     Subject,
     TopicName,
@@ -159,7 +159,7 @@ class Changes:
         begins: where fragments begin to read what they have never read.
     """
 
-    network: NetworkName
+    network: NetworkId
     version: NetworkVersion | None
     items: tuple[Item, ...]
     create_topics: tuple[NewTopic, ...]

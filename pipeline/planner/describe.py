@@ -87,8 +87,8 @@ def _facts(fragment: Fragment) -> Iterator[tuple[str, str]]:
     for column in output.columns:
         yield f"output column {column.name}", str(column)[len(column.name) + 1 :]
     names = fragment.names
-    yield "owner", names.owner
-    yield "network", names.network
+    yield "owner", names.network.participant
+    yield "network", names.network.name
 
 
 def _input_facts(stream: FragmentInput) -> Iterator[tuple[str, str]]:

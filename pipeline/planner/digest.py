@@ -141,8 +141,8 @@ def plan_digest(plan: Plan) -> str:
     """`<format version>:<SHA-256 in hex>` of all fragments and of the topics they need."""
     return _hash(
         {
-            "owner": plan.owner,
-            "network": plan.network,
+            "owner": plan.network.participant,
+            "network": plan.network.name,
             "fragments": [_canonical(fragment) for fragment in plan.fragments],
             "topics": [_canonical(topic) for topic in plan.topics],
         }

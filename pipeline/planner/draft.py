@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from pipeline.ids import BoxName, ParticipantId, StreamName
+from pipeline.ids import BoxName, NetworkId, ParticipantId, StreamName
 from pipeline.names import stream_of_box
 from pipeline.network.model import Box, ExternalStream, Network, Output
 from pipeline.planner.plan import Fragment, NewTopic
@@ -22,6 +22,11 @@ class Draft:
     notes: tuple[str, ...] = ()
     fragments: tuple[Fragment, ...] = ()
     topics: tuple[NewTopic, ...] = ()
+
+    @property
+    def network_id(self) -> NetworkId:
+        """The network as one of its owner's."""
+        return NetworkId(self.owner, self.network.name)
 
     def noting(self, note: str) -> "Draft":
         """The same draft with one more sentence about what was done."""

@@ -29,7 +29,7 @@ def explain(plan: Plan) -> str:
 def _lines(plan: Plan) -> Iterator[str]:
     count, made = len(plan.fragments), sum(not topic.when_needed for topic in plan.topics)
     fragments, topics = counted(count, "fragment"), counted(made, "topic")
-    yield f"network {plan.network} of {plan.owner}: {fragments}, {topics}"
+    yield f"network {plan.network} of {plan.network.participant}: {fragments}, {topics}"
     for note in plan.notes:
         yield f"  {note}"
     for fragment in plan.fragments:

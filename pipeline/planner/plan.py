@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pipeline.ids import FragmentName, NetworkName, ParticipantId, StreamName, TopicName
+from pipeline.ids import FragmentName, NetworkId, StreamName, TopicName
 from pipeline.names import FragmentNames, stream_of_box
 from pipeline.network.boxes.shape import Shape
 from pipeline.network.boxes.traits import Traits, traits
@@ -166,8 +166,7 @@ class NewTopic:
 class Plan:
     """A planned network."""
 
-    owner: ParticipantId
-    network: NetworkName
+    network: NetworkId
     fragments: tuple[Fragment, ...]
     topics: tuple[NewTopic, ...]
     auto_create: bool

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from functools import reduce
 
-from pipeline.ids import ParticipantId
+from pipeline.ids import NetworkId, ParticipantId
 from pipeline.network.model import Network
 from pipeline.planner.draft import Draft
 from pipeline.planner.passes.check_topics import check_topics
@@ -41,8 +41,7 @@ def plan(network: Network, owner: ParticipantId) -> Plan:
     """
     draft = reduce(lambda done, step: step(done), PASSES, Draft(owner, network))
     return Plan(
-        owner=owner,
-        network=network.name,
+        network=NetworkId(owner, network.name),
         fragments=draft.fragments,
         topics=draft.topics,
         auto_create=network.auto_create,

@@ -38,7 +38,7 @@ def changes_as_data(changes: Changes) -> JsonObject:
     """The same for programs: plain data with stable keys."""
     return {
         "format_version": FORMAT_VERSION,
-        "network": changes.network,
+        "network": changes.network.name,
         "deployed_version": changes.version,
         "pending": changes.pending,
         "refused": bool(changes.problems),

@@ -9,7 +9,7 @@ from pathlib import PurePath
 from typing import Final, TypeVar
 
 from pipeline.errors import DocumentError, InputError, Problem
-from pipeline.ids import Millis, ParticipantId, StreamName, TopicName
+from pipeline.ids import Millis, NetworkId, ParticipantId, StreamName, TopicName
 from pipeline.names import derived_topic, stream_of_box
 from pipeline.nearest import nearest_first
 from pipeline.network.boxes.traits import traits
@@ -109,7 +109,11 @@ def streams_of(network: Network, looked_at: Sequence[StreamName]) -> Streams:
     boxes = {StreamName(box.name): box for box in _streams_inside(network)}
     known = {output.stream for output in network.outputs}
     added = tuple(
-        Output(name, derived_topic(network.name, boxes[name].name), network.partitions)
+        Output(
+            name,
+            derived_topic(NetworkId(OWNER, network.name), boxes[name].name),
+            network.partitions,
+        )
         for name in dict.fromkeys(looked_at)
         if name in boxes and name not in known
     )

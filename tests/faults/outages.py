@@ -10,7 +10,7 @@ from confluent_kafka.cimpl import NewPartitions
 from brokers.kafka.cluster import RemoteKafka
 from brokers.kafka_interface import Isolation
 from brokers.log_reader import LogReader
-from pipeline.ids import NetworkName, Offset, TopicName
+from pipeline.ids import NetworkId, NetworkName, Offset, TopicName
 from pipeline.lanes.needed_letters import kept_from
 from pipeline.markers.codec import decode_marker
 from pipeline.network.model import ExternalStream
@@ -20,7 +20,7 @@ from tests.faults.nodes import Node
 from tests.faults.observe import read_all
 from tests.faults.relay import Line, Relay
 from tests.faults.servers import Server
-from tests.faults.world import RunFailedError, Running, World
+from tests.faults.world import OWNER, RunFailedError, Running, World
 
 AWAY_S = 75.0
 """Longer than what a transaction, its commit and a record's delivery are given: 60 s each."""
@@ -123,7 +123,12 @@ def _expire(world: World, running: Running, fragment: Fragment) -> None:
 
 def _owns_all(world: World, node: Node) -> bool:
     return all(
-        (owner := world.catalog.owners.get(NetworkName(running.network), fragment.name)) is not None
+        (
+            owner := world.catalog.owners.get(
+                NetworkId(OWNER, NetworkName(running.network)), fragment.name
+            )
+        )
+        is not None
         and owner.node == node.name
         for running in world.networks
         for fragment in running.plan.fragments

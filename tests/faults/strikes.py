@@ -10,7 +10,7 @@ from random import Random
 
 from pipeline.catalog.records import LaneState
 from pipeline.deploy.pause import pause, resume
-from pipeline.ids import NO_EPOCH, NetworkName
+from pipeline.ids import NO_EPOCH, NetworkId, NetworkName
 from tests.faults.nodes import Node
 from tests.faults.outages import (
     broker_away,
@@ -19,7 +19,7 @@ from tests.faults.outages import (
     zookeeper_cut_for_one,
 )
 from tests.faults.servers import Server
-from tests.faults.world import World
+from tests.faults.world import OWNER, World
 
 SESSION_S = 10.0
 """How long ZooKeeper waits for a silent node; as in `brokers/zookeeper.py`."""
@@ -53,10 +53,10 @@ class Fault:
 def pause_lanes(world: World, _: Random) -> None:
     """All lanes stop between two batches, as by `medusa pause`, and start again."""
     for running in world.networks:
-        pause(NetworkName(running.network), None, world.catalog)
+        pause(NetworkId(OWNER, NetworkName(running.network)), None, world.catalog)
     world.wait(lambda: _all_stopped(world), "all lanes are stopped", PAUSED_WITHIN_S)
     for running in world.networks:
-        resume(NetworkName(running.network), None, world.catalog)
+        resume(NetworkId(OWNER, NetworkName(running.network)), None, world.catalog)
 
 
 def stop_node(world: World, _: Random) -> None:
@@ -342,7 +342,7 @@ def _all_stopped(world: World) -> bool:
     return all(
         status.state is LaneState.STOPPED
         for running in world.networks
-        for status in world.catalog.statuses.of(NetworkName(running.network))
+        for status in world.catalog.statuses.of(NetworkId(OWNER, NetworkName(running.network)))
     )
 
 

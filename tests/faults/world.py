@@ -19,7 +19,7 @@ from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.records import LaneState
 from pipeline.deploy.documents import read_document
 from pipeline.errors import MedusaError
-from pipeline.ids import NetworkName, ParticipantId, TopicName
+from pipeline.ids import NetworkId, NetworkName, ParticipantId, TopicName
 from pipeline.markers.codec import decode_marker
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.names import Znodes, boundaries_topic
@@ -342,7 +342,7 @@ class World:
 
     def _check_lanes(self, since_ms: int) -> None:
         for running in self.networks:
-            for status in self.catalog.statuses.of(NetworkName(running.network)):
+            for status in self.catalog.statuses.of(NetworkId(OWNER, NetworkName(running.network))):
                 reported_ms = status.reported_at_ms - self.node.ahead_ms
                 if status.state is LaneState.FAILED and reported_ms >= since_ms:
                     name = f"{running.network}.{status.fragment}"
@@ -352,7 +352,9 @@ class World:
         lines = []
         with suppress(MedusaError):
             for running in self.networks:
-                for status in self.catalog.statuses.of(NetworkName(running.network)):
+                for status in self.catalog.statuses.of(
+                    NetworkId(OWNER, NetworkName(running.network))
+                ):
                     name = f"{running.network}.{status.fragment}"
                     lines.append(f"  {name}: {status.state.value} {status.last_error or ''}")
         return "\n".join(lines)
@@ -434,7 +436,7 @@ def world(folder: Path, cache: Path) -> Iterator[World]:
         store = ZooKeeperStore.connect(servers.settings.zookeeper_connect, ANSWERS_WITHIN_S)
         undo.callback(store.close)
         catalog = Catalog(store, Znodes(""))
-        catalog.format.ensure()
+        catalog.format.ensure(OWNER)
         registry = RegistryClient(servers.settings.registry_url, ANSWERS_WITHIN_S)
         undo.callback(registry.close)
         admin = KafkaAdmin(servers.settings.kafka_bootstrap_servers, ANSWERS_WITHIN_S)

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Final
 
-from pipeline.ids import NetworkName
+from pipeline.ids import NetworkId, NetworkName
 from tests.histories import deploys
 from tests.histories.documents import CHANGES, NEEDS_NOTHING, Net
+from tests.histories.node import OWNER
 from tests.histories.reference import Ledger, Wrong
 from tests.histories.world import Commit, Scene
 
@@ -138,7 +139,7 @@ class Chain:
     def _fragments(self) -> Iterator[tuple[str, Ledger | None]]:
         """All deployed fragments, with the ledgers of those that run as they are deployed."""
         catalog, scene = self.scene.servers.catalog, self.scene
-        for record in catalog.fragments.of(NetworkName(self.net.name)):
+        for record in catalog.fragments.of(NetworkId(OWNER, NetworkName(self.net.name))):
             name = str(record.fragment)
             ledger = self.ledgers.get((scene.life, name))
             deployment = scene.deployments.get((scene.life, int(record.version)))

@@ -12,7 +12,7 @@ from pipeline.deploy import apply, remove
 from pipeline.deploy.apply import Comparison
 from pipeline.deploy.documents import Document
 from pipeline.errors import DocumentError, MedusaError
-from pipeline.ids import FragmentName, NetworkName, StreamName, TopicName
+from pipeline.ids import FragmentName, NetworkId, NetworkName, StreamName, TopicName
 from pipeline.planner.inputs import Fared, InputFrom
 from pipeline.planner.plan import Fragment
 from pipeline.planner.state import Choices, Fate, OnChange
@@ -301,7 +301,7 @@ def _remember(scene: Scene, accounts: Accounts, comparison: Comparison) -> None:
 def destroy(scene: Scene, net: Net) -> str:
     """Destroy a network, and wait until it is gone; what was said if it could not be."""
     try:
-        doomed = remove.doomed(NetworkName(net.name), scene.servers)
+        doomed = remove.doomed(NetworkId(OWNER, NetworkName(net.name)), scene.servers)
         deadline = Deadline.after(scene.servers.clock, STOPS_WITHIN_S, "destroying")
         remove.destroy(doomed, scene.servers, deadline, lambda _: None)
     except MedusaError as error:

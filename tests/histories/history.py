@@ -9,7 +9,7 @@ from pipeline.agent.state import Failed, NodeState, Running
 from pipeline.deploy import documents
 from pipeline.deploy.redriving import RedriveTopic
 from pipeline.errors import BrokenInvariantError, MedusaError
-from pipeline.ids import NetworkName, SchemaId, TopicName
+from pipeline.ids import NetworkId, NetworkName, SchemaId, TopicName
 from tests.histories import deploys
 from tests.histories.chain import Chain, Outcome, Script, Step
 from tests.histories.documents import CHANGES, first, schema_of
@@ -279,11 +279,11 @@ def _letters_expire(history: History, rng: Random) -> None:
 def _redrive(history: History, rng: Random) -> None:
     """A fragment gets a redrive topic, or more records in it; or the catalog is of before that."""
     catalog = history.world.catalog
-    network = catalog.networks.get(NetworkName(history.net.name))
+    network = catalog.networks.get(NetworkId(OWNER, NetworkName(history.net.name)))
     version = None if network is None else catalog.versions.get(network.network, network.version)
     if network is None or version is None:
         return
-    plan = documents.replan(version, OWNER)
+    plan = documents.replan(version)
     fragment, servers = rng.choice(plan.fragments), history.world.servers
     RedriveTopic(plan, fragment, catalog, servers.topics, servers.log).create()
     topic = fragment.names.redrive

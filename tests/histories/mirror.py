@@ -15,6 +15,7 @@ from pipeline.ids import Millis, Offset, SchemaHandle, TopicName
 from schemas import codec, wire
 from schemas.avro import AvroSchema
 from tests.histories.kafka import log
+from tests.histories.node import OWNER
 
 READ_WITHIN_S = 30.0
 _NO_DATA = (".markers", ".dlq")
@@ -30,7 +31,7 @@ class Mirror:
         admin: of the cluster.
         bootstrap: its brokers.
         schema_of: looks a schema up.
-        network: whose topics; their names begin with it.
+        network: whose topics; their names begin with it, or with its owner and it.
     """
 
     def __init__(
@@ -39,7 +40,7 @@ class Mirror:
         self.topics: dict[TopicName, MemoryTopic] = {}
         self.by_id: dict[str, MemoryTopic] = {}
         self._admin, self._bootstrap, self._schema_of = admin, bootstrap, schema_of
-        self._mine = (f"{network}-", f"{network}.")
+        self._mine = (f"{network}-", f"{OWNER}.{network}.")
 
     def look(self) -> None:
         """Read what has come since the last time."""

@@ -13,7 +13,7 @@ from confluent_kafka.cimpl import NewPartitions
 from brokers.kafka.producer import PlainProducer
 from brokers.records import NewTopicSpec
 from pipeline.catalog.records import LaneState
-from pipeline.ids import Millis, NetworkName, TopicName
+from pipeline.ids import Millis, NetworkId, NetworkName, TopicName
 from schemas import avro, codec
 from tests.faults.world import ANSWERS_WITHIN_S
 from tests.faults.world import World as Around
@@ -21,6 +21,7 @@ from tests.histories import deploys
 from tests.histories.chain import Chain, Outcome, Script
 from tests.histories.documents import CHANGES, Stream, first, schema_of
 from tests.histories.history import FIRST_DOCUMENTS
+from tests.histories.node import OWNER
 from tests.histories.reference import Wrong
 from tests.histories.served import Served
 from tests.histories.world import draw_record
@@ -133,7 +134,9 @@ class RealHistory(Chain):
 
     def failed(self) -> Mapping[str, str]:
         """The lanes that have stopped, and what they say."""
-        statuses = self.served.servers.catalog.statuses.of(NetworkName(self.net.name))
+        statuses = self.served.servers.catalog.statuses.of(
+            NetworkId(OWNER, NetworkName(self.net.name))
+        )
         there = {str(name) for name, _ in self.open()}
         return {
             str(status.fragment): status.last_error

@@ -38,7 +38,7 @@ from tests.histories.documents import NETWORK, Net, schema_of
 from tests.histories.engine import Executed
 from tests.histories.folders import Root
 from tests.histories.kafka import Kafka, Topics, Transaction
-from tests.histories.node import START, Around, Node
+from tests.histories.node import OWNER, START, Around, Node
 from tests.histories.turns import Turn
 from tests.memory_store import MemoryStore, MemoryTree
 
@@ -263,7 +263,7 @@ class World:
         self.kafka.committed = self._committed
         self.tree = MemoryTree()
         self.catalog = Catalog(self.open_store(), Znodes(""))
-        self.catalog.format.ensure()
+        self.catalog.format.ensure(OWNER)
         self.folders: dict[str, Root] = {}
         self.around = Around(
             self.kafka,
@@ -311,7 +311,7 @@ class World:
         store, znodes = self.open_store(), Znodes("")
         paths = znodes.network(of.network), znodes.fragment(of.network, of.fragment)
         network, fragment = (store.get(path) for path in paths)
-        revision = store.get(znodes.networks())
+        revision = store.get(znodes.networks(OWNER))
         assert network is not None
         assert fragment is not None
         assert revision is not None
@@ -327,7 +327,7 @@ class World:
             Set(path, value, was.version)
             for path, value, was in zip(paths, before, (network, fragment), strict=True)
         )
-        store.apply((bump(znodes, revision), *changed))
+        store.apply((bump(znodes.networks(OWNER), revision), *changed))
 
     # --- nodes ------------------------------------------------------------------------------------
 

@@ -34,5 +34,5 @@ def medusa(
 def undeployed(medusa: Installation) -> Iterator[None]:
     """No node runs what a test has left deployed: a lane takes CPU time also without records."""
     yield
-    for record in medusa.catalog.networks.all():
+    for record, _ in medusa.catalog.versions.deployed():
         stop(record.network, medusa.catalog)

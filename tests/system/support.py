@@ -29,11 +29,19 @@ from pipeline.deploy.documents import read_document
 from pipeline.deploy.life import random_life
 from pipeline.deploy.remove import destroy, doomed
 from pipeline.errors import MedusaError
-from pipeline.ids import FragmentName, Millis, NetworkName, ParticipantId, TopicName
+from pipeline.ids import (
+    FragmentId,
+    FragmentName,
+    Millis,
+    NetworkId,
+    NetworkName,
+    ParticipantId,
+    TopicName,
+)
 from pipeline.lanes.continuity import violations
 from pipeline.markers.codec import decode_marker
 from pipeline.markers.commit_marker import CommitMarker
-from pipeline.names import FragmentNames, Znodes
+from pipeline.names import FragmentNames, Znodes, checkpoint_folder
 from pipeline.planner.state import NO_CHOICES, Choices
 from pipeline.system_clock import SystemClock
 from schemas import avro, codec, wire
@@ -44,6 +52,12 @@ TIMEOUT_S = 20.0
 READY_WITHIN_S = 120.0
 RUNNING_WITHIN_S = 120.0
 OWNER = ParticipantId("local")
+
+
+def network_id(name: str, owner: ParticipantId = OWNER) -> NetworkId:
+    """A network of a participant."""
+    return NetworkId(owner, NetworkName(name))
+
 
 READING: Mapping[str, Any] = {
     "type": "record",
@@ -169,35 +183,49 @@ class Installation:
 
     def marker(self, network: str, fragment: str) -> CommitMarker:
         """The last commit marker of a fragment."""
-        names = FragmentNames(OWNER, NetworkName(network), FragmentName(fragment))
+        names = FragmentNames(FragmentId(network_id(network), FragmentName(fragment)))
         record = self.servers.log.last(names.markers)
         assert record is not None
         assert record.value is not None
         return decode_marker(record.value, names.markers)
 
-    def destroy(self, network: str, *, elsewhere: bool = False) -> None:
+    def destroy(
+        self, network: str, *, owner: ParticipantId = OWNER, elsewhere: bool = False
+    ) -> None:
         """Destroy a network as `medusa destroy` does.
 
         `elsewhere`: on another machine, which does not see the checkpoints of this one.
         """
         servers = self.servers
         deadline = Deadline.after(servers.clock, RUNNING_WITHIN_S, f"stopping {network}")
-        destroy(doomed(NetworkName(network), servers), servers, deadline, lambda _: None)
+        destroy(doomed(network_id(network, owner), servers), servers, deadline, lambda _: None)
         if not elsewhere:
-            shutil.rmtree(self.folder / "checkpoints" / network, ignore_errors=True)
+            shutil.rmtree(self.checkpoints(network, owner), ignore_errors=True)
 
-    def status(self, network: str, fragment: str) -> FragmentStatus | None:
+    def checkpoints(self, network: str, owner: ParticipantId = OWNER) -> Path:
+        """The checkpoints of a network on the nodes of this machine."""
+        return self.folder / "checkpoints" / checkpoint_folder(network_id(network, owner))
+
+    def status(
+        self, network: str, fragment: str, owner: ParticipantId = OWNER
+    ) -> FragmentStatus | None:
         """What the node last reported of a fragment."""
-        return self.catalog.statuses.get(NetworkName(network), FragmentName(fragment))
+        return self.catalog.statuses.get(network_id(network, owner), FragmentName(fragment))
 
     def await_state(
-        self, network: str, fragment: str, state: LaneState, *, epoch: int = 1
+        self,
+        network: str,
+        fragment: str,
+        state: LaneState,
+        *,
+        epoch: int = 1,
+        owner: ParticipantId = OWNER,
     ) -> FragmentStatus:
         """Wait until a fragment is in a state, in this epoch or a later one."""
         found: list[FragmentStatus] = []
 
         def there() -> bool:
-            status = self.status(network, fragment)
+            status = self.status(network, fragment, owner)
             if status is None or status.state is not state or status.epoch < epoch:
                 return False
             found.append(status)
@@ -253,7 +281,7 @@ def installation(stack: StackSettings, folder: Path, wait_for: WaitFor) -> Itera
     registry = RegistryClient(stack.registry_url, TIMEOUT_S)
     producer = PlainProducer(stack.kafka_bootstrap_servers, TIMEOUT_S)
     catalog = Catalog(store, Znodes(""))
-    catalog.format.ensure()
+    catalog.format.ensure(OWNER)
     try:
         admin = KafkaAdmin(stack.kafka_bootstrap_servers, TIMEOUT_S)
         found = Installation(stack, folder, catalog, admin, registry, producer, wait_for)
@@ -278,7 +306,7 @@ def seen_last(medusa: Installation, lines: int = 40) -> str:
     """What is known when a test has failed: each fragment's status, the end of each node's log."""
     words: list[str] = []
     try:
-        for network in medusa.catalog.networks.all():
+        for network, _ in medusa.catalog.versions.deployed():
             words += [str(status) for status in medusa.catalog.statuses.of(network.network)]
     except MedusaError as error:
         words.append(f"no statuses: {error}")

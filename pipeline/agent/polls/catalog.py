@@ -35,15 +35,16 @@ class CatalogPoll:
         if self._catalog.store.suspended:
             self._lost()
             return PAUSE_S
+        catalog, participant = self._catalog, self._record.participant
         now_s = self._clock.monotonic_s()
         try:
             session = self._catalog.store.session
             if session != self._session:
-                self._catalog.nodes.register(self._record)
+                catalog.nodes.register(self._record)
                 self._session = session
-            there = self._catalog.networks.revision(), self._catalog.nodes.names()
+            there = catalog.networks.revision(participant), catalog.nodes.names(participant)
             if there != self._seen or now_s - self._read_at_s > FULL_S:
-                self._tell(CatalogRead(self._catalog.snapshot()))
+                self._tell(CatalogRead(catalog.snapshot(participant)))
                 self._seen, self._read_at_s = there, now_s
         except MedusaError:
             self._lost()

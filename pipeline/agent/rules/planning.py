@@ -8,7 +8,6 @@ from pipeline.agent.rules.rule import Effects
 from pipeline.agent.state import NodeState, Shared, Starting, Stopped
 from pipeline.catalog.snapshot import Deployed, VersionId
 from pipeline.errors import InputError
-from pipeline.ids import ParticipantId
 
 
 def ask_for_plans(state: NodeState, event: Event) -> tuple[NodeState, Effects]:
@@ -19,36 +18,34 @@ def ask_for_plans(state: NodeState, event: Event) -> tuple[NodeState, Effects]:
     """
     shared = state.shared
     plans = shared.plans
-    needed: dict[VersionId, ParticipantId] = {}
+    needed: set[VersionId] = set()
     if isinstance(event, CatalogRead):
         needed = {
-            version: owner
-            for version, owner in _of_use(state).items()
+            version
+            for version in _of_use(state)
             if not isinstance(plans.failed.get(version), InputError)
         }
         plans = plans.without(plans.known - _versions(shared))
     needed |= _waited_for(state)
-    new = {
-        key: owner for key, owner in needed.items() if key not in plans.made.keys() | plans.asked
-    }
+    new = needed - plans.made.keys() - plans.asked
     if not new and plans is shared.plans:
         return state, ()
     state = replace(state, shared=replace(shared, plans=plans.asking(new)))
-    return state, tuple(MakePlan(version, owner) for version, owner in sorted(new.items()))
+    return state, tuple(map(MakePlan, sorted(new)))
 
 
-def _waited_for(state: NodeState) -> dict[VersionId, ParticipantId]:
+def _waited_for(state: NodeState) -> set[VersionId]:
     starting = (lane.phase for lane in state.lanes.values() if isinstance(lane.phase, Starting))
     waiting = (phase.deployed for phase in starting if phase.fragment is None)
-    return {one.version: one.network.owner for one in waiting}
+    return {one.version for one in waiting}
 
 
-def _of_use(state: NodeState) -> dict[VersionId, ParticipantId]:
+def _of_use(state: NodeState) -> set[VersionId]:
     """The newest versions, for what they say of retention; a node that runs no lane rehearses."""
     shared = state.shared
-    found = {one.newest_version: one.network.owner for one in shared.assigned.values()}
+    found = {one.newest_version for one in shared.assigned.values()}
     if all(isinstance(lane.phase, Stopped) for lane in state.lanes.values()):
-        found |= {one.version: one.network.owner for one in shared.elsewhere}
+        found |= {one.version for one in shared.elsewhere}
     return found
 
 

@@ -14,7 +14,6 @@ from pipeline.counting import counted
 from pipeline.deploy.apply import Comparison, Deployed, compare, deploy
 from pipeline.deploy.documents import Document, read_document
 from pipeline.errors import RefusedError
-from pipeline.ids import ParticipantId
 from pipeline.operations.connections import Connections
 from pipeline.operations.rollout.first_runs import started_fragments
 from pipeline.operations.rollout.running import await_running
@@ -98,7 +97,7 @@ def carry_out(
     session: Session, connections: Connections, document: Document, manner: Manner
 ) -> None:
     """Compare, ask, deploy, wait and tell."""
-    owner = ParticipantId(session.settings.participant)
+    owner = session.participant
     found = compare(document, owner, connections.servers, manner.choices)
     found.check()
     if manner.dry_run:
@@ -178,7 +177,7 @@ def _show(session: Session, done: Deployed, seen: tuple[ObservedFragment, ...]) 
         text = f"{done.name} is deployed already; nothing changed"
     session.printer.show(
         {
-            "network": done.network,
+            "network": done.network.name,
             "version": done.version,
             "changed": done.changed,
             "created_topics": list(done.created),

@@ -12,7 +12,8 @@ from pipeline.cli.session import Session
 from pipeline.clock import Deadline
 from pipeline.counting import counted
 from pipeline.deploy.remove import Doomed, destroy, doomed
-from pipeline.ids import NetworkName
+from pipeline.ids import NetworkId
+from pipeline.names import checkpoint_folder
 
 
 @click.command("destroy")
@@ -32,7 +33,7 @@ def command(session: Session, network: str, timeout: float, *, yes: bool, dry_ru
       medusa destroy tolls --dry-run
       medusa destroy tolls --yes
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
-    name = NetworkName(network)
+    name = session.network(network)
     with session.connect() as connections:
         what = doomed(name, connections.servers)
         checkpoints = _checkpoints(session, name)
@@ -46,7 +47,7 @@ def command(session: Session, network: str, timeout: float, *, yes: bool, dry_ru
                 shutil.rmtree(checkpoints, ignore_errors=True)
     session.printer.show(
         {
-            "network": name,
+            "network": name.name,
             "dry_run": dry_run,
             "removed_topics": list(what.topics),
             "removed_groups": list(what.groups),
@@ -57,9 +58,9 @@ def command(session: Session, network: str, timeout: float, *, yes: bool, dry_ru
     )
 
 
-def _checkpoints(session: Session, network: NetworkName) -> Path | None:
+def _checkpoints(session: Session, network: NetworkId) -> Path | None:
     """The network's checkpoints, as far as they are on this machine."""
-    folder = Path(session.settings.checkpoints) / network
+    folder = Path(session.settings.checkpoints) / checkpoint_folder(network)
     return folder if folder.is_dir() else None
 
 

@@ -10,7 +10,7 @@ from pipeline.cli.session import Session
 from pipeline.deploy.remove import deployed
 from pipeline.deploy.versions import Difference, difference
 from pipeline.errors import RefusedError
-from pipeline.ids import NetworkName, NetworkVersion
+from pipeline.ids import NetworkVersion
 from pipeline.planner.render import item_lines
 from schemas.json_value import JsonObject
 
@@ -49,7 +49,7 @@ def command(session: Session, network: str, old: int | None, new: int | None) ->
       medusa diff tolls --from 2 --to 4 -o json
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
     with session.connect() as connections:
-        record = deployed(NetworkName(network), connections.catalog)
+        record = deployed(session.network(network), connections.catalog)
         to = NetworkVersion(new or record.version)
         found = difference(record, _before(record, old, to), to, connections.catalog)
     session.printer.show(_as_data(found), marked("\n".join(_lines(found))))
@@ -78,7 +78,7 @@ def _lines(found: Difference) -> list[str]:
 
 def _as_data(found: Difference) -> JsonObject:
     return {
-        "network": found.network,
+        "network": found.network.name,
         "from": found.old,
         "to": found.new,
         "identical": found.identical,

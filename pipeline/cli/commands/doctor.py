@@ -14,7 +14,6 @@ from pipeline.deploy.documents import read_document
 from pipeline.doctor.checks import exit_code, findings
 from pipeline.doctor.facts import Finding
 from pipeline.doctor.look import Look
-from pipeline.ids import ParticipantId
 from pipeline.planner.plan import Plan
 from pipeline.planner.planner import plan
 from pipeline.settings import Settings
@@ -81,4 +80,4 @@ def _plan(session: Session, file: str | None, registry: RegistryClient) -> Plan 
         return found.text if found else None
 
     document = read_document(path, newest)
-    return plan(document.network, ParticipantId(session.settings.participant))
+    return plan(document.network, session.participant)

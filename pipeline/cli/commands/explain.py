@@ -5,7 +5,6 @@ import click
 from pipeline.cli.options import document_options, with_session
 from pipeline.cli.session import Session
 from pipeline.deploy.documents import read_document
-from pipeline.ids import ParticipantId
 from pipeline.planner import explain, planner
 from pipeline.planner.digest import fragment_digest
 
@@ -24,11 +23,11 @@ def command(session: Session, file: str | None) -> None:
       medusa explain other.yaml > explain.txt
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
     document = read_document(session.project.document(file), session.read_subject)
-    plan = planner.plan(document.network, ParticipantId(session.settings.participant))
+    plan = planner.plan(document.network, session.participant)
     session.printer.show(
         {
-            "network": plan.network,
-            "owner": plan.owner,
+            "network": plan.network.name,
+            "owner": plan.network.participant,
             "notes": list(plan.notes),
             "fragments": [
                 {

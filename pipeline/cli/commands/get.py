@@ -8,7 +8,7 @@ from pipeline.cli.session import Session
 from pipeline.clock import rfc3339
 from pipeline.deploy.remove import deployed
 from pipeline.deploy.versions import version_of
-from pipeline.ids import NetworkName, NetworkVersion
+from pipeline.ids import NetworkVersion
 
 
 @click.command("get")
@@ -35,16 +35,16 @@ def command(session: Session, network: str, number: int | None) -> None:
       medusa get tolls -o json | jq -r .schemas.sightings
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
     with session.connect() as connections:
-        record = deployed(NetworkName(network), connections.catalog)
+        record = deployed(session.network(network), connections.catalog)
         wanted = NetworkVersion(number or record.version)
         found = version_of(record, wanted, connections.catalog)
     session.printer.show(
         {
-            "network": found.network,
+            "network": found.network.name,
             "version": found.version,
             "deployed": found.version == record.version,
             "deployed_at": rfc3339(found.deployed_at_ms),
-            "by": record.owner,
+            "by": record.network.participant,
             "digest": found.digest,
             "document": found.document,
             "schemas": dict(found.schemas),

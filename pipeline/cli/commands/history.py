@@ -9,7 +9,6 @@ from pipeline.cli.table import Table
 from pipeline.clock import rfc3339
 from pipeline.deploy.remove import deployed
 from pipeline.deploy.versions import Version, history
-from pipeline.ids import NetworkName
 
 _COLUMNS = ("version", "deployed at", "by", "digest", "", "what changed")
 _DIGEST_SHOWN = 12
@@ -35,17 +34,17 @@ def command(session: Session, network: str, versions: int) -> None:
       medusa history tolls -n 100 -o json
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
     with session.connect() as connections:
-        record = deployed(NetworkName(network), connections.catalog)
+        record = deployed(session.network(network), connections.catalog)
         found = history(record, connections.catalog, versions)
-    rows = tuple(_row(one, record.owner) for one in found)
+    rows = tuple(_row(one, record.network.participant) for one in found)
     session.printer.show(
         {
-            "network": record.network,
+            "network": record.network.name,
             "versions": [
                 {
                     "version": one.record.version,
                     "deployed_at": rfc3339(one.record.deployed_at_ms),
-                    "by": record.owner,
+                    "by": record.network.participant,
                     "digest": one.record.digest,
                     "deployed": one.deployed,
                     "changed": one.changed,

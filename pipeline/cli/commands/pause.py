@@ -26,7 +26,7 @@ def command(session: Session, target: str, timeout: float, *, wait: bool) -> Non
       medusa pause tolls
       medusa pause tolls.tow_dispatch
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
-    network, fragment = parse_target(target)
+    network, fragment = parse_target(target, session.participant)
     with session.connect() as connections:
         deployed(network, connections.catalog)
         names = pause(network, fragment, connections.catalog)
@@ -36,4 +36,6 @@ def command(session: Session, target: str, timeout: float, *, wait: bool) -> Non
             with session.printer.waiting(f"pausing {target}…"):
                 await_stopped(network, connections.servers, deadline, only)
     text = f"{target} is paused" if names else f"{target} was paused already; nothing changed"
-    session.printer.show({"network": network, "changed": bool(names), "paused": list(names)}, text)
+    session.printer.show(
+        {"network": network.name, "changed": bool(names), "paused": list(names)}, text
+    )

@@ -9,7 +9,6 @@ from pipeline.cli.session import Session
 from pipeline.deploy.apply import compare
 from pipeline.deploy.documents import read_document
 from pipeline.errors import ExitCode
-from pipeline.ids import ParticipantId
 from pipeline.planner.changes import Changes
 from pipeline.planner.explain import explain
 from pipeline.planner.render import changes_as_data, render_changes
@@ -49,7 +48,7 @@ def command(
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
     document = read_document(session.project.document(file), session.read_subject)
     with session.connect() as connections:
-        owner = ParticipantId(session.settings.participant)
+        owner = session.participant
         found = compare(document, owner, connections.servers, choices)
     found.check()
     show_changes(session, found.changes, explain(found.plan) if explained else "")

@@ -156,7 +156,7 @@ def _time_of(text: str, now_ms: Millis, engine: ReplayEngine) -> Millis:
 def _data(what: ReplayedFragment, found: ReplayInput) -> JsonObject:
     names, period = what.fragment.names, found.period
     return {
-        "network": names.network,
+        "network": names.network.name,
         "fragment": names.fragment,
         "version": what.version,
         "results_from": rfc3339(period.results_from_ms),

@@ -20,9 +20,11 @@ def command(session: Session, target: str) -> None:
       medusa resume tolls
       medusa resume tolls.tow_dispatch
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
-    network, fragment = parse_target(target)
+    network, fragment = parse_target(target, session.participant)
     with session.connect() as connections:
         deployed(network, connections.catalog)
         names = resume(network, fragment, connections.catalog)
     text = f"{target} goes on" if names else f"{target} was not paused; nothing changed"
-    session.printer.show({"network": network, "changed": bool(names), "resumed": list(names)}, text)
+    session.printer.show(
+        {"network": network.name, "changed": bool(names), "resumed": list(names)}, text
+    )

@@ -8,7 +8,7 @@ from pipeline.cli.options import with_session
 from pipeline.cli.session import Session
 from pipeline.deploy.remove import deployed
 from pipeline.deploy.versions import document_of
-from pipeline.ids import NetworkName, NetworkVersion
+from pipeline.ids import NetworkVersion
 from pipeline.planner.state import Choices
 
 
@@ -47,7 +47,7 @@ def command(
       medusa rollback tolls --to 3 --state rebuild
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
     with session.connect() as connections:
-        record = deployed(NetworkName(network), connections.catalog)
+        record = deployed(session.network(network), connections.catalog)
         document = document_of(record, NetworkVersion(version), connections.catalog)
         manner = Manner(choices, dry_run, wait, yes, timeout)
         carry_out(session, connections, document, manner)

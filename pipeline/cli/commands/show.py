@@ -9,7 +9,6 @@ from pipeline.cli.output import Format
 from pipeline.cli.session import Session
 from pipeline.deploy.documents import read_document
 from pipeline.errors import UsageError
-from pipeline.ids import ParticipantId
 from pipeline.network.drawing.dot import as_dot
 from pipeline.network.drawing.mermaid import as_mermaid
 from pipeline.network.drawing.picture import Picture, picture
@@ -52,8 +51,8 @@ def command(session: Session, file: str | None, language: str | None, *, cut: bo
             hint="leave one of them out.",
         )
     network = read_document(session.project.document(file), session.read_subject).network
-    owner = ParticipantId(session.settings.participant)
-    drawn = fragments_picture(plan(network, owner)) if cut else picture(network)
+    owner = session.participant
+    drawn = fragments_picture(plan(network, owner)) if cut else picture(network, owner)
     session.printer.show(
         {**_as_data(network), **(_fragments(drawn) if cut else {})},
         _drawing(session, drawn, language),

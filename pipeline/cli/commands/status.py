@@ -7,7 +7,6 @@ from pipeline.cli.options import with_session
 from pipeline.cli.session import Session
 from pipeline.cli.status_view import as_data, as_table
 from pipeline.errors import ExitCode
-from pipeline.ids import NetworkName
 from pipeline.operations.status.fragments import fragments_status
 from pipeline.operations.status.observed import failed
 
@@ -19,7 +18,7 @@ _EVERY_S = 1.0
 @click.option("--watch", is_flag=True, help="Show it again every second until Ctrl-C.")
 @with_session
 def command(session: Session, network: str | None, *, watch: bool) -> None:
-    """Show the fragments of NETWORK, or of all networks.
+    """Show the fragments of NETWORK, or of all networks of the participant.
 
     For each: state, node, records in and out, lag in records and how far behind in time, late
     records, dead letters, restarts, last error. `lost` means that its node is gone. If one has
@@ -31,7 +30,7 @@ def command(session: Session, network: str | None, *, watch: bool) -> None:
       medusa status tolls --watch
       medusa status -o json
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
-    name = None if network is None else NetworkName(network)
+    name = None if network is None else session.network(network)
     with session.connect() as connections:
         while True:
             seen = fragments_status(name, connections)

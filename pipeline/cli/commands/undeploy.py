@@ -7,7 +7,6 @@ from pipeline.cli.options import timeout_option, with_session
 from pipeline.cli.session import Session
 from pipeline.clock import Deadline
 from pipeline.deploy.remove import await_stopped, deployed, stop
-from pipeline.ids import NetworkName
 
 
 @click.command("undeploy")
@@ -24,7 +23,7 @@ def command(session: Session, network: str, timeout: float, *, wait: bool) -> No
     Example:
       medusa undeploy tolls
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
-    name = NetworkName(network)
+    name = session.network(network)
     with session.connect() as connections:
         deployed(name, connections.catalog)
         changed = stop(name, connections.catalog)
@@ -33,4 +32,4 @@ def command(session: Session, network: str, timeout: float, *, wait: bool) -> No
             with session.printer.waiting(f"stopping {name}…"):
                 await_stopped(name, connections.servers, deadline)
     text = f"{name} is stopped" if changed else f"{name} was stopped already; nothing changed"
-    session.printer.show({"network": name, "changed": changed, "stopped": wait}, text)
+    session.printer.show({"network": name.name, "changed": changed, "stopped": wait}, text)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from pipeline.ids import NetworkId, ParticipantId
 from pipeline.names import derived_topic, stream_of_box
 from pipeline.network.model import Network
 
@@ -58,17 +59,18 @@ class Picture:
         return tuple(found.values())
 
 
-def picture(network: Network) -> Picture:
+def picture(network: Network, owner: ParticipantId) -> Picture:
     """A network as its document describes it, in one part without a border.
 
-    A box that nobody reads ends in its own topic, if it is no output.
+    A box that nobody reads ends in its own topic, if it is no output; `owner` begins its name.
     """
+    network_id = NetworkId(owner, network.name)
     chosen = {output.stream: (str(output.topic),) for output in network.outputs}
     read = {stream for box in network.boxes for stream in box.inputs}
     boxes = []
     for box in network.boxes:
         stream = stream_of_box(box.name)
-        own = () if stream in read else (str(derived_topic(network.name, box.name)),)
+        own = () if stream in read else (str(derived_topic(network_id, box.name)),)
         inputs = tuple(map(str, box.inputs))
         boxes.append(DrawnBox(str(box.name), box.kind, inputs, chosen.get(stream, own)))
     inflows = tuple(Inflow(str(stream.name), str(stream.topic)) for stream in network.streams)

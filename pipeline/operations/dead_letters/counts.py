@@ -9,7 +9,7 @@ from pipeline.errors import RefusedError
 from pipeline.operations.connections import Connections
 from pipeline.operations.dead_letters.letters import letters_of, redrive_topic, sent_again
 from pipeline.operations.fragments import fragments_of
-from pipeline.operations.networks import deployed_plans
+from pipeline.operations.networks import own_plans
 from pipeline.planner.plan import Fragment, Plan
 
 
@@ -50,7 +50,7 @@ def count_letters(name: str, connections: Connections) -> LetterCounts:
             gone.
         UnavailableError, RetryError: a server does not answer, or a topic was not read to its end.
     """
-    plans = {plan.network: plan for plan in deployed_plans(connections.catalog)}
+    plans = {plan.network: plan for plan in own_plans(connections)}
     fragments, problems, found = fragments_of(name, connections), [], []
     for fragment in fragments:
         plan, sent = plans[fragment.names.network], None

@@ -66,7 +66,7 @@ def check_correctable(what: ReplayedFragment, connections: Connections) -> None:
         )
     plans = deployed_plans(connections.catalog)
     readers = [
-        label(fragment)
+        label(fragment, connections.participant)
         for plan in plans
         for fragment in plan.fragments
         if output.topic in {stream.topic for stream in fragment.inputs}

@@ -7,7 +7,7 @@ from pipeline.errors import RefusedError
 from pipeline.ids import NetworkVersion, TopicName
 from pipeline.operations.connections import Connections
 from pipeline.operations.fragments import label
-from pipeline.operations.networks import deployed_plans
+from pipeline.operations.networks import own_plans
 from pipeline.planner.plan import Fragment, Plan
 
 
@@ -36,7 +36,7 @@ def replayed_fragment(name: str, connections: Connections) -> ReplayedFragment:
     Raises:
         RefusedError: it means none, or several; lists those that exist.
     """
-    plans = deployed_plans(connections.catalog)
+    plans = own_plans(connections)
     every = [(plan, fragment) for plan in plans for fragment in plan.fragments]
     found = [(p, f) for p, f in every if name in {f.names.fragment, label(f)}] or [
         (p, f)

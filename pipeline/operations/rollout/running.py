@@ -45,7 +45,7 @@ def await_running(
         runs = runs.after(seen, clock.monotonic_s())
         if settled(seen) and runs.steady(seen, clock.monotonic_s()):
             return seen
-        no_node = not connections.catalog.nodes.names()
+        no_node = not connections.catalog.nodes.names(connections.participant)
         deadline.check(
             "it is deployed, but no node is up: `medusa node start` starts one."
             if no_node

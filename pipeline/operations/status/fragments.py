@@ -1,28 +1,30 @@
-"""Status of the fragments of one network, or of all."""
+"""Status of the fragments of one network, or of all networks of a participant."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from pipeline.deploy.remove import deployed
-from pipeline.ids import Epoch, FragmentName, NetworkName
+from pipeline.ids import Epoch, FragmentName, NetworkId
 from pipeline.operations.connections import Connections
 from pipeline.operations.status.observed import ObservedFragment, observe
 
 
 def fragments_status(
-    network: NetworkName | None, connections: Connections
+    network: NetworkId | None, connections: Connections
 ) -> tuple[ObservedFragment, ...]:
-    """The fragments of a network, or of all networks, as they are now.
+    """The fragments of a network, or of all of the participant, as they are now.
 
     Args:
-        network: which; None: all.
+        network: which; None: all of the participant.
         connections: to ZooKeeper.
 
     Raises:
         RefusedError: the network is not deployed.
     """
     if network is None:
-        names = [record.network for record in connections.catalog.networks.all()]
+        names = [
+            record.network for record in connections.catalog.networks.of(connections.participant)
+        ]
     else:
         names = [deployed(network, connections.catalog).network]
     return networks_status(connections, names)
@@ -30,10 +32,12 @@ def fragments_status(
 
 def networks_status(
     connections: Connections,
-    networks: Sequence[NetworkName],
+    networks: Sequence[NetworkId],
     until: Mapping[FragmentName, Epoch] = MappingProxyType({}),
 ) -> tuple[ObservedFragment, ...]:
     """The fragments of networks as they are now, without reports up to the epochs in `until`."""
     catalog = connections.catalog
     reports = [s for s in catalog.statuses.of(*networks) if s.epoch > until.get(s.fragment, 0)]
-    return observe(catalog.fragments.of(*networks), reports, catalog.nodes.all())
+    return observe(
+        catalog.fragments.of(*networks), reports, catalog.nodes.of(connections.participant)
+    )

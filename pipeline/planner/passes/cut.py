@@ -22,7 +22,7 @@ from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
-from pipeline.ids import FragmentName, StreamName
+from pipeline.ids import FragmentId, FragmentName, StreamName
 from pipeline.names import FragmentNames, derived_topic, stream_of_box
 from pipeline.network.avro_types import to_avro
 from pipeline.network.boxes.traits import Provenance, traits
@@ -45,11 +45,11 @@ def cut(draft: Draft) -> Draft:
         boxes = _boxes_of(network, box, ends)
         inside = {stream_of_box(b.name) for b in boxes}
         inputs = dict.fromkeys(s for b in boxes for s in b.inputs if s not in inside)
-        output = _derived(network, box)
+        output = _derived(draft, box)
         topics[stream] = output
         fragments.append(
             Fragment(
-                names=FragmentNames(draft.owner, network.name, FragmentName(box.name)),
+                names=FragmentNames(FragmentId(draft.network_id, FragmentName(box.name))),
                 inputs=tuple(topics[s] for s in inputs),
                 boxes=boxes,
                 output=output,
@@ -138,8 +138,9 @@ def _boxes_of(network: Network, last: Box, ends: frozenset[StreamName]) -> tuple
     return tuple(box for stream, box in boxes.items() if stream in needed)
 
 
-def _derived(network: Network, box: Box) -> DerivedStream:
+def _derived(draft: Draft, box: Box) -> DerivedStream:
     """The stream that a fragment writes."""
+    network = draft.network
     output = outputs_of(network).get(stream_of_box(box.name))
     by_name = {column.name: column for column in box.columns}
     # A key is a plain text: the bytes of an enum's symbol depend on its place among the others.
@@ -148,7 +149,7 @@ def _derived(network: Network, box: Box) -> DerivedStream:
     in_avro = key and key_format is KeyFormat.AVRO
     return DerivedStream(
         name=stream_of_box(box.name),
-        topic=output.topic if output else derived_topic(network.name, box.name),
+        topic=output.topic if output else derived_topic(draft.network_id, box.name),
         columns=box.columns,
         event_time_column=box.event_time_column,
         key=box.key,

@@ -19,7 +19,7 @@ def name_outputs(draft: Draft) -> Draft:
         stream = stream_of_box(box.name)
         if readers[stream] or stream in outputs:
             continue
-        output = Output(stream, derived_topic(network.name, box.name), network.partitions)
+        output = Output(stream, derived_topic(draft.network_id, box.name), network.partitions)
         draft = replace(
             draft,
             network=replace(draft.network, outputs=(*draft.network.outputs, output)),

@@ -68,7 +68,7 @@ class LaneSettings:
     @property
     def names(self) -> LaneNames:
         """The names that belong to the lane."""
-        return LaneNames(self.fragment.names.owner, self.lane)
+        return LaneNames(self.lane)
 
     @property
     def deploy(self) -> DeployId:

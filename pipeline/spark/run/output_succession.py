@@ -13,7 +13,7 @@ from brokers.log_reader import LogReader
 from brokers.records import KafkaRecord
 from pipeline.clock import Clock, Deadline
 from pipeline.errors import BrokenInvariantError, RefusedError
-from pipeline.ids import Offset
+from pipeline.ids import FragmentId, Offset
 from pipeline.lanes.output_succession import (
     Succession,
     begun_beside,
@@ -64,10 +64,10 @@ class Others:
             NotNowError: a transaction of one of them is open.
             UnavailableError: Kafka does not answer.
         """
-        own = settings.fragment.names
+        network = settings.fragment.names.network
         found: list[CommitMarker | None] = []
         for name in (*succession.gone, *succession.moved):
-            names = FragmentNames(own.owner, own.network, name)
+            names = FragmentNames(FragmentId(network, name))
             if self.surveyor.admin.describe((names.markers,)):  # else its topics were deleted
                 found.append(self._last(names, succession, gone=name in succession.gone))
         markers = (one for one in (*found, last) if one is not None)

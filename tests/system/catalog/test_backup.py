@@ -8,7 +8,7 @@ from brokers.embedded.stack import EmbeddedStack
 from brokers.zookeeper import ZooKeeperStore
 from pipeline.catalog.backup import dumps, loads, read, restore
 from pipeline.catalog.catalog import Catalog
-from pipeline.ids import Epoch, ParticipantId
+from pipeline.ids import Epoch, FragmentId, ParticipantId
 from pipeline.names import FragmentNames, Znodes
 from schemas.registry.names import SubjectName
 from schemas.registry.prepare import Sent
@@ -55,7 +55,7 @@ def test_a_catalog_moves_with_its_schemas(embedded_stack: EmbeddedStack) -> None
     new = ZooKeeperStore.connect(f"{servers}/new", TIMEOUT_S)
     try:
         before, after = Catalog(old, znodes), Catalog(new, znodes)
-        before.format.ensure()
+        before.format.ensure(ParticipantId("local"))
         before.nodes.register(node())
         fragments = (fragment(), fragment(SPEED))
         before.networks.deploy(network(), network_version(), fragments, None)
@@ -63,8 +63,8 @@ def test_a_catalog_moves_with_its_schemas(embedded_stack: EmbeddedStack) -> None
         first, _ = registered(old, znodes)
         backup = loads(dumps(read(old, NOW)), "here")
 
-        after.format.ensure()
-        ran = FragmentNames(ParticipantId("local"), TOLLS, MOVING)
+        after.format.ensure(ParticipantId("local"))
+        ran = FragmentNames(FragmentId(TOLLS, MOVING))
         restore(new, backup, {ran: Epoch(7)})
 
         assert after.fragments.of(TOLLS) == before.fragments.of(TOLLS)

@@ -12,6 +12,7 @@ from pipeline.catalog.catalog import Catalog
 from pipeline.errors import MedusaError, RetryError
 from pipeline.ids import Epoch, NetworkVersion, NodeId
 from pipeline.names import Znodes
+from tests.system.support import OWNER
 from tests.unit.catalog.support import (
     MOVING,
     NODE2,
@@ -73,9 +74,9 @@ def test_the_life_of_a_network(open_catalog: OpenCatalog) -> None:
     plan = (fragment(SPEED),)
     one.networks.deploy(network(2), network_version(2), plan, NetworkVersion(1))
     assert two.fragments.of(TOLLS) == plan
-    assert two.networks.revision() == 2
+    assert two.networks.revision(OWNER) == 2
     assert two.networks.remove(TOLLS) is True
-    assert one.networks.all() == ()
+    assert one.networks.of(OWNER) == ()
 
 
 def test_a_node_gives_way_when_its_session_ends(
@@ -135,7 +136,7 @@ def test_of_deploys_that_race_one_is_done(open_catalog: OpenCatalog) -> None:
     run_all([deployer(number) for number in range(4)])
     assert len(errors) == 3
     assert all("is at version 2" in error.message for error in errors)
-    assert open_catalog().networks.revision() == 2
+    assert open_catalog().networks.revision(OWNER) == 2
 
 
 def test_reports_do_not_stop_an_undeploy(open_catalog: OpenCatalog) -> None:
@@ -156,5 +157,5 @@ def test_reports_do_not_stop_an_undeploy(open_catalog: OpenCatalog) -> None:
 
     run_all([keep_reporting, remove])
     assert removed.is_set()
-    assert catalog.networks.all() == ()
+    assert catalog.networks.of(OWNER) == ()
     assert catalog.fragments.of(TOLLS) == ()

@@ -18,7 +18,7 @@ from pipeline.catalog.records import LaneState
 from pipeline.deploy.remove import stop
 from tests.conftest import WaitFor
 from tests.system.cluster.servers import CORES, LOOPBACK, Cluster, executors_of
-from tests.system.support import READING, Installation
+from tests.system.support import OWNER, READING, Installation
 
 pytestmark = [
     pytest.mark.system,
@@ -195,7 +195,7 @@ def test_results_are_exact_although_an_executor_is_killed(
         status = medusa.status("spread", "doubled")
         assert status is not None
         assert status.epoch > 1, "the batch that was lost was begun again by another start"
-    for record in medusa.catalog.networks.all():
+    for record in medusa.catalog.networks.of(OWNER):
         stop(record.network, medusa.catalog)
 
 

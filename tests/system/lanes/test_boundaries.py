@@ -11,9 +11,8 @@ import pytest
 
 from pipeline.catalog.records import LaneState
 from pipeline.deploy.pause import pause, resume
-from pipeline.ids import NetworkName
 from schemas import avro, codec, wire
-from tests.system.support import READING, Installation
+from tests.system.support import READING, Installation, network_id
 
 pytestmark = [
     pytest.mark.system,
@@ -101,7 +100,7 @@ class Stream:
             lambda: self.results().total() >= wanted.total(), "the windows", within_s=WITHIN_S
         )
         assert self.results() == wanted
-        assert self.medusa.records(f"{self.name}.counts.dlq") == []
+        assert self.medusa.records(f"local.{self.name}.counts.dlq") == []
 
 
 def ms(at: datetime) -> int:
@@ -148,7 +147,7 @@ def test_silence_lets_event_time_go_on(medusa: Installation) -> None:
 def test_a_backlog_of_many_batches_loses_nothing(medusa: Installation) -> None:
     """The partitions are of different lengths, so they are read at different speeds."""
     stream = Stream(medusa, "backlog", "silence: missing")
-    catalog, network = medusa.catalog, NetworkName("backlog")
+    catalog, network = medusa.catalog, network_id("backlog")
     pause(network, None, catalog)
     medusa.await_state("backlog", "counts", LaneState.STOPPED)
     start_ms, end_ms = minutes_ago(10), minutes_ago(4)

@@ -52,7 +52,7 @@ def test_a_box_that_would_break_is_named_and_then_it_breaks_alone(
     register += [f"--set={name}={value}" for name, value in settings.items()]
     assert run(register) == 65
     told = capsys.readouterr().err
-    assert "told.values: stream readings, /fields/value/type" in told
+    assert "local.told.values: stream readings, /fields/value/type" in told
     assert "told.sensors" not in told
     assert medusa.registry.lookup(SUBJECT, json.dumps(WIDER)) is None
     assert run([*register, "--yes"]) == 0
@@ -63,12 +63,13 @@ def test_a_box_that_would_break_is_named_and_then_it_breaks_alone(
     medusa.producer.flush(10)
     medusa.wait_for(
         lambda: (
-            medusa.has_more_than("told-sensors", 0) and medusa.has_more_than("told.values.dlq", 0)
+            medusa.has_more_than("told-sensors", 0)
+            and medusa.has_more_than("local.told.values.dlq", 0)
         ),
         "one box has read it and the other has refused it",
         within_s=120,
     )
     assert [row["sensor"] for row in medusa.decoded("told-sensors")] == ["new"]
-    (letter,) = medusa.records("told.values.dlq")
+    (letter,) = medusa.records("local.told.values.dlq")
     assert dict(letter.headers)[f"{PREFIX}reason"] == b"undecodable"
-    assert medusa.records("told.sensors.dlq") == []
+    assert medusa.records("local.told.sensors.dlq") == []

@@ -15,11 +15,11 @@ from brokers.records import NewTopicSpec
 from pipeline.catalog.records import LaneState
 from pipeline.clock import Deadline
 from pipeline.deploy.remove import destroy, doomed
-from pipeline.ids import NetworkName, TopicName
+from pipeline.ids import TopicName
 from pipeline.markers.codec import decode_boundary
 from pipeline.markers.signals import BoundaryRecord
 from pipeline.system_clock import SystemClock
-from tests.system.support import READING, Installation
+from tests.system.support import READING, Installation, network_id
 
 pytestmark = [pytest.mark.system, pytest.mark.usefixtures("node"), pytest.mark.timeout(400)]
 
@@ -91,13 +91,13 @@ class Chain:
         """The results of the second fragment for windows that end by then."""
         return [
             (row["sensor"], _ms(row["window_end"]), row["most"])
-            for row in self.medusa.decoded(f"{self.name}.peaks")
+            for row in self.medusa.decoded(f"local.{self.name}.peaks")
             if _ms(row["window_end"]) <= until_ms
         ]
 
     def boundaries(self) -> list[BoundaryRecord]:
         """What the first fragment has published of its output."""
-        found = self.medusa.records(f"{self.name}.sums.boundaries")
+        found = self.medusa.records(f"local.{self.name}.sums.boundaries")
         return [
             decode_boundary(one.value, "")
             for one in found
@@ -116,11 +116,11 @@ def test_boundaries_of_a_destroyed_network_are_nothing_to_the_next_one(
     chain = Chain(medusa, "fed_again")
     chain.send((1, 1_001, 1_012))
     chain.await_peaks(100)
-    network = NetworkName("fed_again")
+    network = network_id("fed_again")
     deadline = Deadline.after(SystemClock(), WITHIN_S, "destroying")
     destroy(doomed(network, medusa.servers), medusa.servers, deadline, lambda _: None)
     medusa.admin.delete_topics((TopicName("fed_again-in"),))
-    shutil.rmtree(medusa.folder / "checkpoints" / network)  # of a lane whose markers are gone
+    shutil.rmtree(medusa.checkpoints(network.name))  # of a lane whose markers are gone
     chain.begin()
     chain.send(range(15))  # more than the old topic held: its last boundary would count by now
     chain.await_peaks(1)
@@ -135,7 +135,7 @@ def test_a_topic_of_boundaries_that_is_created_again_gets_them_again(medusa: Ins
     chain = Chain(medusa, "unbound")
     chain.send(range(15))
     chain.await_peaks(1)
-    last, topic = chain.boundaries()[-1], TopicName("unbound.sums.boundaries")
+    last, topic = chain.boundaries()[-1], TopicName("local.unbound.sums.boundaries")
     medusa.admin.delete_topics((topic,))
     medusa.admin.create_topics((NewTopicSpec(topic, 1, 1, (("cleanup.policy", "compact"),)),))
     medusa.wait_for(chain.boundaries, "the boundary is there again", within_s=30)
@@ -151,7 +151,7 @@ def test_a_derived_topic_that_grows_is_written_and_read_in_full(medusa: Installa
     chain = Chain(medusa, "wider")
     chain.send(range(15))
     chain.await_peaks(1)
-    before, topic = chain.boundaries()[-1], TopicName("wider.sums")
+    before, topic = chain.boundaries()[-1], TopicName("local.wider.sums")
     assert set(before.positions) == {0}
     admin = AdminClient({"bootstrap.servers": medusa.stack.kafka_bootstrap_servers})
     (grown,) = admin.create_partitions([NewPartitions(topic, 3)]).values()

@@ -77,7 +77,7 @@ def test_they_are_dead_letters_of_the_reader_and_stop_nothing(medusa: Installati
     )
     assert [row["value"] for row in medusa.decoded("foreign-passed")] == [1, 2, 4]
     for box in ("passed", "sums"):
-        dead = f"foreign.{box}.dlq"
+        dead = f"local.foreign.{box}.dlq"
         came = partial(medusa.has_more_than, dead, FOREIGN - 1)
         medusa.wait_for(came, f"what nobody has written in {dead}", within_s=WITHIN_S)
         letters = medusa.records(dead)

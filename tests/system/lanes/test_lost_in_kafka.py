@@ -24,13 +24,13 @@ from pipeline.clock import Deadline
 from pipeline.dead_letters.trimmer import Retention
 from pipeline.deploy.pause import pause, resume
 from pipeline.errors import DeployError
-from pipeline.ids import FragmentName, NetworkName, Offset, TopicName, TransactionalId
+from pipeline.ids import FragmentId, FragmentName, Offset, TopicName, TransactionalId
 from pipeline.markers.codec import decode_marker, encode_marker
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.names import FragmentNames
 from pipeline.planner.state import NO_CHOICES, Choices, OnChange
 from pipeline.system_clock import SystemClock
-from tests.system.support import OWNER, READING, TIMEOUT_S, Installation, readings
+from tests.system.support import READING, TIMEOUT_S, Installation, network_id, readings
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(300), pytest.mark.usefixtures("node")]
 
@@ -56,7 +56,7 @@ class Fragment:
 
     def __init__(self, medusa: Installation, name: str) -> None:
         self.medusa = medusa
-        self.names = FragmentNames(OWNER, NetworkName(name), BOX)
+        self.names = FragmentNames(FragmentId(network_id(name), BOX))
         self.deploy()
         medusa.await_state(name, BOX, LaneState.RUNNING)
         self.send(3)
@@ -81,20 +81,20 @@ class Fragment:
         self.medusa.wait_for(partial(self._has_read, count), "all are read", within_s=WITHIN_S)
 
     def _has_read(self, count: int) -> bool:
-        status = self.medusa.status(self.names.network, BOX)
+        status = self.medusa.status(self.names.network.name, BOX)
         return status is not None and status.records_in == count
 
     @contextmanager
     def paused(self) -> Iterator[None]:
         """Let it rest."""
         pause(self.names.network, BOX, self.medusa.catalog)
-        self.medusa.await_state(self.names.network, BOX, LaneState.STOPPED)
+        self.medusa.await_state(self.names.network.name, BOX, LaneState.STOPPED)
         yield
         resume(self.names.network, BOX, self.medusa.catalog)
 
     def lose_checkpoint(self) -> None:
         """Nothing is left of it."""
-        shutil.rmtree(self.medusa.folder / "checkpoints" / self.names.network / BOX)
+        shutil.rmtree(self.medusa.checkpoints(self.names.network.name) / BOX)
 
     def remove(self, topic: TopicName) -> None:
         """Remove all records of a topic, as retention does."""
@@ -125,7 +125,7 @@ class Fragment:
 
     def refusal(self) -> str:
         """Why it was stopped."""
-        return self.medusa.await_state(self.names.network, BOX, LaneState.FAILED).last_error
+        return self.medusa.await_state(self.names.network.name, BOX, LaneState.FAILED).last_error
 
 
 def test_a_rebuild_is_refused_when_dead_letters_that_it_needs_are_gone(
@@ -138,7 +138,7 @@ def test_a_rebuild_is_refused_when_dead_letters_that_it_needs_are_gone(
         fragment.lose_checkpoint()
         fragment.remove(fragment.names.dead_letters)
     said = fragment.refusal()
-    assert "topic letters_gone.counts.dlq, partition 0: the state cannot be rebuilt" in said
+    assert "topic local.letters_gone.counts.dlq, partition 0: the state cannot be rebuilt" in said
     assert "dead letters from offset 0 on, and the topic begins at" in said
     assert "--state FRAGMENT=rebuild" in said
     fragment.deploy(Choices(named={BOX: OnChange.EMPTY}))
@@ -186,7 +186,7 @@ def test_a_start_waits_for_transactions_that_hide_markers(medusa: Installation) 
             medusa.wait_for(partial(_more, medusa, fragment.names.markers), "it is written")
         medusa.wait_for(
             lambda: (
-                (s := medusa.status(network, BOX)) is not None
+                (s := medusa.status(network.name, BOX)) is not None
                 and "a transaction that has written there is open" in s.last_error
             ),
             "it waits",
@@ -245,7 +245,7 @@ def test_an_existing_topic_with_other_settings_is_refused(medusa: Installation) 
     """Event time of a derived record is its timestamp; a marker must not expire."""
     settings = {
         "settings.counts": ("message.timestamp.type", "LogAppendTime", "CreateTime"),
-        "settings.counts.markers": ("cleanup.policy", "delete", "compact"),
+        "local.settings.counts.markers": ("cleanup.policy", "delete", "compact"),
     }
     for topic, (name, value, _) in settings.items():
         medusa.admin.create_topics((NewTopicSpec(TopicName(topic), 1, 1, ((name, value),)),))
@@ -254,4 +254,4 @@ def test_an_existing_topic_with_other_settings_is_refused(medusa: Installation) 
     for topic, (name, value, needed) in settings.items():
         assert f"topic {topic} has {name}={value}, the network needs {needed}" in str(caught.value)
         assert f"--entity-name {topic} --add-config {name}={needed}" in str(caught.value)
-    assert medusa.catalog.networks.get(NetworkName("settings")) is None
+    assert medusa.catalog.networks.get(network_id("settings")) is None

@@ -56,7 +56,7 @@ def test_an_open_transaction_holds_event_time_back_until_it_ends(medusa: Install
         medusa.producer.flush(10)
 
     def counts() -> list[int]:
-        return [row["n"] for row in medusa.decoded("opened.counts")]
+        return [row["n"] for row in medusa.decoded("local.opened.counts")]
 
     with transaction(medusa, "committed", reading(1)) as producer:
         send(2)

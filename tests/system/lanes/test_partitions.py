@@ -11,8 +11,8 @@ from confluent_kafka.cimpl import NewPartitions
 from brokers.kafka.producer import PlainProducer
 from pipeline.catalog.records import LaneState
 from pipeline.deploy.pause import pause, resume
-from pipeline.ids import NetworkName, Offset, TopicName
-from tests.system.support import READING, TIMEOUT_S, Installation
+from pipeline.ids import Offset, TopicName
+from tests.system.support import READING, TIMEOUT_S, Installation, network_id
 
 pytestmark = [pytest.mark.system, pytest.mark.usefixtures("node"), pytest.mark.timeout(400)]
 
@@ -107,7 +107,7 @@ def test_a_new_partition_is_read_from_its_first_record(
         growing.send(newer, f"new{partition}", 60_000, partition)
     medusa.wait_for(lambda: len(growing.counted()) >= 3, "both partitions", within_s=WITHIN_S)
     assert growing.counted() == {"old": 1, "new0": 1, "new1": 1}
-    assert medusa.records("growing.counts.dlq") == []
+    assert medusa.records("local.growing.counts.dlq") == []
 
 
 def test_a_partition_that_comes_while_batch_follows_on_batch_is_read(
@@ -131,7 +131,7 @@ def test_a_partition_that_comes_while_batch_follows_on_batch_is_read(
         growing.send(newer, "next", 60_000 + sent % 900, 1)
     expected = {"old": 1, "new": 1, "busy": sent, "next": sent // 10}
     medusa.wait_for(lambda: growing.counted() == expected, "all windows", within_s=WITHIN_S)
-    assert medusa.records("growing_busy.counts.dlq") == []
+    assert medusa.records("local.growing_busy.counts.dlq") == []
 
 
 def test_a_new_partition_that_has_lost_its_first_records_is_read_from_what_is_left(
@@ -141,13 +141,13 @@ def test_a_new_partition_that_has_lost_its_first_records_is_read_from_what_is_le
     growing = Growing(medusa, "growing_late")
     growing.send(medusa.producer, "old", 0, 0)
     medusa.wait_for(lambda: growing.counted() == {"old": 1}, "the first window", within_s=WITHIN_S)
-    pause(NetworkName("growing_late"), None, medusa.catalog)
+    pause(network_id("growing_late"), None, medusa.catalog)
     medusa.await_state("growing_late", "counts", LaneState.STOPPED)
     growing.grow()
     for sensor in ("gone", "left"):
         growing.send(newer, sensor, 60_000, 1)
     medusa.admin.delete_records(growing.topic, {1: Offset(1)})
-    resume(NetworkName("growing_late"), None, medusa.catalog)
+    resume(network_id("growing_late"), None, medusa.catalog)
     growing.send(newer, "new", 60_000, 0)
     medusa.wait_for(lambda: len(growing.counted()) >= 3, "both partitions", within_s=WITHIN_S)
     assert growing.counted() == {"old": 1, "left": 1, "new": 1}

@@ -19,9 +19,9 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # re-exported
 from brokers.records import KafkaRecord, NewTopicSpec
 from pipeline.catalog.records import LaneState
 from pipeline.deploy.pause import pause, resume
-from pipeline.ids import FragmentName, NetworkName, TopicName
+from pipeline.ids import FragmentName, TopicName
 from pipeline.lanes.dead_letters import PREFIX
-from tests.system.support import READING, Installation
+from tests.system.support import READING, Installation, network_id
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(300), pytest.mark.usefixtures("node")]
 
@@ -177,20 +177,20 @@ def test_bad_records_are_kept_and_change_nothing(medusa: Installation) -> None:
         )
     sender.close()
     medusa.wait_for(
-        lambda: len(medusa.records("poison.counts")) >= len(sender.windows),
+        lambda: len(medusa.records("local.poison.counts")) >= len(sender.windows),
         "all windows",
         within_s=WITHIN_S,
     )
     # A status is reported after the results it counts.
     medusa.wait_for(partial(has_read, medusa, sender.sent), "all records", within_s=WITHIN_S)
-    kept = [fields(medusa, record) for record in medusa.records("poison.kept")]
+    kept = [fields(medusa, record) for record in medusa.records("local.poison.kept")]
     assert Counter((sensor, row["share"]) for sensor, row in kept) == sender.shares
     windows: Counter[tuple[bytes, float, int]] = Counter()
-    for sensor, row in (fields(medusa, record) for record in medusa.records("poison.counts")):
+    for sensor, row in (fields(medusa, record) for record in medusa.records("local.poison.counts")):
         windows[sensor, row["share"], round(row["window_end"].timestamp() * 1000)] += row["n"]
     assert windows == sender.windows
     for box in BOXES:
-        letters = medusa.records(f"poison.{box}.dlq")
+        letters = medusa.records(f"local.poison.{box}.dlq")
         reasons = [dict(letter.headers)[f"{PREFIX}reason"] or b"" for letter in letters]
         assert (
             Counter((x.key, x.value, r.decode()) for x, r in zip(letters, reasons, strict=True))
@@ -212,24 +212,26 @@ def test_large_records_pass_and_are_kept(medusa: Installation) -> None:
     for value in (bad, good, small):
         medusa.send(topic, value)
     medusa.producer.flush(10)
-    medusa.wait_for(lambda: len(medusa.records("large.kept")) == 2, "results", within_s=WITHIN_S)
-    assert [len(record.value or b"") for record in medusa.records("large.kept")] == [
+    medusa.wait_for(
+        lambda: len(medusa.records("local.large.kept")) == 2, "results", within_s=WITHIN_S
+    )
+    assert [len(record.value or b"") for record in medusa.records("local.large.kept")] == [
         len(good), len(small),
     ]  # fmt: skip
-    assert [record.value for record in medusa.records("large.kept.dlq")] == [bad]
+    assert [record.value for record in medusa.records("local.large.kept.dlq")] == [bad]
 
     said = medusa.await_state("large", "narrow", LaneState.FAILED).last_error
     assert f"topic large-narrow: a record of {len(good)} bytes, with headers of up to " in said
     assert "is larger than the topic takes" in said
     assert "max.message.bytes" in said
-    assert medusa.records(narrow) == medusa.records("large.narrow.dlq") == []
+    assert medusa.records(narrow) == medusa.records("local.large.narrow.dlq") == []
     widen(medusa, narrow)
-    name, box = NetworkName("large"), FragmentName("narrow")
+    name, box = network_id("large"), FragmentName("narrow")
     pause(name, box, medusa.catalog)
     medusa.await_state("large", "narrow", LaneState.STOPPED)
     resume(name, box, medusa.catalog)
     medusa.wait_for(lambda: len(medusa.records(narrow)) == 2, "results", within_s=WITHIN_S)
-    assert [record.value for record in medusa.records("large.narrow.dlq")] == [bad]
+    assert [record.value for record in medusa.records("local.large.narrow.dlq")] == [bad]
 
 
 @pytest.mark.second_tier("unit tests bound the bytes of a batch; large records pass above")

@@ -16,10 +16,10 @@ from confluent_kafka.cimpl import NewPartitions
 from brokers.kafka.producer import PlainProducer
 from pipeline.catalog.records import LaneState
 from pipeline.deploy.pause import pause, resume
-from pipeline.ids import FragmentId, FragmentName, NetworkName, TopicName, stable_lane
+from pipeline.ids import FragmentId, FragmentName, TopicName, stable_lane
 from pipeline.spark.run.checkpoints import FORMAT_VERSION
 from tests.system.lanes.conftest import NODE
-from tests.system.support import READING, TIMEOUT_S, WINDOWS, Installation
+from tests.system.support import READING, TIMEOUT_S, WINDOWS, Installation, network_id
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(600), pytest.mark.usefixtures("node")]
 
@@ -150,14 +150,14 @@ class Lane:
 
     def damage(self, damage: Damage) -> None:
         """Do something to the checkpoint; nobody uses it now."""
-        fragment = self.medusa.folder / "checkpoints" / self.network / self.box
-        lane = stable_lane(FragmentId(NetworkName(self.network), FragmentName(self.box)))
+        fragment = self.medusa.checkpoints(self.network) / self.box
+        lane = stable_lane(FragmentId(network_id(self.network), FragmentName(self.box)))
         damage(fragment / lane.name)
 
     @contextmanager
     def paused(self) -> Iterator[None]:
         """Let the lane rest."""
-        network, box = NetworkName(self.network), FragmentName(self.box)
+        network, box = network_id(self.network), FragmentName(self.box)
         pause(network, box, self.medusa.catalog)
         self.medusa.await_state(self.network, self.box, LaneState.STOPPED)
         yield
@@ -197,7 +197,7 @@ def test_windows_that_were_open_are_rebuilt_from_the_log(medusa: Installation) -
     lane.finish(parts[-1][-1][2])
     counted = [reading for part in parts for reading in part if reading != late]
     assert results(medusa, name) == expected_of(counted)
-    assert len(medusa.records(f"{name}.counts.dlq")) == 1
+    assert len(medusa.records(f"local.{name}.counts.dlq")) == 1
     log = (medusa.folder / "logs" / f"node-{NODE}.log").read_text()
     assert "Spark 3.5.1 wrote the checkpoint, this is Spark" in log
     assert "there is no checkpoint of its last life here that can be read: rebuilding" in log
@@ -259,7 +259,7 @@ def test_a_topic_that_grows_while_the_state_is_lost(medusa: Installation) -> Non
     lane.feed(parts[1])
     lane.finish(last_ms)
     assert results(medusa, name) == expected_of([*parts[0], *parts[1], *new])
-    assert medusa.records(f"{name}.counts.dlq") == []
+    assert medusa.records(f"local.{name}.counts.dlq") == []
     log = (medusa.folder / "logs" / f"node-{NODE}.log").read_text()
     assert f"[{name}.counts] stopped" not in log
 

@@ -12,14 +12,14 @@ from pipeline.cli.main import run
 from pipeline.clock import Deadline
 from pipeline.deploy.pause import pause, resume
 from pipeline.errors import DeployError, FencedError
-from pipeline.ids import FragmentName, NetworkName, SchemaId
+from pipeline.ids import FragmentId, FragmentName, SchemaId
 from pipeline.lanes.dead_letters import PREFIX, REDRIVEN_FROM, REDRIVEN_ORIGIN
 from pipeline.lanes.result_headers import LATE_RESULT
 from pipeline.names import FragmentNames
 from pipeline.planner.state import NO_CHOICES, Choices, OnChange
 from pipeline.system_clock import SystemClock
 from schemas import wire
-from tests.system.support import OWNER, READING, Installation, readings
+from tests.system.support import READING, Installation, network_id, readings
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(600), pytest.mark.usefixtures("node")]
 
@@ -114,7 +114,7 @@ def dlq(medusa: Installation, capsys: pytest.CaptureFixture[str]) -> Dlq:
 def _deploy(medusa: Installation, name: str) -> FragmentNames:
     medusa.deploy(DOCUMENT.format(name=name), {"reading.avsc": READING})
     medusa.await_state(name, "halved", LaneState.RUNNING)
-    return FragmentNames(OWNER, NetworkName(name), FragmentName("halved"))
+    return FragmentNames(FragmentId(network_id(name), FragmentName("halved")))
 
 
 def _await(medusa: Installation, topic: str, count: int) -> None:
@@ -186,7 +186,7 @@ def test_a_redrive_topic_that_is_gone_stops_its_fragment_and_goes_with_the_netwo
     assert dlq("redrive", "gone.halved", "--yes")["sent"] == 1
     _await(medusa, names.dead_letters, 2)
     medusa.admin.delete_topics((names.redrive,))
-    medusa.await_state(names.network, names.fragment, LaneState.WAITING)
+    medusa.await_state(names.network.name, names.fragment, LaneState.WAITING)
     status = medusa.status("gone", "halved")
     assert status is not None
     assert f"topic {names.redrive}" in status.last_error
@@ -234,7 +234,7 @@ def test_a_run_that_was_cut_off_leaves_nothing_and_is_ended(medusa: Installation
     _await(medusa, names.dead_letters, 4)
     # Else it would refuse what is sent again once more, and so add letters.
     pause(names.network, names.fragment, medusa.catalog)
-    medusa.await_state(names.network, names.fragment, LaneState.STOPPED)
+    medusa.await_state(names.network.name, names.fragment, LaneState.STOPPED)
     assert dlq("redrive", "killed.halved", "--limit", "1", "--yes")["sent"] == 1
     bootstrap, clock = medusa.stack.kafka_bootstrap_servers, SystemClock()
     cut_off = TransactionalWriter(bootstrap, names.redriver)
@@ -276,8 +276,8 @@ def test_a_record_that_partly_fails_comes_back_as_a_whole(medusa: Installation, 
     for topic, count in (("parts-out", 3), ("one-out", 1), ("rest-out", 2)):
         _await(medusa, topic, count)
     for fragment, field in (("parts", "select.share"), ("one", "to.one"), ("rest", "to.one")):
-        _await(medusa, f"orders.{fragment}.dlq", 1)
-        told = dict(medusa.records(f"orders.{fragment}.dlq")[0].headers)
+        _await(medusa, f"local.orders.{fragment}.dlq", 1)
+        told = dict(medusa.records(f"local.orders.{fragment}.dlq")[0].headers)
         assert told[f"{PREFIX}field"] == field.encode()
     _deploy_orders(medusa, "coalesce(try_divide(100, part), 0)", "try_divide(100, id) > 50")
     for fragment in ("parts", "one", "rest"):
@@ -351,8 +351,8 @@ def test_a_failed_result_of_an_as_of_join_comes_once_its_expression_is_mended(
     medusa.await_state("parted", "parts", LaneState.RUNNING)
     send("parted-rates", 0, 0)
     send("parted-in", 5, 1_000)
-    _await(medusa, "parted.parts.dlq", 1)
-    told = dict(medusa.records("parted.parts.dlq")[0].headers)
+    _await(medusa, "local.parted.parts.dlq", 1)
+    told = dict(medusa.records("local.parted.parts.dlq")[0].headers)
     assert told[f"{PREFIX}row"] == b"parted-in/0/0"
     send("parted-rates", 3, DAY_MS // 48)  # far beyond what the clock has made of the first ones
     send("parted-in", 7, DAY_MS // 48 + 1_000)

@@ -52,11 +52,11 @@ def test_a_stream_of_another_name_goes_on(medusa: Installation) -> None:
     first = FILTER.format(name=name, stream="readings", topic=topic)
     medusa.deploy(first, SCHEMAS)
     send(medusa, topic, range(100))
-    await_values(medusa, f"{name}.passed", Counter(range(100)))
+    await_values(medusa, f"local.{name}.passed", Counter(range(100)))
     found = medusa.deploy(FILTER.format(name=name, stream="measured", topic=topic), SCHEMAS)
     assert found.version == 2
     send(medusa, topic, range(100, 150))
-    await_values(medusa, f"{name}.passed", Counter(range(150)))
+    await_values(medusa, f"local.{name}.passed", Counter(range(150)))
 
 
 def test_an_input_that_comes_back_goes_on_where_it_was(medusa: Installation) -> None:
@@ -72,7 +72,7 @@ def test_an_input_that_comes_back_goes_on_where_it_was(medusa: Installation) -> 
     medusa.deploy(both, SCHEMAS)
     send(medusa, one, range(50))
     send(medusa, other, range(1_000, 1_050))
-    out = f"{name}.passed"
+    out = f"local.{name}.passed"
     await_values(medusa, out, Counter([*range(50), *range(1_000, 1_050)]))
     alone = (
         f"network: {name}\nstreams:\n"
@@ -95,7 +95,7 @@ def test_a_topic_that_was_never_read_begins_where_was_chosen(medusa: Installatio
     before, after = f"{name}-before", f"{name}-after"
     medusa.deploy(FILTER.format(name=name, stream="readings", topic=before), SCHEMAS)
     send(medusa, before, range(20))
-    await_values(medusa, f"{name}.passed", Counter(range(20)))
+    await_values(medusa, f"local.{name}.passed", Counter(range(20)))
     medusa.create_topic(after, partitions=1)
     send(medusa, after, range(20, 30))
     moved = FILTER.format(name=name, stream="readings", topic=after)
@@ -104,7 +104,7 @@ def test_a_topic_that_was_never_read_begins_where_was_chosen(medusa: Installatio
     chosen = Choices(inputs={StreamName("readings"): InputFrom.END})
     medusa.deploy(moved, SCHEMAS, chosen)
     send(medusa, after, range(5_000, 5_010))
-    await_values(medusa, f"{name}.passed", Counter([*range(20), *range(5_000, 5_010)]))
+    await_values(medusa, f"local.{name}.passed", Counter([*range(20), *range(5_000, 5_010)]))
     marker = medusa.marker(name, "passed")
     assert [one.source.name for one in marker.left] == ["readings"]
 
@@ -189,7 +189,7 @@ def test_what_plan_announces_names_the_ranges(medusa: Installation) -> None:
     name, topic = "announced", "announced-in"
     medusa.deploy(FILTER.format(name=name, stream="readings", topic=topic), SCHEMAS)
     send(medusa, topic, range(5))
-    await_values(medusa, f"{name}.passed", Counter(range(5)))
+    await_values(medusa, f"local.{name}.passed", Counter(range(5)))
     medusa.create_topic(f"{name}-next", partitions=2)
     send(medusa, f"{name}-next", range(7))
     moved = FILTER.format(name=name, stream="readings", topic=f"{name}-next")

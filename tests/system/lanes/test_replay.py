@@ -20,11 +20,11 @@ from pipeline.catalog.records import LaneState
 from pipeline.cli.main import run
 from pipeline.clock import Deadline, rfc3339
 from pipeline.errors import FencedError
-from pipeline.ids import FragmentName, NetworkName, Offset, TopicName
+from pipeline.ids import FragmentId, FragmentName, Offset, TopicName
 from pipeline.lanes.result_headers import CORRECTION, RESULT_ID
 from pipeline.names import FragmentNames
 from pipeline.system_clock import SystemClock
-from tests.system.support import OWNER, READING, Installation
+from tests.system.support import READING, Installation, network_id
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(900), pytest.mark.usefixtures("node")]
 
@@ -146,7 +146,9 @@ def readings(medusa: Installation) -> list[Reading]:
     _send(medusa, [late])
     _send(medusa, [(sensor, 1, base + 220_000) for sensor in "ab"])
     medusa.wait_for(
-        lambda: len(medusa.records("again.counts.dlq")) == 2, "a late record", within_s=WITHIN_S
+        lambda: len(medusa.records("local.again.counts.dlq")) == 2,
+        "a late record",
+        within_s=WITHIN_S,
     )
     _await_boundary(medusa, base + 210_000)
     return [*sent, late]
@@ -346,7 +348,7 @@ def test_a_run_that_is_killed_shows_nothing_and_can_be_repeated(
     if into in medusa.admin.topic_names():
         assert medusa.records(into) == []
     clock = SystemClock()
-    names = FragmentNames(OWNER, NetworkName("again"), FragmentName("counts"))
+    names = FragmentNames(FragmentId(network_id("again"), FragmentName("counts")))
     medusa.admin.create_topics((NewTopicSpec(into, 3, 1),))
     half = TransactionalWriter(
         medusa.stack.kafka_bootstrap_servers, names.replayer(into), transaction_ms=600_000

@@ -10,9 +10,9 @@ import pytest
 
 from pipeline.catalog.records import LaneState
 from pipeline.deploy.pause import pause, resume
-from pipeline.ids import FragmentName, NetworkName
+from pipeline.ids import FragmentName
 from tests.system.lanes.conftest import NODE
-from tests.system.support import READING, Installation, readings
+from tests.system.support import OWNER, READING, Installation, network_id, readings
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)  # the driver imports what is deprecated
@@ -99,7 +99,7 @@ def judge(batch):
     return batch.select(["n", "sensor"])
 """
 WITHIN_S = 60.0
-DEAD = "mixed.halved.dlq"
+DEAD = "local.mixed.halved.dlq"
 MICROS = {"type": "long", "logicalType": "timestamp-micros"}
 
 
@@ -141,13 +141,15 @@ def test_bad_records_go_to_the_dead_letters_and_good_ones_through(medusa: Instal
     medusa.producer.flush(10)
     medusa.wait_for(
         lambda: (
-            len(medusa.records("bad.halved.dlq")) >= len(bad)
+            len(medusa.records("local.bad.halved.dlq")) >= len(bad)
             and len(medusa.records("bad-out")) >= len(good)
         ),
         "all records are settled",
         within_s=WITHIN_S,
     )
-    letters = {(letter.key or b"").decode(): letter for letter in medusa.records("bad.halved.dlq")}
+    letters = {
+        (letter.key or b"").decode(): letter for letter in medusa.records("local.bad.halved.dlq")
+    }
     assert {name: letter.value for name, letter in letters.items()} == {
         name: value for name, (value, _, _) in bad.items()
     }
@@ -237,7 +239,7 @@ def test_a_schema_may_be_named_by_its_guid(medusa: Installation) -> None:
     unknown = b"\x01" + bytes(16)
     medusa.send("named-in", framed[5:], headers=((name, unknown),))
     medusa.producer.flush(10)
-    dead = "named.halved.dlq"
+    dead = "local.named.halved.dlq"
     medusa.wait_for(
         lambda: len(medusa.records("named-out")) == 3 and len(medusa.records(dead)) == 1,
         "all came",
@@ -254,7 +256,7 @@ def test_a_schema_may_be_named_by_its_guid(medusa: Installation) -> None:
 def test_schemas_of_other_subjects_cost_a_batch_two_rounds_at_most(medusa: Installation) -> None:
     """Six that the registry has, among two ids that it lacks; id 0 is looked up like any other."""
     _deploy(medusa, "mixed")
-    network, fragment = NetworkName("mixed"), FragmentName("halved")
+    network, fragment = network_id("mixed"), FragmentName("halved")
     pause(network, fragment, medusa.catalog)
     medusa.await_state("mixed", "halved", LaneState.STOPPED)
     for number, reading in enumerate(readings(6)):
@@ -283,10 +285,10 @@ def test_schemas_of_other_subjects_cost_a_batch_two_rounds_at_most(medusa: Insta
 def test_an_unchanged_deploy_changes_and_restarts_nothing(medusa: Installation) -> None:
     """Deploying twice is deploying once."""
     _deploy(medusa, "twice")
-    revision = medusa.catalog.networks.revision()
+    revision = medusa.catalog.networks.revision(OWNER)
     again = medusa.deploy(DOCUMENT.format(name="twice"), {"reading.avsc": READING})
     assert (again.changed, again.version, again.created) == (False, 1, ())
-    assert medusa.catalog.networks.revision() == revision
+    assert medusa.catalog.networks.revision(OWNER) == revision
 
 
 def test_functions_of_users_run_apart_and_what_they_refuse_is_kept(medusa: Installation) -> None:
@@ -306,7 +308,7 @@ def test_functions_of_users_run_apart_and_what_they_refuse_is_kept(medusa: Insta
     medusa.producer.flush(10)
     medusa.wait_for(
         lambda: (
-            len(medusa.records("functions.judged.dlq")) >= 6
+            len(medusa.records("local.functions.judged.dlq")) >= 6
             and len(medusa.records("functions-shown")) >= len(good) + 2
         ),
         "windows, and rows without them",
@@ -333,7 +335,7 @@ def test_functions_of_users_run_apart_and_what_they_refuse_is_kept(medusa: Insta
             (letter.key or b"").decode(): (
                 dict(letter.headers)["medusa.error.message"] or b""
             ).decode()
-            for letter in medusa.records(f"functions.{box}.dlq")
+            for letter in medusa.records(f"local.functions.{box}.dlq")
         }
         assert said == {**refused, **others}
 

@@ -4,10 +4,10 @@ import pytest
 
 from pipeline.catalog.records import LaneState
 from pipeline.deploy.pause import pause, resume
-from pipeline.ids import FragmentName, NetworkName
+from pipeline.ids import FragmentId, FragmentName
 from pipeline.lanes.dead_letters import PREFIX
 from pipeline.names import FragmentNames
-from tests.system.support import OWNER, READING, Installation, readings
+from tests.system.support import READING, Installation, network_id, readings
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(600), pytest.mark.usefixtures("node")]
 
@@ -25,9 +25,9 @@ boxes:
   passed: {{filter: readings, where: value >= 0}}
 outputs: {{passed: {{topic: borne-out, partitions: 1}}}}
 """
-NAME = NetworkName("borne")
+NAME = network_id("borne")
 PASSED = FragmentName("passed")
-NAMES = FragmentNames(OWNER, NAME, PASSED)
+NAMES = FragmentNames(FragmentId(NAME, PASSED))
 WITHIN_S = 120.0
 
 
@@ -61,16 +61,16 @@ def test_a_fragment_stops_at_one_too_many_until_somebody_acts(medusa: Installati
     send(medusa, 1, None, 2)
     await_output(medusa, 1, 2)
     send(medusa, None, 3)
-    failed = medusa.await_state(NAME, PASSED, LaneState.FAILED)
+    failed = medusa.await_state(NAME.name, PASSED, LaneState.FAILED)
     assert "stream readings has 2 dead letters, and bears at most 1" in failed.last_error
     assert "topic borne-in, partition 0, offset 3" in failed.last_error
     await_output(medusa, 1, 2)
     assert len(medusa.records(NAMES.dead_letters)) == 1
 
     assert pause(NAME, PASSED, medusa.catalog) == (PASSED,)
-    medusa.await_state(NAME, PASSED, LaneState.STOPPED)
+    medusa.await_state(NAME.name, PASSED, LaneState.STOPPED)
     resume(NAME, PASSED, medusa.catalog)
-    again = medusa.await_state(NAME, PASSED, LaneState.FAILED, epoch=failed.epoch + 1)
+    again = medusa.await_state(NAME.name, PASSED, LaneState.FAILED, epoch=failed.epoch + 1)
     assert "offset 3" in again.last_error
     assert len(medusa.records("borne-out")) == 2
 

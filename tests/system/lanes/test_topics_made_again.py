@@ -8,9 +8,10 @@ import pytest
 from brokers.records import NewTopicSpec
 from pipeline.catalog.records import LaneState
 from pipeline.deploy.pause import pause, resume
-from pipeline.ids import FragmentName, NetworkName, Offset, TopicName
+from pipeline.ids import FragmentId, FragmentName, Offset, TopicName
+from pipeline.names import FragmentNames
 from pipeline.planner.state import Choices, OnChange
-from tests.system.support import READING, Installation, readings
+from tests.system.support import READING, Installation, network_id, readings
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(300), pytest.mark.usefixtures("node")]
 
@@ -77,8 +78,8 @@ def test_a_topic_that_is_made_again_under_a_running_lane_stops_it(medusa: Instal
         assert "topic made_again-in: the topic was deleted and made again" in status.last_error
         assert "destroy the network and deploy it again" in status.last_error
         assert (status.records_in, status.dead_letters) == (3, 0)
-    assert len(medusa.records("made_again.kept")) == 3
-    assert medusa.records("made_again.counts") == []
+    assert len(medusa.records("local.made_again.kept")) == 3
+    assert medusa.records("local.made_again.counts") == []
 
 
 def test_a_topic_that_is_made_again_while_its_lane_is_stopped_is_found_at_the_start(
@@ -86,7 +87,7 @@ def test_a_topic_that_is_made_again_while_its_lane_is_stopped_is_found_at_the_st
 ) -> None:
     """The lane does not start, and names the topic; also when that has more partitions now."""
     started(medusa, "remade", 3)
-    network, topic = NetworkName("remade"), TopicName("remade-in")
+    network, topic = network_id("remade"), TopicName("remade-in")
     pause(network, None, medusa.catalog)
     for box in BOXES:
         medusa.await_state("remade", box, LaneState.STOPPED)
@@ -101,11 +102,11 @@ def test_a_topic_that_is_made_again_while_its_lane_is_stopped_is_found_at_the_st
 def test_an_output_that_is_made_again_stops_its_lane_alone(medusa: Installation) -> None:
     """Nothing goes into a topic that has lost what was published."""
     started(medusa, "output_again", 3)
-    made_again(medusa, "output_again.kept")
+    made_again(medusa, "local.output_again.kept")
     send(medusa, "output_again", 2)
     status = medusa.await_state("output_again", "kept", LaneState.FAILED)
     assert "topic output_again.kept: the topic was deleted and made again" in status.last_error
-    assert medusa.records("output_again.kept") == []
+    assert medusa.records("local.output_again.kept") == []
     medusa.wait_for(
         lambda: (s := medusa.status("output_again", "counts")) is not None and s.records_in == 5,
         "the other fragment goes on",
@@ -116,7 +117,7 @@ def test_an_output_that_is_made_again_stops_its_lane_alone(medusa: Installation)
 def test_a_lane_that_retention_has_overtaken_says_what_is_gone(medusa: Installation) -> None:
     """Where it stood, where the topic begins now, since when, and what can be done."""
     started(medusa, "overtaken", 3)
-    name, topic = NetworkName("overtaken"), TopicName("overtaken-in")
+    name, topic = network_id("overtaken"), TopicName("overtaken-in")
     for box in BOXES:
         pause(name, FragmentName(box), medusa.catalog)
     for box in BOXES:
@@ -133,31 +134,31 @@ def test_a_lane_that_retention_has_overtaken_says_what_is_gone(medusa: Installat
         assert "retention.ms" in said
         assert status.records_in == 3
         assert f"--state {box}=empty" in said
-    assert len(medusa.records("overtaken.kept")) == 3
+    assert len(medusa.records("local.overtaken.kept")) == 3
     chosen = Choices(named={FragmentName(box): OnChange.EMPTY for box in BOXES})
     medusa.deploy(DOCUMENT.format(name="overtaken"), {"reading.avsc": READING}, chosen)
     medusa.wait_for(
         partial(has_read, medusa, "overtaken", 5), "the rest is read", within_s=WITHIN_S
     )
     rest = [reading["value"] for reading in readings(9)[7:]]
-    kept = [row["value"] for row in medusa.decoded("overtaken.kept")]
+    kept = [row["value"] for row in medusa.decoded("local.overtaken.kept")]
     assert kept == [reading["value"] for reading in readings(3)] + rest
 
 
 def test_a_rebuild_needs_the_dead_letters_that_were_written(medusa: Installation) -> None:
     """A lane goes on without them; when its checkpoint is lost, too, somebody has to choose."""
-    network, box = NetworkName("letters_again"), FragmentName("counts")
-    letters = f"{network}.{box}.dlq"
+    network, box = "letters_again", FragmentName("counts")
+    letters = FragmentNames(FragmentId(network_id(network), box)).dead_letters
     started(medusa, network, 3)
     medusa.send(f"{network}-in", b"not a record", partition=0)
     medusa.wait_for(lambda: medusa.records(letters), "a dead letter", within_s=WITHIN_S)
     made_again(medusa, letters)
     send(medusa, network, 2)
     medusa.wait_for(partial(has_read, medusa, network, 6), "it goes on", within_s=WITHIN_S)
-    pause(network, box, medusa.catalog)
+    pause(network_id(network), box, medusa.catalog)
     medusa.await_state(network, box, LaneState.STOPPED)
-    shutil.rmtree(medusa.folder / "checkpoints" / network / box)
-    resume(network, box, medusa.catalog)
+    shutil.rmtree(medusa.checkpoints(network) / box)
+    resume(network_id(network), box, medusa.catalog)
     status = medusa.await_state(network, box, LaneState.FAILED)
     assert "the dead-letter topic was deleted and made again" in status.last_error
     chosen = Choices(named={box: OnChange.EMPTY})

@@ -10,9 +10,9 @@ from pipeline.catalog.records import LaneState
 from pipeline.deploy.apply import Deployed, compare, deploy
 from pipeline.deploy.versions import document_of
 from pipeline.errors import DeployError
-from pipeline.ids import NetworkName, NetworkVersion
+from pipeline.ids import NetworkVersion
 from pipeline.planner.state import Choices, OnChange
-from tests.system.support import OWNER, READING, Installation
+from tests.system.support import OWNER, READING, Installation, network_id
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(600), pytest.mark.usefixtures("node")]
 
@@ -66,7 +66,7 @@ def await_read(medusa: Installation, name: str, box: str, records: int) -> None:
 
 def rolled_back(medusa: Installation, name: str, version: int) -> Deployed:
     """Deploy an earlier version again, as `medusa rollback` does."""
-    record = medusa.catalog.networks.get(NetworkName(name))
+    record = medusa.catalog.networks.get(network_id(name))
     assert record is not None
     document = document_of(record, NetworkVersion(version), medusa.catalog)
     found = compare(document, OWNER, medusa.servers)
@@ -96,7 +96,7 @@ def test_a_changed_filter_goes_on_without_loss_or_repeat(medusa: Installation) -
     wanted.update(range(300, 400, 4))
     wanted.update(range(400, 500, 4))
     wanted.update(range(500, 600))
-    assert Counter(row["value"] for row in medusa.decoded(f"{name}.passed")) == wanted
+    assert Counter(row["value"] for row in medusa.decoded(f"local.{name}.passed")) == wanted
 
 
 def test_windows_of_another_size_are_complete_from_the_promised_time_on(

@@ -47,11 +47,11 @@ def test_a_result_that_fails_and_a_late_record_are_dead_letters_that_say_why(
 
     def told(count: int) -> list[dict[str, str]]:
         medusa.wait_for(
-            lambda: len(medusa.records("windows.means.dlq")) >= count,
+            lambda: len(medusa.records("local.windows.means.dlq")) >= count,
             f"{count} dead letters",
             within_s=WITHIN_S,
         )
-        letters = medusa.records("windows.means.dlq")
+        letters = medusa.records("local.windows.means.dlq")
         return [{key: (value or b"").decode() for key, value in x.headers} for x in letters]
 
     send("fine", 4, start)
@@ -65,7 +65,7 @@ def test_a_result_that_fails_and_a_late_record_are_dead_letters_that_say_why(
         "compute.inverse cannot be computed: 100 / sum(value)"
     )
     assert "medusa.error.offset" not in failed
-    (letter,) = medusa.records("windows.means.dlq")
+    (letter,) = medusa.records("local.windows.means.dlq")
     assert letter.value is not None
     assert json.loads(letter.value)["sensor"] == "zero"
     assert [row["inverse"] for row in medusa.decoded("windows-out")][:1] == [25.0]
@@ -133,7 +133,7 @@ def test_a_record_counts_in_every_window_over_it_that_is_open(medusa: Installati
         (11_000, 2, 2),
         (12_000, 1, 2),
     ]
-    for topic in ("rolling.counts.dlq", "rolling.best.dlq"):
+    for topic in ("local.rolling.counts.dlq", "local.rolling.best.dlq"):
         letters = [dict(letter.headers) for letter in medusa.records(topic)]
         told = {x["medusa.error.offset"]: x["medusa.error.reason"] for x in letters}
         assert told == {b"2": b"partly_late", b"3": b"late"}
@@ -187,7 +187,7 @@ def test_a_session_goes_on_as_long_as_no_gap_is_longer_and_takes_no_late_record(
     assert results(2) == [(4_000, 3, 2), (6_001, 1, 1)]
     send(9_000, 12_000, 30_000)
     assert results(4)[2:] == [(11_500, 1, 1), (14_000, 2, 2)]
-    (letter,) = [dict(letter.headers) for letter in medusa.records("visits.visits.dlq")]
+    (letter,) = [dict(letter.headers) for letter in medusa.records("local.visits.visits.dlq")]
     assert letter["medusa.error.reason"] == b"late"
     assert letter["medusa.error.closed"] == str(start + 10_499).encode()
 

@@ -9,15 +9,15 @@ import pytest
 
 from pipeline.catalog.records import LaneState
 from pipeline.deploy.pause import pause, resume
-from pipeline.ids import FragmentName, NetworkName, ParticipantId
+from pipeline.ids import FragmentId, FragmentName, ParticipantId
 from pipeline.markers.codec import decode_marker
 from pipeline.names import FragmentNames
 from tests.system.support import (
-    OWNER,
     READING,
     WINDOWS,
     Installation,
     kill,
+    network_id,
     readings,
 )
 
@@ -55,13 +55,13 @@ def send(medusa: Installation, name: str) -> None:
 
 def owner_of(medusa: Installation, name: str) -> str | None:
     """The node that owns the network's only fragment."""
-    owner = medusa.catalog.owners.get(NetworkName(name), COUNTS)
+    owner = medusa.catalog.owners.get(network_id(name), COUNTS)
     return None if owner is None else owner.node
 
 
 def epochs(medusa: Installation, name: str) -> list[int]:
     """The epochs of the markers in the log, in their order."""
-    topic = FragmentNames(OWNER, NetworkName(name), COUNTS).markers
+    topic = FragmentNames(FragmentId(network_id(name), COUNTS)).markers
     return [decode_marker(record.value or b"", "marker").epoch for record in medusa.records(topic)]
 
 
@@ -85,8 +85,10 @@ def test_a_node_leaves_the_networks_of_other_participants_alone(medusa: Installa
     with medusa.node("theirs", {"participant": others}):
         medusa.deploy(WINDOWS.format(name="ours"), SCHEMAS)
         medusa.deploy(WINDOWS.format(name="theirs"), SCHEMAS, owner=others)
-        medusa.await_state("theirs", COUNTS, LaneState.RUNNING)
-        assert owner_of(medusa, "theirs") == "theirs"
+        medusa.await_state("theirs", COUNTS, LaneState.RUNNING, owner=others)
+        found = medusa.catalog.owners.get(network_id("theirs", others), COUNTS)
+        assert found is not None
+        assert found.node == "theirs"
         assert owner_of(medusa, "ours") is None
         assert medusa.status("ours", COUNTS) is None
 
@@ -113,14 +115,14 @@ def test_of_two_idle_nodes_one_claims_and_the_other_rehearses(medusa: Installati
 def test_a_lane_goes_on_above_the_epochs_of_its_markers(medusa: Installation) -> None:
     """ZooKeeper was restored from an older state: its counter is below what was written."""
     name = "restored"
-    network = NetworkName(name)
+    network = network_id(name)
     medusa.deploy(WINDOWS.format(name=name), SCHEMAS)
     medusa.await_state(name, COUNTS, LaneState.RUNNING)
     send(medusa, name)
     medusa.wait_for(partial(has_read, medusa, name, 20), "20 read", within_s=WITHIN_S)
     pause(network, None, medusa.catalog)
     medusa.await_state(name, COUNTS, LaneState.STOPPED)
-    markers = FragmentNames(OWNER, network, COUNTS).markers
+    markers = FragmentNames(FragmentId(network, COUNTS)).markers
     last = json.loads(medusa.records(markers)[-1].value or b"")
     later = json.dumps({**last, "epoch": WRITTEN}).encode()
     medusa.send(markers, later, key=b"marker", partition=0)

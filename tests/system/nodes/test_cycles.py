@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import pytest
 
 from pipeline.catalog.records import LaneState
-from tests.system.support import READING, Installation
+from tests.system.support import OWNER, READING, Installation
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
 
@@ -101,20 +101,20 @@ def test_each_life_of_a_network_runs_its_own_document(medusa: Installation, cycl
             expected = cycle.expected(values)
 
             def all_there(
-                topic: str = f"{network}.{cycle.box}", due: int = expected.total()
+                topic: str = f"{OWNER}.{network}.{cycle.box}", due: int = expected.total()
             ) -> bool:
                 return published(medusa, topic).total() >= due
 
             medusa.wait_for(all_there, f"the results of cycle {cycle.number}", within_s=WITHIN_S)
-            assert published(medusa, f"{network}.{cycle.box}") == expected, cycle
+            assert published(medusa, f"{OWNER}.{network}.{cycle.box}") == expected, cycle
             # Whose windows are left behind, the next life of that box finds, and sets aside.
             medusa.destroy(network, elsewhere=cycle.box == "counts")
         every = range(cycles * RECORDS)
         medusa.wait_for(
-            lambda: published(medusa, f"{other}.passed").total() >= len(every),
+            lambda: published(medusa, f"{OWNER}.{other}.passed").total() >= len(every),
             "the other network's results",
             within_s=WITHIN_S,
         )
         after = medusa.await_state(other, "passed", LaneState.RUNNING)
-    assert published(medusa, f"{other}.passed") == Counter(every)
+    assert published(medusa, f"{OWNER}.{other}.passed") == Counter(every)
     assert (after.epoch, after.restarts) == (before.epoch, 0)

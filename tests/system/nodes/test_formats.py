@@ -25,9 +25,9 @@ from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.codec import encode
 from pipeline.catalog.records import FormatRecord, LaneState
 from pipeline.errors import NewerFormatError, RefusedError
-from pipeline.ids import FragmentName, NetworkName, NodeId, ParticipantId, TopicName
+from pipeline.ids import FragmentId, FragmentName, NodeId, TopicName
 from pipeline.names import FragmentNames, Znodes
-from tests.system.support import READING, TIMEOUT_S, WINDOWS, Installation, kill
+from tests.system.support import OWNER, READING, TIMEOUT_S, WINDOWS, Installation, kill, network_id
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
 
@@ -48,7 +48,7 @@ def store(medusa: Installation) -> Iterator[ZooKeeperStore]:
 
 def names(name: str) -> FragmentNames:
     """The names of the network's only fragment."""
-    return FragmentNames(ParticipantId("local"), NetworkName(name), COUNTS)
+    return FragmentNames(FragmentId(network_id(name), COUNTS))
 
 
 def send(medusa: Installation, name: str, values: range) -> None:
@@ -82,7 +82,7 @@ def statuses(medusa: Installation) -> list[str]:
     """Where a node reports, also of what it does not run in the networks of other tests."""
     return [
         ZNODES.status(record.network, fragment.fragment)
-        for record in medusa.catalog.networks.all()
+        for record in medusa.catalog.networks.of(OWNER)
         for fragment in medusa.catalog.fragments.of(record.network)
     ]
 
@@ -122,7 +122,9 @@ def everything(medusa: Installation, store: ZooKeeperStore) -> Everything:
 
 def await_no_node(medusa: Installation, store: ZooKeeperStore) -> None:
     """Wait until ZooKeeper has forgotten the nodes that were killed."""
-    medusa.wait_for(lambda: not store.children(ZNODES.nodes()), "no node is up", within_s=WITHIN_S)
+    medusa.wait_for(
+        lambda: not store.children(ZNODES.nodes(OWNER)), "no node is up", within_s=WITHIN_S
+    )
 
 
 def ended(medusa: Installation, process: Child) -> str:
@@ -196,12 +198,12 @@ def test_a_newer_commit_marker_is_refused_before_the_fragment_is_claimed(
         status = medusa.await_state(name, "counts", LaneState.FAILED)
         after = everything(medusa, store)
     assert "a newer Medusa wrote this commit marker: format 2" in status.last_error
-    told = (ZNODES.nodes(), *statuses(medusa))
+    told = (ZNODES.nodes(OWNER), *statuses(medusa))
     assert after.without(*told) == before.without(*told)
     medusa.destroy(name)  # what is left behind is compared at the end, by a program of today
 
 
-@pytest.mark.parametrize("path", [ZNODES.format(), ZNODES.node(NodeId("tomorrow"))])
+@pytest.mark.parametrize("path", [ZNODES.format(), ZNODES.node(OWNER, NodeId("tomorrow"))])
 def test_an_older_program_touches_nothing_of_a_newer_catalog(
     medusa: Installation, store: ZooKeeperStore, path: str
 ) -> None:

@@ -123,14 +123,14 @@ class Lane:
 
     def await_letters(self, count: int) -> None:
         """Wait until there are so many dead letters."""
-        letters = f"{self.name}.counts.dlq"
+        letters = f"local.{self.name}.counts.dlq"
         more = partial(self.medusa.has_more_than, letters, count - 1)
         self.medusa.wait_for(more, f"{count} dead letters", within_s=WITHIN_S)
         assert len(self.medusa.records(letters)) == count
 
     def marker(self) -> CommitMarker:
         """The last one."""
-        record = self.medusa.records(f"{self.name}.counts.markers")[-1]
+        record = self.medusa.records(f"local.{self.name}.counts.markers")[-1]
         return decode_marker(record.value or b"", "here")
 
     def rest(self) -> None:

@@ -13,10 +13,10 @@ from brokers.embedded.processes import Child
 from pipeline.catalog.records import LaneState
 from pipeline.cli.detached import ARCHIVE_PROGRAM
 from pipeline.examples.memory import descendants
-from pipeline.ids import FragmentName, NetworkName
+from pipeline.ids import FragmentId, FragmentName
 from pipeline.markers.codec import decode_marker
 from pipeline.names import FragmentNames
-from tests.system.support import OWNER, READING, WINDOWS, Installation, readings
+from tests.system.support import READING, WINDOWS, Installation, network_id, readings
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(400)]
 
@@ -55,7 +55,7 @@ def test_an_idle_node_rehearses_what_another_one_runs_and_writes_nothing(
     medusa: Installation,
 ) -> None:
     """While there are records; every marker in the log is its owner's."""
-    names = FragmentNames(OWNER, NetworkName("rehearsed"), FragmentName("counts"))
+    names = FragmentNames(FragmentId(network_id("rehearsed"), FragmentName("counts")))
     topic = f"{names.network}-in"
     medusa.deploy(WINDOWS.format(name=names.network), {"reading.avsc": READING})
     log = medusa.folder / "logs" / "node-understudy.log"
@@ -66,7 +66,7 @@ def test_an_idle_node_rehearses_what_another_one_runs_and_writes_nothing(
         medusa.producer.flush(10)
         return f"{names.network}.{names.fragment} was rehearsed" in log.read_text()
 
-    medusa.await_state(names.network, names.fragment, LaneState.RUNNING, epoch=1)
+    medusa.await_state(names.network.name, names.fragment, LaneState.RUNNING, epoch=1)
     with medusa.node("understudy"):
         medusa.wait_for(rehearsed, "the rehearsal", within_s=120.0)
     markers = [decode_marker(r.value or b"", "marker") for r in medusa.records(names.markers)]

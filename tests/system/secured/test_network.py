@@ -266,7 +266,7 @@ def test_topics_are_made_as_declared_or_listed(guarded: Guarded, secured: Secure
     refused = guarded.call("deploy", "-f", "declared.yaml", "--no-wait", "--yes")
     assert refused.returncode == 65
     wanted = [TopicName(f"declared-{which}") for which in ("in", "out")]
-    for topic in (*wanted, "declared-out.boundaries", "declared.high.markers"):
+    for topic in (*wanted, "declared-out.boundaries", "local.declared.high.markers"):
         assert f"topic {topic} does not exist" in refused.stderr, refused.stderr
     assert "it needs 2 partitions, replication 1" in refused.stderr
     assert not secured.admin.describe(wanted)

@@ -20,11 +20,13 @@ from pipeline.ids import (
     FragmentName,
     Incarnation,
     Millis,
+    NetworkId,
     NetworkLife,
     NetworkName,
     NetworkVersion,
     NodeId,
     Offset,
+    ParticipantId,
     RunNumber,
     SteadyMillis,
     StreamName,
@@ -42,7 +44,7 @@ from pipeline.network.model import Silence
 from pipeline.planner.planner import plan
 from tests.unit.planner.networks import OWNER, external, filtered, network
 
-NETWORK = NetworkName("tolls")
+NETWORK = NetworkId(ParticipantId("local"), NetworkName("tolls"))
 LIFE = NetworkLife("one")
 SPEED = FragmentId(NETWORK, FragmentName("speed"))
 LANE = stable_lane(SPEED)
@@ -137,7 +139,7 @@ def wish(
     record = FragmentRecord(
         fragment.network, fragment.fragment, number, desired, digest, (), chosen, (), None
     )
-    return Deployed(NetworkRecord(fragment.network, OWNER, number, life, (), ()), record)
+    return Deployed(NetworkRecord(fragment.network, number, life, (), ()), record)
 
 
 def fresh_marker(*inputs: ExternalInput | DerivedInput, epoch: int = 1) -> CommitMarker:

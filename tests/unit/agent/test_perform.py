@@ -51,6 +51,7 @@ from pipeline.ids import (
     FragmentName,
     Incarnation,
     Millis,
+    NetworkId,
     NetworkLife,
     NetworkName,
     NetworkVersion,
@@ -80,7 +81,7 @@ from tests.unit.catalog.support import NOTHING_READ
 from tests.unit.kafka import records, with_topics
 from tests.unit.planner.networks import OWNER, external, filtered, network
 
-NETWORK = NetworkName("net")
+NETWORK = NetworkId(ParticipantId("local"), NetworkName("net"))
 MOVING = FragmentId(NETWORK, FragmentName("moving"))
 LANE, RUN = stable_lane(MOVING), RunNumber(3)
 VERSION = NetworkVersion(1)
@@ -94,12 +95,12 @@ FRAGMENT = FragmentRecord(
     VERSION,
     DesiredState.RUNNING,
     fragment_digest(PLAN.fragments[0]),
-    ((TopicName("net.moving"), "id"),),
+    ((TopicName("local.net.moving"), "id"),),
     (OnChange.EMPTY, Incarnation("1-5")),
     begins=(),
     succeeds=None,
 )
-DEPLOYED = Deployed(NetworkRecord(NETWORK, OWNER, VERSION, LIFE, (), ()), FRAGMENT)
+DEPLOYED = Deployed(NetworkRecord(NETWORK, VERSION, LIFE, (), ()), FRAGMENT)
 
 
 @dataclass
@@ -197,7 +198,7 @@ def make_node() -> Callable[[Exception | None], Node]:
 
     def make(raises: Exception | None) -> Node:
         catalog = Catalog(MemoryStore(MemoryTree()), Znodes(""))
-        catalog.format.ensure()
+        catalog.format.ensure(OWNER)
         version = NetworkVersionRecord(NETWORK, VERSION, "", (), "digest", Millis(0), ())
         catalog.networks.deploy(DEPLOYED.network, version, (FRAGMENT,), None)
         planned: list[Plan | MedusaError] = [PLAN]
@@ -206,8 +207,8 @@ def make_node() -> Callable[[Exception | None], Node]:
         newer: list[Exception] = []
         written = [NO_EPOCH]
 
-        def make_plan(version: VersionId, owner: ParticipantId) -> Plan:
-            assert (version, owner) == (DEPLOYED.version, OWNER)
+        def make_plan(version: VersionId) -> Plan:
+            assert version == DEPLOYED.version
             if isinstance(planned[0], MedusaError):
                 raise planned[0]
             return planned[0]
@@ -249,7 +250,11 @@ def test_a_start_claims_the_fragment_and_runs_its_lane_until_it_is_stopped(
     node.start()
     wait_for(lambda: node.lanes, "the lane is made")
     settings = node.lanes[0].settings
-    assert (settings.life, settings.epoch, settings.topic_ids) == (LIFE, 1, {"net.moving": "id"})
+    assert (settings.life, settings.epoch, settings.topic_ids) == (
+        LIFE,
+        1,
+        {"local.net.moving": "id"},
+    )
     assert settings.choice == StateChoice(OnChange.EMPTY, Incarnation("1-5"))
     assert (settings.lane, settings.run) == (LANE, RUN)
     assert settings.letters_kept_ms() is None
@@ -285,10 +290,10 @@ def test_a_plan_that_is_asked_for_is_told_or_why_there_is_none(
 ) -> None:
     """For the version that was asked for; nothing is claimed."""
     node = make_node(None)
-    node.performer.perform(MakePlan(DEPLOYED.version, OWNER))
+    node.performer.perform(MakePlan(DEPLOYED.version))
     error = RefusedError("there is no such kind of box")
     node.planned[0] = error
-    node.performer.perform(MakePlan(DEPLOYED.version, OWNER))
+    node.performer.perform(MakePlan(DEPLOYED.version))
     assert node.told == [PlanMade(DEPLOYED.version, PLAN), PlanFailed(DEPLOYED.version, error)]
     assert node.catalog.owners.get(NETWORK, MOVING.fragment) is None
 
@@ -387,7 +392,7 @@ def test_an_advance_goes_to_the_fragments_own_topic(
     topic = DEPLOYED.names.advances
     node.performer.perform(SendAdvance(LANE, topic, Incarnation("one"), Millis(5)))
     (sent,) = node.signals.sent
-    assert sent.topic == "net.moving.advances"
+    assert sent.topic == "local.net.moving.advances"
     assert sent.value is not None
     advance = codec.decode_advance(sent.value, "")
     assert (advance.incarnation, advance.advance_ms) == ("one", 5)
@@ -398,11 +403,14 @@ def test_activity_goes_to_the_topic_of_boundaries(
 ) -> None:
     """Under a key of its own, so that it replaces no boundary."""
     node = make_node(None)
-    output, writer = TopicName("net.moving"), DEPLOYED.names.writer
+    output, writer = TopicName("local.net.moving"), DEPLOYED.names.writer
     effect = SendActivity(LANE, output, TopicId("id"), writer, Epoch(3), idle=True)
     node.performer.perform(effect)
     (sent,) = node.signals.sent
-    assert (sent.topic, sent.key) == ("net.moving.boundaries", activity_key("local.net.moving"))
+    assert (sent.topic, sent.key) == (
+        "local.net.moving.boundaries",
+        activity_key("local.net.moving"),
+    )
     assert sent.value is not None
     expected = ActivityRecord(TopicId("id"), "local.net.moving", Epoch(3), idle=True)
     assert codec.decode_activity(sent.value, "") == expected

@@ -6,37 +6,36 @@ from pipeline.agent.planning import Planning
 from pipeline.catalog.records import NetworkVersionRecord
 from pipeline.catalog.snapshot import VersionId
 from pipeline.errors import DocumentError, Problem, RefusedError, RetryError
-from pipeline.ids import Millis, NetworkVersion, ParticipantId
+from pipeline.ids import Millis, NetworkVersion
 from pipeline.planner.plan import Plan
 from tests.unit.agent.support import LIFE, NETWORK, PLAN
-from tests.unit.planner.networks import OWNER
 
 ONE = VersionId(NETWORK, LIFE, NetworkVersion(1))
 RECORD = NetworkVersionRecord(NETWORK, NetworkVersion(1), "", (), "digest", Millis(0), ())
 
 
-def test_a_version_is_planned_for_the_owner_of_its_network() -> None:
+def test_a_version_is_planned() -> None:
     """As it was deployed."""
 
-    def planner(record: NetworkVersionRecord, owner: ParticipantId) -> Plan:
-        assert (record, owner) == (RECORD, OWNER)
+    def planner(record: NetworkVersionRecord) -> Plan:
+        assert record == RECORD
         return PLAN
 
-    assert Planning(lambda _, __: RECORD, planner).plan(ONE, OWNER) == PLAN
+    assert Planning(lambda _, __: RECORD, planner).plan(ONE) == PLAN
 
 
 def test_a_version_that_this_program_does_not_understand_is_refused_in_words() -> None:
     """With what is wrong, and what to do."""
 
-    def planner(_: NetworkVersionRecord, __: ParticipantId) -> Plan:
+    def planner(_: NetworkVersionRecord) -> Plan:
         raise DocumentError((Problem("there is no such kind of box"),))
 
     with pytest.raises(RefusedError, match=r"cannot plan version 1 .*no such kind of box") as found:
-        Planning(lambda _, __: RECORD, planner).plan(ONE, OWNER)
+        Planning(lambda _, __: RECORD, planner).plan(ONE)
     assert "deploy the network again" in (found.value.hint or "")
 
 
 def test_a_version_that_is_gone_may_be_there_again() -> None:
     """The network was destroyed; the catalog says what is deployed next."""
     with pytest.raises(RetryError, match="version 1 of the network is gone"):
-        Planning(lambda _, __: None, lambda _, __: PLAN).plan(ONE, OWNER)
+        Planning(lambda _, __: None, lambda _: PLAN).plan(ONE)

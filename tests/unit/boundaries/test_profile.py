@@ -8,7 +8,9 @@ from pipeline.boundaries.profile import DerivedInput, ExternalInput, LaneProfile
 from pipeline.errors import BrokenInvariantError
 from pipeline.ids import (
     BoxName,
+    FragmentId,
     FragmentName,
+    NetworkId,
     NetworkName,
     ParticipantId,
     StreamName,
@@ -61,7 +63,9 @@ def derived(name: str, partitions: int) -> DerivedStream:
 
 def fragment(box: Box, *inputs: FragmentInput) -> Fragment:
     """A fragment of one box."""
-    names = FragmentNames(ParticipantId("ann"), NetworkName("tolls"), FragmentName(box.name))
+    names = FragmentNames(
+        FragmentId(NetworkId(ParticipantId("ann"), NetworkName("tolls")), FragmentName(box.name))
+    )
     return Fragment(names=names, inputs=inputs, boxes=(box,), output=derived(box.name, 2))
 
 

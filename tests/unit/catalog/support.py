@@ -18,6 +18,7 @@ from pipeline.ids import (
     Epoch,
     FragmentName,
     Millis,
+    NetworkId,
     NetworkLife,
     NetworkName,
     NetworkVersion,
@@ -28,8 +29,8 @@ from pipeline.ids import (
 from pipeline.names import Znodes
 from tests.memory_store import MemoryStore, MemoryTree
 
-TOLLS = NetworkName("tolls")
 ME = ParticipantId("local")
+TOLLS = NetworkId(ME, NetworkName("tolls"))
 MOVING = FragmentName("moving")
 SPEED = FragmentName("average_speed")
 NODE1 = NodeId("node1")
@@ -77,7 +78,7 @@ def session(tree: MemoryTree) -> tuple[MemoryStore, Catalog]:
 def network(version: int = 1, life: NetworkLife = LIFE) -> NetworkRecord:
     """The network `tolls`."""
     made = (TopicName("tolls.moving"),)
-    return NetworkRecord(TOLLS, ME, NetworkVersion(version), life, made, ())
+    return NetworkRecord(TOLLS, NetworkVersion(version), life, made, ())
 
 
 def network_version(version: int = 1) -> NetworkVersionRecord:
@@ -107,7 +108,7 @@ def report(epoch: int, records_in: int = 0, name: FragmentName = MOVING) -> Frag
 
 def deployed(catalog: Catalog, *names: FragmentName) -> None:
     """Set the catalog up and deploy version 1 with these fragments."""
-    catalog.format.ensure()
+    catalog.format.ensure(ME)
     records = tuple(fragment(name) for name in names or (MOVING,))
     catalog.networks.deploy(network(), network_version(), records, None)
 
@@ -145,10 +146,10 @@ def filled(networks: int, fragments: int) -> MemoryTree:
     """A catalog with so many networks, each with so many fragments that are owned and reported."""
     tree = MemoryTree()
     catalog = Catalog(MemoryStore(tree), Znodes(""))
-    catalog.format.ensure()
+    catalog.format.ensure(ME)
     catalog.nodes.register(node())
     for number in range(networks):
-        name = NetworkName(f"net{number}")
+        name = NetworkId(ME, NetworkName(f"net{number}"))
         records = [
             replace(fragment(FragmentName(f"f{one}")), network=name) for one in range(fragments)
         ]

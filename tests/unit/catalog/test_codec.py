@@ -30,6 +30,7 @@ from pipeline.ids import (
     Epoch,
     FragmentName,
     Incarnation,
+    NetworkId,
     NetworkName,
     NetworkVersion,
     ParticipantId,
@@ -63,7 +64,7 @@ RECORDS = st.one_of(
 )
 
 FRAGMENT = FragmentRecord(
-    NetworkName("tolls"),
+    NetworkId(ParticipantId("local"), NetworkName("tolls")),
     FragmentName("moving"),
     NetworkVersion(3),
     DesiredState.RUNNING,
@@ -84,7 +85,8 @@ def test_a_record_comes_back_equal(record: Record) -> None:
 def test_the_stored_form_stays_as_it_is() -> None:
     """The bytes of a record are fixed: older catalogs must stay readable."""
     assert encode(FRAGMENT) == (
-        b'{"begins":[],"choice":null,"desired":"running","digest":"d1","format":1,"fragment":"moving","network":"tolls",'
+        b'{"begins":[],"choice":null,"desired":"running","digest":"d1","format":1,"fragment":"moving",'
+        b'"network":{"name":"tolls","participant":"local"},'
         b'"succeeds":null,"topic_ids":[["car-sightings","NE/Uj7JHRI2exX4Ephrg5A"]],"version":3}'
     )
 
@@ -99,7 +101,7 @@ def test_a_newer_format_is_refused_with_words() -> None:
     """A record of a newer version of Medusa is not guessed at."""
     newer = json.dumps({"format": 2, "anything": "else"}).encode()
     with pytest.raises(RefusedError, match="wrote this record: format 2, this one reads up to 1"):
-        decode(OwnerRecord, newer, "/networks/x/owner")
+        decode(OwnerRecord, newer, "/x/owner")
 
 
 def test_unknown_fields_are_ignored_and_missing_ones_take_their_default() -> None:
@@ -123,8 +125,8 @@ def test_unknown_fields_are_ignored_and_missing_ones_take_their_default() -> Non
 )
 def test_damaged_bytes_say_where_they_are(value: bytes) -> None:
     """Whatever is not a record is damage, reported with its path."""
-    with pytest.raises(BrokenInvariantError, match="catalog /networks/x") as caught:
-        decode(OwnerRecord, value, "/networks/x")
+    with pytest.raises(BrokenInvariantError, match="catalog /x") as caught:
+        decode(OwnerRecord, value, "/x")
     assert "OwnerRecord" in caught.value.message
 
 
@@ -139,6 +141,9 @@ def test_damaged_bytes_say_where_they_are(value: bytes) -> None:
         ("inputs", "x"),
         ("inputs", [["a"]]),
         ("inputs", [["a", "b"]]),
+        ("network", "tolls"),
+        ("network", {"name": "tolls"}),
+        ("network", {"name": "tolls", "participant": 7}),
     ],
 )
 def test_a_field_of_another_type_is_damage(name: str, value: object) -> None:
@@ -172,6 +177,11 @@ def test_an_absent_value_is_kept_absent() -> None:
 
 def test_equal_records_are_equal_bytes() -> None:
     """Unchanged records can be told by their bytes."""
-    owner = ParticipantId("local")
-    facts = NetworkName("a"), owner, NetworkVersion(1), LIFE, (TopicName("t"),), ()
+    facts = (
+        NetworkId(ParticipantId("local"), NetworkName("a")),
+        NetworkVersion(1),
+        LIFE,
+        (TopicName("t"),),
+        (),
+    )
     assert encode(NetworkRecord(*facts)) == encode(NetworkRecord(*facts))

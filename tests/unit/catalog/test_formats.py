@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import pytest
 from hypothesis import given
@@ -12,10 +13,10 @@ from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.formats import check_all_read
 from pipeline.catalog.records import NodeRecord
 from pipeline.errors import MedusaError, NewerFormatError, RefusedError, RetryError
-from pipeline.ids import NodeId
+from pipeline.ids import NodeId, ParticipantId
 from pipeline.names import Znodes
 from tests.memory_store import MemoryStore, MemoryTree
-from tests.unit.catalog.support import NODE1, NODE2, deployed, node
+from tests.unit.catalog.support import ME, NODE1, NODE2, deployed, node
 
 ZNODES = Znodes("")
 
@@ -50,7 +51,7 @@ def test_versions_live_together_until_the_format_is_raised() -> None:
     new_store, new = program(tree, 2)
     deployed(old)
     old.nodes.register(of_version(1))
-    new.format.ensure()
+    new.format.ensure(ME)
     new.nodes.register(of_version(2, NODE2))
     assert (old.format.current(), new.format.current()) == (1, 1)
     assert [record.reads for record in old.nodes.all()] == [1, 2]
@@ -61,7 +62,7 @@ def test_versions_live_together_until_the_format_is_raised() -> None:
     old_store.close()
     assert new.format.raise_to_newest() == 1
     assert new.format.current() == 2
-    assert new.networks.revision() == 2, "nodes look again"
+    assert new.networks.revision(ME) == 2, "nodes look again"
     assert new.format.raise_to_newest() == 2
     assert [record.node for record in new.nodes.all()] == [NODE2]
 
@@ -69,7 +70,7 @@ def test_versions_live_together_until_the_format_is_raised() -> None:
 @pytest.mark.parametrize(
     "act",
     [
-        lambda old: old.format.ensure(),
+        lambda old: old.format.ensure(ME),
         lambda old: old.format.current(),
         lambda old: old.nodes.register(of_version(1)),
         lambda old: old.format.raise_to_newest(),
@@ -82,7 +83,7 @@ def test_an_older_program_does_not_touch_a_newer_catalog(
     """It says which format it would have to read."""
     tree = MemoryTree()
     new_store, new = program(tree, 2)
-    new.format.ensure()
+    new.format.ensure(ME)
     assert new.format.current() == 2, "a new catalog has nobody who could not read it"
     before = content(new_store)
     with pytest.raises(NewerFormatError, match="format 2, this one reads up to 1"):
@@ -95,20 +96,21 @@ def test_an_older_node_that_was_away_does_not_come_back() -> None:
     tree = MemoryTree()
     old_store, old = program(tree, 1)
     new_store, new = program(tree, 2)
-    old.format.ensure()
+    old.format.ensure(ME)
     old.nodes.register(of_version(1))
     old_store.expire()
     old_store.resume()
     assert new.format.raise_to_newest() == 1
     with pytest.raises(NewerFormatError):
         old.nodes.register(of_version(1))
-    assert new_store.children(ZNODES.nodes()) == ()
+    assert new_store.children(ZNODES.nodes(ME)) == ()
 
 
 def test_a_catalog_that_is_not_set_up_has_no_format() -> None:
     """The error says so."""
     _, catalog = program(MemoryTree(), 1)
-    for act in (catalog.format.current, catalog.format.raise_to_newest, catalog.snapshot):
+    snapshot = partial(catalog.snapshot, ME)
+    for act in (catalog.format.current, catalog.format.raise_to_newest, snapshot):
         with pytest.raises(RefusedError, match="not set up"):
             act()
 
@@ -149,7 +151,7 @@ def test_of_a_raise_and_a_node_that_it_would_shut_out_one_is_done() -> None:
     """Whichever is first; the other changes nothing."""
     tree = MemoryTree()
     _, old = program(tree, 1)
-    old.format.ensure()
+    old.format.ensure(ME)
     raising = Racing(tree, [lambda: old.nodes.register(of_version(1))])
     with pytest.raises(RetryError, match="nothing was changed"):
         Catalog(raising, ZNODES, 2).format.raise_to_newest()
@@ -157,7 +159,7 @@ def test_of_a_raise_and_a_node_that_it_would_shut_out_one_is_done() -> None:
 
     tree = MemoryTree()
     new_store, new = program(tree, 2)
-    Catalog(new_store, ZNODES, 1).format.ensure()
+    Catalog(new_store, ZNODES, 1).format.ensure(ME)
 
     def raised() -> None:
         assert new.format.raise_to_newest() == 1
@@ -168,11 +170,48 @@ def test_of_a_raise_and_a_node_that_it_would_shut_out_one_is_done() -> None:
     assert new.nodes.all() == ()
 
 
+def test_a_participant_that_comes_during_a_raise_is_noticed() -> None:
+    """Its nodes were not among those that were looked at; nothing was changed."""
+    tree = MemoryTree()
+    _, old = program(tree, 1)
+    old.format.ensure(ME)
+    theirs = replace(of_version(1), participant=ParticipantId("others"))
+
+    def come() -> None:
+        old.format.ensure(theirs.participant)
+        old.nodes.register(theirs)
+
+    raising = Catalog(Racing(tree, [come]), ZNODES, 2)
+    with pytest.raises(RetryError, match="nothing was changed"):
+        raising.format.raise_to_newest()
+    with pytest.raises(RefusedError, match="reads up to format 1"):
+        raising.format.raise_to_newest()
+    assert (old.format.current(), old.nodes.all()) == (1, (theirs,))
+
+
+def test_nodes_of_two_participants_may_have_one_name() -> None:
+    """And each takes part in raising the format, which all of them notice."""
+    tree = MemoryTree()
+    _, one = program(tree, 2)
+    store, other = program(tree, 1)
+    others = ParticipantId("others")
+    Catalog(MemoryStore(tree), ZNODES, 1).format.ensure(ME, others)
+    one.nodes.register(of_version(2))
+    other.nodes.register(replace(of_version(1), participant=others))
+    assert [record.participant for record in one.nodes.all()] == [ME, others]
+    assert (one.nodes.names(ME), one.nodes.names(others)) == ((NODE1,), (NODE1,))
+    with pytest.raises(RefusedError, match="reads up to format 1"):
+        one.format.raise_to_newest()
+    store.close()
+    assert one.format.raise_to_newest() == 1
+    assert (one.networks.revision(ME), one.networks.revision(others)) == (1, 1)
+
+
 def test_nodes_that_come_at_once_all_register() -> None:
     """They change the same folder; the one that loses tries again."""
     tree = MemoryTree()
     _, one = program(tree, 1)
-    one.format.ensure()
+    one.format.ensure(ME)
     second = Catalog(Racing(tree, [lambda: one.nodes.register(of_version(1))]), ZNODES)
     second.nodes.register(of_version(1, NODE2))
     assert [record.node for record in one.nodes.all()] == [NODE1, NODE2]

@@ -7,7 +7,7 @@ import pytest
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.records import DesiredState
 from pipeline.errors import RefusedError, RetryError
-from pipeline.ids import NetworkName, NetworkVersion, TopicName
+from pipeline.ids import FragmentId, NetworkId, NetworkName, NetworkVersion, TopicName
 from pipeline.names import FragmentNames
 from tests.memory_store import MemoryTree
 from tests.unit.catalog.support import (
@@ -22,7 +22,7 @@ from tests.unit.catalog.support import (
     session,
 )
 
-NAMES = FragmentNames(ME, TOLLS, MOVING)
+NAMES = FragmentNames(FragmentId(TOLLS, MOVING))
 
 
 def add(catalog: Catalog, topic_id: str = "id-7", *, made: bool = True) -> None:
@@ -44,10 +44,10 @@ def test_a_fragment_gets_a_topic_and_its_network_has_made_it(catalog: Catalog) -
     assert before is not None
     add(catalog)
     found = catalog.networks.get(TOLLS)
-    assert found == replace(network(), made_topics=(TopicName("tolls.moving"), NAMES.redrive))
+    assert found == replace(network(), made_topics=(NAMES.redrive, TopicName("tolls.moving")))
     known = ((NAMES.redrive, "id-7"),)
     assert catalog.fragments.get(TOLLS, MOVING) == replace(before, topic_ids=known)
-    assert (catalog.fragments.get(TOLLS, SPEED), catalog.networks.revision()) == (others, 2)
+    assert (catalog.fragments.get(TOLLS, SPEED), catalog.networks.revision(ME)) == (others, 2)
 
 
 def test_what_is_known_changes_nothing(catalog: Catalog) -> None:
@@ -55,7 +55,7 @@ def test_what_is_known_changes_nothing(catalog: Catalog) -> None:
     add(catalog)
     add(catalog)
     add(catalog, made=False)
-    assert catalog.networks.revision() == 2
+    assert catalog.networks.revision(ME) == 2
 
 
 def test_a_topic_of_somebody_else_stays_theirs(catalog: Catalog) -> None:
@@ -68,9 +68,9 @@ def test_a_topic_of_somebody_else_stays_theirs(catalog: Catalog) -> None:
 def test_another_topic_of_the_name_is_told(catalog: Catalog) -> None:
     """Positions in the one would be taken for positions in the other."""
     add(catalog)
-    with pytest.raises(RetryError, match=r"topic tolls\.moving\.redrive was made again"):
+    with pytest.raises(RetryError, match=r"topic local\.tolls\.moving\.redrive was made again"):
         add(catalog, "id-8")
-    assert catalog.networks.revision() == 2
+    assert catalog.networks.revision(ME) == 2
 
 
 def test_a_fragment_that_is_gone_gets_none(catalog: Catalog) -> None:
@@ -105,11 +105,11 @@ def test_fragments_can_be_stopped_and_started() -> None:
     ]
     catalog.fragments.set_desired(TOLLS, DesiredState.STOPPED)
     assert {f.desired for f in catalog.fragments.of(TOLLS)} == {DesiredState.STOPPED}
-    assert catalog.networks.revision() == 3
+    assert catalog.networks.revision(ME) == 3
     catalog.fragments.set_desired(TOLLS, DesiredState.STOPPED)
-    assert catalog.networks.revision() == 3
+    assert catalog.networks.revision(ME) == 3
     catalog.fragments.set_desired(TOLLS, DesiredState.RUNNING, before=DesiredState.PAUSED)
-    assert catalog.networks.revision() == 3
+    assert catalog.networks.revision(ME) == 3
     assert {f.desired for f in catalog.fragments.of(TOLLS)} == {DesiredState.STOPPED}
 
 
@@ -118,7 +118,7 @@ def test_what_is_not_there_cannot_be_stopped() -> None:
     _, catalog = session(MemoryTree())
     deployed(catalog)
     with pytest.raises(RefusedError, match="not deployed") as caught:
-        catalog.fragments.set_desired(NetworkName("other"), DesiredState.STOPPED)
+        catalog.fragments.set_desired(NetworkId(ME, NetworkName("other")), DesiredState.STOPPED)
     assert "tolls" in caught.value.hint
     with pytest.raises(RefusedError, match="no fragment average_speed") as caught:
         catalog.fragments.set_desired(TOLLS, DesiredState.STOPPED, (SPEED,))

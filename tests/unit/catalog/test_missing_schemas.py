@@ -2,7 +2,7 @@
 
 from pipeline.ids import SchemaGuid, SchemaId
 from tests.memory_store import MemoryTree
-from tests.unit.catalog.support import session
+from tests.unit.catalog.support import ME, session
 
 GUID = SchemaGuid("095d71cf-1255-6b9d-5e33-0ad575b3df5d")
 
@@ -10,7 +10,7 @@ GUID = SchemaGuid("095d71cf-1255-6b9d-5e33-0ad575b3df5d")
 def test_missing_schemas_are_remembered() -> None:
     """An id or GUID that the registry does not know is kept once, however often it is found."""
     _, catalog = session(MemoryTree())
-    catalog.format.ensure()
+    catalog.format.ensure(ME)
     assert catalog.missing_schemas.all() == frozenset()
     for schema in (SchemaId(7), SchemaId(2_000_000_000), GUID, SchemaId(7), GUID):
         catalog.missing_schemas.record(schema)
@@ -20,7 +20,7 @@ def test_missing_schemas_are_remembered() -> None:
 def test_a_schema_that_is_there_by_now_is_forgotten() -> None:
     """Forgetting it twice is harmless; the others stay."""
     _, catalog = session(MemoryTree())
-    catalog.format.ensure()
+    catalog.format.ensure(ME)
     for schema in (SchemaId(3), SchemaId(4), GUID):
         catalog.missing_schemas.record(schema)
     for _ in range(2):

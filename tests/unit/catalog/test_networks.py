@@ -10,10 +10,11 @@ from pipeline.catalog.networks import VERSIONS_PER_STEP_MAX
 from pipeline.catalog.records import DesiredState
 from pipeline.catalog.retrying import ATTEMPTS_MAX
 from pipeline.errors import BrokenInvariantError, RefusedError, RetryError, UnavailableError
-from pipeline.ids import FragmentName, NetworkLife, NetworkName, NetworkVersion
+from pipeline.ids import FragmentName, NetworkId, NetworkLife, NetworkName, NetworkVersion
 from pipeline.names import Znodes
 from tests.memory_store import MemoryStore, MemoryTree
 from tests.unit.catalog.support import (
+    ME,
     MOVING,
     NOW,
     SPEED,
@@ -49,13 +50,13 @@ class RacingStore(MemoryStore):
 def test_a_fresh_catalog_is_empty() -> None:
     """Before anything was deployed, reading finds nothing and does not fail."""
     _, catalog = session(MemoryTree())
-    catalog.format.ensure()
-    assert catalog.networks.all() == ()
+    catalog.format.ensure(ME)
+    assert catalog.networks.of(ME) == ()
     assert catalog.fragments.of(TOLLS) == ()
     assert catalog.statuses.of(TOLLS) == ()
     assert catalog.networks.get(TOLLS) is None
     assert catalog.versions.get(TOLLS, NetworkVersion(1)) is None
-    assert catalog.networks.revision() == 0
+    assert catalog.networks.revision(ME) == 0
     assert catalog.networks.remove(TOLLS) is False
 
 
@@ -65,8 +66,8 @@ def test_setting_up_twice_changes_nothing() -> None:
     _, first = session(tree)
     deployed(first)
     _, second = session(tree)
-    second.format.ensure()
-    assert second.networks.all() == (network(),)
+    second.format.ensure(ME)
+    assert second.networks.of(ME) == (network(),)
 
 
 def test_a_catalog_of_a_newer_format_is_refused() -> None:
@@ -75,7 +76,7 @@ def test_a_catalog_of_a_newer_format_is_refused() -> None:
     store.make_parents("/medusa")
     store.apply((Create("/medusa/format", b'{"format": 2}'),))
     with pytest.raises(RefusedError, match="format 2"):
-        catalog.format.ensure()
+        catalog.format.ensure(ME)
 
 
 def test_deploy_without_a_set_up_catalog_is_refused() -> None:
@@ -90,19 +91,19 @@ def test_an_empty_root_puts_the_catalog_at_the_top() -> None:
     store = MemoryStore(MemoryTree())
     catalog = Catalog(store, Znodes(""))
     deployed(catalog)
-    assert "networks" in store.children("/")
-    assert catalog.networks.all() == (network(),)
+    assert store.children("/participants") == (ME,)
+    assert catalog.networks.of(ME) == (network(),)
 
 
 def test_what_was_deployed_can_be_read() -> None:
     """A deploy keeps the network, its version and its fragments, and counts as one change."""
     _, catalog = session(MemoryTree())
     deployed(catalog, SPEED, MOVING)
-    assert catalog.networks.all() == (network(),)
+    assert catalog.networks.of(ME) == (network(),)
     assert catalog.versions.get(TOLLS, NetworkVersion(1)) == network_version()
     assert catalog.fragments.of(TOLLS) == (fragment(SPEED), fragment(MOVING))
     assert catalog.fragments.get(TOLLS, MOVING) == fragment(MOVING)
-    assert catalog.networks.revision() == 1
+    assert catalog.networks.revision(ME) == 1
 
 
 def test_a_second_deploy_changes_adds_and_removes_fragments() -> None:
@@ -118,7 +119,7 @@ def test_a_second_deploy_changes_adds_and_removes_fragments() -> None:
     assert catalog.networks.get(TOLLS) == network(2)
     assert catalog.versions.get(TOLLS, NetworkVersion(1)) == network_version(1)
     assert catalog.owners.get(TOLLS, SPEED) is None
-    assert catalog.networks.revision() == 2
+    assert catalog.networks.revision(ME) == 2
 
 
 def test_an_unchanged_fragment_keeps_its_owner_and_its_znode() -> None:
@@ -142,8 +143,8 @@ def test_a_plan_against_another_version_is_not_deployed(expected: NetworkVersion
     deployed(catalog)
     with pytest.raises(RetryError, match="is at version 1"):
         catalog.networks.deploy(network(3), network_version(3), (), expected)
-    assert catalog.networks.all() == (network(),)
-    assert catalog.networks.revision() == 1
+    assert catalog.networks.of(ME) == (network(),)
+    assert catalog.networks.revision(ME) == 1
 
 
 def test_a_plan_against_a_removed_network_is_not_deployed() -> None:
@@ -170,7 +171,7 @@ def test_a_plan_against_an_earlier_life_is_not_deployed() -> None:
 def test_a_version_that_the_network_does_not_name_is_a_bug() -> None:
     """The two records of a deploy have to agree."""
     _, catalog = session(MemoryTree())
-    catalog.format.ensure()
+    catalog.format.ensure(ME)
     with pytest.raises(BrokenInvariantError):
         catalog.networks.deploy(network(1), network_version(2), (fragment(),), None)
 
@@ -181,12 +182,12 @@ def test_a_deploy_goes_on_when_another_network_changes_meanwhile() -> None:
     _, other = session(tree)
     deployed(other)
     catalog = Catalog(RacingStore(tree, ATTEMPTS_MAX - 1, other), Znodes())
-    name = NetworkName("traffic")
+    name = NetworkId(ME, NetworkName("traffic"))
     record = replace(network(), network=name)
     version = replace(network_version(), network=name)
     catalog.networks.deploy(record, version, (replace(fragment(), network=name),), None)
     assert catalog.networks.get(name) == record
-    assert catalog.networks.revision() == 1 + (ATTEMPTS_MAX - 1) + 1
+    assert catalog.networks.revision(ME) == 1 + (ATTEMPTS_MAX - 1) + 1
 
 
 def test_a_deploy_gives_up_after_many_races() -> None:
@@ -195,7 +196,7 @@ def test_a_deploy_gives_up_after_many_races() -> None:
     _, other = session(tree)
     deployed(other)
     catalog = Catalog(RacingStore(tree, 1_000, other), Znodes())
-    name = NetworkName("traffic")
+    name = NetworkId(ME, NetworkName("traffic"))
     record, version = replace(network(), network=name), replace(network_version(), network=name)
     with pytest.raises(RetryError, match=f"{ATTEMPTS_MAX} times"):
         catalog.networks.deploy(record, version, (), None)
@@ -205,11 +206,11 @@ def test_a_deploy_gives_up_after_many_races() -> None:
 def test_a_network_that_is_too_large_is_refused_before_it_is_sent() -> None:
     """The limit of a step is a clear message, not a lost connection."""
     _, catalog = session(MemoryTree())
-    catalog.format.ensure()
+    catalog.format.ensure(ME)
     huge = replace(network_version(), document="x" * 1_000_000)
     with pytest.raises(RefusedError, match="bytes in one step"):
         catalog.networks.deploy(network(), huge, (fragment(),), None)
-    assert catalog.networks.all() == ()
+    assert catalog.networks.of(ME) == ()
 
 
 def test_removing_leaves_nothing_but_the_counter_of_epochs() -> None:
@@ -219,10 +220,10 @@ def test_removing_leaves_nothing_but_the_counter_of_epochs() -> None:
     catalog.owners.claim(TOLLS, MOVING, node(), NOW)
     catalog.statuses.report(report(1))
     assert catalog.networks.remove(TOLLS) is True
-    assert catalog.networks.all() == ()
-    assert store.children(Znodes().networks()) == ()
-    assert store.children(Znodes().epochs()) == ("tolls.moving",)
-    assert catalog.networks.revision() == 2
+    assert catalog.networks.of(ME) == ()
+    assert store.children(Znodes().networks(ME)) == ()
+    assert store.children(Znodes().epochs(ME)) == ("tolls.moving",)
+    assert catalog.networks.revision(ME) == 2
 
 
 def test_a_long_history_is_removed_in_bounded_steps() -> None:
@@ -234,7 +235,7 @@ def test_a_long_history_is_removed_in_bounded_steps() -> None:
         path = Znodes().version(TOLLS, number)
         store.apply((Create(path, b"{}"),))
     assert catalog.networks.remove(TOLLS) is True
-    assert store.children(Znodes().networks()) == ()
+    assert store.children(Znodes().networks(ME)) == ()
 
 
 def test_a_suspended_session_is_shown_and_refuses() -> None:
@@ -244,7 +245,7 @@ def test_a_suspended_session_is_shown_and_refuses() -> None:
     store.suspend()
     assert catalog.store.suspended
     with pytest.raises(UnavailableError):
-        catalog.networks.revision()
+        catalog.networks.revision(ME)
     store.resume()
     assert not catalog.store.suspended
-    assert catalog.networks.revision() == 1
+    assert catalog.networks.revision(ME) == 1

@@ -1,17 +1,14 @@
 """Participants and nodes."""
 
-from dataclasses import replace
-
 import pytest
 
 from brokers.versioned_store import Versioned
 from pipeline.catalog.codec import encode
 from pipeline.catalog.records import ParticipantRecord
 from pipeline.errors import RefusedError
-from pipeline.ids import Millis
 from pipeline.names import Znodes
 from tests.memory_store import MemoryTree
-from tests.unit.catalog.support import ME, NODE1, NOW, node, session
+from tests.unit.catalog.support import ME, NODE1, node, session
 
 
 def test_a_node_is_up_as_long_as_its_session() -> None:
@@ -19,7 +16,7 @@ def test_a_node_is_up_as_long_as_its_session() -> None:
     tree = MemoryTree()
     store, catalog = session(tree)
     _, other = session(tree)
-    catalog.format.ensure()
+    catalog.format.ensure(ME)
     catalog.nodes.register(node())
     assert other.nodes.all() == (node(),)
     store.close()
@@ -31,18 +28,18 @@ def test_a_second_node_of_the_same_name_is_refused() -> None:
     tree = MemoryTree()
     _, first = session(tree)
     _, second = session(tree)
-    first.format.ensure()
+    first.format.ensure(ME)
     first.nodes.register(node(pid=7))
     with pytest.raises(RefusedError, match="process 7 on host"):
         second.nodes.register(node(pid=8))
-    assert second.nodes.get(NODE1) == node(pid=7)
+    assert second.nodes.get(ME, NODE1) == node(pid=7)
 
 
 def test_a_node_registers_again_in_a_new_session() -> None:
     """After its session was lost the same process takes its name again at once."""
     tree = MemoryTree()
     store, catalog = session(tree)
-    catalog.format.ensure()
+    catalog.format.ensure(ME)
     catalog.nodes.register(node())
     before = catalog.store.session
     store.expire()
@@ -58,7 +55,7 @@ def test_registering_again_moves_the_record_to_the_new_session() -> None:
     tree = MemoryTree()
     old_store, old = session(tree)
     _, new = session(tree)
-    old.format.ensure()
+    old.format.ensure(ME)
     old.nodes.register(node())
     new.nodes.register(node())
     old_store.close()
@@ -70,7 +67,7 @@ def test_a_dead_life_of_a_node_can_be_replaced() -> None:
     tree = MemoryTree()
     _, first = session(tree)
     _, second = session(tree)
-    first.format.ensure()
+    first.format.ensure(ME)
     first.nodes.register(node(pid=7))
     second.nodes.register(node(pid=8), replaces=node(pid=7))
     assert second.nodes.all() == (node(pid=8),)
@@ -79,11 +76,9 @@ def test_a_dead_life_of_a_node_can_be_replaced() -> None:
 
 
 def test_participants_are_added_once() -> None:
-    """A participant keeps the record that it was first added with."""
+    """A participant that is in the catalog is not added again."""
     store, catalog = session(MemoryTree())
-    catalog.format.ensure()
-    first = ParticipantRecord(ME, NOW)
-    catalog.nodes.add_participant(first)
-    catalog.nodes.add_participant(replace(first, created_at_ms=Millis(NOW + 1)))
-    assert store.get(Znodes().participant(ME)) == Versioned(encode(first), 0)
+    catalog.format.ensure(ME)
+    catalog.format.ensure(ME)
+    assert store.get(Znodes().participant(ME)) == Versioned(encode(ParticipantRecord(ME)), 0)
     assert store.children(Znodes().participants()) == (ME,)

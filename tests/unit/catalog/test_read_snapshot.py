@@ -9,10 +9,11 @@ from pipeline.catalog import backup
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.records import DesiredState
 from pipeline.catalog.snapshot import CatalogSnapshot, Deployed
-from pipeline.ids import NetworkName
+from pipeline.ids import NetworkId
 from pipeline.names import Znodes
 from tests.memory_store import MemoryTree
 from tests.unit.catalog.support import (
+    ME,
     MOVING,
     NODE1,
     NODE2,
@@ -30,21 +31,21 @@ from tests.unit.catalog.support import (
 )
 
 
-def names(catalog: Catalog) -> list[NetworkName]:
+def names(catalog: Catalog) -> list[NetworkId]:
     """All networks."""
-    return [record.network for record in catalog.networks.all()]
+    return [record.network for record in catalog.networks.of(ME)]
 
 
 @pytest.mark.parametrize(("networks", "fragments"), [(1, 1), (1, 50), (10, 5)])
 @pytest.mark.parametrize(
     ("read", "requests"),
     [
-        (lambda catalog: catalog.snapshot().fragments, 4),
+        (lambda catalog: catalog.snapshot(ME).fragments, 4),
         (lambda catalog: catalog.fragments.of(*names(catalog)), 4),
         (lambda catalog: catalog.owners.of(*names(catalog)), 4),
         (lambda catalog: catalog.statuses.of(*names(catalog)), 4),
-        (lambda catalog: [*catalog.nodes.all(), *catalog.versions.deployed()], 5),
-        (lambda catalog: backup.read(catalog.store, NOW).fragments, 8),
+        (lambda catalog: [*catalog.nodes.all(), *catalog.versions.deployed()], 7),
+        (lambda catalog: backup.read(catalog.store, NOW).fragments, 12),
     ],
     ids=["snapshot", "fragments", "owners", "statuses", "nodes and versions", "backup"],
 )
@@ -69,16 +70,16 @@ def test_a_snapshot_has_every_fragment_with_its_owner_and_the_nodes_that_are_up(
     other.owners.claim(TOLLS, SPEED, node(NODE2), NOW)
     owner = catalog.owners.get(TOLLS, SPEED)
     fragments = Deployed(network(), fragment(SPEED), owner), Deployed(network(), fragment(MOVING))
-    assert catalog.snapshot() == CatalogSnapshot(frozenset({NODE1, NODE2}), fragments)
+    assert catalog.snapshot(ME) == CatalogSnapshot(frozenset({NODE1, NODE2}), fragments)
     other_store.close()
-    assert catalog.snapshot() == CatalogSnapshot(frozenset({NODE1}), fragments)
+    assert catalog.snapshot(ME) == CatalogSnapshot(frozenset({NODE1}), fragments)
 
 
 def test_an_empty_catalog_has_an_empty_snapshot() -> None:
     """Of a catalog that is set up."""
     _, catalog = session(MemoryTree())
-    catalog.format.ensure()
-    assert catalog.snapshot() == CatalogSnapshot(frozenset(), ())
+    catalog.format.ensure(ME)
+    assert catalog.snapshot(ME) == CatalogSnapshot(frozenset(), ())
 
 
 @pytest.mark.parametrize("request_number", [1, 2, 3, 4])
@@ -110,8 +111,8 @@ def test_a_change_during_the_read_raises_the_revision(request_number: int) -> No
 
     store = MeanwhileStore(tree)
     catalog = Catalog(store, Znodes())
-    before = catalog.networks.revision()
-    found = catalog.snapshot()
+    before = catalog.networks.revision(ME)
+    found = catalog.snapshot(ME)
     assert [one.id.fragment for one in found.fragments] == [MOVING]
-    assert catalog.networks.revision() == before + 2
-    assert [one.running for one in catalog.snapshot().fragments] == [False]
+    assert catalog.networks.revision(ME) == before + 2
+    assert [one.running for one in catalog.snapshot(ME).fragments] == [False]

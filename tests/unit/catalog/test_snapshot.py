@@ -8,6 +8,7 @@ from pipeline.ids import (
     Epoch,
     FragmentName,
     Millis,
+    NetworkId,
     NetworkLife,
     NetworkName,
     NetworkVersion,
@@ -15,26 +16,24 @@ from pipeline.ids import (
     ParticipantId,
 )
 
-ME, OTHERS = ParticipantId("me"), ParticipantId("others")
+ME = ParticipantId("me")
 HERE, THERE = NodeId("here"), NodeId("there")
 ONE, NOW = NetworkVersion(1), Millis(0)
 
 
-def _fragment(name: str, owner: NodeId | None, participant: ParticipantId = ME) -> Deployed:
-    network = NetworkName("net")
+def _fragment(name: str, owner: NodeId | None) -> Deployed:
+    network = NetworkId(ME, NetworkName("net"))
     of = network, FragmentName(name), ONE
     record = FragmentRecord(*of, DesiredState.RUNNING, "d", (), None, (), None)
-    claim = None if owner is None else OwnerRecord(owner, participant, Epoch(1), NOW, NOW)
+    claim = None if owner is None else OwnerRecord(owner, ME, Epoch(1), NOW, NOW)
     life = NetworkLife("one")
-    return Deployed(NetworkRecord(network, participant, ONE, life, (), ()), record, claim)
+    return Deployed(NetworkRecord(network, ONE, life, (), ()), record, claim)
 
 
 FRAGMENTS = (
     _fragment("free", None),
     _fragment("mine", HERE),
-    _fragment("of_theirs", None, OTHERS),
     _fragment("theirs", THERE),
-    _fragment("theirs_too", THERE, OTHERS),
 )
 
 
@@ -43,18 +42,18 @@ def _names(fragments: tuple[Deployed, ...]) -> list[str]:
 
 
 def test_a_node_runs_what_it_owns_and_what_nobody_owns_who_is_up() -> None:
-    """Of its own participant; a node that is gone owns nothing any more."""
+    """A node that is gone owns nothing any more."""
     both = CatalogSnapshot(frozenset({HERE, THERE}), FRAGMENTS)
-    assert _names(both.assigned_to(HERE, ME)) == ["free", "mine"]
+    assert _names(both.assigned_to(HERE)) == ["free", "mine"]
     alone = CatalogSnapshot(frozenset({HERE}), FRAGMENTS)
-    assert _names(alone.assigned_to(HERE, ME)) == ["free", "mine", "theirs"]
+    assert _names(alone.assigned_to(HERE)) == ["free", "mine", "theirs"]
 
 
 def test_what_runs_elsewhere_has_an_owner_who_is_up() -> None:
     """And is to run."""
     both = CatalogSnapshot(frozenset({HERE, THERE}), FRAGMENTS)
-    assert _names(both.run_elsewhere(HERE, ME)) == ["theirs"]
-    assert _names(CatalogSnapshot(frozenset({HERE}), FRAGMENTS).run_elsewhere(HERE, ME)) == []
-    theirs = FRAGMENTS[3]
+    assert _names(both.run_elsewhere(HERE)) == ["theirs"]
+    assert _names(CatalogSnapshot(frozenset({HERE}), FRAGMENTS).run_elsewhere(HERE)) == []
+    theirs = FRAGMENTS[2]
     paused = replace(theirs, record=replace(theirs.record, desired=DesiredState.PAUSED))
-    assert CatalogSnapshot(frozenset({THERE}), (paused,)).run_elsewhere(HERE, ME) == ()
+    assert CatalogSnapshot(frozenset({THERE}), (paused,)).run_elsewhere(HERE) == ()

@@ -5,7 +5,7 @@ import pytest
 from pipeline.errors import FencedError
 from pipeline.names import Znodes
 from tests.memory_store import MemoryTree
-from tests.unit.catalog.support import MOVING, SPEED, TOLLS, deployed, report, session
+from tests.unit.catalog.support import ME, MOVING, SPEED, TOLLS, deployed, report, session
 
 
 def test_the_last_report_is_kept() -> None:
@@ -16,7 +16,7 @@ def test_the_last_report_is_kept() -> None:
     catalog.statuses.report(report(1, 9))
     assert catalog.statuses.get(TOLLS, MOVING) == report(1, 9)
     assert catalog.statuses.of(TOLLS) == (report(1, 9),)
-    assert catalog.networks.revision() == 1
+    assert catalog.networks.revision(ME) == 1
 
 
 def test_a_fenced_owner_cannot_report() -> None:
@@ -36,4 +36,4 @@ def test_a_report_of_a_removed_fragment_is_dropped() -> None:
     catalog.statuses.report(report(1))
     catalog.networks.remove(TOLLS)
     catalog.statuses.report(report(1))
-    assert store.children(Znodes().networks()) == ()
+    assert store.children(Znodes().networks(ME)) == ()

@@ -3,6 +3,7 @@
 from pipeline.ids import NetworkVersion
 from tests.memory_store import MemoryTree
 from tests.unit.catalog.support import (
+    ME,
     TOLLS,
     deployed,
     fragment,
@@ -27,7 +28,7 @@ def test_the_versions_of_a_network_are_read_together() -> None:
 def test_every_network_comes_with_its_deployed_version() -> None:
     """The version that the network's record names."""
     _, catalog = session(MemoryTree())
-    catalog.format.ensure()
+    catalog.format.ensure(ME)
     assert catalog.versions.deployed() == ()
     deployed(catalog)
     catalog.networks.deploy(network(2), network_version(2), (fragment(),), NetworkVersion(1))

@@ -16,9 +16,11 @@ from pipeline.errors import RefusedError
 from pipeline.ids import (
     BatchId,
     Epoch,
+    FragmentId,
     FragmentName,
     Incarnation,
     Millis,
+    NetworkId,
     NetworkName,
     NodeId,
     ParticipantId,
@@ -31,8 +33,9 @@ from tests.unit.cli.twins import opener
 from tests.unit.deploy.twins import World, write_project
 
 Caller = Callable[..., Any]
-ME, CARS, MOVING = ParticipantId("local"), NetworkName("cars"), FragmentName("moving")
-NAMES = FragmentNames(ME, CARS, MOVING)
+ME, MOVING = ParticipantId("local"), FragmentName("moving")
+CARS = NetworkId(ME, NetworkName("cars"))
+NAMES = FragmentNames(FragmentId(CARS, MOVING))
 ZNODES = Znodes("")
 NOW = Millis(1_700_000_000_000)
 FILE = "catalog.json"
@@ -72,18 +75,21 @@ def epoch_of(world: World) -> int:
 def test_what_was_deployed_and_registered_is_there_again(medusa: Caller, world: World) -> None:
     """In an empty catalog, that it has run, too; who ran it and how is not."""
     made = medusa("catalog", "backup", FILE, "-o", "json", opener=opener(world))
-    assert (made.code, made.data["networks"], made.data["schemas"]) == (0, ["cars"], 3)
+    assert (made.code, made.data["networks"], made.data["schemas"]) == (0, ["local.cars"], 3)
     new = World.new()
     done = medusa("catalog", "restore", FILE, "--yes", "-o", "json", opener=opener(new))
     assert done.code == 0
     before, after = (replace(read(w.store, NOW), made_at_ms=NOW) for w in (world, new))
-    assert {**after.entries, "/networks": ""} == {**before.entries, "/networks": ""}
-    assert new.catalog.networks.all() == world.catalog.networks.all()
+    revision = ZNODES.networks(ME)
+    assert {**after.entries, revision: ""} == {**before.entries, revision: ""}
+    assert new.catalog.networks.of(ME) == world.catalog.networks.of(ParticipantId("local"))
     assert new.catalog.fragments.of(CARS) == world.catalog.fragments.of(CARS)
     assert new.catalog.nodes.all() == ()
     assert new.catalog.owners.get(CARS, MOVING) is None
     assert new.catalog.starts.recorded(CARS, MOVING)
-    assert new.catalog.networks.revision() > world.catalog.networks.revision()
+    assert new.catalog.networks.revision(ME) > world.catalog.networks.revision(
+        ParticipantId("local")
+    )
 
 
 def test_epochs_do_not_go_back_below_what_has_written(medusa: Caller, world: World) -> None:
@@ -176,7 +182,7 @@ def test_a_dry_run_restores_nothing(medusa: Caller, world: World) -> None:
     """It says what the file holds."""
     assert medusa("catalog", "backup", FILE, opener=opener(world)).code == 0
     told = medusa("catalog", "restore", FILE, "--dry-run")
-    assert (told.code, "1 network (cars)" in told.out) == (0, True)
+    assert (told.code, "1 network (local.cars)" in told.out) == (0, True)
 
 
 def test_large_catalogs_go_in_steps() -> None:
@@ -194,19 +200,21 @@ def test_large_catalogs_go_in_steps() -> None:
 def test_epochs_are_there_before_their_fragments(world: World) -> None:
     """A node that is up may claim a fragment between two steps; where they are above, so is it."""
     paths = [o.path for o in restored(read(world.store, NOW), {}, {NAMES: Epoch(9)})]
-    epochs = [path for path in paths if f"{path}/".startswith(f"{ZNODES.epochs()}/")]
-    assert ZNODES.epoch(CARS, MOVING) in epochs
-    assert paths[: len(epochs)] == epochs
+    last = paths.index(ZNODES.epoch(CARS, MOVING))
+    above = {ZNODES.participants(), ZNODES.participant(ME), ZNODES.epochs(ME)}
+    assert set(paths[:last]) == above
 
 
 def test_the_revision_rises_so_that_nodes_look(world: World) -> None:
     """Also above that of the catalog which is restored into."""
     backup = read(world.store, NOW)
-    found = world.store.get(ZNODES.networks())
+    found = world.store.get(ZNODES.networks(ME))
     assert found is not None
     high = replace(found, value=encode(RevisionRecord(90)))
     (operation,) = [
-        o for o in restored(backup, {ZNODES.networks(): high}, {}) if o.path == "/networks"
+        o
+        for o in restored(backup, {ZNODES.networks(ME): high}, {})
+        if o.path == ZNODES.networks(ME)
     ]
     assert isinstance(operation, Set)
     assert decode(RevisionRecord, operation.value, "").revision == 91

@@ -12,6 +12,7 @@ from pipeline.cli.main import COMMANDS, cli
 from pipeline.cli.session import Opener
 from pipeline.clock import Clock
 from pipeline.errors import UnavailableError
+from pipeline.ids import ParticipantId
 from pipeline.operations.connections import CONNECT_TIMEOUT_S, Connections
 from pipeline.settings import Settings, combine
 from pipeline.system_clock import SystemClock
@@ -103,6 +104,7 @@ def test_the_catalog_is_read_as_it_is(medusa: Caller) -> None:
         """Connections without anything but the store."""
 
         store = world.store
+        participant = ParticipantId("local")
 
         def close(self) -> None:
             """Nothing to end."""

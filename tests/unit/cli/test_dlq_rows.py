@@ -13,9 +13,11 @@ from pipeline.ids import (
     BatchId,
     BoxName,
     Epoch,
+    FragmentId,
     FragmentName,
     Incarnation,
     Millis,
+    NetworkId,
     NetworkName,
     NetworkVersion,
     Offset,
@@ -36,7 +38,9 @@ from tests.unit.deploy.twins import World, write_project
 from tests.unit.operations.twins import TwinConnections, TwinRecomputer
 
 Caller = Callable[..., Any]
-NAMES = FragmentNames(ParticipantId("local"), NetworkName("cars"), FragmentName("rated"))
+NAMES = FragmentNames(
+    FragmentId(NetworkId(ParticipantId("local"), NetworkName("cars")), FragmentName("rated"))
+)
 SIGHTINGS = TopicName("car-sightings")
 YOUNG = Millis(4_000_000_000_000)
 DOCUMENT = """\

@@ -10,7 +10,15 @@ from pipeline.catalog.statuses import Statuses
 from pipeline.cli.session import Opener
 from pipeline.clock import Clock, rfc3339
 from pipeline.errors import UnavailableError
-from pipeline.ids import FragmentName, Millis, NetworkName, NetworkVersion, NodeId, ParticipantId
+from pipeline.ids import (
+    FragmentName,
+    Millis,
+    NetworkId,
+    NetworkName,
+    NetworkVersion,
+    NodeId,
+    ParticipantId,
+)
 from pipeline.settings import Settings
 from tests.unit.catalog.support import NOTHING_READ
 from tests.unit.cli.twins import Screen, opener
@@ -18,7 +26,7 @@ from tests.unit.deploy.test_python_files import CARS as IN_PYTHON
 from tests.unit.deploy.twins import DOCUMENT, NOW, SCHEMA, World, write_project
 
 Caller = Callable[..., Any]
-CARS = NetworkName("cars")
+CARS = NetworkId(ParticipantId("local"), NetworkName("cars"))
 NODE = NodeRecord(NodeId("n1"), ParticipantId("local"), "host", 1, NOW, "0", reads=1)
 
 
@@ -182,7 +190,7 @@ def test_a_deploy_that_is_cut_off_says_how_things_stand(
         called = medusa("deploy", opener=connect)
         assert called.code == 130
         assert "run it again" in called.err
-        assert world.catalog.networks.all() == ()
+        assert world.catalog.networks.of(ParticipantId("local")) == ()
     monkeypatch.setattr(Statuses, "of", cut_off)
     called = medusa("deploy", opener=connect)
     assert called.code == 130
@@ -219,7 +227,7 @@ def test_deploy_waits_for_the_first_records_of_what_it_starts(
     write_project(Path())
     reported, read = iter([LaneState.RUNNING, LaneState.FAILED]), Statuses.of
 
-    def looked_at(statuses: Statuses, *networks: NetworkName) -> tuple[FragmentStatus, ...]:
+    def looked_at(statuses: Statuses, *networks: NetworkId) -> tuple[FragmentStatus, ...]:
         _report(world, "moving", next(reported), "no such column", lag=3)
         _report(world, "stopped", LaneState.RUNNING, lag=0)
         return read(statuses, *networks)
@@ -406,7 +414,7 @@ def test_undeploy_and_destroy(medusa: Caller) -> None:
     assert dry.data["kept_topics"] == ["car-sightings"]
     assert medusa("destroy", "cars", opener=connect).code == 65
     assert world.catalog.networks.get(CARS) is not None
-    checkpoints = Path(".medusa/checkpoints/cars/moving")
+    checkpoints = Path(".medusa/checkpoints/local/cars/moving")
     checkpoints.mkdir(parents=True)
     assert medusa("destroy", "cars", "--yes", opener=connect).code == 0
     assert world.catalog.networks.get(CARS) is None

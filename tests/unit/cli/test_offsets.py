@@ -63,7 +63,7 @@ def test_show_tells_position_end_and_lag_of_input_streams_only(offsets: Caller) 
     assert row == {
         "network": "cars",
         "fragment": "moving",
-        "group": "medusa.local.cars.moving",
+        "group": "local.cars.moving",
         "input": "sightings",
         "topic": "car-sightings",
         "partition": 0,
@@ -90,7 +90,7 @@ def test_export_gives_the_forms_of_other_tools(offsets: Caller) -> None:
     assert json.loads(offsets("export", "cars.moving").out) == {"car-sightings": {"0": 3}}
     assert offsets("export", "moving", "--form", "kafka").out == "car-sightings,0,3\n"
     (found,) = offsets("export", "cars.moving", "-o", "json").data["fragments"]
-    assert found["group"] == "medusa.local.cars.moving"
+    assert found["group"] == "local.cars.moving"
     assert found["positions"] == {"car-sightings": {"0": 3}}
 
 

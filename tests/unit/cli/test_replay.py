@@ -10,9 +10,11 @@ from pipeline.ids import (
     BatchId,
     BoxName,
     Epoch,
+    FragmentId,
     FragmentName,
     Incarnation,
     Millis,
+    NetworkId,
     NetworkName,
     NetworkVersion,
     Offset,
@@ -35,7 +37,9 @@ from tests.unit.operations.twins import TwinRecomputer
 Caller = Callable[..., Any]
 BASE = Millis(1_700_000_000_000)
 INPUT = TopicName("car-sightings")
-NAMES = FragmentNames(ParticipantId("local"), NetworkName("cars"), FragmentName("speeds"))
+NAMES = FragmentNames(
+    FragmentId(NetworkId(ParticipantId("local"), NetworkName("cars")), FragmentName("speeds"))
+)
 DOCUMENT = """\
 network: cars
 streams:
@@ -55,7 +59,9 @@ streams:
 boxes:
   slow: {filter: fast, where: n < 100}
 """
-FAST = FragmentNames(ParticipantId("local"), NetworkName("cars"), FragmentName("fast"))
+FAST = FragmentNames(
+    FragmentId(NetworkId(ParticipantId("local"), NetworkName("cars")), FragmentName("fast"))
+)
 
 
 @dataclass
@@ -166,7 +172,9 @@ def test_a_topic_is_used_if_it_holds_nothing(scene: Scene) -> None:
     assert "it has 1 partitions, the output has 4" in scene.replay(*arguments, "narrow").err
 
 
-@pytest.mark.parametrize("topic", ["car-speeds", "car-sightings", "x.markers", "cars.speeds.dlq"])
+@pytest.mark.parametrize(
+    "topic", ["car-speeds", "car-sightings", "x.markers", "local.cars.speeds.dlq"]
+)
 def test_topics_of_networks_are_never_replayed_into(scene: Scene, topic: str) -> None:
     """Also while they hold nothing."""
     called = scene.replay("cars.speeds", "--from", at(12), "--into", topic)

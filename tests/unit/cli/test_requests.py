@@ -20,7 +20,7 @@ Caller = Callable[..., Any]
     [
         (("status",), 8),
         (("status", "net0"), 7),
-        (("node", "list"), 6),
+        (("node", "list"), 7),
         (("get", "net0"), 2),
         (("history", "net0"), 2),
     ],

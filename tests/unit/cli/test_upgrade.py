@@ -12,6 +12,7 @@ from pipeline.ids import (
     Epoch,
     FragmentName,
     Incarnation,
+    NetworkId,
     NetworkName,
     NetworkVersion,
     NodeId,
@@ -27,7 +28,7 @@ from tests.unit.cli.twins import opener
 from tests.unit.deploy.twins import DOCUMENT, NOW, World, write_project
 
 Caller = Callable[..., Any]
-CARS, LOCAL = NetworkName("cars"), ParticipantId("local")
+CARS, LOCAL = NetworkId(ParticipantId("local"), NetworkName("cars")), ParticipantId("local")
 NODE = NodeRecord(NodeId("n1"), LOCAL, "host", 1, NOW, "0", reads=1)
 COUNTS = FragmentName("counts")
 WINDOWS = """\
@@ -51,7 +52,7 @@ def _has_run(world: World, state: str = "") -> None:
     """The windows have a state, and a marker that tells of it."""
     version = world.catalog.versions.get(CARS, NetworkVersion(1))
     assert version is not None
-    (fragment,) = replan(version, LOCAL).fragments
+    (fragment,) = replan(version).fragments
     made = state or state_digest(fragment)
     wanted = Wanted(Epoch(1), made, stateful=True, on_change=None, place="")
     marker = first_marker(wanted, Incarnation("1-7"), {}, NOW)
@@ -60,7 +61,7 @@ def _has_run(world: World, state: str = "") -> None:
 
 def _report(world: World, fragment: str, state: LaneState, error: str = "") -> None:
     name = FragmentName(fragment)
-    if world.catalog.nodes.get(NODE.node) is None:
+    if world.catalog.nodes.get(ParticipantId("local"), NODE.node) is None:
         world.catalog.nodes.register(NODE)
     epoch = world.catalog.owners.claim(CARS, name, NODE, NOW)
     status = replace(NOTHING_READ, network=CARS, fragment=name, node=NODE.node, epoch=epoch)
@@ -173,7 +174,7 @@ def test_rollback_needs_a_choice_as_deploy_does(medusa: Caller) -> None:
     assert medusa("deploy", "--no-wait", "--yes", opener=connect).code == 0
     version = world.catalog.versions.get(CARS, NetworkVersion(2))
     assert version is not None
-    (fragment,) = replan(version, LOCAL).fragments
+    (fragment,) = replan(version).fragments
     wanted = Wanted(Epoch(1), state_digest(fragment), stateful=True, on_change=None, place="")
     marker = replace(first_marker(wanted, Incarnation("1-7"), {}, NOW), batch=BatchId(4))
     world.write(fragment.names.markers, encode_marker(marker))

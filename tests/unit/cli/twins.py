@@ -7,6 +7,7 @@ from rich.text import Text
 
 from pipeline.cli.session import Opener
 from pipeline.clock import Clock
+from pipeline.ids import ParticipantId
 from pipeline.operations.connections import Connections
 from pipeline.settings import Settings
 from tests.unit.deploy.twins import World
@@ -31,7 +32,9 @@ def opener(world: World, recomputer: TwinRecomputer | None = None) -> Opener:
     """Makes connections to this world."""
     engine = recomputer or TwinRecomputer()
 
-    def connect(_settings: Settings, _clock: Clock) -> Connections:
-        return cast("Connections", TwinConnections(world, engine))
+    def connect(settings: Settings, _clock: Clock) -> Connections:
+        connections = TwinConnections(world, engine)
+        connections.participant = ParticipantId(settings.participant)
+        return cast("Connections", connections)
 
     return connect

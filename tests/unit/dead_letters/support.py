@@ -6,8 +6,10 @@ from brokers.records import KafkaRecord
 from pipeline.dead_letters.letter import Letter, read
 from pipeline.ids import (
     BoxName,
+    FragmentId,
     FragmentName,
     Millis,
+    NetworkId,
     NetworkName,
     NetworkVersion,
     Offset,
@@ -21,7 +23,9 @@ from pipeline.lanes.dead_letters import Context, Headers, headers
 from pipeline.names import FragmentNames
 
 NOW = Millis(1_700_000_000_000)
-NAMES = FragmentNames(ParticipantId("local"), NetworkName("cars"), FragmentName("moving"))
+NAMES = FragmentNames(
+    FragmentId(NetworkId(ParticipantId("local"), NetworkName("cars")), FragmentName("moving"))
+)
 
 
 def record(number: int = 0, original: Headers = (), /, **more: Any) -> KafkaRecord:

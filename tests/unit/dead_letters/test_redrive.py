@@ -272,8 +272,8 @@ def test_a_fragment_reads_its_inputs_at_the_ports_of_its_stateful_box() -> None:
 def test_a_side_that_reads_another_input_by_now_takes_no_letter_of_the_first() -> None:
     """The lane routes by source and side; what fits none would be passed over in silence."""
     assert read_by("toll_notifications") == {
-        ("net.tolls/0", ""),
-        ("net.tolls/0", "right"),
+        ("local.net.tolls/0", ""),
+        ("local.net.tolls/0", "right"),
         ("sightings-topic/0", ""),
         ("sightings-topic/0", "left"),
     }

@@ -140,7 +140,7 @@ def test_a_failure_is_one_warning(caplog: pytest.LogCaptureFixture) -> None:
         trimmer.trim()
         trimmer.trim()
     assert [r.message for r in caplog.records] == [
-        "old dead letters are not removed: topic cars.moving.dlq: not allowed"
+        "old dead letters are not removed: topic local.cars.moving.dlq: not allowed"
     ]
 
 

@@ -15,6 +15,7 @@ from pipeline.ids import (
     Epoch,
     FragmentName,
     Incarnation,
+    NetworkId,
     NetworkName,
     NetworkVersion,
     ParticipantId,
@@ -28,8 +29,8 @@ from pipeline.planner.state import NO_CHOICES, Choices, OnChange
 from schemas.registry.names import SubjectName
 from tests.unit.deploy.twins import DOCUMENT, NOW, SCHEMA, World, write_project
 
-CARS = NetworkName("cars")
 US = ParticipantId("us")
+CARS = NetworkId(US, NetworkName("cars"))
 
 
 LIFE = Incarnation("1-7")
@@ -98,10 +99,10 @@ def test_an_unchanged_deploy_changes_nothing(tmp_path: Path) -> None:
     """The second deploy leaves every stored byte as it was."""
     world = World.new()
     _deploy(world, tmp_path)
-    revision = world.catalog.networks.revision()
+    revision = world.catalog.networks.revision(US)
     again = _deploy(world, tmp_path)
     assert (again.changed, again.name, again.created, again.registered) == (False, "cars@1", (), ())
-    assert world.catalog.networks.revision() == revision
+    assert world.catalog.networks.revision(US) == revision
     assert not _compare(world, tmp_path).changes.pending
 
 
@@ -163,7 +164,7 @@ def test_a_changed_fragment_without_state_goes_on(tmp_path: Path) -> None:
     """It gets the new plan under its old name; what did not change keeps its version."""
     world = World.new()
     _deploy(world, tmp_path)
-    world.kafka.fill("cars.moving.markers")
+    world.kafka.fill("us.cars.moving.markers")
     done = _deploy(world, tmp_path, DOCUMENT.replace("speed > 0", "speed > 5"))
     assert {f.fragment: f.version for f in done.fragments} == {"moving": 2, "stopped": 1}
     assert {f.choice for f in done.fragments} == {None}
@@ -270,15 +271,6 @@ def test_the_loser_of_two_deploys_is_told_to_try_again(tmp_path: Path) -> None:
     assert {r.version for r in world.catalog.fragments.of(CARS)} == {1}
 
 
-def test_a_network_of_another_participant_is_refused(tmp_path: Path) -> None:
-    """Names of networks are shared; the first owner keeps one."""
-    world = World.new()
-    _deploy(world, tmp_path)
-    document = read_document(tmp_path / "network.yaml", lambda _: None)
-    with pytest.raises(RefusedError, match="belongs to participant us"):
-        compare(document, ParticipantId("them"), world.servers)
-
-
 def test_without_auto_create_every_missing_topic_is_listed(tmp_path: Path) -> None:
     """The list says what each topic needs; nothing is created or registered."""
     world = World.new()
@@ -287,7 +279,7 @@ def test_without_auto_create_every_missing_topic_is_listed(tmp_path: Path) -> No
         deploy(found, world.servers, lambda _: None)
     text = str(caught.value)
     assert "topic car-sightings does not exist" in text
-    assert "topic cars.moving.markers does not exist" in text
+    assert "topic us.cars.moving.markers does not exist" in text
     assert "partition" in text
     assert not world.kafka.topics
     assert not world.registry.subjects()
@@ -327,11 +319,11 @@ BY_FILE = "schema: sighting.avsc"
             "topic moving-cars is the output of fragment moving of network cars of participant us",
         ),
         (
-            f"cars.moving.redrive, {BY_FILE}",
+            f"us.cars.moving.redrive, {BY_FILE}",
             "fast-cars",
-            "stream sightings reads topic cars.moving.redrive, which is the redrive topic of",
+            "stream sightings reads topic us.cars.moving.redrive, which is the redrive topic of",
         ),
-        (f"cars.moving.dlq, {BY_FILE}", "fast-cars", None),
+        (f"us.cars.moving.dlq, {BY_FILE}", "fast-cars", None),
         ("moving-cars, subject: moving-cars-value", "cars.stopped", None),
     ],
 )
@@ -447,7 +439,7 @@ def test_a_topic_that_was_made_again_is_refused_once_it_was_read(tmp_path: Path)
     """The same name with another id has other records at the old positions."""
     world = World.new()
     _deploy(world, tmp_path)
-    world.kafka.fill("cars.moving.markers")
+    world.kafka.fill("us.cars.moving.markers")
     world.kafka.add("car-sightings")
     with pytest.raises(DeployError, match="deleted and made again"):
         _deploy(world, tmp_path)
@@ -469,7 +461,7 @@ def test_existing_partition_counts_are_followed(tmp_path: Path) -> None:
     world = World.new()
     world.kafka.add("car-sightings", partitions=7)
     _deploy(world, tmp_path)
-    assert len(world.kafka.topics[TopicName("cars.moving.dlq")].partitions) == 7
+    assert len(world.kafka.topics[TopicName("us.cars.moving.dlq")].partitions) == 7
 
 
 def test_a_stream_by_subject_reads_the_registry(tmp_path: Path) -> None:

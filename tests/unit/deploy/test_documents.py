@@ -7,7 +7,7 @@ from pipeline.catalog.records import NetworkVersionRecord
 from pipeline.deploy import functions
 from pipeline.deploy.documents import deployed_document, read_document, replan
 from pipeline.errors import DocumentError, InputError
-from pipeline.ids import NetworkName, NetworkVersion, ParticipantId
+from pipeline.ids import NetworkId, NetworkName, NetworkVersion, ParticipantId
 from pipeline.planner import planner
 from pipeline.planner.digest import plan_digest
 from tests.unit.deploy.twins import DOCUMENT, NOW, SCHEMA, write_project
@@ -67,7 +67,7 @@ def test_a_deployed_version_is_planned_again_without_files(tmp_path: Path) -> No
     owner = ParticipantId("us")
     plan = planner.plan(document.network, owner)
     record = NetworkVersionRecord(
-        network=NetworkName("cars"),
+        network=NetworkId(owner, NetworkName("cars")),
         version=NetworkVersion(1),
         document=document.text,
         schemas=tuple(document.schemas.items()),
@@ -75,7 +75,7 @@ def test_a_deployed_version_is_planned_again_without_files(tmp_path: Path) -> No
         deployed_at_ms=NOW,
         code=(),
     )
-    assert replan(record, owner) == plan
+    assert replan(record) == plan
 
 
 RATED = """
@@ -104,7 +104,7 @@ def test_the_text_of_a_function_is_deployed_with_the_document(tmp_path: Path) ->
     owner = ParticipantId("us")
     plan = planner.plan(document.network, owner)
     record = NetworkVersionRecord(
-        network=NetworkName("cars"),
+        network=NetworkId(owner, NetworkName("cars")),
         version=NetworkVersion(1),
         document=document.text,
         schemas=tuple(document.schemas.items()),
@@ -115,7 +115,7 @@ def test_the_text_of_a_function_is_deployed_with_the_document(tmp_path: Path) ->
     (tmp_path / "code" / "rating.py").unlink()
     stored = decode(NetworkVersionRecord, encode(record), "/x")
     assert deployed_document(stored).code == document.code
-    assert replan(stored, owner) == plan
+    assert replan(stored) == plan
 
 
 def test_a_mark_at_the_start_of_a_python_file_is_none_of_it(tmp_path: Path) -> None:

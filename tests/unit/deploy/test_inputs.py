@@ -17,6 +17,7 @@ from pipeline.ids import (
     Epoch,
     FragmentName,
     Incarnation,
+    NetworkId,
     NetworkLife,
     NetworkName,
     NetworkVersion,
@@ -39,7 +40,8 @@ from pipeline.planner.state import Choices, Fate, OnChange
 from tests.unit.deploy.twins import NOW, World, write_project
 from tests.unit.kafka import grow
 
-US, NET, MOVING = ParticipantId("us"), NetworkName("cars"), FragmentName("moving")
+US, MOVING = ParticipantId("us"), FragmentName("moving")
+NET = NetworkId(US, NetworkName("cars"))
 LIFE = Incarnation("1-7")
 FILTER = """\
 network: cars

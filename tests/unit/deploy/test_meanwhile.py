@@ -11,11 +11,11 @@ from pipeline.deploy.documents import read_document
 from pipeline.deploy.pause import pause, resume
 from pipeline.deploy.remove import destroy, doomed, stop
 from pipeline.errors import RetryError
-from pipeline.ids import NetworkName, ParticipantId, TopicName
+from pipeline.ids import NetworkId, NetworkName, ParticipantId, TopicName
 from tests.unit.deploy.twins import DOCUMENT, World, write_project
 
-CARS = NetworkName("cars")
 US = ParticipantId("us")
+CARS = NetworkId(US, NetworkName("cars"))
 
 
 @pytest.mark.parametrize(
@@ -74,11 +74,11 @@ def test_a_deploy_that_was_planned_in_an_earlier_life_changes_nothing(tmp_path: 
 
 def test_a_deploy_ends_its_own_and_not_one_that_began_beside_it(tmp_path: Path) -> None:
     """The other one loses, and what it has created is known as ours by the next."""
-    world, other = World.new(), TopicName("cars.other.markers")
+    world, other = World.new(), TopicName("us.cars.other.markers")
 
     def beside(told: str) -> None:
         if told.startswith("creating"):
-            world.catalog.deploys.begin(CARS, (other, TopicName("cars.moving.markers")))
+            world.catalog.deploys.begin(CARS, (other, TopicName("us.cars.moving.markers")))
 
     document = read_document(write_project(tmp_path, DOCUMENT), lambda _: None)
     deploy(compare(document, US, world.servers), world.servers, beside)

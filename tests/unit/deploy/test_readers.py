@@ -45,10 +45,10 @@ def changed(**types: object) -> str:
 def test_a_box_is_named_with_the_path_and_both_types(planned: Plan) -> None:
     """Only those that read the column; by their names in the document."""
     (broken,) = broken_by(VALUE, changed(speed="string"), [planned])
-    assert (broken.network, broken.fragment, broken.box) == ("cars", "fast", "moving")
+    assert (str(broken.network), broken.fragment, broken.box) == ("cars", "fast", "moving")
     assert str(broken) == (
-        "cars.moving: stream sightings, /fields/speed/type: the reader's double cannot read the "
-        "writer's string (TYPE_MISMATCH)"
+        "local.cars.moving: stream sightings, /fields/speed/type: the reader's double cannot read "
+        "the writer's string (TYPE_MISMATCH)"
     )
     assert [b.box for b in broken_by(VALUE, changed(car=None), [planned])] == ["plates"]
 
@@ -103,6 +103,6 @@ def test_the_error_lists_them_line_by_line(planned: Plan) -> None:
         "subject car-sightings-value: deployed boxes could not read what is written with this "
         "schema"
     )
-    assert line.startswith("    - cars.moving: stream sightings, /fields/speed/type")
+    assert line.startswith("    - local.cars.moving: stream sightings, /fields/speed/type")
     assert "--yes" in hint
     assert error.exit_code == 65

@@ -14,18 +14,27 @@ from pipeline.deploy.documents import read_document
 from pipeline.deploy.redriving import RedriveTopic
 from pipeline.deploy.remove import destroy, doomed
 from pipeline.errors import DeployError, RefusedError, RetryError, UnavailableError
-from pipeline.ids import FragmentName, Incarnation, NetworkName, ParticipantId, TopicName
+from pipeline.ids import (
+    FragmentId,
+    FragmentName,
+    Incarnation,
+    NetworkId,
+    NetworkName,
+    ParticipantId,
+    TopicName,
+)
 from pipeline.markers.codec import encode_marker
 from pipeline.markers.positions import InputPartition
-from pipeline.names import Znodes
+from pipeline.names import FragmentNames, Znodes
 from pipeline.planner.state import OnChange
 from tests.unit.deploy.twins import DOCUMENT, OtherConnection, World, write_project
 from tests.unit.kafka import grow
 from tests.unit.lanes.marked import marked
 from tests.unit.spark.run.test_rebuild import MARKER
 
-US, CARS, MOVING = ParticipantId("us"), NetworkName("cars"), FragmentName("moving")
-REDRIVE = TopicName("cars.moving.redrive")
+US, MOVING = ParticipantId("us"), FragmentName("moving")
+CARS = NetworkId(US, NetworkName("cars"))
+REDRIVE = FragmentNames(FragmentId(CARS, MOVING)).redrive
 
 
 @dataclass
@@ -99,9 +108,9 @@ def test_the_first_who_sends_creates_it_and_the_catalog_knows_it(scene: Scene) -
     assert (len(made.partitions), made.config["message.timestamp.type"]) == (9, "CreateTime")
     assert scene.known[REDRIVE] == made.topic_id
     assert scene.made
-    revision = scene.world.catalog.networks.revision()
+    revision = scene.world.catalog.networks.revision(US)
     scene.redrive.create()
-    assert scene.world.catalog.networks.revision() == revision
+    assert scene.world.catalog.networks.revision(US) == revision
     assert scene.redrive.is_there()
     assert scene.world.catalog.deploys.begun(CARS) == ()
 
@@ -121,9 +130,9 @@ def test_it_has_no_limit_of_size_whatever_the_default_of_the_broker_is(scene: Sc
 def test_an_unchanged_deploy_leaves_it_as_it_is(scene: Scene) -> None:
     """No version, no restart; and the version of a changed network still knows it."""
     scene.redrive.create()
-    revision, known = scene.world.catalog.networks.revision(), scene.known
+    revision, known = scene.world.catalog.networks.revision(US), scene.known
     scene.deploy()
-    assert (scene.world.catalog.networks.revision(), scene.known) == (revision, known)
+    assert (scene.world.catalog.networks.revision(US), scene.known) == (revision, known)
     scene.document = DOCUMENT.replace("speed = 0", "speed < 1")
     scene.deploy()
     assert scene.known == known

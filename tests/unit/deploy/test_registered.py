@@ -9,11 +9,11 @@ from pipeline.deploy.documents import Document, read_document
 from pipeline.deploy.remove import destroy, doomed, stop
 from pipeline.deploy.versions import document_of
 from pipeline.errors import DeployError
-from pipeline.ids import NetworkName, NetworkVersion, ParticipantId
+from pipeline.ids import NetworkId, NetworkName, NetworkVersion, ParticipantId
 from tests.unit.deploy.twins import World, write_project
 
-CARS = NetworkName("cars")
 US = ParticipantId("us")
+CARS = NetworkId(US, NetworkName("cars"))
 SUBJECT = "car-sightings-value"
 SCHEMA = """\
 {"type": "record", "name": "Sighting", "fields": [

@@ -13,6 +13,7 @@ from pipeline.ids import (
     FragmentName,
     GroupName,
     Millis,
+    NetworkId,
     NetworkName,
     NodeId,
     ParticipantId,
@@ -21,8 +22,8 @@ from pipeline.ids import (
 from tests.unit.catalog.support import NOTHING_READ
 from tests.unit.deploy.twins import DOCUMENT, NOW, World, write_project
 
-CARS = NetworkName("cars")
 US = ParticipantId("us")
+CARS = NetworkId(US, NetworkName("cars"))
 NODE = NodeRecord(NodeId("n1"), US, "host", 1, NOW, "0", reads=1)
 MOVING = FragmentName("moving")
 HOUR_MS = 3_600_000
@@ -62,7 +63,7 @@ def test_an_unknown_network_names_those_that_exist(tmp_path: Path) -> None:
     """A typing mistake is told with the choices."""
     world = _deployed(tmp_path)
     with pytest.raises(RefusedError) as caught:
-        deployed(NetworkName("card"), world.catalog)
+        deployed(NetworkId(US, NetworkName("card")), world.catalog)
     assert "cars" in caught.value.hint
 
 
@@ -109,7 +110,7 @@ def test_destroy_removes_what_was_made_and_nothing_else(tmp_path: Path) -> None:
     world = World.new()
     world.kafka.add("moving-cars")
     _deployed(tmp_path, world)
-    group = GroupName("medusa.us.cars.moving")
+    group = GroupName("us.cars.moving")
     for name in (group, GroupName("somebody-else")):
         world.kafka.begin_setting_offsets(name, {})
     what = doomed(CARS, world.servers)
@@ -130,7 +131,7 @@ def test_destroy_also_removes_what_former_versions_made(tmp_path: Path) -> None:
     _deployed(tmp_path, world, fewer)
     assert TopicName("stopped-cars") in world.kafka.topics
     what = doomed(CARS, world.servers)
-    assert "medusa.us.cars.stopped" in what.groups
+    assert "us.cars.stopped" in what.groups
     destroy(what, world.servers, Deadline.after(world.clock, 5, "destroying"), lambda _: None)
     assert set(world.kafka.topics) == {"car-sightings"}
 
@@ -143,10 +144,10 @@ def test_destroy_removes_what_a_deploy_has_made_since_it_was_asked_for(tmp_path:
     world = _deployed(tmp_path, document=fewer)
     what = doomed(CARS, world.servers)
     _deployed(tmp_path, world)
-    assert TopicName("cars.stopped.markers") in world.kafka.topics
+    assert TopicName("us.cars.stopped.markers") in world.kafka.topics
     deadline = Deadline.after(world.clock, 5, "destroying")
     done = destroy(what, world.servers, deadline, lambda _: None)
-    assert TopicName("cars.stopped.markers") in set(done.topics) - set(what.topics)
+    assert TopicName("us.cars.stopped.markers") in set(done.topics) - set(what.topics)
     assert set(world.kafka.topics) == {"car-sightings"}
 
 

@@ -12,6 +12,7 @@ from pipeline.errors import UnavailableError
 from pipeline.ids import (
     Millis,
     NetworkLife,
+    ParticipantId,
     SchemaHandle,
     SchemaId,
     SchemaVersion,
@@ -240,7 +241,7 @@ class World:
         """Empty servers."""
         store = MemoryStore(MemoryTree())
         catalog = Catalog(store, Znodes(""))
-        catalog.format.ensure()
+        catalog.format.ensure(ParticipantId("local"))
         clock = TwinClock()
         return cls(WorldKafka(clock), TwinRegistry(store), catalog, store, clock)
 

@@ -17,7 +17,7 @@ from pipeline.doctor.facts import (
     Verdict,
 )
 from pipeline.errors import ExitCode
-from pipeline.ids import FragmentName, Millis, NetworkName, TopicName
+from pipeline.ids import FragmentName, Millis, NetworkId, NetworkName, ParticipantId, TopicName
 from pipeline.planner.plan import NewTopic
 from tests.unit.catalog.support import NOTHING_READ
 
@@ -31,7 +31,9 @@ REFUSED = Trouble("not allowed", "topic out", "ask for the right", ExitCode.BAD_
 
 def of(topic: TopicSeen, *, deployed: bool = True, auto_create: bool = True) -> list[Finding]:
     """What is found out about a network with one topic; nodes are up."""
-    network = NetworkSeen(NetworkName("n"), deployed, auto_create, (topic,))
+    network = NetworkSeen(
+        NetworkId(ParticipantId("local"), NetworkName("n")), deployed, auto_create, (topic,)
+    )
     *found, nodes = findings(Observed((), (network,), nodes=1))
     assert nodes == Finding("nodes", Verdict.GOOD, "1 up")
     return found
@@ -89,7 +91,13 @@ def test_a_topic_for_when_it_is_needed_is_missed_once_it_was_there() -> None:
     absent = replace(later, there=None, config={}, allowed=frozenset())
 
     def found(topic: TopicSeen, *known: TopicName) -> list[Finding]:
-        seen = NetworkSeen(NetworkName("n"), True, True, (GOOD, topic), known=frozenset(known))
+        seen = NetworkSeen(
+            NetworkId(ParticipantId("local"), NetworkName("n")),
+            True,
+            True,
+            (GOOD, topic),
+            known=frozenset(known),
+        )
         return list(findings(Observed((), (seen,), nodes=1)))[:-1]
 
     for topics, count in ((absent, 1), (later, 2)):
@@ -161,7 +169,7 @@ NOW_MS = Millis(1_700_000_000_000)
 
 def running() -> FragmentStatus:
     """What the fragment that writes the topic reports."""
-    network, fragment = NetworkName("n"), FragmentName("f")
+    network, fragment = NetworkId(ParticipantId("local"), NetworkName("n")), FragmentName("f")
     return replace(NOTHING_READ, network=network, fragment=fragment, reported_at_ms=NOW_MS)
 
 
@@ -183,7 +191,13 @@ def test_results_that_wait_for_an_input_are_reported(
     )
     for state in (LaneState.RUNNING, LaneState.RESTARTING):
         writers = {NAME: replace(status, state=state)}
-        network = NetworkSeen(NetworkName("n"), True, True, (GOOD,), writers=writers)
+        network = NetworkSeen(
+            NetworkId(ParticipantId("local"), NetworkName("n")),
+            True,
+            True,
+            (GOOD,),
+            writers=writers,
+        )
         found = [one.message for one in findings(Observed((), (network,))) if one.hint]
         if words is None or state is not LaneState.RUNNING:
             assert found == []
@@ -198,7 +212,13 @@ def outlived(behind_ms: int | None, config: Mapping[str, str], state: LaneState)
     status = replace(running(), state=state, boundary_ms=boundary_ms)
     kept = {"cleanup.policy": "delete", "retention.ms": str(7 * DAY_MS)}
     topic = replace(GOOD, config={**kept, **config})
-    network = NetworkSeen(NetworkName("n"), True, True, (topic,), writers={NAME: status})
+    network = NetworkSeen(
+        NetworkId(ParticipantId("local"), NetworkName("n")),
+        True,
+        True,
+        (topic,),
+        writers={NAME: status},
+    )
     return [one for one in findings(Observed((), (network,))) if one.verdict is not Verdict.GOOD]
 
 
@@ -243,7 +263,9 @@ def test_a_topic_with_one_order_has_one_partition() -> None:
 
 def test_networks_without_a_node_do_not_run() -> None:
     """Which is told where a network is deployed, and nowhere else."""
-    network = NetworkSeen(NetworkName("n"), deployed=True, auto_create=True)
+    network = NetworkSeen(
+        NetworkId(ParticipantId("local"), NetworkName("n")), deployed=True, auto_create=True
+    )
     *_, nodes = findings(Observed((), (network,), nodes=0))
     assert (nodes.what, nodes.verdict) == ("nodes", Verdict.DOUBTFUL)
     (only,) = findings(Observed((), (replace(network, deployed=False),), nodes=0))
@@ -263,7 +285,7 @@ def writing(
 ) -> list[Finding]:
     """What is found out where access control lists are told."""
     topic = replace(GOOD, wanted=replace(WANTED, external=external))
-    seen = NetworkSeen(NetworkName("n"), True, True, (topic,))
+    seen = NetworkSeen(NetworkId(ParticipantId("local"), NetworkName("n")), True, True, (topic,))
     first, *found, _ = findings(Observed((), (seen,), 1, access=AccessSeen(rules, own)))
     assert first.message == "all 1 topics are there"
     return found
@@ -299,7 +321,7 @@ def test_that_everybody_may_write_is_told_once() -> None:
 def test_of_many_topics_some_are_named() -> None:
     """The number says how many there are."""
     topics = tuple(replace(GOOD, wanted=replace(WANTED, name=TopicName(f"t{n}"))) for n in range(5))
-    seen = NetworkSeen(NetworkName("n"), True, True, topics)
+    seen = NetworkSeen(NetworkId(ParticipantId("local"), NetworkName("n")), True, True, topics)
     access = AccessSeen((TopicRule("*", False, "User:eve", "*", "WRITE", True),), "User:medusa")
     found = findings(Observed((), (seen,), 1, access=access))[1]
     assert "into 5 topics that" in found.message

@@ -18,6 +18,7 @@ from pipeline.doctor.look import Look
 from pipeline.errors import ExitCode, MedusaError, NotAllowedError, UnavailableError
 from pipeline.ids import (
     FragmentName,
+    NetworkId,
     NetworkLife,
     NetworkName,
     NetworkVersion,
@@ -70,19 +71,20 @@ def test_a_deployed_network_is_seen_with_its_topics_and_writers(tmp_path: Path) 
     us = ParticipantId("local")
     document = read_document(write_project(tmp_path), lambda _: None)
     deploy(compare(document, us, world.servers), world.servers, lambda _: None)
-    cars, moving = NetworkName("cars"), FragmentName("moving")
+    cars, moving = NetworkId(ParticipantId("local"), NetworkName("cars")), FragmentName("moving")
     epoch = world.catalog.owners.claim(cars, moving, node(), NOW)
     status = replace(NOTHING_READ, network=cars, fragment=moving, epoch=epoch)
     world.catalog.statuses.report(status)
     for name, owner in (("damaged", us), ("theirs", ParticipantId("others"))):
         life, version = NetworkLife(name), NetworkVersion(1)
-        network = NetworkRecord(NetworkName(name), owner, version, life, (), ())
+        network = NetworkRecord(NetworkId(owner, NetworkName(name)), version, life, (), ())
         record = NetworkVersionRecord(network.network, version, "format: 9", (), "", NOW, ())
+        world.catalog.format.ensure(owner)
         world.catalog.networks.deploy(network, record, (), None)
     seen = {
         name: one for name, (one, _) in Look(combine(()), None)._deployed(world.catalog).items()
     }
-    assert list(seen) == ["cars", "damaged"]
+    assert [str(name) for name in seen] == ["cars", "damaged"]
     assert {"car-sightings", "moving-cars", "stopped-cars"} <= seen[cars].known
     assert seen[cars].writers == {"moving-cars": status}
-    assert seen[NetworkName("damaged")].trouble is not None
+    assert seen[NetworkId(ParticipantId("local"), NetworkName("damaged"))].trouble is not None

@@ -7,6 +7,7 @@ import pytest
 from pipeline.deploy.documents import read_document
 from pipeline.examples.catalogue import EXAMPLES
 from pipeline.examples.example import DOCUMENT, PRODUCER, Example
+from pipeline.ids import ParticipantId
 from pipeline.network.drawing.picture import picture
 from pipeline.network.drawing.text import LINES, as_text
 
@@ -58,6 +59,6 @@ def test_every_example_has_its_page_with_the_picture(example: Example) -> None:
     """What `medusa show` draws stands there, and the overview names the page."""
     network = read_document(project(example) / DOCUMENT, lambda _: None).network
     page = (PAGES / f"{example.name}.md").read_text(encoding="utf-8")
-    assert as_text(picture(network), LINES) in page
+    assert as_text(picture(network, ParticipantId("local")), LINES) in page
     assert f"({example.name}.md)" in (PAGES / "README.md").read_text(encoding="utf-8")
     assert (project(example) / "README.md").is_file()

@@ -16,7 +16,7 @@ from pipeline.reference.inputs import Place, Refusal
 
 WATCHED = Watched(
     outputs=dict(zip((TopicName("notes"), TopicName("tows")), TOLLS.results, strict=True)),
-    dead_letters={TopicName("tolls.moving.dlq"): FragmentName("moving")},
+    dead_letters={TopicName("local.tolls.moving.dlq"): FragmentName("moving")},
 )
 
 
@@ -70,15 +70,18 @@ def test_a_dead_letter_is_kept_with_its_context() -> None:
     collected = Collected(WATCHED, decode)
     facts = {"reason": "late", "port": "left", "topic": "cars", "partition": "1", "offset": "5"}
     headers = (("trace", b"1"), *((f"medusa.error.{n}", v.encode()) for n, v in facts.items()))
-    collected.take(record("tolls.moving.dlq", b"x", headers))
-    text = "tolls.moving.dlq, offset 7: reason=late, port=left, topic=cars, partition=1, offset=5"
+    collected.take(record("local.tolls.moving.dlq", b"x", headers))
+    text = (
+        "local.tolls.moving.dlq, offset 7: reason=late, port=left, topic=cars, partition=1, "
+        "offset=5"
+    )
     assert collected.refusals == [Refusal("moving", Place("cars", 1, 5), "left", "late", text)]
 
 
 def test_a_result_that_failed_has_no_place() -> None:
     """No record stands for it."""
     collected = Collected(WATCHED, decode)
-    collected.take(record("tolls.moving.dlq", b"", (("medusa.error.reason", b"failed"),)))
+    collected.take(record("local.tolls.moving.dlq", b"", (("medusa.error.reason", b"failed"),)))
     assert [(r.place, r.reason) for r in collected.refusals] == [(None, "failed")]
 
 
@@ -88,7 +91,7 @@ def test_a_result_that_failed_has_no_place() -> None:
 def test_what_is_no_dead_letter_is_not_passed_over(headers: Headers) -> None:
     """Something else in its topic is a defect."""
     with pytest.raises(BrokenInvariantError, match="no dead letter of ours"):
-        Collected(WATCHED, decode).take(record("tolls.moving.dlq", b"x", headers))
+        Collected(WATCHED, decode).take(record("local.tolls.moving.dlq", b"x", headers))
 
 
 def test_outputs_are_complete_up_to_the_least_promise_of_all_writers() -> None:

@@ -16,8 +16,10 @@ from pipeline.examples.view import View
 from pipeline.ids import (
     BoxName,
     Epoch,
+    FragmentId,
     FragmentName,
     Millis,
+    NetworkId,
     NetworkName,
     ParticipantId,
     StreamName,
@@ -45,14 +47,15 @@ def derived(name: str, topic: str) -> DerivedStream:
 def fragment(name: str, topic: str) -> Fragment:
     """A fragment that reads the sightings; what is in it does not matter here."""
     where = Expression("true", "true", None, Scalar.BOOLEAN, nullable=False, columns=frozenset())
-    names = FragmentNames(ParticipantId("local"), NetworkName("tolls"), FragmentName(name))
+    names = FragmentNames(
+        FragmentId(NetworkId(ParticipantId("local"), NetworkName("tolls")), FragmentName(name))
+    )
     box = Filter(BoxName(name), StreamName("sightings"), where, columns=(), event_time_column=None)
     return Fragment(names, (derived("sightings", SIGHTINGS),), (box,), derived(name, topic))
 
 
 PLAN = Plan(
-    ParticipantId("local"),
-    NetworkName("tolls"),
+    NetworkId(ParticipantId("local"), NetworkName("tolls")),
     (fragment("toll_notifications", "notes"), fragment("tow_dispatch", "tows")),
     (),
     auto_create=True,
@@ -185,7 +188,7 @@ def test_reading_begins_when_all_fragments_run() -> None:
     scene.records.assign({})
     scene.run.await_running()
     assert 3.0 <= scene.clock.seconds < 4.0
-    dead = ("tolls.toll_notifications.dlq", "tolls.tow_dispatch.dlq")
+    dead = ("local.tolls.toll_notifications.dlq", "local.tolls.tow_dispatch.dlq")
     topics = ("notes", "tows", "notes.boundaries", "tows.boundaries", *dead)
     assert scene.records.positions == {topic: {0: 0, 1: 0} for topic in topics}
 
@@ -265,7 +268,7 @@ def test_the_outputs_of_the_plan_are_watched() -> None:
     assert watched(PLAN, TOLLS.results) == Watched(
         dict(zip((NOTES, TOWS), TOLLS.results, strict=True)),
         {
-            TopicName("tolls.toll_notifications.dlq"): FragmentName("toll_notifications"),
-            TopicName("tolls.tow_dispatch.dlq"): FragmentName("tow_dispatch"),
+            TopicName("local.tolls.toll_notifications.dlq"): FragmentName("toll_notifications"),
+            TopicName("local.tolls.tow_dispatch.dlq"): FragmentName("tow_dispatch"),
         },
     )

@@ -4,8 +4,10 @@ import pytest
 
 from pipeline.ids import (
     BoxName,
+    FragmentId,
     FragmentName,
     Millis,
+    NetworkId,
     NetworkName,
     NetworkVersion,
     Offset,
@@ -17,7 +19,9 @@ from pipeline.ids import (
 from pipeline.lanes.dead_letters import MESSAGE_MAX, PREFIX, Context, attempt_of, headers
 from pipeline.names import FragmentNames
 
-NAMES = FragmentNames(ParticipantId("local"), NetworkName("tolls"), FragmentName("moving"))
+NAMES = FragmentNames(
+    FragmentId(NetworkId(ParticipantId("local"), NetworkName("tolls")), FragmentName("moving"))
+)
 CONTEXT = Context(
     reason="undecodable",
     message="the bytes are no Sighting",

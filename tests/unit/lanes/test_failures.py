@@ -13,14 +13,25 @@ from brokers.kafka_interface import (
 from brokers.versioned_store import VersionConflictError
 from pipeline import errors
 from pipeline.errors import MedusaError
-from pipeline.ids import Epoch, FragmentId, FragmentName, NetworkName, RunNumber, stable_lane
+from pipeline.ids import (
+    Epoch,
+    FragmentId,
+    FragmentName,
+    NetworkId,
+    NetworkName,
+    ParticipantId,
+    RunNumber,
+    stable_lane,
+)
 from pipeline.lanes.dead_letter_limits import TooManyDeadLettersError
 from pipeline.lanes.events import stopped_by
 from pipeline.spark.run.query_runner import DamagedCheckpointError, LostDataError
 from pipeline.spark.run.surroundings import MissingSchemaError
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "failures.md"
-LANE = stable_lane(FragmentId(NetworkName("tolls"), FragmentName("speed")))
+LANE = stable_lane(
+    FragmentId(NetworkId(ParticipantId("local"), NetworkName("tolls")), FragmentName("speed"))
+)
 KNOWN = (
     DamagedCheckpointError,
     LostDataError,

@@ -5,8 +5,10 @@ import pytest
 from pipeline.errors import BrokenInvariantError, NewerFormatError
 from pipeline.ids import (
     BoxName,
+    FragmentId,
     FragmentName,
     Millis,
+    NetworkId,
     NetworkName,
     NetworkVersion,
     Offset,
@@ -22,7 +24,9 @@ from pipeline.markers.positions import InputPartition
 from pipeline.names import FragmentNames
 from tests.unit.lanes.marked import marked
 
-NAMES = FragmentNames(ParticipantId("local"), NetworkName("net"), FragmentName("box"))
+NAMES = FragmentNames(
+    FragmentId(NetworkId(ParticipantId("local"), NetworkName("net")), FragmentName("box"))
+)
 AT = InputPartition(StreamName("cars"), TopicName("sightings"), 2)
 LATE = Context(
     reason="late",

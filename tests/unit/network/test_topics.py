@@ -2,22 +2,20 @@
 
 import pytest
 
-from pipeline.ids import FragmentName, NetworkName, ParticipantId, TopicName
+from pipeline.ids import FragmentId, FragmentName, NetworkId, NetworkName, ParticipantId, TopicName
 from pipeline.names import INTERNAL_SUFFIXES, FragmentNames, boundaries_topic, tentative_topic
 from pipeline.network.fields import Report, Text
 from pipeline.network.topics import check_collisions, check_name
 
-NETWORK = NetworkName("net")
+NETWORK = NetworkId(ParticipantId("us"), NetworkName("net"))
 
 
-def collisions(external: dict[str, str], outputs: dict[str, str], boxes: list[str]) -> list[str]:
+def collisions(external: dict[str, str], outputs: dict[str, str]) -> list[str]:
     """What is said about some choices."""
     report = Report("f.yaml")
     check_collisions(
-        NETWORK,
         {name: Text(topic, 1) for name, topic in external.items()},
         {name: Text(topic, 2) for name, topic in outputs.items()},
-        boxes,
         report,
     )
     return [problem.message for problem in report.problems]
@@ -25,36 +23,30 @@ def collisions(external: dict[str, str], outputs: dict[str, str], boxes: list[st
 
 def test_different_topics_do_not_collide() -> None:
     """The usual case."""
-    assert collisions({"s": "cars"}, {"b": "tolls"}, ["a", "b"]) == []
+    assert collisions({"s": "cars"}, {"b": "tolls"}) == []
 
 
 def test_two_streams_cannot_share_a_topic() -> None:
     """Whoever comes second is told who has it."""
-    assert collisions({"s": "cars", "t": "cars"}, {}, []) == [
+    assert collisions({"s": "cars", "t": "cars"}, {}) == [
         "topic cars of stream t is already the topic of stream s"
     ]
-    assert collisions({"s": "cars"}, {"b": "cars"}, ["b"]) == [
+    assert collisions({"s": "cars"}, {"b": "cars"}) == [
         "topic cars of output b is already the topic of stream s"
     ]
 
 
 def test_dots_and_underscores_are_the_same_to_kafka() -> None:
     """Kafka refuses to create the second of two such topics."""
-    assert collisions({"s": "a.b", "t": "a_b"}, {}, []) == [
+    assert collisions({"s": "a.b", "t": "a_b"}, {}) == [
         "topic a_b of stream t is already the topic of stream s"
     ]
 
 
-def test_topics_of_medusa_are_taken() -> None:
-    """Derived topics, boundaries, dead letters."""
-    assert collisions({"s": "net.a"}, {}, ["a"]) == [
-        "topic net.a of stream s is already the topic of box a"
-    ]
-    assert collisions({"s": "out.boundaries"}, {"a": "out"}, ["a"]) == [
+def test_topics_beside_a_chosen_one_are_taken() -> None:
+    """Boundaries; the planner checks topics that are named after the participant."""
+    assert collisions({"s": "out.boundaries"}, {"a": "out"}) == [
         "topic out.boundaries of stream s is already the boundaries of box a"
-    ]
-    assert collisions({}, {"a": "net.b.dlq"}, ["a", "b"]) == [
-        "topic net.b.dlq of output a is already a topic that Medusa keeps for box b"
     ]
 
 
@@ -85,7 +77,7 @@ def test_an_output_cannot_be_called_like_a_topic_that_medusa_keeps(suffix: str) 
 
 def test_every_topic_that_medusa_keeps_has_one_of_the_suffixes() -> None:
     """So that no name of one can be chosen."""
-    names = FragmentNames(ParticipantId("us"), NETWORK, FragmentName("box"))
+    names = FragmentNames(FragmentId(NETWORK, FragmentName("box")))
     kept = {
         names.dead_letters,
         names.redrive,

@@ -10,7 +10,7 @@ from pipeline.errors import RefusedError
 from pipeline.node.run import Folders, refuse_second
 from pipeline.settings import combine
 from tests.memory_store import MemoryTree
-from tests.unit.catalog.support import NODE1, NODE2, node, session
+from tests.unit.catalog.support import ME, NODE1, NODE2, node, session
 
 _NOBODY = 2**22 + 1
 """Above every process number that Linux gives."""
@@ -18,7 +18,7 @@ _NOBODY = 2**22 + 1
 
 def _with_node(pid: int, host: str) -> Catalog:
     _, catalog = session(MemoryTree())
-    catalog.format.ensure()
+    catalog.format.ensure(ME)
     catalog.nodes.register(replace(node(pid=pid), host=host))
     return catalog
 
@@ -27,15 +27,15 @@ def test_a_node_whose_name_is_taken_is_refused_before_it_opens_anything() -> Non
     """Here or on another machine; another name is free."""
     here = _with_node(os.getpid(), socket.gethostname())
     with pytest.raises(RefusedError, match=f"node1 is up already: process {os.getpid()}"):
-        refuse_second(NODE1, here)
-    refuse_second(NODE2, here)
+        refuse_second(ME, NODE1, here)
+    refuse_second(ME, NODE2, here)
     with pytest.raises(RefusedError, match="on elsewhere"):
-        refuse_second(NODE1, _with_node(_NOBODY, "elsewhere"))
+        refuse_second(ME, NODE1, _with_node(_NOBODY, "elsewhere"))
 
 
 def test_a_life_that_ended_here_is_no_hindrance() -> None:
     """ZooKeeper remembers a killed process for some seconds; we can see that it is gone."""
-    refuse_second(NODE1, _with_node(_NOBODY, socket.gethostname()))
+    refuse_second(ME, NODE1, _with_node(_NOBODY, socket.gethostname()))
 
 
 def test_a_warm_up_lies_where_executors_can_write() -> None:
@@ -43,4 +43,4 @@ def test_a_warm_up_lies_where_executors_can_write() -> None:
     written = {"data": "/data", "checkpoints": "/shared", "node": "one"}
     for master, where in (("local[2]", "/data/spark"), ("spark://one:7077", "/shared")):
         settings = combine((("flag", {**written, "spark.master": master}),))
-        assert Folders.of(settings).warm_up(settings) == Path(where) / "warm-up-one"
+        assert Folders.of(settings).warm_up(settings) == Path(where) / "local" / "warm-up-one"

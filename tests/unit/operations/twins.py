@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from brokers.memory_kafka.reader import MemoryReader
 from brokers.memory_kafka.writers import MemoryProducer, MemoryTransactions
-from pipeline.ids import Millis, Offset, TopicName
+from pipeline.ids import Millis, Offset, ParticipantId, TopicName
 from pipeline.markers.positions import InputPartition
 from pipeline.names import FragmentNames
 from pipeline.replay.period import Period
@@ -44,6 +44,7 @@ class TwinConnections:
 
     def __init__(self, world: World, recomputer: TwinRecomputer) -> None:
         self._recomputer = recomputer
+        self.participant = ParticipantId("local")
         self.catalog = world.catalog
         self.store = world.store
         self.topics = world.kafka

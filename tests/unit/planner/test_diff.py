@@ -96,8 +96,8 @@ def test_first_deploy_creates_everything() -> None:
     assert {item.action for item in found.items} == {Action.CREATE}
     assert found.create_topics == tuple(t for t in PLAN.topics if not t.when_needed)
     assert [text.subject for text in found.register] == [
-        "net.tolls-value",
-        "net.tolls-key",
+        "local.net.tolls-value",
+        "local.net.tolls-key",
         "toll_notifications-out-value",
         "tow_dispatch-out-value",
     ]
@@ -233,8 +233,8 @@ def test_the_key_of_a_topic_that_holds_records_cannot_change(
     assert f"the key of {fragment.output.topic} cannot change" in problems[0].message
     assert f"{told}: records of both" in problems[0].message
     assert all("key" not in p.message for p in changes(new, PLAN, deployed(ran=False)).problems)
-    names = replace(fragment.names, fragment=FragmentName("another"))
-    renamed = replace(other, names=names)
+    another = replace(fragment.names.id, fragment=FragmentName("another"))
+    renamed = replace(other, names=replace(fragment.names, id=another))
     new = replace(PLAN, fragments=(renamed, *PLAN.fragments[1:]))
     found = [problem.message for problem in changes(new, PLAN, current).problems]
     assert any(f"the key of {fragment.output.topic} cannot change" in one for one in found)
@@ -292,7 +292,7 @@ def test_added_fragment_is_created_beside_the_others() -> None:
     assert _actions(found)["all"] is Action.CREATE
     assert set(list(_actions(found).values())[:3]) == {Action.KEEP}
     assert {topic.name for topic in found.create_topics} == {
-        f"net.all{end}" for end in ("", ".boundaries", ".dlq", ".advances", ".markers")
+        f"local.net.all{end}" for end in ("", ".boundaries", ".dlq", ".advances", ".markers")
     }
 
 
@@ -386,22 +386,22 @@ def test_existing_topic_keeps_its_partitions_and_others_follow() -> None:
         "has 8 partitions, the network says 4: kept as it is",
     )
     created = {topic.name: topic.partitions for topic in found.create_topics}
-    assert created[TopicName("net.tolls.dlq")] == 6
+    assert created[TopicName("local.net.tolls.dlq")] == 6
     assert found.problems == ()
     there = {topic.name: topic.partitions for topic in existing}
     later = {topic.name: topic.partitions for topic in fitting(PLAN, there) if topic.when_needed}
     assert later == {
-        "net.tolls.redrive": 6,
-        "net.toll_notifications.redrive": 6,
-        "net.tow_dispatch.redrive": 6,
+        "local.net.tolls.redrive": 6,
+        "local.net.toll_notifications.redrive": 6,
+        "local.net.tow_dispatch.redrive": 6,
     }
 
 
 def test_topics_with_one_order_must_have_one_partition() -> None:
     """Markers over several partitions could not be read back in order."""
-    existing = ExistingTopic(TopicName("net.tolls.markers"), 3)
+    existing = ExistingTopic(TopicName("local.net.tolls.markers"), 3)
     (problem,) = changes(PLAN, None, Current(topics=(existing,))).problems
-    assert "net.tolls.markers has 3 partitions; it must have 1" in problem.message
+    assert "local.net.tolls.markers has 3 partitions; it must have 1" in problem.message
 
 
 def test_missing_topics_are_listed_where_none_may_be_created() -> None:
@@ -413,7 +413,7 @@ def test_missing_topics_are_listed_where_none_may_be_created() -> None:
     needed = [topic for topic in closed.topics if not topic.when_needed]
     assert len(found.missing_topics) == len(found.problems) == len(needed) - 1
     assert found.problems[1].message == (
-        "topic net.tolls.boundaries does not exist, and auto_create is false: it needs "
+        "topic local.net.tolls.boundaries does not exist, and auto_create is false: it needs "
         "1 partition, replication 1, cleanup.policy=compact "
         "message.timestamp.type=LogAppendTime segment.bytes=1048576"
     )
@@ -421,7 +421,7 @@ def test_missing_topics_are_listed_where_none_may_be_created() -> None:
 
 def test_an_input_that_does_not_exist_is_told_with_what_may_be_meant() -> None:
     """It is created, and a topic called almost like it is named; our own topics never are."""
-    names = ("net.tolls", "sightings-topic.dlq", "sighting-topic", "prices")
+    names = ("local.net.tolls", "sightings-topic.dlq", "sighting-topic", "prices")
     found = changes(PLAN, None, Current(others=tuple(map(TopicName, names))))
     item = next(item for item in found.items if item.name == "sightings-topic")
     assert (item.action, item.reasons) == (
@@ -446,26 +446,26 @@ def test_other_topic_settings_are_said_and_not_changed() -> None:
     """A new retention counts for new topics; it is a new version, and nothing restarts."""
     longer = plan(replace(tolls(), retention_ms=1), OWNER)
     found = changes(longer, PLAN, deployed())
-    assert _item(found, "net.tolls").reasons == ("retention.ms 604800000 → 1: kept as it is",)
+    assert _item(found, "local.net.tolls").reasons == ("retention.ms 604800000 → 1: kept as it is",)
     assert {item.action for item in found.items} == {Action.KEEP}
     assert found.new_version
 
 
 def test_incompatible_schema_is_refused_with_its_reasons() -> None:
     """What the registry would refuse is refused before anything is done."""
-    subject = Subject("net.tolls-value")
+    subject = Subject("local.net.tolls-value")
     bad = RegisteredSchema(subject, '"string"', ("at /toll: long, was string",))
     (problem,) = changes(PLAN, None, Current(schemas=(bad,))).problems
-    assert "schema of net.tolls-value does not fit" in problem.message
+    assert "schema of local.net.tolls-value does not fit" in problem.message
     assert problem.details == ("at /toll: long, was string",)
     assert str(problem).splitlines()[1] == "    - at /toll: long, was string"
 
 
 def test_compatible_schema_is_a_new_version() -> None:
     """A schema that differs and fits is registered."""
-    fits = RegisteredSchema(Subject("net.tolls-value"), '"string"')
+    fits = RegisteredSchema(Subject("local.net.tolls-value"), '"string"')
     found = changes(PLAN, None, Current(schemas=(fits,)))
-    assert _item(found, "net.tolls-value").action is Action.CHANGE
+    assert _item(found, "local.net.tolls-value").action is Action.CHANGE
     assert found.problems == ()
 
 

@@ -13,7 +13,7 @@ def test_a_picture_of_a_plan_has_a_part_for_each_fragment() -> None:
     first, second, _ = drawn.parts
     assert first.boxes == (
         DrawnBox("tolls_windows", "aggregate", ("sightings",), ()),
-        DrawnBox("tolls", "map", ("tolls_windows",), ("net.tolls",)),
+        DrawnBox("tolls", "map", ("tolls_windows",), ("local.net.tolls",)),
     )
-    assert Inflow("tolls", "net.tolls") in second.inflows
+    assert Inflow("tolls", "local.net.tolls") in second.inflows
     assert [inflow.name for inflow in drawn.outside()] == ["sightings"]

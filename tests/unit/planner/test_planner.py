@@ -50,7 +50,7 @@ def test_inner_stream_gets_a_default_topic() -> None:
     (_, inner) = made.fragments[1].inputs
     assert isinstance(inner, DerivedStream)
     assert inner == made.fragments[0].output
-    assert inner.topic == "net.tolls"
+    assert inner.topic == "local.net.tolls"
     assert inner.key == ("road", "segment")
     assert inner.key_schema_json is not None
 
@@ -59,8 +59,8 @@ def test_unread_box_is_written_and_said() -> None:
     """A box that nobody reads becomes an output with the default topic."""
     source = external("s")
     made = plan(network((source,), (filtered("kept", source, "`at` > 0"),)), OWNER)
-    assert [f.output.topic for f in made.fragments] == ["net.kept"]
-    assert "kept is read by no box: it is written to topic net.kept" in made.notes
+    assert [f.output.topic for f in made.fragments] == ["local.net.kept"]
+    assert "kept is read by no box: it is written to topic local.net.kept" in made.notes
 
 
 def test_shared_filter_is_copied_and_output_filter_is_read() -> None:
@@ -134,8 +134,11 @@ def _with_output(topic: str) -> Network:
     ("topic", "message"),
     [
         ("sightings-topic", "topic sightings-topic is used 2 times by the network"),
-        ("net.tolls.dlq", "topic net.tolls.dlq is used 2 times by the network"),
-        ("net_tolls", "topics net.tolls and net_tolls differ only in '.' and '_'"),
+        ("local.net.tolls.dlq", "topic local.net.tolls.dlq is used 2 times by the network"),
+        (
+            "local_net_tolls",
+            "topics local.net.tolls and local_net_tolls differ only in '.' and '_'",
+        ),
         ("a b", "Kafka accepts no topic named a b"),
         ("x" * 240, "Kafka accepts no topic named xxx"),
     ],

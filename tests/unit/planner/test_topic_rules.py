@@ -10,9 +10,17 @@ from tests.unit.planner.networks import OWNER, tolls
 from tests.unit.planner.test_diff import PLAN, deployed, with_config
 
 TOPICS = {str(topic.name): topic for topic in plan(tolls(), OWNER).topics}
-OUTPUT = "net.tolls"
-LETTERS, REDRIVE, ADVANCES = "net.tolls.dlq", "net.tolls.redrive", "net.tolls.advances"
-MARKERS, BOUNDARIES, INPUT = "net.tolls.markers", "net.tolls.boundaries", "sightings-topic"
+OUTPUT = "local.net.tolls"
+LETTERS, REDRIVE, ADVANCES = (
+    "local.net.tolls.dlq",
+    "local.net.tolls.redrive",
+    "local.net.tolls.advances",
+)
+MARKERS, BOUNDARIES, INPUT = (
+    "local.net.tolls.markers",
+    "local.net.tolls.boundaries",
+    "sightings-topic",
+)
 TYPE, POLICY = "message.timestamp.type", "cleanup.policy"
 
 

@@ -26,7 +26,7 @@ def test_a_topic_that_nothing_needs_any_more_is_not_missed() -> None:
 
 def test_a_topic_that_is_created_when_needed_is_not_missed_and_kept_where_it_is() -> None:
     """A deploy neither creates it nor speaks of it; where it is, its settings have to fit."""
-    redrive = TopicName("net.tolls.redrive")
+    redrive = TopicName("local.net.tolls.redrive")
     current = deployed()
     without = tuple(topic for topic in current.topics if topic.name != redrive)
     known = (
@@ -45,6 +45,6 @@ def test_a_topic_that_is_created_when_needed_is_not_missed_and_kept_where_it_is(
 def test_a_redrive_topic_that_was_known_and_is_gone_is_noticed() -> None:
     """What was sent again is not known any more, nor what of it was read."""
     current = deployed()
-    topics = tuple(topic for topic in current.topics if topic.name != "net.tolls.redrive")
+    topics = tuple(topic for topic in current.topics if topic.name != "local.net.tolls.redrive")
     problems = changes(PLAN, PLAN, replace(current, topics=topics)).problems
-    assert "topic net.tolls.redrive is gone since fragment tolls" in problems[0].message
+    assert "topic local.net.tolls.redrive is gone since fragment tolls" in problems[0].message

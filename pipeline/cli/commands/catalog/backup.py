@@ -32,7 +32,7 @@ def command(session: Session, file: Path) -> None:
     session.printer.show(
         {
             "file": str(file),
-            "networks": list(backup.networks),
+            "networks": [network.full_name for network in backup.networks],
             "schemas": backup.schemas,
             "entries": len(backup.entries),
         },

@@ -43,7 +43,7 @@ def command(session: Session, file: Path, *, yes: bool, dry_run: bool) -> None:
     session.printer.show(
         {
             "made_at": rfc3339(backup.made_at_ms),
-            "networks": list(backup.networks),
+            "networks": [network.full_name for network in backup.networks],
             "schemas": backup.schemas,
             "entries": len(backup.entries),
             "changed": changed,
@@ -63,7 +63,8 @@ def _text(file: Path) -> str:
 
 def _words(backup: Backup, before: str) -> str:
     networks = counted(len(backup.networks), "network")
-    named = f" ({', '.join(backup.networks)})" if backup.networks else ""
+    names = ", ".join(network.full_name for network in backup.networks)
+    named = f" ({names})" if names else ""
     return (
         f"{before} {networks}{named} and {counted(backup.schemas, 'schema')} as of "
         f"{rfc3339(backup.made_at_ms)}"

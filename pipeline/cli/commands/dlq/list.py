@@ -47,7 +47,7 @@ def command(session: Session, name: str) -> None:
 def _data(one: FragmentLetters) -> JsonObject:
     names, found = one.fragment.names, one.summary
     return {
-        "network": names.network,
+        "network": names.network.name,
         "fragment": names.fragment,
         "topic": names.dead_letters,
         "letters": found.count,

@@ -72,7 +72,7 @@ def _positions(fragment: Fragment, connections: Connections) -> Positions:
 
 def _data(names: FragmentNames, positions: Positions) -> Mapping[str, Encodable]:
     return {
-        "network": names.network,
+        "network": names.network.name,
         "fragment": names.fragment,
         "group": names.group,
         "positions": positions,

@@ -36,7 +36,7 @@ def command(session: Session, name: str) -> None:
         for fragment in fragments_of(name, connections):
             for one in input_positions(fragment, connections):
                 names = fragment.names
-                place = {"network": names.network, "fragment": names.fragment}
+                place = {"network": names.network.name, "fragment": names.fragment}
                 rows.append({**place, "group": names.group, **_data(one)})
                 cells.append((label(fragment), *_cells(one)))
     table = Table(_COLUMNS, tuple(cells), "no network is deployed", _NUMBERS)

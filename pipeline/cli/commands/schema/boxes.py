@@ -48,7 +48,8 @@ def require_readers(
 
 def _data(broken: Broken) -> JsonObject:
     return {
-        "network": broken.network,
+        "participant": broken.network.participant,
+        "network": broken.network.name,
         "fragment": broken.fragment,
         "box": broken.box,
         "stream": broken.stream,

@@ -15,6 +15,7 @@ from pipeline.catalog.records import (
 from pipeline.ids import (
     FragmentName,
     Millis,
+    NetworkId,
     NetworkLife,
     NetworkName,
     NetworkVersion,
@@ -26,7 +27,7 @@ from pipeline.system_clock import SystemClock
 from tests.memory_store import MemoryStore, MemoryTree
 
 OWNER = ParticipantId("local")
-NETWORK = NetworkName("net")
+NETWORK = NetworkId(ParticipantId("local"), NetworkName("net"))
 MOVING = FragmentName("moving")
 VERSION = NetworkVersion(1)
 LIFE = NetworkLife("one")
@@ -47,19 +48,19 @@ class World:
     def __post_init__(self) -> None:
         self.store = MemoryStore(self.tree)
         self.catalog = Catalog(self.store, Znodes(""))
-        self.catalog.format.ensure()
+        self.catalog.format.ensure(OWNER)
         self.catalog.nodes.register(node_record("here"))
         self.poll = CatalogPoll(self.catalog, node_record("here"), SystemClock(), self.told.append)
 
-    def deploy(self, *, owner: ParticipantId = OWNER) -> None:
+    def deploy(self) -> None:
         """Deploy one fragment."""
         version = NetworkVersionRecord(NETWORK, VERSION, "", (), "digest", Millis(0), ())
         running = DesiredState.RUNNING
         record = FragmentRecord(NETWORK, MOVING, VERSION, running, "digest", (), None, (), None)
-        network = NetworkRecord(NETWORK, owner, VERSION, LIFE, (), ())
+        network = NetworkRecord(NETWORK, VERSION, LIFE, (), ())
         self.catalog.networks.deploy(network, version, (record,), None)
 
     def assigned(self) -> list[str]:
         """The fragments that are this node's, as the catalog was read last."""
         read = [event for event in self.told if isinstance(event, CatalogRead)]
-        return [one.id.fragment for one in read[-1].snapshot.assigned_to(NodeId("here"), OWNER)]
+        return [one.id.fragment for one in read[-1].snapshot.assigned_to(NodeId("here"))]

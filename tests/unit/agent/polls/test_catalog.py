@@ -7,7 +7,7 @@ from pipeline.agent.events import CatalogLost, CatalogRead
 from pipeline.agent.polls.poll import Ending, start
 from pipeline.catalog.catalog import Catalog
 from pipeline.errors import NewerFormatError
-from pipeline.ids import Millis
+from pipeline.ids import Millis, ParticipantId
 from pipeline.names import Znodes
 from tests.memory_store import MemoryStore
 from tests.unit.agent.polls.support import MOVING, NETWORK, World, node_record
@@ -76,7 +76,7 @@ def test_a_catalog_that_was_raised_beyond_this_version_ends_the_node() -> None:
     with pytest.raises(NewerFormatError, match="format 2, this one reads up to 1"):
         ending.check()
     assert [type(event) for event in world.told] == [CatalogRead, CatalogLost]
-    assert MemoryStore(world.tree).children(Znodes("").nodes()) == ()
+    assert MemoryStore(world.tree).children(Znodes("").nodes(ParticipantId("local"))) == ()
 
 
 def test_a_change_during_a_read_is_read_at_the_next_look(monkeypatch: pytest.MonkeyPatch) -> None:

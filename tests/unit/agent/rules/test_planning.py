@@ -14,9 +14,11 @@ from pipeline.ids import (
     Epoch,
     FragmentId,
     Millis,
+    NetworkId,
     NetworkName,
     NetworkVersion,
     NodeId,
+    ParticipantId,
     SteadyMillis,
 )
 from pipeline.planner.digest import fragment_digest
@@ -154,7 +156,10 @@ def test_a_node_that_runs_no_lane_rehearses_what_others_run() -> None:
     """And forgets it when that ends. A paused fragment is no lane that runs."""
     node = Node()
     elsewhere = replace(wish(), owner=OwnerRecord(THERE, OWNER, Epoch(1), Millis(0), Millis(0)))
-    paused = wish(FragmentId(NetworkName("other"), SPEED.fragment), running=False)
+    paused = wish(
+        FragmentId(NetworkId(ParticipantId("local"), NetworkName("other")), SPEED.fragment),
+        running=False,
+    )
     snapshot = CatalogSnapshot(frozenset({THERE}), (elsewhere, paused))
     assert ONE in node.asked(CatalogRead(snapshot))
     node.hear(PlanMade(ONE, PLAN))

@@ -14,10 +14,12 @@ from pipeline.ids import (
     Epoch,
     FragmentName,
     Millis,
+    NetworkId,
     NetworkLife,
     NetworkName,
     NetworkVersion,
     NodeId,
+    ParticipantId,
     SteadyMillis,
     TopicName,
 )
@@ -25,7 +27,7 @@ from pipeline.planner.planner import plan
 from tests.unit.agent.support import read
 from tests.unit.planner.networks import OWNER, aggregated, external, network
 
-COUNTS = TopicName("net.counts")
+COUNTS = TopicName("local.net.counts")
 WRITER = "local.net.counts"
 _SIGHTINGS = external("sightings")
 _COUNTS = aggregated("counts", _SIGHTINGS, {}, {"n": ("count({})", "`at`")})
@@ -35,12 +37,12 @@ PLAN = plan(network((_SIGHTINGS,), (_COUNTS, _SUMS)), OWNER)
 
 def _sums(topic_id: str) -> Deployed:
     """The fragment that reads the other one's stream, over a topic of this id."""
-    one, name = NetworkVersion(1), NetworkName("net")
+    one, name = NetworkVersion(1), NetworkId(ParticipantId("local"), NetworkName("net"))
     topics, running = ((COUNTS, topic_id),), DesiredState.RUNNING
     record = FragmentRecord(
         name, FragmentName("sums"), one, running, "digest", topics, None, (), None
     )
-    return Deployed(NetworkRecord(name, OWNER, one, NetworkLife("life"), (), ()), record)
+    return Deployed(NetworkRecord(name, one, NetworkLife("life"), (), ()), record)
 
 
 class _Node:

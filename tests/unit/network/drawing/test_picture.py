@@ -1,5 +1,6 @@
 from collections.abc import Callable
 
+from pipeline.ids import ParticipantId
 from pipeline.network.drawing.picture import DrawnBox, Inflow, Part, picture
 from pipeline.network.model import Network
 
@@ -16,9 +17,12 @@ def test_a_box_that_nobody_reads_ends_in_its_own_topic(load_text: Callable[[str]
         "  c: {filter: b, where: speed > 9}\n"
         "outputs: {b: {topic: out}}\n"
     )
-    assert picture(network).parts == (
+    assert picture(network, ParticipantId("us")).parts == (
         Part(
             (Inflow("s", "cars"), Inflow("u", "unused")),
-            (DrawnBox("b", "filter", ("s",), ("out",)), DrawnBox("c", "filter", ("b",), ("n.c",))),
+            (
+                DrawnBox("b", "filter", ("s",), ("out",)),
+                DrawnBox("c", "filter", ("b",), ("us.n.c",)),
+            ),
         ),
     )

@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 from pipeline.catalog.records import DesiredState, FragmentRecord, LaneState
-from pipeline.ids import Epoch, FragmentName, NetworkName, NetworkVersion
+from pipeline.ids import Epoch, FragmentName, NetworkId, NetworkName, NetworkVersion, ParticipantId
 from pipeline.operations.rollout.first_runs import (
     STEADY_AFTER_S,
     FirstRuns,
@@ -11,7 +11,7 @@ from pipeline.operations.rollout.first_runs import (
 from pipeline.operations.status.observed import ObservedFragment
 from tests.unit.catalog.support import NOTHING_READ
 
-NET, MOVING = NetworkName("cars"), FragmentName("moving")
+NET, MOVING = NetworkId(ParticipantId("local"), NetworkName("cars")), FragmentName("moving")
 RECORD = FragmentRecord(
     NET, MOVING, NetworkVersion(1), DesiredState.RUNNING, "1:d", (), None, (), None
 )

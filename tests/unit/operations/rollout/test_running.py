@@ -4,14 +4,16 @@ import pytest
 
 from pipeline.deploy.apply import Deployed
 from pipeline.errors import RetryError
-from pipeline.ids import NetworkName, NetworkVersion
+from pipeline.ids import NetworkId, NetworkName, NetworkVersion, ParticipantId
 from pipeline.operations.connections import Connections
 from pipeline.operations.rollout.first_runs import StartedFragments
 from pipeline.operations.rollout.running import await_running
 from pipeline.operations.status.observed import ObservedFragment
 from tests.unit.deploy.twins import World
 
-DONE = Deployed(NetworkName("cars"), NetworkVersion(1), True, (), (), ())
+DONE = Deployed(
+    NetworkId(ParticipantId("local"), NetworkName("cars")), NetworkVersion(1), True, (), (), ()
+)
 
 
 def test_a_network_that_does_not_come_up_is_waited_for_until_a_limit(

@@ -1,11 +1,19 @@
 from dataclasses import replace
 
 from pipeline.catalog.records import DesiredState, FragmentRecord, LaneState
-from pipeline.ids import FragmentName, Millis, NetworkName, NetworkVersion, TopicName
+from pipeline.ids import (
+    FragmentName,
+    Millis,
+    NetworkId,
+    NetworkName,
+    NetworkVersion,
+    ParticipantId,
+    TopicName,
+)
 from pipeline.operations.status.observed import LOST, STOPPING, Lag, failed, observe, settled
 from tests.unit.catalog.support import NOTHING_READ, NOW, node
 
-NET, MOVING = NetworkName("cars"), FragmentName("moving")
+NET, MOVING = NetworkId(ParticipantId("local"), NetworkName("cars")), FragmentName("moving")
 RECORD = FragmentRecord(
     NET, MOVING, NetworkVersion(1), DesiredState.RUNNING, "1:d", (), None, (), None
 )

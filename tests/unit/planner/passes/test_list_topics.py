@@ -19,19 +19,21 @@ def test_every_fragment_gets_its_topics_and_inputs_come_first() -> None:
     assert names[0] == "sightings-topic"
     assert len(names) == 1 + 3 * 6
     assert names[1:7] == [
-        "net.tolls",
-        "net.tolls.boundaries",
-        "net.tolls.dlq",
-        "net.tolls.redrive",
-        "net.tolls.advances",
-        "net.tolls.markers",
+        "local.net.tolls",
+        "local.net.tolls.boundaries",
+        "local.net.tolls.dlq",
+        "local.net.tolls.redrive",
+        "local.net.tolls.advances",
+        "local.net.tolls.markers",
     ]
 
 
 def test_a_topic_for_what_is_sent_again_is_created_when_something_is() -> None:
     """And nothing else: three fragments, two of them results, have sixteen topics until then."""
     later = [name for name, topic in _topics().items() if topic.when_needed]
-    assert later == [f"net.{f}.redrive" for f in ("tolls", "toll_notifications", "tow_dispatch")]
+    assert later == [
+        f"local.net.{f}.redrive" for f in ("tolls", "toll_notifications", "tow_dispatch")
+    ]
     assert len(_topics()) - len(later) == 1 + 3 * 5 == 16
 
 
@@ -43,7 +45,7 @@ def test_only_input_topics_are_external() -> None:
 def test_what_lanes_read_is_kept_equally_long() -> None:
     """A stopped lane finds its positions in every input again."""
     topics = _topics(retention_ms=1234)
-    for name in ("sightings-topic", "net.tolls", "net.tolls.redrive"):
+    for name in ("sightings-topic", "local.net.tolls", "local.net.tolls.redrive"):
         assert dict(topics[name].config)["retention.ms"] == "1234"
 
 
@@ -63,7 +65,7 @@ def test_an_output_says_how_long_it_is_kept() -> None:
         )
     )
     changed = {str(name): kept for name, kept in long.items() if kept != plain[name]}
-    assert changed == dict.fromkeys(("f-out", "net.g.redrive"), str(10**9))
+    assert changed == dict.fromkeys(("f-out", "local.net.g.redrive"), str(10**9))
 
 
 def test_a_shorter_stream_shortens_no_redrive_topic() -> None:
@@ -72,7 +74,7 @@ def test_a_shorter_stream_shortens_no_redrive_topic() -> None:
     made = plan(network((source,), (filtered("f", source, "`at` > 0"),), ("f",)), OWNER)
     kept = {str(topic.name): dict(topic.config).get("retention.ms") for topic in made.topics}
     assert kept["s-topic"] == "60000"
-    assert kept["f-out"] == kept["net.f.redrive"] == "604800000"
+    assert kept["f-out"] == kept["local.net.f.redrive"] == "604800000"
 
 
 def test_no_advance_expires_by_age() -> None:
@@ -80,7 +82,7 @@ def test_no_advance_expires_by_age() -> None:
 
     So many have to come meanwhile that no lane which reads any can lack one.
     """
-    topic = _topics(retention_ms=1234)["net.tolls.advances"]
+    topic = _topics(retention_ms=1234)["local.net.tolls.advances"]
     config = dict(topic.config)
     assert config["retention.ms"] == "-1"
     assert int(config["retention.bytes"]) >= 64 * int(config["segment.bytes"])
@@ -104,7 +106,7 @@ def test_where_timestamps_are_kept_any_is_taken() -> None:
     Nor does it stamp them itself, whatever its default for new topics is.
     """
     topics = _topics()
-    for name in ("net.tolls", "net.tolls.redrive"):
+    for name in ("local.net.tolls", "local.net.tolls.redrive"):
         config = dict(topics[name].config)
         assert int(config["message.timestamp.after.max.ms"]) > 10**18
         assert config["message.timestamp.type"] == "CreateTime"
@@ -114,7 +116,7 @@ def test_where_timestamps_are_kept_any_is_taken() -> None:
 def test_kafka_expires_no_dead_letter() -> None:
     """A rebuild needs them by position; lanes remove those that are old and not needed."""
     topics = _topics(retention_ms=1234)
-    config = dict(topics["net.tolls.dlq"].config)
+    config = dict(topics["local.net.tolls.dlq"].config)
     assert (config["retention.ms"], config["retention.bytes"]) == ("-1", "-1")
     assert config["cleanup.policy"] == "delete"
     assert [name for name, topic in topics.items() if topic.trimmed] == [
@@ -125,11 +127,11 @@ def test_kafka_expires_no_dead_letter() -> None:
 def test_markers_and_boundaries_are_compacted_and_have_one_partition() -> None:
     """Their records count in one order, and only the newest per key."""
     topics = _topics()
-    for name in ("net.tolls.markers", "net.tolls.boundaries"):
+    for name in ("local.net.tolls.markers", "local.net.tolls.boundaries"):
         assert dict(topics[name].config)["cleanup.policy"] == "compact"
         assert topics[name].partitions == 1
         assert topics[name].single_partition
-    assert topics["net.tolls.advances"].single_partition
+    assert topics["local.net.tolls.advances"].single_partition
 
 
 def test_partition_counts_follow_the_data() -> None:
@@ -138,8 +140,8 @@ def test_partition_counts_follow_the_data() -> None:
     made = plan(network((source,), (filtered("f", source, "`at` > 0"),), ("f",)), OWNER)
     topics = {str(topic.name): topic for topic in made.topics}
     assert topics["f-out"].partitions == 4
-    assert topics["net.f.dlq"].partitions == topics["net.f.redrive"].partitions == 7
-    assert topics["net.f.dlq"].follows == ("s-topic",)
+    assert topics["local.net.f.dlq"].partitions == topics["local.net.f.redrive"].partitions == 7
+    assert topics["local.net.f.dlq"].follows == ("s-topic",)
 
 
 def test_two_streams_of_one_topic_need_it_once() -> None:

@@ -18,12 +18,15 @@ def test_offsets_belong_to_the_input_whose_data_topic_they_name() -> None:
     lowered = lower(planned, surroundings(planned))
     found = positions(
         [
-            {"sightings-topic": {"0": 5, "1": 7}, "net.toll_notifications.advances": {"0": 3}},
-            {"net.tolls": {"0": 1}, "net.toll_notifications.advances": {"0": 2}},
+            {
+                "sightings-topic": {"0": 5, "1": 7},
+                "local.net.toll_notifications.advances": {"0": 3},
+            },
+            {"local.net.tolls": {"0": 1}, "local.net.toll_notifications.advances": {"0": 2}},
         ],
         lowered,
     )
-    advances = TopicName("net.toll_notifications.advances")
+    advances = TopicName("local.net.toll_notifications.advances")
     sightings, tolls = StreamName("sightings"), StreamName("tolls")
     assert found[InputPartition(sightings, TopicName("sightings-topic"), 1)] == 7
     assert found[InputPartition(sightings, advances, 0)] == 3

@@ -5,8 +5,10 @@ import pytest
 from pipeline.errors import BrokenInvariantError, RetryError
 from pipeline.ids import (
     BoxName,
+    FragmentId,
     FragmentName,
     Millis,
+    NetworkId,
     NetworkName,
     NetworkVersion,
     Offset,
@@ -29,7 +31,9 @@ from pipeline.spark.query.hidden import Reason
 from pipeline.spark.query.reasons import Why
 from tests.unit.lanes.marked import marked
 
-NAMES = FragmentNames(ParticipantId("local"), NetworkName("net"), FragmentName("moving"))
+NAMES = FragmentNames(
+    FragmentId(NetworkId(ParticipantId("local"), NetworkName("net")), FragmentName("moving"))
+)
 BOXES = {"only": (BoxName("rated"), BoxName("priced")), "left": (BoxName("other"),)}
 RECORD = Rejected(
     input=StreamName("sightings"),
@@ -45,7 +49,9 @@ RECORD = Rejected(
 )
 
 
-@pytest.mark.parametrize(("topic", "attempt"), [("car-sightings", 1), ("net.moving.redrive", 5)])
+@pytest.mark.parametrize(
+    ("topic", "attempt"), [("car-sightings", 1), ("local.net.moving.redrive", 5)]
+)
 def test_only_a_record_of_the_redrive_topic_was_tried_before(topic: str, attempt: int) -> None:
     """Such a header of an input's record is somebody else's."""
     record = replace(RECORD, topic=TopicName(topic))

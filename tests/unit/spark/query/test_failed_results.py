@@ -54,7 +54,7 @@ def test_a_letter_names_the_record_of_the_left_row() -> None:
 def test_a_record_that_was_sent_again_stands_in_the_redrive_topic() -> None:
     """Where it stood at first is told as well; of nothing held there is no header."""
     found = told(FailedRow("left.1", 1, 2, 3, "sightings-topic/0/7", None))
-    assert found["row"] == b"net.priced.redrive/1/2"
+    assert found["row"] == b"local.net.priced.redrive/1/2"
     assert (found["attempt"], found["source"]) == (b"3", b"sightings-topic/0")
     assert found["medusa.redriven.origin"] == b"sightings-topic/0/7"
     assert "held" not in found
@@ -73,11 +73,11 @@ def test_the_sink_writes_such_a_letter() -> None:
     written = sink(log, [], as_of())
     rows = [(b"good", NOW, None), (b'{"x":0}', NOW, WORD)]
     write(written, Batch(facts(0, 5), rows, of_rows=[(None, None, False), (OWN, b"said", False)]))
-    assert log.values["net.priced.dlq"] == [b'{"x":0}']
-    (found,) = log.headers["net.priced.dlq"]
+    assert log.values["local.net.priced.dlq"] == [b'{"x":0}']
+    (found,) = log.headers["local.net.priced.dlq"]
     assert found["medusa.error.row"] == b"vans-topic/1/2"
     assert found["medusa.error.held"] == b"said"
-    assert LATE_RESULT not in log.headers["net.priced"][0]
+    assert LATE_RESULT not in log.headers["local.net.priced"][0]
     assert written.marker.totals.dead_letters == 1
 
 
@@ -93,8 +93,8 @@ def test_results_of_rows_that_were_sent_again_are_marked_as_late(at_ms: int, *, 
         facts(1, 6, eviction_ms=NOW + 9), rows, of_rows=[(None, None, True), (None, None, False)]
     )
     write(written, batch)
-    assert log.values["net.priced"] == [b"again", b"own"]
-    marks = [found.get(LATE_RESULT) for found in log.headers["net.priced"]]
+    assert log.values["local.net.priced"] == [b"again", b"own"]
+    marks = [found.get(LATE_RESULT) for found in log.headers["local.net.priced"]]
     assert marks == [b"%d" % NOW if late else None, None]
     assert written.marker.boundary_ms == NOW + 9
 
@@ -108,14 +108,14 @@ def test_what_else_lies_below_a_promise_is_never_marked() -> None:
         written,
         Batch(facts(1, 6, eviction_ms=NOW), [(b"own", NOW, None)], of_rows=[(None, None, False)]),
     )
-    assert LATE_RESULT not in log.headers["net.priced"][0]
+    assert LATE_RESULT not in log.headers["local.net.priced"][0]
 
 
 def test_the_words_of_a_row_that_failed_again() -> None:
     """All that the query says of it comes through."""
     row = FailedRow.read(AGAIN, b"said")
     assert row == FailedRow("left.2", 1, 2, 3, "vans-topic/0/7", b"said")
-    assert told(row)["row"] == b"net.priced.redrive/1/2"
+    assert told(row)["row"] == b"local.net.priced.redrive/1/2"
 
 
 def test_a_letter_of_another_plan_has_another_digest() -> None:

@@ -254,6 +254,6 @@ def test_a_folder_that_was_set_aside_counts_no_more(tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_written_says_so(tmp_path: Path) -> None:
     """As with a file in its place."""
     checkpoints = _checkpoints(tmp_path)
-    (tmp_path / FRAGMENT.names.network).write_text("a file")
+    (tmp_path / FRAGMENT.names.network.participant).write_text("a file")
     with pytest.raises(EnvironmentProblem, match="checkpoint cannot be written"):
         checkpoints.empty(Epoch(1))

@@ -19,7 +19,7 @@ def test_a_lane_waits_as_long_as_a_transaction_hides_its_last_marker() -> None:
     with pytest.raises(NotNowError, match="a transaction that has written there is open") as caught:
         settled_marker(kafka, kafka, names)
     assert caught.value.external
-    assert caught.value.place == "topic net.tolls.markers"
+    assert caught.value.place == "topic local.net.tolls.markers"
     assert "find-hanging" in caught.value.hint
     writer.abort(Deadline.after(kafka.clock, 10, "aborting"))
     assert settled_marker(kafka, kafka, names) is None

@@ -297,7 +297,7 @@ def test_an_input_without_a_leader_is_waited_for() -> None:
     assert log().overtaken(marker, lowered, fragment("tolls").name) is None
 
 
-LETTERS = TopicName("net.cars.dlq")
+LETTERS = TopicName("local.net.cars.dlq")
 NEEDS = replace(MARKER, letters_from={0: Offset(4), 1: Offset(6)})
 BEGIN = {AT: Offset(0)}
 
@@ -308,7 +308,7 @@ def test_a_rebuild_is_refused_when_dead_letters_that_it_needs_are_gone() -> None
     assert with_letters(start, {0: Offset(4), 1: Offset(0)}, LETTERS) == start
     with pytest.raises(RefusedError) as caught:
         with_letters(start, {0: Offset(0), 1: Offset(7)}, LETTERS)
-    assert caught.value.place == "topic net.cars.dlq, partition 1"
+    assert caught.value.place == "topic local.net.cars.dlq, partition 1"
     assert "from offset 6 on, and the topic begins at 7" in caught.value.message
     assert "--state FRAGMENT=rebuild" in caught.value.hint
     assert "--state FRAGMENT=empty" in caught.value.hint

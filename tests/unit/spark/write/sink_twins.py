@@ -26,9 +26,11 @@ from pipeline.ids import (
     GroupName,
     Incarnation,
     Millis,
+    NetworkId,
     NetworkName,
     NetworkVersion,
     Offset,
+    ParticipantId,
     RunNumber,
     SchemaId,
     StreamName,
@@ -208,7 +210,7 @@ class Plain(MemoryProducer):
     ) -> None:
         """Write a boundary."""
         assert key is not None
-        assert topic == f"{key.decode().removeprefix('local.')}.boundaries"
+        assert topic == f"{key.decode()}.boundaries"
         assert (timestamp_ms is None, partition) == (False, 0)
         if self.fails:
             raise RetryError("not now")
@@ -360,7 +362,11 @@ def sink(
     follow = partial(log.kafka.begin_setting_offsets, planned.names.group)
     context = SinkContext(
         fragment=planned,
-        lane=stable_lane(FragmentId(NetworkName("net"), FragmentName(planned.name))),
+        lane=stable_lane(
+            FragmentId(
+                NetworkId(ParticipantId("local"), NetworkName("net")), FragmentName(planned.name)
+            )
+        ),
         run=RunNumber(1),
         version=NetworkVersion(1),
         epoch=Epoch(3),

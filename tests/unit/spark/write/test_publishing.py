@@ -10,7 +10,7 @@ from pipeline.markers.signals import BoundaryRecord
 from pipeline.spark.write.sink import Sink
 from tests.unit.spark.write.sink_twins import NOW, Batch, Log, Plain, Topics, facts, sink, write
 
-OUT, BOUNDARIES = "net.moving", "net.moving.boundaries"
+OUT, BOUNDARIES = "local.net.moving", "local.net.moving.boundaries"
 ROWS = [(b"a", NOW + 1, None), (b"b", NOW + 2, None), (b"c", NOW + 3, None)]
 
 

@@ -49,18 +49,18 @@ def test_a_batch_is_one_transaction_with_the_marker_last_and_the_boundary_after_
     )
     assert log.done == [
         ("begin", ""),
-        ("send", "net.moving"),
-        ("send", "net.moving.markers"),
+        ("send", "local.net.moving"),
+        ("send", "local.net.moving.markers"),
         ("same?", ""),
         ("commit", ""),
-        ("boundary", "net.moving.boundaries"),
+        ("boundary", "local.net.moving.boundaries"),
     ]
-    (value,) = log.values["net.moving.markers"]
+    (value,) = log.values["local.net.moving.markers"]
     assert value is not None
     marker = codec.decode_marker(value, "")
     assert (marker.batch, marker.end[AT], marker.boundary_ms) == (0, 5, NOW)
     assert marker.totals.records_out == 2
-    (boundary,) = log.values["net.moving.boundaries"]
+    (boundary,) = log.values["local.net.moving.boundaries"]
     assert boundary is not None
     assert codec.decode_boundary(boundary, "").positions == {0: 3}
     (event,) = events
@@ -76,12 +76,12 @@ def test_results_of_an_output_that_takes_corrections_carry_their_ids() -> None:
     rows = [(b"a", NOW + 1, None), (b"b", NOW + 2, "evaluation_failed:::"), (b"c", NOW + 3, None)]
     written = sink(log, events, planned)
     write(written, Batch(facts(0, 5), rows, ids=[b"in/0/1", b"in/0/2", b"in/0/3"]))
-    assert log.values["net.moving"] == [b"a", b"c"]
-    assert log.headers["net.moving"] == [
+    assert log.values["local.net.moving"] == [b"a", b"c"]
+    assert log.headers["local.net.moving"] == [
         {WRITTEN_TO: b"out-1", RESULT_ID: b"in/0/1"},
         {WRITTEN_TO: b"out-1", RESULT_ID: b"in/0/3"},
     ]
-    assert written.marker.totals.records_out == len(log.values["net.moving"])
+    assert written.marker.totals.records_out == len(log.values["local.net.moving"])
 
 
 def test_a_batch_that_was_written_before_is_executed_but_not_written_again() -> None:
@@ -101,10 +101,10 @@ def test_bad_records_join_the_transaction_of_their_batch() -> None:
     log = Log()
     written = sink(log, [])
     write(written, Batch(facts(0, 5), wrong=[rejected(Reason.UNDECODABLE)]))
-    assert "net.moving.dlq" not in log.values
+    assert "local.net.moving.dlq" not in log.values
     write(written, Batch(facts(1, 6, bad=1), wrong=[rejected(Reason.UNDECODABLE)]))
-    assert log.values["net.moving.dlq"] == [b"broken"]
-    (headers,) = log.headers["net.moving.dlq"]
+    assert log.values["local.net.moving.dlq"] == [b"broken"]
+    (headers,) = log.headers["local.net.moving.dlq"]
     assert headers["h"] == b"v"
     assert headers["medusa.error.reason"] == b"undecodable"
     assert headers["medusa.error.message"] == b"told"
@@ -122,11 +122,11 @@ def test_what_a_stateless_lane_writes_at_or_below_its_promise_is_marked() -> Non
     batch = Batch(facts(1, 7), rows)
     write(written, batch)
     assert batch.asked_late_ms is None
-    assert log.values["net.moving"] == [b"late", b"fine", b"early"]
+    assert log.values["local.net.moving"] == [b"late", b"fine", b"early"]
     own = {WRITTEN_TO: b"out-1"}
     late = {**own, "medusa.late": b"%d" % NOW}
-    assert log.headers["net.moving"][-3:] == [late, own, late]
-    assert "net.moving.dlq" not in log.values
+    assert log.headers["local.net.moving"][-3:] == [late, own, late]
+    assert "local.net.moving.dlq" not in log.values
     totals = written.marker.totals
     assert (totals.records_out, totals.late_dropped) == (3, 0)
     assert written.marker.boundary_ms == NOW
@@ -141,8 +141,8 @@ def test_records_without_a_result_are_neither_written_nor_late() -> None:
     batch = Batch(facts(1, 8), rows, [rejected(Reason.LATE)])
     write(written, batch)
     assert batch.asked_late_ms is None
-    assert log.values["net.moving"] == [b"fine"]
-    assert "net.moving.dlq" not in log.values
+    assert log.values["local.net.moving"] == [b"fine"]
+    assert "local.net.moving.dlq" not in log.values
     assert written.marker.totals.records_out == 1
 
 
@@ -198,8 +198,8 @@ def test_a_schema_that_the_registry_does_not_have_stops_nothing() -> None:
     written = sink(log, [], schemas=Schemas(()))
     wrong = [rejected(Reason.SCHEMA_NOT_FOUND)]
     write(written, Batch(facts(0, 5, bad=1, unknown=(SchemaId(9),)), [(b"a", NOW, None)], wrong))
-    assert log.values["net.moving.dlq"] == [b"broken"]
-    assert log.values["net.moving"] == [b"a"]
+    assert log.values["local.net.moving.dlq"] == [b"broken"]
+    assert log.values["local.net.moving"] == [b"a"]
 
 
 def test_nothing_is_written_once_a_topic_is_another_one() -> None:
@@ -218,9 +218,9 @@ def test_a_result_that_could_not_be_computed_is_a_dead_letter() -> None:
     written = sink(log, [], fragment("tolls"))
     rows = [(b"good", NOW, None), (b'{"x":0}', NOW, "evaluation_failed:charged:where:x")]
     write(written, Batch(facts(0, 5), rows))
-    assert log.values["net.tolls"] == [b"good"]
-    assert log.values["net.tolls.dlq"] == [b'{"x":0}']
-    (headers,) = log.headers["net.tolls.dlq"]
+    assert log.values["local.net.tolls"] == [b"good"]
+    assert log.values["local.net.tolls.dlq"] == [b'{"x":0}']
+    (headers,) = log.headers["local.net.tolls.dlq"]
     assert headers["medusa.error.box"] == b"charged"
     assert headers["medusa.error.field"] == b"where"
     assert headers["medusa.error.message"] == b"where cannot be computed: x"
@@ -251,11 +251,11 @@ def test_a_boundary_that_could_not_be_published_is_published_with_the_next_batch
     plain = Plain(log, fails=True)
     written = sink(log, [], plain=plain)
     write(written, Batch(facts(0, 5, advance_ms=NOW)))
-    assert "net.moving.boundaries" not in log.values
+    assert "local.net.moving.boundaries" not in log.values
     plain.fails = False
     write(written, Batch(facts(1, 6)))
     write(written, Batch(facts(2, 7)))
-    assert len(log.values["net.moving.boundaries"]) == 1
+    assert len(log.values["local.net.moving.boundaries"]) == 1
 
 
 def test_a_start_publishes_what_was_promised_before() -> None:
@@ -265,9 +265,9 @@ def test_a_start_publishes_what_was_promised_before() -> None:
     written.start(replace(written.marker, boundary_ms=NOW))
     assert log.done == [
         ("begin", ""),
-        ("send", "net.moving.markers"),
+        ("send", "local.net.moving.markers"),
         ("commit", ""),
-        ("boundary", "net.moving.boundaries"),
+        ("boundary", "local.net.moving.boundaries"),
     ]
 
 
@@ -421,8 +421,8 @@ def test_what_a_chosen_rebuild_refuses_is_a_dead_letter_in_the_transaction_of_it
     written.start(written.marker, [rejected(Reason.UNDECODABLE)])
     assert log.done[:4] == [
         ("begin", ""),
-        ("send", "net.moving.dlq"),
-        ("send", "net.moving.markers"),
+        ("send", "local.net.moving.dlq"),
+        ("send", "local.net.moving.markers"),
         ("commit", ""),
     ]
     assert written.marker.totals.dead_letters == 1

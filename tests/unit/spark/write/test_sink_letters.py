@@ -26,7 +26,7 @@ BAD = {"bad": 1, "late_ms": NOW, "eviction_ms": NOW}
 
 def markers_of(log: Log) -> list[CommitMarker]:
     """The markers that were written, in order."""
-    values = log.values["net.tolls.markers"]
+    values = log.values["local.net.tolls.markers"]
     return [codec.decode_marker(value, "") for value in values if value is not None]
 
 
@@ -69,7 +69,7 @@ def test_a_batch_waits_for_a_dead_letter_topic_without_a_leader() -> None:
     log.kafka.leaderless = (LETTERS,)
     with pytest.raises(NotNowError, match="has no leader") as caught:
         write(written, Batch(facts(0, 5, **BAD), wrong=bad))
-    assert caught.value.place == "topic net.tolls.dlq"
+    assert caught.value.place == "topic local.net.tolls.dlq"
     assert ("begin", "") not in log.done
     write(written, Batch(facts(0, 5, eviction_ms=NOW)))
     assert written.marker.batch == 0

@@ -1,0 +1,178 @@
+"""Two participants with one network name, in one catalog and one Kafka."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from brokers.versioned_store import VersionedStore
+from pipeline.catalog import backup
+from pipeline.catalog.records import DesiredState, NodeRecord
+from pipeline.clock import Deadline
+from pipeline.deploy.apply import Deployed, compare, deploy
+from pipeline.deploy.documents import read_document
+from pipeline.deploy.pause import pause, resume
+from pipeline.deploy.remove import deployed, destroy, doomed
+from pipeline.errors import DeployError, RefusedError
+from pipeline.ids import Epoch, FragmentName, NetworkId, NetworkName, NodeId, ParticipantId
+from pipeline.names import Znodes
+from tests.unit.catalog.support import NOTHING_READ
+from tests.unit.deploy.twins import NOW, World, write_project
+
+US, THEM = ParticipantId("us"), ParticipantId("them")
+OURS, THEIRS = (NetworkId(owner, NetworkName("cars")) for owner in (US, THEM))
+MOVING = FragmentName("moving")
+BY_DEFAULT = """\
+network: cars
+streams:
+  sightings: {topic: car-sightings, schema: sighting.avsc, event_time: seen_at}
+boxes:
+  moving: {filter: sightings, where: speed > 0}
+"""
+CHOSEN = BY_DEFAULT + "outputs: {moving: {topic: moving-cars}}\n"
+
+
+def _deploy(
+    world: World, folder: Path, owner: ParticipantId, document: str = BY_DEFAULT
+) -> Deployed:
+    path = write_project(folder, document)
+
+    def read_subject(subject: str) -> str | None:
+        found = world.registry.latest(subject)
+        return None if found is None else found.text
+
+    read = read_document(path, read_subject)
+    return deploy(compare(read, owner, world.servers), world.servers, lambda _: None)
+
+
+def _below(store: VersionedStore, path: str) -> dict[str, bytes]:
+    """All values at and below a path."""
+    value = store.get(path)
+    found = {} if value is None else {path: value.value}
+    for name in store.children(path):
+        found |= _below(store, f"{path.rstrip('/')}/{name}")
+    return found
+
+
+def _run(world: World, network: NetworkId) -> Epoch:
+    """Let a node of the participant own and report the fragment; all nodes have one name."""
+    node = NodeRecord(NodeId("n1"), network.participant, "host", 1, NOW, "0", reads=1)
+    world.catalog.nodes.register(node)
+    epoch = world.catalog.owners.claim(network, MOVING, node, NOW)
+    status = replace(NOTHING_READ, network=network, fragment=MOVING, node=node.node, epoch=epoch)
+    world.catalog.statuses.report(status)
+    world.catalog.starts.record(network, MOVING, epoch)
+    return epoch
+
+
+def _ids(world: World, begin: str) -> Mapping[str, str]:
+    """The topics whose name begins so, with their ids."""
+    return {n: one.topic_id for n, one in world.kafka.topics.items() if n.startswith(begin)}
+
+
+@pytest.fixture
+def both(tmp_path: Path) -> World:
+    """Both have deployed and run one document, which leaves all names of topics to Medusa."""
+    world = World.new()
+    for owner, network in ((US, OURS), (THEM, THEIRS)):
+        assert _deploy(world, tmp_path / owner, owner).name == "cars@1"
+        assert _run(world, network) == 1
+    return world
+
+
+def test_both_deploy_with_topics_of_their_own(both: World) -> None:
+    """Each has what the other has; only the input is shared, which neither has made."""
+    ours, theirs = _ids(both, "us."), _ids(both, "them.")
+    assert {name.removeprefix("us.") for name in ours} == {
+        name.removeprefix("them.") for name in theirs
+    }
+    assert set(both.kafka.topics) == {*ours, *theirs, "car-sightings"}
+    assert {"us.cars.moving-value", "them.cars.moving-value"} <= set(both.registry.subjects())
+    for network, topics in ((OURS, ours), (THEIRS, theirs)):
+        assert deployed(network, both.catalog).made_topics == tuple(sorted(topics))
+
+
+def test_what_one_does_is_below_its_own_path(both: World) -> None:
+    """The subtree of the other stays as it is, byte for byte, and so does what all share."""
+    before = _below(both.store, "/")
+    pause(OURS, None, both.catalog)
+    assert [one.desired for one in both.catalog.fragments.of(OURS)] == [DesiredState.PAUSED]
+    assert [one.desired for one in both.catalog.fragments.of(THEIRS)] == [DesiredState.RUNNING]
+    resume(OURS, None, both.catalog)
+    assert _run(both, OURS) == 2
+    changed = dict(_below(both.store, "/").items() - before.items())
+    assert changed
+    assert all(path.startswith(f"{Znodes('').participant(US)}/") for path in changed)
+
+
+def test_destroying_one_does_not_touch_the_other(both: World) -> None:
+    """Its topics, groups, catalog entries and counters; the other deploys on."""
+    theirs = _ids(both, "them."), _below(both.store, Znodes("").participant(THEM))
+    before = both.catalog.snapshot(THEM)
+    what = doomed(OURS, both.servers)
+    assert set(what.topics) == set(_ids(both, "us."))
+    assert what.groups == ("us.cars.moving",)
+    both.store.expire()  # the nodes end, so nothing has to be waited for
+    both.store.resume()
+    destroy(what, both.servers, Deadline.after(both.clock, 5, "destroying"), lambda _: None)
+    assert not _ids(both, "us.")
+    assert "car-sightings" in both.kafka.topics
+    with pytest.raises(RefusedError, match="network cars is not deployed"):
+        deployed(OURS, both.catalog)
+    assert _ids(both, "them.") == theirs[0]
+    nodes = Znodes("").nodes(THEM)
+    after = _below(both.store, Znodes("").participant(THEM))
+    assert after == {p: v for p, v in theirs[1].items() if not p.startswith(f"{nodes}/")}
+    assert both.catalog.snapshot(THEM).fragments == before.fragments
+    assert both.catalog.snapshot(US).fragments == ()
+
+
+def test_a_network_that_comes_back_goes_on_from_its_own_epochs(both: World, tmp_path: Path) -> None:
+    """Not from those of the other, which has claimed more often meanwhile."""
+    assert [_run(both, THEIRS) for _ in range(3)] == [2, 3, 4]
+    both.store.expire()
+    both.store.resume()
+    what = doomed(OURS, both.servers)
+    destroy(what, both.servers, Deadline.after(both.clock, 5, "destroying"), lambda _: None)
+    assert _deploy(both, tmp_path / "again", US).name == "cars@1"
+    assert _run(both, OURS) == 2
+
+
+def test_a_topic_that_both_choose_is_refused_to_the_second(tmp_path: Path) -> None:
+    """A topic is written by one network, whoever owns it; nothing is created for the other."""
+    world = World.new()
+    _deploy(world, tmp_path / "us", US, CHOSEN)
+    topics = set(world.kafka.topics)
+    with pytest.raises(DeployError) as caught:
+        _deploy(world, tmp_path / "them", THEM, CHOSEN)
+    wanted = "topic moving-cars is the output of fragment moving of network cars of participant us"
+    assert wanted in str(caught.value)
+    assert set(world.kafka.topics) == topics
+    assert world.catalog.networks.get(THEIRS) is None
+
+
+def test_the_output_of_another_participant_can_be_read(tmp_path: Path) -> None:
+    """By its topic; what it keeps for itself cannot."""
+    world = World.new()
+    _deploy(world, tmp_path / "us", US)
+    reads = BY_DEFAULT.replace("car-sightings, schema: sighting.avsc", "{topic}")
+    good = reads.replace("{topic}", "us.cars.moving, subject: us.cars.moving-value")
+    assert _deploy(world, tmp_path / "them", THEM, good).changed
+    inner = reads.replace("{topic}", "us.cars.moving.redrive, schema: sighting.avsc")
+    with pytest.raises(DeployError, match=r"redrive topic of .* of participant us"):
+        _deploy(world, tmp_path / "others", ParticipantId("others"), inner)
+
+
+def test_a_backup_has_both(both: World) -> None:
+    """With their fragments and epochs, and without what running nodes report."""
+    found = backup.read(both.store, NOW)
+    assert set(found.networks) == {OURS, THEIRS}
+    assert {names.id.network for names in found.fragments} == {OURS, THEIRS}
+    assert {path for path in found.entries if path.endswith("/cars.moving")} == {
+        Znodes("").epoch(OURS, MOVING),
+        Znodes("").epoch(THEIRS, MOVING),
+    }
+    for network in (OURS, THEIRS):
+        assert Znodes("").owner(network, MOVING) not in found.entries
+        assert Znodes("").node(network.participant, NodeId("n1")) not in found.entries
