@@ -98,14 +98,17 @@ class Tail:
         return self.selector.matches(record)
 
     def _coming(self, reader: RecordReader, ends: Mapping[int, Offset]) -> Iterator[KafkaRecord]:
-        """Records as they come, until a limit; the ends count only if the tail does not follow."""
+        """Records as they come, until a limit; the ends count only if the tail does not follow.
+
+        One poll is made even if opening the connections has used up the time.
+        """
         follow = self.limits.follow
-        while not self._over():
+        while True:
             for record in reader.poll(_POLL_S):
                 here = follow or record.offset < ends.get(record.partition, 0)
                 if here and self.selector.matches(record):
                     yield record
-            if not follow and _reached(reader, ends):
+            if self._over() or (not follow and _reached(reader, ends)):
                 return
 
 
