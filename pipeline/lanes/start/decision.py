@@ -1,4 +1,4 @@
-"""What a lane starts from, decided by its last marker and its checkpoint."""
+"""Decision of a lane's start from its last marker and its checkpoint. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,19 +14,20 @@ from pipeline.planner.digest import same_format
 from pipeline.planner.state import OnChange
 
 OTHER_DIGEST = "another version of Medusa made the state"
-"""Its digest says nothing here. That the state belongs to this plan is known all the same: a deploy
-of a changed plan is refused until somebody chooses. How its query kept it is not known."""
+"""Its digest is not comparable. That the state belongs to this plan is certain all the same: a
+deploy of a changed plan is refused until the user chooses. The format of its query's state is
+unknown."""
 _ASKED = "it was asked for at deploy"
 
 
 @dataclass(frozen=True, slots=True)
 class FirstStart:
-    """The lane never ran: choose an incarnation and start positions, write the first marker."""
+    """First start: choose an incarnation and start positions, write the first marker."""
 
 
 @dataclass(frozen=True, slots=True)
 class BeginAt:
-    """There is no state: make a new checkpoint that begins at `marker.end`."""
+    """Start without state: make a new checkpoint that begins at `marker.end`."""
 
     marker: CommitMarker
     why: str
@@ -34,10 +35,10 @@ class BeginAt:
 
 @dataclass(frozen=True, slots=True)
 class Continue:
-    """Go on with the checkpoint as it is.
+    """Continue with the unmodified checkpoint.
 
-    `planned`: the batch that runs first, since the checkpoint has its ends but not its commit; None
-    if the next batch is planned anew. If it is the marker's, it runs for its state only.
+    `planned`: the batch that runs first, since the checkpoint contains its ends but not its commit;
+    None if the next batch is planned anew. If it is the marker's, it runs for its state only.
     """
 
     marker: CommitMarker
@@ -46,16 +47,16 @@ class Continue:
 
 @dataclass(frozen=True, slots=True)
 class Rebuild:
-    """Build the state from the log, up to `marker.end`, publishing nothing.
+    """Rebuild the state from the log, up to `marker.end`, without publishing.
 
     Args:
-        marker: where the lane stands.
-        begin: where to read from; None: wherever each input begins.
-        eviction_ms: the watermark that has to be in force afterwards; None: none.
-        why: what is wrong with the checkpoint.
-        not_before: where a deploy decided that sources begin; nothing before that counts.
-        chosen: whether it was chosen at a deploy, so that its records are judged anew. Else each
-            one that was accepted before has to be accepted again.
+        marker: the progress of the lane.
+        begin: first offsets to read; None: the begin of each input.
+        eviction_ms: the watermark that must be in force afterwards; None: none.
+        why: problem of the checkpoint.
+        not_before: begins of sources as decided by a deploy; records before them do not count.
+        chosen: whether the user chose it at a deploy, so that its records are judged anew. Else
+            every record that was accepted before must be accepted again.
     """
 
     marker: CommitMarker
@@ -76,13 +77,13 @@ def decide_start(
 
     Args:
         marker: the fragment's last commit marker; None if there is none.
-        checkpoint: the own copy of the newest checkpoint of the marker's incarnation; without a
+        checkpoint: the lane's copy of the newest checkpoint of the marker's incarnation; without a
             marker, of any incarnation.
         wanted: the lane.
 
     Raises:
-        FencedError: the marker's epoch is not older than ours.
-        RefusedError: starting would lose, repeat or change output.
+        FencedError: the marker's epoch is not older than the lane's. RefusedError: starting would
+        lose, repeat or change output.
     """
     if marker is None:
         return _first(checkpoint, wanted)
@@ -102,11 +103,11 @@ def decide_start(
 
 
 def check_owner(marker: CommitMarker, epoch: Epoch, place: str) -> None:
-    """Make sure that an earlier owner has written the last commit marker.
+    """Check that an earlier owner has written the last commit marker.
 
-    It may be of another plan, so this comes before anything is compared with the own one. An epoch
-    is claimed once, and above that of the last marker. It is claimed twice only if ZooKeeper went
-    back in between; who writes the first marker under it then owns the fragment.
+    The marker may be of another plan, so this precedes every comparison with the lane's plan. An
+    epoch is claimed once, above that of the last marker. It is claimed twice only if ZooKeeper was
+    reset to an older state in between; the first to write a marker under it then owns the fragment.
 
     Raises:
         FencedError: the marker's epoch is newer, or another owner has the same.
@@ -140,7 +141,7 @@ def _first(checkpoint: CheckpointFacts | Unusable, wanted: Wanted) -> Start:
 def _without_state(
     marker: CommitMarker, checkpoint: CheckpointFacts | Unusable, wanted: Wanted
 ) -> Start:
-    """Positions are all that a stateless lane has; the marker holds them.
+    """Start of a stateless lane: its only progress is the positions in the marker.
 
     The checkpoint of another plan may have other inputs, or a state; its batch is not repeated.
     """
@@ -152,7 +153,7 @@ def _without_state(
 
 
 def _continued(marker: CommitMarker, checkpoint: CheckpointFacts | Unusable) -> Continue:
-    """The checkpoint stands at the marker's batch, or at the one before it."""
+    """Continue from a checkpoint at the marker's batch, or at the one before it."""
     if isinstance(checkpoint, Unusable) or checkpoint.planned is None:
         return Continue(marker, planned=None)
     planned = checkpoint.planned.batch
@@ -160,7 +161,7 @@ def _continued(marker: CommitMarker, checkpoint: CheckpointFacts | Unusable) -> 
 
 
 def _check_letters(marker: CommitMarker, wanted: Wanted, problem: str) -> None:
-    """A rebuild leaves out what dead letters name, so it needs those that were written."""
+    """Check that the dead letters exist that an exact rebuild has to leave out."""
     if marker.letters_from and marker.letters != wanted.letters:
         raise RefusedError(
             f"{problem}; its state cannot be rebuilt exactly from the log, since the dead-letter "
@@ -172,7 +173,7 @@ def _check_letters(marker: CommitMarker, wanted: Wanted, problem: str) -> None:
 
 
 def _chosen(marker: CommitMarker, wanted: Wanted) -> Start:
-    """What somebody chose for a state that does not fit. What is promised stays promised."""
+    """Start with a state that does not fit, by the user's choice. Promises stay in effect."""
     eviction_ms = marker.settled_ms
     match wanted.on_change:
         case OnChange.REBUILD:
@@ -218,7 +219,7 @@ def _problem(
 
 
 def _unfit(marker: CommitMarker, planned: PlannedBatch, most: int) -> str | None:
-    """A batch that is planned reads what the marker has positions of, and not too much of it."""
+    """Why a planned batch cannot run: other partitions than in the marker, or too many records."""
     if planned.end.keys() != marker.end.keys():
         return f"batch {planned.batch} is planned with other partitions than the marker has"
     if too_many(marker.end, planned.end, most):
@@ -227,9 +228,10 @@ def _unfit(marker: CommitMarker, planned: PlannedBatch, most: int) -> str | None
 
 
 def _behind(marker: CommitMarker, planned: PlannedBatch | None, stands: str) -> str | None:
-    """One batch behind is fine, if that batch is planned exactly as it was written.
+    """Why a checkpoint behind the marker cannot be continued; None if it can.
 
-    The batch of a rebuild is not: what it left out is known to the rebuild alone.
+    It can if it is one batch behind, and that batch is planned exactly as it was written. The batch
+    of a rebuild cannot be repeated: only the rebuild has the list of records it left out.
     """
     if planned is None or planned.batch != marker.batch:
         return f"the checkpoint is older than the marker of batch {marker.batch}: {stands}"
@@ -242,7 +244,7 @@ def _behind(marker: CommitMarker, planned: PlannedBatch | None, stands: str) -> 
 
 
 def _difference(planned: Positions, written: Positions) -> str:
-    """The first partition that ends elsewhere, in words; empty if there is none."""
+    """Describe the first partition whose ends differ; empty if there is none."""
     for key in sorted({*planned, *written}):
         if planned.get(key) != written.get(key):
             where = f"input {key.input}, topic {key.topic}, partition {key.partition}"

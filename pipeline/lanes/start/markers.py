@@ -1,4 +1,4 @@
-"""The markers that a start commits."""
+"""Commit markers of a start."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -11,13 +11,13 @@ from pipeline.markers.commit_marker import NO_BATCH, CommitMarker, Totals
 from pipeline.markers.positions import MarkedSource, Positions
 
 REBUILT: Final = BatchId(0)
-"""The batch of a new incarnation that builds its state; it publishes nothing."""
+"""The batch of a new incarnation that rebuilds its state; it publishes nothing."""
 
 
 def first_marker(
     wanted: Wanted, incarnation: Incarnation, positions: Positions, written_at_ms: Millis
 ) -> CommitMarker:
-    """The marker of a lane's first start: positions are settled, nothing has run."""
+    """The marker of a lane's first start: it contains start positions, no batch has run."""
     return CommitMarker(
         epoch=wanted.epoch,
         incarnation=incarnation,
@@ -41,21 +41,21 @@ def first_marker(
 
 
 def adopted(marker: CommitMarker, wanted: Wanted) -> CommitMarker:
-    """A copy of the last marker under an own epoch, which a new owner commits before it starts.
+    """A copy of the last marker under the new owner's epoch, committed before it starts.
 
-    What deploys have decided since that marker is not done yet.
+    Later decisions of deploys are not carried out yet.
     """
     letters = marker.letters if marker.letters_from else wanted.letters
     return replace(marker, epoch=wanted.epoch, letters=letters, plan=wanted.plan)
 
 
 def gone_on(marker: CommitMarker, wanted: Wanted) -> CommitMarker:
-    """The same of a lane that goes on with its checkpoint: then nothing is left to be done."""
+    """The same for a lane that continues its checkpoint: decisions of deploys are carried out."""
     return replace(adopted(marker, wanted), decided=wanted.deploy)
 
 
 def begun_anew(marker: CommitMarker, wanted: Wanted, incarnation: Incarnation) -> CommitMarker:
-    """The marker of a new incarnation that goes on at the same positions without any state."""
+    """The marker of a new incarnation at the same positions, without state."""
     return replace(
         marker,
         epoch=wanted.epoch,
@@ -81,7 +81,7 @@ def begun_anew(marker: CommitMarker, wanted: Wanted, incarnation: Incarnation) -
 def rebuilt(
     start: Rebuild, begin: Positions, wanted: Wanted, incarnation: Incarnation
 ) -> CommitMarker:
-    """The marker of a new incarnation whose state was built from the log, from `begin` on."""
+    """The marker of a new incarnation whose state was rebuilt from the log, from `begin` on."""
     marker = start.marker
     return replace(
         marker,
@@ -105,10 +105,10 @@ def rebuilt(
 
 
 def _settled(marker: CommitMarker, wanted: Wanted) -> tuple[MarkedSource, ...]:
-    """The sources; of derived ones with the time up to which another plan has settled results.
+    """The sources; derived ones with the time up to which another plan has settled results.
 
-    That plan may have promised more than the writers of what is read now. Where it has, their
-    records come too late and break no promise of theirs.
+    That plan may have promised more than the writers of the present sources. Their records may then
+    be late without breaking a promise of their writers.
     """
     settled_ms = marker.settled_ms
     if settled_ms is None or (wanted.on_change is None and wanted.fits(marker)):
@@ -122,12 +122,12 @@ def _settled(marker: CommitMarker, wanted: Wanted) -> tuple[MarkedSource, ...]:
 
 
 def _output_ends(marker: CommitMarker, wanted: Wanted) -> Mapping[int, Offset]:
-    """What is known of the output's ends; with a choice one goes on without what is lost."""
+    """Acknowledged ends of the output; empty after a choice, which accepts lost records."""
     return marker.output_ends if wanted.on_change is None else {}
 
 
 def passed_over(marker: CommitMarker, earliest: Positions, latest: Positions) -> CommitMarker:
-    """The marker within what its topics still hold: from `earliest` to `latest`."""
+    """The marker with positions limited to the present ranges of its topics."""
 
     def held(positions: Positions) -> Positions:
         return {

@@ -1,4 +1,4 @@
-"""What a lane does before its query starts: a plan, which its thread carries out step by step."""
+"""Start plan: the steps of a lane before its query starts, carried out by its thread."""
 
 from dataclasses import dataclass, field, replace
 from typing import assert_never
@@ -15,17 +15,17 @@ from pipeline.planner.state import OnChange
 
 @dataclass(frozen=True, slots=True)
 class NoCheckpoint:
-    """The query makes a new one, and begins at the end positions of the marker."""
+    """The query creates a new checkpoint, and begins at the end positions of the marker."""
 
 
 @dataclass(frozen=True, slots=True)
 class LinkedCheckpoint:
-    """The query goes on with the copy that was linked into the folder of the epoch."""
+    """The query continues the copy that was linked into the folder of the epoch."""
 
 
 @dataclass(frozen=True, slots=True)
 class RebuiltCheckpoint:
-    """The state is built from the log first; then the query goes on with what that has made."""
+    """The state is rebuilt from the log first; the query continues from the result."""
 
     rebuild: Rebuild
 
@@ -35,9 +35,9 @@ class StartPlan:
     """The steps of a start, in order.
 
     Args:
-        marker: is committed first, under the own epoch.
-        checkpoint: then this is made.
-        incarnation: the life of the lane that begins with it, if a new one does.
+        marker: committed first, under the lane's epoch.
+        checkpoint: made next.
+        incarnation: the new incarnation, if one begins.
     """
 
     marker: CommitMarker
@@ -45,11 +45,11 @@ class StartPlan:
     incarnation: Incarnation
 
     def marker_after(self, done: Rebuild, begin: Positions, wanted: Wanted) -> CommitMarker:
-        """The marker that is committed once a rebuild is done.
+        """The marker to commit after a rebuild.
 
         Args:
-            done: the rebuild as it went in the end.
-            begin: from where it has read.
+            done: the rebuild as carried out.
+            begin: first offsets it read.
             wanted: the lane.
         """
         return rebuilt(done, begin, wanted, self.incarnation)
@@ -57,16 +57,16 @@ class StartPlan:
 
 @dataclass(frozen=True, slots=True)
 class StartFacts:
-    """What a plan needs beside the decision.
+    """Inputs of a start plan besides the decision.
 
     Args:
-        incarnation: of a life that begins now.
+        incarnation: for a lane that begins anew.
         now_ms: wall time.
-        first: where a lane that never ran begins; empty for others.
-        held: the marker within what its topics still hold, if somebody chose to go on without what
-            they have lost.
-        written: the last marker as it was written, in the names of its own plan.
-        not_before: where a deploy decided that sources begin.
+        first: begin positions of a first start; empty for others.
+        clamped: the marker limited to the present ranges of its topics, if the user chose to
+            continue without lost records.
+        written: the last marker as written, under the names of its own plan.
+        not_before: begins of sources as decided by a deploy.
     """
 
     incarnation: Incarnation
@@ -78,7 +78,7 @@ class StartFacts:
 
 
 def plan_start(start: Start, wanted: Wanted, facts: StartFacts) -> StartPlan:
-    """The steps of a start that was decided."""
+    """Compute the steps of a decided start."""
     incarnation = facts.incarnation
     match start:
         case FirstStart():
@@ -88,12 +88,12 @@ def plan_start(start: Start, wanted: Wanted, facts: StartFacts) -> StartPlan:
             marker = begun_anew(_stands_at(marker, wanted, facts), wanted, incarnation)
             return StartPlan(marker, NoCheckpoint(), incarnation)
         case Continue(marker, planned):
-            # A batch that is planned already reads the partitions that the marker has.
+            # An already planned batch reads the partitions in the marker.
             marker = marker if planned is not None else reassigned(marker, wanted.positions)
             return StartPlan(gone_on(marker, wanted), LinkedCheckpoint(), incarnation)
         case Rebuild():
             rebuild = _rebuild(start, wanted, facts)
-            # As it was written: what is decided here counts once the state is built.
+            # As written: these decisions take effect once the state is rebuilt.
             first = adopted(facts.written or rebuild.marker, wanted)
             return StartPlan(first, RebuiltCheckpoint(rebuild), incarnation)
         case _:
@@ -101,7 +101,7 @@ def plan_start(start: Start, wanted: Wanted, facts: StartFacts) -> StartPlan:
 
 
 def _stands_at(marker: CommitMarker, wanted: Wanted, facts: StartFacts) -> CommitMarker:
-    """The marker for the partitions that there are, and what was chosen to be passed over."""
+    """The marker with the present partitions, or limited to their ranges by choice."""
     return facts.held or reassigned(marker, wanted.positions)
 
 

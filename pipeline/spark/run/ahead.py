@@ -1,4 +1,4 @@
-"""Looks at what lies ahead of a lane, so that no batch is larger than what can be computed."""
+"""Batch sizer: samples the records to be read, so that no batch exceeds memory."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -25,7 +25,8 @@ from pipeline.planner.plan import Fragment
 
 READ_TIMEOUT_S = 10.0
 PLACE_WITHIN_S = 0.5
-"""A place that shows nothing until then, such as the end of an open transaction, tells nothing."""
+"""Time per sample; a place without a record until then, such as the end of an open transaction, is
+skipped."""
 PLACE_BYTES = 4_000_000
 PLACE_RECORDS = 500
 _POLL_RECORDS = 50
@@ -34,14 +35,14 @@ _POLL_S = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Ahead:
-    """Whom to ask."""
+    """Computes batch size limits from sampled record sizes."""
 
     kafka: KafkaCluster
     admin: TopicAdmin
     clock: Clock
 
     def records_at_once(self, start: Positions, but: TopicName) -> int:
-        """How many records a batch may read from some positions on; a topic does not count.
+        """Maximum number of records in a batch from some positions on; topic `but` is ignored.
 
         Raises:
             NoSuchTopicError: a topic does not exist.
@@ -58,7 +59,7 @@ class Ahead:
             )
 
     def _sizes(self, reader: RecordReader, place: Ends) -> Iterator[float]:
-        """The mean size of the records that begin at a place, for each partition."""
+        """The mean size of the sampled records of each partition."""
         deadline = Deadline.after(self.clock, PLACE_WITHIN_S, "looking ahead")
         unseen = {(topic, partition) for topic, there in place.items() for partition in there}
         found: dict[tuple[TopicName, int], list[int]] = {}
@@ -74,13 +75,13 @@ class Ahead:
                     total, number = total + size, number + 1
                 if not unseen and (not records or number >= PLACE_RECORDS):
                     break
-        except OffsetGoneError:  # the query will meet it as well, and say what is gone
+        except OffsetGoneError:  # the query fails on it as well, with a full report
             return
         yield from (sum(sizes) / len(sizes) for sizes in found.values())
 
 
 class BatchLimit:
-    """How many records a batch of a fragment may read; what was looked at is remembered."""
+    """Batch size limit of a fragment, cached for the latest positions."""
 
     def __init__(self, ahead: Ahead, fragment: Fragment) -> None:
         self._ahead = ahead
@@ -90,7 +91,7 @@ class BatchLimit:
         self._looked: tuple[Positions, int] | None = None
 
     def at(self, start: Positions) -> int:
-        """The limit from some positions on; raises as `Ahead.records_at_once` does."""
+        """The limit from some positions on; raises as `BatchSizer.records_at_once` does."""
         if self._looked is None or self._looked[0] != start:
             most = self._ahead.records_at_once(start, self._advances)
             self._looked = start, min(most, self._most)

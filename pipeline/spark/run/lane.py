@@ -1,9 +1,9 @@
 """A stable lane: one fragment's query, from claim to stop.
 
-Order of a start: the epoch is claimed before; initialise transactions (which fences the last
-owner), read the marker, link the last checkpoint into the folder of the own epoch, stop if the
-marker's epoch is newer, decide by the marker and that copy what to start from, commit a copy of the
-marker under the own epoch, build the state if there is none to go on from, start the query.
+Order of a start, after the epoch was claimed: initialise transactions (which fences the last
+owner), read the marker, link the last checkpoint into the folder of the lane's epoch, stop if the
+marker's epoch is newer, decide the start by the marker and that copy, commit a copy of the marker
+under the lane's epoch, rebuild the state if it cannot be continued, start the query.
 """
 
 import logging
@@ -106,7 +106,7 @@ SETTLE_DEADLINE_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class LaneHost:
-    """What all lanes of a node share.
+    """Resources that all lanes of a node share.
 
     Spark reads from `brokers`, everything else goes through `kafka`, the same cluster.
     `claimed` is called when a lane has claimed its fragment, before it starts.
@@ -137,9 +137,9 @@ class LaneHost:
 
 
 class StableLane:
-    """Runs one fragment until it is told to stop or cannot go on. One use only.
+    """Runs one fragment until it is stopped or fails. Single use.
 
-    `promises`: where its agent notes what the writers of derived inputs have promised.
+    `promises`: boundaries of derived inputs, set by its agent.
     """
 
     def __init__(self, settings: LaneSettings, host: LaneHost) -> None:
@@ -166,16 +166,16 @@ class StableLane:
         self._log = logging.LoggerAdapter(logging.getLogger(__name__), {"fragment": self._label})
 
     def request_stop(self) -> None:
-        """Let the current batch finish, then return from `run`. Safe from any thread."""
+        """Let the current batch finish, then return from `run`. Thread-safe."""
         self._stop.set()
 
     def run(self) -> None:
-        """Start the lane and stay with it; returns after `request_stop`.
+        """Start the lane and run it; returns after `request_stop`.
 
         Raises:
             FencedError: another epoch owns the fragment.
-            InputError, BrokenInvariantError: starting again unasked would not help.
-            RetryError, UnavailableError, EnvironmentProblem: starting again may help.
+            InputError, BrokenInvariantError: an automatic restart would not help. RetryError,
+            UnavailableError, EnvironmentProblem: a restart may help.
         """
         kafka = self._host.kafka
         writer = kafka.transactions(self._settings.names.transactional_id)
@@ -228,14 +228,14 @@ class StableLane:
         self._started = True
 
     def _tell_batch(self, finished: BatchFinished) -> None:
-        """Report a batch, but for one that comes before the lane has started."""
+        """Report a batch, except one that precedes `LaneStarted`."""
         if self._started:
             self._host.tell(finished)
 
-    # --- where it starts ------------------------------------------------------------------------
+    # --- start ----------------------------------------------------------------------------------
 
     def _look_back(self, last: CommitMarker | None) -> Lowered:
-        """Find out what it starts from: its last marker, or another one if it begins anew."""
+        """Set the marker to start from: its last one, or another one if it begins anew."""
         settings, host = self._settings, self._host
         succession = settings.succession
         if succession is None or not settings.begins_anew(last):
@@ -243,7 +243,7 @@ class StableLane:
             self._from = carried(goes_on, settings, host.surveyor.admin)
             return self._lowered()
         self._from = carried(None, settings, host.surveyor.admin)
-        lowered = self._lowered()  # whatever is missing is missed before others are stopped
+        lowered = self._lowered()  # a missing schema or topic is found before others are stopped
         if last is None:  # refuses if there is a checkpoint
             decide_start(None, self._checkpoint(None, lowered), self._wanted(lowered))
         others = Others(host.kafka, host.surveyor, self._clock)
@@ -263,9 +263,9 @@ class StableLane:
     def _checkpoint(
         self, marker: CommitMarker | None, lowered: Lowered
     ) -> CheckpointFacts | Unusable:
-        """Facts of the own copy of the checkpoint, made in the folder of the own epoch.
+        """Facts of the lane's copy of the checkpoint, made in the folder of its epoch.
 
-        The last owner is fenced, but may still write into its folder: only the copy stays as it is.
+        The last owner is fenced, but may still write into its folder: only the copy is constant.
         """
         epoch, checkpoints = self._settings.epoch, self._checkpoints
         if marker is None:
@@ -273,7 +273,7 @@ class StableLane:
         return checkpoints.adopt(epoch, marker.incarnation, lowered)
 
     def _facts(self, start: Start, wanted: Wanted, lowered: Lowered) -> StartFacts:
-        """What a plan of the start needs to be known of topics and clock."""
+        """Inputs of the start plan, from topics and clock."""
         carried = self._from
         first: Positions = {}
         held: CommitMarker | None = None
@@ -294,7 +294,7 @@ class StableLane:
     def _begin(
         self, plan: StartPlan, wanted: Wanted, sink: Sink, lowered: Lowered
     ) -> tuple[Path, Lowered]:
-        """Carry out a plan: the folder that the query goes on from, and with which schemas."""
+        """Execute a plan; returns the folder that the query continues from, and its schemas."""
         epoch = wanted.epoch
         sink.start(plan.marker)
         match plan.checkpoint:
@@ -313,7 +313,7 @@ class StableLane:
         return Incarnation(f"{self._settings.epoch}-{self._clock.now_ms()}")
 
     def _held(self, marker: CommitMarker, lowered: Lowered) -> CommitMarker:
-        """The marker within what its topics still hold, where that was chosen."""
+        """The marker limited to the present ranges of its topics, by choice of the user."""
         held = self._log_of_inputs().held(marker, lowered)
         for at, offset in sorted(marker.end.items()):
             if held.end[at] != offset:
@@ -356,7 +356,7 @@ class StableLane:
     def _rebuild(
         self, start: Rebuild, folder: Path, incarnation: Incarnation, lowered: Lowered
     ) -> tuple[Rebuilding, Lowered, Sequence[Rejected]]:
-        """Build the state in an empty folder: from what, with which schemas, what was refused."""
+        """Rebuild the state in an empty folder; returns it with its plan and refused records."""
         names = self._settings.fragment.names
         todo = self._log_of_inputs().prepare(start, lowered, names)
         self._log.info("%s: rebuilding the state from %d offsets", start.why, todo.records)
@@ -397,9 +397,9 @@ class StableLane:
     def _take_in_growth(
         self, planned: BatchId, wanted: Wanted, lowered: Lowered, folder: Path, sink: Sink
     ) -> Lowered:
-        """Execute a planned batch alone if topics have grown since; then read all partitions.
+        """Execute a planned batch alone if topics got partitions since; then read all partitions.
 
-        The batch has no ends of the new partitions, so no query that reads them can go on with it.
+        The batch has no ends of the new partitions, so no query that reads them can run it.
         """
         marker = sink.marker
         if reassigned(marker, wanted.positions) == marker:
@@ -411,13 +411,13 @@ class StableLane:
             raise RetryError(f"batch {planned} is planned, batch {sink.marker.batch} was written")
         lowered = self._lowered()
         positions = self._host.surveyor.positions_for(lowered, sink.marker)
-        if problem := no_beginning(marker.end, positions):  # it grew again, and forgot already
+        if problem := no_beginning(marker.end, positions):  # it grew again, records are gone
             raise RetryError(problem)
         sink.start(gone_on(reassigned(sink.marker, positions), wanted))
         return lowered
 
     def _query(self, lowered: Lowered, folder: Path, sink: Sink, *, once: bool = False) -> None:
-        """Run one planned batch, or until it fails or is stopped, which raises as well."""
+        """Run one planned batch if `once`, else run until an error or a stop, which raises too."""
         try:
             self._run_query(lowered, folder, sink, once=once)
         except LostDataError as error:
@@ -454,7 +454,7 @@ class StableLane:
             self._settle()
 
     def _settle(self) -> None:
-        """Let the last batch be written; if it cannot be, the next start does it again."""
+        """Wait for the last batch to be written; if that fails, the next start repeats it."""
         try:
             self._write_job.wait(SETTLE_DEADLINE_S)
         except MedusaError as error:
@@ -463,9 +463,9 @@ class StableLane:
     def _knowing_schemas(
         self, lowered: Lowered, read: Positions, run: Callable[[Lowered], None]
     ) -> Lowered:
-        """Run, and run again with the schemas that a batch met; each round learns of one more.
+        """Run, and run again with each new schema that a batch contains.
 
-        All rounds read the partitions in `read`, whether or not a topic has grown meanwhile.
+        All rounds read the partitions in `read`, also if a topic got more meanwhile.
         """
         while True:
             try:
@@ -489,7 +489,7 @@ class StableLane:
         return KafkaReader(self._host.spark, {**self._options(), **limits}, starting_at(begin))
 
     def _again(self) -> Callable[[Ranges], Reader]:
-        """Reads ranges of the inputs a second time."""
+        """Returns readers of ranges of the inputs, for inspection."""
         return partial(RangeReader, self._host.spark, self._options())
 
     def _options(self) -> dict[str, str]:

@@ -13,7 +13,7 @@ READ_DEADLINE_S: Final = 60.0
 
 
 def read_marker(kafka: KafkaCluster, names: FragmentNames) -> CommitMarker | None:
-    """The last commit marker that a reader sees; None if there is none.
+    """Read the last committed marker; None if there is none.
 
     Raises:
         NewerFormatError: a newer version of Medusa wrote it.
@@ -29,10 +29,11 @@ def read_marker(kafka: KafkaCluster, names: FragmentNames) -> CommitMarker | Non
 def settled_marker(
     kafka: KafkaCluster, admin: TopicAdmin, names: FragmentNames
 ) -> CommitMarker | None:
-    """The last commit marker, once nothing in its topic is undecided; None if there is none.
+    """Read the last commit marker once no transaction in its topic is open; None if there is none.
 
-    Call it when the last owner is fenced. A reader of committed records sees nothing behind the
-    first record of an open transaction, and a commit shows a little later than it is certain.
+    To be called when the last owner is fenced. A reader of committed records sees nothing beyond
+    the first record of an open transaction, and a commit becomes visible shortly after it is
+    decided.
 
     Raises:
         NotNowError: a transaction is still open, or a partition has no leader.

@@ -1,8 +1,8 @@
-"""Computes results of a fragment again: bounded jobs over ranges of its input log.
+"""Replay of a fragment's results: bounded jobs over ranges of its input log.
 
-The very plan of the lane, run by Spark as a batch: every record of the ranges counts, so nothing is
-late, and no state, checkpoint, marker or group is touched. Redriven copies and advances are not
-read: each record counts where it first stood, judged by the schemas that the registry has now.
+The plan of the lane, run by Spark as a batch job: every record of the ranges counts, so nothing is
+late, and no state, checkpoint, marker or group is changed. Redriven copies and advances are not
+read: each record counts at its original place, validated by the present schemas of the registry.
 """
 
 import os
@@ -47,14 +47,14 @@ from schemas.client import RegistryClient
 
 SCHEMA_ROUNDS = 8
 LOG_NAME = "replay.out"
-"""In the folder for logs: what Java writes of the last replay."""
+"""Log file of the last replay's Java process, in the folder for logs."""
 OFFSETS_PER_TASK = 200_000
-"""Sorted results are taken over part by part; so many offsets of the input make one part."""
+"""Input offsets per part; sorted results are fetched part by part."""
 
 
 @dataclass(frozen=True, slots=True)
 class Servers:
-    """What a replay reads from."""
+    """Servers that a replay reads from."""
 
     brokers: Brokers
     admin: TopicAdmin
@@ -63,22 +63,22 @@ class Servers:
 
 @dataclass
 class Recomputer:
-    """Computes one fragment again. Every method raises `RetryError` when Spark fails."""
+    """Recomputes one fragment. Every method raises `RetryError` if Spark fails."""
 
     spark: SparkSession
     servers: Servers
     fragment: Fragment
     topic_ids: Mapping[TopicName, str]
     failed: Counter[str] = field(default_factory=Counter)
-    """Results that could not be computed, by reason, among those that were taken over."""
+    """Number of results that could not be computed, by reason, among those fetched."""
     _missing: set[SchemaHandle] = field(default_factory=set)
     _known: tuple[SchemaHandle, ...] = ()
 
     def event_time(self, at: InputPartition, offset: Offset) -> Millis:
-        """The event time of one record of an input.
+        """Compute the event time of one record of an input.
 
         Raises:
-            RefusedError: there is no such record, or it has none.
+            RefusedError: there is no such record, or it has no event time.
         """
         ranges = (Range(at.input, at.topic, at.partition, offset, Offset(offset + 1), False),)
         time = F.unix_millis(hidden.EVENT_TIME).alias("at")
@@ -101,7 +101,7 @@ class Recomputer:
         return Millis(found[0]["at"])
 
     def left_out(self, ranges: tuple[Range, ...], period: Period) -> Mapping[str, int]:
-        """How many records of the ranges cannot be processed, by reason."""
+        """Number of records of the ranges that cannot be processed, by reason."""
         word = F.split(F.col(hidden.REASON), ":")[0].alias("word")
 
         def look(lowered: Lowered) -> list[Row]:
@@ -117,9 +117,9 @@ class Recomputer:
         return dict(counts.most_common())
 
     def results(self, ranges: tuple[Range, ...], period: Period) -> Iterator[Result]:
-        """The results, in order of time if the fragment keeps state; else in the input's order.
+        """Compute the results, in order of time if the fragment has state, else of input.
 
-        `left_out` comes first: it learns the schemas of the ranges.
+        `left_out` must be called first: it looks up the schemas of the ranges.
         """
         lowered = _within(self._lower(), period)
         parts = max(2, sum(one.offsets for one in ranges) // OFFSETS_PER_TASK)
@@ -130,7 +130,7 @@ class Recomputer:
                 rows = _in_period(rows, period).sort("timestamp_ms")
             for row in rows.toLocalIterator():
                 if row["reason"] is not None:
-                    if not lowered.counted:  # else it is no result, but a record without one
+                    if not lowered.counted:  # else it is a record without a result
                         self.failed[str(row["reason"]).partition(":")[0]] += 1
                     continue
                 key = None if row["key"] is None else bytes(row["key"])
@@ -143,7 +143,7 @@ class Recomputer:
     def _knowing_schemas(
         self, look: Callable[[Lowered], list[Row]], ranges: tuple[Range, ...]
     ) -> list[Row]:
-        """What a look at the ranges gives once every schema that occurs in them is known."""
+        """Read the ranges again until every schema in them was looked up."""
         for _ in range(SCHEMA_ROUNDS):
             lowered = self._lower()
             with _translated():
@@ -191,7 +191,7 @@ class Recomputer:
 def open_recomputer(
     settings: Settings, servers: Servers, fragment: Fragment, topic_ids: Mapping[TopicName, str]
 ) -> Iterator[Recomputer]:
-    """A recomputer with a Spark session of its own, for as long as the block runs.
+    """A recomputer with its own Spark session, for the duration of the block.
 
     Raises:
         EnvironmentProblem: Java or a jar is missing.
@@ -209,7 +209,7 @@ def open_recomputer(
 
 
 def _within(lowered: Lowered, period: Period) -> Lowered:
-    """The plan for records of a period alone; no other one can be part of its results."""
+    """The plan restricted to records of a period; no other record affects its results."""
     at_ms = hidden.EVENT_MS if lowered.counted else f"unix_millis({hidden.EVENT_TIME})"
     where = f"{at_ms} >= {int(period.input_from_ms)}"
     if period.input_until_ms is not None:
@@ -228,14 +228,14 @@ def _in_period(rows: DataFrame, period: Period) -> DataFrame:
 
 
 def _is_wrong(path: Way) -> Column:
-    """A record that no path can process is told once, by the first one of its source."""
+    """Invalid records; one that no path can process counts once, on its source's first path."""
     reason = F.col(hidden.REASON)
     return reason.isNotNull() if path.first else reason.startswith(Reason.EVALUATION_FAILED.value)
 
 
 @contextmanager
 def _translated() -> Iterator[None]:
-    """Let Spark's errors leave the block as ours."""
+    """Translate errors of Spark that leave the block."""
     try:
         yield
     except PySparkException as error:

@@ -1,4 +1,4 @@
-"""What a lane is to start as, from its settings and from the servers."""
+"""Construction of a lane's start request, from its settings and from the servers."""
 
 from pipeline.lanes.start.facts import Wanted
 from pipeline.planner.digest import fragment_digest, state_digest
@@ -11,14 +11,14 @@ from pipeline.spark.run.surroundings import Surveyor
 def wanted_lane(
     settings: LaneSettings, found: CarriedMarker, lowered: Lowered, surveyor: Surveyor, most: int
 ) -> Wanted:
-    """What is to start.
+    """Build the start request of a lane.
 
     Args:
         settings: of the lane.
-        found: what it starts from.
+        found: marker and sources that it starts from.
         lowered: its plan.
-        surveyor: whom to ask for topics and positions.
-        most: how many records a batch may read now.
+        surveyor: reads topics and positions.
+        most: maximum number of records in a batch now.
 
     Raises:
         UnavailableError, NotNowError: Kafka does not answer.

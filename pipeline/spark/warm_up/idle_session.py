@@ -1,8 +1,9 @@
-"""What an idle session can run to get warm: practice, and rehearsals.
+"""Warm-up tasks of an idle session: practice, and rehearsals.
 
-A rehearsal is the query of a fragment that another node runs, with its results thrown away.
-Practice makes Java fast at queries like a lane's. What is left of a first batch is the fragment's
-own: compiling the code that Spark writes for its plan, and the first records of its topics.
+A rehearsal is the query of a fragment that another node runs, with its results discarded. Practice
+warms up Java for queries like a lane's. The rest of a first batch's cost is specific to the
+fragment: compiling the code that Spark generates for its plan, and the first fetches from its
+topics.
 """
 
 import threading
@@ -29,7 +30,7 @@ from pipeline.spark.warm_up.practice import practise
 from pipeline.spark.warm_up.trial import Trial, run_trial
 
 RECENT_MS = 10_000
-"""A rehearsal begins with the records that its topics got in this time."""
+"""Age of the oldest records that a rehearsal reads."""
 RECORDS_PER_BATCH = 2_000
 BATCHES = 12
 WITHIN_S = 30.0
@@ -37,7 +38,7 @@ WITHIN_S = 30.0
 
 @dataclass(frozen=True, slots=True)
 class IdleSession:
-    """Runs practice and rehearsals; they read topics, and write nothing but their folder.
+    """Runs practice and rehearsals; they read topics, and write only their folder.
 
     Spark reads from `brokers`, everything else goes through `kafka`, the same cluster.
     """
@@ -59,18 +60,18 @@ class IdleSession:
         folder: Path,
         stop: threading.Event,
     ) -> int:
-        """Run some batches on the latest records; returns how many there were.
+        """Run some batches on the latest records; returns their number.
 
         Args:
-            fragment: whose query.
+            fragment: to run.
             topic_ids: of its topics, when it was deployed.
-            folder: for the checkpoint; nothing in it is needed afterwards.
+            folder: for the temporary checkpoint.
             stop: ends it at the next batch.
 
         Raises:
             MedusaError: a topic or schema is gone, a server does not answer, or the query failed.
         """
-        marker = read_marker(self.kafka, fragment.names)  # only its incarnation's advances count
+        marker = read_marker(self.kafka, fragment.names)  # for the incarnation whose advances apply
         if marker is None:
             return 0
         lowered = lower(fragment, self.surveyor.survey(fragment, topic_ids, ()))
