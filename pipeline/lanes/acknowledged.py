@@ -10,7 +10,7 @@ from pipeline.errors import RefusedError
 from pipeline.ids import FragmentName, TopicName
 from pipeline.markers.commit_marker import CommitMarker
 
-_GO_ON = (
+_HINT = (
     "restore the topic, or deploy with `--state {fragment}=empty` to go on without these records"
 )
 
@@ -30,7 +30,7 @@ def lost_input(marker: CommitMarker, ends: Ends, fragment: FragmentName) -> Refu
                 f"everything before offset {read} was read, but the topic ends at {end}: "
                 "records were lost in Kafka itself",
                 place=f"topic {at.topic}, partition {at.partition}",
-                hint=_GO_ON.format(fragment=fragment),
+                hint=_HINT.format(fragment=fragment),
             )
     return None
 
@@ -56,6 +56,6 @@ def lost_output(
                 f"everything before offset {written} was written and acknowledged, but the topic "
                 f"ends at {end}: results were lost in Kafka itself",
                 place=f"topic {topic}, partition {partition}",
-                hint=_GO_ON.format(fragment=fragment) + ", which readers may have read",
+                hint=_HINT.format(fragment=fragment) + ", which readers may have read",
             )
     return None

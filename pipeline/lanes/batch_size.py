@@ -20,34 +20,34 @@ time make both slower."""
 BYTES_PER_BATCH: Final = 48_000_000
 """Maximum bytes of encoded records. Several lanes share a heap, and a batch is in memory more than
 once while it is converted to records or dead letters."""
-PLACES: Final = 4
+SAMPLES_MAX: Final = 4
 """Samples per partition, evenly from the next record on."""
-PLACE_EVERY: Final = 5_000
+OFFSETS_PER_SAMPLE: Final = 5_000
 """Minimum number of offsets per sample: sampling delays the lane."""
-_BORNE: Final = 2
+_OVERSIZE_MAX: Final = 2
 """Factor by which an already planned batch may exceed the limit: it fitted when it was planned."""
 
 Ends = Mapping[TopicName, Mapping[int, Offset]]
 
 
-def places(start: Positions, ends: Ends) -> Iterator[dict[InputPartition, Offset]]:
+def sample_offsets(start: Positions, ends: Ends) -> Iterator[dict[InputPartition, Offset]]:
     """Offsets to sample, one per partition at a time; none in partitions that are read to the end.
 
     Args:
         start: the next offset to read of every data partition.
         ends: present ends of their topics.
     """
-    ahead = {
+    ranges = {
         at: (offset, end)
         for at, offset in start.items()
         if (end := ends.get(at.topic, {}).get(at.partition, offset)) > offset
     }
-    longest = max((end - offset for offset, end in ahead.values()), default=0)
-    count = min(PLACES, -(-longest // PLACE_EVERY))
+    longest = max((end - offset for offset, end in ranges.values()), default=0)
+    count = min(SAMPLES_MAX, -(-longest // OFFSETS_PER_SAMPLE))
     for number in range(count):
         yield {
             at: Offset(offset + (end - offset) * number // count)
-            for at, (offset, end) in ahead.items()
+            for at, (offset, end) in ranges.items()
         }
 
 
@@ -60,4 +60,7 @@ def records_at_once(sizes: Iterable[float]) -> int:
 
 def too_many(start: Positions, end: Positions, most: int) -> bool:
     """Whether an already planned batch reads far more records than the limit."""
-    return sum(max(0, offset - start.get(at, offset)) for at, offset in end.items()) > _BORNE * most
+    return (
+        sum(max(0, offset - start.get(at, offset)) for at, offset in end.items())
+        > _OVERSIZE_MAX * most
+    )

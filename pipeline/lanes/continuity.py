@@ -17,7 +17,7 @@ from pipeline.ids import Offset
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.markers.positions import InputPartition, Positions
 
-LOOKED_AT: Final = 8
+CHECKED_MAX: Final = 8
 """Number of the newest markers that are checked at a start."""
 _HINT: Final = (
     "nothing was published since; keep the topic and report this. Restore the topic if it was "

@@ -115,7 +115,7 @@ def positions_anew(
     return found
 
 
-def begun_beside(
+def takeover_marker(
     first: CommitMarker, own: CommitMarker | None, left: LeftOutput, token: str
 ) -> CommitMarker:
     """The marker from which the lane begins anew.

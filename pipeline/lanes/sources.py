@@ -271,7 +271,7 @@ def begins_of(
     undecided = [name for name in carried.unread if name not in decided]
     if undecided and carried.marker.totals.records_in:
         raise RefusedError(
-            f"stream {undecided[0]} was never read here, and nobody has decided where to begin",
+            f"stream {undecided[0]} was never read here, and no deploy has decided where to begin",
             place=place,
             hint=f"deploy with `--input {undecided[0]}=beginning` or `--input "
             f"{undecided[0]}=end`; `medusa plan` says what either means.",

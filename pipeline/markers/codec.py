@@ -220,12 +220,12 @@ _DIGITS_MAX = 20
 def advance_ms_for(value: bytes | None, incarnation: Incarnation) -> Millis | None:
     """Event time of an advance; None if it is of another incarnation, or not an advance."""
     try:
-        told = json.loads(value or b"")
+        fields = json.loads(value or b"")
     except (ValueError, RecursionError):
         return None
-    if not isinstance(told, dict) or told.get("incarnation") != incarnation:
+    if not isinstance(fields, dict) or fields.get("incarnation") != incarnation:
         return None
-    at_ms = told.get("advance_ms")
+    at_ms = fields.get("advance_ms")
     if not isinstance(at_ms, int) or isinstance(at_ms, bool) or abs(at_ms) >= _FAR_MS:
         return None
     return Millis(at_ms)

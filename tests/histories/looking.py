@@ -150,7 +150,7 @@ class Look:
 
 
 class Inspector:
-    """Stands in for the class of `pipeline/spark/batch/second_look.py`."""
+    """Stands in for the class of `pipeline/spark/batch/inspection.py`."""
 
     def __init__(self, lowered: Lowered, read: Beginning) -> None:
         self.lowered, self._read = lowered, read

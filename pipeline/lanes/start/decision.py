@@ -7,7 +7,7 @@ from pipeline.errors import FencedError, RefusedError
 from pipeline.ids import BatchId, Epoch, Millis
 from pipeline.lanes.batch_size import too_many
 from pipeline.lanes.growth import no_beginning
-from pipeline.lanes.start.facts import CheckpointFacts, PlannedBatch, Unusable, Wanted
+from pipeline.lanes.start.facts import CheckpointFacts, PlannedBatch, StartRequest, Unusable
 from pipeline.markers.commit_marker import NO_BATCH, CommitMarker
 from pipeline.markers.positions import InputPartition, Positions
 from pipeline.planner.digest import same_format
@@ -71,7 +71,7 @@ Start = FirstStart | BeginAt | Continue | Rebuild
 
 
 def decide_start(
-    marker: CommitMarker | None, checkpoint: CheckpointFacts | Unusable, wanted: Wanted
+    marker: CommitMarker | None, checkpoint: CheckpointFacts | Unusable, request: StartRequest
 ) -> Start:
     """Decide how a lane starts.
 
@@ -79,26 +79,26 @@ def decide_start(
         marker: the fragment's last commit marker; None if there is none.
         checkpoint: the lane's copy of the newest checkpoint of the marker's incarnation; without a
             marker, of any incarnation.
-        wanted: the lane.
+        request: the lane.
 
     Raises:
         FencedError: the marker's epoch is not older than the lane's. RefusedError: starting would
         lose, repeat or change output.
     """
     if marker is None:
-        return _first(checkpoint, wanted)
-    check_owner(marker, wanted.epoch, wanted.place)
+        return _first(checkpoint, request)
+    check_owner(marker, request.epoch, request.place)
     if marker.nothing_read:
         return BeginAt(marker, "nothing has run yet")
-    if not wanted.stateful:
-        return _without_state(marker, checkpoint, wanted)
-    comparable = same_format(marker.state, wanted.state)
-    if wanted.on_change is not None or (comparable and not wanted.fits(marker)):
-        return _chosen(marker, wanted)
-    problem = _problem(marker, checkpoint, wanted) if comparable else OTHER_DIGEST
+    if not request.stateful:
+        return _without_state(marker, checkpoint, request)
+    comparable = same_format(marker.state, request.state)
+    if request.on_change is not None or (comparable and not request.fits(marker)):
+        return _chosen(marker, request)
+    problem = _problem(marker, checkpoint, request) if comparable else OTHER_DIGEST
     if problem is None:
         return _continued(marker, checkpoint)
-    _check_letters(marker, wanted, problem)
+    _check_letters(marker, request, problem)
     return Rebuild(marker, marker.needed, marker.eviction_ms, problem)
 
 
@@ -119,12 +119,12 @@ def check_owner(marker: CommitMarker, epoch: Epoch, place: str) -> None:
         )
 
 
-def _first(checkpoint: CheckpointFacts | Unusable, wanted: Wanted) -> Start:
-    if wanted.ran_before:
+def _first(checkpoint: CheckpointFacts | Unusable, request: StartRequest) -> Start:
+    if request.ran_before:
         raise RefusedError(
             "the catalog says that the fragment has run, but its marker topic holds no commit "
             "marker: what it has read and written is not known any more",
-            place=wanted.place,
+            place=request.place,
             hint="restore the marker topic; or destroy the network and deploy it again to start "
             "over, and see that cleanup.policy of the new topic is compact",
         )
@@ -132,23 +132,23 @@ def _first(checkpoint: CheckpointFacts | Unusable, wanted: Wanted) -> Start:
         return FirstStart()
     raise RefusedError(
         "there is a checkpoint, but no commit marker says what it has written",
-        place=wanted.place,
+        place=request.place,
         hint="if the fragment's topics were deleted on purpose, remove the checkpoint folder "
         "as well; otherwise the topics are lost or this is another Kafka cluster",
     )
 
 
 def _without_state(
-    marker: CommitMarker, checkpoint: CheckpointFacts | Unusable, wanted: Wanted
+    marker: CommitMarker, checkpoint: CheckpointFacts | Unusable, request: StartRequest
 ) -> Start:
     """Start of a stateless lane: its only progress is the positions in the marker.
 
     The checkpoint of another plan may have other inputs, or a state; its batch is not repeated.
     """
-    if wanted.on_change is OnChange.EMPTY:
+    if request.on_change is OnChange.EMPTY:
         return BeginAt(marker, _ASKED)
-    changed = not wanted.fits(marker) or marker.plan != wanted.plan
-    problem = "its plan has changed" if changed else _problem(marker, checkpoint, wanted)
+    changed = not request.fits(marker) or marker.plan != request.plan
+    problem = "its plan has changed" if changed else _problem(marker, checkpoint, request)
     return _continued(marker, checkpoint) if problem is None else BeginAt(marker, problem)
 
 
@@ -160,22 +160,22 @@ def _continued(marker: CommitMarker, checkpoint: CheckpointFacts | Unusable) -> 
     return Continue(marker, planned=None if planned == checkpoint.committed else planned)
 
 
-def _check_letters(marker: CommitMarker, wanted: Wanted, problem: str) -> None:
+def _check_letters(marker: CommitMarker, request: StartRequest, problem: str) -> None:
     """Check that the dead letters exist that an exact rebuild has to leave out."""
-    if marker.letters_from and marker.letters != wanted.letters:
+    if marker.letters_from and marker.letters != request.letters:
         raise RefusedError(
             f"{problem}; its state cannot be rebuilt exactly from the log, since the dead-letter "
             "topic was deleted and made again: which records were left out is not known any more",
-            place=wanted.place,
+            place=request.place,
             hint="deploy it with `--state rebuild` (what was left out is judged anew) or `--state "
             "empty` (what was read before counts in no later result)",
         )
 
 
-def _chosen(marker: CommitMarker, wanted: Wanted) -> Start:
+def _chosen(marker: CommitMarker, request: StartRequest) -> Start:
     """Start with a state that does not fit, by the user's choice. Promises stay in effect."""
     eviction_ms = marker.settled_ms
-    match wanted.on_change:
+    match request.on_change:
         case OnChange.REBUILD:
             return Rebuild(marker, None, eviction_ms, _ASKED, chosen=True)
         case OnChange.EMPTY:
@@ -183,7 +183,7 @@ def _chosen(marker: CommitMarker, wanted: Wanted) -> Start:
         case None:
             raise RefusedError(
                 "another version of the network made the state",
-                place=wanted.place,
+                place=request.place,
                 hint="deploy it with `--state rebuild` (from what the input topics still hold) or "
                 "`--state empty` (what was read before counts in no later result), or deploy the "
                 "version that made it",
@@ -191,14 +191,14 @@ def _chosen(marker: CommitMarker, wanted: Wanted) -> Start:
 
 
 def _problem(
-    marker: CommitMarker, checkpoint: CheckpointFacts | Unusable, wanted: Wanted
+    marker: CommitMarker, checkpoint: CheckpointFacts | Unusable, request: StartRequest
 ) -> str | None:
     """Why a checkpoint cannot be continued; None when it can."""
     if isinstance(checkpoint, Unusable):
         return checkpoint.why
     committed = NO_BATCH if checkpoint.committed is None else checkpoint.committed
     planned = NO_BATCH if checkpoint.planned is None else checkpoint.planned.batch
-    stands = f"batch {committed} is committed and {planned} planned"
+    progress = f"batch {committed} is committed and {planned} planned"
     problem: str | None = None
     if checkpoint.incarnation != marker.incarnation:
         problem = (
@@ -208,14 +208,14 @@ def _problem(
     elif checkpoint.foreign:
         problem = checkpoint.foreign
     elif planned not in (committed, committed + 1):
-        problem = f"the checkpoint is damaged: {stands}"
+        problem = f"the checkpoint is damaged: {progress}"
     elif committed > marker.batch:
-        problem = f"the checkpoint is ahead of the marker of batch {marker.batch}: {stands}"
+        problem = f"the checkpoint is ahead of the marker of batch {marker.batch}: {progress}"
     elif committed < marker.batch:
-        problem = _behind(marker, checkpoint.planned, stands)
+        problem = _behind(marker, checkpoint.planned, progress)
     elif checkpoint.planned is not None and planned > committed:
-        problem = _unfit(marker, checkpoint.planned, wanted.most)
-    return problem or no_beginning(marker.end, wanted.positions)
+        problem = _unfit(marker, checkpoint.planned, request.most)
+    return problem or no_beginning(marker.end, request.positions)
 
 
 def _unfit(marker: CommitMarker, planned: PlannedBatch, most: int) -> str | None:
@@ -227,19 +227,19 @@ def _unfit(marker: CommitMarker, planned: PlannedBatch, most: int) -> str | None
     return None
 
 
-def _behind(marker: CommitMarker, planned: PlannedBatch | None, stands: str) -> str | None:
+def _behind(marker: CommitMarker, planned: PlannedBatch | None, progress: str) -> str | None:
     """Why a checkpoint behind the marker cannot be continued; None if it can.
 
     It can if it is one batch behind, and that batch is planned exactly as it was written. The batch
     of a rebuild cannot be repeated: only the rebuild has the list of records it left out.
     """
     if planned is None or planned.batch != marker.batch:
-        return f"the checkpoint is older than the marker of batch {marker.batch}: {stands}"
+        return f"the checkpoint is older than the marker of batch {marker.batch}: {progress}"
     differing = _difference(planned.end, marker.end)
     if differing:
         return f"batch {planned.batch} is planned otherwise than it was written: {differing}"
     if marker.judged is None:
-        return f"batch {planned.batch} rebuilt the state, and was not finished: {stands}"
+        return f"batch {planned.batch} rebuilt the state, and was not finished: {progress}"
     return None
 
 

@@ -51,7 +51,7 @@ class StateChoice:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class StartRequest:
     """Request to start a lane.
 
     Args:

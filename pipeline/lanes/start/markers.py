@@ -6,7 +6,7 @@ from typing import Final
 
 from pipeline.ids import BatchId, Incarnation, Millis, Offset
 from pipeline.lanes.start.decision import Rebuild
-from pipeline.lanes.start.facts import Wanted
+from pipeline.lanes.start.facts import StartRequest
 from pipeline.markers.commit_marker import NO_BATCH, CommitMarker, Totals
 from pipeline.markers.positions import MarkedSource, Positions
 
@@ -15,11 +15,11 @@ REBUILT: Final = BatchId(0)
 
 
 def first_marker(
-    wanted: Wanted, incarnation: Incarnation, positions: Positions, written_at_ms: Millis
+    request: StartRequest, incarnation: Incarnation, positions: Positions, written_at_ms: Millis
 ) -> CommitMarker:
     """The marker of a lane's first start: it contains start positions, no batch has run."""
     return CommitMarker(
-        epoch=wanted.epoch,
+        epoch=request.epoch,
         incarnation=incarnation,
         batch=NO_BATCH,
         start=positions,
@@ -32,33 +32,35 @@ def first_marker(
         boundary_ms=None,
         totals=Totals(),
         written_at_ms=written_at_ms,
-        state=wanted.state,
-        letters=wanted.letters,
-        sources=wanted.sources,
-        plan=wanted.plan,
-        decided=wanted.deploy,
+        state=request.state,
+        letters=request.letters,
+        sources=request.sources,
+        plan=request.plan,
+        decided=request.deploy,
     )
 
 
-def adopted(marker: CommitMarker, wanted: Wanted) -> CommitMarker:
+def adopted(marker: CommitMarker, request: StartRequest) -> CommitMarker:
     """A copy of the last marker under the new owner's epoch, committed before it starts.
 
     Later decisions of deploys are not carried out yet.
     """
-    letters = marker.letters if marker.letters_from else wanted.letters
-    return replace(marker, epoch=wanted.epoch, letters=letters, plan=wanted.plan)
+    letters = marker.letters if marker.letters_from else request.letters
+    return replace(marker, epoch=request.epoch, letters=letters, plan=request.plan)
 
 
-def gone_on(marker: CommitMarker, wanted: Wanted) -> CommitMarker:
+def continued(marker: CommitMarker, request: StartRequest) -> CommitMarker:
     """The same for a lane that continues its checkpoint: decisions of deploys are carried out."""
-    return replace(adopted(marker, wanted), decided=wanted.deploy)
+    return replace(adopted(marker, request), decided=request.deploy)
 
 
-def begun_anew(marker: CommitMarker, wanted: Wanted, incarnation: Incarnation) -> CommitMarker:
+def begun_anew(
+    marker: CommitMarker, request: StartRequest, incarnation: Incarnation
+) -> CommitMarker:
     """The marker of a new incarnation at the same positions, without state."""
     return replace(
         marker,
-        epoch=wanted.epoch,
+        epoch=request.epoch,
         incarnation=incarnation,
         batch=NO_BATCH,
         start=marker.end,
@@ -66,26 +68,26 @@ def begun_anew(marker: CommitMarker, wanted: Wanted, incarnation: Incarnation) -
         late_ms=None,
         eviction_ms=None,
         late_settled=NO_BATCH,
-        state=wanted.state,
-        letters=wanted.letters,
+        state=request.state,
+        letters=request.letters,
         letters_from={},
-        output_ends=_output_ends(marker, wanted),
-        chosen=wanted.chosen,
-        sources=_settled(marker, wanted),
+        output_ends=_output_ends(marker, request),
+        chosen=request.chosen,
+        sources=_settled(marker, request),
         judged=None,
-        plan=wanted.plan,
-        decided=wanted.deploy,
+        plan=request.plan,
+        decided=request.deploy,
     )
 
 
 def rebuilt(
-    start: Rebuild, begin: Positions, wanted: Wanted, incarnation: Incarnation
+    start: Rebuild, begin: Positions, request: StartRequest, incarnation: Incarnation
 ) -> CommitMarker:
     """The marker of a new incarnation whose state was rebuilt from the log, from `begin` on."""
     marker = start.marker
     return replace(
         marker,
-        epoch=wanted.epoch,
+        epoch=request.epoch,
         incarnation=incarnation,
         batch=REBUILT,
         start=marker.end,
@@ -93,37 +95,37 @@ def rebuilt(
         late_ms=None,
         eviction_ms=start.eviction_ms,
         late_settled=REBUILT,
-        state=wanted.state,
-        letters=wanted.letters,
-        output_ends=_output_ends(marker, wanted),
-        chosen=wanted.chosen,
-        sources=_settled(marker, wanted),
+        state=request.state,
+        letters=request.letters,
+        output_ends=_output_ends(marker, request),
+        chosen=request.chosen,
+        sources=_settled(marker, request),
         judged=None,
-        plan=wanted.plan,
-        decided=wanted.deploy,
+        plan=request.plan,
+        decided=request.deploy,
     )
 
 
-def _settled(marker: CommitMarker, wanted: Wanted) -> tuple[MarkedSource, ...]:
+def _settled(marker: CommitMarker, request: StartRequest) -> tuple[MarkedSource, ...]:
     """The sources; derived ones with the time up to which another plan has settled results.
 
     That plan may have promised more than the writers of the present sources. Their records may then
     be late without breaking a promise of their writers.
     """
     settled_ms = marker.settled_ms
-    if settled_ms is None or (wanted.on_change is None and wanted.fits(marker)):
+    if settled_ms is None or (request.on_change is None and request.fits(marker)):
         return marker.sources
     return tuple(
         replace(source, settled_ms=max(settled_ms, source.settled_ms or settled_ms))
-        if source.name in wanted.derived
+        if source.name in request.derived
         else source
         for source in marker.sources
     )
 
 
-def _output_ends(marker: CommitMarker, wanted: Wanted) -> Mapping[int, Offset]:
+def _output_ends(marker: CommitMarker, request: StartRequest) -> Mapping[int, Offset]:
     """Acknowledged ends of the output; empty after a choice, which accepts lost records."""
-    return marker.output_ends if wanted.on_change is None else {}
+    return marker.output_ends if request.on_change is None else {}
 
 
 def passed_over(marker: CommitMarker, earliest: Positions, latest: Positions) -> CommitMarker:

@@ -6,8 +6,8 @@ from typing import assert_never
 from pipeline.ids import Incarnation, Millis
 from pipeline.lanes.growth import begin_of_all, reassigned
 from pipeline.lanes.start.decision import BeginAt, Continue, FirstStart, Rebuild, Start
-from pipeline.lanes.start.facts import Wanted
-from pipeline.lanes.start.markers import adopted, begun_anew, first_marker, gone_on, rebuilt
+from pipeline.lanes.start.facts import StartRequest
+from pipeline.lanes.start.markers import adopted, begun_anew, continued, first_marker, rebuilt
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.markers.positions import Positions
 from pipeline.planner.state import OnChange
@@ -44,15 +44,15 @@ class StartPlan:
     checkpoint: NoCheckpoint | LinkedCheckpoint | RebuiltCheckpoint
     incarnation: Incarnation
 
-    def marker_after(self, done: Rebuild, begin: Positions, wanted: Wanted) -> CommitMarker:
+    def marker_after(self, done: Rebuild, begin: Positions, request: StartRequest) -> CommitMarker:
         """The marker to commit after a rebuild.
 
         Args:
             done: the rebuild as carried out.
             begin: first offsets it read.
-            wanted: the lane.
+            request: the lane.
         """
-        return rebuilt(done, begin, wanted, self.incarnation)
+        return rebuilt(done, begin, request, self.incarnation)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,41 +72,41 @@ class StartFacts:
     incarnation: Incarnation
     now_ms: Millis
     first: Positions = field(default_factory=dict)
-    held: CommitMarker | None = None
+    clamped: CommitMarker | None = None
     written: CommitMarker | None = None
     not_before: Positions = field(default_factory=dict)
 
 
-def plan_start(start: Start, wanted: Wanted, facts: StartFacts) -> StartPlan:
+def plan_start(start: Start, request: StartRequest, facts: StartFacts) -> StartPlan:
     """Compute the steps of a decided start."""
     incarnation = facts.incarnation
     match start:
         case FirstStart():
-            marker = first_marker(wanted, incarnation, facts.first, facts.now_ms)
+            marker = first_marker(request, incarnation, facts.first, facts.now_ms)
             return StartPlan(marker, NoCheckpoint(), incarnation)
         case BeginAt(marker):
-            marker = begun_anew(_stands_at(marker, wanted, facts), wanted, incarnation)
+            marker = begun_anew(_start_marker(marker, request, facts), request, incarnation)
             return StartPlan(marker, NoCheckpoint(), incarnation)
         case Continue(marker, planned):
             # An already planned batch reads the partitions in the marker.
-            marker = marker if planned is not None else reassigned(marker, wanted.positions)
-            return StartPlan(gone_on(marker, wanted), LinkedCheckpoint(), incarnation)
+            marker = marker if planned is not None else reassigned(marker, request.positions)
+            return StartPlan(continued(marker, request), LinkedCheckpoint(), incarnation)
         case Rebuild():
-            rebuild = _rebuild(start, wanted, facts)
+            rebuild = _rebuild(start, request, facts)
             # As written: these decisions take effect once the state is rebuilt.
-            first = adopted(facts.written or rebuild.marker, wanted)
+            first = adopted(facts.written or rebuild.marker, request)
             return StartPlan(first, RebuiltCheckpoint(rebuild), incarnation)
         case _:
             assert_never(start)
 
 
-def _stands_at(marker: CommitMarker, wanted: Wanted, facts: StartFacts) -> CommitMarker:
+def _start_marker(marker: CommitMarker, request: StartRequest, facts: StartFacts) -> CommitMarker:
     """The marker with the present partitions, or limited to their ranges by choice."""
-    return facts.held or reassigned(marker, wanted.positions)
+    return facts.clamped or reassigned(marker, request.positions)
 
 
-def _rebuild(start: Rebuild, wanted: Wanted, facts: StartFacts) -> Rebuild:
-    marker = _stands_at(start.marker, wanted, facts)
-    empty = wanted.on_change is OnChange.EMPTY
+def _rebuild(start: Rebuild, request: StartRequest, facts: StartFacts) -> Rebuild:
+    marker = _start_marker(start.marker, request, facts)
+    empty = request.on_change is OnChange.EMPTY
     begin = marker.end if empty else begin_of_all(start.begin, marker.end)
     return replace(start, marker=marker, begin=begin, not_before=facts.not_before)

@@ -19,7 +19,7 @@ from pipeline.errors import BrokenInvariantError
 from pipeline.ids import BatchId, Incarnation, Millis, Offset, TopicName
 from pipeline.lanes.batch import BatchFacts
 from pipeline.markers.positions import InputPartition, Positions
-from pipeline.spark.query.counted import Told, counted, most_advanced, schemas_of
+from pipeline.spark.query.counted import BatchMetrics, counted, most_advanced, schemas_of
 from pipeline.spark.query.emit import PATH_METRICS, SOURCE_METRICS
 from pipeline.spark.query.lowered import AssignedTopic, Lowered, TopicRole
 
@@ -45,31 +45,31 @@ class Engine:
         """
         stream = self._stream
         if not self.lowered.counted:
-            told = self._observed(stream)
+            metrics = self._observed(stream)
         elif rows is None:
             raise BrokenInvariantError("a batch is counted from its rows, and there are none")
         else:
-            told = counted(rows, self.lowered, self.incarnation)
+            metrics = counted(rows, self.lowered, self.incarnation)
         stateful = self.lowered.core is not None
         # Only records can be late; a batch without any needs no traversal of the plan.
-        dropped = stateful and told.records
+        dropped = stateful and metrics.records
         late = sum(_dropped(stream.lastExecution().executedPlan())) if dropped else 0
         return BatchFacts(
             batch=BatchId(batch),
             end=self._positions(self._offsets(stream, batch)),
             late_ms=self._watermark(stream, batch - 1) if stateful and batch else None,
             eviction_ms=self._watermark(stream, batch) if stateful else None,
-            advance_ms=told.advance_ms,
-            records=told.records,
-            bad=told.bad,
-            unknown=told.unknown,
+            advance_ms=metrics.advance_ms,
+            records=metrics.records,
+            bad=metrics.bad,
+            unknown=metrics.unknown,
             late=late,
-            largest=told.largest,
-            failed=told.failed,
-            skipped=told.skipped,
+            largest=metrics.largest,
+            failed=metrics.failed,
+            skipped=metrics.skipped,
         )
 
-    def _observed(self, stream: Any) -> Told:
+    def _observed(self, stream: Any) -> BatchMetrics:
         """Batch metrics from Spark's observed metrics."""
         metrics = dict(_observed(stream.lastExecution().observedMetrics()))
         sources = [
@@ -88,16 +88,16 @@ class Engine:
             for partition, value in _of_topic(row, topic)
             for at, time in most_advanced(source, topic, partition, value)
         }
-        return Told(
+        return BatchMetrics(
             records=sum(
                 int(row.get("rows") or 0) - int(row.get("advances") or 0) for _, row in sources
             ),
             bad=failed + sum(int(row.get("bad") or 0) for _, row in sources),
             advance_ms=Millis(int(max(advances))) if advances else None,
             unknown=schemas_of(
-                bytes.fromhex(told)
+                bytes.fromhex(prefix)
                 for _, row in sources
-                if (told := row.get("unknown")) is not None
+                if (prefix := row.get("unknown")) is not None
             ),
             largest=largest,
             skipped=sum(int(row.get("skipped") or 0) for _, row in sources),

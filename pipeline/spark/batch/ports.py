@@ -26,7 +26,7 @@ class BatchEngine(Protocol):
         """Read the facts of the batch that was just executed, with its output rows."""
 
 
-class SecondLook(Protocol):
+class BatchInspector(Protocol):
     """As in `inspection.py`."""
 
     def rejected(self, start: Positions, end: Positions, late_ms: Millis | None) -> list[Rejected]:

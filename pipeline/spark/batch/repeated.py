@@ -6,11 +6,11 @@ the state does not match the written output, and must be rebuilt from the log.
 
 from pipeline.lanes.batch import BatchFacts, decided_otherwise
 from pipeline.markers.commit_marker import CommitMarker
-from pipeline.spark.batch.ports import SecondLook
+from pipeline.spark.batch.ports import BatchInspector
 from pipeline.spark.batch.rejected import refused_checksum
 
 
-def judged_otherwise(marker: CommitMarker, facts: BatchFacts, inspector: SecondLook) -> str:
+def judged_otherwise(marker: CommitMarker, facts: BatchFacts, inspector: BatchInspector) -> str:
     """Describe how the decisions of a repeated batch differ; empty: not.
 
     Args:

@@ -83,6 +83,6 @@ class Results:
             return
         failed = self.table.filter(pc.is_valid(reasons))
         for row in failed.to_pylist():
-            told = row.get(ROW)
-            of = None if told is None else FailedRow.read(told, row[HELD])
+            record = row.get(ROW)
+            of = None if record is None else FailedRow.read(record, row[HELD])
             yield FailedResult(row["reason"], row["value"], Millis(row["timestamp_ms"]), of)

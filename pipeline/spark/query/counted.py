@@ -24,7 +24,7 @@ COLUMNS = (hidden.ORIGIN, hidden.PARTITION)
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class BatchMetrics:
     """Metrics of the records of a batch; the fields are those of `BatchFacts`."""
 
     records: int
@@ -36,7 +36,7 @@ class Told:
     skipped: int = 0
 
 
-def counted(rows: pa.Table, lowered: Lowered, incarnation: Incarnation) -> Told:
+def counted(rows: pa.Table, lowered: Lowered, incarnation: Incarnation) -> BatchMetrics:
     """Count the rows of a batch.
 
     Args:
@@ -53,7 +53,7 @@ def counted(rows: pa.Table, lowered: Lowered, incarnation: Incarnation) -> Told:
     is_record = pc.and_not(pc.is_valid(origin), is_advance)
     # A record that a box refuses counts on each path; an unfit one counts once.
     bad = pc.or_(failed, pc.and_(is_record, unfit))
-    return Told(
+    return BatchMetrics(
         records=_number(is_record),
         bad=_number(bad),
         advance_ms=_advance(rows.filter(is_advance), incarnation),
@@ -89,8 +89,8 @@ def _is_any(origin: pa.Array, places: Iterable[int]) -> pa.Array:
 
 def _advance(rows: pa.Table, incarnation: Incarnation) -> Millis | None:
     """The largest advance for this incarnation."""
-    told = (codec.advance_ms_for(value, incarnation) for value in rows.column("value").to_pylist())
-    return max((ms for ms in told if ms is not None), default=None)
+    found = (codec.advance_ms_for(value, incarnation) for value in rows.column("value").to_pylist())
+    return max((ms for ms in found if ms is not None), default=None)
 
 
 def _unknown(rows: pa.Table, lowered: Lowered) -> Iterator[bytes]:

@@ -20,13 +20,18 @@ from pipeline.network.boxes.sessions import SessionWindow
 from pipeline.network.boxes.windows import WINDOW_END, WINDOW_START
 from pipeline.spark.query import counted, hidden, places, result_ids, sessions
 from pipeline.spark.query.emitting import decoded
-from pipeline.spark.query.emitting.as_of import held
+from pipeline.spark.query.emitting.as_of import as_of_rows
 from pipeline.spark.query.emitting.deduplicated import deduplicated
 from pipeline.spark.query.emitting.joined import joined
 from pipeline.spark.query.emitting.judged import judged
+from pipeline.spark.query.emitting.record_filter import (
+    is_for,
+    is_for_incarnation,
+    is_sent_again,
+    record_filter,
+)
 from pipeline.spark.query.emitting.sifted import CARRIED, sifted
 from pipeline.spark.query.emitting.skipped import is_skipped
-from pipeline.spark.query.emitting.wanted import is_for, is_heeded, is_sent_again, wanted
 from pipeline.spark.query.explode import exploded
 from pipeline.spark.query.functions import called, checksums
 from pipeline.spark.query.hidden import Failed, Reason
@@ -94,7 +99,7 @@ def emit(
         case JoinCore():
             results = joined(ports["left"], ports["right"], core, settled_ms, ids=lowered.ids)
         case AsOfCore():
-            results = held(ports["left"], ports["right"], core, settled_ms, ids=lowered.ids)
+            results = as_of_rows(ports["left"], ports["right"], core, settled_ms, ids=lowered.ids)
         case DeduplicateCore():
             seen = _ports(lowered, partial(port, observed=False))
             results = deduplicated(ports["only"], seen["only"], core, settled_ms)
@@ -120,7 +125,7 @@ def emit_path(
     source = lowered.source(path.source)
     no_advances = Incarnation("")
     raw = _without(reader(source), source.input, path.name, left_out)
-    rows = judged(raw, source, _wanted_by(source, no_advances, path))
+    rows = judged(raw, source, _record_filter(source, no_advances, path))
     # Spark pushes no filter below an observation. It would push one on the reason, and repeat the
     # expression of the reason at each use: possibly more than fits into memory.
     rows = rows.observe("judged", F.count(F.lit(1)))
@@ -166,7 +171,7 @@ def _judged_once(
     """
     source = lowered.source(path.source)
     others = lowered.others(path) if path.first else ()
-    rows = judged(raw, source, _wanted_by(source, incarnation, path, *others))
+    rows = judged(raw, source, _record_filter(source, incarnation, path, *others))
     if not path.first:
         return _unskipped(rows, source, lowered)
     rows = _unskipped(_observed(rows, source, lowered), source, lowered)
@@ -181,10 +186,10 @@ def _unskipped(rows: DataFrame, source: Source, lowered: Lowered) -> DataFrame:
     return rows if skipped is None else rows.where(~skipped)
 
 
-def _wanted_by(source: Source, incarnation: Incarnation, *paths: Path) -> Column:
+def _record_filter(source: Source, incarnation: Incarnation, *paths: Path) -> Column:
     """Filter for the records of some paths, and the advances of an incarnation."""
     names = tuple(path.name for path in paths)
-    return wanted(source, names) & is_heeded(source, incarnation)
+    return record_filter(source, names) & is_for_incarnation(source, incarnation)
 
 
 def _observed(rows: DataFrame, source: Source, lowered: Lowered) -> DataFrame:
@@ -225,12 +230,12 @@ def _observed(rows: DataFrame, source: Source, lowered: Lowered) -> DataFrame:
 def _passed(raw: DataFrame, lowered: Lowered, path: Path, incarnation: Incarnation) -> DataFrame:
     """The valid rows of one path through stateless boxes."""
     if lowered.counted:
-        rows, told = places.told(sifted(raw, lowered, path), lowered, path)
-        carried = (*_passed_columns(lowered), *told, *CARRIED)
+        rows, added = places.with_hidden(sifted(raw, lowered, path), lowered, path)
+        carried = (*_passed_columns(lowered), *added, *CARRIED)
         return _with_steps(rows, path.steps, carried, keep_all=True)
     rows = _judged_once(raw, lowered, path, incarnation)
-    rows, told = places.told(rows, lowered, path)
-    carried = (*_passed_columns(lowered), *told)
+    rows, added = places.with_hidden(rows, lowered, path)
+    carried = (*_passed_columns(lowered), *added)
     return _good(_walked(rows, path, carried))
 
 
@@ -247,12 +252,12 @@ def _port(
     if observed:
         rows = _judged_once(raw, lowered, path, incarnation)
     else:
-        rows = judged(raw, source, _wanted_by(source, incarnation, path))
+        rows = judged(raw, source, _record_filter(source, incarnation, path))
         rows = _unskipped(rows, source, lowered)
-    rows, told = places.told(rows, lowered, path)
-    carried = (*told, *_passed_columns(lowered))
-    told_apart = _told_apart(carried, path)
-    rows = _boundary_driven(rows, source, lowered.shape.watermark_lead_ms, told_apart)
+    rows, added = places.with_hidden(rows, lowered, path)
+    carried = (*added, *_passed_columns(lowered))
+    identified = _identified(carried, path)
+    rows = _boundary_driven(rows, source, lowered.shape.watermark_lead_ms, identified)
     return _good(_walked(rows, path, carried, observed=observed))
 
 
@@ -294,8 +299,8 @@ def _with_steps(
         reason = F.col(hidden.REASON)
         failed = any_failed(step)
         if failed is not None:
-            told = _which(step.checks) if which else F.lit(Reason.EVALUATION_FAILED.value)
-            reason = F.coalesce(reason, F.when(F.expr(failed), told))
+            failure = _which(step.checks) if which else F.lit(Reason.EVALUATION_FAILED.value)
+            reason = F.coalesce(reason, F.when(F.expr(failed), failure))
         match step:
             case Keep() if keep_all:
                 left_out = F.when(~F.coalesce(F.expr(step.where), F.lit(False)), hidden.NO_RESULT)
@@ -317,17 +322,17 @@ def _with_steps(
 def _which(checks: tuple[Check, ...]) -> Column:
     """The first failed check of a failed row."""
     *before, last = checks
-    told = F.lit(_told(last))
+    found = F.lit(_failure(last))
     for check in reversed(before):
-        told = F.when(F.expr(check.failed), _told(check)).otherwise(told)
-    return told
+        found = F.when(F.expr(check.failed), _failure(check)).otherwise(found)
+    return found
 
 
-def _told(check: Check) -> str:
+def _failure(check: Check) -> str:
     return str(Failed(check.origin.box, check.origin.field, check.text))
 
 
-def _told_apart(carried: tuple[str, ...], path: Path) -> tuple[str, ...]:
+def _identified(carried: tuple[str, ...], path: Path) -> tuple[str, ...]:
     """The carried columns of a path, with the place of the record if functions need it."""
     return tuple(dict.fromkeys((*carried, *hidden.PLACE))) if path.calls else carried
 
@@ -339,15 +344,15 @@ def _walked(
 
     They are counted before a record can become several rows.
     """
-    told_apart = _told_apart(carried, path)
-    rows = _with_steps(rows, path.as_records, told_apart)
+    identified = _identified(carried, path)
+    rows = _with_steps(rows, path.as_records, identified)
     if observed and (path.calls or any(step.checks for step in path.steps)):
         failed = F.col(hidden.REASON).startswith(Reason.EVALUATION_FAILED.value)
         failed &= F.col(hidden.EVENT_TIME).isNotNull()  # in an advance every column is null
         which = [checksums().alias("failed")] if path.calls else []
         counted = F.count(F.when(failed, 1)).alias("bad")
         rows = rows.observe(f"{PATH_METRICS}{path.name}", counted, *which)
-        rows = rows.drop(*(set(told_apart) - set(carried)))
+        rows = rows.drop(*(set(identified) - set(carried)))
     return _with_steps(rows, path.as_rows, carried)
 
 
@@ -380,7 +385,7 @@ def _after(rows: DataFrame, lowered: Lowered) -> DataFrame:
     """Apply steps to results. A failed result is kept as JSON of its inputs."""
     failed_on = F.lit(None).cast("string")
     if lowered.names_rows:  # the core may have rejected the version of a redriven row
-        failed_on = F.when(F.col(hidden.REASON).isNotNull(), _told_values(rows, lowered))
+        failed_on = F.when(F.col(hidden.REASON).isNotNull(), _inputs_json(rows, lowered))
     rows = rows.withColumn(hidden.FAILED_ON, failed_on)
     ids = (hidden.ID,) if lowered.ids else ()
     row = (hidden.RECORD, hidden.HELD, hidden.ANSWERED) if lowered.names_rows else ()
@@ -388,21 +393,21 @@ def _after(rows: DataFrame, lowered: Lowered) -> DataFrame:
     for step in lowered.after:
         failed = any_failed(step)
         if failed is not None:
-            failed_on = F.when(F.expr(failed), _told_values(rows, lowered))
+            failed_on = F.when(F.expr(failed), _inputs_json(rows, lowered))
             rows = rows.withColumn(hidden.FAILED_ON, F.coalesce(F.col(hidden.FAILED_ON), failed_on))
         rows = _with_steps(rows, (step,), carried, which=True)
     return rows
 
 
-def _told_values(rows: DataFrame, lowered: Lowered) -> Column:
+def _inputs_json(rows: DataFrame, lowered: Lowered) -> Column:
     """The inputs of a result as JSON, with hidden columns only if they have a label."""
-    names = dict(lowered.told)
+    names = dict(lowered.labels)
     shown = [c for c in rows.columns if c in names or not c.startswith(hidden.PREFIX)]
-    values = F.struct(*[_told_value(rows, name).alias(names.get(name, name)) for name in shown])
+    values = F.struct(*[_visible(rows, name).alias(names.get(name, name)) for name in shown])
     return F.to_json(values, {"ignoreNullFields": "false"})
 
 
-def _told_value(rows: DataFrame, name: str) -> Column:
+def _visible(rows: DataFrame, name: str) -> Column:
     """A column; of a side of a join without its hidden fields."""
     kind, value = rows.schema[name].dataType, F.col(quoted(name))
     fields = kind.names if isinstance(kind, StructType) else []
@@ -433,7 +438,7 @@ def _encoded(rows: DataFrame, lowered: Lowered) -> DataFrame:
         partition.cast("int").alias("partition"),
         reason.alias("reason"),
         *([F.col(hidden.ID).cast("binary").alias("id")] if lowered.ids else []),
-        *(places.told_rows(lowered) if lowered.names_rows else ()),
+        *(places.row_columns(lowered) if lowered.names_rows else ()),
         *(counted.COLUMNS if lowered.counted else ()),
     )
 

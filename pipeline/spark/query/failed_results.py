@@ -41,15 +41,15 @@ class FailedRow:
     held: bytes | None
 
     @classmethod
-    def read(cls, told: str, held: bytes | None) -> "FailedRow":
+    def read(cls, record: str, held: bytes | None) -> "FailedRow":
         """Decode the first two of `ROW_COLUMNS`."""
-        said = json.loads(told)
+        fields = json.loads(record)
         return cls(
-            said["path"],
-            said["partition"],
-            said["offset"],
-            said["attempt"],
-            said.get("first"),
+            fields["path"],
+            fields["partition"],
+            fields["offset"],
+            fields["attempt"],
+            fields.get("first"),
             held,
         )
 

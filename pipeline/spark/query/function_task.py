@@ -120,10 +120,10 @@ class FunctionTask:
         reasons += [str(Failed(self.box, FIELD, f"{self.function.name}: {f.why}")) for f in failed]
         taken = carried.take(pa.array(rows, pa.int64()))
         at = taken.schema.get_field_index(hidden.REASON)
-        told = taken.set_column(at, taken.schema.field(at), pa.array(reasons, pa.string()))
+        marked = taken.set_column(at, taken.schema.field(at), pa.array(reasons, pa.string()))
         kept = given.take(pa.array([None] * len(before) + rows[len(before) :], pa.int64()))
         columns = [pa.nulls(len(rows), field.type) for field in arrow_schema(self.function.columns)]
-        return self._batch(told, columns, kept, len(rows), failed=len(failed))
+        return self._batch(marked, columns, kept, len(rows), failed=len(failed))
 
     def _batch(
         self,

@@ -45,10 +45,10 @@ def called(rows: DataFrame, step: Call, carried: tuple[str, ...]) -> DataFrame:
     made = rows.mapInArrow(task, StructType(fields))
     if not keep_input:
         return made
-    told = F.when(
+    given_json = F.when(
         F.col(hidden.GIVEN).isNotNull(), F.to_json(hidden.GIVEN, {"ignoreNullFields": "false"})
     )
-    failed_on = F.coalesce(F.col(hidden.FAILED_ON), told)
+    failed_on = F.coalesce(F.col(hidden.FAILED_ON), given_json)
     return made.withColumn(hidden.FAILED_ON, failed_on).drop(hidden.GIVEN)
 
 

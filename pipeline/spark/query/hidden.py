@@ -14,7 +14,7 @@ KEY = "__key"
 VALUE = "__value"
 KAFKA_TIME = "__kafka_time"
 HEADERS = "__headers"
-TOLD = "__told"
+HEADER_HANDLE = "__told"
 """Header that may contain the schema prefix of a value."""
 FRAMED = "__framed"
 """A value with its schema prefix, also if a header contains it; null in a derived stream's record

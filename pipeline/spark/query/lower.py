@@ -80,7 +80,7 @@ def lower(fragment: Fragment, around: Surroundings) -> Lowered:
         after=after,
         encoding=_encoding(fragment, around),
         ids=fragment.output.corrections,
-        told=lowered.told if lowered else (),
+        labels=lowered.labels if lowered else (),
     )
 
 

@@ -299,7 +299,7 @@ class Lowered:
     encoding: Encoding
     ids: bool = False
     """Whether each result has an id."""
-    told: tuple[tuple[str, str], ...] = ()
+    labels: tuple[tuple[str, str], ...] = ()
     """Hidden columns of the core's results, with their names in reports of failed results."""
 
     @property

@@ -12,7 +12,7 @@ from pipeline.lanes.dead_letters import ATTEMPT, HELD, HELD_BY, REDRIVEN_ORIGIN
 from pipeline.network.boxes.traits import Keeps
 from pipeline.spark.query import hidden
 from pipeline.spark.query.emitting.headers import header
-from pipeline.spark.query.emitting.wanted import is_sent_again
+from pipeline.spark.query.emitting.record_filter import is_sent_again
 from pipeline.spark.query.failed_results import ROW_COLUMNS
 from pipeline.spark.query.lowered import (
     AsOfCore,
@@ -28,7 +28,7 @@ _OWN = (hidden.TOPIC, hidden.PARTITION, hidden.OFFSET)
 _PLACE = r"^[^/]+/\d{1,9}/\d{1,18}$"
 
 
-def told(rows: DataFrame, lowered: Lowered, path: Path) -> tuple[DataFrame, tuple[str, ...]]:
+def with_hidden(rows: DataFrame, lowered: Lowered, path: Path) -> tuple[DataFrame, tuple[str, ...]]:
     """Add the hidden columns that a path needs; returns the rows and the columns' names."""
     source, core = lowered.source(path.source), lowered.core
     found = dict[str, Column]()
@@ -93,12 +93,12 @@ def record(source: Source, path: int) -> Column:
     redriven record.
     """
     again = is_sent_again(source)
-    told = header(ATTEMPT).cast("string").try_cast("int")
+    attempt = header(ATTEMPT).cast("string").try_cast("int")
     fields = (
         F.lit(path),
         F.col(hidden.PARTITION),
         F.col(hidden.OFFSET),
-        F.when(again, 1 + F.coalesce(told, F.lit(1))).otherwise(F.lit(1)),
+        F.when(again, 1 + F.coalesce(attempt, F.lit(1))).otherwise(F.lit(1)),
         F.when(again, header(REDRIVEN_ORIGIN).cast("string")),
     )
     return F.struct(*(c.alias(name) for c, name in zip(fields, RECORD_FIELDS, strict=True)))
@@ -118,15 +118,15 @@ def is_answered(source: Source, core: AsOfCore) -> Column:
     return is_sent_again(source) & F.coalesce(same, F.lit(False))
 
 
-def told_rows(lowered: Lowered) -> tuple[Column, ...]:
+def row_columns(lowered: Lowered) -> tuple[Column, ...]:
     """The columns of `failed_results.ROW_COLUMNS`.
 
     Record and version are set only in results that cannot be computed.
     """
     failed, of = F.col(hidden.REASON).isNotNull(), F.col(hidden.RECORD)
     names = F.array(*[F.lit(path.name) for path in lowered.paths])
-    said = of.withField("path", F.get(names, of["path"]))
-    columns = (F.when(failed, F.to_json(said)), F.when(failed, F.col(hidden.HELD)))
+    record_of = of.withField("path", F.get(names, of["path"]))
+    columns = (F.when(failed, F.to_json(record_of)), F.when(failed, F.col(hidden.HELD)))
     named = zip((*columns, F.col(hidden.ANSWERED)), ROW_COLUMNS, strict=True)
     return tuple(column.alias(name) for column, name in named)
 

@@ -25,7 +25,7 @@ from pipeline.ids import Incarnation
 from pipeline.markers.positions import Positions
 from pipeline.settings import Settings
 from pipeline.spark.batch.facts import Engine
-from pipeline.spark.batch.second_look import Inspector
+from pipeline.spark.batch.inspection import Inspector
 from pipeline.spark.query.emit import emit
 from pipeline.spark.query.lowered import Lowered, Source
 from pipeline.spark.query.readers import Ranges
@@ -122,7 +122,9 @@ class MemoryQueries:
     def _source(self, lowered: Lowered, incarnation: Incarnation) -> _Source:
         stream = _new_stream(self._spark)
         texts = DataFrame(stream.toDF(), self._spark)
-        return _Source(lowered, incarnation, stream, emit(lowered, _Told(texts), incarnation))
+        return _Source(
+            lowered, incarnation, stream, emit(lowered, _MemoryReader(texts), incarnation)
+        )
 
     def _give_back(self, source: _Source) -> None:
         source.stream.reset()
@@ -162,7 +164,7 @@ class MemoryQuery:
         self._ends.append(ends)
         jvm = _gateway(self._spark).jvm
         texts = jvm.java.util.ArrayList()
-        texts.add(_told(records))
+        texts.add(_as_json(records))
         self._source.stream.addData(jvm.org.apache.spark.api.python.PythonUtils.toSeq(texts))
 
     def drain(self) -> None:
@@ -203,7 +205,7 @@ class MemoryQuery:
             self._raised = error
             raise
 
-    def _again(self, ranges: Ranges) -> "_Told":
+    def _again(self, ranges: Ranges) -> "_MemoryReader":
         wanted = {
             (topic, partition): range(*ends)
             for topics in ranges.values()
@@ -214,7 +216,7 @@ class MemoryQuery:
         found = [
             r for r in self._records if r.offset in wanted.get((r.topic, r.partition), nothing)
         ]
-        return _Told(self._spark.createDataFrame([(_told(found),)], "value string"))
+        return _MemoryReader(self._spark.createDataFrame([(_as_json(found),)], "value string"))
 
 
 @dataclass(frozen=True)
@@ -228,7 +230,7 @@ class _MemoryEngine(Engine):
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _MemoryReader:
     """Reads records from rows of one text, in the form of `_as_json`."""
 
     texts: DataFrame
@@ -248,7 +250,7 @@ class _Told:
         )
 
 
-def _told(records: Sequence[KafkaRecord]) -> str:
+def _as_json(records: Sequence[KafkaRecord]) -> str:
     """Records as one JSON text."""
     return json.dumps(
         [

@@ -44,8 +44,8 @@ from pipeline.lanes.start.decision import (
     check_owner,
     decide_start,
 )
-from pipeline.lanes.start.facts import CheckpointFacts, Unusable, Wanted
-from pipeline.lanes.start.markers import first_marker, gone_on
+from pipeline.lanes.start.facts import CheckpointFacts, StartRequest, Unusable
+from pipeline.lanes.start.markers import continued, first_marker
 from pipeline.lanes.start.plan import (
     LinkedCheckpoint,
     NoCheckpoint,
@@ -60,8 +60,8 @@ from pipeline.names import FragmentNames
 from pipeline.planner.state import OnChange
 from pipeline.spark.batch.arrow_rows import ArrowRows
 from pipeline.spark.batch.facts import Engine
+from pipeline.spark.batch.inspection import Inspector
 from pipeline.spark.batch.rejected import Rejected
-from pipeline.spark.batch.second_look import Inspector
 from pipeline.spark.query.emit import emit
 from pipeline.spark.query.lower import lower
 from pipeline.spark.query.lowered import Lowered, as_accepted, restricted
@@ -73,14 +73,14 @@ from pipeline.spark.query.readers import (
     read_options,
     starting_at,
 )
-from pipeline.spark.run.ahead import Ahead, BatchLimit
 from pipeline.spark.run.background_job import BackgroundJob
+from pipeline.spark.run.batch_sizer import BatchLimit, BatchSizer
 from pipeline.spark.run.carried import CarriedMarker, carried
 from pipeline.spark.run.checkpoints import Checkpoints
 from pipeline.spark.run.lane_settings import LaneSettings
 from pipeline.spark.run.last_marker import read_marker, settled_marker
 from pipeline.spark.run.lost import in_batch, in_rebuild
-from pipeline.spark.run.output_succession import Others, look_back
+from pipeline.spark.run.output_succession import OtherWriters, begin_takeover
 from pipeline.spark.run.planned import plan_first_batch
 from pipeline.spark.run.query_runner import (
     DamagedCheckpointError,
@@ -92,9 +92,9 @@ from pipeline.spark.run.query_runner import (
 )
 from pipeline.spark.run.rebuild import Log, Rebuilding, tried
 from pipeline.spark.run.rebuild_batch import RebuildBatch
+from pipeline.spark.run.start_request import start_request
 from pipeline.spark.run.surroundings import Surveyor
 from pipeline.spark.run.topics import watch_topics
-from pipeline.spark.run.wanted import wanted_lane
 from pipeline.spark.write.sink import Sink, UnknownSchemasError
 from pipeline.spark.write.sink_context import SinkContext
 from schemas.wire import prefix
@@ -118,7 +118,7 @@ class LaneHost:
     brokers: Brokers
     checkpoints: Path
     clock: Clock
-    tell: Callable[[LaneEvent], None]
+    report: Callable[[LaneEvent], None]
     claimed: Callable[[], None]
 
     def admit(self, names: FragmentNames) -> Epoch:
@@ -155,8 +155,8 @@ class StableLane:
         self._label = str(settings.lane.fragment)
         self._met: tuple[SchemaHandle, ...] = ()
         self._from = CarriedMarker(None, ())
-        ahead = Ahead(host.kafka, host.surveyor.admin, host.clock)
-        self._limit = BatchLimit(ahead, fragment)
+        sizer = BatchSizer(host.kafka, host.surveyor.admin, host.clock)
+        self._limit = BatchLimit(sizer, fragment)
         self._write_job = BackgroundJob(f"write {self._label}")
         self.promises = Promises()
         self._started = False
@@ -200,65 +200,65 @@ class StableLane:
             check_owner(last, self._settings.epoch, self._settings.place)
             self._settings = self._settings.after(last)
         self._topics = watch_topics(admin, self._settings.fragment, self._settings.topic_ids)
-        lowered = self._look_back(last)
-        marker, wanted = self._from.marker, self._wanted(lowered)
-        start = decide_start(marker, self._checkpoint(marker, lowered), wanted)
-        if marker is not None and wanted.on_change is None:
+        lowered = self._carry_marker(last)
+        marker, request = self._from.marker, self._start_request(lowered)
+        start = decide_start(marker, self._checkpoint(marker, lowered), request)
+        if marker is not None and request.on_change is None:
             fragment, output_id = self._settings.fragment, self._settings.output_id
             log = self._log_of_inputs()
             log.check_acknowledged(marker, fragment, output_id, self._topics.ask)
         sink = Sink(self._sink_context(writer, boundaries, lowered))
-        plan = plan_start(start, wanted, self._facts(start, wanted, lowered))
-        folder, lowered = self._begin(plan, wanted, sink, lowered)
-        if not wanted.ran_before:
+        plan = plan_start(start, request, self._facts(start, request, lowered))
+        folder, lowered = self._begin(plan, request, sink, lowered)
+        if not request.ran_before:
             self._settings.record_start()
         try:
             if isinstance(start, Continue) and start.planned is not None:
-                lowered = self._take_in_growth(start.planned, wanted, lowered, folder, sink)
-            self._tell_start(sink.marker)
+                lowered = self._take_in_growth(start.planned, request, lowered, folder, sink)
+            self._report_start(sink.marker)
             self._query(lowered, folder, sink)
         except (DamagedCheckpointError, RepeatedOtherwiseError):
             self._checkpoints.set_aside(self._settings.epoch)
             raise
 
-    def _tell_start(self, first: CommitMarker) -> None:
+    def _report_start(self, first: CommitMarker) -> None:
         how = profile(self._settings.fragment, self._settings.topic_ids)
         lane, run, epoch = self._settings.lane, self._settings.run, self._settings.epoch
-        self._host.tell(LaneStarted(lane, run, epoch, first.incarnation, first, how))
+        self._host.report(LaneStarted(lane, run, epoch, first.incarnation, first, how))
         self._started = True
 
-    def _tell_batch(self, finished: BatchFinished) -> None:
+    def _report_batch(self, finished: BatchFinished) -> None:
         """Report a batch, except one that precedes `LaneStarted`."""
         if self._started:
-            self._host.tell(finished)
+            self._host.report(finished)
 
     # --- start ----------------------------------------------------------------------------------
 
-    def _look_back(self, last: CommitMarker | None) -> Lowered:
+    def _carry_marker(self, last: CommitMarker | None) -> Lowered:
         """Set the marker to start from: its last one, or another one if it begins anew."""
         settings, host = self._settings, self._host
         succession = settings.succession
         if succession is None or not settings.begins_anew(last):
-            goes_on = None if last is None else last.writing(settings.output_id)
-            self._from = carried(goes_on, settings, host.surveyor.admin)
+            carried_on = None if last is None else last.writing(settings.output_id)
+            self._from = carried(carried_on, settings, host.surveyor.admin)
             return self._lowered()
         self._from = carried(None, settings, host.surveyor.admin)
         lowered = self._lowered()  # a missing schema or topic is found before others are stopped
         if last is None:  # refuses if there is a checkpoint
-            decide_start(None, self._checkpoint(None, lowered), self._wanted(lowered))
-        others = Others(host.kafka, host.surveyor, self._clock)
-        begins = look_back(settings, succession, last, others)
+            decide_start(None, self._checkpoint(None, lowered), self._start_request(lowered))
+        others = OtherWriters(host.kafka, host.surveyor, self._clock)
+        begins = begin_takeover(settings, succession, last, others)
         self._from = begins.nothing
         lowered = self._lowered()
-        wanted, positions = self._wanted(lowered), begins.positions(lowered)
-        first = first_marker(wanted, self._incarnation(), positions, self._clock.now_ms())
+        request, positions = self._start_request(lowered), begins.positions(lowered)
+        first = first_marker(request, self._incarnation(), positions, self._clock.now_ms())
         self._from = begins.at(first)
         return lowered
 
-    def _wanted(self, lowered: Lowered) -> Wanted:
+    def _start_request(self, lowered: Lowered) -> StartRequest:
         marker = self._from.marker
         most = self._limit.at(marker.end) if marker else RECORDS_PER_BATCH
-        return wanted_lane(self._settings, self._from, lowered, self._host.surveyor, most)
+        return start_request(self._settings, self._from, lowered, self._host.surveyor, most)
 
     def _checkpoint(
         self, marker: CommitMarker | None, lowered: Lowered
@@ -272,30 +272,30 @@ class StableLane:
             return checkpoints.any(epoch)
         return checkpoints.adopt(epoch, marker.incarnation, lowered)
 
-    def _facts(self, start: Start, wanted: Wanted, lowered: Lowered) -> StartFacts:
+    def _facts(self, start: Start, request: StartRequest, lowered: Lowered) -> StartFacts:
         """Inputs of the start plan, from topics and clock."""
         carried = self._from
         first: Positions = {}
-        held: CommitMarker | None = None
+        clamped: CommitMarker | None = None
         if isinstance(start, FirstStart):
             positions = self._host.surveyor.start_positions(lowered)
             first = first_positions(positions, carried.sources, self._settings.begins)
-        elif isinstance(start, BeginAt | Rebuild) and wanted.on_change is OnChange.EMPTY:
-            held = self._held(reassigned(start.marker, wanted.positions), lowered)
+        elif isinstance(start, BeginAt | Rebuild) and request.on_change is OnChange.EMPTY:
+            clamped = self._clamped(reassigned(start.marker, request.positions), lowered)
         return StartFacts(
             incarnation=self._incarnation(),
             now_ms=self._clock.now_ms(),
             first=first,
-            held=held,
+            clamped=clamped,
             written=carried.written,
             not_before=carried.not_before,
         )
 
     def _begin(
-        self, plan: StartPlan, wanted: Wanted, sink: Sink, lowered: Lowered
+        self, plan: StartPlan, request: StartRequest, sink: Sink, lowered: Lowered
     ) -> tuple[Path, Lowered]:
         """Execute a plan; returns the folder that the query continues from, and its schemas."""
-        epoch = wanted.epoch
+        epoch = request.epoch
         sink.start(plan.marker)
         match plan.checkpoint:
             case NoCheckpoint():
@@ -305,21 +305,21 @@ class StableLane:
             case RebuiltCheckpoint(rebuild):
                 folder = self._checkpoints.empty(epoch)
                 done, lowered, refused = self._rebuild(rebuild, folder, plan.incarnation, lowered)
-                sink.start(plan.marker_after(done.start, done.begin, wanted), refused)
+                sink.start(plan.marker_after(done.start, done.begin, request), refused)
         self._checkpoints.complete(epoch, sink.marker.incarnation)
         return folder, lowered
 
     def _incarnation(self) -> Incarnation:
         return Incarnation(f"{self._settings.epoch}-{self._clock.now_ms()}")
 
-    def _held(self, marker: CommitMarker, lowered: Lowered) -> CommitMarker:
+    def _clamped(self, marker: CommitMarker, lowered: Lowered) -> CommitMarker:
         """The marker limited to the present ranges of its topics, by choice of the user."""
-        held = self._log_of_inputs().held(marker, lowered)
+        clamped = self._log_of_inputs().clamped(marker, lowered)
         for at, offset in sorted(marker.end.items()):
-            if held.end[at] != offset:
+            if clamped.end[at] != offset:
                 place = f"topic {at.topic}, partition {at.partition}"
-                self._log.warning("%s: read on at %d instead of %d", place, held.end[at], offset)
-        return held
+                self._log.warning("%s: read on at %d instead of %d", place, clamped.end[at], offset)
+        return clamped
 
     def _lowered(self) -> Lowered:
         fragment, topic_ids = self._settings.fragment, self._settings.topic_ids
@@ -348,7 +348,7 @@ class StableLane:
             functions=lowered.functions,
             promised=self.promises.of,
             clock=self._clock,
-            tell=self._tell_batch,
+            report=self._report_batch,
         )
 
     # --- queries --------------------------------------------------------------------------------
@@ -373,8 +373,8 @@ class StableLane:
     ) -> Lowered:
         todo, start = batch.todo, batch.todo.start
         lane, number, epoch = self._settings.lane, self._settings.run, self._settings.epoch
-        told = LaneRebuilding(lane, number, epoch, todo.records)
-        self._host.tell(told)
+        progress = LaneRebuilding(lane, number, epoch, todo.records)
+        self._host.report(progress)
         spark, end = self._host.spark, start.marker.end
         plan_first_batch(spark, folder, lowered, end, start.eviction_ms, self._clock.now_ms())
 
@@ -382,7 +382,9 @@ class StableLane:
             lowered = planned if start.chosen else as_accepted(planned)
 
             def watch(engine: Engine) -> None:
-                self._host.tell(replace(told, read=min(engine.records_read(), told.offsets)))
+                self._host.report(
+                    replace(progress, read=min(engine.records_read(), progress.offsets))
+                )
 
             rows = emit(lowered, self._reader(todo.begin), incarnation, todo.left_out)
             name = f"{self._label}.{self._settings.epoch}.rebuild"
@@ -390,19 +392,19 @@ class StableLane:
             self._runner.run(Query(name, rows, lowered, folder, write, once=True, watch=watch))
 
         try:
-            return self._knowing_schemas(lowered, end, run)
+            return self._with_schemas(lowered, end, run)
         except LostDataError as error:
             raise in_rebuild(error, start) from error
 
     def _take_in_growth(
-        self, planned: BatchId, wanted: Wanted, lowered: Lowered, folder: Path, sink: Sink
+        self, planned: BatchId, request: StartRequest, lowered: Lowered, folder: Path, sink: Sink
     ) -> Lowered:
         """Execute a planned batch alone if topics got partitions since; then read all partitions.
 
         The batch has no ends of the new partitions, so no query that reads them can run it.
         """
         marker = sink.marker
-        if reassigned(marker, wanted.positions) == marker:
+        if reassigned(marker, request.positions) == marker:
             return lowered
         self._log.info("an input has more partitions; batch %d is executed without them", planned)
         self._query(restricted(lowered, marker.end), folder, sink, once=True)
@@ -413,7 +415,7 @@ class StableLane:
         positions = self._host.surveyor.positions_for(lowered, sink.marker)
         if problem := no_beginning(marker.end, positions):  # it grew again, records are gone
             raise RetryError(problem)
-        sink.start(gone_on(reassigned(sink.marker, positions), wanted))
+        sink.start(continued(reassigned(sink.marker, positions), request))
         return lowered
 
     def _query(self, lowered: Lowered, folder: Path, sink: Sink, *, once: bool = False) -> None:
@@ -436,7 +438,7 @@ class StableLane:
 
             def watch(_: Engine) -> None:
                 self._write_job.check()
-                self._topics.look()
+                self._topics.poll()
                 self._trimmer.look()
                 sink.publisher.publish_again()
 
@@ -449,7 +451,7 @@ class StableLane:
             self._runner.run(query)
 
         try:
-            self._knowing_schemas(lowered, sink.marker.end, run)
+            self._with_schemas(lowered, sink.marker.end, run)
         finally:
             self._settle()
 
@@ -460,7 +462,7 @@ class StableLane:
         except MedusaError as error:
             self._log.info("the last batch was not written: %s", error)
 
-    def _knowing_schemas(
+    def _with_schemas(
         self, lowered: Lowered, read: Positions, run: Callable[[Lowered], None]
     ) -> Lowered:
         """Run, and run again with each new schema that a batch contains.

@@ -4,7 +4,7 @@ from typing import Final
 
 from brokers.kafka_interface import KafkaCluster, NotNowError, TopicAdmin
 from brokers.log_reader import LogReader
-from pipeline.lanes.continuity import LOOKED_AT, check_markers
+from pipeline.lanes.continuity import CHECKED_MAX, check_markers
 from pipeline.markers import codec
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.names import FragmentNames
@@ -20,7 +20,7 @@ def read_marker(kafka: KafkaCluster, names: FragmentNames) -> CommitMarker | Non
         BrokenInvariantError: it is damaged, or the newest markers contradict each other.
     """
     place = f"topic {names.markers}"
-    records = LogReader(kafka, READ_DEADLINE_S).newest(names.markers, LOOKED_AT)
+    records = LogReader(kafka, READ_DEADLINE_S).newest(names.markers, CHECKED_MAX)
     markers = [codec.decode_marker(r.value, place) for r in records if r.value is not None]
     check_markers(markers, place)
     return markers[-1] if markers else None

@@ -16,10 +16,10 @@ from pipeline.errors import BrokenInvariantError, RefusedError
 from pipeline.ids import Offset
 from pipeline.lanes.output_succession import (
     Succession,
-    begun_beside,
     left_by,
     positions_anew,
     sources_anew,
+    takeover_marker,
     with_positions,
 )
 from pipeline.lanes.sources import carry, planned_sources, sources_after
@@ -43,7 +43,7 @@ idle reports of a writer, one per second, exceed this only if nothing is compact
 
 
 @dataclass(frozen=True, slots=True)
-class Others:
+class OtherWriters:
     """The other writers of a topic, at most one of which may still run."""
 
     kafka: KafkaCluster
@@ -114,7 +114,7 @@ def boundary_of(record: KafkaRecord) -> BoundaryRecord | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Anew:
+class Takeover:
     """Start of a lane that begins anew.
 
     Args:
@@ -151,13 +151,13 @@ class Anew:
         Args:
             first: marker of a first start.
         """
-        marker = begun_beside(first, self.own, self.left, self.succession.token)
+        marker = takeover_marker(first, self.own, self.left, self.succession.token)
         return CarriedMarker(marker, marker.sources, written=marker, anew=True)
 
 
-def look_back(
-    settings: LaneSettings, succession: Succession, last: CommitMarker | None, others: Others
-) -> Anew:
+def begin_takeover(
+    settings: LaneSettings, succession: Succession, last: CommitMarker | None, others: OtherWriters
+) -> Takeover:
     """Stop the other writers, and compute where a lane begins anew.
 
     Args:
@@ -175,8 +175,8 @@ def look_back(
     known = sources_after(planned, last)
     for name in (source.name for source in known if source.name not in settings.begins):
         raise RefusedError(
-            f"another fragment has written topic {settings.fragment.output.topic}, and nobody has "
-            f"decided where stream {name} begins",
+            f"another fragment has written topic {settings.fragment.output.topic}, and no deploy "
+            f"has decided where stream {name} begins",
             place=settings.place,
             hint=f"deploy with `--input {name}=beginning` or `--input {name}=end`; `medusa plan` "
             "says what either means.",
@@ -185,4 +185,4 @@ def look_back(
     ends_ms = (left.promised_ms, own.boundary_ms if own is not None else None)
     left = replace(left, promised_ms=max((ms for ms in ends_ms if ms is not None), default=None))
     sources = sources_anew(known, settings.begins, left)
-    return Anew(settings, succession, own, left, sources, others.surveyor)
+    return Takeover(settings, succession, own, left, sources, others.surveyor)

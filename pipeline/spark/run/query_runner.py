@@ -27,13 +27,13 @@ from pipeline.spark.batch.facts import Engine
 from pipeline.spark.query.function_task import SIGN
 from pipeline.spark.query.lowered import Lowered
 from pipeline.spark.run.outside import outside_cause
-from pipeline.spark.session.java_log import no_word_of_the_end
+from pipeline.spark.session.java_log import end_not_logged
 
 START_DEADLINE_S = 60.0
 STOP_DEADLINE_S = 60.0
 POLL_S = 1
 LOCK_S = 0.05
-NOBODY = Incarnation("")
+NO_INCARNATION = Incarnation("")
 
 SparkError: TypeAlias = PySparkException | Py4JJavaError
 """Errors of PySpark; for tasks often the untranslated Java error."""
@@ -79,7 +79,7 @@ class Query:
     lowered: Lowered
     folder: Path
     write: Write
-    incarnation: Incarnation = NOBODY
+    incarnation: Incarnation = NO_INCARNATION
     once: bool = False
     watch: Callable[[Engine], None] = lambda _: None
 
@@ -143,7 +143,7 @@ class QueryRunner:
         except MedusaError as error:
             self._raised = error
             # The lane logs the translated error; Spark would log its own stack for it.
-            self._quiet.enter_context(no_word_of_the_end(engine.query, rows.sparkSession))
+            self._quiet.enter_context(end_not_logged(engine.query, rows.sparkSession))
             raise
         except (PySparkException, Py4JJavaError) as error:
             self._raised = from_spark(error, None)
@@ -182,7 +182,7 @@ class QueryRunner:
         if not self._in_batch.acquire(timeout=STOP_DEADLINE_S):
             raise RetryError("the last batch did not finish in time")
         try:
-            with no_word_of_the_end(running, query.rows.sparkSession):
+            with end_not_logged(running, query.rows.sparkSession):
                 self._stopped.set()
                 running.stop()
         except PySparkException as error:

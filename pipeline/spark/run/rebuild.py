@@ -203,7 +203,7 @@ class Log:
                 )
         return lost_input(marker, self.ends({at.topic for at in marker.end}), fragment)
 
-    def held(self, marker: CommitMarker, lowered: Lowered) -> CommitMarker:
+    def clamped(self, marker: CommitMarker, lowered: Lowered) -> CommitMarker:
         """The marker limited to the present ranges of its topics."""
         ends = self.ends({at.topic for at in marker.end})
         latest = {at: ends.get(at.topic, {}).get(at.partition, o) for at, o in marker.end.items()}

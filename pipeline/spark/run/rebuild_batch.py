@@ -8,9 +8,9 @@ from pyspark.sql import DataFrame
 from pipeline.ids import Millis
 from pipeline.markers.positions import InputPartition
 from pipeline.spark.batch.facts import Engine
+from pipeline.spark.batch.inspection import Inspector
 from pipeline.spark.batch.ports import Schemas
 from pipeline.spark.batch.rejected import Rejected, check_decided_alike
-from pipeline.spark.batch.second_look import Inspector
 from pipeline.spark.run.rebuild import NAMED_MAX, Rebuilding, look_up
 from pipeline.spark.write.sink import UnknownSchemasError
 

@@ -30,7 +30,7 @@ from pipeline.replay.period import Period
 from pipeline.replay.ranges import Range
 from pipeline.replay.write import Result
 from pipeline.settings import Settings
-from pipeline.spark.batch.second_look import most_frequent
+from pipeline.spark.batch.inspection import most_frequent
 from pipeline.spark.query import hidden
 from pipeline.spark.query.emit import emit, emit_path, unknown_schemas
 from pipeline.spark.query.hidden import UNKNOWN_SCHEMA, Reason, reason_of
@@ -88,7 +88,7 @@ class Recomputer:
             rows = emit_path(lowered, replace(way, steps=()), self._reader(ranges))
             return rows.select(time, F.col(hidden.REASON).alias("word")).collect()
 
-        found = self._knowing_schemas(look, ranges)
+        found = self._with_schemas(look, ranges)
         place = f"topic {at.topic}, partition {at.partition}, offset {offset}"
         if not found:
             raise RefusedError("there is no committed record", place=place)
@@ -112,7 +112,7 @@ class Recomputer:
             return found
 
         counts = Counter[str]()
-        for row in self._knowing_schemas(look, ranges):
+        for row in self._with_schemas(look, ranges):
             counts[reason_of(row["word"]).value] += row["records"]
         return dict(counts.most_common())
 
@@ -140,7 +140,7 @@ class Recomputer:
                 (partition,) = placed((row["partition"],), (hashed,), lowered.encoding.partitions)
                 yield key, value, row["timestamp_ms"], partition, result
 
-    def _knowing_schemas(
+    def _with_schemas(
         self, look: Callable[[Lowered], list[Row]], ranges: tuple[Range, ...]
     ) -> list[Row]:
         """Read the ranges again until every schema in them was looked up."""

@@ -106,7 +106,7 @@ class TopicWatch:
         asked = self._begin()
         return lambda: self._judge(asked.result())
 
-    def look(self) -> None:
+    def poll(self) -> None:
         """Check the answer to the previous request, if it arrived, and send another; never waits.
 
         Raises:

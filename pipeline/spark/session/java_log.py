@@ -30,7 +30,7 @@ _NOISY: Mapping[str, str] = MappingProxyType(
 """Minimum levels of loggers that report expected events."""
 
 
-def hush(spark: SparkSession) -> None:
+def set_log_levels(spark: SparkSession) -> None:
     """Set the levels of noisy loggers."""
     for name, level in _NOISY.items():
         _set_level(spark, name, level)
@@ -48,7 +48,7 @@ def silenced(spark: SparkSession, logger: str) -> Iterator[None]:
 
 
 @contextmanager
-def no_word_of_the_end(query: StreamingQuery, spark: SparkSession) -> Iterator[None]:
+def end_not_logged(query: StreamingQuery, spark: SparkSession) -> Iterator[None]:
     """Suppress Spark's log message about the error that ends a query, in the block.
 
     The query is stopped there, or ends with an error that the lane logs. Spark recognises a stop by

@@ -24,7 +24,7 @@ _ALIVE: Final = "ALIVE"
 
 
 @dataclass(frozen=True, slots=True)
-class WorkerSeen:
+class WorkerResources:
     """Free resources of a live worker."""
 
     cores: int
@@ -42,7 +42,7 @@ def look_at_master(settings: Settings) -> str:
     return words(_workers(master, own), settings)
 
 
-def words(workers: tuple[WorkerSeen, ...], settings: Settings) -> str:
+def words(workers: tuple[WorkerResources, ...], settings: Settings) -> str:
     """Describe the free resources of workers.
 
     Raises:
@@ -70,7 +70,7 @@ def megabytes(memory: str) -> float:
     return int(memory[:-1]) * _MB[memory[-1].lower()]
 
 
-def _workers(master: str, own: str) -> tuple[WorkerSeen, ...]:
+def _workers(master: str, own: str) -> tuple[WorkerResources, ...]:
     """The workers of the active master."""
     why = ""
     with _java() as java:
@@ -91,7 +91,7 @@ def _workers(master: str, own: str) -> tuple[WorkerSeen, ...]:
     return ()
 
 
-def _asked(java: Any, own: str, host: str, port: int) -> Iterator[WorkerSeen]:
+def _asked(java: Any, own: str, host: str, port: int) -> Iterator[WorkerResources]:
     spark = java.org.apache.spark
     conf = spark.SparkConf().set("spark.rpc.askTimeout", _ANSWERS_WITHIN)
     conf = conf.set("spark.rpc.lookupTimeout", _ANSWERS_WITHIN)
@@ -104,7 +104,7 @@ def _asked(java: Any, own: str, host: str, port: int) -> Iterator[WorkerSeen]:
         of_any = java.scala.reflect.ClassTag.apply(java.java.lang.Class.forName("java.lang.Object"))
         for worker in ref.askSync(request, of_any).workers():
             if worker.state().toString() == _ALIVE:
-                yield WorkerSeen(int(worker.coresFree()), int(worker.memoryFree()))
+                yield WorkerResources(int(worker.coresFree()), int(worker.memoryFree()))
     finally:
         rpc.shutdown()
 

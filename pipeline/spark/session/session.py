@@ -39,7 +39,7 @@ from pipeline.spark.session.cluster import (
     own_address,
     reason,
 )
-from pipeline.spark.session.java_log import LEVEL, hush
+from pipeline.spark.session.java_log import LEVEL, set_log_levels
 
 Session: TypeAlias = SparkSession
 _POLL_S = 0.05
@@ -140,7 +140,7 @@ def open_session(settings: SessionSettings) -> SparkSession:
         builder = builder.config(key, value)
     try:
         spark = builder.getOrCreate()
-        hush(spark)
+        set_log_levels(spark)
     except (Py4JError, PySparkException, OSError) as error:
         logs = ", and in the logs of the cluster's workers" if is_cluster(settings.master) else ""
         raise EnvironmentProblem(

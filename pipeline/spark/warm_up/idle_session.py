@@ -23,7 +23,7 @@ from pipeline.spark.query.emit import emit
 from pipeline.spark.query.lower import lower
 from pipeline.spark.query.lowered import Lowered
 from pipeline.spark.query.readers import KafkaReader, read_options, starting_at
-from pipeline.spark.run.ahead import Ahead
+from pipeline.spark.run.batch_sizer import BatchSizer
 from pipeline.spark.run.last_marker import read_marker
 from pipeline.spark.run.surroundings import Surveyor
 from pipeline.spark.warm_up.practice import practise
@@ -76,8 +76,8 @@ class IdleSession:
             return 0
         lowered = lower(fragment, self.surveyor.survey(fragment, topic_ids, ()))
         begin = self._recent(lowered)
-        ahead = Ahead(self.kafka, self.surveyor.admin, self.clock)
-        most = min(RECORDS_PER_BATCH, ahead.records_at_once(begin, fragment.names.advances))
+        sizer = BatchSizer(self.kafka, self.surveyor.admin, self.clock)
+        most = min(RECORDS_PER_BATCH, sizer.records_at_once(begin, fragment.names.advances))
         options = {
             **read_options(self.brokers),
             "maxOffsetsPerTrigger": str(most),

@@ -48,7 +48,7 @@ from pipeline.markers.commit_marker import CommitMarker
 from pipeline.markers.positions import MarkedSource, by_topic
 from pipeline.markers.refused import Refused
 from pipeline.network.boxes.traits import Keeps, Lateness
-from pipeline.spark.batch.ports import BatchEngine, BatchRows, Schemas, SecondLook
+from pipeline.spark.batch.ports import BatchEngine, BatchInspector, BatchRows, Schemas
 from pipeline.spark.batch.rejected import (
     Rejected,
     check_decided_alike,
@@ -141,7 +141,7 @@ class Sink:
         return self._known
 
     def write(
-        self, rows: BatchRows, batch: int, engine: BatchEngine, inspector: SecondLook
+        self, rows: BatchRows, batch: int, engine: BatchEngine, inspector: BatchInspector
     ) -> None:
         """Execute and write one batch.
 
@@ -216,7 +216,7 @@ class Sink:
         self._finished(sent, started_s)
         self.publisher.publish(self.marker)
 
-    def _check_repeated(self, facts: BatchFacts, inspector: SecondLook) -> None:
+    def _check_repeated(self, facts: BatchFacts, inspector: BatchInspector) -> None:
         """Check that a repeated batch results in the same state as when it was written.
 
         Nothing is compared in a stateless lane.
@@ -242,7 +242,7 @@ class Sink:
             "letters name",
         )
 
-    def _check_schemas(self, facts: BatchFacts, inspector: SecondLook) -> None:
+    def _check_schemas(self, facts: BatchFacts, inspector: BatchInspector) -> None:
         """Look up the schemas that the batch was not planned with; raises as `check_schemas` does.
 
         When a producer has changed its schema, the ids in the batch metrics suffice, and an
@@ -325,7 +325,7 @@ class Sink:
         ordered = self._traits.keeps is Keeps.GROUPS
         return results.by_time() if ordered else results
 
-    def _rejected(self, facts: BatchFacts, inspector: SecondLook) -> list[Rejected]:
+    def _rejected(self, facts: BatchFacts, inspector: BatchInspector) -> list[Rejected]:
         if not facts.bad and not facts.late:
             return []
         dropped = facts.late > 0
@@ -450,4 +450,4 @@ class Sink:
     def _finished(self, rows_out: int, started_s: float) -> None:
         context = self._context
         elapsed_ms = round(1000 * (context.clock.monotonic_s() - started_s))
-        context.tell(BatchFinished(context.lane, context.run, self.marker, rows_out, elapsed_ms))
+        context.report(BatchFinished(context.lane, context.run, self.marker, rows_out, elapsed_ms))

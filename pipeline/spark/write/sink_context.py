@@ -48,4 +48,4 @@ class SinkContext:
     functions: Mapping[str, tuple[BoxName, ...]]
     promised: Callable[[StreamName], Millis | None]
     clock: Clock
-    tell: Callable[[BatchFinished], None]
+    report: Callable[[BatchFinished], None]

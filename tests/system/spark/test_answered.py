@@ -23,9 +23,9 @@ from pipeline.markers.positions import InputPartition
 from pipeline.markers.signals import AdvanceRecord
 from pipeline.planner.plan import Fragment
 from pipeline.spark.batch.facts import Engine
+from pipeline.spark.batch.inspection import Inspector
 from pipeline.spark.batch.rejected import Rejected
 from pipeline.spark.batch.results import Results
-from pipeline.spark.batch.second_look import Inspector
 from pipeline.spark.query.lower import Surroundings, lower
 from pipeline.spark.query.lowered import WriterSchema
 from pipeline.spark.run.from_memory import MemoryQueries

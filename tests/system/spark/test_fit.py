@@ -21,7 +21,7 @@ from pipeline.lanes.sources import named_sources
 from pipeline.markers.positions import InputPartition
 from pipeline.planner.plan import Fragment
 from pipeline.spark.batch.facts import Engine
-from pipeline.spark.batch.second_look import Inspector
+from pipeline.spark.batch.inspection import Inspector
 from pipeline.spark.query import hidden
 from pipeline.spark.query.hidden import Reason
 from pipeline.spark.query.lower import Surroundings, lower

@@ -14,8 +14,8 @@ from pipeline.ids import Millis, Offset, SchemaId, TopicName
 from pipeline.lanes.batch import BatchFacts
 from pipeline.markers.positions import InputPartition
 from pipeline.spark.batch.facts import Engine
+from pipeline.spark.batch.inspection import Inspector
 from pipeline.spark.batch.rejected import Rejected
-from pipeline.spark.batch.second_look import Inspector
 from pipeline.spark.query.lower import Surroundings, lower
 from pipeline.spark.query.lowered import Lowered, WriterSchema
 from pipeline.spark.run.from_memory import MemoryQueries

@@ -10,14 +10,14 @@ from pipeline.ids import BatchId, Epoch, Incarnation, Millis, Offset, StreamName
 from pipeline.lanes.batch import BatchFacts, Written, decided_otherwise, is_repeat, next_marker
 from pipeline.lanes.needed_letters import LetterSpan
 from pipeline.lanes.start.decision import Rebuild
-from pipeline.lanes.start.facts import Wanted
+from pipeline.lanes.start.facts import StartRequest
 from pipeline.lanes.start.markers import begun_anew, first_marker, rebuilt
 from pipeline.markers.commit_marker import CommitMarker, Judged, Totals
 from pipeline.markers.positions import InputPartition
 
 AT = InputPartition(StreamName("cars"), TopicName("car-sightings"), 0)
 OTHER = InputPartition(StreamName("cars"), TopicName("car-sightings"), 1)
-WANTED = Wanted(Epoch(1), "digest", stateful=True, on_change=None, place="here")
+WANTED = StartRequest(Epoch(1), "digest", stateful=True, on_change=None, place="here")
 FIRST = first_marker(WANTED, Incarnation("one"), {AT: Offset(0)}, Millis(0))
 
 

@@ -43,8 +43,8 @@ def lower(box: Aggregate) -> LoweredBox:
         ),
         (*checks(computed.expression for computed in box.compute), *_overflows(box)),
     )
-    told = tuple((a.name, _as_written(a)) for a in box.aggregations)
-    return LoweredBox((before,), core, (after,), told)
+    labels = tuple((a.name, _as_written(a)) for a in box.aggregations)
+    return LoweredBox((before,), core, (after,), labels)
 
 
 def _as_written(aggregation: Aggregation) -> str:

@@ -16,4 +16,4 @@ class LoweredBox:
     before: tuple[Step, ...]
     core: Core
     after: tuple[Step, ...]
-    told: tuple[tuple[str, str], ...] = ()
+    labels: tuple[tuple[str, str], ...] = ()

@@ -20,8 +20,7 @@ from pyspark.sql.types import BinaryType, DataType, DoubleType, FloatType, Strin
 from pipeline.ids import Millis
 from pipeline.network.boxes.sides import How
 from pipeline.spark.query import hidden
-from pipeline.spark.query.emitting.joined import above
-from pipeline.spark.query.held import (
+from pipeline.spark.query.as_of_state import (
     New,
     Result,
     Version,
@@ -31,6 +30,7 @@ from pipeline.spark.query.held import (
     bucket_text,
     settle_bucket,
 )
+from pipeline.spark.query.emitting.joined import above
 from pipeline.spark.query.hidden import Failed
 from pipeline.spark.query.lowered import AsOfCore
 from pipeline.spark.query.sql import quoted
@@ -47,7 +47,7 @@ BUCKETS = 512
 call writes the whole bucket again."""
 
 
-def held(
+def as_of_rows(
     left: DataFrame, right: DataFrame, core: AsOfCore, settled_ms: Millis | None, *, ids: bool
 ) -> DataFrame:
     """Emit the join: columns `left` and `right` (the matching version), time, reason, and the id.
@@ -60,8 +60,8 @@ def held(
     right = right.drop(hidden.ID)  # a version has the same bytes, whether or not results have ids
     versions = _side(right.where(_known(theirs)), theirs, _place(), F.lit(None).cast("binary"))
     rows = left if core.how is How.LEFT else left.where(_known(ours))
-    told = F.col(hidden.HELD)
-    both = _side(rows, ours, F.lit(None).cast("string"), told).unionByName(versions)
+    version = F.col(hidden.HELD)
+    both = _side(rows, ours, F.lit(None).cast("string"), version).unionByName(versions)
     settled = _settled(both, core.within_ms)
     if core.how is How.INNER:
         settled = settled.where(F.col("right").isNotNull())
@@ -72,13 +72,13 @@ def held(
         F.col("right").alias(hidden.HELD),
         F.col("answered").alias(hidden.ANSWERED),
     )
-    found = found.withColumn(hidden.REASON, _unread(core))
+    found = found.withColumn(hidden.REASON, _invalid_version(core))
     found = found.withColumn(hidden.RECORD, F.col(f"left.{hidden.RECORD}"))
     found = found.withColumn(hidden.ID, F.col(f"left.{hidden.ID}")) if ids else found
     return found.where(above(settled_ms) | F.col(hidden.ANSWERED))
 
 
-def _unread(core: AsOfCore) -> Column:
+def _invalid_version(core: AsOfCore) -> Column:
     """The reason if the version that came with a row is invalid: a valid one has a time.
 
     Another program may have sent it. Strict decoding would end the query, at each start again.
@@ -93,7 +93,7 @@ def _known(names: Iterable[str]) -> Column:
     return F.expr(" AND ".join(f"{quoted(name)} IS NOT NULL" for name in names))
 
 
-def _side(rows: DataFrame, on: Sequence[str], place: Column, told: Column) -> DataFrame:
+def _side(rows: DataFrame, on: Sequence[str], place: Column, version: Column) -> DataFrame:
     """The rows of a side in the common columns; only those of the right have a place.
 
     `version`: the version of a row that was redriven with it. Such a row does not wait, and Spark
@@ -102,7 +102,7 @@ def _side(rows: DataFrame, on: Sequence[str], place: Column, told: Column) -> Da
     texts = [_text(name, rows.schema[name].dataType) for name in on]
     row = to_avro(F.struct(*_kept(rows)), _avro(rows))
     latest = F.lit(_LATEST).cast("timestamp")
-    time = F.when(told.isNotNull(), latest).otherwise(F.least(hidden.EVENT_TIME, latest))
+    time = F.when(version.isNotNull(), latest).otherwise(F.least(hidden.EVENT_TIME, latest))
     key = F.when(_known(on), F.to_json(F.array(*texts))).otherwise(_nothing(row))
     return rows.select(
         F.pmod(F.xxhash64(key), F.lit(BUCKETS)).alias(_BUCKET),
@@ -110,7 +110,7 @@ def _side(rows: DataFrame, on: Sequence[str], place: Column, told: Column) -> Da
         F.unix_millis(hidden.EVENT_TIME).alias(_AT),
         place.alias(_PLACE),
         row.alias(_ROW),
-        told.alias(hidden.HELD),
+        version.alias(hidden.HELD),
         time.alias(hidden.EVENT_TIME, metadata={"spark.watermarkDelayMs": 0}),
     )
 
@@ -196,9 +196,9 @@ def _taken(frames: Iterable[pd.DataFrame]) -> tuple[dict[str, New], list[Result]
     answered: list[Result] = []
     for frame in frames:
         columns = (frame[name] for name in (_KEY, _AT, _PLACE, _ROW, hidden.HELD))
-        for key, at_ms, place, row, told in zip(*columns, strict=True):
-            if told is not None:
-                answered.append(Result(int(at_ms), row, told or None))
+        for key, at_ms, place, row, version in zip(*columns, strict=True):
+            if version is not None:
+                answered.append(Result(int(at_ms), row, version or None))
                 continue
             of = new.get(key)
             if of is None:
@@ -213,5 +213,5 @@ def _taken(frames: Iterable[pd.DataFrame]) -> tuple[dict[str, New], list[Result]
 def _frame(answered: Sequence[Result], results: Sequence[Result]) -> pd.DataFrame:
     every = (*answered, *results)
     at_ms, left, right = zip(*every, strict=True) if every else ((), (), ())
-    said = [n < len(answered) for n in range(len(every))]
-    return pd.DataFrame({"at_ms": at_ms, "left": left, "right": right, "answered": said})
+    redriven = [n < len(answered) for n in range(len(every))]
+    return pd.DataFrame({"at_ms": at_ms, "left": left, "right": right, "answered": redriven})

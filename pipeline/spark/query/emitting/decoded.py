@@ -11,7 +11,7 @@ from pyspark.sql.avro.functions import from_avro
 from pipeline.lanes.result_headers import WRITTEN_TO
 from pipeline.spark.query import hidden
 from pipeline.spark.query.emitting.headers import header
-from pipeline.spark.query.emitting.wanted import is_sent_again
+from pipeline.spark.query.emitting.record_filter import is_sent_again
 from pipeline.spark.query.lowered import DECODED_MARK, Source, TopicRole
 from schemas import wire
 
@@ -24,12 +24,13 @@ def framed(rows: DataFrame, source: Source) -> DataFrame:
     Each step is a separate projection, so that Spark computes shared expressions once: it plans a
     query anew for each batch, and plans and compiles duplicated expressions twice.
     """
-    value, told = F.col(hidden.VALUE), F.col(hidden.TOLD)
-    rows = rows.select("*", header(wire.Part.VALUE.value).alias(hidden.TOLD))
+    value, handle = F.col(hidden.VALUE), F.col(hidden.HEADER_HANDLE)
+    rows = rows.select("*", header(wire.Part.VALUE.value).alias(hidden.HEADER_HANDLE))
     named = reduce(
-        or_, (_begins(told, magic) & (F.length(told) == n) for magic, n in wire.PREFIXES.items())
+        or_,
+        (_begins(handle, magic) & (F.length(handle) == n) for magic, n in wire.PREFIXES.items()),
     )
-    framed_anew = F.when(named, F.concat(told, value)).otherwise(value)
+    framed_anew = F.when(named, F.concat(handle, value)).otherwise(value)
     foreign = is_foreign(source)
     if foreign is not None:
         framed_anew = F.when(~foreign, framed_anew)

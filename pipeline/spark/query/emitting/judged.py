@@ -14,7 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user
 
 from pipeline.spark.query import hidden
 from pipeline.spark.query.emitting import decoded
-from pipeline.spark.query.emitting.wanted import advances_of
+from pipeline.spark.query.emitting.record_filter import advances_of
 from pipeline.spark.query.hidden import Reason
 from pipeline.spark.query.lowered import Source
 from pipeline.spark.query.sql import quoted
@@ -28,15 +28,15 @@ KAFKA = {
 _TOO_LATE_MS = round(1_000 * datetime(2200, 1, 1, tzinfo=UTC).timestamp())
 
 
-def judged(raw: DataFrame, source: Source, wanted: Column) -> DataFrame:
+def judged(raw: DataFrame, source: Source, record_filter: Column) -> DataFrame:
     """Decode records, compute event times, and set the reason of invalid records.
 
-    An advance is valid; it has no event time. `wanted` filters the records.
+    An advance is valid; it has no event time. `record_filter` filters the records.
     """
     is_advance = F.col(hidden.TOPIC) == advances_of(source)
     text = F.col(hidden.VALUE).cast("string")
     advance = F.when(is_advance, F.get_json_object(text, "$.advance_ms").cast("long"))
-    rows = decoded.split(of_kafka(raw).where(wanted), source).select(
+    rows = decoded.split(of_kafka(raw).where(record_filter), source).select(
         *KAFKA,
         hidden.HANDLE,
         advance.alias(hidden.ADVANCE),

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user
 from pipeline.spark.query import hidden
 from pipeline.spark.query.emitting import decoded
 from pipeline.spark.query.emitting.judged import columns_of, event_time, is_unfit, of_kafka
-from pipeline.spark.query.emitting.wanted import sent_to, wanted
+from pipeline.spark.query.emitting.record_filter import record_filter, sent_to
 from pipeline.spark.query.lowered import Lowered, Path, TopicRole
 
 CARRIED = (hidden.ORIGIN, hidden.EVENT_MS, hidden.UNREAD)
@@ -31,7 +31,7 @@ def sifted(raw: DataFrame, lowered: Lowered, path: Path) -> DataFrame:
     placed = (*hidden.PLACE, hidden.HEADERS) if lowered.ids else (hidden.PARTITION,)
     if source.skipped_ms is not None:
         placed = tuple(dict.fromkeys((*placed, hidden.TOPIC)))
-    rows = decoded.framed(of_kafka(raw).where(wanted(source, (path.name,))), source)
+    rows = decoded.framed(of_kafka(raw).where(record_filter(source, (path.name,))), source)
     rows = rows.select(
         *placed,
         hidden.KEY,
@@ -47,11 +47,11 @@ def sifted(raw: DataFrame, lowered: Lowered, path: Path) -> DataFrame:
         own = F.col(hidden.TOPIC) == source.data.topic
         reason = reason.when(own & (F.col(hidden.EVENT_MS) <= source.skipped_ms), hidden.SKIPPED)
     rows = rows.withColumn(hidden.REASON, reason)
-    is_told = F.col(hidden.REASON) == hidden.UNFIT
+    is_unread = F.col(hidden.REASON) == hidden.UNFIT
     if not path.first:
-        is_told &= F.col(hidden.ORIGIN).isNotNull()
+        is_unread &= F.col(hidden.ORIGIN).isNotNull()
     beginning = F.substring(hidden.FRAMED, 1, UNREAD_BYTES)
-    return rows.withColumn(hidden.UNREAD, F.when(is_told, beginning))
+    return rows.withColumn(hidden.UNREAD, F.when(is_unread, beginning))
 
 
 def _origin(lowered: Lowered, path: Path) -> Column:

@@ -22,7 +22,7 @@ from pipeline.ids import (
 )
 from pipeline.lanes.batch import BatchFacts
 from pipeline.lanes.start.decision import Rebuild
-from pipeline.lanes.start.facts import Wanted
+from pipeline.lanes.start.facts import StartRequest
 from pipeline.lanes.start.markers import first_marker
 from pipeline.markers.positions import InputPartition
 from pipeline.names import FragmentNames
@@ -45,7 +45,7 @@ from tests.unit.kafka import Leaderless, create, fill
 from tests.unit.spark.support import fragment, surroundings
 
 AT = InputPartition(StreamName("cars"), TopicName("car-sightings"), 0)
-WANTED = Wanted(Epoch(1), "digest", stateful=True, on_change=None, place="here")
+WANTED = StartRequest(Epoch(1), "digest", stateful=True, on_change=None, place="here")
 MARKER = first_marker(WANTED, Incarnation("one"), {AT: Offset(5)}, Millis(0))
 DONE = BatchFacts(
     batch=BatchId(0),

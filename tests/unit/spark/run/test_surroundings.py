@@ -7,7 +7,7 @@ from brokers.kafka_interface import NotNowError
 from pipeline.ids import Offset, SchemaGuid, SchemaHandle, SchemaId, TopicName
 from pipeline.markers.positions import InputPartition, LeftSource
 from pipeline.planner.plan import Fragment
-from pipeline.spark.batch.second_look import most_frequent
+from pipeline.spark.batch.inspection import most_frequent
 from pipeline.spark.query.lower import lower
 from pipeline.spark.query.lowered import Source, TopicRole
 from pipeline.spark.run.surroundings import ASKED_MAX, MISSING_MAX, Surveyor

@@ -9,11 +9,11 @@ from pipeline.boundaries.release import LEAST_WATERMARK_MS
 from pipeline.ids import Millis, StreamName
 from pipeline.network.boxes.shape import Shape
 from pipeline.planner.planner import plan
-from pipeline.spark.query.held import (
+from pipeline.spark.query.as_of_state import (
     NOTHING,
     Bucket,
-    Held,
     Kept,
+    KeyState,
     New,
     Result,
     Settled,
@@ -178,7 +178,7 @@ def test_of_versions_only_those_are_kept_that_may_still_hold() -> None:
 )
 def test_what_is_kept_survives_as_text(rows: list[Waiting], versions: list[Version]) -> None:
     """Bytes of any kind."""
-    kept = Held(tuple(rows), tuple(versions))
+    kept = KeyState(tuple(rows), tuple(versions))
     assert decoded(encoded(kept)) == kept
 
 
@@ -217,7 +217,7 @@ def test_keys_of_a_bucket_do_not_meet(given_batches: list[Batch], within_ms: int
 def test_only_what_is_new_or_due_in_a_bucket_is_looked_at() -> None:
     """The others stay as they are, unread."""
     asleep = Kept(50, "not even looked at")
-    waits = Kept(20, encoded(Held((Waiting(21, b"row"),))))
+    waits = Kept(20, encoded(KeyState((Waiting(21, b"row"),))))
     results, left = settle_bucket({"a": asleep, "b": waits}, {}, Millis(30), 10)
     assert results == (Result(21, b"row", None),)
     assert left == {"a": asleep}

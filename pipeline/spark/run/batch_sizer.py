@@ -16,8 +16,8 @@ from pipeline.ids import TopicName
 from pipeline.lanes.batch_size import (
     JOINED_PER_BATCH,
     RECORDS_PER_BATCH,
-    places,
     records_at_once,
+    sample_offsets,
 )
 from pipeline.markers.positions import Positions, by_topic
 from pipeline.network.boxes.traits import Keeps
@@ -34,7 +34,7 @@ _POLL_S = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Ahead:
+class BatchSizer:
     """Computes batch size limits from sampled record sizes."""
 
     kafka: KafkaCluster
@@ -49,7 +49,7 @@ class Ahead:
             UnavailableError, RetryError: Kafka does not answer.
         """
         carried = {at: offset for at, offset in start.items() if at.topic != but}
-        found = list(places(carried, self.admin.end_offsets({at.topic for at in carried})))
+        found = list(sample_offsets(carried, self.admin.end_offsets({at.topic for at in carried})))
         if not found:
             return records_at_once(())
         topics = {at.topic for at in carried}
@@ -83,19 +83,19 @@ class Ahead:
 class BatchLimit:
     """Batch size limit of a fragment, cached for the latest positions."""
 
-    def __init__(self, ahead: Ahead, fragment: Fragment) -> None:
-        self._ahead = ahead
+    def __init__(self, sizer: BatchSizer, fragment: Fragment) -> None:
+        self._sizer = sizer
         self._advances = fragment.names.advances
         rows = fragment.traits.keeps is Keeps.ROWS
         self._most = JOINED_PER_BATCH if rows else RECORDS_PER_BATCH
-        self._looked: tuple[Positions, int] | None = None
+        self._cached: tuple[Positions, int] | None = None
 
     def at(self, start: Positions) -> int:
         """The limit from some positions on; raises as `BatchSizer.records_at_once` does."""
-        if self._looked is None or self._looked[0] != start:
-            most = self._ahead.records_at_once(start, self._advances)
-            self._looked = start, min(most, self._most)
-        return self._looked[1]
+        if self._cached is None or self._cached[0] != start:
+            most = self._sizer.records_at_once(start, self._advances)
+            self._cached = start, min(most, self._most)
+        return self._cached[1]
 
 
 def _bytes(record: KafkaRecord) -> int:

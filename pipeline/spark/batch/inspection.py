@@ -19,8 +19,8 @@ from pipeline.markers.positions import Positions
 from pipeline.spark.batch.rejected import Rejected
 from pipeline.spark.query import hidden
 from pipeline.spark.query.emit import emit_path, unknown_schemas
+from pipeline.spark.query.emitting.record_filter import sent_to
 from pipeline.spark.query.emitting.skipped import is_skipped
-from pipeline.spark.query.emitting.wanted import sent_to
 from pipeline.spark.query.hidden import Reason
 from pipeline.spark.query.lateness import how_late
 from pipeline.spark.query.lowered import AsOfCore, Lowered, Path
@@ -149,10 +149,10 @@ def most_frequent(counts: Iterable[tuple[str, int]]) -> tuple[SchemaHandle, ...]
     `counts` contains prefixes in hexadecimal digits.
     """
     totals = Counter[bytes]()
-    for told, count in counts:
-        totals[bytes.fromhex(told)] += count
+    for prefix, count in counts:
+        totals[bytes.fromhex(prefix)] += count
     ranked = sorted(totals.items(), key=lambda item: (-item[1], item[0]))
-    named = (wire.handle(told) for told, _ in ranked)
+    named = (wire.handle(prefix) for prefix, _ in ranked)
     return tuple(one for one in named if one is not None)
 
 

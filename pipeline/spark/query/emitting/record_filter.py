@@ -10,7 +10,7 @@ from pipeline.spark.query.emitting.headers import header
 from pipeline.spark.query.lowered import Path, Source, TopicRole
 
 
-def wanted(source: Source, paths: tuple[str, ...]) -> Column:
+def record_filter(source: Source, paths: tuple[str, ...]) -> Column:
     """Filter for the stream's records, records redriven to these paths, and all advances."""
     redriven = (header(f"{PREFIX}source") == _literal(source.id)) & is_for(("", *paths))
     return ~is_sent_again(source) | redriven
@@ -22,11 +22,11 @@ def is_sent_again(source: Source) -> Column:
     return F.lit(False) if topic is None else F.col(hidden.TOPIC) == topic
 
 
-def is_heeded(source: Source, incarnation: Incarnation) -> Column:
+def is_for_incarnation(source: Source, incarnation: Incarnation) -> Column:
     """Whether a record is not an advance of another incarnation."""
     text = F.col(hidden.VALUE).cast("string")
-    told = F.get_json_object(text, "$.incarnation") == incarnation
-    return (F.col(hidden.TOPIC) != advances_of(source)) | told
+    own = F.get_json_object(text, "$.incarnation") == incarnation
+    return (F.col(hidden.TOPIC) != advances_of(source)) | own
 
 
 def sent_to(source: Source, path: Path) -> Column:

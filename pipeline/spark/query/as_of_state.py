@@ -31,14 +31,14 @@ class Version(NamedTuple):
     row: bytes
 
 
-class Held(NamedTuple):
+class KeyState(NamedTuple):
     """State of one key, both sorted."""
 
     waiting: tuple[Waiting, ...] = ()
     versions: tuple[Version, ...] = ()
 
 
-NOTHING = Held()
+NOTHING = KeyState()
 
 
 class Result(NamedTuple):
@@ -59,12 +59,12 @@ class Settled(NamedTuple):
     """
 
     results: tuple[Result, ...]
-    held: Held
+    held: KeyState
     again_ms: int | None
 
 
 def settle(
-    held: Held,
+    held: KeyState,
     waiting: Iterable[Waiting],
     versions: Iterable[Version],
     watermark_ms: Millis | None,
@@ -91,7 +91,7 @@ def settle(
     )
     if watermark_ms is None:
         return Settled(results, NOTHING, None)
-    left = Held(tuple(rows[passed:]), _kept(known, times, watermark_ms, within_ms))
+    left = KeyState(tuple(rows[passed:]), _kept(known, times, watermark_ms, within_ms))
     return Settled(results, left, _again_ms(left, within_ms))
 
 
@@ -113,7 +113,7 @@ def _kept(
     return tuple(known[first:])
 
 
-def _again_ms(held: Held, within_ms: int) -> int | None:
+def _again_ms(held: KeyState, within_ms: int) -> int | None:
     """When the first row is released or a version expires; each beyond the watermark.
 
     Never 0, which Spark treats as no time: no watermark is ever just past the first millisecond.
@@ -127,17 +127,17 @@ def _again_ms(held: Held, within_ms: int) -> int | None:
     return min(moments, default=None)
 
 
-def encoded(held: Held) -> str:
+def encoded(held: KeyState) -> str:
     """Encode the state of a key as text."""
     waiting = [(at_ms, b64encode(row).decode()) for at_ms, row in held.waiting]
     versions = [(at_ms, place, b64encode(row).decode()) for at_ms, place, row in held.versions]
     return json.dumps((waiting, versions), separators=(",", ":"))
 
 
-def decoded(text: str) -> Held:
+def decoded(text: str) -> KeyState:
     """Decode the text of `encoded`."""
     waiting, versions = json.loads(text)
-    return Held(
+    return KeyState(
         tuple(Waiting(at_ms, b64decode(row)) for at_ms, row in waiting),
         tuple(Version(at_ms, place, b64decode(row)) for at_ms, place, row in versions),
     )

@@ -1,6 +1,6 @@
 """Construction of a lane's start request, from its settings and from the servers."""
 
-from pipeline.lanes.start.facts import Wanted
+from pipeline.lanes.start.facts import StartRequest
 from pipeline.planner.digest import fragment_digest, state_digest
 from pipeline.spark.query.lowered import Lowered
 from pipeline.spark.run.carried import CarriedMarker
@@ -8,9 +8,9 @@ from pipeline.spark.run.lane_settings import LaneSettings
 from pipeline.spark.run.surroundings import Surveyor
 
 
-def wanted_lane(
+def start_request(
     settings: LaneSettings, found: CarriedMarker, lowered: Lowered, surveyor: Surveyor, most: int
-) -> Wanted:
+) -> StartRequest:
     """Build the start request of a lane.
 
     Args:
@@ -25,7 +25,7 @@ def wanted_lane(
     """
     fragment, marker = settings.fragment, found.marker
     letters = surveyor.admin.describe((fragment.names.dead_letters,))
-    return Wanted(
+    return StartRequest(
         epoch=settings.epoch,
         state=state_digest(fragment),
         stateful=fragment.stateful_box is not None,
