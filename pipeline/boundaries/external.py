@@ -73,16 +73,16 @@ def is_idle(
     while the topic is unreachable. Silence is measured up to that observation, not up to the
     present: records since then are not yet visible.
     """
-    patience_ms = stream.idle_after_ms
+    timeout_ms = stream.idle_after_ms
     if partition.end == 0:
-        patience_ms = min(patience_ms, NEVER_USED_MS)
+        timeout_ms = min(timeout_ms, NEVER_USED_MS)
     return (
         stream.silence is Silence.IDLE
         and observed_ms is not None
         and partition.end is not None
         and partition.position >= partition.end
         and not partition.open
-        and observed_ms - partition.quiet_since_ms >= patience_ms
+        and observed_ms - partition.quiet_since_ms >= timeout_ms
     )
 
 

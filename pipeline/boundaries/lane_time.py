@@ -42,8 +42,7 @@ OPEN_LONG_MS = 10_000
 batch always has one open, each for much less time."""
 
 Writer = tuple[TopicId, str]
-"""A writer of a derived topic: Kafka's id of the topic, and the writer's name in boundary
-records."""
+"""A writer of a derived topic: Kafka's id of the topic, and the writer's name."""
 Writers = Mapping[Writer, WriterSeen]
 """Boundaries read so far, by writer, for lanes that start later."""
 
@@ -108,8 +107,7 @@ class LaneTime:
         quiet: start of the present silence (steady time), per external partition; `started_ms`
             where missing.
         reached: the highest boundary of each external input so far.
-        idle_base: `reached` at the time of the input's last record; an idle stream continues from
-            it.
+        idle_base: `reached` at the input's last record; an idle stream continues from it.
         writers: boundaries and activity of the writer of each derived input.
         release: advances sent and in force.
         unloaded: inputs with `load: first` that are not loaded yet, and the ends up to which they
@@ -174,7 +172,7 @@ def batch_finished(
     offsets = sum(marker.end[p] - time.positions.get(p, marker.end[p]) for p in moved)
     release = releases.took_effect(time.profile.shape, time.release, marker, rows_out, offsets)
     time = replace(time, positions=marker.end, progress=marker.progress, release=release)
-    return _settle(_restart_silence(time, moved, now_ms))
+    return _settle(_reset_quiet(time, moved, now_ms))
 
 
 def writer_of(lane_input: DerivedInput) -> Writer:
@@ -216,8 +214,8 @@ def ends_of(
 ) -> Ends:
     """Build `Ends` from an answer of the brokers.
 
-    While the last stable offset does not move and records lie beyond it, the same transaction is
-    open: it begins there.
+    While the last stable offset stays unchanged below the end, the same transaction is open: it
+    begins there.
 
     Args:
         before: the previous answer.
@@ -255,7 +253,7 @@ def ends_read(time: LaneTime, before: Ends | None, ends: Ends) -> LaneTime:
             unread = end > time.positions.get(key, 0) or (external.topic, partition) in ends.open
             if unread or then is None or then.get(partition, end) != end:
                 active.add(key)
-    return _settle(_restart_silence(_loading(time, ends), active, ends.read_at_ms))
+    return _settle(_reset_quiet(_loading(time, ends), active, ends.read_at_ms))
 
 
 def advance(
@@ -344,8 +342,7 @@ def _derived_time(
 ) -> InputTime:
     """A derived input is idle if its writer reports so, and all that it has written is finished.
 
-    The end of the topic must be newer than the report: the writer's last records precede its
-    report.
+    The end of the topic must be newer than the report: its last records precede it.
     """
     seen, late_ms = time.writers[lane_input.stream], lane_input.lateness_ms
     boundary = None if seen.covered_ms is None else StreamBoundary(seen.covered_ms)
@@ -433,9 +430,7 @@ def _continued(before: Ends | None, ends: Ends, topic: TopicName) -> Mapping[int
     return before.by_topic.get(topic)
 
 
-def _restart_silence(
-    time: LaneTime, partitions: set[InputPartition], at_ms: SteadyMillis
-) -> LaneTime:
+def _reset_quiet(time: LaneTime, partitions: set[InputPartition], at_ms: SteadyMillis) -> LaneTime:
     """Restart the silence of active partitions, and set the idle base of their streams."""
     topics = {external.stream: external.topic for external in _external(time.profile)}
     own = {p for p in partitions if topics.get(p.input) == p.topic}

@@ -62,8 +62,7 @@ def promise(
 def is_spent(shape: Shape, marker: CommitMarker) -> bool:
     """Whether the lane's state can emit nothing more without a new record.
 
-    That is so once the boundary is at or above the event time of every result that can contain the
-    newest row.
+    So once the boundary is at or above the event time of every result that may contain the newest.
     """
     newest = max(marker.progress.values(), default=None)
     if newest is None or isinstance(shape, Stateless):

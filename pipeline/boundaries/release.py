@@ -42,8 +42,7 @@ JOIN_PACE_MS = 250
 """A join emits a pair when both rows are there; an advance only frees state and moves event time
 downstream. A no-data batch over state costs more than a stateless one, hence fewer."""
 SESSION_PACE_MS = 250
-"""A session ends a whole gap after its last record; a quarter of a second more is little in
-comparison."""
+"""A session ends a whole gap after its last record; a quarter of a second more is little."""
 CLOCK_PACE_MS = 1_000
 """When only the clock moves event time, latency does not matter: without this limit, every quiet
 lane would run ten empty batches a second for ever."""

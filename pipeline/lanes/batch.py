@@ -7,7 +7,7 @@ from typing import Final
 from pipeline.errors import BrokenInvariantError, RetryError
 from pipeline.ids import BatchId, Epoch, Millis, Offset, SchemaHandle
 from pipeline.lanes.continuity import check_follows
-from pipeline.lanes.needed_letters import LetterSpan, letters_from
+from pipeline.lanes.needed_letters import DeadLetterSpan, letters_from
 from pipeline.markers.commit_marker import CommitMarker, Judged, Totals
 from pipeline.markers.positions import InputPartition, MarkedSource, Positions
 from pipeline.markers.refused import Refused
@@ -34,8 +34,7 @@ class BatchFacts:
         largest: the largest event time of good rows, per data partition that had any; that of
             redriven rows for every partition that they may have come from.
         skipped: records whose event time was settled before their source was first read.
-        failed: path → sum of the checksums of the records that failed on it; only paths with user
-            functions.
+        failed: path → checksum of the records that failed on it; only paths with user functions.
     """
 
     batch: BatchId
@@ -88,8 +87,7 @@ def is_repeat(marker: CommitMarker, facts: BatchFacts) -> bool:
     runs in files that the start has not read: the lane stops, since the cause is unknown.
 
     Raises:
-        BrokenInvariantError: it is another batch, or has the number of the written one with other
-        ends.
+        BrokenInvariantError: it is another batch, or the written one with other ends.
     """
     if facts.batch == marker.batch + 1:
         return False
@@ -147,7 +145,7 @@ def next_marker(  # noqa: PLR0913 - what a marker adds to the last one; all by k
     *,
     epoch: Epoch,
     needed: Positions,
-    letters: Sequence[LetterSpan],
+    letters: Sequence[DeadLetterSpan],
     output_ends: Mapping[int, Offset],
     boundary_ms: Millis | None,
     now_ms: Millis,

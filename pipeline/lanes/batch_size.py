@@ -24,7 +24,7 @@ SAMPLES_MAX: Final = 4
 """Samples per partition, evenly from the next record on."""
 OFFSETS_PER_SAMPLE: Final = 5_000
 """Minimum number of offsets per sample: sampling delays the lane."""
-_OVERSIZE_MAX: Final = 2
+_SLACK: Final = 2
 """Factor by which an already planned batch may exceed the limit: it fitted when it was planned."""
 
 Ends = Mapping[TopicName, Mapping[int, Offset]]
@@ -60,7 +60,4 @@ def records_at_once(sizes: Iterable[float]) -> int:
 
 def too_many(start: Positions, end: Positions, most: int) -> bool:
     """Whether an already planned batch reads far more records than the limit."""
-    return (
-        sum(max(0, offset - start.get(at, offset)) for at, offset in end.items())
-        > _OVERSIZE_MAX * most
-    )
+    return sum(max(0, offset - start.get(at, offset)) for at, offset in end.items()) > _SLACK * most

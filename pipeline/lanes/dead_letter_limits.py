@@ -40,8 +40,7 @@ def count(
 
     Args:
         limits: of the fragment.
-        before: the counts after the last batch; those of another span, or without a limit, are
-            dropped.
+        before: the counts after the last batch; those without this limit are dropped.
         letters: dead letters of the batch.
         place: names the fragment, for the error.
 

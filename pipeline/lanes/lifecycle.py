@@ -23,8 +23,7 @@ class Phase(Enum):
     BACKING_OFF = "backing off"
     """Failed; waits for its next try."""
     FENCED = "fenced"
-    """Another epoch owned the fragment: only the catalog decides whether this node owns it
-    again."""
+    """Another epoch owned the fragment: only the catalog decides who owns it now."""
     FAILED = "failed"
     """Given up until its desired state changes."""
 

@@ -25,7 +25,7 @@ SPANS_MAX: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
-class LetterSpan:
+class DeadLetterSpan:
     """A run of batches with dead letters.
 
     Args:
@@ -39,16 +39,16 @@ class LetterSpan:
     ends: Positions
 
 
-def resume_letters(marker: CommitMarker) -> tuple[LetterSpan, ...]:
+def resume_dead_letters(marker: CommitMarker) -> tuple[DeadLetterSpan, ...]:
     """The spans of a lane that continues from a marker: one, over all that are needed."""
     if not marker.letters_from:
         return ()
-    return (LetterSpan(marker.letters, marker.letters_from, marker.end),)
+    return (DeadLetterSpan(marker.letters, marker.letters_from, marker.end),)
 
 
-def after_letters(
-    spans: tuple[LetterSpan, ...], written: LetterSpan | None, needed: Positions
-) -> tuple[LetterSpan, ...]:
+def after_dead_letters(
+    spans: tuple[DeadLetterSpan, ...], written: DeadLetterSpan | None, needed: Positions
+) -> tuple[DeadLetterSpan, ...]:
     """Compute the spans after a batch, oldest first.
 
     Args:
@@ -62,7 +62,7 @@ def after_letters(
     )
 
 
-def letters_from(spans: Sequence[LetterSpan]) -> dict[int, Offset]:
+def letters_from(spans: Sequence[DeadLetterSpan]) -> dict[int, Offset]:
     """Offset per partition of the oldest span's topic from which on dead letters are needed.
 
     No dead letters of missing partitions are needed.
@@ -112,7 +112,7 @@ def _covered(ends: Positions, needed: Positions) -> bool:
     return all(needed.get(at, end) >= end for at, end in ends.items())
 
 
-def _joined(older: LetterSpan, newer: LetterSpan) -> LetterSpan:
+def _joined(older: DeadLetterSpan, newer: DeadLetterSpan) -> DeadLetterSpan:
     same = newer.topic_id == older.topic_id
     before = {**newer.before, **older.before} if same else older.before
-    return LetterSpan(older.topic_id, before, newer.ends)
+    return DeadLetterSpan(older.topic_id, before, newer.ends)

@@ -52,8 +52,8 @@ class Succession:
 
         Args:
             marker: its last marker.
-            ran_before: whether it has run since it was deployed, by the catalog: without a marker
-                its markers are lost.
+            ran_before: whether it has run since it was deployed, by the catalog: then it has had
+                markers.
         """
         if marker is None:
             return not ran_before
@@ -70,7 +70,7 @@ def left_by(
         markers: the last one of each of them, and of the fragment itself.
         boundaries: the newest ones that were published.
     """
-    found = [left for marker in markers if (left := marker.left_in(output)) is not None]
+    found = [left for marker in markers if (left := marker.left_output(output)) is not None]
     promises = [left.promised_ms for left in found]
     promises += [record.boundary_ms for record in boundaries if record.topic_id == output]
     read: dict[tuple[TopicId, int], Offset] = {}
@@ -101,8 +101,7 @@ def positions_anew(
 ) -> dict[InputPartition, Offset]:
     """Begin positions of the lane in the topics that carry its streams.
 
-    Where records are passed over, positions follow the former writer, which read on until it
-    stopped.
+    Where records are passed over, the lane begins where the former writer stopped.
     """
     found: dict[InputPartition, Offset] = {}
     for source in sources:

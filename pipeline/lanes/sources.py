@@ -3,8 +3,7 @@
 A name is a label: streams are renamed, and a topic that is deleted and created again keeps its
 name. So stored data about a source (positions in commit markers, dead letters, redriven records)
 refers to its `SourceId`: Kafka's id of the topic that carries the stream, and a number, since
-several sources may read one topic. The id is assigned when a fragment first reads the topic, and is
-permanent.
+several sources may read one topic. The id is assigned permanently at the first read.
 
 `carry` applies a marker to another plan: positions of renamed sources move to the new name, and
 positions of sources that are no longer read stay in the marker in case they return.
@@ -114,8 +113,7 @@ def planned_sources(
 
     Args:
         fragment: as planned.
-        topic_ids: of all topics that it reads, from the catalog; the redrive topic is included if
-            it exists.
+        topic_ids: of all topics that it reads, from the catalog, with an existing redrive topic.
     """
     inputs = {stream.name: stream for stream in fragment.inputs}
     used = dict.fromkeys(way.source for way in fragment.ways)

@@ -99,11 +99,10 @@ class CommitMarker:
         plan: the digest of the plan that the lane ran.
         anew: the deploy for which the fragment began anew, since another one had written its
             output; empty: none.
-        decided: the latest deploy whose decisions on begin positions and on the state are carried
-            out.
+        decided: the latest deploy whose decisions on positions and state are carried out.
         retired: lowest number for new source ids of the fragment; former lives used those below.
-        outputs_left: promise and positions for former output topics, by their ids; for the latest
-            `OUTPUTS_LEFT`.
+        outputs_left: promise and positions for the latest `OUTPUTS_LEFT` former output topics, by
+            their ids.
     """
 
     epoch: Epoch
@@ -147,7 +146,7 @@ class CommitMarker:
         known = (*self.sources, *(one.source for one in self.left))
         return next((one.redrive for one in known if one.redrive is not None), None)
 
-    def left_in(self, output: str) -> LeftOutput | None:
+    def left_output(self, output: str) -> LeftOutput | None:
         """Promise and positions of the fragment for an output topic; None: it never wrote it."""
         if self.output != output:
             return self.outputs_left.get(output)
@@ -159,21 +158,23 @@ class CommitMarker:
                 read[place] = max(offset, read.get(place, offset))
         return LeftOutput(self.boundary_ms, read)
 
-    def writing(self, output: str) -> "CommitMarker":
+    def with_output(self, output: str) -> "CommitMarker":
         """The marker of the same lane with another output topic."""
         if self.output == output:
             return self
-        return replace(self, output=output, output_ends={}, outputs_left=self.left_for(output))
+        return replace(
+            self, output=output, output_ends={}, outputs_left=self.former_outputs(output)
+        )
 
-    def left_for(self, output: str) -> dict[str, LeftOutput]:
+    def former_outputs(self, output: str) -> dict[str, LeftOutput]:
         """Promise and positions for all former output topics, once this topic is the output."""
         left = {one: found for one, found in self.outputs_left.items() if one != self.output}
-        if self.output and (last := self.left_in(self.output)) is not None:
+        if self.output and (last := self.left_output(self.output)) is not None:
             left[self.output] = last
         left.pop(output, None)
         return dict(list(left.items())[-OUTPUTS_LEFT:])
 
-    def goes_on_from(self, earlier: "CommitMarker") -> bool:
+    def continues(self, earlier: "CommitMarker") -> bool:
         """Whether its lane continues the earlier marker with the same state and sources."""
         return (
             self.incarnation == earlier.incarnation

@@ -15,8 +15,7 @@ from pipeline.planner.state import OnChange
 
 OTHER_DIGEST = "another version of Medusa made the state"
 """Its digest is not comparable. That the state belongs to this plan is certain all the same: a
-deploy of a changed plan is refused until the user chooses. The format of its query's state is
-unknown."""
+deploy of a changed plan is refused until the user chooses. Its state's format is unknown."""
 _ASKED = "it was asked for at deploy"
 
 
@@ -162,7 +161,7 @@ def _continued(marker: CommitMarker, checkpoint: CheckpointFacts | Unusable) -> 
 
 def _check_letters(marker: CommitMarker, request: StartRequest, problem: str) -> None:
     """Check that the dead letters exist that an exact rebuild has to leave out."""
-    if marker.letters_from and marker.letters != request.letters:
+    if marker.letters_from and marker.letters != request.dead_letter_topic_id:
         raise RefusedError(
             f"{problem}; its state cannot be rebuilt exactly from the log, since the dead-letter "
             "topic was deleted and made again: which records were left out is not known any more",

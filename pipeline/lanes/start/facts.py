@@ -61,7 +61,7 @@ class StartRequest:
         on_change: the user's choice for the state; None: continue it exactly.
         place: names the fragment, for errors.
         most: maximum number of records in a batch now.
-        letters: Kafka's id of its dead-letter topic.
+        dead_letter_topic_id: Kafka's id of its dead-letter topic.
         sources: its sources, in the order of its plan.
         same_sources: whether the marker's lane has read the same sources in the same order.
         plan: the digest of its whole plan.
@@ -79,7 +79,7 @@ class StartRequest:
     on_change: OnChange | None
     place: str
     most: int = RECORDS_PER_BATCH
-    letters: str = ""
+    dead_letter_topic_id: str = ""
     sources: tuple[MarkedSource, ...] = ()
     same_sources: bool = True
     plan: str = ""

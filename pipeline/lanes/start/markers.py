@@ -33,7 +33,7 @@ def first_marker(
         totals=Totals(),
         written_at_ms=written_at_ms,
         state=request.state,
-        letters=request.letters,
+        letters=request.dead_letter_topic_id,
         sources=request.sources,
         plan=request.plan,
         decided=request.deploy,
@@ -45,7 +45,7 @@ def adopted(marker: CommitMarker, request: StartRequest) -> CommitMarker:
 
     Later decisions of deploys are not carried out yet.
     """
-    letters = marker.letters if marker.letters_from else request.letters
+    letters = marker.letters if marker.letters_from else request.dead_letter_topic_id
     return replace(marker, epoch=request.epoch, letters=letters, plan=request.plan)
 
 
@@ -69,7 +69,7 @@ def begun_anew(
         eviction_ms=None,
         late_settled=NO_BATCH,
         state=request.state,
-        letters=request.letters,
+        letters=request.dead_letter_topic_id,
         letters_from={},
         output_ends=_output_ends(marker, request),
         chosen=request.chosen,
@@ -96,7 +96,7 @@ def rebuilt(
         eviction_ms=start.eviction_ms,
         late_settled=REBUILT,
         state=request.state,
-        letters=request.letters,
+        letters=request.dead_letter_topic_id,
         output_ends=_output_ends(marker, request),
         chosen=request.chosen,
         sources=_settled(marker, request),

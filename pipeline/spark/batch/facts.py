@@ -1,8 +1,7 @@
 """Metrics, offsets and watermarks of a batch, read from Spark's engine.
 
 `foreachBatch` passes rows only. Metrics, offsets and watermarks are in the engine's own objects
-once the batch has been executed; only this module reads them, so a change of Spark's internals
-affects no other.
+once the batch has been executed; only this module reads them, so it isolates Spark's internals.
 """
 
 import json

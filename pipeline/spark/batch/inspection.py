@@ -1,8 +1,7 @@
 """Inspection: finds the refused and the late records of a batch by reading its ranges again.
 
 The query itself only counts invalid records, so batches without any have no extra cost. When a
-count is not zero, the same validation runs again over exactly the same ranges, and keeps the
-original records.
+count is not zero, the same validation reruns over exactly the same ranges, keeping the originals.
 """
 
 from collections import Counter

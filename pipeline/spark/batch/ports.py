@@ -37,7 +37,7 @@ class BatchInspector(Protocol):
 
 
 class Schemas(Protocol):
-    """As in `surroundings.py`."""
+    """As in `schema_resolver.py`."""
 
     def existing(self, handles: tuple[SchemaHandle, ...]) -> tuple[SchemaHandle, ...]:
         """Those schemas that the registry has; the others are not recorded as missing."""

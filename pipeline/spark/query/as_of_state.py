@@ -54,17 +54,17 @@ class Settled(NamedTuple):
 
     Args:
         results: of the rows that event time has passed, in order of time.
-        held: the new state.
+        state: the new state.
         again_ms: the key is due once event time is beyond this; None: only when a row arrives.
     """
 
     results: tuple[Result, ...]
-    held: KeyState
+    state: KeyState
     again_ms: int | None
 
 
 def settle(
-    held: KeyState,
+    state: KeyState,
     waiting: Iterable[Waiting],
     versions: Iterable[Version],
     watermark_ms: Millis | None,
@@ -73,14 +73,14 @@ def settle(
     """Add new rows and versions of a key, and release the rows that event time has passed.
 
     Args:
-        held: the state.
+        state: the state.
         waiting: new rows.
         versions: new versions.
         watermark_ms: no more rows at or below it; None: the input is complete.
         within_ms: maximum age of a matching version.
     """
-    rows = sorted((*held.waiting, *waiting), key=itemgetter(0))
-    known = sorted((*held.versions, *versions), key=itemgetter(0, 1))
+    rows = sorted((*state.waiting, *waiting), key=itemgetter(0))
+    known = sorted((*state.versions, *versions), key=itemgetter(0, 1))
     times = [version.at_ms for version in known]
     passed = len(rows)
     if watermark_ms is not None:
@@ -113,13 +113,13 @@ def _kept(
     return tuple(known[first:])
 
 
-def _again_ms(held: KeyState, within_ms: int) -> int | None:
+def _again_ms(state: KeyState, within_ms: int) -> int | None:
     """When the first row is released or a version expires; each beyond the watermark.
 
     Never 0, which Spark treats as no time: no watermark is ever just past the first millisecond.
     """
-    moments = [max(1, row.at_ms - 1) for row in held.waiting[:1]]
-    match held.versions:
+    moments = [max(1, row.at_ms - 1) for row in state.waiting[:1]]
+    match state.versions:
         case (only,):
             moments.append(only.at_ms + within_ms)
         case (*_, last):
@@ -127,10 +127,10 @@ def _again_ms(held: KeyState, within_ms: int) -> int | None:
     return min(moments, default=None)
 
 
-def encoded(held: KeyState) -> str:
+def encoded(state: KeyState) -> str:
     """Encode the state of a key as text."""
-    waiting = [(at_ms, b64encode(row).decode()) for at_ms, row in held.waiting]
-    versions = [(at_ms, place, b64encode(row).decode()) for at_ms, place, row in held.versions]
+    waiting = [(at_ms, b64encode(row).decode()) for at_ms, row in state.waiting]
+    versions = [(at_ms, place, b64encode(row).decode()) for at_ms, place, row in state.versions]
     return json.dumps((waiting, versions), separators=(",", ":"))
 
 
@@ -180,12 +180,12 @@ def settle_bucket(
     due = () if watermark_ms is None else _due(bucket, watermark_ms)
     for key in dict.fromkeys((*new, *due)):
         kept = left.pop(key, None)
-        held = NOTHING if kept is None else decoded(kept.text)
+        state = NOTHING if kept is None else decoded(kept.text)
         waiting, versions = new.get(key, _NOTHING_NEW)
-        settled = settle(held, waiting, versions, watermark_ms, within_ms)
+        settled = settle(state, waiting, versions, watermark_ms, within_ms)
         results += settled.results
         if settled.again_ms is not None:
-            left[key] = Kept(settled.again_ms, encoded(settled.held))
+            left[key] = Kept(settled.again_ms, encoded(settled.state))
     return tuple(results), left
 
 

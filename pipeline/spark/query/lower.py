@@ -39,7 +39,7 @@ from schemas.wire import words
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class LoweringInputs:
     """External inputs of lowering: schemas in the registry, partitions in Kafka.
 
     `sources`: as in the lane's marker.
@@ -53,7 +53,7 @@ class Surroundings:
     key_id: SchemaId | None
 
 
-def lower(fragment: Fragment, around: Surroundings) -> Lowered:
+def lower(fragment: Fragment, around: LoweringInputs) -> Lowered:
     """Lower a fragment.
 
     Raises:
@@ -133,7 +133,7 @@ def _symbols(fragment: Fragment) -> tuple[Step, ...]:
 
 
 def _source(
-    stream: FragmentInput, marked: MarkedSource, fragment: Fragment, around: Surroundings
+    stream: FragmentInput, marked: MarkedSource, fragment: Fragment, around: LoweringInputs
 ) -> Source:
     def assigned(topic: TopicName, role: TopicRole) -> AssignedTopic:
         if topic not in around.partitions:
@@ -190,7 +190,7 @@ def with_decoded_mark(schema_json: str) -> str:
     return json.dumps({**schema, "fields": [*schema["fields"], mark]}, sort_keys=False)
 
 
-def _encoding(fragment: Fragment, around: Surroundings) -> Encoding:
+def _encoding(fragment: Fragment, around: LoweringInputs) -> Encoding:
     output = fragment.output
     if (output.key_schema_json is None) != (around.key_id is None):
         raise BrokenInvariantError(f"the key schema of {output.topic} is not registered")

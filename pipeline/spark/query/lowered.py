@@ -319,8 +319,7 @@ class Lowered:
     def counted(self) -> bool:
         """Whether metrics are computed from the output rows, since each record is one.
 
-        Else Spark observes the records: they go into a state, or to a function, whose failures are
-        observed as well.
+        Else Spark observes the records, which go into a state, or to a function and its failures.
         """
         return self.core is None and not any(path.calls for path in self.paths)
 
@@ -366,8 +365,7 @@ class Lowered:
 def as_accepted(lowered: Lowered) -> Lowered:
     """The fragment with checks disabled for records that were all accepted before.
 
-    `ahead` was checked then, maybe with another setting; a schema that is recorded as missing now
-    existed.
+    `ahead` was checked then, maybe with another setting; schemas missing now existed.
     """
     return replace(
         lowered,

@@ -66,8 +66,7 @@ def record_id(source: Source, twin: str = "") -> Column:
 def position(source: Source, path: Path) -> Column:
     """Topic, partition and offset of the original of a record, and its path.
 
-    A total order of the rows of a port: a box that makes several rows of a record ends its
-    fragment.
+    Orders the rows of a port totally: a box with several rows per record ends its fragment.
     """
     origin = _origin(source)
     parts = F.split(origin, "/")

@@ -25,8 +25,7 @@ from pipeline.planner.plan import Fragment
 
 READ_TIMEOUT_S = 10.0
 PLACE_WITHIN_S = 0.5
-"""Time per sample; a place without a record until then, such as the end of an open transaction, is
-skipped."""
+"""Timeout of a sample; one without a record, as at the end of an open transaction, is skipped."""
 PLACE_BYTES = 4_000_000
 PLACE_RECORDS = 500
 _POLL_RECORDS = 50

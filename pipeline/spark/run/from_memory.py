@@ -122,9 +122,7 @@ class MemoryQueries:
     def _source(self, lowered: Lowered, incarnation: Incarnation) -> _Source:
         stream = _new_stream(self._spark)
         texts = DataFrame(stream.toDF(), self._spark)
-        return _Source(
-            lowered, incarnation, stream, emit(lowered, _MemoryReader(texts), incarnation)
-        )
+        return _Source(lowered, incarnation, stream, emit(lowered, _Reader(texts), incarnation))
 
     def _give_back(self, source: _Source) -> None:
         source.stream.reset()
@@ -205,7 +203,7 @@ class MemoryQuery:
             self._raised = error
             raise
 
-    def _again(self, ranges: Ranges) -> "_MemoryReader":
+    def _again(self, ranges: Ranges) -> "_Reader":
         wanted = {
             (topic, partition): range(*ends)
             for topics in ranges.values()
@@ -216,7 +214,7 @@ class MemoryQuery:
         found = [
             r for r in self._records if r.offset in wanted.get((r.topic, r.partition), nothing)
         ]
-        return _MemoryReader(self._spark.createDataFrame([(_as_json(found),)], "value string"))
+        return _Reader(self._spark.createDataFrame([(_as_json(found),)], "value string"))
 
 
 @dataclass(frozen=True)
@@ -230,7 +228,7 @@ class _MemoryEngine(Engine):
 
 
 @dataclass(frozen=True, slots=True)
-class _MemoryReader:
+class _Reader:
     """Reads records from rows of one text, in the form of `_as_json`."""
 
     texts: DataFrame

@@ -92,8 +92,8 @@ from pipeline.spark.run.query_runner import (
 )
 from pipeline.spark.run.rebuild import Log, Rebuilding, tried
 from pipeline.spark.run.rebuild_batch import RebuildBatch
+from pipeline.spark.run.schema_resolver import SchemaResolver
 from pipeline.spark.run.start_request import start_request
-from pipeline.spark.run.surroundings import Surveyor
 from pipeline.spark.run.topics import watch_topics
 from pipeline.spark.write.sink import Sink, UnknownSchemasError
 from pipeline.spark.write.sink_context import SinkContext
@@ -113,7 +113,7 @@ class LaneHost:
     """
 
     spark: SparkSession
-    surveyor: Surveyor
+    resolver: SchemaResolver
     kafka: KafkaCluster
     brokers: Brokers
     checkpoints: Path
@@ -155,13 +155,13 @@ class StableLane:
         self._label = str(settings.lane.fragment)
         self._met: tuple[SchemaHandle, ...] = ()
         self._from = CarriedMarker(None, ())
-        sizer = BatchSizer(host.kafka, host.surveyor.admin, host.clock)
+        sizer = BatchSizer(host.kafka, host.resolver.admin, host.clock)
         self._limit = BatchLimit(sizer, fragment)
         self._write_job = BackgroundJob(f"write {self._label}")
         self.promises = Promises()
         self._started = False
         log = LogReader(host.kafka, START_DEADLINE_S)
-        retention = Retention(fragment.names, host.surveyor.admin, log, settings.letters_kept_ms)
+        retention = Retention(fragment.names, host.resolver.admin, log, settings.letters_kept_ms)
         self._trimmer = Trimmer(retention, host.clock)
         self._log = logging.LoggerAdapter(logging.getLogger(__name__), {"fragment": self._label})
 
@@ -194,7 +194,7 @@ class StableLane:
         deadline = Deadline.after(self._clock, START_DEADLINE_S, f"starting {self._label}")
         writer.start(deadline)
         self._settings.check_wanted()
-        names, admin = self._settings.fragment.names, self._host.surveyor.admin
+        names, admin = self._settings.fragment.names, self._host.resolver.admin
         last = settled_marker(self._host.kafka, admin, names)
         if last is not None:
             check_owner(last, self._settings.epoch, self._settings.place)
@@ -239,14 +239,14 @@ class StableLane:
         settings, host = self._settings, self._host
         succession = settings.succession
         if succession is None or not settings.begins_anew(last):
-            carried_on = None if last is None else last.writing(settings.output_id)
-            self._from = carried(carried_on, settings, host.surveyor.admin)
+            carried_on = None if last is None else last.with_output(settings.output_id)
+            self._from = carried(carried_on, settings, host.resolver.admin)
             return self._lowered()
-        self._from = carried(None, settings, host.surveyor.admin)
+        self._from = carried(None, settings, host.resolver.admin)
         lowered = self._lowered()  # a missing schema or topic is found before others are stopped
         if last is None:  # refuses if there is a checkpoint
             decide_start(None, self._checkpoint(None, lowered), self._start_request(lowered))
-        others = OtherWriters(host.kafka, host.surveyor, self._clock)
+        others = OtherWriters(host.kafka, host.resolver, self._clock)
         begins = begin_takeover(settings, succession, last, others)
         self._from = begins.nothing
         lowered = self._lowered()
@@ -258,7 +258,7 @@ class StableLane:
     def _start_request(self, lowered: Lowered) -> StartRequest:
         marker = self._from.marker
         most = self._limit.at(marker.end) if marker else RECORDS_PER_BATCH
-        return start_request(self._settings, self._from, lowered, self._host.surveyor, most)
+        return start_request(self._settings, self._from, lowered, self._host.resolver, most)
 
     def _checkpoint(
         self, marker: CommitMarker | None, lowered: Lowered
@@ -278,7 +278,7 @@ class StableLane:
         first: Positions = {}
         clamped: CommitMarker | None = None
         if isinstance(start, FirstStart):
-            positions = self._host.surveyor.start_positions(lowered)
+            positions = self._host.resolver.start_positions(lowered)
             first = first_positions(positions, carried.sources, self._settings.begins)
         elif isinstance(start, BeginAt | Rebuild) and request.on_change is OnChange.EMPTY:
             clamped = self._clamped(reassigned(start.marker, request.positions), lowered)
@@ -323,13 +323,13 @@ class StableLane:
 
     def _lowered(self) -> Lowered:
         fragment, topic_ids = self._settings.fragment, self._settings.topic_ids
-        surveyor = self._host.surveyor
-        return lower(fragment, surveyor.survey(fragment, topic_ids, self._met, self._from.sources))
+        resolver = self._host.resolver
+        return lower(fragment, resolver.resolve(fragment, topic_ids, self._met, self._from.sources))
 
     def _sink_context(
         self, writer: TransactionWriter, boundaries: RecordWriter, lowered: Lowered
     ) -> SinkContext:
-        fragment, admin = self._settings.fragment, self._host.surveyor.admin
+        fragment, admin = self._settings.fragment, self._host.resolver.admin
         return SinkContext(
             fragment=fragment,
             lane=self._settings.lane,
@@ -342,7 +342,7 @@ class StableLane:
             output_partitions=lowered.encoding.partitions,
             boundaries=boundaries,
             mirror=GroupMirror(partial(admin.begin_setting_offsets, fragment.names.group)),
-            schemas=self._host.surveyor,
+            schemas=self._host.resolver,
             topics=self._topics,
             commits=self._write_job,
             functions=lowered.functions,
@@ -360,7 +360,7 @@ class StableLane:
         names = self._settings.fragment.names
         todo = self._log_of_inputs().prepare(start, lowered, names)
         self._log.info("%s: rebuilding the state from %d offsets", start.why, todo.records)
-        batch = RebuildBatch(todo, self._host.surveyor, f"fragment {self._label}")
+        batch = RebuildBatch(todo, self._host.resolver, f"fragment {self._label}")
         lowered = tried(
             partial(self._rebuild_once, batch, folder, incarnation, lowered),
             partial(self._checkpoints.empty, self._settings.epoch),
@@ -412,7 +412,7 @@ class StableLane:
         if sink.marker.batch != planned:
             raise RetryError(f"batch {planned} is planned, batch {sink.marker.batch} was written")
         lowered = self._lowered()
-        positions = self._host.surveyor.positions_for(lowered, sink.marker)
+        positions = self._host.resolver.positions_for(lowered, sink.marker)
         if problem := no_beginning(marker.end, positions):  # it grew again, records are gone
             raise RetryError(problem)
         sink.start(continued(reassigned(sink.marker, positions), request))
@@ -482,7 +482,7 @@ class StableLane:
                 return lowered
 
     def _log_of_inputs(self) -> Log:
-        return Log(self._host.kafka, self._host.surveyor.admin)
+        return Log(self._host.kafka, self._host.resolver.admin)
 
     def _reader(self, begin: Positions, most: int = RECORDS_PER_BATCH) -> KafkaReader:
         label = self._label

@@ -32,7 +32,7 @@ from pipeline.spark.query.lowered import Lowered
 from pipeline.spark.run.carried import CarriedMarker, held
 from pipeline.spark.run.lane_settings import LaneSettings
 from pipeline.spark.run.last_marker import settled_marker
-from pipeline.spark.run.surroundings import Surveyor
+from pipeline.spark.run.schema_resolver import SchemaResolver
 
 _log = logging.getLogger(__name__)
 
@@ -47,7 +47,7 @@ class OtherWriters:
     """The other writers of a topic, at most one of which may still run."""
 
     kafka: KafkaCluster
-    surveyor: Surveyor
+    resolver: SchemaResolver
     clock: Clock
 
     def stop(
@@ -68,7 +68,7 @@ class OtherWriters:
         found: list[CommitMarker | None] = []
         for name in (*succession.gone, *succession.moved):
             names = FragmentNames(own.owner, own.network, name)
-            if self.surveyor.admin.describe((names.markers,)):  # else its topics were deleted
+            if self.resolver.admin.describe((names.markers,)):  # else its topics were deleted
                 found.append(self._last(names, succession, gone=name in succession.gone))
         markers = (one for one in (*found, last) if one is not None)
         return left_by(succession.output, markers, self._boundaries(settings))
@@ -78,11 +78,11 @@ class OtherWriters:
     ) -> CommitMarker | None:
         """The last marker of one of them, once it no longer writes the topic."""
         if not gone:
-            last = settled_marker(self.kafka, self.surveyor.admin, names)
+            last = settled_marker(self.kafka, self.resolver.admin, names)
             if last is None or last.output != succession.output:
                 return last
         self._fence(names)
-        return settled_marker(self.kafka, self.surveyor.admin, names)
+        return settled_marker(self.kafka, self.resolver.admin, names)
 
     def _fence(self, names: FragmentNames) -> None:
         writer = self.kafka.transactions(names.stable.transactional_id)
@@ -123,7 +123,7 @@ class Takeover:
         own: its last marker, under the names of its plan; None: it has never run.
         left: promise and positions of the others, once they are stopped, with its own promises.
         sources: its sources, with new ids.
-        surveyor: reads positions.
+        resolver: reads positions.
     """
 
     settings: LaneSettings
@@ -131,7 +131,7 @@ class Takeover:
     own: CommitMarker | None
     left: LeftOutput
     sources: tuple[MarkedSource, ...]
-    surveyor: Surveyor
+    resolver: SchemaResolver
 
     @property
     def nothing(self) -> CarriedMarker:
@@ -140,10 +140,10 @@ class Takeover:
 
     def positions(self, lowered: Lowered) -> dict[InputPartition, Offset]:
         """Begin positions in every topic that it reads."""
-        begins = held(self.settings.begins, self.sources, self.surveyor.admin)
+        begins = held(self.settings.begins, self.sources, self.resolver.admin)
         anew = positions_anew(self.sources, begins, self.left)
         own = self.own.end if self.own is not None else {}
-        return with_positions(self.surveyor.start_positions(lowered), own, anew)
+        return with_positions(self.resolver.start_positions(lowered), own, anew)
 
     def at(self, first: CommitMarker) -> CarriedMarker:
         """Marker and sources that it starts from.
@@ -171,7 +171,7 @@ def begin_takeover(
         the others is open. UnavailableError: Kafka does not answer.
     """
     planned = planned_sources(settings.fragment, settings.topic_ids)
-    own = carry(last.writing(succession.output), planned).marker if last is not None else None
+    own = carry(last.with_output(succession.output), planned).marker if last is not None else None
     known = sources_after(planned, last)
     for name in (source.name for source in known if source.name not in settings.begins):
         raise RefusedError(
@@ -185,4 +185,4 @@ def begin_takeover(
     ends_ms = (left.promised_ms, own.boundary_ms if own is not None else None)
     left = replace(left, promised_ms=max((ms for ms in ends_ms if ms is not None), default=None))
     sources = sources_anew(known, settings.begins, left)
-    return Takeover(settings, succession, own, left, sources, others.surveyor)
+    return Takeover(settings, succession, own, left, sources, others.resolver)

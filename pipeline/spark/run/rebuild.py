@@ -171,7 +171,7 @@ class Log:
                 place=f"topic {at.topic}, partition {at.partition}",
             )
         found = complete(self.admin.start_offsets((dead_letters,)), (dead_letters,))[dead_letters]
-        start = with_letters(start, found, dead_letters)
+        start = with_dead_letters(start, found, dead_letters)
         begin = start.begin
         if begin is None:
             begin = {**_from_earliest(end, earliest, lowered), **start.not_before}
@@ -334,7 +334,7 @@ def _named(found: Sequence[Rejected]) -> str:
     )
 
 
-def with_letters(start: Rebuild, starts: Mapping[int, Offset], topic: TopicName) -> Rebuild:
+def with_dead_letters(start: Rebuild, starts: Mapping[int, Offset], topic: TopicName) -> Rebuild:
     """Set the dead-letter offsets that the rebuild needs in its marker.
 
     Args:

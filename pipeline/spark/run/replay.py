@@ -40,7 +40,7 @@ from pipeline.spark.query.lowered import Path as Way
 from pipeline.spark.query.placing import placed
 from pipeline.spark.query.readers import RangeReader, read_options
 from pipeline.spark.run.query_runner import first_line, lost_data
-from pipeline.spark.run.surroundings import Surveyor
+from pipeline.spark.run.schema_resolver import SchemaResolver
 from pipeline.spark.session.command_session import command_session
 from pipeline.spark.session.session import open_session, session_settings
 from schemas.client import RegistryClient
@@ -151,7 +151,7 @@ class Recomputer:
                 if not any(row["word"] == UNKNOWN_SCHEMA for row in found):
                     return found
                 unknown = self._unknown(lowered, ranges)
-            there = self._surveyor().look_up(unknown)
+            there = self._resolver().look_up(unknown)
             if not there:
                 return found
             self._known += there
@@ -167,11 +167,11 @@ class Recomputer:
         )
 
     def _lower(self) -> Lowered:
-        survey = self._surveyor().survey(self.fragment, self.topic_ids, self._known)
+        survey = self._resolver().resolve(self.fragment, self.topic_ids, self._known)
         return lower(self.fragment, survey)
 
-    def _surveyor(self) -> Surveyor:
-        return Surveyor(
+    def _resolver(self) -> SchemaResolver:
+        return SchemaResolver(
             self.servers.registry,
             self.servers.admin,
             lambda: frozenset(self._missing),

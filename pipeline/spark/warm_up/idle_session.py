@@ -25,7 +25,7 @@ from pipeline.spark.query.lowered import Lowered
 from pipeline.spark.query.readers import KafkaReader, read_options, starting_at
 from pipeline.spark.run.batch_sizer import BatchSizer
 from pipeline.spark.run.last_marker import read_marker
-from pipeline.spark.run.surroundings import Surveyor
+from pipeline.spark.run.schema_resolver import SchemaResolver
 from pipeline.spark.warm_up.practice import practise
 from pipeline.spark.warm_up.trial import Trial, run_trial
 
@@ -44,7 +44,7 @@ class IdleSession:
     """
 
     spark: SparkSession
-    surveyor: Surveyor
+    resolver: SchemaResolver
     kafka: KafkaCluster
     brokers: Brokers
     clock: Clock
@@ -74,9 +74,9 @@ class IdleSession:
         marker = read_marker(self.kafka, fragment.names)  # for the incarnation whose advances apply
         if marker is None:
             return 0
-        lowered = lower(fragment, self.surveyor.survey(fragment, topic_ids, ()))
+        lowered = lower(fragment, self.resolver.resolve(fragment, topic_ids, ()))
         begin = self._recent(lowered)
-        sizer = BatchSizer(self.kafka, self.surveyor.admin, self.clock)
+        sizer = BatchSizer(self.kafka, self.resolver.admin, self.clock)
         most = min(RECORDS_PER_BATCH, sizer.records_at_once(begin, fragment.names.advances))
         options = {
             **read_options(self.brokers),
@@ -95,7 +95,7 @@ class IdleSession:
             InputPartition(source.input, assigned.topic, partition): offset
             for source in lowered.sources
             for assigned in source.topics
-            for partition, offset in self.surveyor.admin.offsets_for_time(
+            for partition, offset in self.resolver.admin.offsets_for_time(
                 assigned.topic, since_ms
             ).items()
         }

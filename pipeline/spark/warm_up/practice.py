@@ -22,7 +22,7 @@ from pipeline.network.document import SchemaText, load, schema_references
 from pipeline.planner.plan import Fragment
 from pipeline.planner.planner import plan
 from pipeline.spark.query.emit import emit
-from pipeline.spark.query.lower import Surroundings, lower
+from pipeline.spark.query.lower import LoweringInputs, lower
 from pipeline.spark.query.lowered import Lowered, Source, TopicRole, WriterSchema
 from pipeline.spark.run.topics import topics_of
 from pipeline.spark.warm_up.trial import Trial, run_trial
@@ -115,7 +115,7 @@ def fragments() -> tuple[Fragment, ...]:
 
 def lowered(fragment: Fragment) -> Lowered:
     """Lower a fragment with one partition per topic and fixed schema ids."""
-    around = Surroundings(
+    inputs = LoweringInputs(
         sources=named_sources(fragment),
         writers={i.name: (WriterSchema(_SCHEMA, READING),) for i in fragment.inputs},
         missing=(),
@@ -123,7 +123,7 @@ def lowered(fragment: Fragment) -> Lowered:
         value_id=_SCHEMA,
         key_id=None if fragment.output.key_schema_json is None else _SCHEMA,
     )
-    return lower(fragment, around)
+    return lower(fragment, inputs)
 
 
 def practise(

@@ -37,9 +37,9 @@ from pipeline.lanes.dead_letters import LATENESS, Context, headers
 from pipeline.lanes.events import BatchFinished
 from pipeline.lanes.needed import BatchRead, NeededLog, after_batch, resume
 from pipeline.lanes.needed_letters import (
-    LetterSpan,
-    after_letters,
-    resume_letters,
+    DeadLetterSpan,
+    after_dead_letters,
+    resume_dead_letters,
 )
 from pipeline.lanes.result_headers import LATE_RESULT, RESULT_ID, WRITTEN_TO
 from pipeline.lanes.sources import answered_by
@@ -108,7 +108,7 @@ class _Needs:
     """Needed positions of inputs and dead letters, for a rebuild."""
 
     log: NeededLog
-    letters: tuple[LetterSpan, ...]
+    letters: tuple[DeadLetterSpan, ...]
 
 
 class Sink:
@@ -263,7 +263,7 @@ class Sink:
             TooManyDeadLettersError: they exceed a limit; nothing was written.
         """
         clock = self._context.clock
-        marker = marker.writing(self._context.output_id)
+        marker = marker.with_output(self._context.output_id)
         self._decided = answered_by(self._context.fragment, marker.sources)
         if rejected:
             totals = marker.totals
@@ -274,12 +274,12 @@ class Sink:
         self._send_rejected(rejected, marker.sources)
         self._send_marker(marker)
         self._context.writer.commit(Deadline.after(clock, COMMIT_DEADLINE_S, "starting a lane"))
-        self._known, self._needs = marker, _Needs(resume(marker), resume_letters(marker))
+        self._known, self._needs = marker, _Needs(resume(marker), resume_dead_letters(marker))
         self.publisher.output_ends = marker.output_ends
         self._mirror()
         self.publisher.publish(self.marker)
 
-    def _letters_written(self, judged: _Judged) -> LetterSpan | None:
+    def _letters_written(self, judged: _Judged) -> DeadLetterSpan | None:
         """The span of the batch's dead letters, if a rebuild may need them.
 
         Raises:
@@ -292,15 +292,15 @@ class Sink:
         # to the new.
         described = admin.describe((topic,)).get(topic)
         ends = complete(admin.end_offsets((topic,), Isolation.UNCOMMITTED), (topic,))[topic]
-        return LetterSpan(described.topic_id if described else "", ends, judged.facts.end)
+        return DeadLetterSpan(described.topic_id if described else "", ends, judged.facts.end)
 
     def _next(
-        self, facts: BatchFacts, written: Written, wrote: LetterSpan | None
+        self, facts: BatchFacts, written: Written, wrote: DeadLetterSpan | None
     ) -> tuple[CommitMarker, _Needs]:
         shape, last = self._shape, self.marker
         read = BatchRead(last.end, facts.end, facts.largest, facts.eviction_ms)
         log, needed = after_batch(shape, self._needs.log, read)
-        letters = after_letters(self._needs.letters, wrote, needed)
+        letters = after_dead_letters(self._needs.letters, wrote, needed)
         promised = promise(
             shape,
             eviction_ms=facts.eviction_ms,

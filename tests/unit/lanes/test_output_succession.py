@@ -85,35 +85,37 @@ def test_the_largest_promise_of_the_topic_counts() -> None:
 
 def test_what_was_left_in_an_output_stays_known() -> None:
     """However many markers of another output have followed, and whatever is read by now."""
-    moved = LAST.writing(ELSEWHERE)
+    moved = LAST.with_output(ELSEWHERE)
     assert (moved.output, moved.output_ends, moved.end) == (ELSEWHERE, {}, LAST.end)
     on = replace(moved, boundary_ms=Millis(900), end={at("a"): Offset(99)})
     left = LeftOutput(Millis(70), {(TopicId("#cars"), 0): Offset(7)})
     assert left_by(OUTPUT, [on], []) == left
     assert left_by(ELSEWHERE, [on], []).promised_ms == 900
-    assert on.writing(TopicId("#third")).left_in(OUTPUT) == left
-    back = on.writing(OUTPUT)  # what it has done since counts again
-    assert back.left_in(OUTPUT) == on.left_in(ELSEWHERE) == back.left_in(ELSEWHERE)
+    assert on.with_output(TopicId("#third")).left_output(OUTPUT) == left
+    back = on.with_output(OUTPUT)  # what it has done since counts again
+    assert back.left_output(OUTPUT) == on.left_output(ELSEWHERE) == back.left_output(ELSEWHERE)
     assert back.outputs_left.keys() == {ELSEWHERE}
-    assert LAST.writing(OUTPUT) is LAST
+    assert LAST.with_output(OUTPUT) is LAST
 
 
 def test_a_lane_that_begins_anew_keeps_what_it_has_left_elsewhere() -> None:
     """Its positions are others then."""
     first, _ = fresh()
-    own = LAST.writing(ELSEWHERE)
-    found = takeover_marker(first, own, LeftOutput(None, {}), SUCCESSION.token).writing(ELSEWHERE)
-    assert found.left_in(OUTPUT) == LAST.left_in(OUTPUT)
+    own = LAST.with_output(ELSEWHERE)
+    found = takeover_marker(first, own, LeftOutput(None, {}), SUCCESSION.token).with_output(
+        ELSEWHERE
+    )
+    assert found.left_output(OUTPUT) == LAST.left_output(OUTPUT)
 
 
 def test_a_marker_knows_a_bounded_number_of_outputs() -> None:
     """The latest ones."""
     found = LAST
     for number in range(2 * OUTPUTS_LEFT):
-        found = found.writing(f"#{number}")
+        found = found.with_output(f"#{number}")
     assert len(found.outputs_left) == OUTPUTS_LEFT
-    assert found.left_in(OUTPUT) is None
-    assert found.left_in(f"#{OUTPUTS_LEFT}") is not None
+    assert found.left_output(OUTPUT) is None
+    assert found.left_output(f"#{OUTPUTS_LEFT}") is not None
 
 
 def test_what_is_passed_over_includes_what_the_others_have_read_since() -> None:

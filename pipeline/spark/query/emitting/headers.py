@@ -9,8 +9,7 @@ from pipeline.spark.query import hidden
 def header(name: str) -> Column:
     """The value of the first header with a name; null if there is none.
 
-    Spark generates code for these functions; with a lambda it would generate none for the whole
-    projection.
+    Spark generates code for these functions; with a lambda none for the whole projection.
     """
     headers = F.col(hidden.HEADERS)
     at = F.array_position(headers.getField("key"), name) - 1

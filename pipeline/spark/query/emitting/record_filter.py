@@ -32,8 +32,7 @@ def is_for_incarnation(source: Source, incarnation: Incarnation) -> Column:
 def sent_to(source: Source, path: Path) -> Column:
     """Whether a record was redriven to this path only.
 
-    It counts on this path, since no other reads it; every other record counts on the first path of
-    its source.
+    It counts on this path, since no other reads it; others count on the source's first path.
     """
     return is_sent_again(source) & is_for((path.name,))
 

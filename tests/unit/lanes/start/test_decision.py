@@ -249,7 +249,7 @@ def test_an_adopted_marker_changes_owner_and_nothing_else() -> None:
 
 def test_a_rebuild_needs_the_dead_letters_that_were_written() -> None:
     """Made again, their topic says nothing of what was left out; then somebody has to choose."""
-    known, again = (replace(STATEFUL, letters=letters) for letters in ("one", "two"))
+    known, again = (replace(STATEFUL, dead_letter_topic_id=letters) for letters in ("one", "two"))
     mine = replace(marker(7), letters="one", letters_from={0: Offset(5)})
     assert isinstance(decide_start(mine, GONE, known), Rebuild)
     assert isinstance(decide_start(mine, checkpoint(7, 7), again), Continue)

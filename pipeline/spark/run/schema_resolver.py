@@ -15,7 +15,7 @@ from pipeline.markers.positions import InputPartition, MarkedSource
 from pipeline.names import key_subject, value_subject
 from pipeline.network.model import ExternalStream, StartAt
 from pipeline.planner.plan import Fragment, FragmentInput
-from pipeline.spark.query.lower import Surroundings
+from pipeline.spark.query.lower import LoweringInputs
 from pipeline.spark.query.lowered import Lowered, TopicRole, WriterSchema
 from pipeline.spark.run.topics import check_same, check_there, topics_of
 from schemas.client import RegistryClient
@@ -37,7 +37,7 @@ class MissingSchemaError(SchemaError):
 
 
 @dataclass(frozen=True, slots=True)
-class Surveyor:
+class SchemaResolver:
     """Reads schemas, topics and positions for lanes from registry, Kafka and catalog.
 
     `missing` and `record_missing` read and extend the catalog's list of schemas that are missing
@@ -49,13 +49,13 @@ class Surveyor:
     missing: Callable[[], frozenset[SchemaHandle]]
     record_missing: Callable[[SchemaHandle], None]
 
-    def survey(
+    def resolve(
         self,
         fragment: Fragment,
         topic_ids: Mapping[TopicName, str],
         met: tuple[SchemaHandle, ...],
         sources: tuple[MarkedSource, ...] | None = None,
-    ) -> Surroundings:
+    ) -> LoweringInputs:
         """Read all external inputs of lowering a fragment.
 
         Args:
@@ -80,7 +80,7 @@ class Surveyor:
         extra = tuple(WriterSchema(found, text) for found, text in texts if text is not None)
         if sources is None:
             sources = first_sources(planned_sources(fragment, topic_ids))
-        return Surroundings(
+        return LoweringInputs(
             sources=sources,
             writers={i.name: self._writers(i, extra) for i in fragment.inputs},
             missing=tuple(sorted(self.missing(), key=prefix)),
