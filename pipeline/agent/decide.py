@@ -36,7 +36,7 @@ from pipeline.agent.rules.steering import advance
 from pipeline.agent.rules.watching import watch
 from pipeline.agent.state import Lane, NodeState, Shared, Stopped
 from pipeline.boundaries import lane_time
-from pipeline.boundaries.derived import PendingBoundary, heard, told_activity
+from pipeline.boundaries.derived import PendingBoundary, with_activity, with_boundary
 from pipeline.errors import BrokenInvariantError
 from pipeline.ids import stable_lane
 from pipeline.lanes.events import LaneStarted
@@ -162,7 +162,7 @@ def _boundary_read(shared: Shared, event: BoundaryRead) -> Shared:
     if known is None:  # of a topic that was deleted, or of one who writes none of our inputs
         return shared
     boundary = PendingBoundary(event.boundary_ms, event.positions)
-    known = heard(known, event.epoch, boundary)
+    known = with_boundary(known, event.epoch, boundary)
     return replace(shared, writers={**shared.writers, event.writer: known})
 
 
@@ -170,7 +170,7 @@ def _activity_read(shared: Shared, event: ActivityRead, now: Now) -> Shared:
     known = shared.writers.get(event.writer)
     if known is None:
         return shared
-    told = told_activity(known, event.epoch, idle=event.idle, at_ms=now.steady_ms)
+    told = with_activity(known, event.epoch, idle=event.idle, at_ms=now.steady_ms)
     return replace(shared, writers={**shared.writers, event.writer: told})
 
 

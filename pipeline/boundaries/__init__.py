@@ -1,15 +1,15 @@
-"""Event time under our own control: progress and boundaries in, advances out.
+"""Event-time control of lanes: computes advances from progress and boundaries.
 
 Pure: no socket, thread, clock, environment or random; wall time is always an argument.
 
-    profile.py    what of a fragment decides how its event time moves
+    profile.py    inputs and shape of a fragment, as event time needs them
     windows.py    the ends of windows
-    sessions.py   how far back sessions reach
-    external.py   the boundary of a stream whose producers are not ours
-    derived.py    the boundary of a stream that a fragment writes
-    release.py    how large a step a lane is given, and how often
-    lane_time.py  all of that for one lane
-    promise.py    what a lane may promise about its own output
+    sessions.py   the oldest record of open sessions
+    external.py   the boundary of an external stream
+    derived.py    the boundary of a derived stream
+    release.py    step size and rate limit of advances
+    lane_time.py  event time of one lane, from all of these
+    promise.py    the boundary of a lane's own output
 
 `docs/semantics.md` states the rules.
 """

@@ -1,10 +1,10 @@
-"""The boundary of a stream that a fragment writes, for one lane that reads it.
+"""Boundary of a derived stream, for one lane that reads it.
 
-A boundary says: after these positions, no more records at or below t. It counts for a lane only
-once the lane's finished batches cover the positions, so that no record which lies before them is
-still to come. Until then it is kept, within a limit. A boundary that does not name every partition
-that the lane reads never counts: it was published before the topic got more partitions, and says
-nothing about the new ones.
+A boundary promises: after these positions, no more records at or below t. It is in effect for a
+lane once the lane's finished batches cover the positions: no record before them is then still to
+come. Until then it is pending, within a limit. A boundary without a position for every partition
+that the lane reads is never in effect: it was published before the topic got more partitions, and
+promises nothing for the new ones.
 """
 
 from collections.abc import Mapping
@@ -13,20 +13,20 @@ from dataclasses import dataclass, replace
 from pipeline.ids import Epoch, Millis, Offset, SteadyMillis
 
 PENDING_MAX = 64
-"""Boundaries that are kept until they are covered. Any of them could be left out without harm: the
-lane would only learn of its event time in larger steps. 64 keeps a lane that catches up moving."""
+"""Maximum number of pending boundaries. Any of them could be dropped without harm: event time of
+the lane would only move in larger steps. 64 keeps a lane that catches up moving."""
 
 IDLE_FRESH_MS = 5_000
-"""For how long it counts that a writer has said that it is idle: five of its usual pauses. A writer
-that has died says nothing any more, and what its inputs hold is still to come."""
+"""How long a writer's idle report is valid: five of its usual pauses. A writer that has died
+reports nothing, and records of its inputs are still to come."""
 IDLE_OBSERVED_MS = 3_000
-"""For how long a writer has to say that it is idle before it counts. What is read of the past, when
-a reader begins, is read in less."""
+"""How long a writer must report idle before it counts as idle. Older reports, which a new reader
+reads first, are read in less time."""
 
 
 @dataclass(frozen=True, slots=True)
 class PendingBoundary:
-    """A boundary that the lane has not read far enough for."""
+    """A boundary whose positions the lane's finished batches do not cover yet."""
 
     boundary_ms: Millis
     positions: Mapping[int, Offset]
@@ -34,15 +34,15 @@ class PendingBoundary:
 
 @dataclass(frozen=True, slots=True)
 class WriterSeen:
-    """What a lane knows of the one writer of an input.
+    """Boundaries and activity of the one writer of a derived input, as a lane has read them.
 
     Args:
-        epoch: the newest.
-        covered_ms: the boundary that counts.
+        epoch: the newest epoch read.
+        covered_ms: the boundary in effect.
         pending: in the order of the writer's log, so boundaries and positions rise along it.
-        idle_since_ms: since when it has said that it is idle, without a longer pause (steady time);
-            None: it is active, or has not said anything.
-        idle_at_ms: when it last said so.
+        idle_since_ms: start of its idle reports without a longer pause (steady time); None: it is
+            active, or has not reported.
+        idle_at_ms: time of its latest idle report.
     """
 
     epoch: Epoch | None = None
@@ -52,18 +52,18 @@ class WriterSeen:
     idle_at_ms: SteadyMillis | None = None
 
     def is_idle(self, now_ms: SteadyMillis) -> bool:
-        """Whether it has been idle for a while, by what it says."""
+        """Whether its idle reports are fresh, and have continued for IDLE_OBSERVED_MS."""
         since_ms, at_ms = self.idle_since_ms, self.idle_at_ms
         if since_ms is None or at_ms is None:
             return False
         return now_ms - at_ms <= IDLE_FRESH_MS and at_ms - since_ms >= IDLE_OBSERVED_MS
 
 
-def heard(seen: WriterSeen, epoch: Epoch, boundary: PendingBoundary) -> WriterSeen:
-    """Take in a boundary that was read from the writer's log.
+def with_boundary(seen: WriterSeen, epoch: Epoch, boundary: PendingBoundary) -> WriterSeen:
+    """Add a boundary that was read from the writer's log.
 
-    One from an older epoch than the newest seen is ignored, and so is one that says nothing new:
-    the same t for fewer records is the stronger promise, unless it is about fewer partitions.
+    A boundary of an older epoch is ignored, and so is a redundant one: the same t for fewer records
+    is the stronger promise, unless it covers fewer partitions.
     """
     if seen.epoch is not None and epoch < seen.epoch:
         return seen
@@ -77,14 +77,14 @@ def heard(seen: WriterSeen, epoch: Epoch, boundary: PendingBoundary) -> WriterSe
     return replace(_of_epoch(seen, epoch), pending=pending)
 
 
-def told_activity(seen: WriterSeen, epoch: Epoch, *, idle: bool, at_ms: SteadyMillis) -> WriterSeen:
-    """Take in what a writer says of itself; what an older epoch says is ignored.
+def with_activity(seen: WriterSeen, epoch: Epoch, *, idle: bool, at_ms: SteadyMillis) -> WriterSeen:
+    """Add an activity report of the writer; reports of older epochs are ignored.
 
     Args:
-        seen: what is known of it.
-        epoch: under which it says so.
-        idle: whether all of its inputs are idle, and nothing that it keeps can still come out.
-        at_ms: when that was read (steady time).
+        seen: the state before.
+        epoch: of the report.
+        idle: whether all of its inputs are idle, and its state can emit nothing more.
+        at_ms: when the report was read (steady time).
     """
     if seen.epoch is not None and epoch < seen.epoch:
         return seen
@@ -98,18 +98,18 @@ def told_activity(seen: WriterSeen, epoch: Epoch, *, idle: bool, at_ms: SteadyMi
 
 
 def _of_epoch(seen: WriterSeen, epoch: Epoch) -> WriterSeen:
-    """What another owner has said of itself says nothing of a new one."""
+    """The state under a new epoch; idle reports of the previous owner are dropped."""
     if seen.epoch == epoch:
         return seen
     return replace(seen, epoch=epoch, idle_since_ms=None, idle_at_ms=None)
 
 
 def settled(seen: WriterSeen, finished: Mapping[int, Offset]) -> WriterSeen:
-    """Let every pending boundary count whose positions the finished ones cover.
+    """Put pending boundaries into effect whose positions the finished ones cover.
 
-    `finished` maps every partition that the lane reads to its position there; a partition that it
-    does not read yet counts as not read at all. A boundary that leaves out one of them is dropped:
-    what a lane reads does not change while it runs.
+    `finished` contains the position of every partition that the lane reads; a partition without any
+    record read has position 0. A boundary that lacks one of them is dropped: the partitions that a
+    lane reads do not change while it runs.
     """
     covered = seen.covered_ms
     waiting: list[PendingBoundary] = []
@@ -126,14 +126,14 @@ def settled(seen: WriterSeen, finished: Mapping[int, Offset]) -> WriterSeen:
 
 
 def covers(finished: Mapping[int, Offset], positions: Mapping[int, Offset]) -> bool:
-    """Whether everything before `positions` is finished."""
+    """Whether all records before `positions` are finished."""
     return all(finished.get(partition, 0) >= offset for partition, offset in positions.items())
 
 
 def _thinned(pending: tuple[PendingBoundary, ...]) -> tuple[PendingBoundary, ...]:
-    """Leave out every second of the inner ones when there are too many.
+    """Drop every second inner boundary when there are too many.
 
-    The oldest stays, since the lane can use it first, and the newest, since nothing replaces it.
+    The oldest stays, since it takes effect first, and the newest, since nothing replaces it.
     """
     if len(pending) <= PENDING_MAX:
         return pending

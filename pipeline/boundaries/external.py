@@ -1,9 +1,8 @@
-"""The boundary of a stream whose producers are not ours.
+"""Boundary of an external stream, computed from progress, ends and silence of its partitions.
 
-Each partition's progress is the largest event time in batches that the lane finished. A partition
-that is idle steps aside; a partition that cannot be reached, or has records that are not finished,
-or an open transaction, or is silent in a stream where silence means missing, does not: it holds the
-stream back.
+A partition's progress is the largest event time in batches that the lane finished. An idle
+partition is ignored. A partition holds the stream back if it is unreachable, has unfinished records
+or an open transaction, or is silent in a stream where silence means missing records.
 """
 
 from collections.abc import Sequence
@@ -14,14 +13,14 @@ from pipeline.ids import Millis, Offset, SteadyMillis
 from pipeline.network.model import Silence
 
 NEVER_USED_MS = 10_000
-"""After how long a partition that has never held anything steps aside at the latest: no producer
-has been cut off from it. Where a lane has only seen no record, one may have been: it began at the
-end, retention has removed them, or none could be read."""
+"""Upper limit of the idle timeout for a partition that never contained a record: no producer of it
+can be cut off. A partition of which the lane merely saw no record may have one: the lane began at
+the end, retention removed the records, or none could be read."""
 
 
 @dataclass(frozen=True, slots=True)
 class StreamBoundary:
-    """No more records of the stream come with event time at or below `at_ms`.
+    """A promise: no more records of the stream with event time at or below `at_ms`.
 
     `by_clock`: it moves because time passes, not because records came.
     """
@@ -32,13 +31,13 @@ class StreamBoundary:
 
 @dataclass(frozen=True, slots=True)
 class InputTime:
-    """How far one input lets a lane's event time move.
+    """Boundary and idleness of one input, as the lane's event time uses them.
 
     Args:
-        boundary: None while nothing can be said.
-        idle: whether the input steps aside while another one of the lane is active.
-        lateness_ms: by how much its records may be behind in event time; of a derived input, by how
-            much at least the records of its sources may be.
+        boundary: None while there is none.
+        idle: whether the input is ignored while another input of the lane is active.
+        lateness_ms: maximum lateness of its records; for a derived input, the least lateness of the
+            records of its sources.
     """
 
     boundary: StreamBoundary | None
@@ -48,14 +47,14 @@ class InputTime:
 
 @dataclass(frozen=True, slots=True)
 class PartitionSeen:
-    """What is known of one partition.
+    """Observed state of one partition.
 
     Args:
-        position: up to where the lane's finished batches have read.
-        end: where the partition ended when that was last asked; None if it never answered.
+        position: next offset after the lane's finished batches.
+        end: last stable offset in the latest answer; None if there was no answer.
         progress_ms: the largest event time in finished batches; None before any record.
-        quiet_since_ms: since when, on our own observation, nothing has come (steady time).
-        open: whether an open transaction had written behind `end` when that was last asked.
+        quiet_since_ms: start of the present silence, as this process observed it (steady time).
+        open: whether an open transaction had written beyond `end` in the latest answer.
     """
 
     position: Offset
@@ -68,22 +67,22 @@ class PartitionSeen:
 def is_idle(
     stream: ExternalInput, partition: PartitionSeen, observed_ms: SteadyMillis | None
 ) -> bool:
-    """Whether a partition steps aside.
+    """Whether a partition is idle, so that it does not hold its stream back.
 
-    `observed_ms` is when the partition's end was last asked for and told (steady time), None when
-    the topic cannot be reached now. Silence is measured up to that observation, not up to the
-    present: what came since is not known yet.
+    `observed_ms` is the time of the latest answer with the partition's end (steady time), None
+    while the topic is unreachable. Silence is measured up to that observation, not up to the
+    present: records since then are not yet visible.
     """
-    patience_ms = stream.idle_after_ms
+    timeout_ms = stream.idle_after_ms
     if partition.end == 0:
-        patience_ms = min(patience_ms, NEVER_USED_MS)
+        timeout_ms = min(timeout_ms, NEVER_USED_MS)
     return (
         stream.silence is Silence.IDLE
         and observed_ms is not None
         and partition.end is not None
         and partition.position >= partition.end
         and not partition.open
-        and observed_ms - partition.quiet_since_ms >= patience_ms
+        and observed_ms - partition.quiet_since_ms >= timeout_ms
     )
 
 
@@ -93,11 +92,11 @@ def external_time(
     observed_ms: SteadyMillis | None,
     floor_ms: Millis | None,
 ) -> InputTime:
-    """The stream's boundary for one lane, and whether the stream is idle: all its partitions are.
+    """Compute the boundary of a stream for one lane; the stream is idle if all partitions are.
 
-    The event time of an idle stream goes on from where it was when the last record was seen, by
-    the time observed since. `floor_ms` is how far it had come by then: an idle stream may have gone
-    far beyond its progress before, and has to go on from there, neither back nor on the spot.
+    Event time of an idle stream continues from its value at the last record, by the time observed
+    since. `floor_ms` is that value: an idle stream may have moved far beyond its progress before,
+    and must continue from there, neither back nor unchanged.
     """
     active = [p for p in partitions if not is_idle(stream, p, observed_ms)]
     if active:
@@ -116,11 +115,11 @@ def external_time(
 
 
 def least_active(inputs: Sequence[InputTime]) -> StreamBoundary | None:
-    """How far event time may move for a lane of these inputs; None while one has no boundary.
+    """The target of a lane's event time; None while an active input has no boundary.
 
-    It is the least boundary of the active inputs; one that is idle steps aside. When all are idle,
-    time goes on from the largest. The lateness of an idle input counts in any case: its records
-    may be so far behind the input that decides.
+    It is the least boundary of the active inputs. When all are idle, it is the largest boundary,
+    and moves with time. The lateness of an idle input is respected in any case: its records may be
+    that far behind the input that decides.
     """
     times = [(one.boundary, one.lateness_ms) for one in inputs if not one.idle]
     known = [(boundary, late_ms) for boundary, late_ms in times if boundary is not None]
@@ -139,7 +138,7 @@ def least_active(inputs: Sequence[InputTime]) -> StreamBoundary | None:
 def _in_time(
     boundary: StreamBoundary, lateness_ms: int, inputs: Sequence[InputTime]
 ) -> StreamBoundary:
-    """As much of a boundary as leaves the records of idle inputs their lateness.
+    """Reduce a boundary so that records of idle inputs within their lateness are not late.
 
     Args:
         boundary: of the input that decides.

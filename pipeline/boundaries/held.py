@@ -1,4 +1,4 @@
-"""Which input holds a lane's event time back. Pure."""
+"""Detection of the input that holds a lane's event time back. Pure."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -7,8 +7,8 @@ from pipeline.boundaries.external import InputTime
 from pipeline.ids import SteadyMillis, StreamName
 
 HELD_LEAST_MS = 10_000
-"""By how much an input has to hold event time back to be named: twice what a stream may be late by
-default. Inputs that are read in turn are always a little apart."""
+"""Minimum distance behind the furthest input for an input to be named: twice the default lateness
+of a stream. Inputs that are read in turn always differ a little."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,10 +16,10 @@ class HeldBack:
     """The input that holds a lane's event time back.
 
     Args:
-        stream: which one.
+        stream: the input.
         by_ms: how far it is behind the furthest active input; None: it has no boundary at all.
-        since_ms: since when it is the one (steady time).
-        silent_since_ms: since when nothing has come in it (steady time); None: it is not silent.
+        since_ms: since when it has held event time back (steady time).
+        silent_since_ms: start of its silence (steady time); None: it is not silent.
     """
 
     stream: StreamName
@@ -35,17 +35,17 @@ def held_back(
     derived: Collection[StreamName],
     now_ms: SteadyMillis,
 ) -> HeldBack | None:
-    """The input that holds event time back, if one is to be named.
+    """Find the input that holds event time back; None: none is named.
 
-    A derived input with a boundary is not: its writer's own status says why it is there, and a
-    window's results are behind by nature. When all active inputs are silent, event time waits for
-    the one that fell silent last, however near they are to each other.
+    A derived input with a boundary is not named: the status of its writer gives the reason, and
+    results of windows are behind by nature. When all active inputs are silent, the one that fell
+    silent last is named, however small the distance.
 
     Args:
-        before: what this said the last time.
-        found: how far each input lets event time move.
-        silent: external inputs that are silent, and since when.
-        derived: which inputs are derived.
+        before: the previous result.
+        found: boundary and idleness of each input.
+        silent: silent external inputs, with the start of their silence.
+        derived: derived inputs.
         now_ms: steady time.
     """
     most = _most_behind(found)
@@ -63,9 +63,10 @@ def held_back(
 
 
 def _most_behind(inputs: Mapping[StreamName, InputTime]) -> tuple[StreamName, int | None] | None:
-    """Which active input holds event time back, and by how much in ms against the furthest one.
+    """The active input that is furthest behind, and its distance in ms from the furthest one.
 
-    None as the amount: it has no boundary, and another input has one. None at all: no input does.
+    The distance is None if it has no boundary and another input has one; the result is None if no
+    input is behind.
     """
     active = {name: one.boundary for name, one in inputs.items() if not one.idle}
     known = {name: boundary.at_ms for name, boundary in active.items() if boundary is not None}

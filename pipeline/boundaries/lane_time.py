@@ -1,9 +1,9 @@
-"""Event time of one lane: what was seen of its inputs, and what it may be told next.
+"""Event time of one lane: state of its inputs, and computation of the next advance.
 
-A `LaneTime` is a value. Events make a new one out of it; `advance` looks at it and says whether
-the lane is to be told to move on. A lane's target is the least boundary over its active inputs;
-while one of them has none, event time does not move. An idle input steps aside, and when all are
-idle, time goes on from the largest boundary.
+`LaneTime` is an immutable value. Events compute a new one; `advance` decides whether to send an
+advance. The target is the least boundary over the active inputs; while one of them has none, event
+time does not move. Idle inputs are ignored; when all are idle, event time continues from the
+largest boundary.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,9 +14,9 @@ from pipeline.boundaries.derived import (
     PendingBoundary,
     WriterSeen,
     covers,
-    heard,
     settled,
-    told_activity,
+    with_activity,
+    with_boundary,
 )
 from pipeline.boundaries.external import (
     InputTime,
@@ -34,28 +34,28 @@ from pipeline.markers.positions import InputPartition, Positions
 from pipeline.network.model import Load
 
 ENDS_FRESH_MS = 5_000
-"""How old the last answer about a topic's end may be before the topic counts as unreachable, and
-how large a hole between two answers breaks the observation of a silence: ten usual periods."""
+"""Maximum age of the latest answer about a topic's end before the topic counts as unreachable, and
+maximum gap between two answers in an observed silence: ten usual periods."""
 
 OPEN_LONG_MS = 10_000
 """How long a transaction may be open before `status` names it: a producer that writes batch after
-batch always has one open, each of them for much less."""
+batch always has one open, each for much less time."""
 
 Writer = tuple[TopicId, str]
-"""A writer of a derived topic: Kafka's id of the topic, and the name that boundaries carry."""
+"""A writer of a derived topic: Kafka's id of the topic, and the writer's name."""
 Writers = Mapping[Writer, WriterSeen]
 """Boundaries read so far, by writer, for lanes that start later."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """Where topics ended when they were last asked, at steady time `read_at_ms`.
+    """Ends of topics in the latest answer of the brokers.
 
     Args:
-        read_at_ms: just before they were asked.
-        by_topic: last stable offsets; a topic that is missing did not answer.
-        open: the partitions of these in which a transaction is open, and since when that is
-            observed. What it has written lies behind the last stable offset.
+        read_at_ms: steady time just before the request.
+        by_topic: last stable offsets; a missing topic was not answered.
+        open: partitions with an open transaction, and since when it is observed. Its records are
+            beyond the last stable offset.
         written: the next offsets to be written, of the same topics.
     """
 
@@ -65,26 +65,26 @@ class Ends:
     written: Mapping[TopicName, Mapping[int, Offset]] = field(default_factory=dict)
 
     def all_written(self, topic: TopicName) -> Mapping[int, Offset] | None:
-        """By partition up to where anything lies, open transactions included; None: no answer.
+        """End of all records by partition, open transactions included; None: no answer.
 
-        A lane comes so far: the last stable offset moves beyond what a transaction has written,
-        once that is committed or aborted.
+        A lane reaches it: the last stable offset moves beyond the records of a transaction once
+        that is committed or aborted.
         """
         stable, written = self.by_topic.get(topic), self.written.get(topic, {})
         return stable and {p: max(end, written.get(p, end)) for p, end in stable.items()}
 
     def fresh(self, now_ms: SteadyMillis) -> bool:
-        """Whether the answer still says something about the present."""
+        """Whether the answer is recent enough to be used."""
         return now_ms - self.read_at_ms <= ENDS_FRESH_MS
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class HeldOpen:
-    """A transaction that has long been open, in a partition of which all before it is finished.
+    """A long-open transaction at which the lane waits: all records before it are finished.
 
     Args:
-        topic: where.
-        partition: where.
+        topic: its topic.
+        partition: its partition.
         offset: its first record.
         since_ms: since when it is observed (steady time).
     """
@@ -97,25 +97,26 @@ class HeldOpen:
 
 @dataclass(frozen=True, slots=True)
 class LaneTime:
-    """Everything that decides a lane's event time.
+    """Event-time state of a lane; everything that decides its advances.
 
     Args:
         profile: the lane's inputs and shape.
-        positions: what finished batches have read.
+        positions: next offsets after the finished batches.
         progress: largest event time in finished batches, per external partition.
-        started_ms: since when this process observes the lane (steady time).
-        quiet: since when nothing has come (steady time), per external partition; `started_ms`
+        started_ms: when this process began to observe the lane (steady time).
+        quiet: start of the present silence (steady time), per external partition; `started_ms`
             where missing.
-        reached: the highest boundary that an external input has given this lane.
-        stood_at: what `reached` was when the input's last record was seen.
-        writers: what is known of the writer of each derived input.
-        release: what the lane was told.
-        unloaded: inputs that have to be read first, up to all that was written when the lane
-            started, be it finished by then or not; None: that has not been told yet.
-        held: by which input event time is held back; None: by none.
-        idle: whether all inputs were idle when they were last looked at.
-        steps_ms: how far event time is behind its inputs, since it goes on in steps; None: it does
-            not, or not for long.
+        reached: the highest boundary of each external input so far.
+        idle_base: `reached` at the input's last record; an idle stream continues from it.
+        writers: boundaries and activity of the writer of each derived input.
+        release: advances sent and in force.
+        unloaded: inputs with `load: first` that are not loaded yet, and the ends up to which they
+            are read: all that was written when the lane started, finished by then or not; None: no
+            answer yet.
+        held: the input that holds event time back; None: none.
+        idle: whether all inputs were idle at the latest check.
+        steps_ms: how far event time is behind its inputs because it is released in steps; None: it
+            is not, or not by much.
     """
 
     profile: LaneProfile
@@ -125,7 +126,7 @@ class LaneTime:
     release: Release
     quiet: Mapping[InputPartition, SteadyMillis] = field(default_factory=dict)
     reached: Mapping[StreamName, Millis] = field(default_factory=dict)
-    stood_at: Mapping[StreamName, Millis] = field(default_factory=dict)
+    idle_base: Mapping[StreamName, Millis] = field(default_factory=dict)
     writers: Mapping[StreamName, WriterSeen] = field(default_factory=dict)
     unloaded: Mapping[StreamName, Mapping[int, Offset] | None] = field(default_factory=dict)
     held: HeldBack | None = None
@@ -136,15 +137,15 @@ class LaneTime:
 def begin(
     profile: LaneProfile, marker: CommitMarker, writers: Writers, now_ms: SteadyMillis
 ) -> LaneTime:
-    """The event time of a lane that continues from a marker.
+    """Initial event-time state of a lane that continues from a marker.
 
-    An input's boundary was at least what the lane was told before, so an idle stream goes on from
-    there; how long it had been silent is observed anew.
+    An input's boundary was at least the advance in force, so an idle stream continues from there;
+    the duration of its silence is observed anew.
     """
     release = releases.begin(profile.shape, marker)
-    told = release.in_force_ms
+    in_force = release.in_force_ms
     external = [i.stream for i in profile.inputs if isinstance(i, ExternalInput)]
-    known = {} if told is None else dict.fromkeys(external, told)
+    known = {} if in_force is None else dict.fromkeys(external, in_force)
     time = LaneTime(
         profile=profile,
         positions=marker.end,
@@ -152,7 +153,7 @@ def begin(
         started_ms=now_ms,
         release=release,
         reached=known,
-        stood_at=known,
+        idle_base=known,
         writers={
             i.stream: writers.get(writer_of(i), WriterSeen())
             for i in profile.inputs
@@ -166,32 +167,32 @@ def begin(
 def batch_finished(
     time: LaneTime, marker: CommitMarker, rows_out: int, now_ms: SteadyMillis
 ) -> LaneTime:
-    """Take in what a finished batch read and which watermark was in force in it."""
+    """Add the positions, progress and watermark of a finished batch."""
     moved = {p for p, end in marker.end.items() if end > time.positions.get(p, 0)}
     offsets = sum(marker.end[p] - time.positions.get(p, marker.end[p]) for p in moved)
     release = releases.took_effect(time.profile.shape, time.release, marker, rows_out, offsets)
     time = replace(time, positions=marker.end, progress=marker.progress, release=release)
-    return _settle(_heard_from(time, moved, now_ms))
+    return _settle(_reset_quiet(time, moved, now_ms))
 
 
 def writer_of(lane_input: DerivedInput) -> Writer:
-    """The writer whose boundaries count for an input."""
+    """The writer whose boundaries an input uses."""
     return lane_input.topic_id, lane_input.writer
 
 
 def boundary_read(
     time: LaneTime, writer: Writer, epoch: Epoch, boundary: PendingBoundary
 ) -> LaneTime:
-    """Take in a boundary of a derived input's writer; those of others are nothing to this lane."""
-    return _settle(_with_writer(time, writer, lambda seen: heard(seen, epoch, boundary)))
+    """Add a boundary of a derived input's writer; boundaries of other writers are ignored."""
+    return _settle(_with_writer(time, writer, lambda seen: with_boundary(seen, epoch, boundary)))
 
 
 def activity_read(
     time: LaneTime, writer: Writer, epoch: Epoch, *, idle: bool, at_ms: SteadyMillis
 ) -> LaneTime:
-    """Take in what a derived input's writer says of itself, read at steady time `at_ms`."""
+    """Add an activity report of a derived input's writer, read at steady time `at_ms`."""
     return _with_writer(
-        time, writer, lambda seen: told_activity(seen, epoch, idle=idle, at_ms=at_ms)
+        time, writer, lambda seen: with_activity(seen, epoch, idle=idle, at_ms=at_ms)
     )
 
 
@@ -211,15 +212,15 @@ def ends_of(
     stable: Mapping[TopicName, Mapping[int, Offset]],
     written: Mapping[TopicName, Mapping[int, Offset]],
 ) -> Ends:
-    """An answer about the ends of topics.
+    """Build `Ends` from an answer of the brokers.
 
-    As long as the last stable offset stays where it is, and something lies behind it, the same
-    transaction is open: it begins there.
+    While the last stable offset stays unchanged below the end, the same transaction is open: it
+    begins there.
 
     Args:
         before: the previous answer.
-        read_at_ms: steady time just before the topics were asked.
-        stable: last stable offsets; a topic that is missing did not answer.
+        read_at_ms: steady time just before the request.
+        stable: last stable offsets; a missing topic was not answered.
         written: the next offsets to be written, of the same topics.
     """
     since: dict[tuple[TopicName, int], SteadyMillis] = {}
@@ -235,13 +236,13 @@ def ends_of(
 
 
 def ends_read(time: LaneTime, before: Ends | None, ends: Ends) -> LaneTime:
-    """Take in where the topics end now; `before` is the previous answer.
+    """Add the present ends of the topics; `before` is the previous answer.
 
-    A partition has been heard from when its end lies beyond what is finished or has moved since the
-    previous answer, or when a transaction is open in it. After a hole in the observation every
-    partition counts as just heard from: what its producers held back meanwhile may still come.
+    A partition is active when its end is beyond the finished positions or has moved since the
+    previous answer, or when a transaction is open in it. After a gap in the observation every
+    partition counts as active: records that its producers kept back meanwhile may still come.
     """
-    heard_from: set[InputPartition] = set()
+    active: set[InputPartition] = set()
     for external in _external(time.profile):
         now_ends = ends.by_topic.get(external.topic)
         if now_ends is None:
@@ -251,14 +252,14 @@ def ends_read(time: LaneTime, before: Ends | None, ends: Ends) -> LaneTime:
             key = InputPartition(external.stream, external.topic, partition)
             unread = end > time.positions.get(key, 0) or (external.topic, partition) in ends.open
             if unread or then is None or then.get(partition, end) != end:
-                heard_from.add(key)
-    return _settle(_heard_from(_loading(time, ends), heard_from, ends.read_at_ms))
+                active.add(key)
+    return _settle(_reset_quiet(_loading(time, ends), active, ends.read_at_ms))
 
 
 def advance(
     time: LaneTime, ends: Ends | None, now_ms: SteadyMillis
 ) -> tuple[LaneTime, Millis | None]:
-    """Decide whether the lane is to be told to move on; the advance, or None."""
+    """Compute the next advance of the lane; None: none is sent now."""
     found = input_times(time, ends, now_ms)
     reached = dict(time.reached)
     for lane_input in _external(time.profile):
@@ -281,7 +282,7 @@ def advance(
 
 
 def _loading_from(time: LaneTime, ends: Ends | None, now_ms: SteadyMillis) -> LaneTime:
-    """Take in where event time would begin if it did not wait for inputs to be loaded.
+    """Set where event time would begin if it did not wait for inputs to be loaded.
 
     Much may be read until then: the first step is measured from there.
     """
@@ -298,7 +299,7 @@ def _loading_from(time: LaneTime, ends: Ends | None, now_ms: SteadyMillis) -> La
 def input_times(
     time: LaneTime, ends: Ends | None, now_ms: SteadyMillis
 ) -> Mapping[StreamName, InputTime]:
-    """How far each input lets event time move; `ends`: the last answer, fresh or not."""
+    """Boundary and idleness of each input; `ends`: the latest answer, fresh or not."""
     fresh = ends if ends is not None and ends.fresh(now_ms) else None
     return {
         lane_input.stream: _derived_time(time, lane_input, fresh, now_ms)
@@ -309,7 +310,7 @@ def input_times(
 
 
 def promised(time: LaneTime) -> Mapping[StreamName, Millis]:
-    """The boundaries of derived inputs that count."""
+    """The boundaries of derived inputs that are in effect."""
     known = ((stream, seen.covered_ms) for stream, seen in time.writers.items())
     return {stream: covered for stream, covered in known if covered is not None}
 
@@ -317,7 +318,7 @@ def promised(time: LaneTime) -> Mapping[StreamName, Millis]:
 def _silent(
     time: LaneTime, found: Mapping[StreamName, InputTime], ends: Ends | None, now_ms: SteadyMillis
 ) -> dict[StreamName, SteadyMillis]:
-    """External inputs that had records, of which all are finished, and since when none came."""
+    """Silent external inputs, all of whose records are finished, with the start of the silence."""
     if ends is None or not ends.fresh(now_ms):
         return {}
     silent: dict[StreamName, SteadyMillis] = {}
@@ -339,10 +340,9 @@ def _silent(
 def _derived_time(
     time: LaneTime, lane_input: DerivedInput, ends: Ends | None, now_ms: SteadyMillis
 ) -> InputTime:
-    """A derived input is idle if its writer says so, and all that it has written is finished.
+    """A derived input is idle if its writer reports so, and all that it has written is finished.
 
-    Where the topic ends has to have been asked since: what the writer wrote last, it wrote before
-    it said so.
+    The end of the topic must be newer than the report: its last records precede it.
     """
     seen, late_ms = time.writers[lane_input.stream], lane_input.lateness_ms
     boundary = None if seen.covered_ms is None else StreamBoundary(seen.covered_ms)
@@ -376,11 +376,11 @@ def _external_time(time: LaneTime, lane_input: ExternalInput, ends: Ends | None)
     observed = None if ends is None or topic_ends is None else ends.read_at_ms
     if lane_input.stream in time.unloaded:
         return InputTime(None, lateness_ms=lane_input.lateness_ms)
-    return external_time(lane_input, seen, observed, time.stood_at.get(lane_input.stream))
+    return external_time(lane_input, seen, observed, time.idle_base.get(lane_input.stream))
 
 
 def held_open(time: LaneTime, ends: Ends | None, now_ms: SteadyMillis) -> tuple[HeldOpen, ...]:
-    """Where an open transaction is all that keeps a lane from reading on, in order."""
+    """Long-open transactions at which the lane waits, sorted."""
     if ends is None:
         return ()
     found: set[HeldOpen] = set()
@@ -396,7 +396,7 @@ def held_open(time: LaneTime, ends: Ends | None, now_ms: SteadyMillis) -> tuple[
 
 
 def has_grown(time: LaneTime | None, ends: Ends | None) -> bool:
-    """Whether a topic has partitions that the lane does not read: a new start takes them in."""
+    """Whether a topic has partitions that the lane does not read; a restart adds them."""
     if time is None or ends is None:
         return False
     return any(
@@ -424,14 +424,14 @@ def _external(profile: LaneProfile) -> tuple[ExternalInput, ...]:
 
 
 def _continued(before: Ends | None, ends: Ends, topic: TopicName) -> Mapping[int, Offset] | None:
-    """The previous answer about a topic, if the observation has no hole between the two."""
+    """The previous answer about a topic, if there is no gap in the observation between the two."""
     if before is None or ends.read_at_ms - before.read_at_ms > ENDS_FRESH_MS:
         return None
     return before.by_topic.get(topic)
 
 
-def _heard_from(time: LaneTime, partitions: set[InputPartition], at_ms: SteadyMillis) -> LaneTime:
-    """Silence of these partitions begins anew, and their streams go on from where they stand."""
+def _reset_quiet(time: LaneTime, partitions: set[InputPartition], at_ms: SteadyMillis) -> LaneTime:
+    """Restart the silence of active partitions, and set the idle base of their streams."""
     topics = {external.stream: external.topic for external in _external(time.profile)}
     own = {p for p in partitions if topics.get(p.input) == p.topic}
     if not own:
@@ -440,12 +440,12 @@ def _heard_from(time: LaneTime, partitions: set[InputPartition], at_ms: SteadyMi
     return replace(
         time,
         quiet={**time.quiet, **dict.fromkeys(own, at_ms)},
-        stood_at={**time.stood_at, **{s: v for s, v in time.reached.items() if s in streams}},
+        idle_base={**time.idle_base, **{s: v for s, v in time.reached.items() if s in streams}},
     )
 
 
 def _loading(time: LaneTime, ends: Ends) -> LaneTime:
-    """Take in up to where inputs that are read first have to be read."""
+    """Set the ends up to which inputs with `load: first` have to be read."""
     unloaded = {
         i.stream: ends.all_written(i.topic) if known is None else known
         for i in _external(time.profile)
@@ -456,7 +456,7 @@ def _loading(time: LaneTime, ends: Ends) -> LaneTime:
 
 
 def _settle(time: LaneTime) -> LaneTime:
-    """Let count what the finished positions cover now: boundaries, and inputs that are loaded."""
+    """Put covered boundaries into effect and remove loaded inputs, by the finished positions."""
     unloaded = {
         i.stream: time.unloaded[i.stream]
         for i in _external(time.profile)

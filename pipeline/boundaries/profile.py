@@ -1,4 +1,4 @@
-"""What of a fragment decides how its event time moves: its inputs and its shape."""
+"""Lane profile: the inputs and the shape of a fragment, which decide how its event time moves."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,9 +12,9 @@ from pipeline.planner.plan import Fragment, FragmentInput
 
 @dataclass(frozen=True, slots=True)
 class ExternalInput:
-    """An input whose producers are not ours: event time follows what was seen of each partition.
+    """An external input: event time follows the progress of each partition.
 
-    `partitions` is what the plan says; a lane goes by the partitions that it really reads.
+    `partitions` is the number in the plan; a lane uses the partitions that it really reads.
     """
 
     stream: StreamName
@@ -28,16 +28,16 @@ class ExternalInput:
 
 @dataclass(frozen=True, slots=True)
 class DerivedInput:
-    """An input that a fragment writes: event time follows the boundaries of that one `writer`.
+    """A derived input: event time follows the boundaries of its one `writer`.
 
     Args:
         stream: its name in the plan.
         topic: its topic.
-        partitions: what the plan says; a lane goes by the partitions that it really reads.
-        writer: the writer of boundaries that count.
+        partitions: the number in the plan; a lane uses the partitions that it really reads.
+        writer: the writer whose boundaries are used.
         topic_id: Kafka's id of the topic when the network was deployed. Boundaries of a topic with
-            another id do not count; empty: none counts.
-        lateness_ms: by how much at least its boundary is behind what was seen of its sources.
+            another id are ignored; empty: all are ignored.
+        lateness_ms: least distance of its boundary behind the progress of its sources.
     """
 
     stream: StreamName
@@ -53,14 +53,14 @@ LaneInput = ExternalInput | DerivedInput
 
 @dataclass(frozen=True, slots=True)
 class LaneProfile:
-    """Everything that the rules of event time need to know of a fragment."""
+    """Inputs and shape of a fragment."""
 
     inputs: tuple[LaneInput, ...]
     shape: Shape
 
 
 def profile(fragment: Fragment, topic_ids: Mapping[TopicName, str]) -> LaneProfile:
-    """Read a fragment's profile.
+    """Compute a fragment's profile.
 
     Args:
         fragment: as planned.

@@ -1,8 +1,8 @@
-"""What a lane may promise about its output, and how advances and watermarks translate.
+"""Promise of a lane about its output, and translation of advances to watermarks.
 
-The watermark in force in batch N is what Spark closes windows and drops state with in N; rows are
-late in N by the watermark of N-1. So what batch N closed with is what batch N+1 judges late by, and
-it can be promised in the transaction of batch N.
+The watermark in force in batch N closes windows and drops state in N; rows of N are late by the
+watermark of N-1. So the watermark that closes in batch N is the one by which rows of N+1 are late,
+and its boundary can be promised in the transaction of batch N.
 """
 
 from pipeline.boundaries.sessions import oldest_record
@@ -13,14 +13,14 @@ from pipeline.network.boxes.shape import Joined, Sessions, Shape, Stateless, Win
 
 
 def watermark_for(shape: Shape, advance: Millis) -> Millis:
-    """The watermark that an advance stands for."""
+    """The watermark that corresponds to an advance."""
     return Millis(advance + shape.watermark_lead_ms)
 
 
 def advance_in_force(shape: Shape, marker: CommitMarker) -> Millis | None:
-    """The advance whose effect a marker shows; None before any.
+    """The advance in force by a marker; None before any.
 
-    Spark starts with a watermark of 0, which stands for none.
+    Spark starts with a watermark of 0, which means none.
     """
     if isinstance(shape, Stateless):
         return marker.boundary_ms
@@ -36,13 +36,13 @@ def promise(
     advance_ms: Millis | None,
     previous_ms: Millis | None,
 ) -> Millis | None:
-    """The boundary of a lane's output after a batch; None while nothing can be said.
+    """Compute the boundary of a lane's output after a batch; None before any.
 
     Args:
         shape: what the lane computes.
         eviction_ms: the watermark that the batch closed windows and dropped state with.
         advance_ms: the largest advance that the batch read (only stateless lanes use it).
-        previous_ms: what was promised before; a promise never goes back.
+        previous_ms: the previous promise; a promise never decreases.
     """
     found: Millis | None
     closed = _in_force(eviction_ms)
@@ -60,10 +60,9 @@ def promise(
 
 
 def is_spent(shape: Shape, marker: CommitMarker) -> bool:
-    """Whether nothing that a lane keeps can come out any more without a new record.
+    """Whether the lane's state can emit nothing more without a new record.
 
-    It is so once the boundary lies at or above the event time of every result that the newest row
-    can be part of.
+    So once the boundary is at or above the event time of every result that may contain the newest.
     """
     newest = max(marker.progress.values(), default=None)
     if newest is None or isinstance(shape, Stateless):
@@ -79,10 +78,10 @@ def is_spent(shape: Shape, marker: CommitMarker) -> bool:
 
 
 def kept_from(shape: Shape, eviction_ms: Millis | None, of: StreamName) -> Millis | None:
-    """The event time at or above which rows of an input may still count in what a lane holds.
+    """Least event time of an input's rows that a lane's state may still contain.
 
-    None: no watermark was in force yet, so every row counts. A stateless lane holds nothing; ask
-    only for the others.
+    None: no watermark was in force yet, so the state may contain every row. Not for stateless
+    lanes, which have no state.
     """
     in_force = _in_force(eviction_ms)
     if in_force is None:

@@ -1,9 +1,9 @@
-"""How large a step of event time a lane is given at once, and how often.
+"""Step size and rate limit of a lane's advances.
 
-Two limits. A jump is released in steps, so that one batch never closes unboundedly many windows:
-together, the advances whose effect is not yet seen span at most one step, and the step adapts to
-how many rows a step turned out to emit. And advances are paced, since each one costs a batch that
-may carry nothing else.
+Two limits. A jump of event time is released in steps, so that one batch never closes unboundedly
+many windows: the advances that are not yet in force span at most one step, and the step adapts to
+the number of rows that steps emit. And advances are rate limited, since each one costs a batch that
+may contain nothing else.
 """
 
 from dataclasses import dataclass, replace
@@ -16,49 +16,49 @@ from pipeline.markers.commit_marker import CommitMarker
 from pipeline.network.boxes.shape import Joined, Sessions, Shape, Stateless, Windowed
 
 LEAST_WATERMARK_MS = 2
-"""Spark's watermark begins at 0, so one up to there would never be seen to be in force, and whoever
-waits for the first would wait for ever. Spark wakes no state before 1, so what waits for the first
-millisecond comes with the second."""
+"""Spark's watermark begins at 0, so a watermark up to 0 would never be observed in force, and a
+lane that waits for its first advance would wait for ever. Spark wakes no state before 1, so timers
+of the first millisecond fire with the second."""
 STEP_SPANS = 64
 """A lane's first step, in windows or join spans: many enough that a lane which catches up soon runs
 at full speed, few enough that 64 windows of many groups still fit one batch."""
 JOIN_STEP_MIN_MS = 1_000
-"""A join over an instant needs a first step too, and one that lets go rows without a partner never
-lets go so little that it could not keep up."""
+"""A join over an instant needs a first step too, and one that emits rows without a partner never
+has a step so small that it cannot keep up."""
 WAITING_STEP_MAX_MS = 60_000
-"""The first step of a join that lets waiting rows go is its span, but at most so long: what a table
-says may hold for years, while the rows that wait came in a second."""
+"""The first step of a join that emits waiting rows is its span, but at most this: an entry of a
+table may be valid for years, while the waiting rows arrived within a second."""
 STEP_MAX_MS = 3_650 * 24 * 3_600_000
-"""Growing ends at ten years: more is no limit any more."""
+"""Upper limit of the step: ten years, which limits nothing in practice."""
 STEP_ROWS = 40_000
-"""Rows a step should emit: a tenth of a full batch, so a step never delays the input much. With
-fewer a lane that catches up would walk through its state more often than it lets anything go."""
+"""Target number of rows per step: a tenth of a full batch, so a step never delays the input much.
+With fewer, a lane that catches up would scan its state more often than it emits anything."""
 STEP_GROWTH_MAX = 16
-"""A step that emitted nothing says little about a much larger one."""
+"""Maximum growth factor: a step that emitted nothing predicts little about a much larger one."""
 STATELESS_PACE_MS = 100
-"""A stateless lane only passes event time on. At ten a second the extra batches stay a small part
-of what it runs under load, and a window downstream closes at most a tenth of a second later."""
+"""A stateless lane only forwards event time. At ten advances a second the extra batches stay a
+small part of its load, and a window downstream closes at most a tenth of a second later."""
 JOIN_PACE_MS = 250
-"""A join emits a pair when both rows are there; an advance only frees state and tells those
+"""A join emits a pair when both rows are there; an advance only frees state and moves event time
 downstream. A no-data batch over state costs more than a stateless one, hence fewer."""
 SESSION_PACE_MS = 250
-"""A session ends a whole gap after its last record; a quarter of a second more is little beside."""
+"""A session ends a whole gap after its last record; a quarter of a second more is little."""
 CLOCK_PACE_MS = 1_000
-"""When only the clock moves event time, nothing waits for milliseconds: without this, every quiet
+"""When only the clock moves event time, latency does not matter: without this limit, every quiet
 lane would run ten empty batches a second for ever."""
 
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """What a lane was told of event time, and what of it is in force.
+    """Advances of a lane: the largest sent, the one in force, and the present step.
 
     Args:
-        in_force_ms: the advance whose effect a finished batch has shown.
+        in_force_ms: the advance in force by the marker of a finished batch.
         released_ms: the largest advance sent; never below `in_force_ms`.
-        released_at_ms: steady time when it was sent by us.
+        released_at_ms: steady time at which this process sent it.
         step_ms: how far beyond `in_force_ms` event time may be released.
-        cut: whether the last advance was cut short by the step.
-        begins_ms: where the first step begins, at least 0; None: the first advance is free.
+        cut: whether the step limited the last advance.
+        begins_ms: where the first step begins, at least 0; None: the first advance is unlimited.
     """
 
     in_force_ms: Millis | None
@@ -70,7 +70,7 @@ class Release:
 
 
 def begin(shape: Shape, marker: CommitMarker) -> Release:
-    """What a lane that continues from a marker was told already."""
+    """Initial state of a lane that continues from a marker."""
     in_force = advance_in_force(shape, marker)
     return Release(in_force, in_force, None, _first_step_ms(shape))
 
@@ -78,19 +78,19 @@ def begin(shape: Shape, marker: CommitMarker) -> Release:
 def took_effect(
     shape: Shape, release: Release, marker: CommitMarker, rows_out: int, offsets: int = 0
 ) -> Release:
-    """Read from a finished batch's marker which advance is in force, and adapt the step.
+    """Update the advance in force from a finished batch's marker, and adapt the step.
 
-    A step that was used in full and emitted few rows grows to what would have emitted as many as it
-    should, at least to its double; one that emitted too many halves. An advance that was not cut
-    says nothing about how large a step may be.
+    A fully used step that emitted few rows grows to the size that would have emitted the target, at
+    least to its double; one that emitted too many halves. An advance that was not cut does not
+    change the step.
 
     Args:
         shape: what the lane computes.
-        release: what it was told.
+        release: the state before.
         marker: the batch's.
         rows_out: how many results the batch emitted.
-        offsets: how far it read. A join emits about as many pairs as it read rows; what goes
-            beyond that was let go by the step.
+        offsets: number of offsets read. A join emits about as many pairs as it read rows; rows
+            beyond that were emitted by the step.
     """
     now = advance_in_force(shape, marker)
     before = release.in_force_ms
@@ -116,10 +116,10 @@ def took_effect(
 def next_advance(
     shape: Shape, release: Release, target: StreamBoundary, now_ms: SteadyMillis
 ) -> tuple[Release, Millis | None]:
-    """Decide whether to tell the lane to move on, and how far.
+    """Compute the next advance, within the step and the rate limit.
 
-    The first advance of a lane's life is free, if nothing is known to measure a jump from: it comes
-    as soon as a batch was read.
+    The first advance of an incarnation is unlimited if there is no start to measure a jump from: it
+    is sent as soon as a batch was read.
 
     Returns:
         The new state, and the advance to send if there is one: above every earlier one, at or
@@ -144,8 +144,8 @@ def next_advance(
 def _must_wait(shape: Shape, release: Release) -> bool:
     """Whether the last advance has to take effect first.
 
-    Always for windows: a batch per closed window is what is needed, not more. For sessions and
-    joins only the first one, since later ones are measured from what is in force.
+    Always for windows: one batch per closed window is enough. For sessions and joins only the first
+    one, since later ones are measured from what is in force.
     """
     if release.released_ms is None or release.released_ms == release.in_force_ms:
         return False
@@ -153,7 +153,7 @@ def _must_wait(shape: Shape, release: Release) -> bool:
 
 
 def _within_step(shape: Shape, release: Release, target: Millis) -> tuple[Millis, bool]:
-    """The target cut to the step, for windows to just before an end; and whether it was cut."""
+    """The target limited by the step, for windows to just before an end; and whether it was cut."""
     begins_ms = release.begins_ms if release.in_force_ms is None else release.in_force_ms
     if begins_ms is None:
         return _closing(shape, target), False
@@ -166,7 +166,7 @@ def _within_step(shape: Shape, release: Release, target: Millis) -> tuple[Millis
 
 
 def _closing(shape: Shape, advance: Millis) -> Millis:
-    """The smallest advance that closes the same windows; any advance but for windows."""
+    """The smallest advance that closes the same windows; for other shapes the advance itself."""
     if isinstance(shape, Windowed):
         return Millis(last_end(shape.window, Millis(advance + 1)) - 1)
     return advance
@@ -200,11 +200,10 @@ def _first_step_ms(shape: Shape) -> int:
 
 
 def _least_step_ms(shape: Shape) -> int:
-    """A window's step closes at least one, and that of sessions spans at least a gap.
+    """Lower limit of the step: one window, or one gap of sessions.
 
-    That of a join of pairs alone never shrinks below its first: what it emits in a batch comes from
-    the rows it read, not from the step, and a smaller one would only make state pile up in a
-    catch-up.
+    The step of a join of pairs alone never shrinks below its first: its rows per batch come from
+    the rows it read, not from the step, and a smaller step would only let state grow in a catch-up.
     """
     match shape:
         case Windowed(window):

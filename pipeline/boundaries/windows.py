@@ -1,6 +1,6 @@
-"""The ends of windows: all instants that are offset + size, modulo slide.
+"""Window ends: all instants that equal offset + size, modulo slide.
 
-A window is `[start, end)`. Windows that lie end to end slide by their size.
+A window is `[start, end)`. Tumbling windows slide by their size.
 """
 
 from pipeline.ids import Millis

@@ -310,7 +310,7 @@ def _check_markers(
     fragments = [f for f in comparison.plan.fragments if f.name in changed]
     for name, now in last_markers(fragments, servers.topics, servers.log).items():
         then = comparison.markers.get(name)
-        if not now.nothing_read and (then is None or not now.goes_on_from(then)):
+        if not now.nothing_read and (then is None or not now.continues(then)):
             raise RetryError(
                 "its lane has begun otherwise since it was compared with the network; nothing was "
                 "deployed",

@@ -1,4 +1,4 @@
-"""A finished batch → the marker that its transaction carries. Pure."""
+"""Computation of the commit marker of a batch, and detection of repeated batches. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -7,7 +7,7 @@ from typing import Final
 from pipeline.errors import BrokenInvariantError, RetryError
 from pipeline.ids import BatchId, Epoch, Millis, Offset, SchemaHandle
 from pipeline.lanes.continuity import check_follows
-from pipeline.lanes.needed_letters import LetterSpan, letters_from
+from pipeline.lanes.needed_letters import DeadLetterSpan, letters_from
 from pipeline.markers.commit_marker import CommitMarker, Judged, Totals
 from pipeline.markers.positions import InputPartition, MarkedSource, Positions
 from pipeline.markers.refused import Refused
@@ -15,12 +15,12 @@ from pipeline.markers.refused import Refused
 UNLIKE: Final = (
     "a function of a Python box has to give the same for the same row, always: mend it and deploy"
 )
-"""What to do about one that does not."""
+"""Hint for a function that is not deterministic."""
 
 
 @dataclass(frozen=True, slots=True)
 class BatchFacts:
-    """What the engine says about one executed batch.
+    """Metrics, positions and watermarks of one executed batch.
 
     Args:
         end: positions after the batch, for every assigned partition.
@@ -28,15 +28,13 @@ class BatchFacts:
         eviction_ms: the watermark that closed windows and dropped state in this batch.
         advance_ms: the largest advance read in this batch.
         records: read from the data and redrive topics.
-        bad: of those, how many have to go to the dead letters; late ones not counted.
-        unknown: schemas that they name and the query was not planned with, the largest of each
-            input.
+        bad: number of those that must become dead letters, without late ones.
+        unknown: schemas of records that the query was not planned with, the largest of each input.
         late: rows that were dropped as late (Spark counts groups, so only zero or not is exact).
         largest: the largest event time of good rows, per data partition that had any; that of
             redriven rows for every partition that they may have come from.
-        skipped: records of a time that was settled before their source was first read.
-        failed: path → the sum of the checksums of the records that failed on it; of those paths
-            only on which functions of users decide.
+        skipped: records whose event time was settled before their source was first read.
+        failed: path → checksum of the records that failed on it; only paths with user functions.
     """
 
     batch: BatchId
@@ -55,13 +53,13 @@ class BatchFacts:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What a batch writes besides its marker.
+    """Counts of the records that a batch writes besides its marker.
 
     Args:
-        records: results.
-        dead_letters: records and results that could not be processed.
-        late: of those, the records that were late.
-        refused: the dead letters that have a limit, with those of the batches before.
+        records: number of results.
+        dead_letters: number of records and results that could not be processed.
+        late: number of those that were late.
+        refused: counts of dead letters that have a limit, with those of earlier batches.
         checksum: of the records in the dead letters; see `Judged`.
     """
 
@@ -73,24 +71,23 @@ class Written:
 
 
 class RepeatedOtherwiseError(RetryError):
-    """A batch that was written decides otherwise when it is executed again for its state.
+    """A written batch makes other decisions when it is executed again for its state.
 
-    The state in its checkpoint is not that of what was written: it has to be built from the log.
+    The state in its checkpoint does not match the written output: it must be rebuilt from the log.
     """
 
     code = "repeated-otherwise"
 
 
 def is_repeat(marker: CommitMarker, facts: BatchFacts) -> bool:
-    """Whether the batch was written already, so that it must be executed but not written again.
+    """Whether the batch was already written, so that it is executed but not written again.
 
     After the marker of batch n of an incarnation comes batch n again, for its state, or batch
     n + 1. The start has compared marker and checkpoint, so any other batch means that the query
-    runs in files that the start has not seen: the lane stops, since the cause is unknown.
+    runs in files that the start has not read: the lane stops, since the cause is unknown.
 
     Raises:
-        BrokenInvariantError: it is another batch, or has the number of the written one and other
-            ends.
+        BrokenInvariantError: it is another batch, or the written one with other ends.
     """
     if facts.batch == marker.batch + 1:
         return False
@@ -112,9 +109,9 @@ def is_repeat(marker: CommitMarker, facts: BatchFacts) -> bool:
 
 
 def decided_otherwise(marker: CommitMarker, facts: BatchFacts) -> str:
-    """What a repeated batch decided otherwise than when it was written, in words; empty: nothing.
+    """Describe how the decisions of a repeated batch differ from the written ones; empty: not.
 
-    Which records it refused is not compared: that takes a second look at them.
+    The refused records are not compared: that takes an inspection.
     """
     judged = marker.judged
     if judged is None:
@@ -131,7 +128,7 @@ def decided_otherwise(marker: CommitMarker, facts: BatchFacts) -> str:
 
 
 def _with_batch(source: MarkedSource, start: Positions, end: Positions) -> MarkedSource:
-    """A source after a batch from one position to another."""
+    """Set `begun` of a source whose topic the batch read."""
     topic = source.topics[0][0]
     read = any(
         offset > start.get(at, offset)
@@ -148,12 +145,12 @@ def next_marker(  # noqa: PLR0913 - what a marker adds to the last one; all by k
     *,
     epoch: Epoch,
     needed: Positions,
-    letters: Sequence[LetterSpan],
+    letters: Sequence[DeadLetterSpan],
     output_ends: Mapping[int, Offset],
     boundary_ms: Millis | None,
     now_ms: Millis,
 ) -> CommitMarker:
-    """The marker of a batch that follows `last`; `letters`: the open spans, oldest first.
+    """Compute the marker of the batch after `last`; `letters`: the open spans, oldest first.
 
     Raises:
         BrokenInvariantError: the batch does not follow on the last marker.

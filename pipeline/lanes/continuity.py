@@ -1,9 +1,9 @@
 """Invariants over the commit markers of a fragment, in the order of their offsets. Pure.
 
-Each marker begins where the one before ended, and what only grows never falls. A new owner repeats
-the last marker under its own epoch; a new incarnation goes on at its positions, or further back if
-somebody chose so since Kafka has lost records. Positions are compared where both markers have one:
-a deploy may take inputs in or leave some.
+Each marker begins where the previous one ended, and values that only grow never decrease. A new
+owner repeats the last marker under its own epoch; a new incarnation continues at its positions, or
+further back if the user chose so since Kafka has lost records. Positions are compared where both
+markers have one: a deploy may add or remove inputs.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,8 +17,8 @@ from pipeline.ids import Offset
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.markers.positions import InputPartition, Positions
 
-LOOKED_AT: Final = 8
-"""So many of the newest markers are checked at a start."""
+CHECKED_MAX: Final = 8
+"""Number of the newest markers that are checked at a start."""
 _HINT: Final = (
     "nothing was published since; keep the topic and report this. Restore the topic if it was "
     "written to by anything but Medusa; else destroy the network and deploy it again"
@@ -26,12 +26,12 @@ _HINT: Final = (
 
 
 _Place = tuple[str, str, int]
-"""Source, topic and partition: by ids, where the marker has them."""
+"""Source, topic and partition: by ids, if the marker contains them."""
 _Placed = Mapping[_Place, tuple[InputPartition, Offset]]
 
 
 class Breach(Enum):
-    """Which invariant two markers break."""
+    """Kind of a broken invariant."""
 
     EPOCH = "epoch"
     """An earlier owner wrote after a later one."""
@@ -40,7 +40,7 @@ class Breach(Enum):
     OVERLAP = "overlap"
     """Records are in both batches."""
     ORDER = "order"
-    """Something that only grows fell, or batches do not follow on each other."""
+    """A value that only grows decreased, or batch numbers are not consecutive."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +48,9 @@ class Violation:
     """A broken invariant.
 
     Args:
-        breach: which one.
+        breach: its kind.
         at: place of the later marker in the sequence, from 0.
-        text: what is wrong, in words.
+        text: description.
     """
 
     breach: Breach
@@ -59,13 +59,12 @@ class Violation:
 
 
 def violations(markers: Sequence[CommitMarker], *, complete: bool = True) -> tuple[Violation, ...]:
-    """Broken invariants among consecutive markers; empty: all is well.
+    """Find broken invariants among consecutive markers; empty: none.
 
     Args:
         markers: in the order of their offsets.
-        complete: whether none between the first and the last is missing. Else Kafka may have
-            compacted some away: batches may then be missing between two, and only what never falls
-            is compared there.
+        complete: whether no marker between the first and the last is missing. Else Kafka may have
+            compacted some away: only values that never decrease are compared across a gap.
     """
     return tuple(
         Violation(breach, at, text)
@@ -75,7 +74,7 @@ def violations(markers: Sequence[CommitMarker], *, complete: bool = True) -> tup
 
 
 def check_follows(last: CommitMarker, marker: CommitMarker) -> None:
-    """Make sure that the marker of a new batch follows on the last one, before it is written.
+    """Check that the marker of a new batch follows the last one, before it is written.
 
     Raises:
         BrokenInvariantError: it does not; nothing of the batch was published.
@@ -98,7 +97,7 @@ def check_follows(last: CommitMarker, marker: CommitMarker) -> None:
 
 
 def check_markers(markers: Sequence[CommitMarker], place: str) -> None:
-    """Check the newest markers that a topic still holds, before a lane goes on from the last.
+    """Check the newest markers in a topic, before a lane continues from the last.
 
     Args:
         markers: in the order of their offsets; some may have been compacted away.
@@ -141,7 +140,7 @@ def _between(
 def _of_one_life(
     before: CommitMarker, after: CommitMarker, *, complete: bool
 ) -> Iterator[tuple[Breach, str]]:
-    """What holds as long as a lane goes on from its own checkpoint."""
+    """Invariants within one incarnation."""
     steps = after.batch - before.batch
     if steps == 1:
         for at, ended, begins in _of_both(_ends(before), _placed(after, after.start)):
@@ -170,7 +169,7 @@ def _never_back(what: str, before: _Placed, after: _Placed) -> Iterator[tuple[Br
 
 
 def _of_both(before: _Placed, after: _Placed) -> Iterator[tuple[InputPartition, Offset, Offset]]:
-    """Positions that both have, under the later names."""
+    """Positions that both contain, under the later names."""
     for place in sorted(before.keys() & after.keys()):
         at, now = after[place]
         yield at, before[place][1], now
@@ -185,7 +184,7 @@ def _needed(marker: CommitMarker) -> _Placed:
 
 
 def _placed(marker: CommitMarker, positions: Positions) -> _Placed:
-    """Positions by what stays when streams are renamed."""
+    """Positions by ids, which are independent of stream names."""
     known = {source.name: source for source in marker.sources}
     found: dict[_Place, tuple[InputPartition, Offset]] = {}
     for at, offset in positions.items():

@@ -1,10 +1,9 @@
-"""Counts dead letters against `stop_above`, and stops a batch that exceeds a limit. Pure.
+"""Limits of dead letters (`stop_above`): counts them and rejects a batch above a limit. Pure.
 
-A letter counts where it was refused: at the box that could not compute it, else at the stream. Late
-records never count: how many of them come is what `lateness` decides. A limit with a span counts in
-windows of that size, end to end since 1970, by the Kafka timestamp of the refused record: so the
-same records are too many however often, and whenever, they are read. The counts travel with the
-commit marker.
+A dead letter counts for the box that could not compute it, else for the stream. Late records never
+count: `lateness` decides their number. A limit with a span counts in windows of that size, end to
+end since 1970, by the Kafka timestamp of the refused record: the result is independent of when, and
+how often, records are read. The counts are part of the commit marker.
 """
 
 from collections import Counter
@@ -19,14 +18,14 @@ from pipeline.markers.refused import Refused
 from pipeline.network.model import Limit
 
 WINDOWS_MAX = 64
-"""So many of the newest windows are remembered for each limit."""
+"""Maximum number of windows per limit; the newest are kept."""
 SHOWN = 3
-"""So many of the letters that were too many are told."""
+"""Maximum number of dead letters in the error message."""
 _EVALUATION_FAILED = "evaluation_failed"
 
 
 class TooManyDeadLettersError(RefusedError):
-    """A batch holds more records that cannot be processed than the document bears."""
+    """A batch contains more dead letters than the document accepts."""
 
     code = "too-many-dead-letters"
 
@@ -37,17 +36,16 @@ def count(
     letters: Sequence[Context],
     place: str,
 ) -> dict[str, Refused]:
-    """The counts after a batch.
+    """Compute the counts after a batch.
 
     Args:
         limits: of the fragment.
-        before: the counts after the last batch; those of another span, or without a limit, are
-            forgotten.
-        letters: what the batch sends to the dead letters.
+        before: the counts after the last batch; those without this limit are dropped.
+        letters: dead letters of the batch.
         place: names the fragment, for the error.
 
     Raises:
-        TooManyDeadLettersError: the batch makes a window hold more than its limit.
+        TooManyDeadLettersError: a window exceeds its limit.
     """
     found: dict[str, Refused] = {}
     for limit in limits:
@@ -74,7 +72,7 @@ def _refused_by(letter: Context) -> str | None:
 
 
 def _window(timestamp_ms: Millis, limit: Limit) -> int:
-    """The number of a window; a record without a timestamp has a negative one."""
+    """The number of a window; a record without a timestamp has a negative timestamp."""
     return 0 if limit.within_ms is None else max(timestamp_ms, 0) // limit.within_ms
 
 

@@ -1,7 +1,7 @@
-"""The headers of a dead letter: the context of a record that is otherwise kept byte for byte. Pure.
+"""Headers of a dead letter: the context of a record that is otherwise kept byte for byte. Pure.
 
 The original's own headers come first, unchanged; ours share one prefix. Numbers are decimal text.
-A record that is sent again carries `redriven_from` and the few of these headers that route it.
+A redriven record has `redriven_from` and the few of these headers that route it.
 """
 
 from collections.abc import Sequence
@@ -24,23 +24,23 @@ from pipeline.names import FragmentNames
 PREFIX = "medusa.error."
 REDRIVEN_PREFIX = "medusa.redriven."
 REDRIVEN_FROM = f"{REDRIVEN_PREFIX}from"
-"""Of a record that was sent again: `partition/offset` of its dead letter."""
+"""Header of a redriven record: `partition/offset` of its dead letter."""
 REDRIVEN_ORIGIN = f"{REDRIVEN_PREFIX}origin"
-"""Where the record stood at first: `topic/partition/offset`."""
+"""Header of a redriven record: `topic/partition/offset` of the original."""
 ATTEMPT = f"{PREFIX}attempt"
 HELD = f"{PREFIX}held"
-"""What a table said of a row whose result could not be computed: bytes, in the form in which the
-state keeps them. Missing where it said nothing."""
+"""The table version that matched a row whose result could not be computed, encoded as in the state.
+Missing if none matched."""
 HELD_BY = f"{PREFIX}held_by"
-"""Digest of what decided that. Both come along when the row's record is sent again."""
+"""Digest of the settings that decided the match. A redriven record has both headers."""
 LATE = "late"
-"""Reason: it counts in no result, since everything that it belongs to was closed."""
+"""Reason: the record counts in no result, since all its windows or its time were closed."""
 PARTLY_LATE = "partly_late"
-"""Reason: it counts only in those of its windows that had not ended."""
+"""Reason: the record counts only in those of its windows that had not ended."""
 LATENESS = frozenset({LATE, PARTLY_LATE})
-"""The reasons of records that were good, but did not come in time."""
+"""The reasons of valid records that came too late."""
 NOT_COMPUTED = " cannot be computed: "
-"""Stands in the message about an expression, between its place in the document and its text."""
+"""Part of the message about an expression, between its place in the document and its text."""
 DIGITS_MAX = 9
 MESSAGE_MAX = 500
 """Characters of a message; an expression may be as long as a document."""
@@ -49,19 +49,19 @@ Headers = tuple[tuple[str, bytes | None], ...]
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Where and why a record failed.
+    """Place and cause of a failed record.
 
-    `message` says it in one sentence; `field` is what failed in the document's box or stream.
+    `message` is one sentence; `field` is the failed field of the document's box or stream.
     `schema`, `event_time_ms` and `closed_ms` (everything up to this event time was closed when the
-    record came) stand where the reason is about them. `port` is empty when the record could not be
-    judged at all; else only that path refused it, or had it, since it was sent again to that one.
-    `topic`, `partition` and `offset` are where the original stands, `topic_id` and `source` what
-    that topic and the fragment's source are called for ever; all None for a result that a stateful
-    fragment could not compute, which no single record stands for.
+    record came) are set if the reason concerns them. `port` is the path that refused the record, or
+    to which alone it was redriven; empty if the record could not be decoded or has no valid event
+    time. `topic`, `partition` and `offset` are the place of the original, `topic_id` and `source`
+    the permanent ids of that topic and of the fragment's source; all None for a result that a
+    stateful fragment could not compute, which has no single record.
 
-    Of the result of an as-of join, one record is told that it was made of, that of its left row:
-    `row` is where it stands, `input`, `port`, `source` and `topic_id` are its own, `first` is where
-    it stood before it was sent again; `held` and `held_by` say what the table said of it.
+    For a result of an as-of join: `row` is the place of the record of its left row, `input`,
+    `port`, `source` and `topic_id` are those of that record, `first` is its original place if it
+    was redriven; `held` and `held_by` are the matching version and its digest.
     """
 
     reason: str
@@ -88,7 +88,7 @@ class Context:
 
 
 def headers(names: FragmentNames, context: Context, original: Headers) -> Headers:
-    """The original's headers, then the context."""
+    """Encode the headers: those of the original, then the context."""
     facts: tuple[tuple[str, str | int | None], ...] = (
         ("format", WRITTEN),
         ("reason", context.reason),
@@ -124,26 +124,26 @@ def headers(names: FragmentNames, context: Context, original: Headers) -> Header
 
 
 def attempt_of(original: Sequence[tuple[str, bytes | None]]) -> int:
-    """Which attempt at a record of the redrive topic has failed now; `original` are its headers.
+    """Number of the failed attempt at a redriven record; `original` are its headers.
 
     A header that is missing or is no number counts as a first attempt.
     """
-    told = next((v for name, v in original if name == ATTEMPT), None)
-    return 1 + (int(told) if told and told.isdigit() else 1)
+    attempt = next((v for name, v in original if name == ATTEMPT), None)
+    return 1 + (int(attempt) if attempt and attempt.isdigit() else 1)
 
 
-def check_format(told: str | None, place: str) -> None:
-    """Make sure that this program understands a dead letter's headers.
+def check_format(version: str | None, place: str) -> None:
+    """Check the format version of a dead letter's headers.
 
     Args:
-        told: what their `format` says; None or no number: somebody else wrote them.
-        place: where the dead letter stands.
+        version: their `format`; None or no number: another program wrote them.
+        place: of the dead letter.
 
     Raises:
         NewerFormatError: a newer version of Medusa wrote them.
     """
-    if told is not None and told.isdecimal() and len(told) <= DIGITS_MAX:
-        check(int(told), "dead letter", place)
+    if version is not None and version.isdecimal() and len(version) <= DIGITS_MAX:
+        check(int(version), "dead letter", place)
 
 
 def _short(message: str) -> str:

@@ -1,4 +1,4 @@
-"""What a lane reports to the agent that runs it."""
+"""Lane events: messages of a lane to the agent that runs it."""
 
 from dataclasses import dataclass
 
@@ -10,9 +10,9 @@ from pipeline.markers.commit_marker import CommitMarker
 
 @dataclass(frozen=True, slots=True)
 class LaneStarted:
-    """A lane's query is about to run its first batch; it comes before any `BatchFinished` of it.
+    """A lane's query is about to run its first batch; precedes every `BatchFinished` of it.
 
-    `marker` is what it continues from, `profile` how its event time moves.
+    `marker` is the one it continues from; `profile` contains its inputs and shape.
     """
 
     lane: LaneId
@@ -25,11 +25,11 @@ class LaneStarted:
 
 @dataclass(frozen=True, slots=True)
 class LaneRebuilding:
-    """A lane that is starting builds its state from the log; told again as it gets on.
+    """A starting lane rebuilds its state from the log; sent again with its progress.
 
     Args:
-        offsets: how many it has to read; there may be fewer records.
-        read: how many records it has read, as far as that is known.
+        offsets: number of offsets to read; there may be fewer records.
+        read: number of records read, if known.
     """
 
     lane: LaneId
@@ -55,11 +55,11 @@ class BatchFinished:
 
 @dataclass(frozen=True, slots=True)
 class LaneStopped:
-    """A lane's query ended, or its start failed; it comes once for every `StartLane`.
+    """A lane's query ended, or its start failed; sent once for every `StartLane`.
 
     `error` is None when it was asked to stop. `retry`: whether starting again can help. `fenced`:
     another epoch owns the fragment. `external`: as of `MedusaError`; such a failure counts towards
-    no limit. When a start failed before it had an epoch, `epoch` is 0.
+    no limit. `epoch` is 0 if a start failed before it had an epoch.
     """
 
     lane: LaneId
@@ -72,7 +72,7 @@ class LaneStopped:
 
 
 def stopped_by(lane: LaneId, run: RunNumber, epoch: Epoch, error: MedusaError) -> LaneStopped:
-    """The end of a lane's run by an error; its kind alone decides what follows."""
+    """Build the event for a run that ended by an error; the error's type decides `retry`."""
     lasting = isinstance(error, InputError | BrokenInvariantError) and not error.external
     fenced = isinstance(error, FencedError)
     return LaneStopped(

@@ -1,4 +1,4 @@
-"""Partitions that a topic got after a lane had read it. Pure."""
+"""New partitions of topics that a lane already reads. Pure."""
 
 from dataclasses import replace
 
@@ -7,7 +7,7 @@ from pipeline.markers.positions import Positions
 
 
 def reassigned(marker: CommitMarker, starts: Positions) -> CommitMarker:
-    """The marker for exactly the partitions in `starts`, which is where new ones begin."""
+    """The marker with exactly the partitions in `starts`, which contains the begin of new ones."""
     if marker.end.keys() == starts.keys():
         return marker
     start, end, needed = (
@@ -18,22 +18,23 @@ def reassigned(marker: CommitMarker, starts: Positions) -> CommitMarker:
 
 
 def begin_of_all(begin: Positions | None, end: Positions) -> Positions | None:
-    """From where a rebuild reads each partition up to `end`; None stays None.
+    """Begin of a rebuild in each partition up to `end`; None stays None.
 
-    A partition that came after the state was kept has no part in it: the rebuild reads none of it,
-    and the first batch after it begins at its end here, which is the partition's first record.
+    The state contains no record of a partition that was added after it: the rebuild reads none of
+    it, and the first batch after the rebuild begins at its `end`, which is the partition's first
+    record.
     """
     return None if begin is None else {at: begin.get(at, offset) for at, offset in end.items()}
 
 
 def no_beginning(known: Positions, positions: Positions) -> str | None:
-    """Which partition a checkpoint cannot take in, in words; None: it can take in all of them.
+    """Describe a partition that a checkpoint cannot add; None: it can add all of them.
 
-    Of a partition that it does not know Spark takes in offset 0 at first, and nothing else.
+    Spark begins a partition that is not in the checkpoint at offset 0, and nowhere else.
 
     Args:
-        known: positions in the partitions that the checkpoint knows.
-        positions: in all that there are.
+        known: positions in the checkpoint's partitions.
+        positions: in all present partitions.
     """
     for at, offset in sorted(positions.items()):
         if at not in known and offset > 0:

@@ -1,7 +1,6 @@
-"""Which records of its inputs a lane has left out, as its dead letters say. Pure.
+"""Records that a lane left out of its results, read from its dead letters. Pure.
 
-A rebuild must leave out exactly these: whether a record was late was decided once, and is not
-decided again.
+A rebuild must leave out exactly these: whether a record is late is decided only once.
 """
 
 from collections.abc import Sequence
@@ -15,7 +14,7 @@ from pipeline.markers.positions import InputPartition, MarkedSource, Positions
 
 @dataclass(frozen=True, slots=True, order=True)
 class LeftOut:
-    """One record of an input that counted in no result; `port` empty: on no path at all."""
+    """One input record that counts in no result on a path; `port` empty: on all paths."""
 
     at: InputPartition
     offset: Offset
@@ -25,11 +24,11 @@ class LeftOut:
 def left_out(
     headers: Sequence[tuple[str, bytes | None]], sources: Sequence[MarkedSource], place: str
 ) -> LeftOut | None:
-    """What a dead letter stands for; None when no single record does, or one that counts.
+    """The record of a dead letter; None if there is no single record, or if it counts.
 
     Args:
         headers: of the dead letter.
-        sources: of the lane; a record of another one is none that it could leave out.
+        sources: of the lane; records of other sources give None.
         place: of the dead letter, for the error.
 
     Raises:
@@ -61,15 +60,15 @@ def left_out(
 def sent_again(
     headers: Sequence[tuple[str, bytes | None]], sources: Sequence[MarkedSource], place: str
 ) -> LeftOut | None:
-    """Where a record of the redrive topic stood at first; it counts in its second place alone.
+    """The original place of a redriven record, which counts only at its new place.
 
     Args:
-        headers: of the record that was sent again.
-        sources: of the lane; a record of another one is none that it could count.
+        headers: of the redriven record.
+        sources: of the lane.
         place: of that record, for the error.
 
     Returns:
-        None for a record that Medusa has not sent, or one of another source.
+        None for a record that was not redriven by Medusa, or is of another source.
 
     Raises:
         NewerFormatError: a newer version of Medusa sent it.

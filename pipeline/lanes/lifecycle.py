@@ -1,4 +1,4 @@
-"""The phases of a lane as its agent sees them: a table, so that an illegal step cannot happen.
+"""State machine of a lane in its agent: phases, events, and a transition table.
 
 The diagram in `docs/lane-states.md` is made from `TRANSITIONS`.
 """
@@ -11,40 +11,40 @@ from pipeline.errors import BrokenInvariantError
 
 
 class Phase(Enum):
-    """Where a lane stands."""
+    """Phase of a lane."""
 
     STOPPED = "stopped"
-    """Nothing runs and nothing is under way."""
+    """Not running, no start or stop in progress."""
     STARTING = "starting"
-    """Asked to start; neither started nor failed yet."""
+    """Start requested; neither started nor failed yet."""
     RUNNING = "running"
     STOPPING = "stopping"
-    """Asked to stop; its current batch ends first."""
+    """Stop requested; its current batch ends first."""
     BACKING_OFF = "backing off"
-    """It failed and waits for its next try."""
+    """Failed; waits for its next try."""
     FENCED = "fenced"
-    """Another epoch owned the fragment: only the catalog can say whether it is ours again."""
+    """Another epoch owned the fragment: only the catalog decides who owns it now."""
     FAILED = "failed"
-    """Given up until something else is wanted of it."""
+    """Given up until its desired state changes."""
 
 
 class Happening(Enum):
-    """What can happen to a lane."""
+    """Event of a lane."""
 
     START_ASKED = "start asked"
     STARTED = "started"
     STOP_ASKED = "stop asked"
     ENDED = "ended"
-    """It ended after it was asked to stop, with or without an error."""
+    """Ended after a stop request, with or without an error."""
     CRASHED = "crashed"
-    """It ended unasked; another try can help."""
+    """Ended without a stop request; another try can help."""
     FENCED = "fenced"
     GAVE_UP = "gave up"
-    """It ended unasked; another try cannot help, or there were too many."""
+    """Ended without a stop request; another try cannot help, or there were too many."""
     READMITTED = "readmitted"
-    """The catalog, read after the fencing, still wants it here."""
+    """The catalog, read after the fencing, still assigns it to this node."""
     RESET = "reset"
-    """Something else is wanted of it, so earlier failures count no more."""
+    """Its desired state changed, so earlier failures no longer count."""
 
 
 TRANSITIONS: Mapping[tuple[Phase, Happening], Phase] = MappingProxyType(
@@ -59,7 +59,7 @@ TRANSITIONS: Mapping[tuple[Phase, Happening], Phase] = MappingProxyType(
         (Phase.RUNNING, Happening.CRASHED): Phase.BACKING_OFF,
         (Phase.RUNNING, Happening.FENCED): Phase.FENCED,
         (Phase.RUNNING, Happening.GAVE_UP): Phase.FAILED,
-        # A start that was under way may finish before the stop reaches it.
+        # A start in progress may finish before the stop reaches it.
         (Phase.STOPPING, Happening.STARTED): Phase.STOPPING,
         (Phase.STOPPING, Happening.ENDED): Phase.STOPPED,
         (Phase.STOPPING, Happening.FENCED): Phase.FENCED,
@@ -73,10 +73,10 @@ TRANSITIONS: Mapping[tuple[Phase, Happening], Phase] = MappingProxyType(
 
 
 def move(phase: Phase, happening: Happening, place: str) -> Phase:
-    """The phase after something happened; `place` names the fragment.
+    """The phase after an event; `place` names the fragment.
 
     Raises:
-        BrokenInvariantError: that cannot happen in this phase; nothing is changed.
+        BrokenInvariantError: the event is illegal in this phase; nothing is changed.
     """
     found = TRANSITIONS.get((phase, happening))
     if found is None:

@@ -1,13 +1,13 @@
-"""The oldest positions that a lane still needs: for retention, and for a rebuild from the log.
+"""Oldest positions that a lane still needs, for retention and for a rebuild from the log.
 
-Per input partition we remember spans: from where a run of finished batches read, and the largest
-event time in it. A span is over once all of its event times lie below what the state may hold. The
-needed position is the start of the first span that is not over. It is never too far ahead; it may
-lie behind by a part of a span.
+Per input partition there is a list of spans: the start of a run of finished batches, and the
+largest event time in it. A span is closed once all of its event times are below those that the
+state may contain. The needed position is the start of the first open span. It is never too high; it
+may be too low by a part of a span.
 
-Spans rise in event time along the log: a batch whose newest row is no newer than an earlier span's
-cannot be needed longer than that one, so it joins it. Only when there are more than `SPANS_MAX` do
-two neighbours become one, which keeps the older start and the newer time.
+Spans rise in event time along the log: a batch whose newest row is no newer than that of an earlier
+span cannot be needed longer, so it joins that span. Only above `SPANS_MAX` spans are two neighbours
+merged, which keeps the older start and the newer time.
 """
 
 from collections.abc import Callable, Mapping
@@ -24,12 +24,12 @@ S = TypeVar("S")
 
 SPANS_MAX = 256
 """Spans per partition: with batches of 100 ms, half a minute of state to the batch, and longer
-state ever more coarsely."""
+state with decreasing resolution."""
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """What was read from `start` on; `newest_ms` None: its event times are not known."""
+    """A range of read records from `start` on; `newest_ms` None: its event times are unknown."""
 
     start: Offset
     newest_ms: Millis | None
@@ -44,13 +44,13 @@ class NeededLog:
 
 @dataclass(frozen=True, slots=True)
 class BatchRead:
-    """What a finished batch read.
+    """Positions, event times and watermark of a finished batch.
 
     Args:
         start: the positions before it.
         end: the positions after it.
         newest: the largest event time of its rows, for every input partition that had any; whether
-            late rows are counted does not matter.
+            late rows are included does not matter.
         eviction_ms: the watermark that it closed windows and dropped state with.
     """
 
@@ -64,8 +64,8 @@ def resume(marker: CommitMarker) -> NeededLog:
     """The log of a lane that continues from a marker.
 
     One span per partition, from the needed position on. Its newest event time is the marker's
-    progress. Of a partition without progress nothing is known, so its position stays where it is
-    for the lane's whole life: a marker should hold the progress of derived inputs too.
+    progress. Without progress of a partition, its position stays unchanged for the lane's whole
+    life: so a marker should contain the progress of derived inputs too.
     """
     return NeededLog(
         {
@@ -100,7 +100,7 @@ def after_batch(shape: Shape, log: NeededLog, batch: BatchRead) -> tuple[NeededL
 
 
 def _open(spans: tuple[Span, ...], kept_from_ms: Millis | None) -> tuple[Span, ...]:
-    """The spans that are not over; while no watermark is in force, all of them."""
+    """The open spans; while no watermark is in force, all of them."""
     if kept_from_ms is None:
         return spans
     return tuple(s for s in spans if s.newest_ms is None or s.newest_ms >= kept_from_ms)
@@ -111,7 +111,7 @@ def _joined(older: Span, newer: Span) -> Span:
 
 
 def bounded(spans: tuple[S, ...], most: int, join: Callable[[S, S], S]) -> tuple[S, ...]:
-    """Join neighbours of the older half, two by two, when there are more than `most`."""
+    """Merge neighbours of the older half, two by two, when there are more than `most`."""
     if len(spans) <= most:
         return spans
     half = len(spans) // 4 * 2

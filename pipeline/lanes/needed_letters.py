@@ -1,15 +1,15 @@
-"""Dead-letter offsets that a rebuild needs: until then, retention must not remove dead letters.
+"""Oldest dead-letter offsets that a rebuild needs; retention must keep dead letters from there on.
 
-A rebuild leaves out the records that dead letters name. Of each run of batches that wrote dead
-letters we remember a span: where the dead-letter topic ended before them, and where the inputs were
-read to after them. A span is over once the needed positions cover those ends, since a rebuild then
-reads none of the records that its dead letters can name. There are at most `SPANS_MAX` spans; two
-neighbours become one with the older offsets and the newer ends, so more is kept than is needed,
+A rebuild leaves out the records that dead letters name. For each run of batches with dead letters
+there is a span: the end of the dead-letter topic before them, and the input positions after them. A
+span is closed once the needed positions cover those positions, since a rebuild then reads none of
+the records that its dead letters can name. There are at most `SPANS_MAX` spans; two neighbours are
+merged into one with the older offsets and the newer positions, so more is kept than is needed,
 never less.
 
-The dead-letter topic may be deleted and made again while the lane runs. Offsets count letters of
-one topic, so a span knows which, and what is needed is told of the oldest span's topic: as long as
-that one is open, letters are needed that are gone.
+The dead-letter topic may be deleted and created again while the lane runs. Offsets belong to one
+topic, so a span contains the topic's id, and the needed offsets are those in the oldest span's
+topic: while that span is open, deleted dead letters are needed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,8 +25,8 @@ SPANS_MAX: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
-class LetterSpan:
-    """A run of batches that wrote dead letters.
+class DeadLetterSpan:
+    """A run of batches with dead letters.
 
     Args:
         topic_id: Kafka's id of the dead-letter topic.
@@ -39,21 +39,21 @@ class LetterSpan:
     ends: Positions
 
 
-def resume_letters(marker: CommitMarker) -> tuple[LetterSpan, ...]:
-    """The spans of a lane that continues from a marker: one, over all that was needed then."""
+def resume_dead_letters(marker: CommitMarker) -> tuple[DeadLetterSpan, ...]:
+    """The spans of a lane that continues from a marker: one, over all that are needed."""
     if not marker.letters_from:
         return ()
-    return (LetterSpan(marker.letters, marker.letters_from, marker.end),)
+    return (DeadLetterSpan(marker.letters, marker.letters_from, marker.end),)
 
 
-def after_letters(
-    spans: tuple[LetterSpan, ...], written: LetterSpan | None, needed: Positions
-) -> tuple[LetterSpan, ...]:
-    """The spans after a batch, oldest first.
+def after_dead_letters(
+    spans: tuple[DeadLetterSpan, ...], written: DeadLetterSpan | None, needed: Positions
+) -> tuple[DeadLetterSpan, ...]:
+    """Compute the spans after a batch, oldest first.
 
     Args:
         spans: those before it.
-        written: the batch's own; None if it wrote no dead letter.
+        written: the span of the batch; None if it wrote no dead letter.
         needed: the oldest positions still needed after it.
     """
     found = spans if written is None else (*spans, written)
@@ -62,10 +62,10 @@ def after_letters(
     )
 
 
-def letters_from(spans: Sequence[LetterSpan]) -> dict[int, Offset]:
-    """Per partition of the oldest span's topic the offset from which dead letters are needed.
+def letters_from(spans: Sequence[DeadLetterSpan]) -> dict[int, Offset]:
+    """Offset per partition of the oldest span's topic from which on dead letters are needed.
 
-    Of a partition that is missing here no dead letter is needed.
+    No dead letters of missing partitions are needed.
     """
     found: dict[int, Offset] = {}
     for span in spans:
@@ -76,12 +76,12 @@ def letters_from(spans: Sequence[LetterSpan]) -> dict[int, Offset]:
 
 
 def kept_from(marker: CommitMarker, topic_id: str, ends: Mapping[int, Offset]) -> dict[int, Offset]:
-    """Per partition the offset below which no dead letter is needed, as a marker says.
+    """Offset per partition below which no dead letter is needed, by a marker.
 
     Args:
-        marker: the last one; read when all that lies below `ends` was decided, and later.
-        topic_id: of the dead-letter topic as it is now. If the marker counts offsets of another
-            topic, everything is kept.
+        marker: the last one; read after all batches with dead letters below `ends` were committed.
+        topic_id: of the present dead-letter topic. If the marker's offsets are of another topic,
+            everything is kept.
         ends: the committed ends of the dead-letter topic.
     """
     if marker.letters_from and marker.letters != topic_id:
@@ -92,7 +92,7 @@ def kept_from(marker: CommitMarker, topic_id: str, ends: Mapping[int, Offset]) -
 def first_gone(
     needed_from: Mapping[int, Offset], starts: Mapping[int, Offset]
 ) -> tuple[int, Offset, Offset] | None:
-    """The first partition that no longer holds needed dead letters; None: all are there.
+    """The first partition that has lost needed dead letters; None: all are there.
 
     Args:
         needed_from: as in a marker.
@@ -108,11 +108,11 @@ def first_gone(
 
 
 def _covered(ends: Positions, needed: Positions) -> bool:
-    """Whether everything below the ends was read and is not needed any more."""
+    """Whether everything below the ends was read and is no longer needed."""
     return all(needed.get(at, end) >= end for at, end in ends.items())
 
 
-def _joined(older: LetterSpan, newer: LetterSpan) -> LetterSpan:
+def _joined(older: DeadLetterSpan, newer: DeadLetterSpan) -> DeadLetterSpan:
     same = newer.topic_id == older.topic_id
     before = {**newer.before, **older.before} if same else older.before
-    return LetterSpan(older.topic_id, before, newer.ends)
+    return DeadLetterSpan(older.topic_id, before, newer.ends)

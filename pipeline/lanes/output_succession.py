@@ -1,8 +1,8 @@
-"""A fragment that begins to write a topic which another fragment of its network wrote last. Pure.
+"""Output succession: a fragment takes over a topic that another fragment wrote last. Pure.
 
-It begins anew: at the positions that a deploy decided, without state, and with what the others have
-promised of that topic. What it wrote there before that is not gone on with, since another fragment
-has written beside its positions since.
+It begins anew: at the positions that a deploy decided, without state, and with the promises of the
+other writers of that topic. It does not continue its own earlier output there, since another
+fragment has written the topic since.
 """
 
 from collections.abc import Iterable, Mapping
@@ -26,14 +26,14 @@ from pipeline.markers.signals import BoundaryRecord
 
 @dataclass(frozen=True, slots=True)
 class Succession:
-    """What a deploy found when it gave an output topic to another fragment.
+    """Takeover of an output topic, as decided by a deploy.
 
     Args:
         life: of the network.
-        version: of the network, which that deploy made.
+        version: of the network, created by that deploy.
         output: Kafka's id of that topic.
-        gone: the other fragments that had written there and write no topic of the network now.
-        moved: those that write another one now.
+        gone: earlier writers that write no topic of the network now.
+        moved: earlier writers that write another topic now.
     """
 
     life: NetworkLife
@@ -44,16 +44,16 @@ class Succession:
 
     @property
     def token(self) -> str:
-        """Names it in the commit markers of the fragment once it has begun anew."""
+        """Identifies the takeover in the fragment's commit markers once it has begun anew."""
         return str(DeployId(self.life, self.version))
 
     def is_due(self, marker: CommitMarker | None, *, ran_before: bool) -> bool:
-        """Whether the lane has not begun anew yet.
+        """Whether the lane still has to begin anew.
 
         Args:
-            marker: its own last one.
-            ran_before: whether the catalog says that it has run since it was deployed: its markers
-                are lost then, if there is none.
+            marker: its last marker.
+            ran_before: whether it has run since it was deployed, by the catalog: then it has had
+                markers.
         """
         if marker is None:
             return not ran_before
@@ -63,14 +63,14 @@ class Succession:
 def left_by(
     output: TopicId, markers: Iterable[CommitMarker], boundaries: Iterable[BoundaryRecord]
 ) -> LeftOutput:
-    """What all writers of a topic have left, none of which writes it any more.
+    """Combine the promises and positions of all former writers of a topic.
 
     Args:
         output: Kafka's id of the topic.
         markers: the last one of each of them, and of the fragment itself.
         boundaries: the newest ones that were published.
     """
-    found = [left for marker in markers if (left := marker.left_in(output)) is not None]
+    found = [left for marker in markers if (left := marker.left_output(output)) is not None]
     promises = [left.promised_ms for left in found]
     promises += [record.boundary_ms for record in boundaries if record.topic_id == output]
     read: dict[tuple[TopicId, int], Offset] = {}
@@ -83,12 +83,12 @@ def left_by(
 def sources_anew(
     sources: Iterable[MarkedSource], begins: Mapping[StreamName, Begin], left: LeftOutput
 ) -> tuple[MarkedSource, ...]:
-    """The sources of the lane, without what is settled by the promise that it takes over.
+    """The sources of the lane, with records skipped that the inherited promise settles.
 
     Args:
         sources: new ones, in the names of its plan.
-        begins: where they begin, as a deploy decided.
-        left: what the other writers have left.
+        begins: where they begin, as decided by a deploy.
+        left: promise and positions of the other writers.
     """
     return tuple(
         replace(source, skipped_ms=left.promised_ms if begins[source.name].skips else None)
@@ -99,9 +99,9 @@ def sources_anew(
 def positions_anew(
     sources: Iterable[MarkedSource], begins: Mapping[StreamName, Begin], left: LeftOutput
 ) -> dict[InputPartition, Offset]:
-    """Where the lane begins in the topics that carry its streams.
+    """Begin positions of the lane in the topics that carry its streams.
 
-    What was to be passed over by then was read on meanwhile, until its writer was stopped.
+    Where records are passed over, the lane begins where the former writer stopped.
     """
     found: dict[InputPartition, Offset] = {}
     for source in sources:
@@ -114,16 +114,16 @@ def positions_anew(
     return found
 
 
-def begun_beside(
+def takeover_marker(
     first: CommitMarker, own: CommitMarker | None, left: LeftOutput, token: str
 ) -> CommitMarker:
     """The marker from which the lane begins anew.
 
     Args:
-        first: as of a fragment that has never run, with its positions.
-        own: the last one of its former life, as of a lane that writes the topic; None: it has
-            never run. Its counts go on.
-        left: what the other writers have left, and the promise of the former life.
+        first: marker of a first start, with its positions.
+        own: last marker of its former life, with the topic as output; None: it has never run. Its
+            counts continue.
+        left: promise and positions of the other writers and of the former life.
         token: see `Succession`.
     """
     return replace(
@@ -143,10 +143,10 @@ def begun_beside(
 def with_positions(
     first: Positions, own: Positions, anew: Positions
 ) -> dict[InputPartition, Offset]:
-    """Positions in all topics of a lane: in those of its own it goes on where it was.
+    """Positions in all topics of a lane; it continues in its own topics where it was.
 
     Args:
-        first: as of a fragment that has never run.
+        first: of a first start.
         own: of its former life.
         anew: see `positions_anew`.
     """

@@ -1,4 +1,4 @@
-"""What the writers of a lane's derived inputs have promised, as its agent has heard."""
+"""Boundaries of a lane's derived inputs, passed from its agent to the lane."""
 
 from collections.abc import Mapping
 
@@ -6,15 +6,15 @@ from pipeline.ids import Millis, StreamName
 
 
 class Promises:
-    """Noted by the agent, looked up by the lane; safe from any thread."""
+    """Boundaries by stream: set by the agent, read by the lane. Thread-safe."""
 
     def __init__(self) -> None:
         self._known: Mapping[StreamName, Millis] = {}
 
     def note(self, promised: Mapping[StreamName, Millis]) -> None:
-        """Replace what is known: by stream, the boundary that finished batches cover."""
+        """Replace the boundaries by those that finished batches cover."""
         self._known = dict(promised)
 
     def of(self, stream: StreamName) -> Millis | None:
-        """The boundary of a stream; None: none is known."""
+        """The boundary of a stream; None: there is none."""
         return self._known.get(stream)

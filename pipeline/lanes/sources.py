@@ -1,14 +1,12 @@
-"""Which sources a lane has read, whatever they are called now. Pure.
+"""Source ids: match the sources of a plan with those of a commit marker. Pure.
 
 A name is a label: streams are renamed, and a topic that is deleted and created again keeps its
-name. So what is stored of a source (positions in commit markers, dead letters, records that are
-sent again) names its `SourceId`: Kafka's id of the topic that carries the stream, and a number,
-since several sources may read one topic. The id is given when a fragment first reads the topic,
-and stays.
+name. So stored data about a source (positions in commit markers, dead letters, redriven records)
+refers to its `SourceId`: Kafka's id of the topic that carries the stream, and a number, since
+several sources may read one topic. The id is assigned permanently at the first read.
 
-Where another plan meets a marker, `carry` matches the sources of the two: positions of a source
-that has another name go over to it, and positions of one that is not read any more stay in the
-marker, for the day when it comes back.
+`carry` applies a marker to another plan: positions of renamed sources move to the new name, and
+positions of sources that are no longer read stay in the marker in case they return.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,12 +24,12 @@ from pipeline.planner.plan import Fragment, FragmentInput
 
 @dataclass(frozen=True, slots=True)
 class PlannedSource:
-    """A source as a plan has it.
+    """A source in a plan.
 
     Args:
         name: of its stream.
-        definition: digest of what decides which rows its records give; no name is part of it.
-        timing: digest of what decides their event times.
+        definition: digest of the settings that decide the rows of its records; contains no name.
+        timing: digest of the settings that decide their event times.
         topics: as in `MarkedSource`.
     """
 
@@ -48,15 +46,15 @@ class PlannedSource:
 
 @dataclass(frozen=True, slots=True)
 class Begin:
-    """Where a fragment begins to read a source that it has never read, as a deploy decided.
+    """Begin of a source that a fragment has never read, as decided by a deploy.
 
     Args:
-        offsets: the first offset to read, of each partition of the stream's topic.
-        until: where the partitions ended when that was decided: a state that is built from the log
-            takes in what lies before.
-        skips: whether records of a time that is settled by now are skipped; else they are late.
-        passes_over: whether what the topic held was to be passed over.
-        deploy: which one; `NO_DEPLOY` for a fragment that begins anew with all that it reads.
+        offsets: the first offset to read in each partition of the stream's topic.
+        until: ends of the partitions at that time: a state that is rebuilt from the log includes
+            the records before them.
+        skips: whether records of an already settled time are skipped; else they are late.
+        passes_over: whether the existing records of the topic are passed over.
+        deploy: that deploy; `NO_DEPLOY` for a fragment that begins anew with all its sources.
     """
 
     offsets: Mapping[int, Offset]
@@ -66,7 +64,7 @@ class Begin:
     deploy: DeployId = NO_DEPLOY
 
     def not_before(self, starts: Mapping[int, Offset]) -> "Begin":
-        """The same in partitions that begin no earlier than this by now."""
+        """The same, with offsets raised to the present starts of the partitions."""
 
         def held(offsets: Mapping[int, Offset]) -> dict[int, Offset]:
             return {p: max(offset, starts.get(p, offset)) for p, offset in offsets.items()}
@@ -79,14 +77,14 @@ _NOTHING: Mapping[StreamName, Begin] = {}
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """A marker in the names of a plan.
+    """A marker under the names of a plan.
 
     Args:
-        marker: with the positions of all sources that were read before.
+        marker: with the positions of all sources read before.
         unread: the sources that were never read, or only by a lane of an earlier version of the
-            network that began after a deploy had decided where they begin: what was decided counts.
-        read: how far such a lane has read them, if it has run a batch.
-        same: whether the plan reads exactly what the marker's lane has read, in the same order.
+            network that began after a deploy had decided where they begin: that decision counts.
+        read: positions of such a lane in them, if it has run a batch.
+        same: whether the plan reads exactly the sources of the marker's lane, in the same order.
     """
 
     marker: CommitMarker
@@ -96,7 +94,7 @@ class Carried:
 
 
 def next_number(marker: CommitMarker) -> int:
-    """A number that is in no id of a source that the fragment has ever had."""
+    """A number that no source id of the fragment has ever contained."""
     return max([marker.retired, *(_number(one.id) + 1 for one in _known(marker))])
 
 
@@ -111,12 +109,11 @@ def _number(source: SourceId) -> int:
 def planned_sources(
     fragment: Fragment, topic_ids: Mapping[TopicName, str]
 ) -> tuple[PlannedSource, ...]:
-    """The sources of a fragment, in the order in which its query reads them.
+    """Compute the sources of a fragment, in the order in which its query reads them.
 
     Args:
         fragment: as planned.
-        topic_ids: of all topics that it reads, as the catalog has them; without one for records
-            that are sent again as long as there is none.
+        topic_ids: of all topics that it reads, from the catalog, with an existing redrive topic.
     """
     inputs = {stream.name: stream for stream in fragment.inputs}
     used = dict.fromkeys(way.source for way in fragment.ways)
@@ -134,9 +131,9 @@ def _planned(
 
 
 def named_sources(fragment: Fragment) -> tuple[MarkedSource, ...]:
-    """The sources of a fragment whose topics are in memory, where their names are their ids.
+    """The sources of a fragment over in-memory topics, whose names are their ids.
 
-    Nothing is sent again there.
+    There is no redrive topic.
     """
     topics = [fragment.names.advances, *(stream.topic for stream in fragment.inputs)]
     return first_sources(planned_sources(fragment, {topic: str(topic) for topic in topics}))
@@ -150,14 +147,14 @@ def first_sources(planned: Sequence[PlannedSource]) -> tuple[MarkedSource, ...]:
 def sources_after(
     planned: Sequence[PlannedSource], marker: CommitMarker | None
 ) -> tuple[MarkedSource, ...]:
-    """New sources, none of which the fragment of a marker has ever read; None: it has never run."""
+    """The sources with ids that are new to the fragment of a marker; None: it has never run."""
     if marker is None:
         return first_sources(planned)
     return _marked(planned, {}, (), next_number(marker))
 
 
 def answered_by(fragment: Fragment, sources: Iterable[MarkedSource]) -> str:
-    """Digest of what decides what the table of an as-of join says; see `answer_digest`."""
+    """Digest of the settings that decide the matches of an as-of join; see `answer_digest`."""
     return answer_digest(fragment, {source.name: source.id for source in sources})
 
 
@@ -166,12 +163,12 @@ def carry(
     planned: Sequence[PlannedSource],
     decided: Mapping[StreamName, Begin] = _NOTHING,
 ) -> Carried:
-    """A marker in the names of a plan: what was read stays read, whatever it is called.
+    """Apply a marker to a plan: positions move to the present names of their sources.
 
     Args:
-        marker: the fragment's last one.
+        marker: the fragment's last marker.
         planned: the sources of the plan, in its order.
-        decided: where deploys have decided that sources begin, whether or not that is done.
+        decided: begins of sources, as decided by deploys, carried out or not.
     """
     left = {one.source.id: one for one in marker.left}
     was = match(planned, marker.sources)
@@ -184,7 +181,7 @@ def carry(
     }
     sources = _marked(planned, was, _known(marker), marker.retired)
     names = {was[source.name].id: source for source in sources if source.name in was}
-    # Event times that were decided otherwise say nothing of the rows that there are now.
+    # Event times under another definition do not apply to the present rows.
     alike = {i: one for i, one in names.items() if was[one.name].timing == one.timing}
 
     def renamed(of: str, of_left: str) -> dict[InputPartition, int]:
@@ -217,9 +214,9 @@ def carry(
 def _read(
     marker: CommitMarker, now: Mapping[SourceId, MarkedSource]
 ) -> dict[InputPartition, Offset]:
-    """How far the topics that carry streams were read; `now`: by source, what is read instead.
+    """Positions in the topics that carry streams, under the present sources `now`.
 
-    Where no batch has read yet, positions only say what was decided then.
+    Sources that no batch has read yet are left out: their positions are only begins.
     """
     begun = {one.id for one in _known(marker) if one.begun}
     now = {identity: one for identity, one in now.items() if identity in begun}
@@ -233,11 +230,10 @@ def _read(
 def match(
     planned: Sequence[PlannedSource], known: Sequence[MarkedSource]
 ) -> dict[StreamName, MarkedSource]:
-    """Which of some known sources each planned one is; without those that are none of them.
+    """Match each planned source with a known one; unmatched sources are left out.
 
-    Only a source over the same topic can be it. If there are several, the one of the same
-    definition and name is meant, else of the same definition, else of the same name, else the
-    first.
+    Only sources over the same topic match. Of several, the one of the same definition and name
+    matches, else of the same definition, else of the same name, else the first.
     """
     found: dict[StreamName, MarkedSource] = {}
     left = list(known)
@@ -260,20 +256,20 @@ def match(
 def begins_of(
     carried: Carried, decided: Mapping[StreamName, Begin], place: str
 ) -> Mapping[StreamName, Begin]:
-    """Where the sources begin that a lane has never read.
+    """Select the begins of the sources that a lane has never read.
 
     Args:
-        carried: its last marker, in the names of its plan.
-        decided: what deploys have decided, for sources read by now, too.
+        carried: its last marker, under the names of its plan.
+        decided: begins decided by deploys, also of sources that were read since.
         place: names the fragment, for the error.
 
     Raises:
-        RefusedError: of one of them nothing was decided, and results were published without it.
+        RefusedError: one has no decided begin, and results were published without it.
     """
     undecided = [name for name in carried.unread if name not in decided]
     if undecided and carried.marker.totals.records_in:
         raise RefusedError(
-            f"stream {undecided[0]} was never read here, and nobody has decided where to begin",
+            f"stream {undecided[0]} was never read here, and no deploy has decided where to begin",
             place=place,
             hint=f"deploy with `--input {undecided[0]}=beginning` or `--input "
             f"{undecided[0]}=end`; `medusa plan` says what either means.",
@@ -284,21 +280,20 @@ def begins_of(
 def first_positions(
     positions: Positions, sources: Sequence[MarkedSource], decided: Mapping[StreamName, Begin]
 ) -> Positions:
-    """Where a fragment that has never run begins: as its document says, or as was decided."""
+    """Begin positions of a first start: by the document, or as decided by a deploy."""
     return {**positions, **{at: offset for at, offset, _ in _decided(sources, decided)}}
 
 
 def begun(carried: Carried, begins: Mapping[StreamName, Begin], *, rebuilds: bool) -> CommitMarker:
-    """The marker with positions of sources that were never read, where a deploy decided them.
+    """Add the begin positions of sources that were never read to a marker.
 
-    What a lane of an earlier version of the network has read of them meanwhile is not read a
-    second time.
+    Records that a lane of an earlier version of the network has read meanwhile are not read again.
 
     Args:
-        carried: the marker in the names of the plan.
+        carried: the marker under the names of the plan.
         begins: where these sources begin.
-        rebuilds: whether the state is built from the log now: then it takes in, unpublished, what
-            lay in their topics when that was decided.
+        rebuilds: whether the state is rebuilt from the log now: then it includes, unpublished, the
+            records before the begin.
     """
     marker = carried.marker
     if not begins:
@@ -325,7 +320,7 @@ def begun(carried: Carried, begins: Mapping[StreamName, Begin], *, rebuilds: boo
 def _decided(
     sources: Sequence[MarkedSource], begins: Mapping[StreamName, Begin]
 ) -> Iterator[tuple[InputPartition, Offset, Offset]]:
-    """Each partition in which something was decided: where to begin, and where it ended then."""
+    """Each partition with a decided begin: its first offset, and its end at that time."""
     for source in sources:
         begin = begins.get(source.name)
         if begin is not None:
@@ -340,9 +335,9 @@ def _marked(
     before: Iterable[MarkedSource],
     retired: int,
 ) -> tuple[MarkedSource, ...]:
-    """The planned sources with ids: those that they had, or new ones.
+    """Assign ids to the planned sources: their known ids, or new ones.
 
-    `before`: the sources whose ids are taken; `retired`: as in the marker.
+    `before`: the sources whose ids are in use; `retired`: as in the marker.
     """
     numbers: dict[TopicId, int] = {}
     for one in before:
@@ -374,12 +369,12 @@ def _renamed(
     sources: Sequence[MarkedSource],
     names: Mapping[SourceId, MarkedSource],
 ) -> Iterator[tuple[InputPartition, int]]:
-    """Values of some sources under the names that these and their topics have now.
+    """Values under the present names of their sources and topics.
 
     Args:
         values: under the names of `sources`.
-        sources: as they were called.
-        names: as they are called now; values of others, and of topics not read now, are left out.
+        sources: under their former names.
+        names: present sources by id; values of others, and of topics not read now, are left out.
     """
     for source in sources:
         now = names.get(source.id)
@@ -393,9 +388,9 @@ def _renamed(
 
 
 def _left(marker: CommitMarker, source: MarkedSource) -> LeftSource:
-    """What stays of a source that is not read any more: how far its records were read.
+    """Keep the positions of a source that is no longer read.
 
-    How far its advances were read does not stay: they are others by the time that it comes back.
+    Positions in the topic of advances are dropped: advances are others by the time it returns.
     """
 
     def of(positions: Positions) -> Positions:

@@ -1,1 +1,1 @@
-"""Records that lanes and agents leave in Kafka: commit markers, signals, positions. Pure."""
+"""Control records of lanes and agents in Kafka: commit markers, signals, positions. Pure."""

@@ -1,8 +1,8 @@
-"""Commit markers and signals (see `signals.py`) as JSON bytes, each with its format version.
+"""JSON codec of commit markers and signals (see `signals.py`), with format versions.
 
-A reader accepts every version up to its own and refuses a newer one, since it cannot know what that
-says. Fields that it does not know within a version it reads are left alone, so a field may be added
-without a new version as long as its absence means what it meant before.
+A reader accepts every version up to its own and rejects newer ones, whose meaning is undefined for
+it. Unknown fields within an accepted version are ignored, so a field may be added without a new
+version if its absence keeps its earlier meaning.
 """
 
 import json
@@ -36,10 +36,10 @@ Number = TypeVar("Number", bound=int)
 
 
 def encode_marker(marker: CommitMarker) -> bytes:
-    """A marker as the value of its record: positions by source, topic id and partition.
+    """Encode a marker as a record value: positions by source, topic id and partition.
 
     Raises:
-        BrokenInvariantError: it has a position in something that none of its sources reads.
+        BrokenInvariantError: it has a position in a topic that none of its sources reads.
     """
     sources = marker.sources
     return _encode(
@@ -83,7 +83,7 @@ def encode_marker(marker: CommitMarker) -> bytes:
 
 
 def decode_marker(value: bytes, place: str) -> CommitMarker:
-    """Read a marker; `place` says where it was found, for the error.
+    """Decode a marker; `place` is its location, for error messages.
 
     Raises:
         NewerFormatError: a newer version of Medusa wrote it.
@@ -131,7 +131,7 @@ def decode_marker(value: bytes, place: str) -> CommitMarker:
 
 
 def encode_boundary(record: BoundaryRecord) -> bytes:
-    """A boundary as the value of its record; the record's key is the writer's name."""
+    """Encode a boundary as a record value; the record's key is the writer's name."""
     return _encode(
         {
             "topic_id": record.topic_id,
@@ -144,7 +144,7 @@ def encode_boundary(record: BoundaryRecord) -> bytes:
 
 
 def decode_boundary(value: bytes, place: str) -> BoundaryRecord:
-    """Read a boundary record.
+    """Decode a boundary record.
 
     Raises:
         NewerFormatError: a newer version of Medusa wrote it.
@@ -161,7 +161,7 @@ def decode_boundary(value: bytes, place: str) -> BoundaryRecord:
 
 
 def encode_activity(record: ActivityRecord) -> bytes:
-    """An activity as the value of its record."""
+    """Encode an activity report as a record value."""
     return _encode(
         {
             "topic_id": record.topic_id,
@@ -173,7 +173,7 @@ def encode_activity(record: ActivityRecord) -> bytes:
 
 
 def decode_activity(value: bytes, place: str) -> ActivityRecord:
-    """Read an activity record.
+    """Decode an activity record.
 
     Raises:
         NewerFormatError: a newer version of Medusa wrote it.
@@ -189,7 +189,7 @@ def decode_activity(value: bytes, place: str) -> ActivityRecord:
 
 
 def encode_advance(record: AdvanceRecord) -> bytes:
-    """An advance as the value of its record.
+    """Encode an advance as a record value.
 
     A lane's query reads `incarnation` and `advance_ms` at the top level of the JSON object: these
     two names are part of the format.
@@ -198,7 +198,7 @@ def encode_advance(record: AdvanceRecord) -> bytes:
 
 
 def decode_advance(value: bytes, place: str) -> AdvanceRecord:
-    """Read an advance record.
+    """Decode an advance record.
 
     Raises:
         NewerFormatError: a newer version of Medusa wrote it.
@@ -212,20 +212,20 @@ def decode_advance(value: bytes, place: str) -> AdvanceRecord:
 
 
 _FAR_MS = 2**63
-"""What a query cannot read as a number."""
+"""Magnitude from which on a query cannot read an integer."""
 _DIGITS_MAX = 20
 """Longer than any partition or window number; Python refuses to parse thousands of digits."""
 
 
-def heeded_ms(value: bytes | None, incarnation: Incarnation) -> Millis | None:
-    """What an advance tells a lane; None if it is for another incarnation, or no advance."""
+def advance_ms_for(value: bytes | None, incarnation: Incarnation) -> Millis | None:
+    """Event time of an advance; None if it is of another incarnation, or not an advance."""
     try:
-        told = json.loads(value or b"")
+        fields = json.loads(value or b"")
     except (ValueError, RecursionError):
         return None
-    if not isinstance(told, dict) or told.get("incarnation") != incarnation:
+    if not isinstance(fields, dict) or fields.get("incarnation") != incarnation:
         return None
-    at_ms = told.get("advance_ms")
+    at_ms = fields.get("advance_ms")
     if not isinstance(at_ms, int) or isinstance(at_ms, bool) or abs(at_ms) >= _FAR_MS:
         return None
     return Millis(at_ms)
@@ -238,7 +238,7 @@ def _encode(fields: Mapping[str, Encodable]) -> bytes:
 def _nested(
     values: Mapping[InputPartition, int], sources: Sequence[MarkedSource]
 ) -> dict[str, dict[str, dict[str, int]]]:
-    """Source → topic id → partition → value, in order, so that equal facts are equal bytes."""
+    """Source → topic id → partition → value, in order, so that equal values have equal bytes."""
     known = {source.name: (source.id, dict(source.topics)) for source in sources}
     nested: dict[str, dict[str, dict[str, int]]] = {}
     for at in sorted(values):
@@ -407,7 +407,7 @@ class _Fields:
     def by_partition(
         self, name: str, sources: Sequence[MarkedSource], kind: Callable[[int], Number]
     ) -> dict[InputPartition, Number]:
-        """Values under the names that their sources and topics have in the same marker."""
+        """Values keyed by the names of their sources and topics in the same marker."""
         known = {
             (source.id, topic_id): (source.name, topic)
             for source in sources

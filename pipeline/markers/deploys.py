@@ -1,4 +1,4 @@
-"""Which deploy something was decided by."""
+"""Deploy id: the life and the version of a network."""
 
 from dataclasses import dataclass
 
@@ -16,9 +16,9 @@ class DeployId:
         return f"{self.life}@{self.version}"
 
     def is_after(self, other: "DeployId") -> bool:
-        """Whether it came later in the same life; of two lives nobody can tell."""
+        """Whether it is a later version of the same life; different lives are not comparable."""
         return self.life == other.life and self.version > other.version
 
 
 NO_DEPLOY = DeployId(NetworkLife(""), NO_VERSION)
-"""None that there was."""
+"""No deploy."""

@@ -1,4 +1,4 @@
-"""Positions: how far something has read, per (input, topic, partition)."""
+"""Positions: the next offsets to read, per (input, topic, partition)."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -22,21 +22,20 @@ Positions = Mapping[InputPartition, Offset]
 
 @dataclass(frozen=True, slots=True)
 class MarkedSource:
-    """One source of a lane, as its commit markers name it.
+    """A source of a lane in a commit marker.
 
     Args:
-        id: stays as long as the fragment exists, whatever the stream is called.
+        id: constant as long as the fragment exists, independent of the stream's name.
         name: of its stream; a label.
-        definition: digest of what decides which rows its records give; no name is part of it.
-        timing: digest of what decides their event times.
-        topics: (name, id) of the topics that it reads: first the one that carries the stream, then
-            the fragment's own: that of records that are sent again, where there is one, and that
-            of advances.
+        definition: digest of the settings that decide the rows of its records; contains no name.
+        timing: digest of the settings that decide their event times.
+        topics: (name, id) of its topics: first the one that carries the stream, then the fragment's
+            own: the redrive topic, if there is one, and the topic of advances.
         skipped_ms: records at or below this event time were settled before the source was first
-            read, and are skipped; None: there are none such.
+            read, and are skipped; None: none are.
         settled_ms: derived records at or below this event time may come late, since the fragment
             had promised more under another plan; None: none may.
-        begun: whether a batch has read of its topic.
+        begun: whether a batch has read records of its topic.
     """
 
     id: SourceId
@@ -55,7 +54,7 @@ class MarkedSource:
 
     @property
     def redrive(self) -> tuple[TopicName, TopicId] | None:
-        """The topic of records that are sent again, by name and id; None: it reads none."""
+        """The redrive topic, by name and id; None: it reads none."""
         return next((topic for topic in self.topics[1:] if is_redrive(topic[0])), None)
 
     @property
@@ -67,10 +66,10 @@ class MarkedSource:
 
 @dataclass(frozen=True, slots=True)
 class LeftSource:
-    """A source that is not read any more, and how far it was read.
+    """A source that is no longer read, with its positions.
 
     Args:
-        source: as it was named when it was last read; so are the partitions below.
+        source: under its name when it was last read; so are the partitions below.
         end: positions in the topics that carry its records.
         needed: the oldest positions that the state still needs.
         progress: largest event time seen per partition.
@@ -87,7 +86,7 @@ def by_topic(
 ) -> dict[TopicName, dict[int, Offset]]:
     """Positions in some topics, without their inputs, sorted.
 
-    Where two inputs share a topic, the one that is further behind counts: who begins there misses
+    Where two inputs share a topic, the lower position counts: a reader that begins there misses
     nothing.
     """
     found: dict[TopicName, dict[int, Offset]] = {}

@@ -1,4 +1,4 @@
-"""How many dead letters there were, as a marker keeps it."""
+"""Counts of dead letters in a commit marker."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,8 +9,8 @@ class Refused:
     """The dead letters of one stream or box, counted in windows.
 
     Args:
-        within_ms: the size of the windows; None: all of time is one, number 0.
-        windows: how many there were, by the window's number: its start in units of its size.
+        within_ms: the size of the windows; None: one window, number 0, contains all time.
+        windows: number of dead letters by window number: its start in units of its size.
     """
 
     within_ms: int | None

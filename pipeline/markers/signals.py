@@ -1,4 +1,4 @@
-"""Boundary, activity and advance records: what travels between lanes and agents of event time."""
+"""Boundary, activity and advance records: event-time messages between lanes and agents."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,10 +24,10 @@ class BoundaryRecord:
 
 @dataclass(frozen=True, slots=True)
 class ActivityRecord:
-    """What a writer's agent says about its lane, beside its boundaries; see `activity_key`.
+    """Activity report of a writer's agent about its lane; see `activity_key`.
 
-    `idle`: all inputs of the lane are idle, and nothing that it keeps can come out without a new
-    record. It counts for a few seconds, so it is said again as long as it holds.
+    `idle`: all inputs of the lane are idle, and its state can emit nothing without a new record. It
+    is valid for a few seconds, so it is repeated as long as it holds.
     """
 
     topic_id: TopicId
@@ -40,18 +40,18 @@ _ACTIVITY = b"/activity"
 
 
 def activity_key(writer: str) -> bytes:
-    """The Kafka key of a writer's activity; that of its boundaries is its name."""
+    """The Kafka key of a writer's activity reports; the key of its boundaries is its name."""
     return writer.encode() + _ACTIVITY
 
 
 def is_activity(key: bytes | None) -> bool:
-    """Whether a record of a topic of boundaries is about a writer's activity."""
+    """Whether a record of a boundary topic is an activity report."""
     return key is not None and key.endswith(_ACTIVITY)
 
 
 @dataclass(frozen=True, slots=True)
 class AdvanceRecord:
-    """What an agent tells one incarnation of a lane: event time may move to `advance_ms`."""
+    """Message of an agent to one incarnation of a lane: event time may move to `advance_ms`."""
 
     incarnation: Incarnation
     advance_ms: Millis

@@ -43,7 +43,7 @@ from pipeline.names import Znodes
 from pipeline.node.opening import unless_stopped
 from pipeline.settings import Settings
 from pipeline.spark.run.lane import LaneHost
-from pipeline.spark.run.surroundings import Surveyor
+from pipeline.spark.run.schema_resolver import SchemaResolver
 from pipeline.spark.session.cluster import check_folder, is_cluster
 from pipeline.spark.session.session import (
     Session,
@@ -154,13 +154,13 @@ def _run(
     servers, clock = engine.servers, engine.clock
     record = _register(settings, servers.catalog, clock)
     mailbox, watched, ending = Mailbox(), Watched(), Ending(stop)
-    surveyor, brokers = _surveyor(servers), servers.brokers
+    resolver, brokers = _resolver(servers), servers.brokers
     kafka = RemoteKafka(brokers, clock)
-    idle = IdleSession(engine.spark, surveyor, kafka, brokers, clock)
+    idle = IdleSession(engine.spark, resolver, kafka, brokers, clock)
     warm_up = WarmUp(idle, engine.folders.warm_up(settings))
     host = LaneHost(
         engine.spark,
-        surveyor,
+        resolver,
         kafka,
         brokers,
         engine.folders.checkpoints,
@@ -199,9 +199,9 @@ def _run(
     _log.info("node %s has stopped", record.node)
 
 
-def _surveyor(servers: Servers) -> Surveyor:
+def _resolver(servers: Servers) -> SchemaResolver:
     missing = servers.catalog.missing_schemas
-    return Surveyor(servers.registry, servers.admin, missing.all, missing.record)
+    return SchemaResolver(servers.registry, servers.admin, missing.all, missing.record)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""A fragment as one Spark query: lowered to plain data first, then to DataFrame calls, then run.
+"""Execution of fragments in Spark: lowered to plain data, emitted as DataFrame calls, then run.
 
 Only this package imports pyspark.
 """

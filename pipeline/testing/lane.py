@@ -30,7 +30,7 @@ from pipeline.ids import (
 )
 from pipeline.lanes.events import BatchFinished, LaneEvent
 from pipeline.lanes.sources import named_sources
-from pipeline.lanes.start.facts import Wanted
+from pipeline.lanes.start.facts import StartRequest
 from pipeline.lanes.start.markers import first_marker
 from pipeline.markers import codec
 from pipeline.markers.commit_marker import CommitMarker
@@ -39,7 +39,7 @@ from pipeline.markers.signals import AdvanceRecord
 from pipeline.names import boundaries_topic
 from pipeline.planner.digest import fragment_digest, state_digest
 from pipeline.planner.plan import Fragment
-from pipeline.spark.batch.ports import BatchEngine, BatchRows, SecondLook
+from pipeline.spark.batch.ports import BatchEngine, BatchInspector, BatchRows
 from pipeline.spark.query.lowered import Lowered
 from pipeline.spark.run.topics import topics_of, watch_topics
 from pipeline.spark.write.sink import Sink
@@ -51,7 +51,7 @@ _NOW: Final = Millis(0)
 _TURNS_MAX: Final = 1_000
 """More turns at one moment would be a lane that drives itself."""
 
-Write = Callable[[BatchRows, int, BatchEngine, SecondLook], None]
+Write = Callable[[BatchRows, int, BatchEngine, BatchInspector], None]
 """What is done with the rows of a batch."""
 
 
@@ -277,7 +277,7 @@ class Lane:
             functions=lowered.functions,
             promised=lambda stream: lane_time.promised(self._time).get(stream),
             clock=Stopped(),
-            tell=self._heard,
+            report=self._heard,
         )
 
     def _ends_of_read(self) -> dict[InputPartition, Offset]:
@@ -299,7 +299,7 @@ def as_if_heard(time: LaneTime, told_ms: Millis | None) -> LaneTime:
 
 
 def _first(fragment: Fragment, positions: Positions) -> CommitMarker:
-    wanted = Wanted(
+    wanted = StartRequest(
         epoch=_EPOCH,
         state=state_digest(fragment),
         stateful=fragment.stateful_box is not None,

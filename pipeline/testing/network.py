@@ -22,7 +22,7 @@ from pipeline.ids import (
 from pipeline.lanes.sources import named_sources
 from pipeline.names import boundaries_topic
 from pipeline.planner.plan import Fragment
-from pipeline.spark.query.lower import Surroundings, lower
+from pipeline.spark.query.lower import LoweringInputs, lower
 from pipeline.spark.query.lowered import WriterSchema
 from pipeline.spark.run.topics import topics_of
 from pipeline.testing.check import Checked
@@ -189,10 +189,10 @@ def _topics(test: Checked) -> Iterator[NewTopicSpec]:
             yield NewTopicSpec(topic, test.partitions.get(topic, 1), 1)
 
 
-def _surroundings(fragment: Fragment, test: Checked, kafka: MemoryKafka) -> Surroundings:
+def _surroundings(fragment: Fragment, test: Checked, kafka: MemoryKafka) -> LoweringInputs:
     """What a registry and a broker would say."""
     ids, output = test.schemas, fragment.output
-    return Surroundings(
+    return LoweringInputs(
         sources=named_sources(fragment),
         writers={
             i.name: tuple(

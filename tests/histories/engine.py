@@ -25,7 +25,7 @@ from pipeline.network.boxes.join import Join
 from pipeline.planner.plan import Fragment
 from pipeline.spark.batch.facts import positions
 from pipeline.spark.query.lowered import Lowered, TopicRole
-from pipeline.spark.run.query_runner import NOBODY, LostDataError, Query, StoppingError
+from pipeline.spark.run.query_runner import NO_INCARNATION, LostDataError, Query, StoppingError
 from schemas import wire
 from tests.histories.folders import Folder, Planned, leaves_of
 from tests.histories.kafka import log, topic_of
@@ -182,7 +182,7 @@ class Runner:
         frame, folder = query.rows, query.folder
         assert isinstance(frame, Frame)
         assert isinstance(folder, Folder)
-        rebuild = query.incarnation == NOBODY
+        rebuild = query.incarnation == NO_INCARNATION
         while True:
             if not rebuild:
                 pause()

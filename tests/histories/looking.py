@@ -93,7 +93,7 @@ class Look:
             for partition, (start, end) in self.ranges[source.input][assigned.topic].items():
                 records = log(there, partition).read(start, end)
                 if assigned.role is TopicRole.ADVANCES:
-                    told = (codec.heeded_ms(r.value, self.frame.incarnation) for r in records)
+                    told = (codec.advance_ms_for(r.value, self.frame.incarnation) for r in records)
                     seen = [*(ms for ms in told if ms is not None), self.advance_ms]
                     self.advance_ms = max((ms for ms in seen if ms is not None), default=None)
                 if assigned.role is not TopicRole.DATA:
@@ -150,7 +150,7 @@ class Look:
 
 
 class Inspector:
-    """Stands in for the class of `pipeline/spark/batch/second_look.py`."""
+    """Stands in for the class of `pipeline/spark/batch/inspection.py`."""
 
     def __init__(self, lowered: Lowered, read: Beginning) -> None:
         self.lowered, self._read = lowered, read

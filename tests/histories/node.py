@@ -35,7 +35,7 @@ from pipeline.planner.plan import Fragment
 from pipeline.spark.run import lane, last_marker, output_succession
 from pipeline.spark.run.lane import LaneHost, StableLane
 from pipeline.spark.run.lane_settings import LaneSettings
-from pipeline.spark.run.surroundings import Surveyor
+from pipeline.spark.run.schema_resolver import SchemaResolver
 from tests.histories import beside, engine, folders, kafka, looking
 from tests.histories.folders import Root
 from tests.histories.kafka import Kafka
@@ -143,11 +143,11 @@ class Node:
         self._mailbox = mailbox = Mailbox()
         watched = Watched()
         missing = shared.missing_schemas
-        surveyor = Surveyor(around.registry, cluster, missing.all, missing.record)
+        resolver = SchemaResolver(around.registry, cluster, missing.all, missing.record)
         nothing = cast("Any", Nothing())
         host = LaneHost(
             nothing,
-            surveyor,
+            resolver,
             cluster,
             nothing,
             cast("Any", checkpoints),

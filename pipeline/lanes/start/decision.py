@@ -1,4 +1,4 @@
-"""What a lane starts from, decided by its last marker and its checkpoint."""
+"""Decision of a lane's start from its last marker and its checkpoint. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,26 +7,26 @@ from pipeline.errors import FencedError, RefusedError
 from pipeline.ids import BatchId, Epoch, Millis
 from pipeline.lanes.batch_size import too_many
 from pipeline.lanes.growth import no_beginning
-from pipeline.lanes.start.facts import CheckpointFacts, PlannedBatch, Unusable, Wanted
+from pipeline.lanes.start.facts import CheckpointFacts, PlannedBatch, StartRequest, Unusable
 from pipeline.markers.commit_marker import NO_BATCH, CommitMarker
 from pipeline.markers.positions import InputPartition, Positions
 from pipeline.planner.digest import same_format
 from pipeline.planner.state import OnChange
 
 OTHER_DIGEST = "another version of Medusa made the state"
-"""Its digest says nothing here. That the state belongs to this plan is known all the same: a deploy
-of a changed plan is refused until somebody chooses. How its query kept it is not known."""
+"""Its digest is not comparable. That the state belongs to this plan is certain all the same: a
+deploy of a changed plan is refused until the user chooses. Its state's format is unknown."""
 _ASKED = "it was asked for at deploy"
 
 
 @dataclass(frozen=True, slots=True)
 class FirstStart:
-    """The lane never ran: choose an incarnation and start positions, write the first marker."""
+    """First start: choose an incarnation and start positions, write the first marker."""
 
 
 @dataclass(frozen=True, slots=True)
 class BeginAt:
-    """There is no state: make a new checkpoint that begins at `marker.end`."""
+    """Start without state: make a new checkpoint that begins at `marker.end`."""
 
     marker: CommitMarker
     why: str
@@ -34,10 +34,10 @@ class BeginAt:
 
 @dataclass(frozen=True, slots=True)
 class Continue:
-    """Go on with the checkpoint as it is.
+    """Continue with the unmodified checkpoint.
 
-    `planned`: the batch that runs first, since the checkpoint has its ends but not its commit; None
-    if the next batch is planned anew. If it is the marker's, it runs for its state only.
+    `planned`: the batch that runs first, since the checkpoint contains its ends but not its commit;
+    None if the next batch is planned anew. If it is the marker's, it runs for its state only.
     """
 
     marker: CommitMarker
@@ -46,16 +46,16 @@ class Continue:
 
 @dataclass(frozen=True, slots=True)
 class Rebuild:
-    """Build the state from the log, up to `marker.end`, publishing nothing.
+    """Rebuild the state from the log, up to `marker.end`, without publishing.
 
     Args:
-        marker: where the lane stands.
-        begin: where to read from; None: wherever each input begins.
-        eviction_ms: the watermark that has to be in force afterwards; None: none.
-        why: what is wrong with the checkpoint.
-        not_before: where a deploy decided that sources begin; nothing before that counts.
-        chosen: whether it was chosen at a deploy, so that its records are judged anew. Else each
-            one that was accepted before has to be accepted again.
+        marker: the progress of the lane.
+        begin: first offsets to read; None: the begin of each input.
+        eviction_ms: the watermark that must be in force afterwards; None: none.
+        why: problem of the checkpoint.
+        not_before: begins of sources as decided by a deploy; records before them do not count.
+        chosen: whether the user chose it at a deploy, so that its records are judged anew. Else
+            every record that was accepted before must be accepted again.
     """
 
     marker: CommitMarker
@@ -70,43 +70,43 @@ Start = FirstStart | BeginAt | Continue | Rebuild
 
 
 def decide_start(
-    marker: CommitMarker | None, checkpoint: CheckpointFacts | Unusable, wanted: Wanted
+    marker: CommitMarker | None, checkpoint: CheckpointFacts | Unusable, request: StartRequest
 ) -> Start:
     """Decide how a lane starts.
 
     Args:
         marker: the fragment's last commit marker; None if there is none.
-        checkpoint: the own copy of the newest checkpoint of the marker's incarnation; without a
+        checkpoint: the lane's copy of the newest checkpoint of the marker's incarnation; without a
             marker, of any incarnation.
-        wanted: the lane.
+        request: the lane.
 
     Raises:
-        FencedError: the marker's epoch is not older than ours.
-        RefusedError: starting would lose, repeat or change output.
+        FencedError: the marker's epoch is not older than the lane's. RefusedError: starting would
+        lose, repeat or change output.
     """
     if marker is None:
-        return _first(checkpoint, wanted)
-    check_owner(marker, wanted.epoch, wanted.place)
+        return _first(checkpoint, request)
+    check_owner(marker, request.epoch, request.place)
     if marker.nothing_read:
         return BeginAt(marker, "nothing has run yet")
-    if not wanted.stateful:
-        return _without_state(marker, checkpoint, wanted)
-    comparable = same_format(marker.state, wanted.state)
-    if wanted.on_change is not None or (comparable and not wanted.fits(marker)):
-        return _chosen(marker, wanted)
-    problem = _problem(marker, checkpoint, wanted) if comparable else OTHER_DIGEST
+    if not request.stateful:
+        return _without_state(marker, checkpoint, request)
+    comparable = same_format(marker.state, request.state)
+    if request.on_change is not None or (comparable and not request.fits(marker)):
+        return _chosen(marker, request)
+    problem = _problem(marker, checkpoint, request) if comparable else OTHER_DIGEST
     if problem is None:
         return _continued(marker, checkpoint)
-    _check_letters(marker, wanted, problem)
+    _check_letters(marker, request, problem)
     return Rebuild(marker, marker.needed, marker.eviction_ms, problem)
 
 
 def check_owner(marker: CommitMarker, epoch: Epoch, place: str) -> None:
-    """Make sure that an earlier owner has written the last commit marker.
+    """Check that an earlier owner has written the last commit marker.
 
-    It may be of another plan, so this comes before anything is compared with the own one. An epoch
-    is claimed once, and above that of the last marker. It is claimed twice only if ZooKeeper went
-    back in between; who writes the first marker under it then owns the fragment.
+    The marker may be of another plan, so this precedes every comparison with the lane's plan. An
+    epoch is claimed once, above that of the last marker. It is claimed twice only if ZooKeeper was
+    reset to an older state in between; the first to write a marker under it then owns the fragment.
 
     Raises:
         FencedError: the marker's epoch is newer, or another owner has the same.
@@ -118,12 +118,12 @@ def check_owner(marker: CommitMarker, epoch: Epoch, place: str) -> None:
         )
 
 
-def _first(checkpoint: CheckpointFacts | Unusable, wanted: Wanted) -> Start:
-    if wanted.ran_before:
+def _first(checkpoint: CheckpointFacts | Unusable, request: StartRequest) -> Start:
+    if request.ran_before:
         raise RefusedError(
             "the catalog says that the fragment has run, but its marker topic holds no commit "
             "marker: what it has read and written is not known any more",
-            place=wanted.place,
+            place=request.place,
             hint="restore the marker topic; or destroy the network and deploy it again to start "
             "over, and see that cleanup.policy of the new topic is compact",
         )
@@ -131,50 +131,50 @@ def _first(checkpoint: CheckpointFacts | Unusable, wanted: Wanted) -> Start:
         return FirstStart()
     raise RefusedError(
         "there is a checkpoint, but no commit marker says what it has written",
-        place=wanted.place,
+        place=request.place,
         hint="if the fragment's topics were deleted on purpose, remove the checkpoint folder "
         "as well; otherwise the topics are lost or this is another Kafka cluster",
     )
 
 
 def _without_state(
-    marker: CommitMarker, checkpoint: CheckpointFacts | Unusable, wanted: Wanted
+    marker: CommitMarker, checkpoint: CheckpointFacts | Unusable, request: StartRequest
 ) -> Start:
-    """Positions are all that a stateless lane has; the marker holds them.
+    """Start of a stateless lane: its only progress is the positions in the marker.
 
     The checkpoint of another plan may have other inputs, or a state; its batch is not repeated.
     """
-    if wanted.on_change is OnChange.EMPTY:
+    if request.on_change is OnChange.EMPTY:
         return BeginAt(marker, _ASKED)
-    changed = not wanted.fits(marker) or marker.plan != wanted.plan
-    problem = "its plan has changed" if changed else _problem(marker, checkpoint, wanted)
+    changed = not request.fits(marker) or marker.plan != request.plan
+    problem = "its plan has changed" if changed else _problem(marker, checkpoint, request)
     return _continued(marker, checkpoint) if problem is None else BeginAt(marker, problem)
 
 
 def _continued(marker: CommitMarker, checkpoint: CheckpointFacts | Unusable) -> Continue:
-    """The checkpoint stands at the marker's batch, or at the one before it."""
+    """Continue from a checkpoint at the marker's batch, or at the one before it."""
     if isinstance(checkpoint, Unusable) or checkpoint.planned is None:
         return Continue(marker, planned=None)
     planned = checkpoint.planned.batch
     return Continue(marker, planned=None if planned == checkpoint.committed else planned)
 
 
-def _check_letters(marker: CommitMarker, wanted: Wanted, problem: str) -> None:
-    """A rebuild leaves out what dead letters name, so it needs those that were written."""
-    if marker.letters_from and marker.letters != wanted.letters:
+def _check_letters(marker: CommitMarker, request: StartRequest, problem: str) -> None:
+    """Check that the dead letters exist that an exact rebuild has to leave out."""
+    if marker.letters_from and marker.letters != request.dead_letter_topic_id:
         raise RefusedError(
             f"{problem}; its state cannot be rebuilt exactly from the log, since the dead-letter "
             "topic was deleted and made again: which records were left out is not known any more",
-            place=wanted.place,
+            place=request.place,
             hint="deploy it with `--state rebuild` (what was left out is judged anew) or `--state "
             "empty` (what was read before counts in no later result)",
         )
 
 
-def _chosen(marker: CommitMarker, wanted: Wanted) -> Start:
-    """What somebody chose for a state that does not fit. What is promised stays promised."""
+def _chosen(marker: CommitMarker, request: StartRequest) -> Start:
+    """Start with a state that does not fit, by the user's choice. Promises stay in effect."""
     eviction_ms = marker.settled_ms
-    match wanted.on_change:
+    match request.on_change:
         case OnChange.REBUILD:
             return Rebuild(marker, None, eviction_ms, _ASKED, chosen=True)
         case OnChange.EMPTY:
@@ -182,7 +182,7 @@ def _chosen(marker: CommitMarker, wanted: Wanted) -> Start:
         case None:
             raise RefusedError(
                 "another version of the network made the state",
-                place=wanted.place,
+                place=request.place,
                 hint="deploy it with `--state rebuild` (from what the input topics still hold) or "
                 "`--state empty` (what was read before counts in no later result), or deploy the "
                 "version that made it",
@@ -190,14 +190,14 @@ def _chosen(marker: CommitMarker, wanted: Wanted) -> Start:
 
 
 def _problem(
-    marker: CommitMarker, checkpoint: CheckpointFacts | Unusable, wanted: Wanted
+    marker: CommitMarker, checkpoint: CheckpointFacts | Unusable, request: StartRequest
 ) -> str | None:
     """Why a checkpoint cannot be continued; None when it can."""
     if isinstance(checkpoint, Unusable):
         return checkpoint.why
     committed = NO_BATCH if checkpoint.committed is None else checkpoint.committed
     planned = NO_BATCH if checkpoint.planned is None else checkpoint.planned.batch
-    stands = f"batch {committed} is committed and {planned} planned"
+    progress = f"batch {committed} is committed and {planned} planned"
     problem: str | None = None
     if checkpoint.incarnation != marker.incarnation:
         problem = (
@@ -207,18 +207,18 @@ def _problem(
     elif checkpoint.foreign:
         problem = checkpoint.foreign
     elif planned not in (committed, committed + 1):
-        problem = f"the checkpoint is damaged: {stands}"
+        problem = f"the checkpoint is damaged: {progress}"
     elif committed > marker.batch:
-        problem = f"the checkpoint is ahead of the marker of batch {marker.batch}: {stands}"
+        problem = f"the checkpoint is ahead of the marker of batch {marker.batch}: {progress}"
     elif committed < marker.batch:
-        problem = _behind(marker, checkpoint.planned, stands)
+        problem = _behind(marker, checkpoint.planned, progress)
     elif checkpoint.planned is not None and planned > committed:
-        problem = _unfit(marker, checkpoint.planned, wanted.most)
-    return problem or no_beginning(marker.end, wanted.positions)
+        problem = _unfit(marker, checkpoint.planned, request.most)
+    return problem or no_beginning(marker.end, request.positions)
 
 
 def _unfit(marker: CommitMarker, planned: PlannedBatch, most: int) -> str | None:
-    """A batch that is planned reads what the marker has positions of, and not too much of it."""
+    """Why a planned batch cannot run: other partitions than in the marker, or too many records."""
     if planned.end.keys() != marker.end.keys():
         return f"batch {planned.batch} is planned with other partitions than the marker has"
     if too_many(marker.end, planned.end, most):
@@ -226,23 +226,24 @@ def _unfit(marker: CommitMarker, planned: PlannedBatch, most: int) -> str | None
     return None
 
 
-def _behind(marker: CommitMarker, planned: PlannedBatch | None, stands: str) -> str | None:
-    """One batch behind is fine, if that batch is planned exactly as it was written.
+def _behind(marker: CommitMarker, planned: PlannedBatch | None, progress: str) -> str | None:
+    """Why a checkpoint behind the marker cannot be continued; None if it can.
 
-    The batch of a rebuild is not: what it left out is known to the rebuild alone.
+    It can if it is one batch behind, and that batch is planned exactly as it was written. The batch
+    of a rebuild cannot be repeated: only the rebuild has the list of records it left out.
     """
     if planned is None or planned.batch != marker.batch:
-        return f"the checkpoint is older than the marker of batch {marker.batch}: {stands}"
+        return f"the checkpoint is older than the marker of batch {marker.batch}: {progress}"
     differing = _difference(planned.end, marker.end)
     if differing:
         return f"batch {planned.batch} is planned otherwise than it was written: {differing}"
     if marker.judged is None:
-        return f"batch {planned.batch} rebuilt the state, and was not finished: {stands}"
+        return f"batch {planned.batch} rebuilt the state, and was not finished: {progress}"
     return None
 
 
 def _difference(planned: Positions, written: Positions) -> str:
-    """The first partition that ends elsewhere, in words; empty if there is none."""
+    """Describe the first partition whose ends differ; empty if there is none."""
     for key in sorted({*planned, *written}):
         if planned.get(key) != written.get(key):
             where = f"input {key.input}, topic {key.topic}, partition {key.partition}"

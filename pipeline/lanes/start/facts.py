@@ -1,4 +1,4 @@
-"""What a start is decided by: a checkpoint, what somebody chose, and the lane that is to start."""
+"""Inputs of the start decision: checkpoint facts, the user's choice, and the start request."""
 
 from dataclasses import dataclass, field
 
@@ -20,13 +20,13 @@ class PlannedBatch:
 
 @dataclass(frozen=True, slots=True)
 class CheckpointFacts:
-    """What a checkpoint folder holds, a copy of the lane's own that nobody else changes.
+    """Contents of a checkpoint folder: the lane's own copy, which no other process changes.
 
     Args:
-        incarnation: the life of the lane that it belongs to.
+        incarnation: the incarnation of the lane that it belongs to.
         committed: the last batch that Spark committed in it; None if there is none.
         planned: the newest planned batch; None if there is none.
-        foreign: why this engine must not read the state in it, in words; empty: it may.
+        foreign: why this engine must not read its state; empty: it may.
     """
 
     incarnation: Incarnation
@@ -37,40 +37,40 @@ class CheckpointFacts:
 
 @dataclass(frozen=True, slots=True)
 class Unusable:
-    """There is no checkpoint to go on from: `why` completes "the state is rebuilt, since …"."""
+    """There is no usable checkpoint; `why` is the reason, for the log message of the rebuild."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class StateChoice:
-    """What somebody chose, for as long as the lane's last marker is of that incarnation."""
+    """The user's choice for the state, valid while the last marker is of that incarnation."""
 
     on_change: OnChange
     incarnation: Incarnation
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """What is to start.
+class StartRequest:
+    """Request to start a lane.
 
     Args:
         epoch: the ownership under which it starts.
-        state: the digest of everything that decides what its state holds.
-        stateful: whether it keeps any.
-        on_change: what was chosen to happen with the state; None: go on with it, exactly.
+        state: digest of the settings that decide the contents of its state.
+        stateful: whether it keeps state.
+        on_change: the user's choice for the state; None: continue it exactly.
         place: names the fragment, for errors.
-        most: how many records a batch may read now.
-        letters: Kafka's id of its dead-letter topic.
-        sources: what it reads, in the order of its plan.
-        same_sources: whether the marker's lane has read the same, in the same order.
+        most: maximum number of records in a batch now.
+        dead_letter_topic_id: Kafka's id of its dead-letter topic.
+        sources: its sources, in the order of its plan.
+        same_sources: whether the marker's lane has read the same sources in the same order.
         plan: the digest of its whole plan.
-        ran_before: whether the catalog says that a first marker was committed.
-        derived: the streams that fragments write.
-        positions: where to read on in each partition that there is now: where the marker stands,
-            or at the first record of one that came later.
-        anew: whether the marker is the one that it begins anew from, beside others' results.
-        deploy: whose version of the network the lane is of.
+        ran_before: whether a first marker was committed, by the catalog.
+        derived: its derived streams.
+        positions: next offsets in each present partition: those of the marker, or the first record
+            of a new partition.
+        anew: whether the lane begins anew from the marker, in a topic with results of others.
+        deploy: the deploy of the lane's version of the network.
     """
 
     epoch: Epoch
@@ -79,7 +79,7 @@ class Wanted:
     on_change: OnChange | None
     place: str
     most: int = RECORDS_PER_BATCH
-    letters: str = ""
+    dead_letter_topic_id: str = ""
     sources: tuple[MarkedSource, ...] = ()
     same_sources: bool = True
     plan: str = ""
@@ -91,9 +91,9 @@ class Wanted:
 
     @property
     def chosen(self) -> bool:
-        """Whether it starts as somebody chose, rather than from what its lane has left."""
+        """Whether the user's choice decides the start, rather than the state of its lane."""
         return self.on_change is not None or self.anew
 
     def fits(self, marker: CommitMarker) -> bool:
-        """Whether what the marker's lane has kept is what this one needs."""
+        """Whether the state of the marker's lane fits this lane."""
         return self.same_sources and marker.state == self.state

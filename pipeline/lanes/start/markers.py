@@ -1,4 +1,4 @@
-"""The markers that a start commits."""
+"""Commit markers of a start."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -6,20 +6,20 @@ from typing import Final
 
 from pipeline.ids import BatchId, Incarnation, Millis, Offset
 from pipeline.lanes.start.decision import Rebuild
-from pipeline.lanes.start.facts import Wanted
+from pipeline.lanes.start.facts import StartRequest
 from pipeline.markers.commit_marker import NO_BATCH, CommitMarker, Totals
 from pipeline.markers.positions import MarkedSource, Positions
 
 REBUILT: Final = BatchId(0)
-"""The batch of a new incarnation that builds its state; it publishes nothing."""
+"""The batch of a new incarnation that rebuilds its state; it publishes nothing."""
 
 
 def first_marker(
-    wanted: Wanted, incarnation: Incarnation, positions: Positions, written_at_ms: Millis
+    request: StartRequest, incarnation: Incarnation, positions: Positions, written_at_ms: Millis
 ) -> CommitMarker:
-    """The marker of a lane's first start: positions are settled, nothing has run."""
+    """The marker of a lane's first start: it contains start positions, no batch has run."""
     return CommitMarker(
-        epoch=wanted.epoch,
+        epoch=request.epoch,
         incarnation=incarnation,
         batch=NO_BATCH,
         start=positions,
@@ -32,33 +32,35 @@ def first_marker(
         boundary_ms=None,
         totals=Totals(),
         written_at_ms=written_at_ms,
-        state=wanted.state,
-        letters=wanted.letters,
-        sources=wanted.sources,
-        plan=wanted.plan,
-        decided=wanted.deploy,
+        state=request.state,
+        letters=request.dead_letter_topic_id,
+        sources=request.sources,
+        plan=request.plan,
+        decided=request.deploy,
     )
 
 
-def adopted(marker: CommitMarker, wanted: Wanted) -> CommitMarker:
-    """A copy of the last marker under an own epoch, which a new owner commits before it starts.
+def adopted(marker: CommitMarker, request: StartRequest) -> CommitMarker:
+    """A copy of the last marker under the new owner's epoch, committed before it starts.
 
-    What deploys have decided since that marker is not done yet.
+    Later decisions of deploys are not carried out yet.
     """
-    letters = marker.letters if marker.letters_from else wanted.letters
-    return replace(marker, epoch=wanted.epoch, letters=letters, plan=wanted.plan)
+    letters = marker.letters if marker.letters_from else request.dead_letter_topic_id
+    return replace(marker, epoch=request.epoch, letters=letters, plan=request.plan)
 
 
-def gone_on(marker: CommitMarker, wanted: Wanted) -> CommitMarker:
-    """The same of a lane that goes on with its checkpoint: then nothing is left to be done."""
-    return replace(adopted(marker, wanted), decided=wanted.deploy)
+def continued(marker: CommitMarker, request: StartRequest) -> CommitMarker:
+    """The same for a lane that continues its checkpoint: decisions of deploys are carried out."""
+    return replace(adopted(marker, request), decided=request.deploy)
 
 
-def begun_anew(marker: CommitMarker, wanted: Wanted, incarnation: Incarnation) -> CommitMarker:
-    """The marker of a new incarnation that goes on at the same positions without any state."""
+def begun_anew(
+    marker: CommitMarker, request: StartRequest, incarnation: Incarnation
+) -> CommitMarker:
+    """The marker of a new incarnation at the same positions, without state."""
     return replace(
         marker,
-        epoch=wanted.epoch,
+        epoch=request.epoch,
         incarnation=incarnation,
         batch=NO_BATCH,
         start=marker.end,
@@ -66,26 +68,26 @@ def begun_anew(marker: CommitMarker, wanted: Wanted, incarnation: Incarnation) -
         late_ms=None,
         eviction_ms=None,
         late_settled=NO_BATCH,
-        state=wanted.state,
-        letters=wanted.letters,
+        state=request.state,
+        letters=request.dead_letter_topic_id,
         letters_from={},
-        output_ends=_output_ends(marker, wanted),
-        chosen=wanted.chosen,
-        sources=_settled(marker, wanted),
+        output_ends=_output_ends(marker, request),
+        chosen=request.chosen,
+        sources=_settled(marker, request),
         judged=None,
-        plan=wanted.plan,
-        decided=wanted.deploy,
+        plan=request.plan,
+        decided=request.deploy,
     )
 
 
 def rebuilt(
-    start: Rebuild, begin: Positions, wanted: Wanted, incarnation: Incarnation
+    start: Rebuild, begin: Positions, request: StartRequest, incarnation: Incarnation
 ) -> CommitMarker:
-    """The marker of a new incarnation whose state was built from the log, from `begin` on."""
+    """The marker of a new incarnation whose state was rebuilt from the log, from `begin` on."""
     marker = start.marker
     return replace(
         marker,
-        epoch=wanted.epoch,
+        epoch=request.epoch,
         incarnation=incarnation,
         batch=REBUILT,
         start=marker.end,
@@ -93,41 +95,41 @@ def rebuilt(
         late_ms=None,
         eviction_ms=start.eviction_ms,
         late_settled=REBUILT,
-        state=wanted.state,
-        letters=wanted.letters,
-        output_ends=_output_ends(marker, wanted),
-        chosen=wanted.chosen,
-        sources=_settled(marker, wanted),
+        state=request.state,
+        letters=request.dead_letter_topic_id,
+        output_ends=_output_ends(marker, request),
+        chosen=request.chosen,
+        sources=_settled(marker, request),
         judged=None,
-        plan=wanted.plan,
-        decided=wanted.deploy,
+        plan=request.plan,
+        decided=request.deploy,
     )
 
 
-def _settled(marker: CommitMarker, wanted: Wanted) -> tuple[MarkedSource, ...]:
-    """The sources; of derived ones with the time up to which another plan has settled results.
+def _settled(marker: CommitMarker, request: StartRequest) -> tuple[MarkedSource, ...]:
+    """The sources; derived ones with the time up to which another plan has settled results.
 
-    That plan may have promised more than the writers of what is read now. Where it has, their
-    records come too late and break no promise of theirs.
+    That plan may have promised more than the writers of the present sources. Their records may then
+    be late without breaking a promise of their writers.
     """
     settled_ms = marker.settled_ms
-    if settled_ms is None or (wanted.on_change is None and wanted.fits(marker)):
+    if settled_ms is None or (request.on_change is None and request.fits(marker)):
         return marker.sources
     return tuple(
         replace(source, settled_ms=max(settled_ms, source.settled_ms or settled_ms))
-        if source.name in wanted.derived
+        if source.name in request.derived
         else source
         for source in marker.sources
     )
 
 
-def _output_ends(marker: CommitMarker, wanted: Wanted) -> Mapping[int, Offset]:
-    """What is known of the output's ends; with a choice one goes on without what is lost."""
-    return marker.output_ends if wanted.on_change is None else {}
+def _output_ends(marker: CommitMarker, request: StartRequest) -> Mapping[int, Offset]:
+    """Acknowledged ends of the output; empty after a choice, which accepts lost records."""
+    return marker.output_ends if request.on_change is None else {}
 
 
 def passed_over(marker: CommitMarker, earliest: Positions, latest: Positions) -> CommitMarker:
-    """The marker within what its topics still hold: from `earliest` to `latest`."""
+    """The marker with positions limited to the present ranges of its topics."""
 
     def held(positions: Positions) -> Positions:
         return {

@@ -1,1 +1,1 @@
-"""What is found out of a batch that was executed: counts, refused records, failed results."""
+"""Analysis of an executed batch: counts, refused records, failed results."""

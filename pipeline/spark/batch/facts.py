@@ -1,8 +1,7 @@
-"""What Spark's engine knows about the batch in hand.
+"""Metrics, offsets and watermarks of a batch, read from Spark's engine.
 
-`foreachBatch` hands over rows alone. Metrics, offsets and watermarks stand in the engine's own
-objects as soon as the batch has been executed; this module is the only one that looks there, and a
-change of Spark's insides ends here.
+`foreachBatch` passes rows only. Metrics, offsets and watermarks are in the engine's own objects
+once the batch has been executed; only this module reads them, so it isolates Spark's internals.
 """
 
 import json
@@ -19,7 +18,7 @@ from pipeline.errors import BrokenInvariantError
 from pipeline.ids import BatchId, Incarnation, Millis, Offset, TopicName
 from pipeline.lanes.batch import BatchFacts
 from pipeline.markers.positions import InputPartition, Positions
-from pipeline.spark.query.counted import Told, counted, most_advanced, schemas_of
+from pipeline.spark.query.counted import BatchMetrics, counted, most_advanced, schemas_of
 from pipeline.spark.query.emit import PATH_METRICS, SOURCE_METRICS
 from pipeline.spark.query.lowered import AssignedTopic, Lowered, TopicRole
 
@@ -28,49 +27,49 @@ _DROPPED = "numRowsDroppedByWatermark"
 
 @dataclass(frozen=True)
 class Engine:
-    """A window into one running query."""
+    """Access to the engine's objects of one running query."""
 
     query: StreamingQuery
     lowered: Lowered
     incarnation: Incarnation
 
     def batch_facts(self, batch: int, rows: Table | None = None) -> BatchFacts:
-        """The facts of the batch that was just executed; call it inside `foreachBatch`.
+        """Read the facts of the batch that was just executed; to be called inside `foreachBatch`.
 
-        `rows` are those that it gave.
+        `rows`: its output rows.
 
         Raises:
-            BrokenInvariantError: there are none, and the query is counted from its rows; or the
-                checkpoint does not hold the batch.
+            BrokenInvariantError: `rows` is None although the query is counted from its rows; or the
+            batch is not in the checkpoint.
         """
         stream = self._stream
         if not self.lowered.counted:
-            told = self._observed(stream)
+            metrics = self._observed(stream)
         elif rows is None:
             raise BrokenInvariantError("a batch is counted from its rows, and there are none")
         else:
-            told = counted(rows, self.lowered, self.incarnation)
+            metrics = counted(rows, self.lowered, self.incarnation)
         stateful = self.lowered.core is not None
-        # Only records can be late; a batch without any spares the walk through the plan.
-        dropped = stateful and told.records
+        # Only records can be late; a batch without any needs no traversal of the plan.
+        dropped = stateful and metrics.records
         late = sum(_dropped(stream.lastExecution().executedPlan())) if dropped else 0
         return BatchFacts(
             batch=BatchId(batch),
             end=self._positions(self._offsets(stream, batch)),
             late_ms=self._watermark(stream, batch - 1) if stateful and batch else None,
             eviction_ms=self._watermark(stream, batch) if stateful else None,
-            advance_ms=told.advance_ms,
-            records=told.records,
-            bad=told.bad,
-            unknown=told.unknown,
+            advance_ms=metrics.advance_ms,
+            records=metrics.records,
+            bad=metrics.bad,
+            unknown=metrics.unknown,
             late=late,
-            largest=told.largest,
-            failed=told.failed,
-            skipped=told.skipped,
+            largest=metrics.largest,
+            failed=metrics.failed,
+            skipped=metrics.skipped,
         )
 
-    def _observed(self, stream: Any) -> Told:
-        """What Spark has observed of the records."""
+    def _observed(self, stream: Any) -> BatchMetrics:
+        """Batch metrics from Spark's observed metrics."""
         metrics = dict(_observed(stream.lastExecution().observedMetrics()))
         sources = [
             (source, metrics.get(f"{SOURCE_METRICS}{source.input}", {}))
@@ -79,7 +78,7 @@ class Engine:
         failed = sum(
             row.get("bad") or 0 for name, row in metrics.items() if name.startswith(PATH_METRICS)
         )
-        # One that was sent holds for all inputs: it is sent when all that it is about was read.
+        # An advance holds for all inputs: it is sent when the records it concerns were read.
         advances = [row["advance"] for _, row in sources if row.get("advance") is not None]
         largest = {
             at: time
@@ -88,16 +87,16 @@ class Engine:
             for partition, value in _of_topic(row, topic)
             for at, time in most_advanced(source, topic, partition, value)
         }
-        return Told(
+        return BatchMetrics(
             records=sum(
                 int(row.get("rows") or 0) - int(row.get("advances") or 0) for _, row in sources
             ),
             bad=failed + sum(int(row.get("bad") or 0) for _, row in sources),
             advance_ms=Millis(int(max(advances))) if advances else None,
             unknown=schemas_of(
-                bytes.fromhex(told)
+                bytes.fromhex(prefix)
                 for _, row in sources
-                if (told := row.get("unknown")) is not None
+                if (prefix := row.get("unknown")) is not None
             ),
             largest=largest,
             skipped=sum(int(row.get("skipped") or 0) for _, row in sources),
@@ -109,9 +108,9 @@ class Engine:
         )
 
     def records_read(self) -> int:
-        """How many records the query's jobs have read so far; 0 when Spark cannot tell.
+        """Number of records that the query's jobs have read so far; 0 if Spark has no count.
 
-        What a task reads counts at the latest when it is done.
+        Records of a task are counted at the latest when it is done.
         """
         context = self._stream.sparkSession().sparkContext()
         jobs, store = context.statusTracker(), context.statusStore()
@@ -121,11 +120,11 @@ class Engine:
                 for job in jobs.getJobIdsForGroup(str(self.query.runId))
                 for stage in jobs.getJobInfo(job).get().stageIds()
             )
-        except Py4JError:  # a stage that it has forgotten, or Java is gone, which the lane notices
+        except Py4JError:  # a stage that Spark dropped, or Java is gone, which the lane notices
             return 0
 
     def _positions(self, offsets: list[Any]) -> Positions:
-        """Positions from what the sources say: JSON, one object for each leaf of the plan."""
+        """Positions from the offsets of the sources: one JSON object for each leaf of the plan."""
         return positions(offsets, self.lowered)
 
     @cached_property
@@ -140,7 +139,7 @@ class Engine:
         return found.get()
 
     def _offsets(self, stream: Any, batch: int) -> list[Any]:
-        """What each source says, in JSON; all in one text, as each call into Java takes time."""
+        """The offsets of each source; read as one text, since each call into Java takes time."""
         return list(json.loads(str(self._entry(stream, batch).toString())))
 
     def _watermark(self, stream: Any, batch: int) -> Millis | None:
@@ -152,14 +151,14 @@ class Engine:
 def positions(
     sources: Sequence[Mapping[str, Mapping[str, int]]], lowered: Lowered
 ) -> dict[InputPartition, Offset]:
-    """Spark's offsets, topic → partition → offset for each leaf of the plan, as positions.
+    """Convert Spark's offsets (topic → partition → offset, for each leaf of the plan) to positions.
 
-    A source that has several leaves stands there for each, with the same offsets. Two sources may
-    read one topic, so only the place of a leaf says whose its offsets are.
+    A source with several leaves has the same offsets in each. Two sources may read one topic, so
+    only the index of a leaf identifies its source.
 
     Raises:
-        BrokenInvariantError: there are offsets of other topics than the leaf's source reads, or of
-            other leaves.
+        BrokenInvariantError: there are offsets of topics that the leaf's source does not read, or
+        of other leaves.
     """
     found: dict[InputPartition, Offset] = {}
     if len(sources) != len(lowered.leaves):
@@ -184,7 +183,7 @@ def positions(
 
 
 def _of_topic(row: Mapping[str, Any], topic: AssignedTopic) -> Iterator[tuple[int, int]]:
-    """Partitions of a topic with the largest event time that was observed there."""
+    """Partitions of a topic with their largest observed event time."""
     if topic.role is TopicRole.REDRIVE and row.get("redriven") is not None:
         yield 0, int(row["redriven"])
     if topic.role is TopicRole.DATA:
@@ -196,7 +195,7 @@ def _of_topic(row: Mapping[str, Any], topic: AssignedTopic) -> Iterator[tuple[in
 def _observed(metrics: Any) -> Iterator[tuple[str, dict[str, Any]]]:
     """Scala's Map[String, Row] as pairs; nulls are left out.
 
-    A row comes over as one JSON text: each call into the JVM costs a good part of a millisecond.
+    A row is read as one JSON text: each call into the JVM takes a good part of a millisecond.
     """
     iterator = metrics.iterator()
     while iterator.hasNext():
@@ -206,7 +205,7 @@ def _observed(metrics: Any) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _dropped(plan: Any) -> Iterator[int]:
-    """How many rows each stateful operator of a physical plan dropped as late."""
+    """Number of rows that each stateful operator of a physical plan dropped as late."""
     metrics = plan.metrics()
     if metrics.contains(_DROPPED):
         yield int(metrics.apply(_DROPPED).value())

@@ -1,4 +1,4 @@
-"""The engine, the second look and the other surroundings of a sink, as small protocols."""
+"""Protocols of the sink's dependencies: engine, inspection, schemas, topics, background job."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -16,34 +16,34 @@ class BatchRows(Protocol):
     """The rows of a batch, not computed yet."""
 
     def toArrow(self) -> Table:  # noqa: N802 - Spark's name
-        """Execute the batch and hand its rows over."""
+        """Execute the batch and return its rows."""
 
 
 class BatchEngine(Protocol):
     """As in `facts.py`."""
 
     def batch_facts(self, batch: int, rows: Table | None = None) -> BatchFacts:
-        """The facts of the batch that was just executed and gave these rows."""
+        """Read the facts of the batch that was just executed, with its output rows."""
 
 
-class SecondLook(Protocol):
-    """As in `second_look.py`."""
+class BatchInspector(Protocol):
+    """As in `inspection.py`."""
 
     def rejected(self, start: Positions, end: Positions, late_ms: Millis | None) -> list[Rejected]:
-        """All records of a range for the dead letters."""
+        """All refused and late records of a range."""
 
     def unknown_schemas(self, start: Positions, end: Positions) -> tuple[SchemaHandle, ...]:
-        """All schemas in a range that the query was not planned with, frequent ones first."""
+        """All schemas in a range that the query was not planned with, most frequent first."""
 
 
 class Schemas(Protocol):
-    """As in `surroundings.py`."""
+    """As in `schema_resolver.py`."""
 
     def existing(self, handles: tuple[SchemaHandle, ...]) -> tuple[SchemaHandle, ...]:
-        """Those of some schemas that the registry has; nothing is kept of the others."""
+        """Those schemas that the registry has; the others are not recorded as missing."""
 
     def look_up(self, handles: tuple[SchemaHandle, ...]) -> tuple[SchemaHandle, ...]:
-        """Those of some schemas that the registry has; of the others it is kept that it has not."""
+        """Those schemas that the registry has; the others are recorded as missing."""
 
 
 class Topics(Protocol):
@@ -54,17 +54,17 @@ class Topics(Protocol):
         """Whether the topics were described at least once."""
 
     def ask(self) -> Callable[[], None]:
-        """Ask whether the topics are the same; what comes back waits for the answer."""
+        """Send a request that checks the topics' ids; the returned function awaits the answer."""
 
     def last(self, topic: TopicName) -> TopicDescription | None:
-        """A topic as it was last described; None if it was not, or did not exist."""
+        """The latest description of a topic; None if there is none, or it did not exist."""
 
 
 class Jobs(Protocol):
     """As in `background_job.py`."""
 
     def start(self, job: Callable[[], None]) -> None:
-        """Run a job when the one before it has ended well."""
+        """Run a job after the previous one has succeeded."""
 
     def wait(self) -> None:
-        """Wait until the last job has ended; raises what it raised."""
+        """Wait until the last job has ended; re-raises its error."""

@@ -1,4 +1,4 @@
-"""Records that go to the dead letters, and what has to be so of them."""
+"""Rejected records, which become dead letters, and checks of their consistency."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -24,16 +24,16 @@ from pipeline.spark.query.hidden import Reason
 from pipeline.spark.query.reasons import Why
 
 _BYTES: Final = 8
-"""Of a checksum."""
+"""Size of a checksum."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """A record that could not be processed, byte for byte, and why."""
+    """A record that could not be processed, byte for byte, with the reason."""
 
     input: StreamName
     port: str
-    """The path in which it failed; empty: in all of them, since it could not be judged at all."""
+    """The path on which it failed; empty: on all, since it is unfit before any path."""
     why: Why
     topic: TopicName
     partition: int
@@ -46,9 +46,9 @@ class Rejected:
     def context(
         self, names: FragmentNames, version: NetworkVersion, sources: Iterable[MarkedSource]
     ) -> Context:
-        """For its dead letter. What no box refused was refused by the fragment.
+        """The context of its dead letter; without a refusing box, the box is the fragment's.
 
-        `sources`: of the lane, one of which read it.
+        `sources`: of the lane.
         """
         source = next(one for one in sources if one.name == self.input)
         return Context(
@@ -73,7 +73,7 @@ class Rejected:
 
 
 def refused_checksum(rejected: Iterable[Rejected]) -> int:
-    """Checksum of which records were refused, on which path and for which reason, in any order."""
+    """Checksum of the refused records with path and reason, independent of their order."""
     total = 0
     for one in rejected:
         place = f"{one.topic}/{one.partition}/{one.offset}/{one.port}/{one.why.reason.value}"
@@ -86,15 +86,15 @@ def check_decided_alike(
     rejected: Iterable[Rejected],
     boxes: Mapping[str, tuple[BoxName, ...]],
 ) -> None:
-    """Make sure that the functions of users have refused the same records twice.
+    """Check that user functions refused the same records in both executions.
 
     Args:
-        failed: see `BatchFacts`: what failed when the batch was computed.
-        rejected: what was found when it was looked at again.
+        failed: see `BatchFacts`: checksums of the first execution.
+        rejected: found by inspection.
         boxes: path → the boxes on it that call functions, for the error.
 
     Raises:
-        RetryError: they have not; nothing was written.
+        RetryError: they did not; nothing was written.
     """
     again = dict.fromkeys(failed, 0)
     for one in rejected:
@@ -110,15 +110,15 @@ def check_decided_alike(
 
 
 def check_late(rejected: Iterable[Rejected], place: str, *, dropped: bool) -> None:
-    """Make sure that the query and the second look both find late records, or both find none.
+    """Check that the query and the inspection both find late records, or both find none.
 
-    A row that the query has dropped without a dead letter would be lost; one with a dead letter
-    that it has not dropped would count twice.
+    A row that the query dropped without a dead letter would be lost; one with a dead letter that it
+    did not drop would count twice.
 
     Args:
-        rejected: what was found when the batch was looked at again.
+        rejected: found by inspection.
         place: names the fragment, for the error.
-        dropped: whether the query has dropped rows as late.
+        dropped: whether the query dropped rows as late.
 
     Raises:
         BrokenInvariantError: they differ; nothing was written.
@@ -142,19 +142,19 @@ def check_in_time(
     derived: Iterable[MarkedSource],
     promised: Callable[[StreamName], Millis | None],
 ) -> None:
-    """Make sure that no record of a derived stream is late by its writer's own promise.
+    """Check that no record of a derived stream is late by its writer's own promise.
 
-    It may be late all the same: while the stream was idle, other inputs have moved event time on;
-    or its time was settled under another plan, or before its source was first read; or its writer
-    keeps no state, and has passed it on marked as late. So may one be that was sent again.
+    It may be late in other cases: other inputs moved event time while the stream was idle; its time
+    was settled under another plan, or before its source was first read; its writer is stateless and
+    forwarded it marked as late; or it was redriven.
 
     Args:
-        rejected: what was found when the batch was looked at again.
-        derived: the sources that fragments write.
-        promised: the boundary of a stream that counted before the batch; None: none did.
+        rejected: found by inspection.
+        derived: the derived sources.
+        promised: the boundary of a stream in effect before the batch; None: none was.
 
     Raises:
-        BrokenInvariantError: one is; nothing was written.
+        BrokenInvariantError: one is late; nothing was written.
     """
     known = {(source.name, source.topics[0][0]): source for source in derived}
     for record in rejected:
@@ -180,7 +180,7 @@ def _may_be_late(at_ms: Millis, source: MarkedSource, boundary_ms: Millis | None
 
 
 def of_functions(boxes: Mapping[str, tuple[BoxName, ...]], paths: Iterable[str]) -> str:
-    """The boxes that call functions on some paths, as a place in an error.
+    """The boxes with functions on some paths, as the place of an error.
 
     Args:
         boxes: path → its boxes that call functions.

@@ -1,22 +1,22 @@
-"""Whether a batch that is executed again for its state decides as it did when it was written.
+"""Comparison of a repeated batch with its commit marker.
 
-A schema may have been registered or deleted since, or a function of a user decides otherwise. Then
-the state is not that of what was written, and has to be built from the log.
+A schema may have been registered or deleted since, or a user function may be nondeterministic. Then
+the state does not match the written output, and must be rebuilt from the log.
 """
 
 from pipeline.lanes.batch import BatchFacts, decided_otherwise
 from pipeline.markers.commit_marker import CommitMarker
-from pipeline.spark.batch.ports import SecondLook
+from pipeline.spark.batch.ports import BatchInspector
 from pipeline.spark.batch.rejected import refused_checksum
 
 
-def judged_otherwise(marker: CommitMarker, facts: BatchFacts, inspector: SecondLook) -> str:
-    """What a repeated batch decides otherwise, in words; empty: nothing.
+def judged_otherwise(marker: CommitMarker, facts: BatchFacts, inspector: BatchInspector) -> str:
+    """Describe how the decisions of a repeated batch differ; empty: not.
 
     Args:
-        marker: the one that the batch was written with.
-        facts: what it gave when it was executed again.
-        inspector: looks at its records a second time, if any is refused.
+        marker: the marker of the batch.
+        facts: of the second execution.
+        inspector: inspects its records, if any is refused.
     """
     why = decided_otherwise(marker, facts)
     if why or marker.judged is None or not (facts.bad or facts.late):

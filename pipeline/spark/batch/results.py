@@ -1,7 +1,7 @@
-"""The rows of a batch as a sink takes them over: columns of Arrow, made records bit by bit.
+"""Output rows of a batch: Arrow columns, converted to records in chunks.
 
-A batch of 400,000 rows as Python objects all at once costs more than it takes to send them. No
-Spark in here.
+Converting a batch of 400,000 rows to Python objects at once costs more than sending them.
+Independent of Spark.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from pipeline.spark.query.placing import placed
 Record = tuple[bytes | None, bytes, int, int]
 """Key, value, timestamp in ms, output partition."""
 Identified = tuple[bytes | None, bytes, int, int, bytes | None]
-"""The same, and the id; None where results have none."""
+"""The same with the id; None if results have none."""
 COLUMNS = ("key", "value", "timestamp_ms", "partition")
 ID = "id"
 ROW, HELD, ANSWERED = ROW_COLUMNS
@@ -35,7 +35,7 @@ class Results:
     table: Table
 
     def computed(self) -> "Results":
-        """Without the rows that are no results."""
+        """The rows that are results."""
         reasons = self.table.column("reason")
         if reasons.null_count == len(reasons):
             return self
@@ -48,15 +48,15 @@ class Results:
         return None if found is None else Millis(found)
 
     def by_time(self) -> "Results":
-        """In the order of their timestamps: a batch that closes many windows has them in none."""
+        """Sorted by timestamp: a batch that closes many windows has no order."""
         return Results(self.table.sort_by("timestamp_ms"))
 
     def records(self, partitions: int) -> Iterator[Record]:
-        """What was computed, in the order of the batch, for a topic of so many partitions."""
+        """The results in the order of the batch, for a topic with this number of partitions."""
         return cast("Iterator[Record]", self._fine(COLUMNS, partitions))
 
     def identified(self, partitions: int) -> Iterator[Identified]:
-        """The same with ids, if they have some."""
+        """The same with ids, if there are any."""
         if ID in self.table.column_names:
             return cast("Iterator[Identified]", self._fine((*COLUMNS, ID), partitions))
         return ((*record, None) for record in self.records(partitions))
@@ -71,18 +71,18 @@ class Results:
 
     @property
     def answered(self) -> bool:
-        """Whether one is of a row that was sent again with what a table said of it."""
+        """Whether a result is of a row that was redriven with its table version."""
         if ANSWERED not in self.table.column_names:
             return False
         return bool(pc.any(self.table.column(ANSWERED)).as_py())
 
     def failed(self) -> Iterator[FailedResult]:
-        """What could not be computed."""
+        """The results that could not be computed."""
         reasons = self.table.column("reason")
         if reasons.null_count == len(reasons):
             return
         failed = self.table.filter(pc.is_valid(reasons))
         for row in failed.to_pylist():
-            told = row.get(ROW)
-            of = None if told is None else FailedRow.read(told, row[HELD])
+            record = row.get(ROW)
+            of = None if record is None else FailedRow.read(record, row[HELD])
             yield FailedResult(row["reason"], row["value"], Millis(row["timestamp_ms"]), of)

@@ -1,1 +1,1 @@
-"""A fragment as a query: lowered to plain data, then emitted as DataFrame calls."""
+"""Compiler of fragments to Spark queries: lowering to plain data, then DataFrame calls."""

@@ -1,9 +1,8 @@
-"""What the rows of a batch tell of the records that were read: counts, and how far time is.
+"""Batch metrics (counts, largest event times) computed from the output rows of a batch.
 
-A query whose every record comes out as a row (`Lowered.counted`) is counted from its rows, all at
-once in Arrow. Spark could observe it, as it does queries that keep state; but that costs each row
-more, grows with the number of partitions, and parts the code that Spark makes in two. No Spark in
-here.
+Used if every record becomes an output row (`Lowered.counted`); computed at once in Arrow. Spark
+could observe the metrics, as it does for stateful queries; but that costs more per row, grows with
+the number of partitions, and splits the code that Spark generates in two. Independent of Spark.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -21,12 +20,12 @@ from pipeline.spark.query.lowered import AssignedTopic, Lowered, Source, TopicRo
 from schemas import wire
 
 COLUMNS = (hidden.ORIGIN, hidden.PARTITION)
-"""What is counted of a row, beside those of results."""
+"""Columns of a row that are counted, in addition to those of results."""
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What is known of the records of a batch; the fields are those of `BatchFacts`."""
+class BatchMetrics:
+    """Metrics of the records of a batch; the fields are those of `BatchFacts`."""
 
     records: int
     bad: int
@@ -37,13 +36,13 @@ class Told:
     skipped: int = 0
 
 
-def counted(rows: pa.Table, lowered: Lowered, incarnation: Incarnation) -> Told:
+def counted(rows: pa.Table, lowered: Lowered, incarnation: Incarnation) -> BatchMetrics:
     """Count the rows of a batch.
 
     Args:
         rows: columns `reason`, `timestamp_ms`, `value`, and `COLUMNS`.
         lowered: the fragment.
-        incarnation: whose advances count.
+        incarnation: of the lane; other advances are ignored.
     """
     rows = rows.select(["reason", "timestamp_ms", "value", *COLUMNS])
     reason, origin = rows.column("reason"), rows.column(hidden.ORIGIN)
@@ -52,9 +51,9 @@ def counted(rows: pa.Table, lowered: Lowered, incarnation: Incarnation) -> Told:
     advances = [lowered.places(source)[TopicRole.ADVANCES] for source in lowered.sources]
     is_advance = _is_any(origin, advances)
     is_record = pc.and_not(pc.is_valid(origin), is_advance)
-    # What a box refuses each path counts; what is unfit counts once, as a record does.
+    # A record that a box refuses counts on each path; an unfit one counts once.
     bad = pc.or_(failed, pc.and_(is_record, unfit))
-    return Told(
+    return BatchMetrics(
         records=_number(is_record),
         bad=_number(bad),
         advance_ms=_advance(rows.filter(is_advance), incarnation),
@@ -67,14 +66,14 @@ def counted(rows: pa.Table, lowered: Lowered, incarnation: Incarnation) -> Told:
 def most_advanced(
     source: Source, topic: AssignedTopic, partition: int, largest_ms: int
 ) -> Iterator[tuple[InputPartition, Millis]]:
-    """Whose event time a good record moves; one that was sent again may be of any partition."""
+    """Partitions whose event time a valid record advances; a redriven one may be of any."""
     again = topic.role is TopicRole.REDRIVE
     for one in range(topic.partitions) if again else (partition,):
         yield InputPartition(source.input, topic.topic, one), Millis(largest_ms)
 
 
 def schemas_of(prefixes: Iterable[bytes]) -> tuple[SchemaHandle, ...]:
-    """The schemas that some prefixes name, each once, in the order of the prefixes."""
+    """The distinct schemas of some prefixes, in the order of the prefixes."""
     named = (wire.handle(prefix) for prefix in sorted(set(prefixes)))
     return tuple(handle for handle in named if handle is not None)
 
@@ -84,20 +83,20 @@ def _number(mask: pa.Array) -> int:
 
 
 def _is_any(origin: pa.Array, places: Iterable[int]) -> pa.Array:
-    """Whether rows came from one of some topics."""
+    """Whether rows came from one of the topics at `places`."""
     return pc.is_in(origin, pa.array(places, pa.int32()))
 
 
 def _advance(rows: pa.Table, incarnation: Incarnation) -> Millis | None:
-    """How far event time may advance: the most that was told this life of the lane."""
-    told = (codec.heeded_ms(value, incarnation) for value in rows.column("value").to_pylist())
-    return max((ms for ms in told if ms is not None), default=None)
+    """The largest advance for this incarnation."""
+    found = (codec.advance_ms_for(value, incarnation) for value in rows.column("value").to_pylist())
+    return max((ms for ms in found if ms is not None), default=None)
 
 
 def _unknown(rows: pa.Table, lowered: Lowered) -> Iterator[bytes]:
-    """Of unfit records, the largest prefix of each input that names a schema to be looked up.
+    """The largest prefix per input among unfit records whose schema must be looked up.
 
-    One that the registry did not have may be there by the time that its record is sent again.
+    A schema that was missing from the registry may exist when its record is redriven.
     """
     if not rows.num_rows:
         return
@@ -113,7 +112,7 @@ def _unknown(rows: pa.Table, lowered: Lowered) -> Iterator[bytes]:
 
 
 def _prefixes(rows: pa.Table, place: int) -> set[bytes]:
-    """The prefixes that values of a topic begin with, where they begin with one."""
+    """The schema prefixes of the values of a topic."""
     values = rows.filter(_is_any(rows.column(hidden.ORIGIN), [place])).column("value")
     found = set[bytes]()
     for magic, size in wire.PREFIXES.items():
@@ -123,7 +122,7 @@ def _prefixes(rows: pa.Table, place: int) -> set[bytes]:
 
 
 def _largest(rows: pa.Table, lowered: Lowered) -> dict[InputPartition, Millis]:
-    """The largest event time of each partition that had good records."""
+    """The largest event time of each partition that had valid records."""
     # Threads of Arrow's own would compete with Spark's tasks.
     grouped = rows.group_by([hidden.ORIGIN, hidden.PARTITION], use_threads=False)
     found = grouped.aggregate([("timestamp_ms", "max")])

@@ -1,8 +1,8 @@
-"""The lowered plan → DataFrame calls: one short function per part, no decisions.
+"""Emission of a lowered plan as DataFrame calls: one short function per part, no decisions.
 
 Event time follows the advances alone. Spark takes the largest value of a column as its watermark;
-so a `__watermark` column holds an advance in the rows that carry one and a time far in the past in
-all others, and above the watermark node every column is wrapped in a condition on it, so that the
+so a `__watermark` column contains the advance in advance rows and a time far in the past in all
+others, and above the watermark node every column is wrapped in a condition on it, so that the
 optimiser pushes no filter below that node, where it would remove the advances.
 """
 
@@ -20,13 +20,18 @@ from pipeline.network.boxes.sessions import SessionWindow
 from pipeline.network.boxes.windows import WINDOW_END, WINDOW_START
 from pipeline.spark.query import counted, hidden, places, result_ids, sessions
 from pipeline.spark.query.emitting import decoded
-from pipeline.spark.query.emitting.as_of import held
+from pipeline.spark.query.emitting.as_of import as_of_rows
 from pipeline.spark.query.emitting.deduplicated import deduplicated
 from pipeline.spark.query.emitting.joined import joined
 from pipeline.spark.query.emitting.judged import judged
+from pipeline.spark.query.emitting.record_filter import (
+    is_for,
+    is_for_incarnation,
+    is_sent_again,
+    record_filter,
+)
 from pipeline.spark.query.emitting.sifted import CARRIED, sifted
 from pipeline.spark.query.emitting.skipped import is_skipped
-from pipeline.spark.query.emitting.wanted import is_for, is_heeded, is_sent_again, wanted
 from pipeline.spark.query.explode import exploded
 from pipeline.spark.query.functions import called, checksums
 from pipeline.spark.query.hidden import Failed, Reason
@@ -65,14 +70,13 @@ def emit(
     left_out: tuple[LeftOut, ...] = (),
     settled_ms: Millis | None = None,
 ) -> DataFrame:
-    """The whole query: rows of (key, value, timestamp_ms, partition, reason), and id if it has ids.
+    """Emit the whole query: rows of (key, value, timestamp_ms, partition, reason), and id if any.
 
-    `left_out` are records that count in no result of a stateful fragment; a rebuild names them.
-    `settled_ms` is what the lane had promised before the query began.
-    `reason` is null in a result. Else the row is a result that could not be computed and `value`
-    holds what it would have been computed from, as JSON; or, if `Lowered.counted`, a record without
-    a result and `value` how it begins if it is unfit: there all rows have the columns of
-    `counted.py` as well.
+    `left_out` are records to exclude from the results of a stateful fragment, in a rebuild.
+    `settled_ms` is the lane's promise before the query began. `reason` is null in a result. Else
+    the row is a result that could not be computed, and `value` contains its inputs as JSON; or, if
+    `Lowered.counted`, a record without a result, and `value` contains its first bytes if it is
+    unfit: then all rows have the columns of `counted.py` as well.
     """
     raw = {source.input: reader(source) for source in lowered.sources}
     core = lowered.core
@@ -95,7 +99,7 @@ def emit(
         case JoinCore():
             results = joined(ports["left"], ports["right"], core, settled_ms, ids=lowered.ids)
         case AsOfCore():
-            results = held(ports["left"], ports["right"], core, settled_ms, ids=lowered.ids)
+            results = as_of_rows(ports["left"], ports["right"], core, settled_ms, ids=lowered.ids)
         case DeduplicateCore():
             seen = _ports(lowered, partial(port, observed=False))
             results = deduplicated(ports["only"], seen["only"], core, settled_ms)
@@ -103,7 +107,7 @@ def emit(
 
 
 def _ports(lowered: Lowered, rows_of: Callable[[Path], DataFrame]) -> dict[str, DataFrame]:
-    """The rows of each port, brought together from its paths."""
+    """The rows of each port, united over its paths."""
     ports: dict[str, DataFrame] = {}
     for path in lowered.paths:
         rows = rows_of(path)
@@ -114,16 +118,16 @@ def _ports(lowered: Lowered, rows_of: Callable[[Path], DataFrame]) -> dict[str, 
 def emit_path(
     lowered: Lowered, path: Path, reader: Reader, left_out: tuple[LeftOut, ...] = ()
 ) -> DataFrame:
-    """One path over a batch's ranges, with the original records: what inspection looks at.
+    """Emit one path over a batch's ranges, with the original records, for inspection.
 
-    `left_out`: records that do not count.
+    `left_out`: records to exclude.
     """
     source = lowered.source(path.source)
-    nobody = Incarnation("")  # so no advance comes along
+    no_advances = Incarnation("")
     raw = _without(reader(source), source.input, path.name, left_out)
-    rows = judged(raw, source, _wanted_by(source, nobody, path))
-    # Past an observation Spark moves no filter. It would move one on the reason, and say all that
-    # a reason is made of as often as it is named in there: more than memory may hold.
+    rows = judged(raw, source, _record_filter(source, no_advances, path))
+    # Spark pushes no filter below an observation. It would push one on the reason, and repeat the
+    # expression of the reason at each use: possibly more than fits into memory.
     rows = rows.observe("judged", F.count(F.lit(1)))
     return _with_steps(rows, path.steps, hidden.ORIGINAL, which=True)
 
@@ -131,9 +135,9 @@ def emit_path(
 def unknown_schemas(
     source: Source, reader: Reader, left_out: tuple[LeftOut, ...] = ()
 ) -> DataFrame:
-    """How often each schema occurs in a batch's ranges that the query was not planned with.
+    """Count schemas in a batch's ranges that the query was not planned with.
 
-    As `emitting.decoded.unknown` gives them.
+    In the form of `emitting.decoded.unknown`.
     """
     return decoded.unknown(_without(reader(source), source.input, "", left_out), source)
 
@@ -144,7 +148,7 @@ def unknown_schemas(
 def _without(
     raw: DataFrame, stream: StreamName, port: str, left_out: tuple[LeftOut, ...]
 ) -> DataFrame:
-    """Without the records that an earlier life of the lane has left out at this port."""
+    """Exclude the records that an earlier incarnation left out on this path."""
     rows = [
         (one.at.topic, one.at.partition, int(one.offset))
         for one in left_out
@@ -161,13 +165,13 @@ def _without(
 def _judged_once(
     raw: DataFrame, lowered: Lowered, path: Path, incarnation: Incarnation
 ) -> DataFrame:
-    """Judged, and observed on the first path of the source.
+    """Validated records, observed on the first path of the source.
 
-    That one observes what was sent again to other paths, too, and then leaves it to them.
+    The first path also observes records redriven to other paths, and then drops them.
     """
     source = lowered.source(path.source)
     others = lowered.others(path) if path.first else ()
-    rows = judged(raw, source, _wanted_by(source, incarnation, path, *others))
+    rows = judged(raw, source, _record_filter(source, incarnation, path, *others))
     if not path.first:
         return _unskipped(rows, source, lowered)
     rows = _unskipped(_observed(rows, source, lowered), source, lowered)
@@ -177,21 +181,21 @@ def _judged_once(
 
 
 def _unskipped(rows: DataFrame, source: Source, lowered: Lowered) -> DataFrame:
-    """Without records of a time that was settled before their source was first read."""
+    """Drop records whose event time was settled before their source was first read."""
     skipped = is_skipped(source, lowered.shape)
     return rows if skipped is None else rows.where(~skipped)
 
 
-def _wanted_by(source: Source, incarnation: Incarnation, *paths: Path) -> Column:
-    """The records of some paths, and the advances for an incarnation."""
+def _record_filter(source: Source, incarnation: Incarnation, *paths: Path) -> Column:
+    """Filter for the records of some paths, and the advances of an incarnation."""
     names = tuple(path.name for path in paths)
-    return wanted(source, names) & is_heeded(source, incarnation)
+    return record_filter(source, names) & is_for_incarnation(source, incarnation)
 
 
 def _observed(rows: DataFrame, source: Source, lowered: Lowered) -> DataFrame:
-    """Counts and progress of a source, reported once per batch.
+    """Observe counts and progress of a source, reported once per batch.
 
-    Metrics are computed row by row, apart from the compiled plan; so each is as plain as it can be.
+    Metrics are computed row by row, outside of the compiled plan; so each is as simple as possible.
     """
     topic, partition = F.col(hidden.TOPIC), F.col(hidden.PARTITION)
     reason, time_ms = F.col(hidden.REASON), F.col(hidden.EVENT_MS)
@@ -224,41 +228,41 @@ def _observed(rows: DataFrame, source: Source, lowered: Lowered) -> DataFrame:
 
 
 def _passed(raw: DataFrame, lowered: Lowered, path: Path, incarnation: Incarnation) -> DataFrame:
-    """The good rows of one path through boxes that keep nothing."""
+    """The valid rows of one path through stateless boxes."""
     if lowered.counted:
-        rows, told = places.told(sifted(raw, lowered, path), lowered, path)
-        carried = (*_passed_columns(lowered), *told, *CARRIED)
+        rows, added = places.with_hidden(sifted(raw, lowered, path), lowered, path)
+        carried = (*_passed_columns(lowered), *added, *CARRIED)
         return _with_steps(rows, path.steps, carried, keep_all=True)
     rows = _judged_once(raw, lowered, path, incarnation)
-    rows, told = places.told(rows, lowered, path)
-    carried = (*_passed_columns(lowered), *told)
+    rows, added = places.with_hidden(rows, lowered, path)
+    carried = (*_passed_columns(lowered), *added)
     return _good(_walked(rows, path, carried))
 
 
 def _good(rows: DataFrame) -> DataFrame:
-    """Without advances, and what is wrong."""
+    """Drop advances and invalid rows."""
     return rows.where(F.col(hidden.REASON).isNull() & F.col(hidden.EVENT_TIME).isNotNull())
 
 
 def _port(
     raw: DataFrame, lowered: Lowered, path: Path, incarnation: Incarnation, *, observed: bool
 ) -> DataFrame:
-    """One port of the stateful box: good rows only, under boundary-driven event time."""
+    """One port of the stateful box: valid rows only, under boundary-driven event time."""
     source = lowered.source(path.source)
     if observed:
         rows = _judged_once(raw, lowered, path, incarnation)
     else:
-        rows = judged(raw, source, _wanted_by(source, incarnation, path))
+        rows = judged(raw, source, _record_filter(source, incarnation, path))
         rows = _unskipped(rows, source, lowered)
-    rows, told = places.told(rows, lowered, path)
-    carried = (*told, *_passed_columns(lowered))
-    told_apart = _told_apart(carried, path)
-    rows = _boundary_driven(rows, source, lowered.shape.watermark_lead_ms, told_apart)
+    rows, added = places.with_hidden(rows, lowered, path)
+    carried = (*added, *_passed_columns(lowered))
+    identified = _identified(carried, path)
+    rows = _boundary_driven(rows, source, lowered.shape.watermark_lead_ms, identified)
     return _good(_walked(rows, path, carried, observed=observed))
 
 
 def _passed_columns(lowered: Lowered) -> tuple[str, ...]:
-    """What of a record is needed to place a result that has its key."""
+    """Columns of a record that place a result with the record's key."""
     return hidden.PASSED if lowered.keeps_key else ()
 
 
@@ -285,9 +289,9 @@ def _with_steps(
     which: bool = False,
     keep_all: bool = False,
 ) -> DataFrame:
-    """Apply stateless steps; a row that fails in one is set aside, on `which` with what failed.
+    """Apply stateless steps; a row that fails in one is set aside, with the failure if `which`.
 
-    `keep_all`: a record without a result stays as a row that says so; its time is carried.
+    `keep_all`: a record without a result stays as a row with that reason; its time is in `carried`.
     """
     time = () if keep_all else (hidden.EVENT_TIME,)
     always = (*carried, *time, hidden.REASON)
@@ -295,8 +299,8 @@ def _with_steps(
         reason = F.col(hidden.REASON)
         failed = any_failed(step)
         if failed is not None:
-            told = _which(step.checks) if which else F.lit(Reason.EVALUATION_FAILED.value)
-            reason = F.coalesce(reason, F.when(F.expr(failed), told))
+            failure = _which(step.checks) if which else F.lit(Reason.EVALUATION_FAILED.value)
+            reason = F.coalesce(reason, F.when(F.expr(failed), failure))
         match step:
             case Keep() if keep_all:
                 left_out = F.when(~F.coalesce(F.expr(step.where), F.lit(False)), hidden.NO_RESULT)
@@ -316,39 +320,39 @@ def _with_steps(
 
 
 def _which(checks: tuple[Check, ...]) -> Column:
-    """What failed first, of a row in which something did."""
+    """The first failed check of a failed row."""
     *before, last = checks
-    told = F.lit(_told(last))
+    found = F.lit(_failure(last))
     for check in reversed(before):
-        told = F.when(F.expr(check.failed), _told(check)).otherwise(told)
-    return told
+        found = F.when(F.expr(check.failed), _failure(check)).otherwise(found)
+    return found
 
 
-def _told(check: Check) -> str:
+def _failure(check: Check) -> str:
     return str(Failed(check.origin.box, check.origin.field, check.text))
 
 
-def _told_apart(carried: tuple[str, ...], path: Path) -> tuple[str, ...]:
-    """What is carried on a path, with all that tells records apart where that is needed."""
+def _identified(carried: tuple[str, ...], path: Path) -> tuple[str, ...]:
+    """The carried columns of a path, with the place of the record if functions need it."""
     return tuple(dict.fromkeys((*carried, *hidden.PLACE))) if path.calls else carried
 
 
 def _walked(
     rows: DataFrame, path: Path, carried: tuple[str, ...], *, observed: bool = True
 ) -> DataFrame:
-    """The rows behind the steps of a path; counts what failed in them, if anything can.
+    """The rows after the steps of a path; counts failures, if any step can fail.
 
-    That is while a record is one row, which comes before it can be several.
+    They are counted before a record can become several rows.
     """
-    told_apart = _told_apart(carried, path)
-    rows = _with_steps(rows, path.as_records, told_apart)
+    identified = _identified(carried, path)
+    rows = _with_steps(rows, path.as_records, identified)
     if observed and (path.calls or any(step.checks for step in path.steps)):
         failed = F.col(hidden.REASON).startswith(Reason.EVALUATION_FAILED.value)
-        failed &= F.col(hidden.EVENT_TIME).isNotNull()  # in an advance every column is missing
+        failed &= F.col(hidden.EVENT_TIME).isNotNull()  # in an advance every column is null
         which = [checksums().alias("failed")] if path.calls else []
         counted = F.count(F.when(failed, 1)).alias("bad")
         rows = rows.observe(f"{PATH_METRICS}{path.name}", counted, *which)
-        rows = rows.drop(*(set(told_apart) - set(carried)))
+        rows = rows.drop(*(set(identified) - set(carried)))
     return _with_steps(rows, path.as_rows, carried)
 
 
@@ -378,10 +382,10 @@ def _grouped(rows: DataFrame, core: GroupCore, *, ids: bool) -> DataFrame:
 
 
 def _after(rows: DataFrame, lowered: Lowered) -> DataFrame:
-    """Steps on results. A result that fails is kept as JSON of what it was computed from."""
+    """Apply steps to results. A failed result is kept as JSON of its inputs."""
     failed_on = F.lit(None).cast("string")
-    if lowered.names_rows:  # whose core may have refused what came with a row
-        failed_on = F.when(F.col(hidden.REASON).isNotNull(), _told_values(rows, lowered))
+    if lowered.names_rows:  # the core may have rejected the version of a redriven row
+        failed_on = F.when(F.col(hidden.REASON).isNotNull(), _inputs_json(rows, lowered))
     rows = rows.withColumn(hidden.FAILED_ON, failed_on)
     ids = (hidden.ID,) if lowered.ids else ()
     row = (hidden.RECORD, hidden.HELD, hidden.ANSWERED) if lowered.names_rows else ()
@@ -389,22 +393,22 @@ def _after(rows: DataFrame, lowered: Lowered) -> DataFrame:
     for step in lowered.after:
         failed = any_failed(step)
         if failed is not None:
-            failed_on = F.when(F.expr(failed), _told_values(rows, lowered))
+            failed_on = F.when(F.expr(failed), _inputs_json(rows, lowered))
             rows = rows.withColumn(hidden.FAILED_ON, F.coalesce(F.col(hidden.FAILED_ON), failed_on))
         rows = _with_steps(rows, (step,), carried, which=True)
     return rows
 
 
-def _told_values(rows: DataFrame, lowered: Lowered) -> Column:
-    """What a result is computed from, as JSON: hidden columns only where they have a name."""
-    names = dict(lowered.told)
+def _inputs_json(rows: DataFrame, lowered: Lowered) -> Column:
+    """The inputs of a result as JSON, with hidden columns only if they have a label."""
+    names = dict(lowered.labels)
     shown = [c for c in rows.columns if c in names or not c.startswith(hidden.PREFIX)]
-    values = F.struct(*[_told_value(rows, name).alias(names.get(name, name)) for name in shown])
+    values = F.struct(*[_visible(rows, name).alias(names.get(name, name)) for name in shown])
     return F.to_json(values, {"ignoreNullFields": "false"})
 
 
-def _told_value(rows: DataFrame, name: str) -> Column:
-    """A column; a side of a join without what is hidden in it."""
+def _visible(rows: DataFrame, name: str) -> Column:
+    """A column; of a side of a join without its hidden fields."""
     kind, value = rows.schema[name].dataType, F.col(quoted(name))
     fields = kind.names if isinstance(kind, StructType) else []
     unseen = [field for field in fields if field.startswith(hidden.PREFIX)]
@@ -434,13 +438,13 @@ def _encoded(rows: DataFrame, lowered: Lowered) -> DataFrame:
         partition.cast("int").alias("partition"),
         reason.alias("reason"),
         *([F.col(hidden.ID).cast("binary").alias("id")] if lowered.ids else []),
-        *(places.told_rows(lowered) if lowered.names_rows else ()),
+        *(places.row_columns(lowered) if lowered.names_rows else ()),
         *(counted.COLUMNS if lowered.counted else ()),
     )
 
 
 def _own_key(encoding: Encoding) -> Column | None:
-    """The key that is made of the row's columns; None where there is none."""
+    """The key computed from the row's columns; None if there is none."""
     if encoding.key_sql is not None:
         return F.expr(encoding.key_sql)
     if encoding.key_json is None or encoding.key_id is None:

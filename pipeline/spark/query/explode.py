@@ -1,4 +1,4 @@
-"""The rows of a record: one for each element of an array, as DataFrame calls."""
+"""Explode step as DataFrame calls: one row for each element of an array."""
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user knows
@@ -10,10 +10,10 @@ _AT = "__at"
 
 
 def exploded(rows: DataFrame, step: Explode, *, keep_all: bool) -> DataFrame:
-    """A row for each element; what is set aside stays one row, so that it counts once.
+    """A row for each element; a row that is set aside stays one row, so that it counts once.
 
-    An id gets the place of the element. `keep_all`: a record without an element stays, too, and of
-    several rows the first one counts.
+    The index of the element is appended to an id. `keep_all`: a record without an element stays,
+    too, and only the first of several rows is counted.
     """
     at = step.at or _AT
     array, is_good = F.col(step.element), F.col(hidden.REASON).isNull()
@@ -26,7 +26,7 @@ def exploded(rows: DataFrame, step: Explode, *, keep_all: bool) -> DataFrame:
         reason = F.coalesce(hidden.REASON, empty)
         rows = rows.withColumns({hidden.REASON: reason, hidden.ORIGIN: first})
     else:
-        # Any element will do for what is set aside; one of the array has the right type.
+        # A row that is set aside needs any one element; one of the array has the right type.
         alone = F.array(F.try_element_at(array, F.lit(1)))
         elements = F.posexplode(F.when(is_good, array).otherwise(alone))
         rows = rows.select(*kept, elements.alias(at, step.element))

@@ -1,8 +1,7 @@
-"""Results that could not be computed: what the query says of them, and their dead letters. Pure.
+"""Results that could not be computed, and the context of their dead letters. Pure.
 
-No single record stands for one. But of an as-of join one record is known that it was made of, that
-of its left row; what the table said of that is known, too. With both the result can be computed
-again, by an expression that does not fail.
+Such a result has no single record. For an as-of join, the record of its left row and the matching
+version are reported: with both the result can be computed again, by a corrected expression.
 """
 
 import json
@@ -17,8 +16,8 @@ from pipeline.planner.plan import Fragment
 from pipeline.spark.query.reasons import failed
 
 ROW_COLUMNS: Final = ("row", "held", "answered")
-"""Of a result of an as-of join: the record of its left row, as JSON, and what the table said, both
-only of one that could not be computed; and whether it was said before the row was sent again."""
+"""Columns of an as-of result: the record of its left row as JSON and the matching version, both
+only if it could not be computed; and whether the row was redriven with its version."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +25,12 @@ class FailedRow:
     """The left row of a result of an as-of join.
 
     Args:
-        path: the name of the way on which it came.
-        partition: where its record stands.
-        offset: the same; in the topic of records that were sent again, if there was an attempt.
-        attempt: which attempt at it this was, from 1.
-        first: `topic/partition/offset` where a record that was sent again stood at first.
-        held: what the table said of it, in bytes; None: nothing.
+        path: the name of its path.
+        partition: of its record.
+        offset: of its record; in the redrive topic if this is not the first attempt.
+        attempt: number of the attempt, from 1.
+        first: `topic/partition/offset` of the original of a redriven record.
+        held: the encoded matching version; None: there was none.
     """
 
     path: str
@@ -42,15 +41,15 @@ class FailedRow:
     held: bytes | None
 
     @classmethod
-    def read(cls, told: str, held: bytes | None) -> "FailedRow":
-        """What a query says in the first two of `ROW_COLUMNS`."""
-        said = json.loads(told)
+    def read(cls, record: str, held: bytes | None) -> "FailedRow":
+        """Decode the first two of `ROW_COLUMNS`."""
+        fields = json.loads(record)
         return cls(
-            said["path"],
-            said["partition"],
-            said["offset"],
-            said["attempt"],
-            said.get("first"),
+            fields["path"],
+            fields["partition"],
+            fields["offset"],
+            fields["attempt"],
+            fields.get("first"),
             held,
         )
 
@@ -61,9 +60,9 @@ class FailedResult:
 
     Args:
         reason: see `hidden.Failed`.
-        value: JSON of what it was to be computed from.
-        timestamp_ms: its own time.
-        row: of an as-of join, its left row.
+        value: its inputs as JSON.
+        timestamp_ms: its event time.
+        row: the left row, for an as-of join.
     """
 
     reason: str
@@ -78,13 +77,13 @@ class FailedResult:
         sources: Iterable[MarkedSource],
         decided: str,
     ) -> Context:
-        """For its dead letter.
+        """The context of its dead letter.
 
         Args:
-            fragment: which could not compute it.
+            fragment: that could not compute it.
             version: of its network.
             sources: of the lane.
-            decided: digest of what decides what a table says of a row.
+            decided: digest of the settings that decide the matching version.
         """
         why = failed(self.reason)
         found = Context(

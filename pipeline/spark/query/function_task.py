@@ -1,7 +1,7 @@
-"""What Spark's Python processes do for a Python box: a batch of rows in, the results out.
+"""Execution of a Python box in Spark's Python processes: a batch of rows in, the results out.
 
-A row carries hidden columns. The function sees none of them, and no row that is an advance or has
-been set aside. Runs where there is no session, so it needs nothing of PySpark.
+Rows have hidden columns. The function receives none of them, and no row that is an advance or is
+set aside. Runs without a session, so it does not use PySpark.
 """
 
 import functools
@@ -27,23 +27,23 @@ from pipeline.user_code.search import Call, FaultyError, Passed, Patience, tried
 from pipeline.user_code.search import Failed as FailedRow
 
 FIELD: Final = "function"
-"""The key of the document that a failure is told under."""
+"""The key of the document that a failure reports."""
 SIGN: Final = "[function]"
-"""Stands before what is wrong with a function as a whole, in what Spark says of a failed task."""
+"""Prefix of errors of a function as a whole, in Spark's message about a failed task."""
 CALLERS_MAX: Final = 4
-"""How many functions one of Spark's Python processes keeps ready."""
+"""Maximum number of function processes that one of Spark's Python processes keeps."""
 
 _callers: OrderedDict[Function, Caller] = OrderedDict()
 
 
 @functools.cache
 def own_version() -> str:
-    """The version of Medusa that this process runs."""
+    """The Medusa version of this process."""
     return version("medusa-streams")
 
 
 class FunctionError(Exception):
-    """A function cannot be called at all, hangs too often, or is not pure: no row is at fault."""
+    """A function cannot be called at all, hangs too often, or is not pure: not caused by a row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +53,9 @@ class FunctionTask:
     Args:
         box: the box's name.
         function: what it calls.
-        hidden_columns: what a row carries beside the columns of the box's input; passed on.
-        keep_input: whether a row that fails keeps those columns, too, as `hidden.GIVEN`.
-        medusa: the version that made it; another one might make other rows.
+        hidden_columns: columns of a row besides those of the box's input; passed through.
+        keep_input: whether a failed row keeps the input columns as `hidden.GIVEN`.
+        medusa: the version that created it; another version might compute other rows.
     """
 
     box: str
@@ -65,7 +65,7 @@ class FunctionTask:
     medusa: str = field(default_factory=own_version)
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Results in the order of their rows; what is set aside follows."""
+        """Results in the order of their rows, followed by rows that are set aside."""
         if self.medusa != own_version():
             there = f"{sys.executable} on {socket.gethostname()} has Medusa {own_version()}"
             raise self._trouble(f"spark.python: {there}, the node has {self.medusa}")
@@ -84,7 +84,7 @@ class FunctionTask:
     def results(
         self, batch: pa.RecordBatch, call: Call, patience: Patience
     ) -> Iterator[pa.RecordBatch]:
-        """What becomes of one batch."""
+        """Call the function for one batch."""
         carried = batch.select(list(self.hidden_columns))
         given = batch.select([n for n in batch.schema.names if n not in self.hidden_columns])
         wanted = pc.and_(
@@ -99,7 +99,7 @@ class FunctionTask:
             (passed if isinstance(one, Passed) else failed).append(one)  # type: ignore[arg-type]
         if passed:
             rows, results = _together(passed, good)
-            # Rows are in their order, so as many as there were are all of them.
+            # Rows keep their order, so an equal number means all of them.
             kept = carried if len(rows) == batch.num_rows else carried.take(rows)
             yield self._batch(kept, results.columns, given.slice(0, 0), len(rows))
         if failed or len(good) < batch.num_rows:
@@ -112,7 +112,7 @@ class FunctionTask:
         good: pa.Array,
         failed: list[FailedRow],
     ) -> pa.RecordBatch:
-        """The rows that have failed, after those that the function was not asked about."""
+        """The failed rows, after those that were not passed to the function."""
         asked = set(good.to_pylist())
         before = [row for row in range(carried.num_rows) if row not in asked]
         rows = [*before, *(good[one.row].as_py() for one in failed)]
@@ -120,10 +120,10 @@ class FunctionTask:
         reasons += [str(Failed(self.box, FIELD, f"{self.function.name}: {f.why}")) for f in failed]
         taken = carried.take(pa.array(rows, pa.int64()))
         at = taken.schema.get_field_index(hidden.REASON)
-        told = taken.set_column(at, taken.schema.field(at), pa.array(reasons, pa.string()))
+        marked = taken.set_column(at, taken.schema.field(at), pa.array(reasons, pa.string()))
         kept = given.take(pa.array([None] * len(before) + rows[len(before) :], pa.int64()))
         columns = [pa.nulls(len(rows), field.type) for field in arrow_schema(self.function.columns)]
-        return self._batch(told, columns, kept, len(rows), failed=len(failed))
+        return self._batch(marked, columns, kept, len(rows), failed=len(failed))
 
     def _batch(
         self,
@@ -133,7 +133,7 @@ class FunctionTask:
         count: int,
         failed: int = 0,
     ) -> pa.RecordBatch:
-        """Rows in the form that Spark was told; `given` are the columns of the last `failed`."""
+        """Rows in the declared schema; `given` are the input columns of the last `failed` rows."""
         declared = arrow_schema(self.function.columns)
         fields = [*carried.schema, *(field.with_nullable(True) for field in declared)]
         arrays = [*carried.columns, *columns]
@@ -150,7 +150,7 @@ class FunctionTask:
 
 
 def _together(passed: list[Passed], asked: pa.Array) -> tuple[pa.Array, pa.RecordBatch]:
-    """The results of several calls, and which of the rows that were `asked` each was made of."""
+    """The results of several calls, and the row in `asked` that each was computed from."""
     rows, results = [], []
     for one in passed:
         own = one.rows
@@ -164,7 +164,7 @@ def _together(passed: list[Passed], asked: pa.Array) -> tuple[pa.Array, pa.Recor
 
 
 def _caller(function: Function) -> Caller:
-    """The process of a function, kept from one task to the next; the one unused longest goes."""
+    """The process of a function, kept between tasks in an LRU cache."""
     caller = _callers.pop(function, None) or Caller(function)
     _callers[function] = caller
     if len(_callers) > CALLERS_MAX:

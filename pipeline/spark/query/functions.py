@@ -1,7 +1,7 @@
-"""Calls of users' functions, as a part of a query.
+"""Calls of user functions in a query.
 
-What a function says cannot be read out of the plan. So when a batch is looked at again, since rows
-of it have failed, the function must have failed for the same ones: see `checksum`.
+The plan does not determine the result of a function. So when a batch is inspected because rows have
+failed, the function must have failed for the same rows: see `checksum`.
 """
 
 from zlib import crc32
@@ -20,10 +20,10 @@ from pipeline.user_code.arrow import arrow_schema
 
 
 def called(rows: DataFrame, step: Call, carried: tuple[str, ...]) -> DataFrame:
-    """The rows that a function makes, and those for which it fails, set aside.
+    """The rows that a function returns, and those for which it fails, set aside.
 
-    `carried` are the hidden columns. One of them may be `hidden.FAILED_ON`: it then holds what the
-    function was given, in the rows for which it fails.
+    `carried` are the hidden columns. One of them may be `hidden.FAILED_ON`: it then contains the
+    input of the function, in the rows for which it fails.
     """
     keep_input = hidden.FAILED_ON in carried
     given = [name for name in rows.columns if not name.startswith(hidden.PREFIX)]
@@ -45,10 +45,10 @@ def called(rows: DataFrame, step: Call, carried: tuple[str, ...]) -> DataFrame:
     made = rows.mapInArrow(task, StructType(fields))
     if not keep_input:
         return made
-    told = F.when(
+    given_json = F.when(
         F.col(hidden.GIVEN).isNotNull(), F.to_json(hidden.GIVEN, {"ignoreNullFields": "false"})
     )
-    failed_on = F.coalesce(F.col(hidden.FAILED_ON), told)
+    failed_on = F.coalesce(F.col(hidden.FAILED_ON), given_json)
     return made.withColumn(hidden.FAILED_ON, failed_on).drop(hidden.GIVEN)
 
 
@@ -60,5 +60,5 @@ def checksums() -> Column:
 
 
 def checksum(topic: TopicName, partition: int, offset: Offset) -> int:
-    """A number for a record: two sets of records with the same sum are taken for the same."""
+    """A number for a record: sets of records with equal sums are treated as equal."""
     return crc32(f"{topic}/{partition}/{offset}".encode())

@@ -1,4 +1,4 @@
-"""Keys that are not in Avro, as Spark SQL. Pure."""
+"""Non-Avro keys as Spark SQL. Pure."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -13,9 +13,9 @@ _DIGITS: Final[Mapping[DataType, int]] = {Scalar.INT: 8, Scalar.LONG: 16}
 
 
 def key_sql(output: DerivedStream) -> str | None:
-    """The bytes of an output's key; None where keys are in Avro, or the input's.
+    """The bytes of an output's key; None if keys are in Avro, or the input's.
 
-    The document makes sure that such a key is one column, which is never null.
+    The document guarantees that such a key is one column, which is never null.
     """
     if output.key_format is KeyFormat.AVRO:
         return None
@@ -27,5 +27,5 @@ def key_sql(output: DerivedStream) -> str | None:
     digits = _DIGITS.get(data_type)
     if digits is None:
         return column
-    # Big-endian, in two's complement. ANSI rules know no cast of a number to BINARY.
+    # Big-endian, in two's complement. ANSI mode has no cast of a number to BINARY.
     return f"unhex(right(lpad(hex(CAST({column} AS BIGINT)), 16, '0'), {digits}))"

@@ -1,8 +1,8 @@
-"""What Spark drops as late, as a column, so that a second look finds the same rows.
+"""Lateness as a column: the rows that Spark drops as late, for inspection.
 
-A stateful query drops a row at or below the watermark of the batch before; an aggregate goes by the
-end of the row's window. Of windows that overlap some may have ended and others not: the row is
-dropped from those alone.
+A stateful query drops a row at or below the watermark of the previous batch; an aggregate compares
+the end of the row's window. If only some of its overlapping windows have ended, the row is dropped
+from those alone.
 """
 
 from pyspark.sql import Column
@@ -16,7 +16,7 @@ from pipeline.spark.query.hidden import Reason
 
 
 def how_late(shape: Shape, late_ms: Millis) -> Column:
-    """`Reason.LATE`, or `PARTLY_LATE`, of a row that was too late; null of one that was not.
+    """`Reason.LATE` or `PARTLY_LATE` of a late row; else null.
 
     Args:
         shape: of the fragment.

@@ -1,4 +1,4 @@
-"""A fragment → plain data in Spark's terms. All of the thinking is here; `emit.py` is dull."""
+"""Lowering of a fragment to plain data in Spark's terms; `emit.py` makes no decisions."""
 
 import json
 from collections.abc import Mapping
@@ -39,10 +39,10 @@ from schemas.wire import words
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What lowering needs to know of the world: schemas in the registry, partitions in Kafka.
+class LoweringInputs:
+    """External inputs of lowering: schemas in the registry, partitions in Kafka.
 
-    `sources`: as the lane's marker names them.
+    `sources`: as in the lane's marker.
     """
 
     sources: tuple[MarkedSource, ...]
@@ -53,7 +53,7 @@ class Surroundings:
     key_id: SchemaId | None
 
 
-def lower(fragment: Fragment, around: Surroundings) -> Lowered:
+def lower(fragment: Fragment, around: LoweringInputs) -> Lowered:
     """Lower a fragment.
 
     Raises:
@@ -80,12 +80,12 @@ def lower(fragment: Fragment, around: Surroundings) -> Lowered:
         after=after,
         encoding=_encoding(fragment, around),
         ids=fragment.output.corrections,
-        told=lowered.told if lowered else (),
+        labels=lowered.labels if lowered else (),
     )
 
 
 def _paths(fragment: Fragment, before: tuple[Step, ...]) -> tuple[Path, ...]:
-    """A path for each way, with the steps that run on every row `before` the core."""
+    """A path for each way of the plan, with the steps that run on every row `before` the core."""
     seen: set[StreamName] = set()
     paths: list[Path] = []
     for way in fragment.ways:
@@ -102,7 +102,7 @@ def _paths(fragment: Fragment, before: tuple[Step, ...]) -> tuple[Path, ...]:
 
 
 def _downstream(stateful: Box, fragment: Fragment) -> tuple[Step, ...]:
-    """The stateless boxes behind the stateful one."""
+    """The stateless boxes after the stateful one."""
     steps: tuple[Step, ...] = ()
     last = StreamName(stateful.name)
     for box in fragment.boxes:
@@ -113,9 +113,9 @@ def _downstream(stateful: Box, fragment: Fragment) -> tuple[Step, ...]:
 
 
 def _symbols(fragment: Fragment) -> tuple[Step, ...]:
-    """Results that hold a symbol which an enum of the output has no more are set aside.
+    """A step that sets results aside with a symbol that was removed from an enum of the output.
 
-    A state stays when symbols go, so it may hold one that cannot be written.
+    A state is kept when symbols are removed, so it may contain one that cannot be written.
     """
     columns, box = fragment.output.columns, fragment.boxes[-1].name
     checks = tuple(
@@ -133,7 +133,7 @@ def _symbols(fragment: Fragment) -> tuple[Step, ...]:
 
 
 def _source(
-    stream: FragmentInput, marked: MarkedSource, fragment: Fragment, around: Surroundings
+    stream: FragmentInput, marked: MarkedSource, fragment: Fragment, around: LoweringInputs
 ) -> Source:
     def assigned(topic: TopicName, role: TopicRole) -> AssignedTopic:
         if topic not in around.partitions:
@@ -164,33 +164,33 @@ def _source(
 
 
 def _fitting(writer: WriterSchema, reader_json: str) -> WriterSchema:
-    """A schema, marked as unfit if decoding its values would give other ones than were meant."""
+    """A schema, marked as unfit if decoding would change the meaning of its values."""
     try:
         wrong = other_meanings(parse(reader_json), parse(writer.json))
     except SchemaError:
-        return writer  # a foreign registry may be less strict than our parser: Spark will judge it
+        return writer  # another registry may be less strict than our parser: Spark decides
     return replace(writer, unfit=f"schema {words(writer.handle)}: {wrong[0]}") if wrong else writer
 
 
 def _event_time(stream: ExternalStream) -> EventTime:
-    """Event time counts whole milliseconds; a finer one is cut."""
+    """Event time in whole milliseconds; finer ones are truncated."""
     time = stream.event_time
     sql = time.sql if time.millis else f"timestamp_millis(unix_millis({time.sql}))"
     return EventTime(sql, time.failed, stream.ahead_ms, on_one_line(time))
 
 
 def with_decoded_mark(schema_json: str) -> str:
-    """The reader schema with one more field, whose default every good record takes.
+    """The reader schema with one more field, which has its default in every decoded record.
 
-    Spark's permissive mode makes a record of nulls from a bad value, which could be a good record
-    as well; the extra field, never null in a good one, tells the two apart.
+    Spark's permissive mode decodes an invalid value as a record of nulls, which could be a valid
+    record as well; the extra field, never null in a valid one, distinguishes the two.
     """
     schema = json.loads(schema_json)
     mark = {"name": DECODED_MARK, "type": "boolean", "default": True}
     return json.dumps({**schema, "fields": [*schema["fields"], mark]}, sort_keys=False)
 
 
-def _encoding(fragment: Fragment, around: Surroundings) -> Encoding:
+def _encoding(fragment: Fragment, around: LoweringInputs) -> Encoding:
     output = fragment.output
     if (output.key_schema_json is None) != (around.key_id is None):
         raise BrokenInvariantError(f"the key schema of {output.topic} is not registered")

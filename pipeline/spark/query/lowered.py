@@ -1,12 +1,12 @@
-"""A fragment in Spark's terms, as plain data: `lower.py` decides it, `emit.py` carries it out.
+"""Lowered fragment: plain data in Spark's terms, computed by `lower.py`, executed by `emit.py`.
 
 The shape of a query, from the topics down:
 
     source (one per input) → decode, judge → [watermark, barrier] → steps of a path
         → core → steps → encode
 
-A path leads from a source to one port of the stateful box (or to the output). A row carries hidden
-columns whose names begin with two underscores; `__reason` is null as long as nothing is wrong.
+A path leads from a source to one port of the stateful box (or to the output). A row has hidden
+columns whose names begin with two underscores; `__reason` is null as long as the row is valid.
 """
 
 from collections import Counter
@@ -34,21 +34,21 @@ from pipeline.network.types import Columns
 from pipeline.user_code.function import Function
 
 DECODED_MARK = "__decoded"
-"""A field with a default, added to the reader schema: null after decoding means it failed."""
+"""A field with a default, added to the reader schema: null after decoding means failure."""
 
 
 class TopicRole(Enum):
-    """Why a topic is among a lane's assigned inputs."""
+    """Role of a topic among a lane's assigned inputs."""
 
     DATA = "data"
     REDRIVE = "redrive"
-    """Only where something was ever sent again."""
+    """Only if records were ever redriven."""
     ADVANCES = "advances"
 
 
 @dataclass(frozen=True, slots=True)
 class AssignedTopic:
-    """One topic of a source with the partitions that are read."""
+    """One topic of a source, and the number of partitions read."""
 
     topic: TopicName
     partitions: int
@@ -57,9 +57,9 @@ class AssignedTopic:
 
 @dataclass(frozen=True, slots=True)
 class WriterSchema:
-    """A schema that values of the data topic were written with.
+    """A writer's schema of values of the data topic.
 
-    `unfit` says why its values cannot be decoded as the stream's; empty: they can.
+    `unfit`: why its values cannot be decoded as the stream's; empty: they can.
     """
 
     handle: SchemaHandle
@@ -69,10 +69,10 @@ class WriterSchema:
 
 @dataclass(frozen=True, slots=True)
 class EventTime:
-    """How a row's event time is found.
+    """Event-time expression of a source.
 
     `sql` computes it from the columns, `failed` is true where that would have raised; both None:
-    the Kafka timestamp is the event time. `ahead_ms`: how far it may lie beyond that timestamp.
+    the Kafka timestamp is the event time. `ahead_ms`: maximum distance beyond that timestamp.
     `text` is the expression as written.
     """
 
@@ -86,9 +86,8 @@ class EventTime:
 class Source:
     """One input of the fragment: one Spark source over several topics.
 
-    `missing` are schemas that the registry is known not to have: their records go to the dead
-    letters, whereas a schema that is in neither list, or that a record which is sent again has, is
-    looked up before the batch is written.
+    `missing` are schemas recorded as missing from the registry: their records become dead letters.
+    A schema in neither list, or of a redriven record, is looked up before the batch is written.
     """
 
     input: StreamName
@@ -99,30 +98,30 @@ class Source:
     missing: tuple[SchemaHandle, ...]
     event_time: EventTime
     start: StartAt | None
-    """Where a first start begins; None for derived streams, which are read from their start."""
+    """Begin of a first start; None for derived streams, which are read from their start."""
     id: SourceId
     skipped_ms: Millis | None = None
     """Records at or below this event time are skipped; see `MarkedSource`."""
     written_to: TopicId | None = None
-    """What the lane that writes a derived stream marks its results with; None for external ones."""
+    """Topic id in the headers of a derived stream's results; None for external streams."""
 
     @property
     def data(self) -> AssignedTopic:
-        """The topic that carries the stream itself."""
+        """The topic that carries the stream."""
         return next(topic for topic in self.topics if topic.role is TopicRole.DATA)
 
     def topic(self, role: TopicRole) -> TopicName | None:
-        """The topic with a role, if the source has one."""
+        """The topic with a role; None if the source has none."""
         return next((t.topic for t in self.topics if t.role is role), None)
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One expression of a step that can fail.
+    """Failure check of one expression of a step.
 
     Args:
         failed: SQL, never null: true where evaluating it failed.
-        origin: where the user wrote it.
+        origin: its place in the document.
         text: as the user wrote it, on one line.
     """
 
@@ -149,7 +148,7 @@ class Project:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """Hand the rows to a function of the user's; set aside those for which it fails."""
+    """Call a user function with the rows; set aside those for which it fails."""
 
     box: BoxName
     function: Function
@@ -159,11 +158,11 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Explode:
-    """A row for each element of an array, and none where it is null; what is set aside stays one.
+    """A row for each element of an array, none if it is null; a row that is set aside stays one.
 
     Args:
-        element: the column that holds the array, and then an element of it.
-        at: a new column with the element's place, from 0; None: there is none.
+        element: the column with the array, and then with an element of it.
+        at: a new column with the element's index, from 0; None: there is none.
     """
 
     element: str
@@ -177,13 +176,13 @@ Step = Keep | Project | Call | Explode
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """From one source through stateless steps to one port.
+    """Path from one source through stateless steps to one port.
 
     Args:
         port: `only`, `left` or `right`.
-        name: tells it from other paths; see `Way` in `pipeline/planner/plan.py`.
-        first: whether it is the first path of its source: the one that reports progress and bad
-            records, but for those that were sent again to another one.
+        name: unique; see `Way` in `pipeline/planner/plan.py`.
+        first: whether it is the first path of its source, which reports progress and invalid
+            records, except those redriven to another path.
     """
 
     source: StreamName
@@ -194,18 +193,18 @@ class Path:
 
     @property
     def calls(self) -> bool:
-        """Whether a row may fail for a reason that is not in the plan: a function says so."""
+        """Whether a row may fail for a reason that is not in the plan: in a user function."""
         return any(isinstance(step, Call) for step in self.steps)
 
     @property
     def as_records(self) -> tuple[Step, ...]:
-        """The steps as long as a record is at most one row: all that can fail are among them."""
+        """The steps before the first explode, where a record is one row; only they can fail."""
         explodes = (n for n, step in enumerate(self.steps) if isinstance(step, Explode))
         return self.steps[: next(explodes, None)]
 
     @property
     def as_rows(self) -> tuple[Step, ...]:
-        """The steps from where a record can be several rows."""
+        """The steps from the first explode on, where a record can be several rows."""
         return self.steps[len(self.as_records) :]
 
 
@@ -215,7 +214,7 @@ class GroupCore:
 
     Args:
         functions: (name, SQL of the aggregate call).
-        positions: whether a function looks at the positions of rows.
+        positions: whether a function uses the positions of rows.
     """
 
     by: tuple[str, ...]
@@ -226,9 +225,9 @@ class GroupCore:
 
 @dataclass(frozen=True, slots=True)
 class JoinCore:
-    """Pair rows with equal `on` columns whose event times (left - right) lie within the bounds.
+    """Pair rows with equal `on` columns whose event times (left - right) are within the bounds.
 
-    `how` says which rows without a partner there are as well; their event time is their own.
+    `how` decides which rows without a partner are emitted as well, with their own event time.
     """
 
     on: tuple[tuple[str, str], ...]
@@ -251,9 +250,9 @@ class AsOfCore:
 
     Args:
         on: pairs of columns, left and right.
-        within_ms: how far before the left row's event time that one may lie.
-        how: whether a left row for which there is none is dropped (inner) or not (left).
-        decided: digest of what decides which one it is, and what is kept of it.
+        within_ms: maximum age of that row at the left row's event time.
+        how: whether a left row without a match is dropped (inner) or not (left).
+        decided: digest of the settings that decide the match and its encoding.
         box: the name of the join.
     """
 
@@ -265,15 +264,15 @@ class AsOfCore:
 
 
 Core = GroupCore | JoinCore | AsOfCore | DeduplicateCore
-"""What Spark executes for the stateful box. Event time moves it by the shape of the fragment."""
+"""Spark's operator of the stateful box. The shape of the fragment relates it to event time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """How result rows become Kafka records.
+    """Encoding of result rows as Kafka records.
 
-    `key_columns` empty and no core: the input's key bytes and partition pass. `partitions` is
-    what the output topic really has.
+    `key_columns` empty and no core: the input's key bytes and partition are used. `partitions` is
+    the actual number of the output topic.
     """
 
     value_columns: tuple[str, ...]
@@ -282,14 +281,14 @@ class Encoding:
     key_columns: tuple[str, ...]
     key_json: str | None
     key_sql: str | None
-    """Spark SQL of the key's bytes, where keys are not in Avro."""
+    """Spark SQL of the key's bytes, if keys are not in Avro."""
     key_id: SchemaId | None
     partitions: int
 
 
 @dataclass(frozen=True, slots=True)
 class Lowered:
-    """A whole fragment, ready to be emitted; `traits` and `shape` are the fragment's."""
+    """A whole lowered fragment; `traits` and `shape` are the fragment's."""
 
     sources: tuple[Source, ...]
     paths: tuple[Path, ...]
@@ -299,40 +298,38 @@ class Lowered:
     after: tuple[Step, ...]
     encoding: Encoding
     ids: bool = False
-    """Whether each result carries an id."""
-    told: tuple[tuple[str, str], ...] = ()
-    """Hidden columns of the core's results, and what each is called where one is told that cannot
-    be computed."""
+    """Whether each result has an id."""
+    labels: tuple[tuple[str, str], ...] = ()
+    """Hidden columns of the core's results, with their names in reports of failed results."""
 
     @property
     def keeps_key(self) -> bool:
-        """Whether a result is a row of an input, so that it can have that record's key bytes."""
+        """Whether a result is of one input row, so that it can have that record's key bytes."""
         return self.traits.from_one_row
 
     @property
     def names_rows(self) -> bool:
-        """Whether a result is made of a row that stands for one record, and of what was held.
+        """Whether a result is of one record and a table version (as-of join).
 
-        Then a dead letter names that record, and holds what it takes to compute the result again.
+        Then its dead letter contains both, so that the result can be computed again.
         """
         return self.traits.lateness is Lateness.ANSWER
 
     @property
     def counted(self) -> bool:
-        """Whether a batch is counted from its rows, since each record comes out as one.
+        """Whether metrics are computed from the output rows, since each record is one.
 
-        Else Spark observes the records: they go into a state, or to a function, which is told of
-        failures by observing as well.
+        Else Spark observes the records, which go into a state, or to a function and its failures.
         """
         return self.core is None and not any(path.calls for path in self.paths)
 
     @property
     def origins(self) -> tuple[tuple[Source, AssignedTopic], ...]:
-        """All topics that are read, each with the source that reads it."""
+        """All topics that are read, each with its source."""
         return tuple((source, topic) for source in self.sources for topic in source.topics)
 
     def places(self, source: Source) -> dict[TopicRole, int]:
-        """Where the topics of a source stand in `origins`."""
+        """Indices of a source's topics in `origins`."""
         return {t.role: at for at, (other, t) in enumerate(self.origins) if other == source}
 
     def source(self, name: StreamName) -> Source:
@@ -341,7 +338,7 @@ class Lowered:
 
     @property
     def leaves(self) -> tuple[StreamName, ...]:
-        """The source of each leaf of Spark's plan, in the order in which it notes their offsets."""
+        """The source of each leaf of Spark's plan, in the order of its offset log."""
         paths = tuple(path.source for path in self.paths)
         if isinstance(self.shape, Sessions):
             return (*paths, paths[0])
@@ -349,7 +346,7 @@ class Lowered:
 
     @property
     def functions(self) -> dict[str, tuple[BoxName, ...]]:
-        """Path → the boxes on it that call functions of users, where there are any."""
+        """Path → its boxes that call user functions, if there are any."""
         return {
             path.name: tuple(step.box for step in path.steps if isinstance(step, Call))
             for path in self.paths
@@ -361,15 +358,14 @@ class Lowered:
         return tuple(p for p in self.paths if p.source == path.source and p != path)
 
     def twin(self, path: Path) -> str:
-        """The name of a path, if another one leads from the same source to the same port."""
+        """The name of a path if another has the same source and port; else empty."""
         return path.name if any(p.port == path.port for p in self.others(path)) else ""
 
 
 def as_accepted(lowered: Lowered) -> Lowered:
-    """The fragment as it reads records that were all accepted before, whatever decided it then.
+    """The fragment with checks disabled for records that were all accepted before.
 
-    How far one may lie ahead was decided once, maybe with another setting; a schema that is known
-    to be missing now was there.
+    `ahead` was checked then, maybe with another setting; schemas missing now existed.
     """
     return replace(
         lowered,
@@ -381,9 +377,9 @@ def as_accepted(lowered: Lowered) -> Lowered:
 
 
 def restricted(lowered: Lowered, known: Positions) -> Lowered:
-    """The fragment as it reads the partitions of some positions, and none that came later.
+    """The fragment restricted to the partitions and topics of some positions.
 
-    Nor does it read a topic that came later.
+    Partitions and topics that were added later are not read.
     """
     counts = Counter((at.input, at.topic) for at in known)
     return replace(

@@ -1,19 +1,19 @@
-"""Optimising the plan of a query once, and not for each of its batches.
+"""Optimisation of a query's plan once instead of once per batch.
 
-Spark optimises the plan of a streaming query anew for each batch, though between two batches only
-ends of ranges change. Where it is given what its optimiser has made already, its rules find little
-to do. It is reached through the JVM gateway; a change of it ends here.
+Spark optimises the plan of a streaming query anew for each batch, though only ends of ranges change
+between batches. On an already optimised plan its rules have little to do. The optimiser is called
+through the JVM gateway; only this module depends on it.
 """
 
 from pyspark.sql import DataFrame
 
 
 def optimised(rows: DataFrame) -> DataFrame:
-    """The same rows, by the plan that Spark's optimiser makes of theirs.
+    """The same rows, by the plan that Spark's optimiser returns for theirs.
 
-    For streams that keep no state: of others Spark has to see which operators there are. Rows that
-    are no stream, and those of which the optimiser leaves an input out, come back as they are: a
-    checkpoint counts on the inputs and their order.
+    For stateless streams only: of others Spark needs the original operators. Batch rows, and rows
+    of which the optimiser removes an input, are returned unchanged: a checkpoint depends on the
+    inputs and their order.
     """
     if not rows.isStreaming:
         return rows
@@ -21,7 +21,7 @@ def optimised(rows: DataFrame) -> DataFrame:
     jvm, java = session.sparkContext._jvm, session._jsparkSession  # noqa: SLF001 - PySpark keeps them
     assert jvm is not None, "a classic session has a JVM"  # noqa: S101
     classic = jvm.org.apache.spark.sql.classic
-    classic.SparkSession.setActiveSession(java)  # whose settings the rules go by
+    classic.SparkSession.setActiveSession(java)  # the rules use its settings
     plan = rows._jdf.queryExecution().analyzed()  # noqa: SLF001 - the same
     better = java.sessionState().optimizer().execute(plan)
     if str(better.collectLeaves()) != str(plan.collectLeaves()):

@@ -1,6 +1,6 @@
-"""Where the rows of a path stand in the log, as hidden columns, where something asks for that.
+"""Places of rows in the log (ids, positions, records) as hidden columns, where they are needed.
 
-A record that was sent again stands for the one that it is a copy of.
+A redriven record has the place of its original.
 """
 
 from typing import Final
@@ -12,7 +12,7 @@ from pipeline.lanes.dead_letters import ATTEMPT, HELD, HELD_BY, REDRIVEN_ORIGIN
 from pipeline.network.boxes.traits import Keeps
 from pipeline.spark.query import hidden
 from pipeline.spark.query.emitting.headers import header
-from pipeline.spark.query.emitting.wanted import is_sent_again
+from pipeline.spark.query.emitting.record_filter import is_sent_again
 from pipeline.spark.query.failed_results import ROW_COLUMNS
 from pipeline.spark.query.lowered import (
     AsOfCore,
@@ -28,8 +28,8 @@ _OWN = (hidden.TOPIC, hidden.PARTITION, hidden.OFFSET)
 _PLACE = r"^[^/]+/\d{1,9}/\d{1,18}$"
 
 
-def told(rows: DataFrame, lowered: Lowered, path: Path) -> tuple[DataFrame, tuple[str, ...]]:
-    """The rows of a path's source with the hidden columns that the path needs, and their names."""
+def with_hidden(rows: DataFrame, lowered: Lowered, path: Path) -> tuple[DataFrame, tuple[str, ...]]:
+    """Add the hidden columns that a path needs; returns the rows and the columns' names."""
     source, core = lowered.source(path.source), lowered.core
     found = dict[str, Column]()
     if lowered.ids and lowered.traits.keeps is not Keeps.GROUPS:
@@ -43,7 +43,7 @@ def told(rows: DataFrame, lowered: Lowered, path: Path) -> tuple[DataFrame, tupl
 
 
 def _has_positions(core: Core | None, path: Path) -> bool:
-    """Whether rows of equal event time have to be told first from last."""
+    """Whether rows of equal event time need an order."""
     match core:
         case AsOfCore():
             return path.port == "right"
@@ -54,9 +54,9 @@ def _has_positions(core: Core | None, path: Path) -> bool:
 
 
 def record_id(source: Source, twin: str = "") -> Column:
-    """`topic/partition/offset` of a record of a source, at the place where it first stood.
+    """`topic/partition/offset` of the original of a record.
 
-    `twin`: the name of the path, where another path brings the same record to the same port.
+    `twin`: the name of the path, if another path has the same record at the same port.
     """
     place = F.concat_ws("/", *_OWN)
     first = F.coalesce(_origin(source), place)
@@ -64,10 +64,9 @@ def record_id(source: Source, twin: str = "") -> Column:
 
 
 def position(source: Source, path: Path) -> Column:
-    """Topic, partition and offset where a record first stood, and the path on which it comes.
+    """Topic, partition and offset of the original of a record, and its path.
 
-    In this order all rows of a port stand one after the other, no two in the same place: what makes
-    several rows of a record ends its fragment.
+    Orders the rows of a port totally: a box with several rows per record ends its fragment.
     """
     origin = _origin(source)
     parts = F.split(origin, "/")
@@ -86,53 +85,53 @@ RECORD_FIELDS: Final = ("path", "partition", "offset", "attempt", "first")
 
 
 def record(source: Source, path: int) -> Column:
-    """Which record a row is of, in few bytes, since it is kept with each row that waits.
+    """The record of a row, in few bytes, since it is kept with each waiting row.
 
-    The number of its path, which says the source; partition and offset, in the topic of redriven
-    records if this is not the first attempt; the attempt; and of one that was sent again
-    `topic/partition/offset` where it first stood.
+    The number of its path, which determines the source; partition and offset, in the redrive topic
+    if this is not the first attempt; the attempt; and `topic/partition/offset` of the original of a
+    redriven record.
     """
     again = is_sent_again(source)
-    told = header(ATTEMPT).cast("string").try_cast("int")
+    attempt = header(ATTEMPT).cast("string").try_cast("int")
     fields = (
         F.lit(path),
         F.col(hidden.PARTITION),
         F.col(hidden.OFFSET),
-        F.when(again, 1 + F.coalesce(told, F.lit(1))).otherwise(F.lit(1)),
+        F.when(again, 1 + F.coalesce(attempt, F.lit(1))).otherwise(F.lit(1)),
         F.when(again, header(REDRIVEN_ORIGIN).cast("string")),
     )
     return F.struct(*(c.alias(name) for c, name in zip(fields, RECORD_FIELDS, strict=True)))
 
 
 def held(source: Source, core: AsOfCore) -> Column:
-    """What the table said of a row before; empty: nothing. Null where it has yet to say it."""
+    """The version with which a row was redriven; empty: none matched. Null for other rows."""
     return F.when(is_answered(source, core), F.coalesce(header(HELD), F.lit(b"")))
 
 
 def is_answered(source: Source, core: AsOfCore) -> Column:
-    """Whether a record was sent again with what the table said of its row, never null.
+    """Whether a record was redriven with its table version, never null.
 
-    By another plan the table might have said something else: then it is sent again like any other.
+    Under another plan another version might match: then it is processed like any other.
     """
     same = header(HELD_BY) == F.lit(core.decided.encode())
     return is_sent_again(source) & F.coalesce(same, F.lit(False))
 
 
-def told_rows(lowered: Lowered) -> tuple[Column, ...]:
-    """What results say of their rows, in the columns of `failed_results.ROW_COLUMNS`.
+def row_columns(lowered: Lowered) -> tuple[Column, ...]:
+    """The columns of `failed_results.ROW_COLUMNS`.
 
-    Of which record a row is, and what held, only of those that cannot be computed.
+    Record and version are set only in results that cannot be computed.
     """
     failed, of = F.col(hidden.REASON).isNotNull(), F.col(hidden.RECORD)
     names = F.array(*[F.lit(path.name) for path in lowered.paths])
-    said = of.withField("path", F.get(names, of["path"]))
-    columns = (F.when(failed, F.to_json(said)), F.when(failed, F.col(hidden.HELD)))
+    record_of = of.withField("path", F.get(names, of["path"]))
+    columns = (F.when(failed, F.to_json(record_of)), F.when(failed, F.col(hidden.HELD)))
     named = zip((*columns, F.col(hidden.ANSWERED)), ROW_COLUMNS, strict=True)
     return tuple(column.alias(name) for column, name in named)
 
 
 def _origin(source: Source) -> Column:
-    """`topic/partition/offset` where a record that was sent again first stood; of others null."""
+    """`topic/partition/offset` of the original of a redriven record; else null."""
     origins = F.filter(hidden.HEADERS, lambda header: header["key"] == REDRIVEN_ORIGIN)
     origin = F.try_element_at(origins, F.lit(1))["value"].cast("string")
     return F.when(is_sent_again(source), origin)

@@ -1,8 +1,8 @@
-"""The output partition of a result: that of its input record, or by a hash of its key.
+"""Partitioner of results: the partition of the input record, or a hash of the key.
 
-The lane chooses it, and not the driver: the driver learns by itself when a topic gets more
-partitions, and could write into one that the lane's boundaries do not name yet. Keys are hashed as
-Kafka's own clients do. No Spark in here.
+The lane partitions, not the Kafka driver: the driver detects new partitions of a topic by itself,
+and could write into one that the lane's boundaries do not contain yet. Keys are hashed as by
+Kafka's own clients. Independent of Spark.
 """
 
 from collections.abc import Sequence
@@ -13,17 +13,16 @@ import numpy as np
 from brokers.partitioner import partitions_of
 
 BY_KEY: Final = -1
-"""Stands for a partition that the key decides."""
+"""Value for a partition that the key decides."""
 
 
 def placed(wanted: Sequence[int], hashed: Sequence[bytes], partitions: int) -> list[int]:
     """The partition of each result.
 
     Args:
-        wanted: partitions of input records, which a smaller topic takes modulo its own number; or
-            `BY_KEY`.
-        hashed: what decides otherwise: key bytes, or those of the value where there is no key.
-        partitions: how many the topic has.
+        wanted: partitions of input records, used modulo the number of partitions; or `BY_KEY`.
+        hashed: key bytes, or those of the value if there is no key.
+        partitions: number of partitions of the topic.
     """
     if partitions == 1:
         return [0] * len(wanted)

@@ -1,4 +1,4 @@
-"""How Spark reads the records of a source: as a stream, or as ranges of topics."""
+"""Spark readers of a source's records: as a stream, or as ranges of topics."""
 
 import json
 from collections.abc import Mapping
@@ -13,19 +13,19 @@ from pipeline.markers.positions import Positions
 from pipeline.spark.query.lowered import Source
 
 FETCH_WAIT_MS = 1
-"""How long the broker may hold a fetch that finds nothing.
+"""Maximum wait of the broker on a fetch without records.
 
 After each fetch Spark asks for the range of available offsets, on the connection on which the
 consumer has already sent the next fetch; the broker answers in order. With Kafka's default of 500,
 every batch that reads from a quiet partition, such as the advances, takes half a second. Spark only
-fetches what it knows to be there, so a short wait costs nothing.
+fetches records that exist, so a short wait costs nothing.
 """
 
 
 def read_options(brokers: Brokers) -> dict[str, str]:
-    """With what Spark's Kafka source reads committed records, as a stream or as ranges.
+    """Options of Spark's Kafka source for committed records, as a stream or as ranges.
 
-    There are secrets among the values.
+    The values contain secrets.
     """
     known = servers(brokers)
     return {
@@ -37,7 +37,7 @@ def read_options(brokers: Brokers) -> dict[str, str]:
 
 
 def starting_at(begin: Positions) -> dict[StreamName, dict[TopicName, dict[int, int]]]:
-    """Positions as `KafkaReader` takes them."""
+    """Positions in the form of `KafkaReader.starts`."""
     starts: dict[StreamName, dict[TopicName, dict[int, int]]] = {}
     for at, offset in begin.items():
         starts.setdefault(at.input, {}).setdefault(at.topic, {})[at.partition] = int(offset)
@@ -45,11 +45,11 @@ def starting_at(begin: Positions) -> dict[StreamName, dict[TopicName, dict[int, 
 
 
 Ranges = Mapping[StreamName, Mapping[TopicName, Mapping[int, tuple[int, int]]]]
-"""What of each input is meant: topic → partition → (start, end), the end left out."""
+"""Ranges by input: topic → partition → (start, end), the end excluded."""
 
 
 class Reader(Protocol):
-    """How the records of a source come into the query: as a stream, or as ranges of one batch."""
+    """Reader of a source's records, as a stream or as ranges of one batch."""
 
     def __call__(self, source: Source) -> DataFrame:
         """Spark's Kafka columns, headers included."""
@@ -57,10 +57,10 @@ class Reader(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class KafkaReader:
-    """Reads sources as streams. `starts` counts only without a checkpoint.
+    """Reads sources as streams. `starts` is used only without a checkpoint.
 
-    A source's partitions are read by as many tasks as there are cores: what a task costs before
-    its first record, above all making its code and its Avro readers, is most of a small batch.
+    A source's partitions are read by as many tasks as there are cores: the cost of a task before
+    its first record, above all code generation and Avro readers, dominates a small batch.
     """
 
     spark: SparkSession
@@ -94,7 +94,7 @@ class RangeReader:
     ranges: Ranges
 
     def __call__(self, source: Source) -> DataFrame:
-        """The records from the starts up to, and without, the ends."""
+        """The records from the starts up to the ends, exclusive."""
         ranges = self.ranges[source.input]
         starts = {t: {str(p): r[0] for p, r in parts.items()} for t, parts in ranges.items()}
         ends = {t: {str(p): r[1] for p, r in parts.items()} for t, parts in ranges.items()}

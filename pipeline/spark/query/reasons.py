@@ -1,7 +1,6 @@
-"""What a dead letter tells of its record, beside the reason: in words, and as facts. Pure.
+"""Explanations of dead letters: message and facts, in addition to the reason. Pure.
 
-The query only says that something is wrong; the rest is found here, for the few records that need
-it.
+The query computes only the reason; the rest is computed here, for the few records that need it.
 """
 
 from dataclasses import dataclass
@@ -23,14 +22,14 @@ _FOREIGN = (
 
 @dataclass(frozen=True, slots=True)
 class Why:
-    """Why a record goes to the dead letters.
+    """Explanation of a dead letter.
 
     Args:
-        box: where it failed; empty when no box did.
+        box: that failed; empty if none did.
         field: the field of the document that failed: `where`, `select.toll`, `event_time`.
-        message: one sentence for people.
-        schema: how the record names its schema, where that is what matters.
-        event_time_ms: of the record, where that is what matters.
+        message: one sentence.
+        schema: the record's schema handle, if relevant.
+        event_time_ms: of the record, if relevant.
         closed_ms: of a late record: everything up to this event time was closed.
     """
 
@@ -45,9 +44,9 @@ class Why:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A record as the query judged it: the word of the reason, and what that may depend on.
+    """A record as validated by the query: the word of the reason and the facts it refers to.
 
-    `late_ms` is the event time up to which the batch took records for late.
+    `late_ms` is the event time up to which records of the batch were late.
     """
 
     word: str
@@ -59,7 +58,7 @@ class Judged:
 
 
 def why(judged: Judged, source: Source) -> Why:
-    """The reason in full."""
+    """Explain a validated record."""
     reason = reason_of(judged.word)
     match reason:
         case Reason.EVALUATION_FAILED:
@@ -80,7 +79,7 @@ def why(judged: Judged, source: Source) -> Why:
 
 
 def failed(word: str) -> Why:
-    """The reason of what could not be evaluated."""
+    """Explain a failed expression."""
     found = Failed.read(word)
     text = f"{found.field}{NOT_COMPUTED}{found.text}"
     return Why(Reason.EVALUATION_FAILED, text, box=found.box, field=found.field)
@@ -97,7 +96,7 @@ def _undecoded(reason: Reason, judged: Judged, source: Source) -> Why:
 
 
 def _decoding_problem(framed: wire.Framed, source: Source) -> str:
-    """Decode once more, only to hear what is wrong."""
+    """Decode again, only for the error message."""
     writer = next(writer for writer in source.writers if writer.handle == framed.schema)
     if writer.unfit:
         return writer.unfit
@@ -138,7 +137,7 @@ def _late(reason: Reason, judged: Judged) -> Why:
 
 
 def _time(at_ms: Millis | None) -> str:
-    """A time as people write it; one outside of the years 1 to 9999 as a number."""
+    """A time as text; one outside of the years 1 to 9999 as a number."""
     try:
         return "unknown" if at_ms is None else instant(at_ms)
     except OverflowError:

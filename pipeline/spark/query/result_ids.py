@@ -1,8 +1,8 @@
-"""The ids of results, as columns: what a correction is matched by.
+"""Ids of results as columns, by which corrections are matched.
 
-A result is told apart by what it was made of: the one record, the two records of a pair, or the
-window and the group; of a row without a partner, the row and nothing. So whoever computes it again,
-from the same input, gives it the same id. For the id of one record see `places.py`.
+An id is derived from the inputs of a result: the one record, the two records of a pair, or the
+window and the group; of a row without a partner, the row and an empty id. So every computation of
+the same input gives the same id. For the id of one record see `places.py`.
 """
 
 from pyspark.sql import Column
@@ -14,7 +14,7 @@ from pipeline.spark.query.sql import quoted
 
 
 def of_pair() -> Column:
-    """The ids of both rows of a join; nothing stands for a side that is missing."""
+    """The ids of both rows of a join; empty for a missing side."""
     ids = [F.coalesce(f"{side}.{hidden.ID}", F.lit("")) for side in ("left", "right")]
     return F.concat_ws("+", *ids)
 

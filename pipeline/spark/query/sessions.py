@@ -1,12 +1,11 @@
-"""Sessions in Spark's terms.
+"""Session windows as DataFrame calls, with late rows dropped before them.
 
 Spark drops a row of a session window only when a session of that row alone would have ended. A row
-that came later than its own time is closed, but not by a whole gap, would be taken in, although the
-session that it belongs to may be gone: what comes out would depend on how batches were cut, and no
-dead letter would tell. So late rows are dropped by their own time ahead of the sessions, in the one
-way of Spark's that keeps nothing for it: a join drops what is late on either side, and an outer
-join hands a row on at once that its own columns already keep from every partner. See
-`docs/decisions/sessions-behind-a-join-with-nothing.md`.
+that is late by its own time, but by less than a gap, would be accepted, although the session that
+it belongs to may be gone: results would depend on batch boundaries, without a dead letter. So late
+rows are dropped by their own time before the sessions, in the only stateless way in Spark: a join
+drops late rows on either side, and an outer join emits a row at once if its own columns exclude
+every partner. See `docs/decisions/sessions-behind-a-join-with-nothing.md`.
 """
 
 from pyspark.sql import Column, DataFrame
@@ -21,9 +20,9 @@ _NO_TIME = "__no_time"
 
 
 def in_time(rows: DataFrame, raw: DataFrame) -> DataFrame:
-    """The rows but for those that are late by their own time; counted by Spark like any other.
+    """Drop rows that are late by their own time; Spark counts them like any late row.
 
-    `raw` is any of the query's sources. Nothing is read from it, but Spark notes its offsets once
+    `raw` is any of the query's sources. Nothing is read from it, but Spark logs its offsets once
     more: see `leaves` in `pipeline/spark/query/lowered.py`.
     """
     nothing = raw.where(F.lit(False)).select(

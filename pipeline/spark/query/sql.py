@@ -1,4 +1,4 @@
-"""Small pieces of Spark SQL text, and what can fail in them."""
+"""Helpers for Spark SQL text and its failure checks."""
 
 from collections.abc import Iterable
 
@@ -8,25 +8,25 @@ from pipeline.spark.query.lowered import Check, Step
 
 
 def quoted(name: str) -> str:
-    """A column name that is safe whatever it holds."""
+    """A quoted column name."""
     return f"`{name.replace('`', '``')}`"
 
 
 def let(name: str, value: str, body: str) -> str:
-    """An expression in which `name` stands for a value, which is computed once."""
+    """An expression in which `name` is bound to a value, which is computed once."""
     return f"transform(array({value}), {name} -> {body})[0]"
 
 
 def check(expression: Expression, failed: str) -> Check:
-    """That an expression failed where `failed` is true."""
+    """The check that an expression failed where `failed` is true."""
     return Check(failed, expression.origin, on_one_line(expression))
 
 
 def checks(expressions: Iterable[Expression]) -> tuple[Check, ...]:
-    """The expressions that can fail."""
+    """The checks of the expressions that can fail."""
     return tuple(check(e, e.failed) for e in expressions if e.failed is not None)
 
 
 def any_failed(step: Step) -> str | None:
-    """True where evaluating anything in a step failed; None when nothing can."""
+    """SQL condition of a failure in a step; None if it cannot fail."""
     return " OR ".join(f"({check.failed})" for check in step.checks) or None

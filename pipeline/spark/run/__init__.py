@@ -1,1 +1,1 @@
-"""Running a lane: its start, its checkpoints, its query, its rebuild."""
+"""Execution of a lane: its start, its checkpoints, its query, its rebuild."""

@@ -1,4 +1,4 @@
-"""One background job of a lane at a time, such as writing a finished batch, on its own thread."""
+"""Background job of a lane, such as committing a finished batch, on its own thread."""
 
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -7,13 +7,13 @@ from typing import Final
 from pipeline.errors import MedusaError, RetryError
 
 JOB_WITHIN_S: Final = 300.0
-"""Every job has deadlines of its own, which end long before."""
+"""Upper limit; every job has shorter deadlines of its own."""
 
 
 class BackgroundJob:
-    """Runs one job beside its caller, who hears of its failure when it next asks.
+    """Runs one job at a time; the next call raises the error of a failed job.
 
-    One caller starts jobs; others may ask as well.
+    Only one thread starts jobs; others may call `wait` and `check`.
     """
 
     def __init__(self, name: str) -> None:
@@ -21,20 +21,20 @@ class BackgroundJob:
         self._job: Future[None] | None = None
 
     def start(self, job: Callable[[], None]) -> None:
-        """Run a job when the one before it has ended well.
+        """Run a job after the previous one has succeeded.
 
         Raises:
-            MedusaError: what the job before raised; this one is not started.
+            MedusaError: the error of the previous job; this one is not started.
         """
         self.wait()
         self._job = self._pool.submit(_run, job)
 
     def wait(self, within_s: float = JOB_WITHIN_S) -> None:
-        """Wait until the last job, if there is one, has ended.
+        """Wait until the last job, if any, has ended.
 
         Raises:
-            MedusaError: what the job raised; every further call raises it again.
-            RetryError: it did not end in time, or raised what nobody expected.
+            MedusaError: the error of the job; every further call raises it again. RetryError: it
+            did not end in time, or raised an unexpected error.
         """
         job = self._job
         if job is None:
@@ -45,22 +45,22 @@ class BackgroundJob:
             raise RetryError(f"writing a batch took more than {within_s:g} s") from error
 
     def check(self) -> None:
-        """Raise what the last job raised, if it has ended.
+        """Raise the error of the last job, if it has ended with one.
 
         Raises:
-            MedusaError: what the job raised.
+            MedusaError: the error of the job.
         """
         job = self._job
         if job is not None and job.done():
             job.result()
 
     def close(self) -> None:
-        """Start no further job; the thread ends with the one that runs."""
+        """Reject further jobs; the thread ends after the current one."""
         self._pool.shutdown(wait=False)
 
 
 def _run(job: Callable[[], None]) -> None:
-    """Run a job; whatever goes wrong in it is an error of ours, which ends a lane."""
+    """Run a job; unexpected errors become a RetryError, which ends the lane."""
     try:
         job()
     except MedusaError:

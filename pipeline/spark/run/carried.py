@@ -1,4 +1,4 @@
-"""The last commit marker of a fragment, as the lane that is starting names its sources."""
+"""The last commit marker of a fragment, under the source names of the starting lane."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -21,15 +21,15 @@ from pipeline.spark.run.lane_settings import LaneSettings
 
 @dataclass(frozen=True, slots=True)
 class CarriedMarker:
-    """What a lane starts from.
+    """Marker and sources that a lane starts from.
 
     Args:
         marker: the last one; None: the fragment has never run.
-        written: the same as it was written, in the names of its own plan.
-        anew: whether it is the one that the lane begins anew from, beside others' results.
-        sources: what the lane reads, with the ids that it has had or gets now.
-        same: whether that is what the marker's lane has read, in the same order.
-        not_before: where sources begin that were never read: nothing before that counts.
+        written: the marker as written, under the names of its own plan.
+        anew: whether the lane begins anew from it, in a topic with results of others.
+        sources: the lane's sources, with known or new ids.
+        same: whether the marker's lane has read the same sources in the same order.
+        not_before: begins of sources that were never read; records before them do not count.
     """
 
     marker: CommitMarker | None
@@ -43,11 +43,11 @@ class CarriedMarker:
 def carried(
     marker: CommitMarker | None, settings: LaneSettings, admin: TopicAdmin
 ) -> CarriedMarker:
-    """The marker in the names of a lane's plan, with a position in every source that it reads.
+    """Apply the marker to a lane's plan, with a position in every source that it reads.
 
     Raises:
-        RefusedError: nobody has decided where a source begins that was never read.
-        UnavailableError, NotNowError: Kafka does not answer.
+        RefusedError: a source that was never read has no decided begin. UnavailableError,
+        NotNowError: Kafka does not answer.
     """
     planned = planned_sources(settings.fragment, settings.topic_ids)
     if marker is None:
@@ -64,7 +64,7 @@ def carried(
 def held(
     begins: Mapping[StreamName, Begin], sources: Iterable[MarkedSource], admin: TopicAdmin
 ) -> Mapping[StreamName, Begin]:
-    """Where sources begin, without what was removed from their topics since that was decided.
+    """Begins of sources, raised to the present starts of their topics.
 
     Raises:
         UnavailableError, NotNowError: Kafka does not answer.

@@ -1,7 +1,7 @@
-"""Checkpoint folders: one per epoch, so that a zombie can spoil only its own.
+"""Checkpoint folders: one per epoch, so that a zombie can damage only its own.
 
 A start under a new epoch links the files of the last epoch's folder into its own, and decides by
-what is in its own: what the last owner still writes or deletes in the other does not change it.
+its own: later writes and deletions of the last owner do not change it.
 """
 
 import json
@@ -22,10 +22,10 @@ from pipeline.spark.query.lowered import Lowered
 from pipeline.spark.run.linking import Disk, LocalDisk, link_checkpoint, newest
 
 FORMAT_VERSION: Final = 1
-"""Of a folder, and of what our queries keep in it: counts up when the same plan would make another
-state, or number its sources otherwise. A folder of another format is not read."""
+"""Format version of a folder and of the state in it: incremented when the same plan would make
+another state, or number its sources differently. A folder of another format is not read."""
 TRIES: Final = 5
-"""How often a folder is linked whose owner changes it meanwhile."""
+"""Maximum number of attempts to link a folder whose owner changes it meanwhile."""
 _IDENTITY = "medusa.json"
 _SET_ASIDE = "medusa.damaged.json"
 _KEPT_EPOCHS = 2
@@ -34,7 +34,7 @@ _NONE_READABLE = Unusable("there is no checkpoint of its last life here that can
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Which lane a folder belongs to, and the Spark version that wrote it."""
+    """Owner of a folder: life, incarnation, and the Spark version that wrote it."""
 
     life: NetworkLife
     incarnation: Incarnation
@@ -49,7 +49,7 @@ class Checkpoints:
         names: of the lane.
         life: of its network; folders of another life are not used.
         spark: the version of the engine that reads and writes them.
-        disk: what links files.
+        disk: links files.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Checkpoints:
         self._disk: Disk = disk or LocalDisk()
 
     def folder(self, epoch: Epoch) -> Path:
-        """Where the lane of an epoch keeps its checkpoint."""
+        """The checkpoint folder of an epoch."""
         return self._root / self._names.checkpoint(epoch)
 
     def any(self, before: Epoch) -> CheckpointFacts | Unusable:
@@ -82,12 +82,12 @@ class Checkpoints:
         """Link an incarnation's newest folder of an earlier epoch into the folder of an epoch.
 
         Args:
-            epoch: the ownership under which a lane starts.
-            incarnation: the life of the lane to go on with.
+            epoch: under which the lane starts.
+            incarnation: to continue.
             lowered: the fragment.
 
         Returns:
-            What the copy holds, or why there is nothing to go on from.
+            Facts of the copy, or why there is no usable checkpoint.
 
         Raises:
             EnvironmentProblem: the folder of the epoch cannot be written.
@@ -110,7 +110,7 @@ class Checkpoints:
             return self._emptied(epoch)
 
     def complete(self, epoch: Epoch, incarnation: Incarnation) -> None:
-        """Write the identity of an epoch's folder, with which it counts; remove old folders."""
+        """Write the identity of an epoch's folder, which makes it valid; remove old folders."""
         folder = self.folder(epoch)
         with _writing(folder):
             identity = Identity(self._life, incarnation, self._spark)
@@ -119,9 +119,9 @@ class Checkpoints:
             self._tidy(epoch)
 
     def set_aside(self, epoch: Epoch) -> None:
-        """Let a folder that turned out to be damaged count no more; it stays for inspection.
+        """Invalidate a damaged folder; it is kept for analysis.
 
-        Earlier folders of the same incarnation share its files, so they go with it.
+        Earlier folders of the same incarnation share its files, so they are invalidated too.
         """
         folders = self._complete(Epoch(epoch + 1))
         damaged = {one.incarnation for folder, one in folders if folder == self.folder(epoch)}
@@ -131,7 +131,7 @@ class Checkpoints:
                     (folder / _IDENTITY).rename(folder / _SET_ASIDE)
 
     def _tidy(self, epoch: Epoch) -> None:
-        """Remove folders of earlier epochs but the newest; what was set aside stays."""
+        """Remove folders of earlier epochs except the newest and those that are set aside."""
         own = self.folder(epoch)
         kept = {folder for folder, _ in self._complete(epoch)[: _KEPT_EPOCHS - 1]}
         for folder in own.parent.glob("epoch-*"):
@@ -161,7 +161,7 @@ class Checkpoints:
 def _read_facts(
     folder: Path, identity: Identity, lowered: Lowered, spark: str
 ) -> CheckpointFacts | Unusable:
-    """What the copy of a folder holds, or why it says nothing."""
+    """Read the facts of a copied folder, or why it is unusable."""
     try:
         committed, number = _last_number(folder / "commits"), _last_number(folder / "offsets")
         planned = None
@@ -179,10 +179,10 @@ def _read_facts(
 
 
 def _planned(folder: Path, batch: int, lowered: Lowered) -> Positions:
-    """The end positions of a planned batch: a version, Spark's metadata, a line for each leaf.
+    """Read the end positions of a planned batch: a version, Spark's metadata, a line per leaf.
 
     Raises:
-        ValueError, BrokenInvariantError: the file is not whole.
+        ValueError, BrokenInvariantError: the file is incomplete.
     """
     text = (folder / "offsets" / str(batch)).read_text(encoding="utf-8")
     _version, metadata, *leaves = text.splitlines()
@@ -191,7 +191,7 @@ def _planned(folder: Path, batch: int, lowered: Lowered) -> Positions:
 
 
 def _identity(folder: Path) -> Identity | None:
-    """None if it cannot be read, or is in another format."""
+    """Read a folder's identity; None if it cannot be read, or has another format."""
     try:
         found = json.loads((folder / _IDENTITY).read_text(encoding="utf-8"))
         if found["format"] != FORMAT_VERSION:
@@ -222,7 +222,7 @@ def _last_number(folder: Path) -> int | None:
 
 
 def _remove(folder: Path) -> None:
-    """Remove a folder, its identity first: half a folder must not be linked."""
+    """Remove a folder, its identity first: a partly removed folder must not be linked."""
     with suppress(OSError):
         (folder / _IDENTITY).unlink()
     shutil.rmtree(folder, ignore_errors=True)

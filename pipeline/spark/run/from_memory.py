@@ -1,8 +1,8 @@
-"""Queries over records that are handed over in memory: what `medusa test` runs instead of Kafka.
+"""In-memory queries for `medusa test`, without Kafka.
 
-One stream of Spark's carries the records of all topics that a fragment reads, so what is handed
-over together is read in one batch. It is Spark's own stream for tests, reached through the JVM
-gateway; a change of it ends here.
+One Spark stream carries the records of all topics that a fragment reads, so records that are added
+together are read in one batch. It is Spark's own stream for tests, called through the JVM gateway;
+only this module depends on it.
 """
 
 import base64
@@ -25,7 +25,7 @@ from pipeline.ids import Incarnation
 from pipeline.markers.positions import Positions
 from pipeline.settings import Settings
 from pipeline.spark.batch.facts import Engine
-from pipeline.spark.batch.second_look import Inspector
+from pipeline.spark.batch.inspection import Inspector
 from pipeline.spark.query.emit import emit
 from pipeline.spark.query.lowered import Lowered, Source
 from pipeline.spark.query.readers import Ranges
@@ -45,7 +45,7 @@ FAST: Final = {
     # Compiling code for each plan costs seconds and pays off after a hundred thousand rows.
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    # Nobody goes on from the state of a test: no RocksDB, of which each join opens eight.
+    # The state of a test is never continued: no RocksDB, of which each join opens eight.
     "spark.sql.streaming.stateStore.providerClass": (
         "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"
     ),
@@ -54,15 +54,16 @@ FAST: Final = {
 """Settings of a session for memory queries."""
 DRAIN_WITHIN_S: Final = 300.0
 _JAVA: Final = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
-"""Java compiles once and quickly: a test is over before more of it would help. With the room for
-code that it has by default if it compiles twice: in a fifth of it, many tests find none."""
+"""Java compiles once and quickly: a test ends before further compilation would help. The code cache
+has the default size of tiered compilation: in a fifth of it, which is the default without, many
+tests run out of space."""
 
 Write = Callable[[DataFrame, int, Engine, Inspector], None]
-"""What is done with the rows of a batch: its number, the query's engine, and a second look."""
+"""Handler of a batch: its rows, its number, the query's engine, and an inspector."""
 
 
 def open_memory_session(settings: Settings, scratch: Path, java: Java) -> SparkSession:
-    """A session for memory queries, on this machine whatever master the settings name.
+    """Open a session for memory queries, local regardless of the configured master.
 
     Raises:
         EnvironmentProblem: a jar is missing, or it does not start.
@@ -70,7 +71,7 @@ def open_memory_session(settings: Settings, scratch: Path, java: Java) -> SparkS
     wanted = session_settings(settings, "medusa-test", scratch, java)
     options = f"{wanted.java_options} {_JAVA}"
     spark = open_session(replace(wanted, master="local[2]", java_options=options))
-    spark.sparkContext.setLogLevel("OFF")  # what fails is told by what it raises
+    spark.sparkContext.setLogLevel("OFF")  # failures are raised
     for name, value in FAST.items():
         spark.conf.set(name, value)
     return spark
@@ -78,7 +79,7 @@ def open_memory_session(settings: Settings, scratch: Path, java: Java) -> SparkS
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """A fragment as a DataFrame over a stream of its own, which is empty between two queries."""
+    """A fragment as a DataFrame over its own stream, which is empty between two queries."""
 
     lowered: Lowered
     incarnation: Incarnation
@@ -87,10 +88,10 @@ class _Source:
 
 
 class MemoryQueries:
-    """Starts memory queries, each with a folder of its own.
+    """Starts memory queries, each with its own folder.
 
-    Spark takes longer to analyse a fragment than to run some batches of it, so what it made of one
-    is kept, and used by the next query of that fragment after this one has ended.
+    Spark takes longer to analyse a fragment than to run some batches of it, so the analysed
+    DataFrame is kept, and reused by the next query of that fragment after this one has ended.
     """
 
     def __init__(self, spark: SparkSession, folder: Path) -> None:
@@ -104,8 +105,8 @@ class MemoryQueries:
 
         Args:
             lowered: the fragment.
-            incarnation: whose advances it heeds.
-            write: called for each batch, in a thread of its own, while `drain` waits.
+            incarnation: whose advances it applies.
+            write: called for each batch, in its own thread, while `drain` waits.
         """
         wanted = (lowered, incarnation)
         free = (one for one in self._free if (one.lowered, one.incarnation) == wanted)
@@ -121,7 +122,7 @@ class MemoryQueries:
     def _source(self, lowered: Lowered, incarnation: Incarnation) -> _Source:
         stream = _new_stream(self._spark)
         texts = DataFrame(stream.toDF(), self._spark)
-        return _Source(lowered, incarnation, stream, emit(lowered, _Told(texts), incarnation))
+        return _Source(lowered, incarnation, stream, emit(lowered, _Reader(texts), incarnation))
 
     def _give_back(self, source: _Source) -> None:
         source.stream.reset()
@@ -129,9 +130,9 @@ class MemoryQueries:
 
 
 class MemoryQuery:
-    """The running query of one fragment; it reads what `add` hands over, and only that.
+    """The running query of one fragment; it reads the records passed to `add`.
 
-    Not safe between threads. `close` ends it.
+    Not thread-safe. `close` ends it.
     """
 
     def __init__(
@@ -142,7 +143,7 @@ class MemoryQuery:
         write: Write,
         give_back: Callable[[_Source], None],
     ) -> None:
-        """Start it; `give_back` hears when it has ended."""
+        """Start it; `give_back` is called when it has ended."""
         self._spark = spark
         self._source = source
         self._write = write
@@ -156,20 +157,20 @@ class MemoryQuery:
         self._engine = _MemoryEngine(self._query, source.lowered, source.incarnation, self._ends)
 
     def add(self, records: Sequence[KafkaRecord], ends: Positions) -> None:
-        """Hand records over; `ends` are the positions of all partitions behind them."""
+        """Add records; `ends` are the positions of all partitions after them."""
         self._records.extend(records)
         self._ends.append(ends)
         jvm = _gateway(self._spark).jvm
         texts = jvm.java.util.ArrayList()
-        texts.add(_told(records))
+        texts.add(_as_json(records))
         self._source.stream.addData(jvm.org.apache.spark.api.python.PythonUtils.toSeq(texts))
 
     def drain(self) -> None:
-        """Wait until all that was handed over is computed and written.
+        """Wait until all added records are processed and written.
 
         Raises:
-            MedusaError: what `write` raised, or what Spark said in our words.
-            RetryError: it took too long; the query has ended.
+            MedusaError: the error of `write`, or the translated error of Spark. RetryError: it took
+            too long; the query has ended.
         """
         overdue = threading.Event()
 
@@ -202,7 +203,7 @@ class MemoryQuery:
             self._raised = error
             raise
 
-    def _again(self, ranges: Ranges) -> "_Told":
+    def _again(self, ranges: Ranges) -> "_Reader":
         wanted = {
             (topic, partition): range(*ends)
             for topics in ranges.values()
@@ -213,12 +214,12 @@ class MemoryQuery:
         found = [
             r for r in self._records if r.offset in wanted.get((r.topic, r.partition), nothing)
         ]
-        return _Told(self._spark.createDataFrame([(_told(found),)], "value string"))
+        return _Reader(self._spark.createDataFrame([(_as_json(found),)], "value string"))
 
 
 @dataclass(frozen=True)
 class _MemoryEngine(Engine):
-    """The engine of a query whose source counts what was handed over."""
+    """The engine of a query whose source offset is the number of calls of `add`."""
 
     ends: list[Positions]
 
@@ -227,8 +228,8 @@ class _MemoryEngine(Engine):
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
-    """Reads records out of rows of one text, which `_told` made."""
+class _Reader:
+    """Reads records from rows of one text, in the form of `_as_json`."""
 
     texts: DataFrame
 
@@ -247,8 +248,8 @@ class _Told:
         )
 
 
-def _told(records: Sequence[KafkaRecord]) -> str:
-    """Records as one text."""
+def _as_json(records: Sequence[KafkaRecord]) -> str:
+    """Records as one JSON text."""
     return json.dumps(
         [
             {
@@ -270,7 +271,7 @@ def _base64(content: bytes | None) -> str | None:
 
 
 def _new_stream(spark: SparkSession) -> Any:
-    """A stream of texts, empty."""
+    """An empty stream of texts."""
     jvm = _gateway(spark).jvm
     memory = jvm.org.apache.spark.sql.execution.streaming.runtime.MemoryStream
     texts = jvm.org.apache.spark.sql.Encoders.STRING()

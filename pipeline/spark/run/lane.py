@@ -1,9 +1,9 @@
 """A stable lane: one fragment's query, from claim to stop.
 
-Order of a start: the epoch is claimed before; initialise transactions (which fences the last
-owner), read the marker, link the last checkpoint into the folder of the own epoch, stop if the
-marker's epoch is newer, decide by the marker and that copy what to start from, commit a copy of the
-marker under the own epoch, build the state if there is none to go on from, start the query.
+Order of a start, after the epoch was claimed: initialise transactions (which fences the last
+owner), read the marker, link the last checkpoint into the folder of the lane's epoch, stop if the
+marker's epoch is newer, decide the start by the marker and that copy, commit a copy of the marker
+under the lane's epoch, rebuild the state if it cannot be continued, start the query.
 """
 
 import logging
@@ -44,8 +44,8 @@ from pipeline.lanes.start.decision import (
     check_owner,
     decide_start,
 )
-from pipeline.lanes.start.facts import CheckpointFacts, Unusable, Wanted
-from pipeline.lanes.start.markers import first_marker, gone_on
+from pipeline.lanes.start.facts import CheckpointFacts, StartRequest, Unusable
+from pipeline.lanes.start.markers import continued, first_marker
 from pipeline.lanes.start.plan import (
     LinkedCheckpoint,
     NoCheckpoint,
@@ -60,8 +60,8 @@ from pipeline.names import FragmentNames
 from pipeline.planner.state import OnChange
 from pipeline.spark.batch.arrow_rows import ArrowRows
 from pipeline.spark.batch.facts import Engine
+from pipeline.spark.batch.inspection import Inspector
 from pipeline.spark.batch.rejected import Rejected
-from pipeline.spark.batch.second_look import Inspector
 from pipeline.spark.query.emit import emit
 from pipeline.spark.query.lower import lower
 from pipeline.spark.query.lowered import Lowered, as_accepted, restricted
@@ -73,14 +73,14 @@ from pipeline.spark.query.readers import (
     read_options,
     starting_at,
 )
-from pipeline.spark.run.ahead import Ahead, BatchLimit
 from pipeline.spark.run.background_job import BackgroundJob
+from pipeline.spark.run.batch_sizer import BatchLimit, BatchSizer
 from pipeline.spark.run.carried import CarriedMarker, carried
 from pipeline.spark.run.checkpoints import Checkpoints
 from pipeline.spark.run.lane_settings import LaneSettings
 from pipeline.spark.run.last_marker import read_marker, settled_marker
 from pipeline.spark.run.lost import in_batch, in_rebuild
-from pipeline.spark.run.output_succession import Others, look_back
+from pipeline.spark.run.output_succession import OtherWriters, begin_takeover
 from pipeline.spark.run.planned import plan_first_batch
 from pipeline.spark.run.query_runner import (
     DamagedCheckpointError,
@@ -92,9 +92,9 @@ from pipeline.spark.run.query_runner import (
 )
 from pipeline.spark.run.rebuild import Log, Rebuilding, tried
 from pipeline.spark.run.rebuild_batch import RebuildBatch
-from pipeline.spark.run.surroundings import Surveyor
+from pipeline.spark.run.schema_resolver import SchemaResolver
+from pipeline.spark.run.start_request import start_request
 from pipeline.spark.run.topics import watch_topics
-from pipeline.spark.run.wanted import wanted_lane
 from pipeline.spark.write.sink import Sink, UnknownSchemasError
 from pipeline.spark.write.sink_context import SinkContext
 from schemas.wire import prefix
@@ -106,19 +106,19 @@ SETTLE_DEADLINE_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class LaneHost:
-    """What all lanes of a node share.
+    """Resources that all lanes of a node share.
 
     Spark reads from `brokers`, everything else goes through `kafka`, the same cluster.
     `claimed` is called when a lane has claimed its fragment, before it starts.
     """
 
     spark: SparkSession
-    surveyor: Surveyor
+    resolver: SchemaResolver
     kafka: KafkaCluster
     brokers: Brokers
     checkpoints: Path
     clock: Clock
-    tell: Callable[[LaneEvent], None]
+    report: Callable[[LaneEvent], None]
     claimed: Callable[[], None]
 
     def admit(self, names: FragmentNames) -> Epoch:
@@ -137,9 +137,9 @@ class LaneHost:
 
 
 class StableLane:
-    """Runs one fragment until it is told to stop or cannot go on. One use only.
+    """Runs one fragment until it is stopped or fails. Single use.
 
-    `promises`: where its agent notes what the writers of derived inputs have promised.
+    `promises`: boundaries of derived inputs, set by its agent.
     """
 
     def __init__(self, settings: LaneSettings, host: LaneHost) -> None:
@@ -155,27 +155,27 @@ class StableLane:
         self._label = str(settings.lane.fragment)
         self._met: tuple[SchemaHandle, ...] = ()
         self._from = CarriedMarker(None, ())
-        ahead = Ahead(host.kafka, host.surveyor.admin, host.clock)
-        self._limit = BatchLimit(ahead, fragment)
+        sizer = BatchSizer(host.kafka, host.resolver.admin, host.clock)
+        self._limit = BatchLimit(sizer, fragment)
         self._write_job = BackgroundJob(f"write {self._label}")
         self.promises = Promises()
         self._started = False
         log = LogReader(host.kafka, START_DEADLINE_S)
-        retention = Retention(fragment.names, host.surveyor.admin, log, settings.letters_kept_ms)
+        retention = Retention(fragment.names, host.resolver.admin, log, settings.letters_kept_ms)
         self._trimmer = Trimmer(retention, host.clock)
         self._log = logging.LoggerAdapter(logging.getLogger(__name__), {"fragment": self._label})
 
     def request_stop(self) -> None:
-        """Let the current batch finish, then return from `run`. Safe from any thread."""
+        """Let the current batch finish, then return from `run`. Thread-safe."""
         self._stop.set()
 
     def run(self) -> None:
-        """Start the lane and stay with it; returns after `request_stop`.
+        """Start the lane and run it; returns after `request_stop`.
 
         Raises:
             FencedError: another epoch owns the fragment.
-            InputError, BrokenInvariantError: starting again unasked would not help.
-            RetryError, UnavailableError, EnvironmentProblem: starting again may help.
+            InputError, BrokenInvariantError: an automatic restart would not help. RetryError,
+            UnavailableError, EnvironmentProblem: a restart may help.
         """
         kafka = self._host.kafka
         writer = kafka.transactions(self._settings.names.transactional_id)
@@ -194,108 +194,108 @@ class StableLane:
         deadline = Deadline.after(self._clock, START_DEADLINE_S, f"starting {self._label}")
         writer.start(deadline)
         self._settings.check_wanted()
-        names, admin = self._settings.fragment.names, self._host.surveyor.admin
+        names, admin = self._settings.fragment.names, self._host.resolver.admin
         last = settled_marker(self._host.kafka, admin, names)
         if last is not None:
             check_owner(last, self._settings.epoch, self._settings.place)
             self._settings = self._settings.after(last)
         self._topics = watch_topics(admin, self._settings.fragment, self._settings.topic_ids)
-        lowered = self._look_back(last)
-        marker, wanted = self._from.marker, self._wanted(lowered)
-        start = decide_start(marker, self._checkpoint(marker, lowered), wanted)
-        if marker is not None and wanted.on_change is None:
+        lowered = self._carry_marker(last)
+        marker, request = self._from.marker, self._start_request(lowered)
+        start = decide_start(marker, self._checkpoint(marker, lowered), request)
+        if marker is not None and request.on_change is None:
             fragment, output_id = self._settings.fragment, self._settings.output_id
             log = self._log_of_inputs()
             log.check_acknowledged(marker, fragment, output_id, self._topics.ask)
         sink = Sink(self._sink_context(writer, boundaries, lowered))
-        plan = plan_start(start, wanted, self._facts(start, wanted, lowered))
-        folder, lowered = self._begin(plan, wanted, sink, lowered)
-        if not wanted.ran_before:
+        plan = plan_start(start, request, self._facts(start, request, lowered))
+        folder, lowered = self._begin(plan, request, sink, lowered)
+        if not request.ran_before:
             self._settings.record_start()
         try:
             if isinstance(start, Continue) and start.planned is not None:
-                lowered = self._take_in_growth(start.planned, wanted, lowered, folder, sink)
-            self._tell_start(sink.marker)
+                lowered = self._take_in_growth(start.planned, request, lowered, folder, sink)
+            self._report_start(sink.marker)
             self._query(lowered, folder, sink)
         except (DamagedCheckpointError, RepeatedOtherwiseError):
             self._checkpoints.set_aside(self._settings.epoch)
             raise
 
-    def _tell_start(self, first: CommitMarker) -> None:
+    def _report_start(self, first: CommitMarker) -> None:
         how = profile(self._settings.fragment, self._settings.topic_ids)
         lane, run, epoch = self._settings.lane, self._settings.run, self._settings.epoch
-        self._host.tell(LaneStarted(lane, run, epoch, first.incarnation, first, how))
+        self._host.report(LaneStarted(lane, run, epoch, first.incarnation, first, how))
         self._started = True
 
-    def _tell_batch(self, finished: BatchFinished) -> None:
-        """Report a batch, but for one that comes before the lane has started."""
+    def _report_batch(self, finished: BatchFinished) -> None:
+        """Report a batch, except one that precedes `LaneStarted`."""
         if self._started:
-            self._host.tell(finished)
+            self._host.report(finished)
 
-    # --- where it starts ------------------------------------------------------------------------
+    # --- start ----------------------------------------------------------------------------------
 
-    def _look_back(self, last: CommitMarker | None) -> Lowered:
-        """Find out what it starts from: its last marker, or another one if it begins anew."""
+    def _carry_marker(self, last: CommitMarker | None) -> Lowered:
+        """Set the marker to start from: its last one, or another one if it begins anew."""
         settings, host = self._settings, self._host
         succession = settings.succession
         if succession is None or not settings.begins_anew(last):
-            goes_on = None if last is None else last.writing(settings.output_id)
-            self._from = carried(goes_on, settings, host.surveyor.admin)
+            carried_on = None if last is None else last.with_output(settings.output_id)
+            self._from = carried(carried_on, settings, host.resolver.admin)
             return self._lowered()
-        self._from = carried(None, settings, host.surveyor.admin)
-        lowered = self._lowered()  # whatever is missing is missed before others are stopped
+        self._from = carried(None, settings, host.resolver.admin)
+        lowered = self._lowered()  # a missing schema or topic is found before others are stopped
         if last is None:  # refuses if there is a checkpoint
-            decide_start(None, self._checkpoint(None, lowered), self._wanted(lowered))
-        others = Others(host.kafka, host.surveyor, self._clock)
-        begins = look_back(settings, succession, last, others)
+            decide_start(None, self._checkpoint(None, lowered), self._start_request(lowered))
+        others = OtherWriters(host.kafka, host.resolver, self._clock)
+        begins = begin_takeover(settings, succession, last, others)
         self._from = begins.nothing
         lowered = self._lowered()
-        wanted, positions = self._wanted(lowered), begins.positions(lowered)
-        first = first_marker(wanted, self._incarnation(), positions, self._clock.now_ms())
+        request, positions = self._start_request(lowered), begins.positions(lowered)
+        first = first_marker(request, self._incarnation(), positions, self._clock.now_ms())
         self._from = begins.at(first)
         return lowered
 
-    def _wanted(self, lowered: Lowered) -> Wanted:
+    def _start_request(self, lowered: Lowered) -> StartRequest:
         marker = self._from.marker
         most = self._limit.at(marker.end) if marker else RECORDS_PER_BATCH
-        return wanted_lane(self._settings, self._from, lowered, self._host.surveyor, most)
+        return start_request(self._settings, self._from, lowered, self._host.resolver, most)
 
     def _checkpoint(
         self, marker: CommitMarker | None, lowered: Lowered
     ) -> CheckpointFacts | Unusable:
-        """Facts of the own copy of the checkpoint, made in the folder of the own epoch.
+        """Facts of the lane's copy of the checkpoint, made in the folder of its epoch.
 
-        The last owner is fenced, but may still write into its folder: only the copy stays as it is.
+        The last owner is fenced, but may still write into its folder: only the copy is constant.
         """
         epoch, checkpoints = self._settings.epoch, self._checkpoints
         if marker is None:
             return checkpoints.any(epoch)
         return checkpoints.adopt(epoch, marker.incarnation, lowered)
 
-    def _facts(self, start: Start, wanted: Wanted, lowered: Lowered) -> StartFacts:
-        """What a plan of the start needs to be known of topics and clock."""
+    def _facts(self, start: Start, request: StartRequest, lowered: Lowered) -> StartFacts:
+        """Inputs of the start plan, from topics and clock."""
         carried = self._from
         first: Positions = {}
-        held: CommitMarker | None = None
+        clamped: CommitMarker | None = None
         if isinstance(start, FirstStart):
-            positions = self._host.surveyor.start_positions(lowered)
+            positions = self._host.resolver.start_positions(lowered)
             first = first_positions(positions, carried.sources, self._settings.begins)
-        elif isinstance(start, BeginAt | Rebuild) and wanted.on_change is OnChange.EMPTY:
-            held = self._held(reassigned(start.marker, wanted.positions), lowered)
+        elif isinstance(start, BeginAt | Rebuild) and request.on_change is OnChange.EMPTY:
+            clamped = self._clamped(reassigned(start.marker, request.positions), lowered)
         return StartFacts(
             incarnation=self._incarnation(),
             now_ms=self._clock.now_ms(),
             first=first,
-            held=held,
+            clamped=clamped,
             written=carried.written,
             not_before=carried.not_before,
         )
 
     def _begin(
-        self, plan: StartPlan, wanted: Wanted, sink: Sink, lowered: Lowered
+        self, plan: StartPlan, request: StartRequest, sink: Sink, lowered: Lowered
     ) -> tuple[Path, Lowered]:
-        """Carry out a plan: the folder that the query goes on from, and with which schemas."""
-        epoch = wanted.epoch
+        """Execute a plan; returns the folder that the query continues from, and its schemas."""
+        epoch = request.epoch
         sink.start(plan.marker)
         match plan.checkpoint:
             case NoCheckpoint():
@@ -305,31 +305,31 @@ class StableLane:
             case RebuiltCheckpoint(rebuild):
                 folder = self._checkpoints.empty(epoch)
                 done, lowered, refused = self._rebuild(rebuild, folder, plan.incarnation, lowered)
-                sink.start(plan.marker_after(done.start, done.begin, wanted), refused)
+                sink.start(plan.marker_after(done.start, done.begin, request), refused)
         self._checkpoints.complete(epoch, sink.marker.incarnation)
         return folder, lowered
 
     def _incarnation(self) -> Incarnation:
         return Incarnation(f"{self._settings.epoch}-{self._clock.now_ms()}")
 
-    def _held(self, marker: CommitMarker, lowered: Lowered) -> CommitMarker:
-        """The marker within what its topics still hold, where that was chosen."""
-        held = self._log_of_inputs().held(marker, lowered)
+    def _clamped(self, marker: CommitMarker, lowered: Lowered) -> CommitMarker:
+        """The marker limited to the present ranges of its topics, by choice of the user."""
+        clamped = self._log_of_inputs().clamped(marker, lowered)
         for at, offset in sorted(marker.end.items()):
-            if held.end[at] != offset:
+            if clamped.end[at] != offset:
                 place = f"topic {at.topic}, partition {at.partition}"
-                self._log.warning("%s: read on at %d instead of %d", place, held.end[at], offset)
-        return held
+                self._log.warning("%s: read on at %d instead of %d", place, clamped.end[at], offset)
+        return clamped
 
     def _lowered(self) -> Lowered:
         fragment, topic_ids = self._settings.fragment, self._settings.topic_ids
-        surveyor = self._host.surveyor
-        return lower(fragment, surveyor.survey(fragment, topic_ids, self._met, self._from.sources))
+        resolver = self._host.resolver
+        return lower(fragment, resolver.resolve(fragment, topic_ids, self._met, self._from.sources))
 
     def _sink_context(
         self, writer: TransactionWriter, boundaries: RecordWriter, lowered: Lowered
     ) -> SinkContext:
-        fragment, admin = self._settings.fragment, self._host.surveyor.admin
+        fragment, admin = self._settings.fragment, self._host.resolver.admin
         return SinkContext(
             fragment=fragment,
             lane=self._settings.lane,
@@ -342,13 +342,13 @@ class StableLane:
             output_partitions=lowered.encoding.partitions,
             boundaries=boundaries,
             mirror=GroupMirror(partial(admin.begin_setting_offsets, fragment.names.group)),
-            schemas=self._host.surveyor,
+            schemas=self._host.resolver,
             topics=self._topics,
             commits=self._write_job,
             functions=lowered.functions,
             promised=self.promises.of,
             clock=self._clock,
-            tell=self._tell_batch,
+            report=self._report_batch,
         )
 
     # --- queries --------------------------------------------------------------------------------
@@ -356,11 +356,11 @@ class StableLane:
     def _rebuild(
         self, start: Rebuild, folder: Path, incarnation: Incarnation, lowered: Lowered
     ) -> tuple[Rebuilding, Lowered, Sequence[Rejected]]:
-        """Build the state in an empty folder: from what, with which schemas, what was refused."""
+        """Rebuild the state in an empty folder; returns it with its plan and refused records."""
         names = self._settings.fragment.names
         todo = self._log_of_inputs().prepare(start, lowered, names)
         self._log.info("%s: rebuilding the state from %d offsets", start.why, todo.records)
-        batch = RebuildBatch(todo, self._host.surveyor, f"fragment {self._label}")
+        batch = RebuildBatch(todo, self._host.resolver, f"fragment {self._label}")
         lowered = tried(
             partial(self._rebuild_once, batch, folder, incarnation, lowered),
             partial(self._checkpoints.empty, self._settings.epoch),
@@ -373,8 +373,8 @@ class StableLane:
     ) -> Lowered:
         todo, start = batch.todo, batch.todo.start
         lane, number, epoch = self._settings.lane, self._settings.run, self._settings.epoch
-        told = LaneRebuilding(lane, number, epoch, todo.records)
-        self._host.tell(told)
+        progress = LaneRebuilding(lane, number, epoch, todo.records)
+        self._host.report(progress)
         spark, end = self._host.spark, start.marker.end
         plan_first_batch(spark, folder, lowered, end, start.eviction_ms, self._clock.now_ms())
 
@@ -382,7 +382,9 @@ class StableLane:
             lowered = planned if start.chosen else as_accepted(planned)
 
             def watch(engine: Engine) -> None:
-                self._host.tell(replace(told, read=min(engine.records_read(), told.offsets)))
+                self._host.report(
+                    replace(progress, read=min(engine.records_read(), progress.offsets))
+                )
 
             rows = emit(lowered, self._reader(todo.begin), incarnation, todo.left_out)
             name = f"{self._label}.{self._settings.epoch}.rebuild"
@@ -390,19 +392,19 @@ class StableLane:
             self._runner.run(Query(name, rows, lowered, folder, write, once=True, watch=watch))
 
         try:
-            return self._knowing_schemas(lowered, end, run)
+            return self._with_schemas(lowered, end, run)
         except LostDataError as error:
             raise in_rebuild(error, start) from error
 
     def _take_in_growth(
-        self, planned: BatchId, wanted: Wanted, lowered: Lowered, folder: Path, sink: Sink
+        self, planned: BatchId, request: StartRequest, lowered: Lowered, folder: Path, sink: Sink
     ) -> Lowered:
-        """Execute a planned batch alone if topics have grown since; then read all partitions.
+        """Execute a planned batch alone if topics got partitions since; then read all partitions.
 
-        The batch has no ends of the new partitions, so no query that reads them can go on with it.
+        The batch has no ends of the new partitions, so no query that reads them can run it.
         """
         marker = sink.marker
-        if reassigned(marker, wanted.positions) == marker:
+        if reassigned(marker, request.positions) == marker:
             return lowered
         self._log.info("an input has more partitions; batch %d is executed without them", planned)
         self._query(restricted(lowered, marker.end), folder, sink, once=True)
@@ -410,14 +412,14 @@ class StableLane:
         if sink.marker.batch != planned:
             raise RetryError(f"batch {planned} is planned, batch {sink.marker.batch} was written")
         lowered = self._lowered()
-        positions = self._host.surveyor.positions_for(lowered, sink.marker)
-        if problem := no_beginning(marker.end, positions):  # it grew again, and forgot already
+        positions = self._host.resolver.positions_for(lowered, sink.marker)
+        if problem := no_beginning(marker.end, positions):  # it grew again, records are gone
             raise RetryError(problem)
-        sink.start(gone_on(reassigned(sink.marker, positions), wanted))
+        sink.start(continued(reassigned(sink.marker, positions), request))
         return lowered
 
     def _query(self, lowered: Lowered, folder: Path, sink: Sink, *, once: bool = False) -> None:
-        """Run one planned batch, or until it fails or is stopped, which raises as well."""
+        """Run one planned batch if `once`, else run until an error or a stop, which raises too."""
         try:
             self._run_query(lowered, folder, sink, once=once)
         except LostDataError as error:
@@ -436,7 +438,7 @@ class StableLane:
 
             def watch(_: Engine) -> None:
                 self._write_job.check()
-                self._topics.look()
+                self._topics.poll()
                 self._trimmer.look()
                 sink.publisher.publish_again()
 
@@ -449,23 +451,23 @@ class StableLane:
             self._runner.run(query)
 
         try:
-            self._knowing_schemas(lowered, sink.marker.end, run)
+            self._with_schemas(lowered, sink.marker.end, run)
         finally:
             self._settle()
 
     def _settle(self) -> None:
-        """Let the last batch be written; if it cannot be, the next start does it again."""
+        """Wait for the last batch to be written; if that fails, the next start repeats it."""
         try:
             self._write_job.wait(SETTLE_DEADLINE_S)
         except MedusaError as error:
             self._log.info("the last batch was not written: %s", error)
 
-    def _knowing_schemas(
+    def _with_schemas(
         self, lowered: Lowered, read: Positions, run: Callable[[Lowered], None]
     ) -> Lowered:
-        """Run, and run again with the schemas that a batch met; each round learns of one more.
+        """Run, and run again with each new schema that a batch contains.
 
-        All rounds read the partitions in `read`, whether or not a topic has grown meanwhile.
+        All rounds read the partitions in `read`, also if a topic got more meanwhile.
         """
         while True:
             try:
@@ -480,7 +482,7 @@ class StableLane:
                 return lowered
 
     def _log_of_inputs(self) -> Log:
-        return Log(self._host.kafka, self._host.surveyor.admin)
+        return Log(self._host.kafka, self._host.resolver.admin)
 
     def _reader(self, begin: Positions, most: int = RECORDS_PER_BATCH) -> KafkaReader:
         label = self._label
@@ -489,7 +491,7 @@ class StableLane:
         return KafkaReader(self._host.spark, {**self._options(), **limits}, starting_at(begin))
 
     def _again(self) -> Callable[[Ranges], Reader]:
-        """Reads ranges of the inputs a second time."""
+        """Returns readers of ranges of the inputs, for inspection."""
         return partial(RangeReader, self._host.spark, self._options())
 
     def _options(self) -> dict[str, str]:

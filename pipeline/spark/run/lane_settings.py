@@ -1,4 +1,4 @@
-"""Which lane is run: a fragment as one version of its network has it, under one ownership."""
+"""Lane settings: a fragment of one version of its network, under one epoch."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -25,24 +25,24 @@ from pipeline.planner.state import OnChange
 
 @dataclass(frozen=True, slots=True)
 class LaneSettings:
-    """Everything that a lane is told when it is made.
+    """Settings of a lane, constant for its run.
 
     Args:
-        lane: which one.
+        lane: its id.
         run: the number of this start.
         fragment: the plan of its fragment.
         life: of its network.
         version: of its network.
         epoch: the ownership under which it starts.
-        topic_ids: the ids that its topics had when it was deployed, and that of its redrive topic.
-        letters_kept_ms: returns for how long dead letters are kept that no rebuild needs; None:
-            that is not known yet.
-        ran_before: whether the catalog says that a first marker was committed.
+        topic_ids: ids of its topics at deploy, and of its redrive topic.
+        letters_kept_ms: returns the retention of dead letters that no rebuild needs; None: not read
+            yet.
+        ran_before: whether a first marker was committed, by the catalog.
         record_start: records that in the catalog.
-        check_wanted: compares the catalog with what is to start; raises if that has changed.
-        choice: what becomes of a state that does not fit.
-        begins: where it begins to read what it has never read.
-        succession: which other fragments have written its output; None: none has, at its deploy.
+        check_wanted: compares the catalog with these settings; raises if they have changed.
+        choice: the user's choice for a state that does not fit.
+        begins: begins of sources that it has never read.
+        succession: takeover of its output from other fragments; None: there was none at its deploy.
     """
 
     lane: LaneId
@@ -67,20 +67,20 @@ class LaneSettings:
 
     @property
     def names(self) -> LaneNames:
-        """The names that belong to the lane."""
+        """The names of the lane."""
         return LaneNames(self.lane)
 
     @property
     def deploy(self) -> DeployId:
-        """The deploy whose version it is."""
+        """The deploy of its version."""
         return DeployId(self.life, self.version)
 
     def on_change(self, marker: CommitMarker | None) -> OnChange | None:
-        """What was chosen for the state, as long as the choice counts.
+        """The user's choice for the state, while it is valid.
 
-        That is until the lane has begun anew, in this version: a lane of an earlier one that began
-        after the choice has not heard of it. To pass over what is gone counts up to the first batch
-        of this plan: its inputs may lose more before that.
+        It is valid until the lane has begun anew in this version: a lane of an earlier version that
+        began after the choice has not received it. EMPTY is valid up to the first batch of this
+        plan: its inputs may lose more records before that.
         """
         if self.choice is None or marker is None:
             return None
@@ -92,15 +92,15 @@ class LaneSettings:
         return chosen if begun and chosen is OnChange.EMPTY else None
 
     def begins_anew(self, last: CommitMarker | None) -> bool:
-        """Whether others have written its output since its last marker; None: it has none."""
+        """Whether it takes over its output from others after its last marker; None: it has none."""
         succession = self.succession
         return succession is not None and succession.is_due(last, ran_before=self.ran_before)
 
     def after(self, last: CommitMarker) -> "LaneSettings":
-        """The same of a lane that goes on from a marker: what that has read, it reads.
+        """The settings with the redrive topic of a marker that the lane continues from.
 
-        The catalog may not know of a redrive topic, since it was restored from an older state. One
-        that begins anew does not go on there: the topic may be gone by now.
+        The catalog may lack the redrive topic if it was restored from an older state. A lane that
+        begins anew does not continue it: the topic may be deleted by now.
         """
         if last.redrive is None or last.redrive[0] in self.topic_ids or self.begins_anew(last):
             return self

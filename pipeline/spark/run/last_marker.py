@@ -4,7 +4,7 @@ from typing import Final
 
 from brokers.kafka_interface import KafkaCluster, NotNowError, TopicAdmin
 from brokers.log_reader import LogReader
-from pipeline.lanes.continuity import LOOKED_AT, check_markers
+from pipeline.lanes.continuity import CHECKED_MAX, check_markers
 from pipeline.markers import codec
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.names import FragmentNames
@@ -13,14 +13,14 @@ READ_DEADLINE_S: Final = 60.0
 
 
 def read_marker(kafka: KafkaCluster, names: FragmentNames) -> CommitMarker | None:
-    """The last commit marker that a reader sees; None if there is none.
+    """Read the last committed marker; None if there is none.
 
     Raises:
         NewerFormatError: a newer version of Medusa wrote it.
         BrokenInvariantError: it is damaged, or the newest markers contradict each other.
     """
     place = f"topic {names.markers}"
-    records = LogReader(kafka, READ_DEADLINE_S).newest(names.markers, LOOKED_AT)
+    records = LogReader(kafka, READ_DEADLINE_S).newest(names.markers, CHECKED_MAX)
     markers = [codec.decode_marker(r.value, place) for r in records if r.value is not None]
     check_markers(markers, place)
     return markers[-1] if markers else None
@@ -29,10 +29,11 @@ def read_marker(kafka: KafkaCluster, names: FragmentNames) -> CommitMarker | Non
 def settled_marker(
     kafka: KafkaCluster, admin: TopicAdmin, names: FragmentNames
 ) -> CommitMarker | None:
-    """The last commit marker, once nothing in its topic is undecided; None if there is none.
+    """Read the last commit marker once no transaction in its topic is open; None if there is none.
 
-    Call it when the last owner is fenced. A reader of committed records sees nothing behind the
-    first record of an open transaction, and a commit shows a little later than it is certain.
+    To be called when the last owner is fenced. A reader of committed records sees nothing beyond
+    the first record of an open transaction, and a commit becomes visible shortly after it is
+    decided.
 
     Raises:
         NotNowError: a transaction is still open, or a partition has no leader.

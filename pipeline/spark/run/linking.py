@@ -1,17 +1,17 @@
-"""A copy of a checkpoint folder by hard links, consistent although its owner may still use it.
+"""Consistent copy of a checkpoint folder by hard links, while its owner may still write.
 
 Spark writes every file that it reads again under a temporary name and renames it when it is
 complete, or, RocksDB's data files, under a unique name before a file that refers to them. So a
 visible file never changes, and a copy is consistent if it is made in the opposite order of writing:
 
-    commits     the newest, n, is the batch that the copy stands at
-    offsets     those up to n + 1: batch n + 1 may be planned, later batches are not of this copy
+    commits     the newest, n, is the last batch of the copy
+    offsets     those up to n + 1: batch n + 1 may be planned, later batches are not copied
     state       all of n was complete before commits/n; in each folder files go before folders,
                 since a snapshot refers to data files in a folder below it
 
-An owner also deletes files, of batches that lie BATCHES_RETAINED or more behind. None of them is
-needed by the copy if the owner has finished at most PROGRESS_MAX batches meanwhile, which is
-checked when all is linked.
+An owner also deletes files of batches that are BATCHES_RETAINED or more behind. The copy needs none
+of them if the owner has finished at most PROGRESS_MAX batches meanwhile, which is checked at the
+end.
 """
 
 import os
@@ -23,34 +23,34 @@ from typing import Final, Protocol
 from pipeline.spark.session.session import BATCHES_RETAINED
 
 PROGRESS_MAX: Final = BATCHES_RETAINED // 2
-"""How many batches an owner may finish while its folder is linked."""
+"""Maximum number of batches that the owner may finish while its folder is linked."""
 _COMMITS, _OFFSETS = "commits", "offsets"
 
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """What a folder holds, by name."""
+    """Names of the entries of a folder."""
 
     files: tuple[str, ...]
     folders: tuple[str, ...]
 
 
 class Disk(Protocol):
-    """The operations of the file system that a copy is made with."""
+    """File system operations of the copy."""
 
     def entries(self, folder: Path) -> Entries:
         """The entries of a folder; none if it does not exist."""
 
     def link(self, source: Path, target: Path) -> None:
-        """Make a file visible in another folder, which is made if needed.
+        """Link a file into another folder, which is created if needed.
 
         Raises:
-            FileNotFoundError: there is no such file any more.
+            FileNotFoundError: the file no longer exists.
         """
 
 
 class LocalDisk:
-    """Hard links; copies where the file system has none."""
+    """Hard links; copies if the file system does not support them."""
 
     def entries(self, folder: Path) -> Entries:
         """See `Disk`."""
@@ -85,7 +85,7 @@ def link_checkpoint(source: Path, target: Path, without: frozenset[str], disk: D
         disk: the file system.
 
     Returns:
-        Whether the copy is consistent; the copy of another try may be.
+        Whether the copy is consistent; if not, another attempt may be.
     """
     try:
         committed = _link_commits(source, target, disk)

@@ -1,4 +1,4 @@
-"""What follows when Spark finds that an input no longer holds what was to be read. Pure."""
+"""Classification of Spark's data-loss errors. Pure."""
 
 from pipeline.errors import MedusaError, RefusedError, RetryError
 from pipeline.lanes.start.decision import Rebuild
@@ -9,22 +9,22 @@ from pipeline.spark.run.query_runner import LostDataError
 def in_batch(
     error: LostDataError, gone: RefusedError | None, choice: OnChange | None
 ) -> MedusaError:
-    """What it means for a lane.
+    """The error for a lane.
 
     Args:
-        error: what Spark said.
-        gone: what is gone, in words; None: all that was to be read next is there.
-        choice: what was chosen for the state, and counts at the next start.
+        error: Spark's error.
+        gone: error with the lost records; None: all records to be read next exist.
+        choice: the user's choice for the state, valid at the next start.
     """
     if gone is None:
         return RetryError(f"{error.message}, but now they are there", hint=error.hint)
-    if choice is OnChange.EMPTY:  # removed since they were to be read: the next start passes over
+    if choice is OnChange.EMPTY:  # removed before they were read: the next start passes over them
         return RetryError(gone.message, place=gone.place)
     return gone
 
 
 def in_rebuild(error: LostDataError, start: Rebuild) -> MedusaError:
-    """What it means for a rebuild: one that was chosen takes what there is at the next start."""
+    """The error for a rebuild: a chosen one uses the existing records at the next start."""
     if not start.chosen:
         return error
     return RetryError(

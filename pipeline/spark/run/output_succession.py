@@ -1,7 +1,7 @@
-"""Starts a lane on an output topic that another fragment wrote last.
+"""Start of a lane on an output topic that another fragment wrote last.
 
-It fences the earlier writers, then reads what they promised of the topic. This is not the failover
-of a fragment from one node to another.
+It fences the earlier writers, then reads their promises for the topic. This is not the failover of
+a fragment from one node to another.
 """
 
 import logging
@@ -16,10 +16,10 @@ from pipeline.errors import BrokenInvariantError, RefusedError
 from pipeline.ids import FragmentId, Offset
 from pipeline.lanes.output_succession import (
     Succession,
-    begun_beside,
     left_by,
     positions_anew,
     sources_anew,
+    takeover_marker,
     with_positions,
 )
 from pipeline.lanes.sources import carry, planned_sources, sources_after
@@ -32,33 +32,33 @@ from pipeline.spark.query.lowered import Lowered
 from pipeline.spark.run.carried import CarriedMarker, held
 from pipeline.spark.run.lane_settings import LaneSettings
 from pipeline.spark.run.last_marker import settled_marker
-from pipeline.spark.run.surroundings import Surveyor
+from pipeline.spark.run.schema_resolver import SchemaResolver
 
 _log = logging.getLogger(__name__)
 
 DEADLINE_S: Final = 60.0
 _SIGNALS: Final = 100_000
-"""So many of the newest records are looked at. The topic keeps the last boundary of each writer,
-and what idle writers say once a second is more than that only if nothing is compacted for a day."""
+"""Number of the newest records that are read. The topic keeps the last boundary of each writer; the
+idle reports of a writer, one per second, exceed this only if nothing is compacted for a day."""
 
 
 @dataclass(frozen=True, slots=True)
-class Others:
-    """The other writers of a topic, of which at most one may still run somewhere."""
+class OtherWriters:
+    """The other writers of a topic, at most one of which may still run."""
 
     kafka: KafkaCluster
-    surveyor: Surveyor
+    resolver: SchemaResolver
     clock: Clock
 
     def stop(
         self, settings: LaneSettings, succession: Succession, last: CommitMarker | None
     ) -> LeftOutput:
-        """Fence those that may still write the topic, and look at what they have left.
+        """Fence those that may still write the topic, and read their promises and positions.
 
-        Those that are gone are fenced in any case: one of them may be about to start as an earlier
-        version had it. One that is deployed to write another topic is fenced as long as its last
-        marker does not say so; it starts again. What the lane's fragment itself has read before
-        it heard of its deploy counts as well.
+        Those that are gone are fenced in any case: one of them may be about to start in an earlier
+        version. One that is deployed to write another topic is fenced unless its last marker
+        already names that topic; it restarts. Records that the lane's own fragment read before this
+        deploy reached it are included.
 
         Raises:
             NotNowError: a transaction of one of them is open.
@@ -68,7 +68,7 @@ class Others:
         found: list[CommitMarker | None] = []
         for name in (*succession.gone, *succession.moved):
             names = FragmentNames(FragmentId(network, name))
-            if self.surveyor.admin.describe((names.markers,)):  # else its topics were deleted
+            if self.resolver.admin.describe((names.markers,)):  # else its topics were deleted
                 found.append(self._last(names, succession, gone=name in succession.gone))
         markers = (one for one in (*found, last) if one is not None)
         return left_by(succession.output, markers, self._boundaries(settings))
@@ -76,13 +76,13 @@ class Others:
     def _last(
         self, names: FragmentNames, succession: Succession, *, gone: bool
     ) -> CommitMarker | None:
-        """The last marker of one of them, who writes the topic no more."""
+        """The last marker of one of them, once it no longer writes the topic."""
         if not gone:
-            last = settled_marker(self.kafka, self.surveyor.admin, names)
+            last = settled_marker(self.kafka, self.resolver.admin, names)
             if last is None or last.output != succession.output:
                 return last
         self._fence(names)
-        return settled_marker(self.kafka, self.surveyor.admin, names)
+        return settled_marker(self.kafka, self.resolver.admin, names)
 
     def _fence(self, names: FragmentNames) -> None:
         writer = self.kafka.transactions(names.stable.transactional_id)
@@ -102,7 +102,7 @@ class Others:
 
 
 def boundary_of(record: KafkaRecord) -> BoundaryRecord | None:
-    """A record as a boundary; None if it is none, since somebody else wrote it."""
+    """Decode a boundary; None if the record is not one, since another program wrote it."""
     if record.value is None:
         return None
     place = f"topic {record.topic}, partition {record.partition}, offset {record.offset}"
@@ -114,16 +114,16 @@ def boundary_of(record: KafkaRecord) -> BoundaryRecord | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Anew:
-    """How a lane begins anew.
+class Takeover:
+    """Start of a lane that begins anew.
 
     Args:
         settings: of the lane.
-        succession: what its deploy found.
-        own: its own last marker, in the names of its plan; None: it has never run.
-        left: what the others have left, once they are stopped; own promises count as well.
-        sources: what it reads, as sources that it has never read.
-        surveyor: whom to ask for positions.
+        succession: the takeover, as decided by its deploy.
+        own: its last marker, under the names of its plan; None: it has never run.
+        left: promise and positions of the others, once they are stopped, with its own promises.
+        sources: its sources, with new ids.
+        resolver: reads positions.
     """
 
     settings: LaneSettings
@@ -131,53 +131,52 @@ class Anew:
     own: CommitMarker | None
     left: LeftOutput
     sources: tuple[MarkedSource, ...]
-    surveyor: Surveyor
+    resolver: SchemaResolver
 
     @property
     def nothing(self) -> CarriedMarker:
-        """What is known before there is a marker: what the lane reads."""
+        """The sources of the lane, without a marker."""
         return CarriedMarker(None, self.sources)
 
     def positions(self, lowered: Lowered) -> dict[InputPartition, Offset]:
-        """Where it begins in every topic that it reads."""
-        begins = held(self.settings.begins, self.sources, self.surveyor.admin)
+        """Begin positions in every topic that it reads."""
+        begins = held(self.settings.begins, self.sources, self.resolver.admin)
         anew = positions_anew(self.sources, begins, self.left)
         own = self.own.end if self.own is not None else {}
-        return with_positions(self.surveyor.start_positions(lowered), own, anew)
+        return with_positions(self.resolver.start_positions(lowered), own, anew)
 
     def at(self, first: CommitMarker) -> CarriedMarker:
-        """What it starts from.
+        """Marker and sources that it starts from.
 
         Args:
-            first: the marker as of a fragment that has never run.
+            first: marker of a first start.
         """
-        marker = begun_beside(first, self.own, self.left, self.succession.token)
+        marker = takeover_marker(first, self.own, self.left, self.succession.token)
         return CarriedMarker(marker, marker.sources, written=marker, anew=True)
 
 
-def look_back(
-    settings: LaneSettings, succession: Succession, last: CommitMarker | None, others: Others
-) -> Anew:
-    """Stop the others, and find out from where a lane begins anew.
+def begin_takeover(
+    settings: LaneSettings, succession: Succession, last: CommitMarker | None, others: OtherWriters
+) -> Takeover:
+    """Stop the other writers, and compute where a lane begins anew.
 
     Args:
         settings: of the lane.
-        succession: what its deploy found.
-        last: its own last marker; None: it has never run.
-        others: who have written its output.
+        succession: the takeover, as decided by its deploy.
+        last: its last marker; None: it has never run.
+        others: the other writers of its output.
 
     Raises:
-        RefusedError: of one of its streams nobody has decided where it begins.
-        NotNowError: a transaction of one of the others is open.
-        UnavailableError: Kafka does not answer.
+        RefusedError: one of its streams has no decided begin. NotNowError: a transaction of one of
+        the others is open. UnavailableError: Kafka does not answer.
     """
     planned = planned_sources(settings.fragment, settings.topic_ids)
-    own = carry(last.writing(succession.output), planned).marker if last is not None else None
+    own = carry(last.with_output(succession.output), planned).marker if last is not None else None
     known = sources_after(planned, last)
     for name in (source.name for source in known if source.name not in settings.begins):
         raise RefusedError(
-            f"another fragment has written topic {settings.fragment.output.topic}, and nobody has "
-            f"decided where stream {name} begins",
+            f"another fragment has written topic {settings.fragment.output.topic}, and no deploy "
+            f"has decided where stream {name} begins",
             place=settings.place,
             hint=f"deploy with `--input {name}=beginning` or `--input {name}=end`; `medusa plan` "
             "says what either means.",
@@ -186,4 +185,4 @@ def look_back(
     ends_ms = (left.promised_ms, own.boundary_ms if own is not None else None)
     left = replace(left, promised_ms=max((ms for ms in ends_ms if ms is not None), default=None))
     sources = sources_anew(known, settings.begins, left)
-    return Anew(settings, succession, own, left, sources, others.surveyor)
+    return Takeover(settings, succession, own, left, sources, others.resolver)

@@ -1,6 +1,6 @@
-"""Signs in Java's errors that the cause is outside of Medusa: Kafka or a disk is away. Pure.
+"""Detection of external causes in Java's errors: Kafka or a disk is unavailable. Pure.
 
-Only names of exception classes count, and what stands on a line with one: a value of a record that
+Only names of exception classes, and text on the same line, are matched: a value of a record that
 could not be processed may contain any other text.
 """
 
@@ -40,11 +40,11 @@ _DISK: Final = re.compile(
 
 
 def outside_cause(text: str, line: str) -> MedusaError | None:
-    """The error of an outside cause that Java names; None if it names none.
+    """Translate an error with an external cause; None if there is none.
 
     Args:
-        text: all of what Java says, causes included.
-        line: the same in one line, for people.
+        text: the full text of the Java error, causes included.
+        line: its first line, for the message.
     """
     if _DISK.search(text):
         return EnvironmentProblem(

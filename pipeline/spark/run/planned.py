@@ -1,8 +1,9 @@
-"""A batch that we plan ourselves: what Spark writes into a checkpoint before it runs one.
+"""Plans the first batch of a query, by writing the files that Spark writes before a batch.
 
-A query that finds `offsets/0` without `commits/0` runs batch 0 up to exactly those ends, under the
-watermark that stands there. Rows are late by the watermark of the batch before, which batch 0 does
-not have: so it drops nothing, closes what has to be closed and holds what has to be held.
+A query with `offsets/0` but no `commits/0` in its checkpoint runs batch 0 up to exactly those ends,
+under the watermark in that file. Rows are late by the watermark of the previous batch, which batch
+0 does not have: so it drops nothing, closes the windows below the watermark and keeps the other
+rows.
 """
 
 import json
@@ -32,7 +33,7 @@ def plan_first_batch(
     Raises:
         OSError: it cannot be written.
     """
-    # Spark knows a query by this id; a new folder of another epoch needs another one.
+    # Spark identifies a query by this id; the folder of another epoch needs another one.
     identity = uuid.uuid5(uuid.NAMESPACE_URL, folder.as_uri())
     (folder / "metadata").write_text(_json({"id": str(identity)}), encoding="utf-8")
     lines = [_VERSION, _metadata(spark, watermark_ms or Millis(0), now_ms)]

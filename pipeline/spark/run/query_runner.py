@@ -1,4 +1,4 @@
-"""Running one Spark query in the thread that asks for it, until it ends or is told to stop."""
+"""Runs one Spark query in the calling thread until it ends or is stopped; translates its errors."""
 
 import logging
 import re
@@ -27,34 +27,34 @@ from pipeline.spark.batch.facts import Engine
 from pipeline.spark.query.function_task import SIGN
 from pipeline.spark.query.lowered import Lowered
 from pipeline.spark.run.outside import outside_cause
-from pipeline.spark.session.java_log import no_word_of_the_end
+from pipeline.spark.session.java_log import end_not_logged
 
 START_DEADLINE_S = 60.0
 STOP_DEADLINE_S = 60.0
 POLL_S = 1
 LOCK_S = 0.05
-NOBODY = Incarnation("")
+NO_INCARNATION = Incarnation("")
 
 SparkError: TypeAlias = PySparkException | Py4JJavaError
-"""What PySpark raises; of tasks often what Java raised, as it is."""
+"""Errors of PySpark; for tasks often the untranslated Java error."""
 Write = Callable[[DataFrame, int, Engine], None]
-"""What is done with the rows of a batch, given its number and the query's engine."""
+"""Handler of a batch: its rows, its number, and the query's engine."""
 
 _log = logging.getLogger(__name__)
 
 
 class StoppingError(Exception):
-    """The query was asked to stop, and stopped between two batches or before it wrote anything."""
+    """The query was stopped on request, between two batches or before it wrote anything."""
 
 
 class DamagedCheckpointError(RetryError):
-    """Spark cannot read its own checkpoint; the state has to come from somewhere else."""
+    """Spark cannot read its own checkpoint; the state must be rebuilt."""
 
     code = "damaged-checkpoint"
 
 
 class LostDataError(RefusedError):
-    """An input no longer holds what had to be read; Spark does not say where in one way."""
+    """An input lost records before they were read; Spark reports the place in varying forms."""
 
     code = "lost-data"
 
@@ -64,12 +64,12 @@ class Query:
     """A query that is ready to run.
 
     Args:
-        name: its name in Spark's own messages.
-        rows: what it computes.
-        lowered: what `rows` was made of.
+        name: its name in Spark's messages.
+        rows: its results.
+        lowered: the fragment that `rows` was emitted from.
         folder: its checkpoint.
-        write: what happens to each batch.
-        incarnation: the life of the lane whose advances count; of nobody's none does.
+        write: handles each batch.
+        incarnation: whose advances are applied; by default none.
         once: whether it ends after the one batch that is planned in the checkpoint.
         watch: called about once a second while it runs; an error from it ends the query.
     """
@@ -79,13 +79,13 @@ class Query:
     lowered: Lowered
     folder: Path
     write: Write
-    incarnation: Incarnation = NOBODY
+    incarnation: Incarnation = NO_INCARNATION
     once: bool = False
     watch: Callable[[Engine], None] = lambda _: None
 
 
 class QueryRunner:
-    """Runs queries, one after the other, under one wish to stop."""
+    """Runs queries, one after the other, until one stop event."""
 
     def __init__(self, stop: threading.Event) -> None:
         self._stop = stop
@@ -96,11 +96,11 @@ class QueryRunner:
         self._quiet = ExitStack()
 
     def run(self, query: Query) -> None:
-        """Run a query; comes back only when one that runs `once` is done.
+        """Run a query; returns only if it runs `once`, when it is done.
 
         Raises:
             StoppingError: it was stopped.
-            MedusaError: what its `write` raised, or what Spark said in our words.
+            MedusaError: the error of its `write`, or the translated error of Spark.
         """
         self._raised = None
         self._ending.clear()
@@ -125,13 +125,14 @@ class QueryRunner:
             self._quiet.close()
 
     def _failure(self, error: PySparkException, query: Query) -> MedusaError | StoppingError:
-        """What `write` raised, if that is what ended the query; a batch that begins gives up."""
+        """The error of `write` if it ended the query; else a stop, or Spark's error."""
         if self._raised is not None:
             return self._raised
         return StoppingError() if self._stop.is_set() else from_spark(error, query.folder)
 
     def _write(self, query: Query, rows: DataFrame, batch: int, engine: Engine) -> None:
-        # Whoever ends the query holds the lock and waits for this call, so never wait for long.
+        # The thread that ends the query has the lock and waits for this call, so never wait for
+        # long.
         while not self._in_batch.acquire(timeout=LOCK_S):
             if self._ends:
                 self._give_up()
@@ -141,8 +142,8 @@ class QueryRunner:
                 return
         except MedusaError as error:
             self._raised = error
-            # The lane logs it in our words; Spark would log its own stack for it.
-            self._quiet.enter_context(no_word_of_the_end(engine.query, rows.sparkSession))
+            # The lane logs the translated error; Spark would log its own stack for it.
+            self._quiet.enter_context(end_not_logged(engine.query, rows.sparkSession))
             raise
         except (PySparkException, Py4JJavaError) as error:
             self._raised = from_spark(error, None)
@@ -153,11 +154,11 @@ class QueryRunner:
 
     @property
     def _ends(self) -> bool:
-        """Whether no batch is written any more: who watches the query stops it soon."""
+        """Whether no further batch is written: the watching thread stops the query soon."""
         return self._stop.is_set() or self._ending.is_set()
 
     def _give_up(self) -> NoReturn:
-        """Leave a batch that must not count; not before the query is stopped, which is no error."""
+        """Abort a batch after the query was stopped, which is not an error."""
         self._stopped.wait(STOP_DEADLINE_S)
         raise StoppingError
 
@@ -181,7 +182,7 @@ class QueryRunner:
         if not self._in_batch.acquire(timeout=STOP_DEADLINE_S):
             raise RetryError("the last batch did not finish in time")
         try:
-            with no_word_of_the_end(running, query.rows.sparkSession):
+            with end_not_logged(running, query.rows.sparkSession):
                 self._stopped.set()
                 running.stop()
         except PySparkException as error:
@@ -191,10 +192,10 @@ class QueryRunner:
 
 
 def _started(writer: DataStreamWriter, folder: Path) -> StreamingQuery:
-    """Begin a query. Of all files Java reads only the checkpoint's here; topics come later.
+    """Start a query. Java reads only files of the checkpoint here; topics are read later.
 
     Raises:
-        DamagedCheckpointError: it could not.
+        DamagedCheckpointError: the checkpoint is unreadable.
     """
     try:
         return writer.start()
@@ -241,16 +242,16 @@ _OF_FUNCTION = re.compile(rf"{re.escape(SIGN)} (.*)")
 
 
 def lost_data(error: SparkError) -> bool:
-    """Whether a topic no longer held what had to be read."""
+    """Whether a topic lost records before they were read."""
     text = str(error)
     return any(sign in text for sign in _DATA_LOSS)
 
 
 def from_spark(error: SparkError, folder: Path | None) -> MedusaError:
-    """Spark's failure in our words: the only translation of its errors.
+    """Translate an error of Spark; the only translation of its errors.
 
-    `folder` is the query's checkpoint; None for what failed inside a batch. There a checkpoint's
-    state is read, but its log is not, and an error may name the folder for other reasons.
+    `folder` is the query's checkpoint; None for errors inside a batch. There a checkpoint's state
+    is read, but its log is not, and an error may contain the folder's name for other reasons.
     """
     text = str(error)
     if lost_data(error):
@@ -280,9 +281,9 @@ def from_spark(error: SparkError, folder: Path | None) -> MedusaError:
 
 @contextmanager
 def translated(folder: Path) -> Iterator[None]:
-    """Let what Spark, Java and the disk raise leave the block in our words.
+    """Translate errors of Spark, Java and the disk that leave the block.
 
-    `folder` is the checkpoint of the queries that run in it.
+    `folder` is the checkpoint of its queries.
     """
     try:
         yield
@@ -295,7 +296,7 @@ def translated(folder: Path) -> Iterator[None]:
 
 
 def no_disk(error: OSError, folder: Path) -> EnvironmentProblem:
-    """What it means that a file cannot be read or written; by default one of a checkpoint."""
+    """The error for a file that cannot be read or written; by default in the checkpoint."""
     return EnvironmentProblem(
         f"a file cannot be written or read: {error.strerror or error}",
         place=str(error.filename or folder),
@@ -305,22 +306,22 @@ def no_disk(error: OSError, folder: Path) -> EnvironmentProblem:
 
 
 def _with_causes(error: SparkError) -> str:
-    """What an error says together with its causes; PySpark keeps them beside it."""
+    """The text of an error and its causes, which PySpark stores separately."""
     trace = getattr(error, "_stackTrace", None)
     return f"{error}\n{trace}" if isinstance(trace, str) else str(error)
 
 
 def first_line(error: Exception) -> str:
-    """The first line of what an error says; bounded.
+    """The first meaningful line of an error, limited in length.
 
-    Of Java's, which call failed comes before; of Python's, where it was raised.
+    It follows the failed call in a Java error, and the traceback in a Python error.
     """
     lines = [line for line in str(error).splitlines() if line.strip()]
     if _TRACEBACK in lines:
         lines = [x for x in lines[lines.index(_TRACEBACK) + 1 :] if not x[0].isspace()]
     elif isinstance(error, Py4JJavaError):
         lines = [line.removeprefix(": ") for line in lines[1:]]
-        if lines and _WAITED in lines[0]:  # by whoever waited for the job; why comes after
+        if lines and _WAITED in lines[0]:  # raised by the waiting thread; the cause follows
             lines = [line for line in lines if line.startswith(_CAUSE)] or lines
             lines[0] = lines[0].removeprefix(_CAUSE)
     return (lines[0].strip() if lines else type(error).__name__)[:500]

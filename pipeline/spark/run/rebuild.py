@@ -1,11 +1,12 @@
-"""Building a lane's state from the log: one batch, planned by us, that publishes nothing.
+"""Rebuild of a lane's state from the log: one planned batch that publishes nothing.
 
 It reads from the oldest positions that the state needs exactly up to the last commit marker, leaves
-out what was left out before, and has the marker's watermark in force when it ends. What it would
-have written was written by an earlier life of the lane.
+out the records that were left out before, and has the marker's watermark in force at its end. An
+earlier incarnation has written its output.
 
-Whether a record is accepted was decided once as well: what dead letters do not name was, and has to
-be again. Only a rebuild that somebody chose judges anew, and what it refuses becomes dead letters.
+Acceptance of records is not decided again either: a record without a dead letter was accepted, and
+must be accepted again. Only a rebuild chosen by the user validates records anew, and the refused
+ones become dead letters.
 """
 
 import logging
@@ -38,9 +39,9 @@ _log = logging.getLogger(__name__)
 
 READ_TIMEOUT_S = 60.0
 TRIES_MAX: Final = 3
-"""So often a rebuild is tried in which a function refuses what it had not refused before."""
+"""Maximum number of rebuilds in which a function refuses records it had accepted before."""
 NAMED_MAX: Final = 5
-"""So many refused records of each path are named."""
+"""Maximum number of refused records per path in the message."""
 _CHOICES: Final = (
     "Or deploy with `--state FRAGMENT=rebuild` (records are judged anew, and those that cannot be "
     "processed become dead letters) or `--state FRAGMENT=empty` (what was read before counts in no "
@@ -53,19 +54,19 @@ _OVERTAKEN = (
 
 
 class UnlikeError(RetryError):
-    """A function of a user refuses records in a rebuild that it had not refused before."""
+    """A user function refuses records in a rebuild that it had accepted before."""
 
     code = "function-unlike"
 
 
 @dataclass(frozen=True, slots=True)
 class Rebuilding:
-    """A rebuild with everything that it needs to know.
+    """A prepared rebuild.
 
     Args:
-        start: what was decided.
-        begin: where each partition is read from.
-        left_out: what it must not count.
+        start: the decision.
+        begin: first offset to read in each partition.
+        left_out: records to exclude.
     """
 
     start: Rebuild
@@ -74,7 +75,7 @@ class Rebuilding:
 
     @property
     def records(self) -> int:
-        """How many offsets it reads; there may be fewer records."""
+        """Number of offsets it reads; there may be fewer records."""
         end = self.start.marker.end
         return sum(max(0, end[at] - offset) for at, offset in self.begin.items())
 
@@ -110,17 +111,17 @@ class Rebuilding:
         functions: Mapping[str, tuple[BoxName, ...]],
         place: str,
     ) -> None:
-        """Make sure that each record that had been accepted is accepted again.
+        """Check that every previously accepted record is accepted again.
 
         Args:
             facts: of the executed batch.
-            first: finds the first of the records that it has refused.
-            functions: path → the boxes on it that call functions of users.
+            first: finds the first refused records.
+            functions: path → its boxes that call user functions.
             place: names the fragment, for the error.
 
         Raises:
-            UnlikeError: functions of users have refused some, and nothing else has.
-            RefusedError: some are refused now, as their schema is gone.
+            UnlikeError: only user functions have refused records.
+            RefusedError: other records are refused now, for instance since their schema is gone.
         """
         if not facts.bad:
             return
@@ -146,20 +147,20 @@ class Rebuilding:
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """What a rebuild asks Kafka."""
+    """Reads of the input log in Kafka for a rebuild."""
 
     kafka: KafkaCluster
     admin: TopicAdmin
 
     def prepare(self, start: Rebuild, lowered: Lowered, names: FragmentNames) -> Rebuilding:
-        """Find out where to read from and what to leave out.
+        """Compute where to read from and which records to exclude.
 
-        A rebuild that was chosen may find no dead letters of records that were sent again, and are
-        good now: they count where they were sent again, and not where they stood at first.
+        A chosen rebuild may find no dead letters of redriven records that are valid now: they count
+        at their new place, not at the original one.
 
         Raises:
-            RefusedError: a topic no longer holds what the state needs, or dead letters are gone.
-            RetryError: a partition is gone, so its topic is another one; the next start says so.
+            RefusedError: records that the state needs, or dead letters, were removed.
+            RetryError: a partition is gone, so its topic was recreated; the next start reports it.
             UnavailableError: Kafka does not answer, or a partition has no leader.
         """
         earliest, dead_letters = self.earliest(lowered), names.dead_letters
@@ -170,7 +171,7 @@ class Log:
                 place=f"topic {at.topic}, partition {at.partition}",
             )
         found = complete(self.admin.start_offsets((dead_letters,)), (dead_letters,))[dead_letters]
-        start = with_letters(start, found, dead_letters)
+        start = with_dead_letters(start, found, dead_letters)
         begin = start.begin
         if begin is None:
             begin = {**_from_earliest(end, earliest, lowered), **start.not_before}
@@ -186,7 +187,7 @@ class Log:
     def overtaken(
         self, marker: CommitMarker, lowered: Lowered, fragment: FragmentName
     ) -> RefusedError | None:
-        """What a lane was to read next and cannot any more, in words; None if it is all there."""
+        """Error for records that were removed before they were read; None if there are none."""
         earliest = self.earliest(lowered)
         for at, read in sorted(marker.end.items()):
             place = f"topic {at.topic}, partition {at.partition}"
@@ -202,14 +203,14 @@ class Log:
                 )
         return lost_input(marker, self.ends({at.topic for at in marker.end}), fragment)
 
-    def held(self, marker: CommitMarker, lowered: Lowered) -> CommitMarker:
-        """The marker within what its topics still hold."""
+    def clamped(self, marker: CommitMarker, lowered: Lowered) -> CommitMarker:
+        """The marker limited to the present ranges of its topics."""
         ends = self.ends({at.topic for at in marker.end})
         latest = {at: ends.get(at.topic, {}).get(at.partition, o) for at, o in marker.end.items()}
         return passed_over(marker, self.earliest(lowered), latest)
 
     def ends(self, topics: Iterable[TopicName]) -> Ends:
-        """Where topics end, open transactions included."""
+        """Ends of topics, open transactions included."""
         names = sorted(topics)
         return complete(self.admin.end_offsets(names, Isolation.UNCOMMITTED), names)
 
@@ -220,12 +221,12 @@ class Log:
         output_id: str,
         ask_same: Callable[[], Callable[[], None]],
     ) -> None:
-        """Make sure that Kafka still has what a marker says was read and written.
+        """Check that Kafka still has the records that were read and written by a marker.
 
-        `ask_same`: as `ask` of a `TopicWatch`: a topic that was made again has lost nothing.
+        `ask_same`: as `ask` of a `TopicWatch`: a topic that was created again has lost nothing.
 
         Raises:
-            RefusedError: it does not.
+            RefusedError: records are lost.
         """
         name, output = fragment.name, fragment.output.topic
         ends = self.ends({output, *(at.topic for at in marker.end)})
@@ -246,9 +247,9 @@ class Log:
         }
 
     def _sent_again(self, redrive: TopicName, marker: CommitMarker) -> Iterator[LeftOut]:
-        """Where records stood at first that were sent again, read by now or not.
+        """Original places of redriven records, read by now or not.
 
-        Also by somebody who has just created the topic: the lane will read it.
+        Also those in a topic that was just created: the lane will read it.
         """
         if redrive not in self.admin.describe((redrive,)):
             return iter(())
@@ -265,7 +266,7 @@ class Log:
         ends: Ends,
         of: Callable[..., LeftOut | None],
     ) -> Iterator[LeftOut]:
-        """What the records of a topic name; `of` reads their headers."""
+        """The places in the headers of a topic's records; `of` decodes them."""
         with self.kafka.reader(READ_TIMEOUT_S) as reader:
             reader.assign({topic: starts})
             for record in reader.read_to(ends):
@@ -294,10 +295,10 @@ class Log:
 
 
 def tried(rebuild: Callable[[], Lowered], empty_folder: Callable[[], object]) -> Lowered:
-    """Rebuild a state; if a function refuses what it had not refused, in an empty folder again.
+    """Rebuild a state; retry in an empty folder if a function refuses accepted records.
 
     Raises:
-        RefusedError: it does so in each of `TRIES_MAX` rebuilds.
+        RefusedError: it does in each of `TRIES_MAX` rebuilds.
     """
     for _ in range(TRIES_MAX - 1):
         try:
@@ -318,10 +319,10 @@ def tried(rebuild: Callable[[], Lowered], empty_folder: Callable[[], object]) ->
 def look_up(
     unknown: tuple[SchemaHandle, ...], schemas: Schemas, *, chosen: bool
 ) -> tuple[SchemaHandle, ...]:
-    """Those of the schemas that a rebuild was not planned with that the registry has.
+    """The unplanned schemas of a rebuild that the registry has.
 
-    In a rebuild that nobody chose, each had been there: that one is missing now is not recorded, as
-    its records stay accepted.
+    In a rebuild that was not chosen, each existed before: a missing one is not recorded, since its
+    records stay accepted.
     """
     return schemas.look_up(unknown) if chosen else schemas.existing(unknown)
 
@@ -333,11 +334,11 @@ def _named(found: Sequence[Rejected]) -> str:
     )
 
 
-def with_letters(start: Rebuild, starts: Mapping[int, Offset], topic: TopicName) -> Rebuild:
-    """A rebuild whose marker says from where on the dead letters are needed that it goes by.
+def with_dead_letters(start: Rebuild, starts: Mapping[int, Offset], topic: TopicName) -> Rebuild:
+    """Set the dead-letter offsets that the rebuild needs in its marker.
 
     Args:
-        start: what was decided.
+        start: the decision.
         starts: the oldest offset of each partition of the dead-letter topic.
         topic: the dead-letter topic.
 
@@ -345,7 +346,7 @@ def with_letters(start: Rebuild, starts: Mapping[int, Offset], topic: TopicName)
         RefusedError: dead letters that it needs were removed.
     """
     marker, begin = start.marker, start.begin
-    if begin is None:  # chosen: it judges anew what no dead letter names any more
+    if begin is None:  # chosen: records without a dead letter are validated anew
         return replace(start, marker=replace(marker, letters_from=starts))
     if all(begin[at] >= end for at, end in marker.end.items() if at in begin):
         return replace(start, marker=replace(marker, letters_from={}))
@@ -365,7 +366,7 @@ def with_letters(start: Rebuild, starts: Mapping[int, Offset], topic: TopicName)
 
 
 def _from_earliest(end: Positions, earliest: Positions, lowered: Lowered) -> Positions:
-    """From the beginning of what carries records, and nowhere else."""
+    """Begin positions: the oldest offsets of topics that carry records; others unchanged."""
     roles = {
         (source.input, assigned.topic): assigned.role
         for source in lowered.sources

@@ -1,4 +1,4 @@
-"""The one batch of a rebuild: executed for its state alone, then checked."""
+"""Batch of a rebuild: executed for its state only, then checked."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -8,22 +8,22 @@ from pyspark.sql import DataFrame
 from pipeline.ids import Millis
 from pipeline.markers.positions import InputPartition
 from pipeline.spark.batch.facts import Engine
+from pipeline.spark.batch.inspection import Inspector
 from pipeline.spark.batch.ports import Schemas
 from pipeline.spark.batch.rejected import Rejected, check_decided_alike
-from pipeline.spark.batch.second_look import Inspector
 from pipeline.spark.run.rebuild import NAMED_MAX, Rebuilding, look_up
 from pipeline.spark.write.sink import UnknownSchemasError
 
 
 @dataclass(slots=True)
 class RebuildBatch:
-    """Executes the batch.
+    """Executes the batch of a rebuild.
 
     Args:
         todo: the rebuild.
         schemas: the registry.
         place: names the fragment, for errors.
-        refused: what a chosen rebuild has refused.
+        refused: records that a chosen rebuild has refused.
     """
 
     todo: Rebuilding
@@ -32,13 +32,13 @@ class RebuildBatch:
     refused: list[Rejected] = field(default_factory=list)
 
     def write(self, inspector: Inspector, rows: DataFrame, batch: int, engine: Engine) -> None:
-        """Execute the batch, and check what it leaves; nothing of it is published.
+        """Execute the batch, and check its state; nothing is published.
 
         Raises:
             UnknownSchemasError: plan again with them and run the batch again.
-            BrokenInvariantError: the state is not that of the last commit marker.
-            UnlikeError, RetryError: a function of a user refuses other records than before.
-            RefusedError: records that had been accepted cannot be read now.
+            BrokenInvariantError: the state does not match the last commit marker.
+            UnlikeError, RetryError: a user function refuses other records than before.
+            RefusedError: previously accepted records cannot be read now.
         """
         todo, end = self.todo, self.todo.start.marker.end
         rows.write.format("noop").mode("overwrite").save()
@@ -63,9 +63,9 @@ class RebuildBatch:
 
 
 def with_progress(done: Rebuilding, largest: Mapping[InputPartition, Millis]) -> Rebuilding:
-    """A rebuild whose marker has the largest event times of the rows that its state holds.
+    """Set the largest event times of the rows in the state in the rebuild's marker.
 
-    Of another plan's rows they may have been smaller, so that the rows seemed to be needed no more.
+    Those under another plan may be smaller, so that rows would seem no longer needed.
     """
     marker = done.start.marker
     progress = dict(marker.progress)

@@ -1,8 +1,8 @@
-"""Computes results of a fragment again: bounded jobs over ranges of its input log.
+"""Replay of a fragment's results: bounded jobs over ranges of its input log.
 
-The very plan of the lane, run by Spark as a batch: every record of the ranges counts, so nothing is
-late, and no state, checkpoint, marker or group is touched. Redriven copies and advances are not
-read: each record counts where it first stood, judged by the schemas that the registry has now.
+The plan of the lane, run by Spark as a batch job: every record of the ranges counts, so nothing is
+late, and no state, checkpoint, marker or group is changed. Redriven copies and advances are not
+read: each record counts at its original place, validated by the present schemas of the registry.
 """
 
 import os
@@ -30,7 +30,7 @@ from pipeline.replay.period import Period
 from pipeline.replay.ranges import Range
 from pipeline.replay.write import Result
 from pipeline.settings import Settings
-from pipeline.spark.batch.second_look import most_frequent
+from pipeline.spark.batch.inspection import most_frequent
 from pipeline.spark.query import hidden
 from pipeline.spark.query.emit import emit, emit_path, unknown_schemas
 from pipeline.spark.query.hidden import UNKNOWN_SCHEMA, Reason, reason_of
@@ -40,21 +40,21 @@ from pipeline.spark.query.lowered import Path as Way
 from pipeline.spark.query.placing import placed
 from pipeline.spark.query.readers import RangeReader, read_options
 from pipeline.spark.run.query_runner import first_line, lost_data
-from pipeline.spark.run.surroundings import Surveyor
+from pipeline.spark.run.schema_resolver import SchemaResolver
 from pipeline.spark.session.command_session import command_session
 from pipeline.spark.session.session import open_session, session_settings
 from schemas.client import RegistryClient
 
 SCHEMA_ROUNDS = 8
 LOG_NAME = "replay.out"
-"""In the folder for logs: what Java writes of the last replay."""
+"""Log file of the last replay's Java process, in the folder for logs."""
 OFFSETS_PER_TASK = 200_000
-"""Sorted results are taken over part by part; so many offsets of the input make one part."""
+"""Input offsets per part; sorted results are fetched part by part."""
 
 
 @dataclass(frozen=True, slots=True)
 class Servers:
-    """What a replay reads from."""
+    """Servers that a replay reads from."""
 
     brokers: Brokers
     admin: TopicAdmin
@@ -63,22 +63,22 @@ class Servers:
 
 @dataclass
 class Recomputer:
-    """Computes one fragment again. Every method raises `RetryError` when Spark fails."""
+    """Recomputes one fragment. Every method raises `RetryError` if Spark fails."""
 
     spark: SparkSession
     servers: Servers
     fragment: Fragment
     topic_ids: Mapping[TopicName, str]
     failed: Counter[str] = field(default_factory=Counter)
-    """Results that could not be computed, by reason, among those that were taken over."""
+    """Number of results that could not be computed, by reason, among those fetched."""
     _missing: set[SchemaHandle] = field(default_factory=set)
     _known: tuple[SchemaHandle, ...] = ()
 
     def event_time(self, at: InputPartition, offset: Offset) -> Millis:
-        """The event time of one record of an input.
+        """Compute the event time of one record of an input.
 
         Raises:
-            RefusedError: there is no such record, or it has none.
+            RefusedError: there is no such record, or it has no event time.
         """
         ranges = (Range(at.input, at.topic, at.partition, offset, Offset(offset + 1), False),)
         time = F.unix_millis(hidden.EVENT_TIME).alias("at")
@@ -88,7 +88,7 @@ class Recomputer:
             rows = emit_path(lowered, replace(way, steps=()), self._reader(ranges))
             return rows.select(time, F.col(hidden.REASON).alias("word")).collect()
 
-        found = self._knowing_schemas(look, ranges)
+        found = self._with_schemas(look, ranges)
         place = f"topic {at.topic}, partition {at.partition}, offset {offset}"
         if not found:
             raise RefusedError("there is no committed record", place=place)
@@ -101,7 +101,7 @@ class Recomputer:
         return Millis(found[0]["at"])
 
     def left_out(self, ranges: tuple[Range, ...], period: Period) -> Mapping[str, int]:
-        """How many records of the ranges cannot be processed, by reason."""
+        """Number of records of the ranges that cannot be processed, by reason."""
         word = F.split(F.col(hidden.REASON), ":")[0].alias("word")
 
         def look(lowered: Lowered) -> list[Row]:
@@ -112,14 +112,14 @@ class Recomputer:
             return found
 
         counts = Counter[str]()
-        for row in self._knowing_schemas(look, ranges):
+        for row in self._with_schemas(look, ranges):
             counts[reason_of(row["word"]).value] += row["records"]
         return dict(counts.most_common())
 
     def results(self, ranges: tuple[Range, ...], period: Period) -> Iterator[Result]:
-        """The results, in order of time if the fragment keeps state; else in the input's order.
+        """Compute the results, in order of time if the fragment has state, else of input.
 
-        `left_out` comes first: it learns the schemas of the ranges.
+        `left_out` must be called first: it looks up the schemas of the ranges.
         """
         lowered = _within(self._lower(), period)
         parts = max(2, sum(one.offsets for one in ranges) // OFFSETS_PER_TASK)
@@ -130,7 +130,7 @@ class Recomputer:
                 rows = _in_period(rows, period).sort("timestamp_ms")
             for row in rows.toLocalIterator():
                 if row["reason"] is not None:
-                    if not lowered.counted:  # else it is no result, but a record without one
+                    if not lowered.counted:  # else it is a record without a result
                         self.failed[str(row["reason"]).partition(":")[0]] += 1
                     continue
                 key = None if row["key"] is None else bytes(row["key"])
@@ -140,10 +140,10 @@ class Recomputer:
                 (partition,) = placed((row["partition"],), (hashed,), lowered.encoding.partitions)
                 yield key, value, row["timestamp_ms"], partition, result
 
-    def _knowing_schemas(
+    def _with_schemas(
         self, look: Callable[[Lowered], list[Row]], ranges: tuple[Range, ...]
     ) -> list[Row]:
-        """What a look at the ranges gives once every schema that occurs in them is known."""
+        """Read the ranges again until every schema in them was looked up."""
         for _ in range(SCHEMA_ROUNDS):
             lowered = self._lower()
             with _translated():
@@ -151,7 +151,7 @@ class Recomputer:
                 if not any(row["word"] == UNKNOWN_SCHEMA for row in found):
                     return found
                 unknown = self._unknown(lowered, ranges)
-            there = self._surveyor().look_up(unknown)
+            there = self._resolver().look_up(unknown)
             if not there:
                 return found
             self._known += there
@@ -167,11 +167,11 @@ class Recomputer:
         )
 
     def _lower(self) -> Lowered:
-        survey = self._surveyor().survey(self.fragment, self.topic_ids, self._known)
+        survey = self._resolver().resolve(self.fragment, self.topic_ids, self._known)
         return lower(self.fragment, survey)
 
-    def _surveyor(self) -> Surveyor:
-        return Surveyor(
+    def _resolver(self) -> SchemaResolver:
+        return SchemaResolver(
             self.servers.registry,
             self.servers.admin,
             lambda: frozenset(self._missing),
@@ -191,7 +191,7 @@ class Recomputer:
 def open_recomputer(
     settings: Settings, servers: Servers, fragment: Fragment, topic_ids: Mapping[TopicName, str]
 ) -> Iterator[Recomputer]:
-    """A recomputer with a Spark session of its own, for as long as the block runs.
+    """A recomputer with its own Spark session, for the duration of the block.
 
     Raises:
         EnvironmentProblem: Java or a jar is missing.
@@ -209,7 +209,7 @@ def open_recomputer(
 
 
 def _within(lowered: Lowered, period: Period) -> Lowered:
-    """The plan for records of a period alone; no other one can be part of its results."""
+    """The plan restricted to records of a period; no other record affects its results."""
     at_ms = hidden.EVENT_MS if lowered.counted else f"unix_millis({hidden.EVENT_TIME})"
     where = f"{at_ms} >= {int(period.input_from_ms)}"
     if period.input_until_ms is not None:
@@ -228,14 +228,14 @@ def _in_period(rows: DataFrame, period: Period) -> DataFrame:
 
 
 def _is_wrong(path: Way) -> Column:
-    """A record that no path can process is told once, by the first one of its source."""
+    """Invalid records; one that no path can process counts once, on its source's first path."""
     reason = F.col(hidden.REASON)
     return reason.isNotNull() if path.first else reason.startswith(Reason.EVALUATION_FAILED.value)
 
 
 @contextmanager
 def _translated() -> Iterator[None]:
-    """Let Spark's errors leave the block as ours."""
+    """Translate errors of Spark that leave the block."""
     try:
         yield
     except PySparkException as error:

@@ -1,8 +1,8 @@
-"""Whether the topics of a lane are still those that it was deployed with.
+"""Topic identity checks: the topics of a lane still have their ids at deploy.
 
-A topic that is deleted and made again has the same name and another id. Its offsets count other
-records, so what a lane knows of positions, and what it has read, means nothing there. Not so a
-topic of boundaries: what was published there is published again.
+A topic that is deleted and created again has the same name and another id. Its offsets identify
+other records, so positions and state of a lane are invalid for it. Boundary topics are exempt:
+boundaries are published again.
 """
 
 from collections.abc import Callable, Container, Iterable, Mapping
@@ -18,8 +18,7 @@ from pipeline.planner.plan import Fragment
 def topics_of(fragment: Fragment, known: Container[TopicName] = ()) -> tuple[TopicName, ...]:
     """All topics that a lane of the fragment reads, and those it writes in its transactions.
 
-    `known`: topics of which ids are known; that of records that are sent again is read if it is
-    among them.
+    `known`: topics with known ids; the redrive topic is read if it is among them.
     """
     names = fragment.names
     again = (names.redrive,) if names.redrive in known else ()
@@ -32,10 +31,10 @@ def check_same(
     expected: Mapping[TopicName, str],
     found: Mapping[TopicName, TopicDescription],
 ) -> None:
-    """Compare topics with the ids that they had; of those without one nothing is expected.
+    """Compare topics with their expected ids; topics without one are not checked.
 
     Raises:
-        RefusedError: one was deleted and made again.
+        RefusedError: one was deleted and created again.
     """
     for topic in topics:
         described, known = found.get(topic), expected.get(topic)
@@ -51,7 +50,7 @@ def check_same(
 
 
 def check_there(topics: Iterable[TopicName], found: Mapping[TopicName, TopicDescription]) -> None:
-    """Make sure that topics exist.
+    """Check that topics exist.
 
     Raises:
         NoSuchTopicError: one does not; a lane waits for it.
@@ -70,9 +69,9 @@ class TopicWatch:
     """Watches the topics of one lane while it runs.
 
     Args:
-        admin: whom to ask.
-        topics: those that have to stay what they are.
-        expected: the ids that they had when the network was deployed.
+        admin: describes topics.
+        topics: those that must keep their ids.
+        expected: their ids when the network was deployed.
         replaceable: topics that may be deleted and created again.
     """
 
@@ -96,22 +95,22 @@ class TopicWatch:
         return self._found is not None
 
     def last(self, topic: TopicName) -> TopicDescription | None:
-        """A topic as it was last described; None if it was not, or did not exist. Thread-safe."""
+        """The latest description of a topic; None if it has none. Thread-safe."""
         return None if self._found is None else self._found.get(topic)
 
     def ask(self) -> Callable[[], None]:
-        """Ask now. What comes back waits for the answer, and raises what `look` raises.
+        """Send a request; the returned function awaits the answer, and raises as `poll` does.
 
-        What was read before the question was then read from the topics that are meant.
+        If it does not raise, earlier reads were from the expected topics.
         """
         asked = self._begin()
         return lambda: self._judge(asked.result())
 
-    def look(self) -> None:
-        """Judge the answer to the last look's question, if it came, and ask again; never waits.
+    def poll(self) -> None:
+        """Check the answer to the previous request, if it arrived, and send another; never waits.
 
         Raises:
-            RefusedError: a topic was deleted and made again.
+            RefusedError: a topic was deleted and created again.
             NoSuchTopicError: a topic is gone.
         """
         if self._asked is not None and not self._asked.done():
@@ -121,7 +120,7 @@ class TopicWatch:
             return
         try:
             found = asked.result()
-        except (UnavailableError, RetryError):  # whoever reads and writes bears it for longer
+        except (UnavailableError, RetryError):  # reads and writes have longer timeouts
             return
         self._judge(found)
 
@@ -137,6 +136,6 @@ class TopicWatch:
 def watch_topics(
     admin: TopicAdmin, fragment: Fragment, topic_ids: Mapping[TopicName, str]
 ) -> TopicWatch:
-    """A watch of a lane's topics, with the ids that they had when it was deployed."""
+    """A watch of a lane's topics, with their ids at deploy."""
     replaceable = (boundaries_topic(fragment.output.topic),)
     return TopicWatch(admin, topics_of(fragment, topic_ids), topic_ids, replaceable)

@@ -1,7 +1,7 @@
-"""Spark on machines of others: what a session tells a cluster, and how it waits for executors.
+"""Spark clusters: settings, waiting for executors, checks.
 
-A cluster is a standalone master with its workers. It starts executors for us, which call back to
-this process, get our jars from it, and run their own Python. Nothing here waits without a deadline.
+A cluster is a standalone master with its workers. It starts executors for this process, which
+connect to it, fetch its jars, and run their own Python. Every wait here has a deadline.
 """
 
 import shutil
@@ -21,9 +21,9 @@ from pyspark.sql import SparkSession
 from pipeline.errors import EnvironmentProblem, MedusaError, UnavailableError
 
 ANSWERS_WITHIN_S: Final = 5.0
-"""How long each address of a master may take to accept a connection."""
+"""Connect timeout of each address of a master."""
 EXECUTORS_WITHIN_S: Final = 60.0
-"""How long a session may have no executor: a new one comes in seconds, if there is room for it."""
+"""How long a session may have no executor: a new one starts in seconds, if there is capacity."""
 _POLL_S: Final = 0.1
 _SCHEME: Final = "spark://"
 _ROOM: Final = (
@@ -34,12 +34,12 @@ _ROOM: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What a session takes of a cluster, and where executors find it.
+    """Resources of a session on a cluster, and its address for executors.
 
     Args:
-        cores: at most so many, of all workers together.
+        cores: maximum number, of all workers together.
         executor_memory: heap of each executor, as Spark writes it: `1g`.
-        host: where workers reach this machine; empty: as the master does.
+        host: address of this machine for workers; empty: the address used towards the master.
     """
 
     cores: int = 2
@@ -48,12 +48,12 @@ class Share:
 
 
 def is_cluster(master: str) -> bool:
-    """Whether a master has workers of its own; else Spark runs in our Java process."""
+    """Whether a master is a cluster's; else Spark runs in this node's Java process."""
     return master.startswith(_SCHEME)
 
 
 def addresses(master: str) -> tuple[tuple[str, int], ...]:
-    """Where a cluster's masters are; all but one of them only stand by.
+    """Addresses of a cluster's masters; all but one are standbys.
 
     >>> addresses("spark://one:7077,[::1]:7078")
     (('one', 7077), ('::1', 7078))
@@ -63,14 +63,14 @@ def addresses(master: str) -> tuple[tuple[str, int], ...]:
 
 
 def cluster_config(share: Share, own: str, executor_java: str) -> Mapping[str, str]:
-    """Spark's settings that only a cluster needs.
+    """Spark's additional settings for a cluster.
 
-    A task that fails ends its batch, as it does without a cluster: the lane begins it again. Were
-    only a part of it computed again, what is counted on the way would count some records twice.
+    A failed task ends its batch, as it does without a cluster: the lane repeats it. If only a part
+    were computed again, observed metrics would count some records twice.
 
     Args:
-        share: what to take.
-        own: this machine's address on the way to the master.
+        share: resources to request.
+        own: this machine's address towards the master.
         executor_java: options for the Java of executors.
     """
     return {
@@ -78,7 +78,7 @@ def cluster_config(share: Share, own: str, executor_java: str) -> Mapping[str, s
         "spark.executor.memory": share.executor_memory,
         "spark.executor.extraJavaOptions": executor_java,
         "spark.driver.host": share.host or own,
-        # Where an address is given, it may be one that only a router in between knows.
+        # A configured address may exist only on a router in between.
         "spark.driver.bindAddress": "0.0.0.0" if share.host else own,  # noqa: S104 - said above
         "spark.task.maxFailures": "1",
         "spark.stage.maxConsecutiveAttempts": "1",
@@ -86,7 +86,7 @@ def cluster_config(share: Share, own: str, executor_java: str) -> Mapping[str, s
 
 
 def own_address(master: str) -> str:
-    """The address of this machine on the way to the master that answers.
+    """The address of this machine towards the master that answers.
 
     Raises:
         UnavailableError: none does.
@@ -115,9 +115,9 @@ def await_executors(
 
     Args:
         master: for messages.
-        count: how many it has.
-        within_s: how long to wait.
-        sleep: waits between two looks.
+        count: returns the number of its executors.
+        within_s: timeout.
+        sleep: waits between two polls.
 
     Raises:
         UnavailableError: it got none in time.
@@ -134,21 +134,21 @@ def await_executors(
 
 
 def executors(spark: SparkSession) -> int:
-    """How many executors a session has that were not lost."""
+    """Number of live executors of a session."""
     blocks = spark.sparkContext._jsc.sc().getExecutorMemoryStatus()  # noqa: SLF001 - PySpark has no other way
-    return int(blocks.size()) - 1  # one is our own process
+    return int(blocks.size()) - 1  # one is the driver
 
 
 def check_folder(spark: SparkSession, master: str, folder: Path) -> None:
-    """Make sure that executors write into a folder as we see it, and that we can read it.
+    """Check that executors and this process share a folder, and can write and read it.
 
     Args:
         spark: a session on a cluster.
         master: for messages.
-        folder: where checkpoints will be; something is written below it, and removed.
+        folder: the checkpoint folder; a test file is written below it, and removed.
 
     Raises:
-        EnvironmentProblem: it is another folder there, or none that they may write.
+        EnvironmentProblem: it is another folder there, or not writable.
     """
     tried, rows = folder / f"tried-{time.time_ns()}", max(2, spark.sparkContext.defaultParallelism)
     too_late = threading.Timer(EXECUTORS_WITHIN_S, spark.sparkContext.cancelAllJobs)
@@ -180,7 +180,7 @@ def check_folder(spark: SparkSession, master: str, folder: Path) -> None:
 
 
 def reason(error: Exception) -> str:
-    """The first line of an error that says something; of Java's what Java said."""
+    """The first non-empty line of an error; for Java errors of Java's message."""
     java = getattr(error, "java_exception", None)
     text = str(java) if java is not None else str(error)
     return next((line.strip() for line in text.splitlines() if line.strip()), type(error).__name__)
@@ -188,12 +188,12 @@ def reason(error: Exception) -> str:
 
 @dataclass
 class ExecutorWatch:
-    """Whether a session on a cluster can still run anything.
+    """Monitors whether a session on a cluster can still run queries.
 
     Args:
         master: for messages.
-        count: how many executors it has; raises Py4J's errors when Java is gone.
-        stopped: whether the cluster has ended our application.
+        count: returns the number of executors; raises Py4J's errors if Java is gone.
+        stopped: whether the cluster has ended the application.
         now_s: steady time.
     """
 
@@ -207,8 +207,8 @@ class ExecutorWatch:
         self._last_s = self.now_s()
 
     def trouble(self) -> MedusaError | None:
-        """Why no lane will run in it any more; None if they do, or may again."""
-        with suppress(Py4JError, OSError):  # Java has ended, which is somebody else's concern
+        """Why no lane can run in the session; None if they run, or may run again."""
+        with suppress(Py4JError, OSError):  # Java has ended: `watch_session` reports that
             if self.stopped():
                 return self._lost("the Spark master has ended this node's application")
             if self.count():
@@ -224,5 +224,5 @@ class ExecutorWatch:
 
 
 def is_stopped(spark: SparkSession) -> bool:
-    """Whether the session's context has ended, although its Java process may be there."""
+    """Whether the session's context has ended, even if its Java process still runs."""
     return bool(spark.sparkContext._jsc.sc().isStopped())  # noqa: SLF001 - PySpark has no other way

@@ -1,4 +1,4 @@
-"""The Spark session of a command: it says nothing, and Ctrl-C ends it with its Java process."""
+"""Spark session of a command: without output, and Ctrl-C ends it with its Java process."""
 
 import logging
 import os
@@ -15,18 +15,18 @@ from pipeline.spark.session.session import close_session, leave_session
 
 @contextmanager
 def command_session(open_it: Callable[[], SparkSession], log: Path) -> Iterator[SparkSession]:
-    """A session for as long as the block runs.
+    """A session for the duration of the block.
 
     Args:
         open_it: opens it.
-        log: the file for what its Java process writes; its folder is there.
+        log: output file of its Java process; its folder exists.
 
     Raises:
         EnvironmentProblem: it does not start.
         KeyboardInterrupt: Ctrl-C was pressed; its Java process has ended.
     """
-    # Of each call that Ctrl-C cuts off, py4j logs a trace, also when we have ended almost: without
-    # a handler, the logging library would print it.
+    # py4j logs a trace of each call that Ctrl-C interrupts, also near the end of this process:
+    # without a handler, the logging library would print it.
     logging.getLogger().addHandler(logging.NullHandler())
     with Interrupts() as interrupts:
         with _java_writes_into(log):
@@ -40,9 +40,9 @@ def command_session(open_it: Callable[[], SparkSession], log: Path) -> Iterator[
 
 @contextmanager
 def _java_writes_into(log: Path) -> Iterator[None]:
-    """Let a Java process that is started in the block write its stderr into a file.
+    """Redirect the stderr of a Java process that is started in the block into a file.
 
-    If it does not start, what it said there is shown.
+    If it does not start, the contents of the file are shown.
     """
     ours = os.dup(2)
     try:

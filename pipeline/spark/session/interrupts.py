@@ -1,7 +1,7 @@
-"""Ctrl-C while a command computes in Spark: ends its Java process first, then everything else.
+"""Ctrl-C handling of a command with a Spark session: kills its Java process first.
 
-Java is told by PySpark to ignore Ctrl-C. One that still starts when we end would find out on its
-own, later, and print a trace; one that computes would let every call that tidies up wait for it.
+PySpark makes Java ignore Ctrl-C. A Java process that still starts would notice the end of its
+parent later, and print a trace; one that computes would block every cleanup call.
 """
 
 import os
@@ -16,11 +16,11 @@ from brokers.children import child_processes
 
 
 class Interrupts:
-    """While the block runs, Ctrl-C ends the processes that were started for it, and interrupts.
+    """Within the block, Ctrl-C kills the processes that were started in it, and interrupts.
 
-    These are the children that came to be between the begin of the block and `opened`; until that
-    is called, all that came to be in the block. What fails after a Ctrl-C fails because of it, so
-    it leaves the block as `KeyboardInterrupt`.
+    These are the child processes that were started between the begin of the block and `opened`;
+    until that is called, all that were started in the block. Errors after a Ctrl-C are caused by
+    it, so they leave the block as `KeyboardInterrupt`.
     """
 
     def __init__(self, children: Callable[[], tuple[int, ...]] = child_processes) -> None:
@@ -36,7 +36,7 @@ class Interrupts:
         return self
 
     def opened(self) -> None:
-        """All has been started; PySpark listens to Ctrl-C itself by now, which ends here."""
+        """All processes are started; replaces the Ctrl-C handler that PySpark has installed."""
         self._ours = frozenset(self._children()) - self._others
         self._listen()
 
@@ -52,7 +52,7 @@ class Interrupts:
             raise KeyboardInterrupt from error
 
     def _listen(self) -> Any:
-        """Take Ctrl-C over; only the main thread hears it."""
+        """Install the Ctrl-C handler; only possible in the main thread."""
         if threading.current_thread() is not threading.main_thread():
             return None
         return signal.signal(signal.SIGINT, self._interrupt)
@@ -62,7 +62,7 @@ class Interrupts:
         self.happened = True
         ours = frozenset(self._children()) - self._others if self._ours is None else self._ours
         for child in ours:
-            # By force: nothing of it is kept, and Java would first wait for what it computes.
+            # By force: nothing has to be saved, and Java would first finish its computation.
             with suppress(ProcessLookupError):
                 os.kill(child, signal.SIGKILL)
         raise KeyboardInterrupt

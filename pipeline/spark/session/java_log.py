@@ -1,4 +1,4 @@
-"""What the Java process of a session logs, and what it does not: nothing that is meant to be so."""
+"""Log levels of a session's Java process: expected events are not logged."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -15,30 +15,30 @@ ENGINE: Final = "org.apache.spark.sql.execution.streaming.runtime.MicroBatchExec
 _NOISY: Mapping[str, str] = MappingProxyType(
     {
         "org.apache.spark.sql.avro.AvroSerializer": "ERROR",
-        # Of a query that was stopped while it planned a batch it says that it failed.
+        # It logs a failure for a query that was stopped while it planned a batch.
         "org.apache.spark.broadcast.TorrentBroadcast": "OFF",
         "org.apache.spark.scheduler.DAGScheduler": "ERROR",
         "org.apache.spark.scheduler.FairSchedulableBuilder": "ERROR",
         "org.apache.spark.scheduler.TaskSetManager": "ERROR",
-        # A method of generated code may be too large for Java: Spark then does without it, and
-        # whatever cannot be done at all is an exception in any case.
+        # A method of generated code may be too large for Java: Spark then does without it, and real
+        # failures are exceptions in any case.
         "org.apache.spark.sql.catalyst.expressions": "ERROR",
         "org.apache.spark.sql.catalyst.expressions.codegen.CodeGenerator": "OFF",
         "org.apache.spark.sql.execution.WholeStageCodegenExec": "ERROR",
     }
 )
-"""Loggers that say a lot about what is meant to be so, with the least level that they may say."""
+"""Minimum levels of loggers that report expected events."""
 
 
-def hush(spark: SparkSession) -> None:
-    """Let the noisy ones say less."""
+def set_log_levels(spark: SparkSession) -> None:
+    """Set the levels of noisy loggers."""
     for name, level in _NOISY.items():
         _set_level(spark, name, level)
 
 
 @contextmanager
 def silenced(spark: SparkSession, logger: str) -> Iterator[None]:
-    """Let a logger say nothing in a block, not even of errors."""
+    """Disable a logger in the block, including errors."""
     _set_level(spark, logger, "OFF")
     try:
         yield
@@ -48,12 +48,12 @@ def silenced(spark: SparkSession, logger: str) -> Iterator[None]:
 
 
 @contextmanager
-def no_word_of_the_end(query: StreamingQuery, spark: SparkSession) -> Iterator[None]:
-    """Let Spark not log in a block that a query ended with an error.
+def end_not_logged(query: StreamingQuery, spark: SparkSession) -> Iterator[None]:
+    """Suppress Spark's log message about the error that ends a query, in the block.
 
-    The query is stopped there, or ends with an error of ours, which the lane logs. Spark knows a
-    stop by what its thread fails with when it is interrupted, and of some of it does not: then it
-    logs an error, with the stack.
+    The query is stopped there, or ends with an error that the lane logs. Spark recognises a stop by
+    the error of its interrupted thread, but not for all errors: then it logs an error, with the
+    stack.
     """
     log4j = _log4j(spark)
     denied, neutral = log4j.core.Filter.Result.DENY, log4j.core.Filter.Result.NEUTRAL

@@ -1,7 +1,7 @@
-"""What a cluster's master says of its workers, asked as Spark's own parts ask it; no application.
+"""Free resources of a cluster's workers, requested from its master by Spark's RPC.
 
-It takes a Java process of a few seconds. PySpark has no call for it, so a change of Spark's insides
-ends here.
+It takes a Java process of a few seconds, but no application. PySpark has no call for it; only this
+module depends on these internals of Spark.
 """
 
 from collections.abc import Iterator
@@ -24,29 +24,29 @@ _ALIVE: Final = "ALIVE"
 
 
 @dataclass(frozen=True, slots=True)
-class WorkerSeen:
-    """What a worker that is alive has left."""
+class WorkerResources:
+    """Free resources of a live worker."""
 
     cores: int
     memory_mb: int
 
 
 def look_at_master(settings: Settings) -> str:
-    """What is seen of the master that settings name, and of its workers.
+    """Describe the free resources of the configured master's workers.
 
     Raises:
-        UnavailableError: it does not answer, or no worker has room for an executor.
+        UnavailableError: it does not answer, or no worker has capacity for an executor.
     """
     master = settings.spark_master
     own = own_address(master)
     return words(_workers(master, own), settings)
 
 
-def words(workers: tuple[WorkerSeen, ...], settings: Settings) -> str:
-    """What workers have left.
+def words(workers: tuple[WorkerResources, ...], settings: Settings) -> str:
+    """Describe the free resources of workers.
 
     Raises:
-        UnavailableError: none has room for an executor.
+        UnavailableError: none has capacity for an executor.
     """
     wanted_mb = megabytes(settings.spark_executor_memory)
     free = sum(one.cores for one in workers if one.memory_mb >= wanted_mb)
@@ -62,7 +62,7 @@ def words(workers: tuple[WorkerSeen, ...], settings: Settings) -> str:
 
 
 def megabytes(memory: str) -> float:
-    """How much memory a setting says.
+    """Parse a memory setting to megabytes.
 
     >>> megabytes("2g")
     2048
@@ -70,8 +70,8 @@ def megabytes(memory: str) -> float:
     return int(memory[:-1]) * _MB[memory[-1].lower()]
 
 
-def _workers(master: str, own: str) -> tuple[WorkerSeen, ...]:
-    """The workers of the master in charge."""
+def _workers(master: str, own: str) -> tuple[WorkerResources, ...]:
+    """The workers of the active master."""
     why = ""
     with _java() as java:
         for host, port in addresses(master):
@@ -91,7 +91,7 @@ def _workers(master: str, own: str) -> tuple[WorkerSeen, ...]:
     return ()
 
 
-def _asked(java: Any, own: str, host: str, port: int) -> Iterator[WorkerSeen]:
+def _asked(java: Any, own: str, host: str, port: int) -> Iterator[WorkerResources]:
     spark = java.org.apache.spark
     conf = spark.SparkConf().set("spark.rpc.askTimeout", _ANSWERS_WITHIN)
     conf = conf.set("spark.rpc.lookupTimeout", _ANSWERS_WITHIN)
@@ -104,7 +104,7 @@ def _asked(java: Any, own: str, host: str, port: int) -> Iterator[WorkerSeen]:
         of_any = java.scala.reflect.ClassTag.apply(java.java.lang.Class.forName("java.lang.Object"))
         for worker in ref.askSync(request, of_any).workers():
             if worker.state().toString() == _ALIVE:
-                yield WorkerSeen(int(worker.coresFree()), int(worker.memoryFree()))
+                yield WorkerResources(int(worker.coresFree()), int(worker.memoryFree()))
     finally:
         rpc.shutdown()
 
@@ -116,7 +116,7 @@ def _module(package: Any, name: str) -> Any:
 
 @contextmanager
 def _java() -> Iterator[Any]:
-    """The Java process that PySpark starts, without a session in it."""
+    """PySpark's Java process, without a session."""
     gateway = launch_gateway()  # type: ignore[no-untyped-call] # PySpark has no types for it
     try:
         yield gateway.jvm

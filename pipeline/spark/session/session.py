@@ -1,8 +1,8 @@
-"""A node's Spark session: one long-lived JVM in which many queries run.
+"""Spark session of a node: one long-lived JVM in which many queries run.
 
-The settings are those that were measured to matter for latency. Without the file-system based
-checkpoint manager and the bare local file system, every checkpoint file forks a `chmod` process;
-the default of 200 shuffle partitions would be pinned in each checkpoint for life.
+The settings are those with a measured effect on latency. Without the file-system based checkpoint
+manager and the bare local file system, every checkpoint file forks a `chmod` process; the default
+of 200 shuffle partitions would be pinned in each checkpoint for life.
 """
 
 import os
@@ -39,12 +39,12 @@ from pipeline.spark.session.cluster import (
     own_address,
     reason,
 )
-from pipeline.spark.session.java_log import LEVEL, hush
+from pipeline.spark.session.java_log import LEVEL, set_log_levels
 
 Session: TypeAlias = SparkSession
 _POLL_S = 0.05
 BATCHES_RETAINED: Final = 20
-"""How many batches Spark can go back to; older files of a checkpoint are deleted."""
+"""Number of batches whose checkpoint files Spark retains; older ones are deleted."""
 STATE_FORMAT: Final = "spark.sql.streaming.stateStore.checkpointFormatVersion"
 _STREAMING = "org.apache.spark.sql.execution.streaming"
 AVRO_BYTES_MAX = 16_777_216
@@ -57,24 +57,24 @@ _AVRO_LIMITS = " ".join(
         ("collectionItems", AVRO_ITEMS_MAX),
     )
 )
-"""Avro makes room for as much as a value says that it holds, before it looks whether it does: the
-few bytes of one bad value would end the node for want of memory."""
+"""Avro allocates the length that a value declares before it reads the bytes: a few bytes of one
+invalid value would exhaust the node's memory."""
 STATE_SETTINGS: Final = {
     "spark.sql.streaming.stateStore.providerClass": f"{_STREAMING}.state.RocksDBStateStoreProvider",
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
-    # Each attempt at a batch names its files uniquely, and the commit log names those that count:
-    # the state of an attempt that was abandoned is never loaded.
+    # Each attempt at a batch has unique file names, and the commit log contains the valid ones: the
+    # state of an abandoned attempt is never loaded.
     STATE_FORMAT: "2",
     # A start has to apply every batch since the last snapshot: by default those of a minute.
     "spark.sql.streaming.stateStore.maintenanceInterval": "10s",
     "spark.sql.streaming.minBatchesToRetain": str(BATCHES_RETAINED),
 }
-"""How the state of queries is kept."""
+"""Settings of the state store."""
 
 
 @dataclass(frozen=True, slots=True)
 class SessionSettings:
-    """What a session needs to know of its machine.
+    """Settings of a session.
 
     Args:
         master: Spark's master URL.
@@ -83,9 +83,9 @@ class SessionSettings:
         scratch: a folder for Spark's own temporary files.
         cached_readers: Kafka readers kept open; at least the sum of partitions read.
         java_options: for the Java process of the driver.
-        share: what it takes of a cluster, if the master is one.
+        share: its resources on a cluster, if the master is one.
         python: interpreter of Spark's Python processes; empty: that of this process.
-        withheld: variables of our environment that those processes, and executors, get empty.
+        withheld: environment variables that are empty in those processes and executors.
     """
 
     app: str
@@ -101,7 +101,7 @@ class SessionSettings:
 
 
 def session_settings(settings: Settings, app: str, scratch: Path, java: Java) -> SessionSettings:
-    """What a session of this installation needs.
+    """Build the session settings of this installation.
 
     Raises:
         EnvironmentProblem: a jar is missing.
@@ -124,15 +124,15 @@ def open_session(settings: SessionSettings) -> SparkSession:
     """Start the JVM and the session (4 to 6 seconds); on a cluster, until it has an executor.
 
     Raises:
-        EnvironmentProblem: it does not start; with the reason, as far as Java tells.
-        UnavailableError: the cluster's master does not answer, or gives no executor in time.
+        EnvironmentProblem: it does not start; with Java's reason, if any. UnavailableError: the
+        cluster's master does not answer, or gives no executor in time.
     """
     config = dict(_config(settings))
     config |= {f"spark.executorEnv.{name}": "" for name in sorted(settings.withheld)}
     if is_cluster(settings.master):
         own = own_address(settings.master)
         config |= cluster_config(settings.share, own, f"-Xss4m {_AVRO_LIMITS}")
-    # Else Spark takes the first `python3` that it finds.
+    # Else Spark uses the first `python3` in the path.
     python = settings.python or os.environ.get("PYSPARK_PYTHON") or sys.executable
     os.environ["PYSPARK_PYTHON"] = python
     builder = SparkSession.builder.appName(settings.app).master(settings.master)
@@ -140,7 +140,7 @@ def open_session(settings: SessionSettings) -> SparkSession:
         builder = builder.config(key, value)
     try:
         spark = builder.getOrCreate()
-        hush(spark)
+        set_log_levels(spark)
     except (Py4JError, PySparkException, OSError) as error:
         logs = ", and in the logs of the cluster's workers" if is_cluster(settings.master) else ""
         raise EnvironmentProblem(
@@ -166,10 +166,10 @@ def _await_executors(spark: SparkSession, master: str) -> None:
 
 
 def _config(settings: SessionSettings) -> Mapping[str, str]:
-    """Spark's settings, wherever it runs."""
+    """Spark's settings, local and on a cluster."""
     return {
         "spark.jars": ",".join(str(jar) for jar in settings.jars),
-        # Here, too, since only what is found by Java's own class loader can be in an archive.
+        # Here, too, since only classes of Java's own class loader can be in an archive.
         "spark.driver.extraClassPath": ":".join(map(str, settings.jars)),
         "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",
         "spark.sql.streaming.checkpointFileManagerClass": (
@@ -185,7 +185,7 @@ def _config(settings: SessionSettings) -> Mapping[str, str]:
         "spark.driver.memory": settings.memory,
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
-        # In whatever Spark tells of options and settings: passwords, logins and private keys.
+        # Passwords, logins and private keys in Spark's output of options and settings.
         "spark.redaction.regex": r"(?i)secret|password|token|access[.]?key|jaas|keystore[.]key",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
@@ -200,13 +200,13 @@ def _config(settings: SessionSettings) -> Mapping[str, str]:
 
 
 def abandon_session(ended: threading.Event, within_s: float) -> None:
-    """End the Java process of a session that another thread opens, and wait until it is gone.
+    """Terminate the Java process of a session that another thread opens, and wait for its end.
 
-    PySpark tells of that process only once it answers, so it is looked for among our children.
+    PySpark exposes that process only once it answers, so it is found among the child processes.
 
     Args:
         ended: set when that thread is done.
-        within_s: then it is ended by force.
+        within_s: timeout, after which it is killed.
     """
     warnings.simplefilter("ignore")  # PySpark warns that its Java process is gone: we know
     ends_at = time.monotonic() + within_s
@@ -221,7 +221,7 @@ def abandon_session(ended: threading.Event, within_s: float) -> None:
 
 
 def watch_session(spark: SparkSession, master: str) -> Callable[[], MedusaError | None]:
-    """What tells why no lane will run in a session any more; None as long as they do."""
+    """Returns a check for the reason why no lane can run in a session; None while they can."""
     watch = ExecutorWatch(master, partial(executors, spark), partial(is_stopped, spark))
 
     def trouble() -> MedusaError | None:
@@ -248,7 +248,7 @@ def close_session(spark: SparkSession) -> None:
 
 
 def leave_session(spark: SparkSession) -> None:
-    """Close a session whose Java process was ended by force, without a word about that."""
+    """Close a session whose Java process was killed, without a warning."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # PySpark warns that its Java process is gone: we know
         close_session(spark)

@@ -1,1 +1,1 @@
-"""What an idle session does, so that its first batches are fast: practice and rehearsals."""
+"""Warm-up of an idle session for fast first batches: practice and rehearsals."""

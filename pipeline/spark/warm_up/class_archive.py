@@ -1,4 +1,4 @@
-"""Makes the archive of classes that sessions use: see `brokers/embedded/class_archive.py`.
+"""Creates the class archive of sessions: see `brokers/embedded/class_archive.py`.
 
 python -m pipeline.spark.warm_up.class_archive CACHE ARCHIVE
 """
@@ -47,7 +47,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _load_all(spark: SparkSession, jars: tuple[Path, ...]) -> None:
-    """Load what only a lane with a broker would; what needs an absent library stays out."""
+    """Load the classes that only a lane with a broker uses; those with absent dependencies fail."""
     java = spark.sparkContext._jvm  # noqa: SLF001 - PySpark has no other way
     loader = java.Thread.currentThread().getContextClassLoader()  # type: ignore[union-attr]
     for jar in jars:

@@ -1,8 +1,9 @@
-"""What an idle session can run to get warm: practice, and rehearsals.
+"""Warm-up tasks of an idle session: practice, and rehearsals.
 
-A rehearsal is the query of a fragment that another node runs, with its results thrown away.
-Practice makes Java fast at queries like a lane's. What is left of a first batch is the fragment's
-own: compiling the code that Spark writes for its plan, and the first records of its topics.
+A rehearsal is the query of a fragment that another node runs, with its results discarded. Practice
+warms up Java for queries like a lane's. The rest of a first batch's cost is specific to the
+fragment: compiling the code that Spark generates for its plan, and the first fetches from its
+topics.
 """
 
 import threading
@@ -22,14 +23,14 @@ from pipeline.spark.query.emit import emit
 from pipeline.spark.query.lower import lower
 from pipeline.spark.query.lowered import Lowered
 from pipeline.spark.query.readers import KafkaReader, read_options, starting_at
-from pipeline.spark.run.ahead import Ahead
+from pipeline.spark.run.batch_sizer import BatchSizer
 from pipeline.spark.run.last_marker import read_marker
-from pipeline.spark.run.surroundings import Surveyor
+from pipeline.spark.run.schema_resolver import SchemaResolver
 from pipeline.spark.warm_up.practice import practise
 from pipeline.spark.warm_up.trial import Trial, run_trial
 
 RECENT_MS = 10_000
-"""A rehearsal begins with the records that its topics got in this time."""
+"""Age of the oldest records that a rehearsal reads."""
 RECORDS_PER_BATCH = 2_000
 BATCHES = 12
 WITHIN_S = 30.0
@@ -37,13 +38,13 @@ WITHIN_S = 30.0
 
 @dataclass(frozen=True, slots=True)
 class IdleSession:
-    """Runs practice and rehearsals; they read topics, and write nothing but their folder.
+    """Runs practice and rehearsals; they read topics, and write only their folder.
 
     Spark reads from `brokers`, everything else goes through `kafka`, the same cluster.
     """
 
     spark: SparkSession
-    surveyor: Surveyor
+    resolver: SchemaResolver
     kafka: KafkaCluster
     brokers: Brokers
     clock: Clock
@@ -59,24 +60,24 @@ class IdleSession:
         folder: Path,
         stop: threading.Event,
     ) -> int:
-        """Run some batches on the latest records; returns how many there were.
+        """Run some batches on the latest records; returns their number.
 
         Args:
-            fragment: whose query.
+            fragment: to run.
             topic_ids: of its topics, when it was deployed.
-            folder: for the checkpoint; nothing in it is needed afterwards.
+            folder: for the temporary checkpoint.
             stop: ends it at the next batch.
 
         Raises:
             MedusaError: a topic or schema is gone, a server does not answer, or the query failed.
         """
-        marker = read_marker(self.kafka, fragment.names)  # only its incarnation's advances count
+        marker = read_marker(self.kafka, fragment.names)  # for the incarnation whose advances apply
         if marker is None:
             return 0
-        lowered = lower(fragment, self.surveyor.survey(fragment, topic_ids, ()))
+        lowered = lower(fragment, self.resolver.resolve(fragment, topic_ids, ()))
         begin = self._recent(lowered)
-        ahead = Ahead(self.kafka, self.surveyor.admin, self.clock)
-        most = min(RECORDS_PER_BATCH, ahead.records_at_once(begin, fragment.names.advances))
+        sizer = BatchSizer(self.kafka, self.resolver.admin, self.clock)
+        most = min(RECORDS_PER_BATCH, sizer.records_at_once(begin, fragment.names.advances))
         options = {
             **read_options(self.brokers),
             "maxOffsetsPerTrigger": str(most),
@@ -94,7 +95,7 @@ class IdleSession:
             InputPartition(source.input, assigned.topic, partition): offset
             for source in lowered.sources
             for assigned in source.topics
-            for partition, offset in self.surveyor.admin.offsets_for_time(
+            for partition, offset in self.resolver.admin.offsets_for_time(
                 assigned.topic, since_ms
             ).items()
         }

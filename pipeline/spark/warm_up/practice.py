@@ -1,7 +1,8 @@
-"""Practice of a session: queries as lanes run them, on made-up records, so that Java knows the way.
+"""Practice: warm-up of a session's JVM by queries like those of lanes, on generated records.
 
-Most of what a first batch takes is Java: loading classes and compiling them. A class archive is
-made of what was loaded here, and an idle node that has practised takes a fragment over sooner.
+Most of the time of a first batch is class loading and compilation in Java. A class archive is
+created from the classes loaded here, and an idle node that has practised takes over a fragment
+sooner.
 """
 
 import logging
@@ -21,7 +22,7 @@ from pipeline.network.document import SchemaText, load, schema_references
 from pipeline.planner.plan import Fragment
 from pipeline.planner.planner import plan
 from pipeline.spark.query.emit import emit
-from pipeline.spark.query.lower import Surroundings, lower
+from pipeline.spark.query.lower import LoweringInputs, lower
 from pipeline.spark.query.lowered import Lowered, Source, TopicRole, WriterSchema
 from pipeline.spark.run.topics import topics_of
 from pipeline.spark.warm_up.trial import Trial, run_trial
@@ -51,7 +52,8 @@ boxes:
 outputs: {converted: {topic: converted}, means: {topic: means}, pairs: {topic: pairs}}
 """
 BATCHES: Final = 3
-"""A window opens in the first, is closed by an advance in the second, and goes out in the third."""
+"""A window opens in the first batch, is closed by an advance in the second, and emitted in the
+third."""
 WITHIN_S: Final = 120.0
 _RECORDS: Final = 50
 _STEP_MS: Final = 2_000
@@ -102,7 +104,7 @@ class MadeUpReader:
 
 
 def fragments() -> tuple[Fragment, ...]:
-    """What is practised: records without state, windows, and a join."""
+    """Fragments of the practice: stateless, windows, and a join."""
     schemas = {
         reference: SchemaText(READING, reference.value)
         for reference in schema_references(DOCUMENT, "practice")
@@ -112,8 +114,8 @@ def fragments() -> tuple[Fragment, ...]:
 
 
 def lowered(fragment: Fragment) -> Lowered:
-    """A fragment as if its topics had one partition each, and its schemas were registered."""
-    around = Surroundings(
+    """Lower a fragment with one partition per topic and fixed schema ids."""
+    inputs = LoweringInputs(
         sources=named_sources(fragment),
         writers={i.name: (WriterSchema(_SCHEMA, READING),) for i in fragment.inputs},
         missing=(),
@@ -121,17 +123,17 @@ def lowered(fragment: Fragment) -> Lowered:
         value_id=_SCHEMA,
         key_id=None if fragment.output.key_schema_json is None else _SCHEMA,
     )
-    return lower(fragment, around)
+    return lower(fragment, inputs)
 
 
 def practise(
     spark: SparkSession, folder: Path, clock: Clock, stop: threading.Event
 ) -> dict[str, int]:
-    """Run some batches of each query; returns how many results each had.
+    """Run some batches of each query; returns the number of results of each.
 
     Args:
-        spark: the session that practises.
-        folder: for checkpoints; nothing in it is needed afterwards.
+        spark: the session to warm up.
+        folder: for temporary checkpoints.
         clock: for deadlines.
         stop: ends it at the next batch.
     """

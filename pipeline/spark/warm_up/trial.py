@@ -1,4 +1,4 @@
-"""A trial: a query that runs a few batches and whose results are thrown away."""
+"""Trial: a query that runs a few batches and discards its results."""
 
 import threading
 from contextlib import suppress
@@ -17,15 +17,15 @@ from pipeline.spark.session.java_log import ENGINE, silenced
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A query whose results are thrown away.
+    """A query whose results are discarded.
 
     Args:
-        name: in Spark's own messages.
-        rows: what it computes.
-        lowered: what `rows` was made of.
+        name: in Spark's messages.
+        rows: its results.
+        lowered: the fragment that `rows` was emitted from.
         folder: for the checkpoint.
-        batches: it ends after so many.
-        within_s: and after this time, also when its topics are quiet.
+        batches: maximum number of batches.
+        within_s: maximum time, also if its topics are quiet.
     """
 
     name: str
@@ -37,7 +37,7 @@ class Trial:
 
 
 def run_trial(trial: Trial, clock: Clock, stop: threading.Event) -> list[int]:
-    """Run it until it is done, or `stop` is set; how many results each batch had.
+    """Run it until it is done, or `stop` is set; returns the number of results of each batch.
 
     Raises:
         MedusaError: the query failed.
@@ -55,7 +55,7 @@ def run_trial(trial: Trial, clock: Clock, stop: threading.Event) -> list[int]:
             enough.set()
 
     query = Query(trial.name, trial.rows, trial.lowered, trial.folder, write, watch=watch)
-    # Of one that fails, whoever asked for it tells why, without Java's stack.
+    # The caller reports a failure, without Java's stack.
     with silenced(trial.rows.sparkSession, ENGINE), suppress(StoppingError):
         QueryRunner(enough).run(query)
     return counts

@@ -1,6 +1,6 @@
-"""What an idle session does, so that its first batches are fast when it is given a fragment.
+"""Warm-up of an idle session, for fast first batches when it claims a fragment.
 
-First it practises: queries of every shape, on made-up records. Then it rehearses the fragments that
+First practice: queries of every shape, on generated records. Then rehearsals of fragments that
 other nodes run: if such a node fails, this one takes them over.
 """
 
@@ -27,7 +27,7 @@ class Session(Protocol):
     """As in `idle_session.py`; `stop` ends it at the next batch."""
 
     def practise(self, folder: Path, stop: threading.Event) -> dict[str, int]:
-        """Run queries of every shape on made-up records: how many results each had."""
+        """Run queries of every shape on generated records; returns their numbers of results."""
 
     def rehearse(
         self,
@@ -36,14 +36,14 @@ class Session(Protocol):
         folder: Path,
         stop: threading.Event,
     ) -> int:
-        """Run a fragment's own query on the latest records: how many batches there were."""
+        """Run a fragment's query on the latest records; returns the number of batches."""
 
 
 class WarmUp:
-    """The warm-up of one session: ends for good when there is real work.
+    """Warm-up of one session; ends permanently when it claims a fragment.
 
     Args:
-        session: what is run in it.
+        session: runs practice and rehearsals.
         folder: for checkpoints; removed after each part.
     """
 
@@ -54,21 +54,21 @@ class WarmUp:
 
     @property
     def over(self) -> bool:
-        """Whether there is to be no more of it."""
+        """Whether the warm-up has ended."""
         return self._over.is_set()
 
     def end(self) -> None:
-        """No more of it from the next batch on. Safe from any thread."""
+        """Stop warming up after the current batch. Thread-safe."""
         self._over.set()
 
     def practise(self) -> None:
-        """Run queries of every shape on made-up records."""
+        """Run queries of every shape on generated records."""
         results = self._harmless(lambda: self._session.practise(self._folder, self._over))
         if results is not None and not self.over:
             _log.info("Java has practised, results: %s", results)
 
     def rehearse(self, fragment: Fragment, topic_ids: Mapping[TopicName, str]) -> bool:
-        """Run a fragment's own query on the latest records; whether there were any."""
+        """Run a fragment's query on the latest records; returns whether there were any."""
         batches = self._harmless(
             lambda: self._session.rehearse(fragment, topic_ids, self._folder, self._over)
         )
@@ -79,13 +79,13 @@ class WarmUp:
         return bool(batches)
 
     def _harmless(self, work: Callable[[], _T]) -> _T | None:
-        """Do some of it, unless it is over. What goes wrong with it is no harm."""
+        """Run a part of it, unless it is over. Errors are only logged."""
         if self.over:
             return None
         shutil.rmtree(self._folder, ignore_errors=True)  # of a node that was killed
         try:
             return work()
-        # The last of them is what PySpark raises when the session is closed meanwhile.
+        # PySpark raises the last of them if the session is closed meanwhile.
         except (MedusaError, PySparkException, Py4JError, ConnectionError, AttributeError) as error:
             _log.info("the warm-up was left off: %s", first_line(error))
             return None

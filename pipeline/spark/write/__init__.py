@@ -1,1 +1,1 @@
-"""Writing what a batch has made: one transaction, and what is published beside it."""
+"""Transactional sink: one transaction per batch, and the boundary after it."""

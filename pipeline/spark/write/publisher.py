@@ -1,4 +1,4 @@
-"""Publishes the boundary that a lane promises, beside its transactions."""
+"""Publisher of a lane's boundary, outside of its transactions."""
 
 import logging
 from collections.abc import Mapping
@@ -17,14 +17,15 @@ from pipeline.spark.write.sink_context import SinkContext
 
 @dataclass(frozen=True, slots=True)
 class _Publication:
-    """What decides whether the boundary has to be published: nothing else is told by it.
+    """Key of a publication: a boundary is published again only if this changes.
 
     Args:
-        boundary_ms: what is promised.
-        partitions: of the output; a reader waits for a boundary that names all that it reads.
-        into: Kafka's id of the topic of boundaries; another one does not hold what the last held.
-            Empty: not described yet.
-        undelivered: deliveries that have failed so far.
+        boundary_ms: the promise.
+        partitions: number of the output's partitions; a reader needs a boundary with all that it
+            reads.
+        into: Kafka's id of the boundary topic; a recreated topic lacks earlier records. Empty: not
+            described yet.
+        undelivered: number of failed deliveries so far.
     """
 
     boundary_ms: Millis
@@ -34,7 +35,7 @@ class _Publication:
 
 
 class Publisher:
-    """The boundary of one lane's output. `publish_again` is safe from any thread."""
+    """Publishes the boundary of one lane's output. `publish_again` is thread-safe."""
 
     def __init__(self, context: SinkContext) -> None:
         self._context = context
@@ -44,28 +45,28 @@ class Publisher:
         self._marker: CommitMarker | None = None
         self._written_to = context.output_partitions
         self.output_ends: Mapping[int, Offset] = {}
-        """Where the output ended at least: when the last boundary was published."""
+        """Acknowledged ends of the output, when the last boundary was published."""
         self._log = logging.LoggerAdapter(
             logging.getLogger(__name__), {"fragment": str(context.lane.fragment)}
         )
 
     def publish(self, marker: CommitMarker) -> None:
-        """Publish what a committed marker promises, with where the output lies by now.
+        """Publish the promise of a committed marker, with the present ends of the output.
 
-        What cannot be published now is published with the next batch, or by `publish_again`.
+        If that fails now, it is published with the next batch, or by `publish_again`.
         """
         with self._publishing:
             self._marker = marker
             self._publish(marker)
 
     def publish_again(self) -> None:
-        """Publish the boundary if what was published does not do any more.
+        """Publish the boundary again if the last publication is outdated.
 
-        Call it now and then: the output may get more partitions, and the topic of boundaries may be
+        To be called periodically: the output may get more partitions, and the boundary topic may be
         deleted and created again, while there is no batch.
         """
         if not self._publishing.acquire(blocking=False):
-            return  # a batch publishes just now
+            return  # a batch is being published
         try:
             if self._marker is not None:
                 self._publish(self._marker)
@@ -73,7 +74,7 @@ class Publisher:
             self._publishing.release()
 
     def partitions_to_write(self) -> int:
-        """How many partitions of the output a batch is written to: never fewer than before.
+        """Number of output partitions that a batch is written to: never fewer than before.
 
         Raises:
             UnavailableError: it has grown, and Kafka does not answer.
@@ -85,10 +86,10 @@ class Publisher:
         return partitions
 
     def _publish(self, marker: CommitMarker) -> None:
-        """Publish if something has changed.
+        """Publish if the publication key has changed.
 
-        The partitions that are named are at least those that the lane has written to: their number
-        only rises. Ends are asked for after the marker was committed: they cover what it promises.
+        The record contains at least the partitions that the lane has written to: their number only
+        rises. Ends are read after the marker was committed: they cover the promise.
         """
         due, context = self._due(marker.boundary_ms), self._context
         if due is None or due == self._published:
@@ -113,7 +114,7 @@ class Publisher:
         self._published = due
 
     def _due(self, boundary_ms: Millis | None) -> _Publication | None:
-        """What has to be published; None while nothing is promised, or there is no place for it."""
+        """The due publication; None while there is no promise, or no boundary topic."""
         topics = self._context.topics
         there = topics.last(boundaries_topic(self._topic))
         if boundary_ms is None or (there is None and topics.answered):
@@ -123,6 +124,6 @@ class Publisher:
         return _Publication(boundary_ms, self._partitions(), into, undelivered)
 
     def _partitions(self) -> int:
-        """How many partitions the output has: never fewer than were written to before."""
+        """Number of partitions of the output: never fewer than were written to before."""
         there = self._context.topics.last(self._topic)
         return max(self._written_to, 0 if there is None else there.partitions)

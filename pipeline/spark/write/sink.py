@@ -1,12 +1,13 @@
-"""What happens to an executed batch: one transaction with everything that follows from it.
+"""Transactional sink: writes an executed batch and its marker in one transaction.
 
-In this order: rows (the batch is executed by taking them), facts, dead letters, records, marker,
+In this order: rows (fetching them executes the batch), facts, dead letters, records, marker,
 commit. Nothing is visible before the commit, everything after it. The boundary follows, outside of
-the transaction: a promise may come late, and once its marker is committed no later owner breaks it.
+the transaction: it may be delayed, and once its marker is committed no later owner breaks the
+promise.
 
-A batch of a stateless lane is written while Spark computes the next one. Spark then counts it as
-done before its marker is committed; should the marker never be, the next start finds a checkpoint
-that is ahead, and begins at the marker: positions are all that such a lane has.
+A batch of a stateless lane is written while Spark computes the next one. Spark then commits it
+before its marker is committed; if the marker never is, the next start finds a checkpoint that is
+ahead, and begins at the marker: positions are the only progress of such a lane.
 """
 
 import logging
@@ -36,9 +37,9 @@ from pipeline.lanes.dead_letters import LATENESS, Context, headers
 from pipeline.lanes.events import BatchFinished
 from pipeline.lanes.needed import BatchRead, NeededLog, after_batch, resume
 from pipeline.lanes.needed_letters import (
-    LetterSpan,
-    after_letters,
-    resume_letters,
+    DeadLetterSpan,
+    after_dead_letters,
+    resume_dead_letters,
 )
 from pipeline.lanes.result_headers import LATE_RESULT, RESULT_ID, WRITTEN_TO
 from pipeline.lanes.sources import answered_by
@@ -47,7 +48,7 @@ from pipeline.markers.commit_marker import CommitMarker
 from pipeline.markers.positions import MarkedSource, by_topic
 from pipeline.markers.refused import Refused
 from pipeline.network.boxes.traits import Keeps, Lateness
-from pipeline.spark.batch.ports import BatchEngine, BatchRows, Schemas, SecondLook
+from pipeline.spark.batch.ports import BatchEngine, BatchInspector, BatchRows, Schemas
 from pipeline.spark.batch.rejected import (
     Rejected,
     check_decided_alike,
@@ -67,7 +68,7 @@ MARKER_KEY = b"marker"
 
 
 class UnknownSchemasError(MedusaError):
-    """A batch met schemas that the query was not planned with; nothing was written.
+    """A batch contains schemas that the query was not planned with; nothing was written.
 
     The lane plans again with them and runs the same batch once more.
     """
@@ -82,10 +83,10 @@ class UnknownSchemasError(MedusaError):
 def check_schemas(unknown: tuple[SchemaHandle, ...], schemas: Schemas) -> None:
     """Look up schemas that a batch was not planned with.
 
-    Those that the registry does not have change nothing: their records were left out as bad ones.
+    Those missing from the registry change nothing: their records are refused.
 
     Raises:
-        UnknownSchemasError: with those that it has.
+        UnknownSchemasError: with those that the registry has.
     """
     found = schemas.look_up(unknown)
     if found:
@@ -94,7 +95,7 @@ def check_schemas(unknown: tuple[SchemaHandle, ...], schemas: Schemas) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Judged:
-    """A computed batch of which everything is decided: it only has to be written."""
+    """A computed batch with all decisions made, ready to be written."""
 
     facts: BatchFacts
     results: Results
@@ -104,16 +105,16 @@ class _Judged:
 
 @dataclass(frozen=True, slots=True)
 class _Needs:
-    """What a rebuild from a marker needs: of the inputs, and of the dead letters."""
+    """Needed positions of inputs and dead letters, for a rebuild."""
 
     log: NeededLog
-    letters: tuple[LetterSpan, ...]
+    letters: tuple[DeadLetterSpan, ...]
 
 
 class Sink:
-    """Writes the batches of one lane. Not safe for two batches at once; Spark never does that.
+    """Writes the batches of one lane. Not thread-safe; Spark runs one batch at a time.
 
-    `publisher` publishes what the lane promises.
+    `publisher` publishes the lane's boundary.
     """
 
     def __init__(self, context: SinkContext) -> None:
@@ -130,7 +131,7 @@ class Sink:
 
     @property
     def marker(self) -> CommitMarker:
-        """The last marker that is known to be committed.
+        """The last committed marker.
 
         Raises:
             BrokenInvariantError: `start` was not called.
@@ -140,22 +141,22 @@ class Sink:
         return self._known
 
     def write(
-        self, rows: BatchRows, batch: int, engine: BatchEngine, inspector: SecondLook
+        self, rows: BatchRows, batch: int, engine: BatchEngine, inspector: BatchInspector
     ) -> None:
         """Execute and write one batch.
 
-        What goes wrong with a batch that is written beside the query is raised with the next one.
+        Errors of a batch that is written in the background are raised with the next one.
 
         Raises:
             UnknownSchemasError: plan again with them and run the batch again.
             FencedError: another epoch owns the fragment.
             RetryError, UnavailableError: nothing was written; run the batch again.
-            RepeatedOtherwiseError: the batch was written and decides otherwise now; build the
-                state from the log.
-            RefusedError: a topic was deleted and made again, or a record is too large for one.
+            RepeatedOtherwiseError: the batch was written and makes other decisions now; rebuild the
+            state from the log.
+            RefusedError: a topic was deleted and created again, or a record is too large for one.
             BrokenInvariantError: a record of a derived stream was late, or Spark dropped rows as
-                late that no second look finds.
-            TooManyDeadLettersError: nothing was written, and running it again will not help.
+            late that inspection does not find. TooManyDeadLettersError: nothing was written, and
+            running it again will not help.
         """
         clock = self._context.clock
         started_s = clock.monotonic_s()
@@ -182,9 +183,9 @@ class Sink:
             self._context.commits.start(commit)
 
     def _commit(self, judged: _Judged, started_s: float) -> None:
-        """Write a batch in one transaction; it is the truth from its commit on.
+        """Write a batch in one transaction.
 
-        All of it was read by now: if its topics are still the same, it was read from them.
+        Its records were read before: if the topics still have their ids, they were read from these.
         """
         clock, writer = self._context.clock, self._context.writer
         deadline = Deadline.after(clock, COMMIT_DEADLINE_S, "writing a batch")
@@ -215,21 +216,21 @@ class Sink:
         self._finished(sent, started_s)
         self.publisher.publish(self.marker)
 
-    def _check_repeated(self, facts: BatchFacts, inspector: SecondLook) -> None:
-        """Make sure that a repeated batch leaves the state that it left when it was written.
+    def _check_repeated(self, facts: BatchFacts, inspector: BatchInspector) -> None:
+        """Check that a repeated batch results in the same state as when it was written.
 
-        A lane without state keeps nothing of it, so there nothing is compared.
+        Nothing is compared in a stateless lane.
 
         Raises:
             UnknownSchemasError: plan again with them and run the batch again.
-            RepeatedOtherwiseError: it does not.
+            RepeatedOtherwiseError: its decisions differ.
         """
         if not self._traits.stateful:
             return
         why = judged_otherwise(self.marker, facts, inspector)
         if not why:
             return
-        if facts.unknown:  # what was looked up when it was written may not be planned with yet
+        if facts.unknown:  # the plan may lack schemas that were looked up when it was written
             unknown = inspector.unknown_schemas(self.marker.start, facts.end)
             if found := self._context.schemas.existing(unknown):
                 raise UnknownSchemasError(found)
@@ -241,12 +242,12 @@ class Sink:
             "letters name",
         )
 
-    def _check_schemas(self, facts: BatchFacts, inspector: SecondLook) -> None:
-        """Look up what the batch was not planned with; raises as `check_schemas` does.
+    def _check_schemas(self, facts: BatchFacts, inspector: BatchInspector) -> None:
+        """Look up the schemas that the batch was not planned with; raises as `check_schemas` does.
 
-        When a producer has changed its schema, the ids that the engine tells are there, and a
-        second look would take longer than all the rest of the change. If that did not do for the
-        batch, all of its ids are looked at, so that no batch is given up more than twice.
+        When a producer has changed its schema, the ids in the batch metrics suffice, and an
+        inspection would take longer than the rest of the change. If they do not suffice, all ids of
+        the batch are looked up, so that no batch is aborted more than twice.
         """
         if self._given_up != facts.batch:
             self._given_up = facts.batch
@@ -254,15 +255,15 @@ class Sink:
         check_schemas(inspector.unknown_schemas(self.marker.end, facts.end), self._context.schemas)
 
     def start(self, marker: CommitMarker, rejected: Sequence[Rejected] = ()) -> None:
-        """Commit the marker that a lane starts from, under its own epoch.
+        """Commit the marker that a lane starts from, under the lane's epoch.
 
-        `rejected`: what a chosen rebuild has refused, which becomes dead letters.
+        `rejected`: records refused by a chosen rebuild, which become dead letters.
 
         Raises:
-            TooManyDeadLettersError: that is more than the document bears; nothing was written.
+            TooManyDeadLettersError: they exceed a limit; nothing was written.
         """
         clock = self._context.clock
-        marker = marker.writing(self._context.output_id)
+        marker = marker.with_output(self._context.output_id)
         self._decided = answered_by(self._context.fragment, marker.sources)
         if rejected:
             totals = marker.totals
@@ -273,13 +274,13 @@ class Sink:
         self._send_rejected(rejected, marker.sources)
         self._send_marker(marker)
         self._context.writer.commit(Deadline.after(clock, COMMIT_DEADLINE_S, "starting a lane"))
-        self._known, self._needs = marker, _Needs(resume(marker), resume_letters(marker))
+        self._known, self._needs = marker, _Needs(resume(marker), resume_dead_letters(marker))
         self.publisher.output_ends = marker.output_ends
         self._mirror()
         self.publisher.publish(self.marker)
 
-    def _letters_written(self, judged: _Judged) -> LetterSpan | None:
-        """Which dead letters the batch is about to write, if a rebuild may need them.
+    def _letters_written(self, judged: _Judged) -> DeadLetterSpan | None:
+        """The span of the batch's dead letters, if a rebuild may need them.
 
         Raises:
             NotNowError: a partition of their topic has no leader now.
@@ -287,18 +288,19 @@ class Sink:
         if not judged.rejected or not self._traits.stateful:
             return None
         topic, admin = self._context.fragment.names.dead_letters, self._context.admin
-        # Before its ends: if it is made again in between, none of the old one's count in the new.
+        # Before its ends: if it is recreated in between, offsets of the old topic are not applied
+        # to the new.
         described = admin.describe((topic,)).get(topic)
         ends = complete(admin.end_offsets((topic,), Isolation.UNCOMMITTED), (topic,))[topic]
-        return LetterSpan(described.topic_id if described else "", ends, judged.facts.end)
+        return DeadLetterSpan(described.topic_id if described else "", ends, judged.facts.end)
 
     def _next(
-        self, facts: BatchFacts, written: Written, wrote: LetterSpan | None
+        self, facts: BatchFacts, written: Written, wrote: DeadLetterSpan | None
     ) -> tuple[CommitMarker, _Needs]:
         shape, last = self._shape, self.marker
         read = BatchRead(last.end, facts.end, facts.largest, facts.eviction_ms)
         log, needed = after_batch(shape, self._needs.log, read)
-        letters = after_letters(self._needs.letters, wrote, needed)
+        letters = after_dead_letters(self._needs.letters, wrote, needed)
         promised = promise(
             shape,
             eviction_ms=facts.eviction_ms,
@@ -319,15 +321,15 @@ class Sink:
         return marker, _Needs(log, letters)
 
     def _sendable(self, results: Results) -> Results:
-        """Windows in the order of event time; a stateless query keeps its input's order."""
+        """Sort results of windows by event time; a stateless query keeps its input's order."""
         ordered = self._traits.keeps is Keeps.GROUPS
         return results.by_time() if ordered else results
 
-    def _rejected(self, facts: BatchFacts, inspector: SecondLook) -> list[Rejected]:
+    def _rejected(self, facts: BatchFacts, inspector: BatchInspector) -> list[Rejected]:
         if not facts.bad and not facts.late:
             return []
         dropped = facts.late > 0
-        # Of groups also where Spark has dropped nothing: it has to be so.
+        # For groups also if Spark has dropped nothing, to check that there is no late record.
         groups = self._traits.lateness is Lateness.GROUP
         late_ms = facts.late_ms if dropped or groups else None
         rejected = inspector.rejected(self.marker.end, facts.end, late_ms)
@@ -348,7 +350,7 @@ class Sink:
         rejected: Sequence[Rejected],
         failed: Iterable[FailedResult],
     ) -> Mapping[str, Refused]:
-        """Count what has a limit, on top of a marker's counts, before anything is written."""
+        """Count dead letters with a limit, on top of a marker's counts, before any write."""
         fragment, version = self._context.fragment, self._context.version
         if not fragment.limits:
             return {}
@@ -357,7 +359,7 @@ class Sink:
         return count(fragment.limits, before.refused, letters, self._place)
 
     def _send_results(self, results: Results) -> tuple[int, int]:
-        """Send results, and what could not be computed to the dead letters; returns both counts."""
+        """Send results, and failed results as dead letters; returns both counts."""
         output, writer = self._context.fragment.output, self._context.writer
         partitions = self.publisher.partitions_to_write()
         failed = 0
@@ -376,10 +378,10 @@ class Sink:
         return ((WRITTEN_TO, self._context.output_id.encode()),)
 
     def _promised_above(self, results: Results) -> Millis | None:
-        """What the lane has promised, if results lie at or below it that it may publish.
+        """The lane's promise, if results at or below it may be published; else None.
 
-        A stateless lane has nothing to protect from them. Of an as-of join they are those of rows
-        that were sent again, with all that is needed. They are marked, and their readers decide.
+        A stateless lane has no state that they could corrupt. In an as-of join they are of rows
+        redriven with their version. They are marked as late, and their readers decide.
         """
         promised, earliest_ms = self.marker.boundary_ms, None
         if promised is not None and (not self._traits.stateful or results.answered):
@@ -388,7 +390,7 @@ class Sink:
         return promised if late else None
 
     def _send_marked(self, results: Results, partitions: int, late_ms: Millis | None) -> int:
-        """Send results with their ids, if they have some; those up to `late_ms` are marked."""
+        """Send results with their ids, if any; those up to `late_ms` are marked as late."""
         output, own, sent = self._context.fragment.output, self._own, 0
         mark = ((LATE_RESULT, b"%d" % late_ms),) if late_ms is not None else ()
         for key, value, timestamp_ms, partition, result in results.identified(partitions):
@@ -448,4 +450,4 @@ class Sink:
     def _finished(self, rows_out: int, started_s: float) -> None:
         context = self._context
         elapsed_ms = round(1000 * (context.clock.monotonic_s() - started_s))
-        context.tell(BatchFinished(context.lane, context.run, self.marker, rows_out, elapsed_ms))
+        context.report(BatchFinished(context.lane, context.run, self.marker, rows_out, elapsed_ms))

@@ -1,4 +1,4 @@
-"""What a sink is given: it does not change while a lane lives."""
+"""Dependencies of a sink, constant while its lane runs."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -23,12 +23,12 @@ from pipeline.spark.batch.ports import Jobs, Schemas, Topics
 
 @dataclass(frozen=True, slots=True)
 class SinkContext:
-    """One lane, and what its sink writes through.
+    """A lane, and the clients of its sink.
 
-    `functions`: path → the boxes on it that call functions of users. `output_id` is Kafka's id of
-    the output topic at deploy, `output_partitions` the number of its partitions at the start of the
-    lane; it may rise meanwhile. `promised`: the boundary of a derived input that finished batches
-    cover; None: none is known.
+    `functions`: path → its boxes that call user functions. `output_id` is Kafka's id of the output
+    topic at deploy, `output_partitions` the number of its partitions at the start of the lane; it
+    may rise meanwhile. `promised`: the boundary of a derived input that finished batches cover;
+    None: there is none.
     """
 
     lane: LaneId
@@ -48,4 +48,4 @@ class SinkContext:
     functions: Mapping[str, tuple[BoxName, ...]]
     promised: Callable[[StreamName], Millis | None]
     clock: Clock
-    tell: Callable[[BatchFinished], None]
+    report: Callable[[BatchFinished], None]

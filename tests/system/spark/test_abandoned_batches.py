@@ -21,7 +21,7 @@ from pipeline.errors import RetryError
 from pipeline.ids import Incarnation, Offset
 from pipeline.markers.positions import Positions
 from pipeline.spark.batch.facts import Engine
-from pipeline.spark.batch.second_look import Inspector
+from pipeline.spark.batch.inspection import Inspector
 from pipeline.spark.query.lowered import Lowered
 from pipeline.spark.run.from_memory import FAST, MemoryQueries, MemoryQuery, Write
 from pipeline.spark.run.linking import LocalDisk, link_checkpoint

@@ -23,10 +23,10 @@ from pipeline.markers.positions import InputPartition
 from pipeline.markers.signals import AdvanceRecord
 from pipeline.planner.plan import Fragment
 from pipeline.spark.batch.facts import Engine
+from pipeline.spark.batch.inspection import Inspector
 from pipeline.spark.batch.rejected import Rejected
 from pipeline.spark.batch.results import Results
-from pipeline.spark.batch.second_look import Inspector
-from pipeline.spark.query.lower import Surroundings, lower
+from pipeline.spark.query.lower import LoweringInputs, lower
 from pipeline.spark.query.lowered import WriterSchema
 from pipeline.spark.run.from_memory import MemoryQueries
 from pipeline.spark.run.topics import topics_of
@@ -97,7 +97,7 @@ class Run:
         sources = sources_with_redrive(self.fragment)
         lowered = lower(
             self.fragment,
-            Surroundings(
+            LoweringInputs(
                 sources=sources,
                 writers={i.name: writers for i in self.fragment.inputs},
                 missing=(),

@@ -21,10 +21,10 @@ from pipeline.lanes.sources import named_sources
 from pipeline.markers.positions import InputPartition
 from pipeline.planner.plan import Fragment
 from pipeline.spark.batch.facts import Engine
-from pipeline.spark.batch.second_look import Inspector
+from pipeline.spark.batch.inspection import Inspector
 from pipeline.spark.query import hidden
 from pipeline.spark.query.hidden import Reason
-from pipeline.spark.query.lower import Surroundings, lower
+from pipeline.spark.query.lower import LoweringInputs, lower
 from pipeline.spark.query.lowered import WriterSchema
 from pipeline.spark.run.from_memory import MemoryQueries
 from pipeline.spark.run.topics import topics_of
@@ -132,7 +132,7 @@ def _judged(fragment: Fragment, queries: MemoryQueries, written_to: bytes | None
     """`written_to`: what records of a derived stream say instead of what its lane writes."""
     lowered = lower(
         fragment,
-        Surroundings(
+        LoweringInputs(
             sources=named_sources(fragment),
             writers={i.name: (WriterSchema(KNOWN, i.schema_json),) for i in fragment.inputs},
             missing=(MISSING,),

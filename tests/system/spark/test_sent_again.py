@@ -14,9 +14,9 @@ from pipeline.ids import Millis, Offset, SchemaId, TopicName
 from pipeline.lanes.batch import BatchFacts
 from pipeline.markers.positions import InputPartition
 from pipeline.spark.batch.facts import Engine
+from pipeline.spark.batch.inspection import Inspector
 from pipeline.spark.batch.rejected import Rejected
-from pipeline.spark.batch.second_look import Inspector
-from pipeline.spark.query.lower import Surroundings, lower
+from pipeline.spark.query.lower import LoweringInputs, lower
 from pipeline.spark.query.lowered import Lowered, WriterSchema
 from pipeline.spark.run.from_memory import MemoryQueries
 from pipeline.spark.run.topics import topics_of
@@ -82,7 +82,7 @@ def test_a_record_that_was_sent_again_to_a_second_path_counts_there(
     sources = sources_with_redrive(fragment)
     lowered = lower(
         fragment,
-        Surroundings(
+        LoweringInputs(
             sources=sources,
             writers={i.name: WRITERS for i in fragment.inputs},
             missing=(),

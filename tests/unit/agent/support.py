@@ -35,7 +35,7 @@ from pipeline.ids import (
     stable_lane,
 )
 from pipeline.lanes.events import BatchFinished, LaneStarted, LaneStopped
-from pipeline.lanes.start.facts import StateChoice, Wanted
+from pipeline.lanes.start.facts import StartRequest, StateChoice
 from pipeline.lanes.start.markers import first_marker
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.markers.positions import InputPartition
@@ -145,7 +145,7 @@ def wish(
 def fresh_marker(*inputs: ExternalInput | DerivedInput, epoch: int = 1) -> CommitMarker:
     """The marker of a lane that has read nothing of two partitions of each input."""
     end = {at(i, p): Offset(0) for i in inputs for p in (0, 1)}
-    wanted = Wanted(Epoch(epoch), "digest", stateful=True, on_change=None, place="here")
+    wanted = StartRequest(Epoch(epoch), "digest", stateful=True, on_change=None, place="here")
     return first_marker(wanted, Incarnation(f"life-{epoch}"), end, START_MS)
 
 

@@ -15,7 +15,7 @@ from pipeline.ids import (
     TopicId,
     TopicName,
 )
-from pipeline.lanes.start.facts import Wanted
+from pipeline.lanes.start.facts import StartRequest
 from pipeline.lanes.start.markers import first_marker
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.markers.positions import InputPartition
@@ -37,7 +37,7 @@ SPEED = DerivedInput(
 VOLUME = DerivedInput(
     StreamName("volume"), TopicName("tolls.volume"), 2, "local.tolls.volume", TopicId("volume-1")
 )
-WANTED = Wanted(Epoch(1), "digest", stateful=True, on_change=None, place="here")
+WANTED = StartRequest(Epoch(1), "digest", stateful=True, on_change=None, place="here")
 START_MS = SteadyMillis(70_000_000)
 """A steady time at which tests begin."""
 WRITTEN_MS = Millis(1_700_000_000_000)

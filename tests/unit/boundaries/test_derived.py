@@ -9,9 +9,9 @@ from pipeline.boundaries.derived import (
     PENDING_MAX,
     PendingBoundary,
     WriterSeen,
-    heard,
     settled,
-    told_activity,
+    with_activity,
+    with_boundary,
 )
 from pipeline.ids import Epoch, Millis, Offset, SteadyMillis
 
@@ -28,37 +28,37 @@ def finished(*offsets: int) -> dict[int, Offset]:
 
 def test_a_boundary_counts_only_when_every_partition_is_covered() -> None:
     """One partition that lags keeps the boundary waiting."""
-    seen = heard(WriterSeen(), Epoch(1), promise(100, 5, 7))
+    seen = with_boundary(WriterSeen(), Epoch(1), promise(100, 5, 7))
     assert settled(seen, finished(9, 6)).covered_ms is None
     assert settled(seen, finished(5, 7)).covered_ms == 100
 
 
 def test_a_partition_that_the_lane_does_not_know_counts_as_unread() -> None:
     """A new partition with records has to be read first; an empty one need not."""
-    seen = heard(WriterSeen(), Epoch(1), promise(100, 5, 1))
+    seen = with_boundary(WriterSeen(), Epoch(1), promise(100, 5, 1))
     assert settled(seen, finished(5)).covered_ms is None
-    seen = heard(WriterSeen(), Epoch(1), promise(100, 5, 0))
+    seen = with_boundary(WriterSeen(), Epoch(1), promise(100, 5, 0))
     assert settled(seen, finished(5)).covered_ms == 100
 
 
 def test_boundaries_of_an_older_epoch_are_ignored() -> None:
     """Once a newer owner has spoken, an older one has nothing to promise."""
-    seen = heard(WriterSeen(), Epoch(2), promise(100, 0))
-    assert settled(heard(seen, Epoch(1), promise(900, 0)), finished(0)).covered_ms == 100
+    seen = with_boundary(WriterSeen(), Epoch(2), promise(100, 0))
+    assert settled(with_boundary(seen, Epoch(1), promise(900, 0)), finished(0)).covered_ms == 100
 
 
 def test_a_boundary_never_goes_back() -> None:
     """A new owner may repeat an old promise; the newest one counts."""
-    seen = settled(heard(WriterSeen(), Epoch(1), promise(100, 0)), finished(0))
-    seen = settled(heard(seen, Epoch(2), promise(40, 0)), finished(0))
+    seen = settled(with_boundary(WriterSeen(), Epoch(1), promise(100, 0)), finished(0))
+    seen = settled(with_boundary(seen, Epoch(2), promise(40, 0)), finished(0))
     assert seen.covered_ms == 100
     assert seen.epoch == 2
 
 
 def test_the_same_boundary_with_more_records_is_not_kept() -> None:
     """The earlier one says the same and is covered sooner."""
-    seen = heard(WriterSeen(), Epoch(1), promise(100, 5))
-    seen = heard(seen, Epoch(1), promise(100, 9))
+    seen = with_boundary(WriterSeen(), Epoch(1), promise(100, 5))
+    seen = with_boundary(seen, Epoch(1), promise(100, 9))
     assert settled(seen, finished(5)).covered_ms == 100
 
 
@@ -72,7 +72,7 @@ def test_many_pending_boundaries_stay_bounded_with_the_oldest_and_the_newest(
     for rise, records in steps:
         at_ms, offset = at_ms + rise, offset + records
         sent.append(promise(at_ms, offset))
-        seen = heard(seen, Epoch(1), sent[-1])
+        seen = with_boundary(seen, Epoch(1), sent[-1])
         assert len(seen.pending) <= PENDING_MAX
     if sent:
         assert seen.pending[0] == sent[0]
@@ -94,15 +94,15 @@ def test_what_counts_is_the_largest_covered_boundary_while_all_are_kept(
     for rise, left, right in steps[:PENDING_MAX]:
         at_ms, ends = at_ms + rise, [ends[0] + left, ends[1] + right]
         sent.append(promise(at_ms, *ends))
-        seen = heard(seen, Epoch(1), sent[-1])
+        seen = with_boundary(seen, Epoch(1), sent[-1])
     covered = [p.boundary_ms for p in sent if p.positions[0] <= first and p.positions[1] <= second]
     assert settled(seen, finished(first, second)).covered_ms == max(covered, default=None)
 
 
 def test_the_same_boundary_for_more_partitions_is_kept() -> None:
     """The topic has grown: the earlier one says nothing about the new partition."""
-    seen = heard(WriterSeen(), Epoch(1), promise(100, 5))
-    seen = heard(seen, Epoch(1), promise(100, 5, 3))
+    seen = with_boundary(WriterSeen(), Epoch(1), promise(100, 5))
+    seen = with_boundary(seen, Epoch(1), promise(100, 5, 3))
     assert settled(seen, finished(5)).covered_ms == 100
     assert settled(seen, finished(5, 0)).covered_ms is None
     assert settled(seen, finished(5, 3)).covered_ms == 100
@@ -110,14 +110,14 @@ def test_the_same_boundary_for_more_partitions_is_kept() -> None:
 
 def test_a_boundary_that_does_not_name_what_the_lane_reads_is_dropped() -> None:
     """It can never count for this lane, whatever it reads."""
-    seen = settled(heard(WriterSeen(), Epoch(1), promise(100, 5)), finished(9, 9))
+    seen = settled(with_boundary(WriterSeen(), Epoch(1), promise(100, 5)), finished(9, 9))
     assert (seen.covered_ms, seen.pending) == (None, ())
 
 
 def says_idle(seen: WriterSeen, *at_ms: int, epoch: int = 1) -> WriterSeen:
     """The writer says at these times that it is idle."""
     for one in at_ms:
-        seen = told_activity(seen, Epoch(epoch), idle=True, at_ms=SteadyMillis(one))
+        seen = with_activity(seen, Epoch(epoch), idle=True, at_ms=SteadyMillis(one))
     return seen
 
 
@@ -141,18 +141,18 @@ def test_a_writer_that_says_nothing_any_more_is_not_idle() -> None:
 def test_a_writer_that_is_active_again_is_not_idle() -> None:
     """At once."""
     seen = says_idle(WriterSeen(), *range(0, 4_000, 1_000))
-    active = told_activity(seen, Epoch(1), idle=False, at_ms=SteadyMillis(3_001))
+    active = with_activity(seen, Epoch(1), idle=False, at_ms=SteadyMillis(3_001))
     assert not active.is_idle(SteadyMillis(3_001))
 
 
 def test_what_another_owner_said_of_itself_says_nothing_of_a_new_one() -> None:
     """And an older owner has nothing to say; boundaries stay as they were."""
-    seen = settled(heard(WriterSeen(), Epoch(1), promise(100, 0)), finished(0))
+    seen = settled(with_boundary(WriterSeen(), Epoch(1), promise(100, 0)), finished(0))
     seen = says_idle(seen, *range(0, 4_000, 1_000))
     assert seen.covered_ms == 100
-    taken_over = heard(seen, Epoch(2), promise(200, 7))
+    taken_over = with_boundary(seen, Epoch(2), promise(200, 7))
     assert not taken_over.is_idle(SteadyMillis(3_000))
     assert says_idle(taken_over, 3_000, epoch=1) == taken_over
     assert not says_idle(seen, 3_000, epoch=2).is_idle(SteadyMillis(3_000))
-    still = settled(heard(seen, Epoch(1), promise(200, 7)), finished(7))
+    still = settled(with_boundary(seen, Epoch(1), promise(200, 7)), finished(7))
     assert still.is_idle(SteadyMillis(3_000))

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from itertools import pairwise
 
-from pipeline.boundaries.derived import PendingBoundary, WriterSeen, heard
+from pipeline.boundaries.derived import PendingBoundary, WriterSeen, with_boundary
 from pipeline.boundaries.held import HeldBack
 from pipeline.boundaries.lane_time import (
     ENDS_FRESH_MS,
@@ -156,7 +156,7 @@ def test_a_boundary_of_another_writer_is_nothing_to_the_lane() -> None:
 def test_boundaries_read_before_the_lane_started_count() -> None:
     """The node keeps them for lanes that start later, so a quiet upstream needs not to speak."""
     writers = {
-        writer_of(SPEED): heard(
+        writer_of(SPEED): with_boundary(
             WriterSeen(), Epoch(1), PendingBoundary(Millis(70_000), {0: Offset(2)})
         )
     }
@@ -273,7 +273,7 @@ def test_a_boundary_of_a_topic_that_was_deleted_is_nothing_to_the_lane() -> None
     """Its positions mean other records, also where name and writer are the same."""
     old = replace(SPEED, topic_id=TopicId("speed-0"))
     promised = PendingBoundary(Millis(70_000), {0: Offset(0)})
-    writers = {writer_of(old): heard(WriterSeen(), Epoch(9), promised)}
+    writers = {writer_of(old): with_boundary(WriterSeen(), Epoch(9), promised)}
     seen = Observed(lane(SPEED), marker(positions(SPEED, 0)), writers)
     seen.promise(old, 80_000, 0, epoch=9)
     assert seen.told() is None

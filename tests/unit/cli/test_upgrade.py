@@ -18,7 +18,7 @@ from pipeline.ids import (
     NodeId,
     ParticipantId,
 )
-from pipeline.lanes.start.facts import Wanted
+from pipeline.lanes.start.facts import StartRequest
 from pipeline.lanes.start.markers import first_marker
 from pipeline.markers.codec import encode_marker
 from pipeline.planner.digest import state_digest
@@ -54,7 +54,7 @@ def _has_run(world: World, state: str = "") -> None:
     assert version is not None
     (fragment,) = replan(version).fragments
     made = state or state_digest(fragment)
-    wanted = Wanted(Epoch(1), made, stateful=True, on_change=None, place="")
+    wanted = StartRequest(Epoch(1), made, stateful=True, on_change=None, place="")
     marker = first_marker(wanted, Incarnation("1-7"), {}, NOW)
     world.write(fragment.names.markers, encode_marker(replace(marker, batch=BatchId(4))))
 
@@ -175,7 +175,7 @@ def test_rollback_needs_a_choice_as_deploy_does(medusa: Caller) -> None:
     version = world.catalog.versions.get(CARS, NetworkVersion(2))
     assert version is not None
     (fragment,) = replan(version).fragments
-    wanted = Wanted(Epoch(1), state_digest(fragment), stateful=True, on_change=None, place="")
+    wanted = StartRequest(Epoch(1), state_digest(fragment), stateful=True, on_change=None, place="")
     marker = replace(first_marker(wanted, Incarnation("1-7"), {}, NOW), batch=BatchId(4))
     world.write(fragment.names.markers, encode_marker(marker))
     refused = medusa("rollback", "cars", "--to", "1", "--yes", opener=connect)

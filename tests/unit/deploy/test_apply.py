@@ -21,7 +21,7 @@ from pipeline.ids import (
     ParticipantId,
     TopicName,
 )
-from pipeline.lanes.start.facts import Wanted
+from pipeline.lanes.start.facts import StartRequest
 from pipeline.lanes.start.markers import first_marker
 from pipeline.markers.codec import encode_marker
 from pipeline.planner.digest import state_digest
@@ -46,7 +46,7 @@ boxes:
 def _has_run(world: World, folder: Path, document: str) -> None:
     """The only fragment has a commit marker, and its input records."""
     (fragment,) = _compare(world, folder, document).plan.fragments
-    wanted = Wanted(Epoch(1), state_digest(fragment), stateful=True, on_change=None, place="")
+    wanted = StartRequest(Epoch(1), state_digest(fragment), stateful=True, on_change=None, place="")
     marker = replace(first_marker(wanted, LIFE, {}, NOW), batch=BatchId(4))
     world.write(fragment.names.markers, encode_marker(marker))
     world.kafka.fill("car-sightings")

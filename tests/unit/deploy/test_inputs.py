@@ -27,7 +27,7 @@ from pipeline.ids import (
     TopicName,
 )
 from pipeline.lanes.sources import carry, first_sources, planned_sources
-from pipeline.lanes.start.facts import Wanted
+from pipeline.lanes.start.facts import StartRequest
 from pipeline.lanes.start.markers import first_marker
 from pipeline.markers.codec import decode_marker, encode_marker
 from pipeline.markers.commit_marker import CommitMarker, Totals
@@ -116,7 +116,7 @@ class Scene:
             InputPartition(topics[TopicName(topic)], TopicName(topic), 0): Offset(end)
             for topic, end in ends.items()
         }
-        wanted = Wanted(
+        wanted = StartRequest(
             Epoch(1), state_digest(fragment), stateful=True, on_change=None, place="",
             sources=sources, deploy=DeployId(self.life, record.version),
         )  # fmt: skip

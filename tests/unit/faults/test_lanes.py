@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from brokers.records import KafkaRecord
 from pipeline.ids import BatchId, Epoch, Incarnation, Millis, Offset, StreamName, TopicId, TopicName
 from pipeline.lanes.result_headers import LATE_RESULT
-from pipeline.lanes.start.facts import Wanted
+from pipeline.lanes.start.facts import StartRequest
 from pipeline.lanes.start.markers import first_marker
 from pipeline.markers.commit_marker import CommitMarker, Totals
 from pipeline.markers.positions import InputPartition
@@ -34,7 +34,9 @@ STEPS = st.lists(
 
 def chain(steps: Sequence[tuple[int, int, bool]]) -> list[Marker]:
     """Markers as a lane leaves them: each step is a batch, before some of them a new owner."""
-    wanted = Wanted(Epoch(1), "digest", stateful=True, on_change=None, place="fragment net.box")
+    wanted = StartRequest(
+        Epoch(1), "digest", stateful=True, on_change=None, place="fragment net.box"
+    )
     positions = dict.fromkeys(PARTITIONS, Offset(0))
     marker = first_marker(wanted, Incarnation("1-0"), positions, Millis(0))
     found = [marker]

@@ -8,16 +8,16 @@ from hypothesis import strategies as st
 from pipeline.errors import BrokenInvariantError
 from pipeline.ids import BatchId, Epoch, Incarnation, Millis, Offset, StreamName, TopicName
 from pipeline.lanes.batch import BatchFacts, Written, decided_otherwise, is_repeat, next_marker
-from pipeline.lanes.needed_letters import LetterSpan
+from pipeline.lanes.needed_letters import DeadLetterSpan
 from pipeline.lanes.start.decision import Rebuild
-from pipeline.lanes.start.facts import Wanted
+from pipeline.lanes.start.facts import StartRequest
 from pipeline.lanes.start.markers import begun_anew, first_marker, rebuilt
 from pipeline.markers.commit_marker import CommitMarker, Judged, Totals
 from pipeline.markers.positions import InputPartition
 
 AT = InputPartition(StreamName("cars"), TopicName("car-sightings"), 0)
 OTHER = InputPartition(StreamName("cars"), TopicName("car-sightings"), 1)
-WANTED = Wanted(Epoch(1), "digest", stateful=True, on_change=None, place="here")
+WANTED = StartRequest(Epoch(1), "digest", stateful=True, on_change=None, place="here")
 FIRST = first_marker(WANTED, Incarnation("one"), {AT: Offset(0)}, Millis(0))
 
 
@@ -43,7 +43,7 @@ def _after(marker: CommitMarker, facts: BatchFacts, written: Written | None = No
         written or Written(0, 0, 0),
         epoch=Epoch(2),
         needed=facts.end,
-        letters=(LetterSpan("letters", {0: Offset(3)}, facts.end),),
+        letters=(DeadLetterSpan("letters", {0: Offset(3)}, facts.end),),
         output_ends={0: Offset(4)},
         boundary_ms=None,
         now_ms=Millis(9),

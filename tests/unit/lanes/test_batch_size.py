@@ -6,11 +6,11 @@ from hypothesis import strategies as st
 from pipeline.ids import Offset, StreamName, TopicName
 from pipeline.lanes.batch_size import (
     BYTES_PER_BATCH,
-    PLACE_EVERY,
-    PLACES,
+    OFFSETS_PER_SAMPLE,
     RECORDS_PER_BATCH,
-    places,
+    SAMPLES_MAX,
     records_at_once,
+    sample_offsets,
     too_many,
 )
 from pipeline.markers.positions import InputPartition
@@ -28,11 +28,11 @@ def test_places_lie_ahead(start: int, ahead: int) -> None:
     Little that lies ahead is looked at in fewer places.
     """
     known = {AT: Offset(start), DONE: Offset(7), GONE: Offset(3)}
-    found = list(places(known, {TOPIC: {0: Offset(start + ahead), 1: Offset(7)}}))
-    assert len(found) == min(PLACES, -(-ahead // PLACE_EVERY))
+    found = list(sample_offsets(known, {TOPIC: {0: Offset(start + ahead), 1: Offset(7)}}))
+    assert len(found) == min(SAMPLES_MAX, -(-ahead // OFFSETS_PER_SAMPLE))
     assert found[0] == {AT: start}
     assert all(place.keys() == {AT} and start <= place[AT] < start + ahead for place in found)
-    assert list(places(known, {TOPIC: {0: Offset(start), 1: Offset(5)}})) == []
+    assert list(sample_offsets(known, {TOPIC: {0: Offset(start), 1: Offset(5)}})) == []
 
 
 @given(sizes=st.lists(st.floats(1, 100_000_000), min_size=1))

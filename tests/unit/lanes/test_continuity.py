@@ -12,7 +12,7 @@ from pipeline.ids import BatchId, Epoch, Incarnation, Millis, Offset, StreamName
 from pipeline.lanes.continuity import Breach, check_markers, violations
 from pipeline.lanes.growth import reassigned
 from pipeline.lanes.start.decision import Rebuild
-from pipeline.lanes.start.facts import Wanted
+from pipeline.lanes.start.facts import StartRequest
 from pipeline.lanes.start.markers import adopted, begun_anew, first_marker, passed_over, rebuilt
 from pipeline.markers.commit_marker import CommitMarker, Totals
 from pipeline.markers.positions import InputPartition
@@ -20,7 +20,7 @@ from tests.unit.lanes.marked import marked
 
 AT = InputPartition(StreamName("cars"), TopicName("sightings"), 0)
 NEW = InputPartition(StreamName("cars"), TopicName("sightings"), 1)
-WANTED = Wanted(Epoch(1), "digest", stateful=True, on_change=None, place="here")
+WANTED = StartRequest(Epoch(1), "digest", stateful=True, on_change=None, place="here")
 STEPS = st.lists(st.sampled_from(["batch", "own", "anew", "rebuild", "grown"]), max_size=12)
 
 

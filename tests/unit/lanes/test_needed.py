@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pipeline.ids import Epoch, Incarnation, Millis, Offset, StreamName, TopicName
 from pipeline.lanes.needed import SPANS_MAX, BatchRead, NeededLog, after_batch, resume
-from pipeline.lanes.start.facts import Wanted
+from pipeline.lanes.start.facts import StartRequest
 from pipeline.lanes.start.markers import first_marker
 from pipeline.markers.positions import InputPartition, Positions
 from pipeline.network.boxes.sessions import SessionWindow
@@ -20,7 +20,7 @@ from tests.unit.boundaries.made_windows import ends_over
 
 CARS, OWNERS = StreamName("cars"), StreamName("owners")
 PARTITIONS = tuple(InputPartition(s, TopicName(f"topic-{s}"), 0) for s in (CARS, OWNERS))
-WANTED = Wanted(Epoch(1), "digest", stateful=True, on_change=None, place="here")
+WANTED = StartRequest(Epoch(1), "digest", stateful=True, on_change=None, place="here")
 ZERO: Positions = dict.fromkeys(PARTITIONS, Offset(0))
 TEN = Windowed(TumblingWindow(size_ms=10, offset_ms=4))
 SLIDING = Windowed(SlidingWindow(size_ms=10, offset_ms=2, slide_ms=4))

@@ -19,14 +19,14 @@ from pipeline.ids import (
 from pipeline.lanes.continuity import violations
 from pipeline.lanes.output_succession import (
     Succession,
-    begun_beside,
     left_by,
     positions_anew,
     sources_anew,
+    takeover_marker,
     with_positions,
 )
 from pipeline.lanes.sources import Begin, first_sources, sources_after
-from pipeline.lanes.start.facts import Wanted
+from pipeline.lanes.start.facts import StartRequest
 from pipeline.lanes.start.markers import begun_anew
 from pipeline.markers.commit_marker import (
     NO_BATCH,
@@ -85,35 +85,37 @@ def test_the_largest_promise_of_the_topic_counts() -> None:
 
 def test_what_was_left_in_an_output_stays_known() -> None:
     """However many markers of another output have followed, and whatever is read by now."""
-    moved = LAST.writing(ELSEWHERE)
+    moved = LAST.with_output(ELSEWHERE)
     assert (moved.output, moved.output_ends, moved.end) == (ELSEWHERE, {}, LAST.end)
     on = replace(moved, boundary_ms=Millis(900), end={at("a"): Offset(99)})
     left = LeftOutput(Millis(70), {(TopicId("#cars"), 0): Offset(7)})
     assert left_by(OUTPUT, [on], []) == left
     assert left_by(ELSEWHERE, [on], []).promised_ms == 900
-    assert on.writing(TopicId("#third")).left_in(OUTPUT) == left
-    back = on.writing(OUTPUT)  # what it has done since counts again
-    assert back.left_in(OUTPUT) == on.left_in(ELSEWHERE) == back.left_in(ELSEWHERE)
+    assert on.with_output(TopicId("#third")).left_output(OUTPUT) == left
+    back = on.with_output(OUTPUT)  # what it has done since counts again
+    assert back.left_output(OUTPUT) == on.left_output(ELSEWHERE) == back.left_output(ELSEWHERE)
     assert back.outputs_left.keys() == {ELSEWHERE}
-    assert LAST.writing(OUTPUT) is LAST
+    assert LAST.with_output(OUTPUT) is LAST
 
 
 def test_a_lane_that_begins_anew_keeps_what_it_has_left_elsewhere() -> None:
     """Its positions are others then."""
     first, _ = fresh()
-    own = LAST.writing(ELSEWHERE)
-    found = begun_beside(first, own, LeftOutput(None, {}), SUCCESSION.token).writing(ELSEWHERE)
-    assert found.left_in(OUTPUT) == LAST.left_in(OUTPUT)
+    own = LAST.with_output(ELSEWHERE)
+    found = takeover_marker(first, own, LeftOutput(None, {}), SUCCESSION.token).with_output(
+        ELSEWHERE
+    )
+    assert found.left_output(OUTPUT) == LAST.left_output(OUTPUT)
 
 
 def test_a_marker_knows_a_bounded_number_of_outputs() -> None:
     """The latest ones."""
     found = LAST
     for number in range(2 * OUTPUTS_LEFT):
-        found = found.writing(f"#{number}")
+        found = found.with_output(f"#{number}")
     assert len(found.outputs_left) == OUTPUTS_LEFT
-    assert found.left_in(OUTPUT) is None
-    assert found.left_in(f"#{OUTPUTS_LEFT}") is not None
+    assert found.left_output(OUTPUT) is None
+    assert found.left_output(f"#{OUTPUTS_LEFT}") is not None
 
 
 def test_what_is_passed_over_includes_what_the_others_have_read_since() -> None:
@@ -153,10 +155,10 @@ def test_in_topics_of_its_own_a_lane_goes_on_where_it_was() -> None:
     assert found == {at("a"): 9, at("a", REDRIVE): 2, at("a", ADVANCES): 6}
 
 
-def fresh(*, anew: bool = True) -> tuple[CommitMarker, Wanted]:
+def fresh(*, anew: bool = True) -> tuple[CommitMarker, StartRequest]:
     """A marker as of a fragment that never ran, and its lane."""
     made = marker({at("a"): 2}, source("a"))
-    wanted = Wanted(
+    wanted = StartRequest(
         Epoch(5), "digest", stateful=True, on_change=None, place="", sources=made.sources, anew=anew
     )
     plain = replace(
@@ -171,7 +173,7 @@ def test_promise_and_counts_go_on() -> None:
     own = replace(
         LAST, epoch=Epoch(3), eviction_ms=Millis(95), refused={"a": Refused(None, {0: 4})}
     )
-    found = begun_beside(first, own, LeftOutput(Millis(80), {}), SUCCESSION.token)
+    found = takeover_marker(first, own, LeftOutput(Millis(80), {}), SUCCESSION.token)
     assert (found.batch, found.epoch, found.boundary_ms, found.eviction_ms) == (NO_BATCH, 3, 80, 80)
     assert (found.totals, found.end) == (own.totals, {at("a"): 2})
     assert (found.anew, found.refused) == ("life@3", {})
@@ -184,5 +186,5 @@ def test_promise_and_counts_go_on() -> None:
 def test_without_a_former_life_any_epoch_follows() -> None:
     """Nothing that was promised: nothing is settled."""
     first, _ = fresh()
-    found = begun_beside(first, None, LeftOutput(None, {}), SUCCESSION.token)
+    found = takeover_marker(first, None, LeftOutput(None, {}), SUCCESSION.token)
     assert (found.epoch, found.boundary_ms, found.nothing_read) == (NO_EPOCH, None, True)

@@ -31,7 +31,7 @@ from pipeline.lanes.sources import (
     planned_sources,
     sources_after,
 )
-from pipeline.lanes.start.facts import Wanted
+from pipeline.lanes.start.facts import StartRequest
 from pipeline.lanes.start.markers import first_marker
 from pipeline.markers.commit_marker import CommitMarker, Totals
 from pipeline.markers.deploys import DeployId
@@ -59,7 +59,7 @@ def at(name: str, topic: str = "cars", partition: int = 0) -> InputPartition:
 def marker(ends: Mapping[InputPartition, int], *planned: PlannedSource) -> CommitMarker:
     """A marker of a lane that has read so far."""
     positions = {place: Offset(offset) for place, offset in ends.items()}
-    wanted = Wanted(
+    wanted = StartRequest(
         Epoch(1), "digest", stateful=True, on_change=None, place="", sources=first_sources(planned)
     )
     first = first_marker(wanted, Incarnation("one"), positions, Millis(0))

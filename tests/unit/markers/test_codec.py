@@ -21,6 +21,7 @@ from pipeline.ids import (
     TopicName,
 )
 from pipeline.markers.codec import (
+    advance_ms_for,
     decode_activity,
     decode_advance,
     decode_boundary,
@@ -29,7 +30,6 @@ from pipeline.markers.codec import (
     encode_advance,
     encode_boundary,
     encode_marker,
-    heeded_ms,
 )
 from pipeline.markers.commit_marker import CommitMarker, Judged, LeftOutput, Totals
 from pipeline.markers.positions import InputPartition, LeftSource, MarkedSource
@@ -172,12 +172,12 @@ def test_a_lane_heeds_the_advances_for_its_own_life_alone() -> None:
     """What is no advance tells it nothing, as it tells nothing to Spark."""
     mine, other = Incarnation("3-1"), Incarnation("2-1")
     value = encode_advance(AdvanceRecord(mine, Millis(40)))
-    assert heeded_ms(value, mine) == 40
-    assert heeded_ms(value, other) is None
+    assert advance_ms_for(value, mine) == 40
+    assert advance_ms_for(value, other) is None
     damaged = (None, b"", b"{", b"[3]", b"\xff\x00", b"[" * 100_000)
     wrong = (value.replace(b"40", one) for one in (b"null", b"true", b"4.5", b"9" * 20))
     for other_value in (*damaged, *wrong):
-        assert heeded_ms(other_value, mine) is None
+        assert advance_ms_for(other_value, mine) is None
 
 
 @given(MARKERS)

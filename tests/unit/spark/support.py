@@ -8,7 +8,7 @@ from pipeline.lanes.sources import first_sources, named_sources, planned_sources
 from pipeline.markers.positions import MarkedSource
 from pipeline.planner.plan import Fragment
 from pipeline.planner.planner import plan
-from pipeline.spark.query.lower import Surroundings
+from pipeline.spark.query.lower import LoweringInputs
 from pipeline.spark.query.lowered import WriterSchema
 from tests.unit.planner.networks import OWNER, tolls
 
@@ -32,12 +32,12 @@ def sources_with_redrive(planned: Fragment) -> tuple[MarkedSource, ...]:
 
 def surroundings(
     planned: Fragment, *, missing: tuple[int, ...] = (), redrive: bool = False
-) -> Surroundings:
+) -> LoweringInputs:
     """One writer schema for each input, two partitions everywhere."""
     names = planned.names
     topics: list[TopicName] = [names.redrive, names.advances, planned.output.topic]
     topics += [stream.topic for stream in planned.inputs]
-    return Surroundings(
+    return LoweringInputs(
         sources=sources_with_redrive(planned) if redrive else named_sources(planned),
         writers={StreamName(i.name): (WriterSchema(SchemaId(1), SCHEMA),) for i in planned.inputs},
         missing=tuple(SchemaId(i) for i in missing),

@@ -1,1 +1,1 @@
-"""How each kind of box is lowered: one small file for each kind; `catalogue.py` lists them."""
+"""Lowering of boxes: one small file for each kind; `catalogue.py` lists them."""

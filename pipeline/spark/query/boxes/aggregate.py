@@ -1,4 +1,4 @@
-"""aggregate, lowered: arguments first, then the grouping, then what `compute` makes of it."""
+"""Lowering of `aggregate`: arguments, grouping, then the columns of `compute`."""
 
 from pipeline.network.aggregates import Aggregation
 from pipeline.network.boxes.aggregate import Aggregate
@@ -43,12 +43,12 @@ def lower(box: Aggregate) -> LoweredBox:
         ),
         (*checks(computed.expression for computed in box.compute), *_overflows(box)),
     )
-    told = tuple((a.name, _as_written(a)) for a in box.aggregations)
-    return LoweredBox((before,), core, (after,), told)
+    labels = tuple((a.name, _as_written(a)) for a in box.aggregations)
+    return LoweredBox((before,), core, (after,), labels)
 
 
 def _as_written(aggregation: Aggregation) -> str:
-    """The call as it stands in `compute`."""
+    """The call as written in `compute`."""
     return "count(*)" if aggregation.argument is None else on_one_line(aggregation.argument)
 
 
@@ -57,7 +57,7 @@ def _may_overflow(box: Aggregate) -> tuple[Aggregation, ...]:
 
 
 def _overflows(box: Aggregate) -> tuple[Check, ...]:
-    """What fails a result, beside its own expressions."""
+    """Overflow checks of a result, in addition to those of its expressions."""
     return tuple(
         check(a.argument, failed)
         for a in box.aggregations

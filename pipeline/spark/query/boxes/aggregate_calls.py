@@ -1,4 +1,4 @@
-"""Each aggregate function in Spark SQL: never raises, and does not depend on the order of rows."""
+"""Aggregate functions in Spark SQL: they never raise, and are independent of row order."""
 
 from collections.abc import Callable, Mapping
 
@@ -11,21 +11,21 @@ from pipeline.spark.query.sql import quoted
 
 _ADDING = frozenset({"sum", "avg"})
 _POSITIONED = {"first": "min_by", "last": "max_by", "min_by": "min_by", "max_by": "max_by"}
-"""Functions that take a value from one row, and Spark's function that does."""
+"""Functions that select the value of one row, with Spark's function for each."""
 
 
 def argument_name(aggregation: Aggregation) -> str:
-    """The column that holds the argument of an aggregation."""
+    """The column with the argument of an aggregation."""
     return f"__argument_{aggregation.name}"
 
 
 def by_name(aggregation: Aggregation) -> str:
-    """The column that rows are compared by for an aggregation."""
+    """The column by which an aggregation compares rows."""
     return f"__by_{aggregation.name}"
 
 
 def counted_name(aggregation: Aggregation) -> str:
-    """The column that counts the values of an aggregation that may overflow."""
+    """The column with the number of values of an aggregation that may overflow."""
     return f"__counted_{aggregation.name}"
 
 
@@ -35,7 +35,7 @@ def looks_at_positions(aggregation: Aggregation) -> bool:
 
 
 def overflow(aggregation: Aggregation) -> str | None:
-    """True of a result that does not fit its type; None if every one does."""
+    """SQL condition of an overflow of the result's type; None if there can be none."""
     counted = quoted(counted_name(aggregation))
     if aggregation.function in _ADDING:
         return f"{quoted(aggregation.name)} IS NULL AND {counted} > 0"
@@ -76,7 +76,7 @@ def _extreme(aggregation: Aggregation, argument: str) -> str:
 
 
 def _positioned(aggregation: Aggregation, argument: str) -> str:
-    """The argument in the row that stands first or last. No two rows stand in the same place."""
+    """The argument in the first or last row. No two rows have the same place."""
     by = argument if aggregation.by is None else quoted(by_name(aggregation))
     compared = () if aggregation.by is None else (by,)
     place = ", ".join((*compared, quoted(hidden.EVENT_TIME), quoted(hidden.POSITION)))

@@ -1,4 +1,4 @@
-"""How each kind of box is lowered: a small file beside this one, and a line here."""
+"""Catalogue of box lowerings: each kind has a module in this package and an entry here."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -40,7 +40,7 @@ STATEFUL: Mapping[str, Callable[[Any], LoweredBox]] = {
 
 
 def lower_stateless(box: Box) -> tuple[Step, ...]:
-    """The steps of a box that keeps nothing from row to row."""
+    """The steps of a stateless box."""
     lower = STATELESS.get(box.kind)
     if lower is None:
         raise BrokenInvariantError(f"box {box.name} of kind {box.kind} is not stateless")
@@ -48,7 +48,7 @@ def lower_stateless(box: Box) -> tuple[Step, ...]:
 
 
 def lower_stateful(box: Box) -> LoweredBox:
-    """The core of a box that keeps state, with the steps before and after it."""
+    """The core of a stateful box, with the steps before and after it."""
     lower = STATEFUL.get(box.kind)
     if lower is None:
         raise BrokenInvariantError(f"box {box.name} of kind {box.kind} is not stateful")

@@ -1,4 +1,4 @@
-"""deduplicate, lowered: rows without an earlier one of the same key within the bound."""
+"""Lowering of `deduplicate`: rows without an earlier one of the same key within the bound."""
 
 from pipeline.network.boxes.deduplicate import Deduplicate
 from pipeline.spark.query.boxes.stateful import LoweredBox
@@ -6,5 +6,5 @@ from pipeline.spark.query.lowered import DeduplicateCore
 
 
 def lower(box: Deduplicate) -> LoweredBox:
-    """The core alone."""
+    """One core."""
     return LoweredBox((), DeduplicateCore(box.by, box.within_ms), ())

@@ -1,4 +1,4 @@
-"""filter, lowered: keep the rows for which the condition is true."""
+"""Lowering of `filter`: keep the rows for which the condition is true."""
 
 from pipeline.network.boxes.filter import Filter
 from pipeline.spark.query.lowered import Keep, Step

@@ -1,7 +1,7 @@
-"""flat_map, lowered: the array under the name of its elements, a row for each, then the columns.
+"""Lowering of `flat_map`: the array under the name of its elements, a row for each, the columns.
 
-Whether a record can be computed is decided before there are several rows of it: each expression of
-an element is tried on all elements.
+A record is checked before it becomes several rows: each expression of an element is evaluated on
+all elements.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from pipeline.spark.query.sql import check, checks, quoted
 
 
 def lower(box: FlatMap) -> tuple[Step, ...]:
-    """Four steps: what can fail comes before there are rows."""
+    """Four steps; those that can fail precede the explode."""
     element = box.each.name
     read = {column.name for computed in box.select for column in computed.expression.columns}
     names = sorted(read - {element, box.at})
@@ -41,7 +41,7 @@ def _checks(box: FlatMap) -> Iterator[Check]:
 
 
 def _for_any(array: str, at: str | None, condition: str) -> str:
-    """Whether a condition holds for an element, which it knows under the name of the array."""
+    """Whether a condition holds for any element, which it names like the array."""
     if at is None:
         found = f"exists({array}, {array} -> {condition})"
     else:

@@ -1,4 +1,4 @@
-"""map, lowered: compute the columns."""
+"""Lowering of `map`: compute the columns."""
 
 from pipeline.network.boxes.map import Map
 from pipeline.spark.query.boxes.selected import selected

@@ -1,11 +1,12 @@
 """Percentiles in Spark SQL.
 
-Spark's `percentile` counts how often each value occurs, which depends on no order. The approximate
-one does the same with logarithmic buckets in place of values, so that what it keeps is bounded: it
-is a mergeable sketch (a DDSketch that never collapses), and adding counts has no order.
+Spark's `percentile` counts occurrences of each value, which is independent of order. The
+approximate one counts logarithmic buckets instead of values, so that its state is bounded: it is a
+mergeable sketch (a DDSketch that never collapses), and adding counts has no order.
 
-Bucket i holds the numbers in (g^(i-1), g^i], g = (1 + error) / (1 - error); all of them lie within
-the error of (1 - error) * g^i. Numbers below zero have the buckets of their opposites, negated.
+Bucket i contains the numbers in (g^(i-1), g^i], g = (1 + error) / (1 - error); all of them are
+within the error of (1 - error) * g^i. Numbers below zero have the buckets of their opposites,
+negated.
 """
 
 from decimal import Decimal, localcontext
@@ -19,7 +20,7 @@ bucket -43750."""
 
 
 def exact(argument: str, share: str) -> str:
-    """The value at a share of the rows, between two values in proportion."""
+    """The value at a share of the rows, interpolated linearly."""
     return f"percentile({argument}, {share}D)"
 
 

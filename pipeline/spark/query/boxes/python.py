@@ -1,4 +1,4 @@
-"""python, lowered: hand the rows to the function."""
+"""Lowering of `python`: call the function with the rows."""
 
 from pipeline.network.boxes.python import Python
 from pipeline.spark.query.lowered import Call, Step

@@ -1,4 +1,4 @@
-"""route, lowered: a column that names the branch; and a branch: what is meant for it."""
+"""Lowering of `route` (a column with the branch of each row) and of its branches."""
 
 from pipeline.network import sql_text
 from pipeline.network.boxes.route import BRANCH, Branch, Route
@@ -7,7 +7,7 @@ from pipeline.spark.query.sql import check, quoted
 
 
 def lower(box: Route) -> tuple[Step, ...]:
-    """One step; a second one where what no condition takes is dropped."""
+    """One step; a second one if rows that match no condition are dropped."""
     passed = tuple(
         (column.name, quoted(column.name)) for column in box.columns if column.name != BRANCH
     )
@@ -29,7 +29,7 @@ def _branch(box: Route) -> str:
 
 
 def _checks(box: Route) -> tuple[Check, ...]:
-    """A condition is looked at, and can fail, where none before it is true."""
+    """A condition is evaluated, and can fail, if no earlier one is true."""
     found: list[Check] = []
     before = ""
     for choice in box.to:

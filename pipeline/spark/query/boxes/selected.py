@@ -1,4 +1,4 @@
-"""`select`, lowered: compute some columns."""
+"""Lowering of `select`: compute columns."""
 
 from pipeline.network.model import Computed
 from pipeline.spark.query.lowered import Project

@@ -1,8 +1,8 @@
 """Variances and standard deviations in Spark SQL, from exact sums.
 
-A sum of squares less a squared sum cancels nearly everything where the values lie close together,
-and a running mean depends on the order of rows. So all sums are exact, and so is all that cancels;
-floating point comes in where only numbers of one sign are left.
+A sum of squares less a squared sum cancels nearly everything if the values are close together, and
+a running mean depends on the order of rows. So all sums and all terms that cancel are exact;
+floating point is used only where all numbers have the same sign.
 
 A value is taken as a whole number X of its last digits, below 10^28, and X as H * B + L with
 B = 10^14: a sum of squares of X would not fit into 38 digits, but sums of H * H, H * L and L * L
@@ -11,8 +11,8 @@ do, for up to 10^9 values. With M = Mh * B + Ml, the mean rounded to a whole num
 (H - Mh) * (L - Ml) and (L - Ml)^2. Carried over, as digits are, it is B^2 * a + B * b + c with b
 and c from 0 to B.
 
-The true mean lies d / n beside M, so this sum is too large by d^2 / n. That is at most half of it:
-whole numbers cannot all lie closer to a mean that is none.
+The true mean differs from M by d / n, so this sum is too large by d^2 / n. That is at most half of
+it: whole numbers cannot all lie closer to a mean that is none.
 """
 
 from pipeline.errors import BrokenInvariantError
@@ -48,7 +48,7 @@ def call(function: str, argument: str, argument_type: DataType) -> str:
 
 
 def _sums(argument: str, scale: int) -> str:
-    """How many values, and the exact sums of their halves and of the halves' products."""
+    """Number of values, and the exact sums of their halves and of the halves' products."""
     unit = f"{10 ** (_HALF_DIGITS - scale)}BD"
     half = f"DECIMAL({_HALF_DIGITS},0)"
     high = f"CAST({argument} DIV {unit} AS {half})"
@@ -63,7 +63,7 @@ def _sums(argument: str, scale: int) -> str:
 
 
 def _squares() -> str:
-    """The sum of the squared distances from the mean of what `_sums`, called v, has added up."""
+    """The sum of the squared distances from the mean, computed from `_sums`, called v."""
     total = f"v.h * {_B} + v.l"
     mean = f"CAST(round(({total}) / v.k, 0) AS DECIMAL(29,0))"
     halves = f"struct(m AS m, CAST(m DIV {_B} AS DECIMAL(15,0)) AS h, m % {_B} AS l)"

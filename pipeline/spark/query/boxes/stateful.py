@@ -1,4 +1,4 @@
-"""What lowering a stateful box yields."""
+"""Lowered form of a stateful box."""
 
 from dataclasses import dataclass
 
@@ -7,13 +7,13 @@ from pipeline.spark.query.lowered import Core, Step
 
 @dataclass(frozen=True, slots=True)
 class LoweredBox:
-    """`before` runs on every row ahead of the core, `after` on every result.
+    """Core of a stateful box; `before` runs on its input rows, `after` on its results.
 
-    `told` are hidden columns that results are computed from, each with what it is called where a
-    result is told that cannot be computed.
+    `labels`: hidden columns that results are computed from, each with its name in the report of a
+    result that cannot be computed.
     """
 
     before: tuple[Step, ...]
     core: Core
     after: tuple[Step, ...]
-    told: tuple[tuple[str, str], ...] = ()
+    labels: tuple[tuple[str, str], ...] = ()

@@ -1,7 +1,7 @@
-"""top, lowered: the columns of a row as one value, the few best of a group, and a row for each.
+"""Lowering of `top`: the columns of a row as one value, the best of a group, and a row for each.
 
-Rows of a group stand in one order: by what they are compared by, then by event time, then by their
-place in the log. So which of them come out does not depend on how batches are cut.
+Rows of a group have a total order: by the compared value, then by event time, then by their place
+in the log. So the result is independent of batch boundaries.
 """
 
 from pipeline.network.boxes.top import RANK, Top

@@ -1,4 +1,4 @@
-"""union, lowered: each of its inputs brings the same columns, in the same order."""
+"""Lowering of `union`: its inputs have the same columns, in the same order."""
 
 from pipeline.network.boxes.union import Union
 from pipeline.spark.query.lowered import Project, Step
@@ -6,5 +6,5 @@ from pipeline.spark.query.sql import quoted
 
 
 def lower(box: Union) -> tuple[Step, ...]:
-    """One step on the way from each input; rows come together behind all steps of their ways."""
+    """One step on the path from each input; rows are united after all steps of their paths."""
     return (Project(tuple((column.name, quoted(column.name)) for column in box.columns), ()),)

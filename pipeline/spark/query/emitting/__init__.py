@@ -1,1 +1,1 @@
-"""The parts of a query that are long enough for a file of their own."""
+"""Larger parts of the emission of queries."""

@@ -1,9 +1,9 @@
-"""As-of joins as DataFrame calls: both sides together, grouped by key, with state of our own.
+"""As-of joins as DataFrame calls: both sides united, grouped by key, with custom state.
 
-Spark has no such join of streams. What decides is `held.py`; it runs in Spark's Python processes,
-once for each bucket of keys in which something is new or due: a call costs a millisecond or two,
-much more than what is done for a key. It is handed whole rows as bytes, so that no value goes
-through pandas, which would change some.
+Spark has no as-of join of streams. The logic is in `as_of_state.py`; it runs in Spark's Python
+processes, once for each bucket of keys with new or due rows: a call costs a millisecond or two,
+much more than the work for a key. It receives whole rows as bytes, so that no value is converted by
+pandas, which would change some.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,8 +20,7 @@ from pyspark.sql.types import BinaryType, DataType, DoubleType, FloatType, Strin
 from pipeline.ids import Millis
 from pipeline.network.boxes.sides import How
 from pipeline.spark.query import hidden
-from pipeline.spark.query.emitting.joined import above
-from pipeline.spark.query.held import (
+from pipeline.spark.query.as_of_state import (
     New,
     Result,
     Version,
@@ -31,6 +30,7 @@ from pipeline.spark.query.held import (
     bucket_text,
     settle_bucket,
 )
+from pipeline.spark.query.emitting.joined import above
 from pipeline.spark.query.hidden import Failed
 from pipeline.spark.query.lowered import AsOfCore
 from pipeline.spark.query.sql import quoted
@@ -39,30 +39,29 @@ _BUCKET, _KEY, _AT, _PLACE, _ROW = "__bucket", "__of", "__at_ms", "__place", "__
 _STATE = "held string"
 _RESULT = "at_ms bigint, left binary, right binary, answered boolean"
 _SEPARATOR = "\x00"
-"""Less than all that stands in the name of a topic: places have the order of positions."""
+"""Less than every character of topic names, so that places sort like positions."""
 _LATEST = "2262-01-01"
-"""Just before the last time that pandas knows; records of later times than 2200 are refused."""
+"""Just before the maximum time of pandas; records of later times than 2200 are refused."""
 BUCKETS = 512
-"""So few that a batch of many keys costs few calls, so many that what one of them holds is little:
-of a bucket that is called for, all is written again."""
+"""Few enough that a batch of many keys costs few calls, many enough that a bucket is small: each
+call writes the whole bucket again."""
 
 
-def held(
+def as_of_rows(
     left: DataFrame, right: DataFrame, core: AsOfCore, settled_ms: Millis | None, *, ids: bool
 ) -> DataFrame:
-    """Rows with what held for them: columns `left` and `right`, time, reason, and the id.
+    """Emit the join: columns `left` and `right` (the matching version), time, reason, and the id.
 
-    Also of which record the row is, what held in bytes, and whether that came with the row.
+    Also the record of the left row, the encoded version, and whether it came with the row.
 
-    `settled_ms`: no row comes out at or below this time, but for those that were sent again with
-    what held.
+    `settled_ms`: no row is emitted at or below this time, except those redriven with their version.
     """
     ours, theirs = ([pair[side] for pair in core.on] for side in (0, 1))
     right = right.drop(hidden.ID)  # a version has the same bytes, whether or not results have ids
     versions = _side(right.where(_known(theirs)), theirs, _place(), F.lit(None).cast("binary"))
     rows = left if core.how is How.LEFT else left.where(_known(ours))
-    told = F.col(hidden.HELD)
-    both = _side(rows, ours, F.lit(None).cast("string"), told).unionByName(versions)
+    version = F.col(hidden.HELD)
+    both = _side(rows, ours, F.lit(None).cast("string"), version).unionByName(versions)
     settled = _settled(both, core.within_ms)
     if core.how is How.INNER:
         settled = settled.where(F.col("right").isNotNull())
@@ -73,16 +72,16 @@ def held(
         F.col("right").alias(hidden.HELD),
         F.col("answered").alias(hidden.ANSWERED),
     )
-    found = found.withColumn(hidden.REASON, _unread(core))
+    found = found.withColumn(hidden.REASON, _invalid_version(core))
     found = found.withColumn(hidden.RECORD, F.col(f"left.{hidden.RECORD}"))
     found = found.withColumn(hidden.ID, F.col(f"left.{hidden.ID}")) if ids else found
     return found.where(above(settled_ms) | F.col(hidden.ANSWERED))
 
 
-def _unread(core: AsOfCore) -> Column:
-    """What is wrong where what came with a row is no version of the table: those have a time.
+def _invalid_version(core: AsOfCore) -> Column:
+    """The reason if the version that came with a row is invalid: a valid one has a time.
 
-    Somebody else may have sent it. To decode it strictly would end the query, at each start again.
+    Another program may have sent it. Strict decoding would end the query, at each start again.
     """
     word = str(Failed(core.box, "held", "what came with the record is no version of the table"))
     time = F.col(f"right.{hidden.EVENT_TIME}")
@@ -90,20 +89,20 @@ def _unread(core: AsOfCore) -> Column:
 
 
 def _known(names: Iterable[str]) -> Column:
-    """Whether a row has a key that can be equal to another one."""
+    """Whether a row has a complete key: null is not equal to anything."""
     return F.expr(" AND ".join(f"{quoted(name)} IS NOT NULL" for name in names))
 
 
-def _side(rows: DataFrame, on: Sequence[str], place: Column, told: Column) -> DataFrame:
-    """The rows of a side in the columns that both have; only those of the right have a place.
+def _side(rows: DataFrame, on: Sequence[str], place: Column, version: Column) -> DataFrame:
+    """The rows of a side in the common columns; only those of the right have a place.
 
-    `told`: what the table said of a row before. Such a row waits for nothing, and Spark is not to
-    drop it as late, as it would by its own time.
+    `version`: the version of a row that was redriven with it. Such a row does not wait, and Spark
+    must not drop it as late by its own time.
     """
     texts = [_text(name, rows.schema[name].dataType) for name in on]
     row = to_avro(F.struct(*_kept(rows)), _avro(rows))
     latest = F.lit(_LATEST).cast("timestamp")
-    time = F.when(told.isNotNull(), latest).otherwise(F.least(hidden.EVENT_TIME, latest))
+    time = F.when(version.isNotNull(), latest).otherwise(F.least(hidden.EVENT_TIME, latest))
     key = F.when(_known(on), F.to_json(F.array(*texts))).otherwise(_nothing(row))
     return rows.select(
         F.pmod(F.xxhash64(key), F.lit(BUCKETS)).alias(_BUCKET),
@@ -111,23 +110,23 @@ def _side(rows: DataFrame, on: Sequence[str], place: Column, told: Column) -> Da
         F.unix_millis(hidden.EVENT_TIME).alias(_AT),
         place.alias(_PLACE),
         row.alias(_ROW),
-        told.alias(hidden.HELD),
+        version.alias(hidden.HELD),
         time.alias(hidden.EVENT_TIME, metadata={"spark.watermarkDelayMs": 0}),
     )
 
 
 def _nothing(row: Column) -> Column:
-    """A key for rows that meet nothing: as many as buckets, so that not all of them are in one."""
+    """A key for rows without a complete key, spread over the buckets."""
     return F.pmod(F.xxhash64(row), F.lit(BUCKETS)).cast("string")
 
 
 def _text(name: str, of: DataType) -> Column:
-    """A text for each value of a column, the same where SQL says that two are equal."""
+    """A text for each value of a column; equal texts for values that are equal in SQL."""
     column = F.col(quoted(name))
     match of:
         case FloatType() | DoubleType():
             return F.when(column == 0, "0").otherwise(column.cast("string"))
-        case BinaryType() | StringType():  # bytes that are no characters would become all one
+        case BinaryType() | StringType():  # invalid characters would all become the same
             return F.hex(column)
         case _:
             return column.cast("string")
@@ -142,12 +141,12 @@ def _place() -> Column:
 
 
 def _kept(rows: DataFrame) -> list[Column]:
-    """What of a row is kept: not what was said of it."""
+    """The columns of a row that are encoded: all but the version that came with it."""
     return [F.col(quoted(name)) for name in rows.columns if name != hidden.HELD]
 
 
 def _avro(rows: DataFrame) -> str:
-    """The schema in which rows are kept as bytes."""
+    """The Avro schema in which rows are encoded."""
     jvm = cast("Any", rows.sparkSession.sparkContext._jvm)  # noqa: SLF001 - PySpark keeps it
     schema = rows.select(*_kept(rows))._jdf.schema()  # noqa: SLF001 - PySpark keeps it
     converted = jvm.org.apache.spark.sql.avro.SchemaConverters.toAvroType(schema, False, "row", "")
@@ -155,11 +154,11 @@ def _avro(rows: DataFrame) -> str:
 
 
 def _settled(both: DataFrame, within_ms: int) -> DataFrame:
-    """Rows of `_RESULT`: of a batch all of them, of a stream those that event time has passed."""
+    """Rows of `_RESULT`: all of a batch; of a stream those that event time has passed."""
     buckets = both.groupBy(_BUCKET)
     if not both.isStreaming:
 
-        def at_once(frame: pd.DataFrame) -> pd.DataFrame:  # PySpark wants a plain function here
+        def at_once(frame: pd.DataFrame) -> pd.DataFrame:  # PySpark requires a plain function here
             new, answered = _taken([frame])
             return _frame(answered, settle_bucket({}, new, None, within_ms)[0])
 
@@ -176,7 +175,7 @@ def _settled(both: DataFrame, within_ms: int) -> DataFrame:
 def _step(
     _bucket: Any, frames: Iterator[pd.DataFrame], state: GroupState, *, within_ms: int
 ) -> Iterator[pd.DataFrame]:
-    """What is new in a bucket, or due: the results, and the state that is kept."""
+    """Process the new and due rows of a bucket: emit results, update the state."""
     before = bucket_of(state.get[0]) if state.exists else {}
     new, answered = _taken(() if state.hasTimedOut else frames)
     watermark_ms = Millis(state.getCurrentWatermarkMs())
@@ -192,14 +191,14 @@ def _step(
 
 
 def _taken(frames: Iterable[pd.DataFrame]) -> tuple[dict[str, New], list[Result]]:
-    """The new rows and the new versions of each key; and the rows of which all was said before."""
+    """New rows and versions of each key, and results of rows redriven with their version."""
     new: dict[str, New] = {}
     answered: list[Result] = []
     for frame in frames:
         columns = (frame[name] for name in (_KEY, _AT, _PLACE, _ROW, hidden.HELD))
-        for key, at_ms, place, row, told in zip(*columns, strict=True):
-            if told is not None:
-                answered.append(Result(int(at_ms), row, told or None))
+        for key, at_ms, place, row, version in zip(*columns, strict=True):
+            if version is not None:
+                answered.append(Result(int(at_ms), row, version or None))
                 continue
             of = new.get(key)
             if of is None:
@@ -214,5 +213,5 @@ def _taken(frames: Iterable[pd.DataFrame]) -> tuple[dict[str, New], list[Result]
 def _frame(answered: Sequence[Result], results: Sequence[Result]) -> pd.DataFrame:
     every = (*answered, *results)
     at_ms, left, right = zip(*every, strict=True) if every else ((), (), ())
-    said = [n < len(answered) for n in range(len(every))]
-    return pd.DataFrame({"at_ms": at_ms, "left": left, "right": right, "answered": said})
+    redriven = [n < len(answered) for n in range(len(every))]
+    return pd.DataFrame({"at_ms": at_ms, "left": left, "right": right, "answered": redriven})

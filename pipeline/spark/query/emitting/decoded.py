@@ -1,4 +1,4 @@
-"""Values in the wire format → rows, each read with the schema that it was written with."""
+"""Decoding of values in the wire format, each with its writer's schema."""
 
 from collections.abc import Iterable
 from functools import reduce
@@ -11,7 +11,7 @@ from pyspark.sql.avro.functions import from_avro
 from pipeline.lanes.result_headers import WRITTEN_TO
 from pipeline.spark.query import hidden
 from pipeline.spark.query.emitting.headers import header
-from pipeline.spark.query.emitting.wanted import is_sent_again
+from pipeline.spark.query.emitting.record_filter import is_sent_again
 from pipeline.spark.query.lowered import DECODED_MARK, Source, TopicRole
 from schemas import wire
 
@@ -19,17 +19,18 @@ _REST = 2_147_483_647
 
 
 def framed(rows: DataFrame, source: Source) -> DataFrame:
-    """With each value behind the prefix that names its schema; null where it is foreign.
+    """Add the framed value: the schema prefix and the value; null if it is foreign.
 
-    Each step is a projection of its own, so that Spark computes once what is used more than once:
-    it plans a query anew for each batch, and what the plan says twice it plans and compiles twice.
+    Each step is a separate projection, so that Spark computes shared expressions once: it plans a
+    query anew for each batch, and plans and compiles duplicated expressions twice.
     """
-    value, told = F.col(hidden.VALUE), F.col(hidden.TOLD)
-    rows = rows.select("*", header(wire.Part.VALUE.value).alias(hidden.TOLD))
+    value, handle = F.col(hidden.VALUE), F.col(hidden.HEADER_HANDLE)
+    rows = rows.select("*", header(wire.Part.VALUE.value).alias(hidden.HEADER_HANDLE))
     named = reduce(
-        or_, (_begins(told, magic) & (F.length(told) == n) for magic, n in wire.PREFIXES.items())
+        or_,
+        (_begins(handle, magic) & (F.length(handle) == n) for magic, n in wire.PREFIXES.items()),
     )
-    framed_anew = F.when(named, F.concat(told, value)).otherwise(value)
+    framed_anew = F.when(named, F.concat(handle, value)).otherwise(value)
     foreign = is_foreign(source)
     if foreign is not None:
         framed_anew = F.when(~foreign, framed_anew)
@@ -37,7 +38,7 @@ def framed(rows: DataFrame, source: Source) -> DataFrame:
 
 
 def is_foreign(source: Source) -> Column | None:
-    """Whether a record of a derived stream was written by no lane; None for external streams."""
+    """Whether no lane wrote a record of a derived stream; None for external streams."""
     if source.written_to is None:
         return None
     mark = F.coalesce(header(WRITTEN_TO), F.lit(b""))
@@ -45,7 +46,7 @@ def is_foreign(source: Source) -> Column | None:
 
 
 def split(rows: DataFrame, source: Source) -> DataFrame:
-    """The same, and with that prefix, if it has one."""
+    """Add the framed value and its schema prefix; null if it has none."""
     value = F.col(hidden.FRAMED)
     handle = _case(
         (_begins(value, magic) & (F.length(value) >= size), F.substring(value, 1, size))
@@ -68,7 +69,7 @@ def _case(cases: Iterable[tuple[Column, Column]]) -> Column:
 
 
 def record(source: Source) -> Column:
-    """The record; without its mark if it cannot be decoded, as an advance: that is JSON."""
+    """The decoded record; without its mark if it cannot be decoded, as an advance: that is JSON."""
     value = F.col(hidden.FRAMED)
     options = {"avroSchema": source.reader_json, "mode": "PERMISSIVE"}
     writers = [writer for writer in source.writers if not writer.unfit]
@@ -107,7 +108,7 @@ def undecoded(source: Source) -> Column:
 
 
 def unknown(rows: DataFrame, source: Source) -> DataFrame:
-    """How often each schema occurs in records that the query was not planned with.
+    """Count records by schemas that the query was not planned with.
 
     Rows of (`handle`, `count`); a handle is the prefix in hexadecimal digits.
     """
@@ -123,9 +124,9 @@ def unknown(rows: DataFrame, source: Source) -> DataFrame:
 
 
 def _is_missing(source: Source) -> Column:
-    """Whether the registry is known not to have a schema.
+    """Whether a schema is recorded as missing from the registry.
 
-    It may have it by the time that a record is sent again, so that is looked up again.
+    It may exist when a record is redriven, so schemas of redriven records are looked up again.
     """
     missing = [wire.prefix(handle) for handle in source.missing]
     return ~is_sent_again(source) & F.col(hidden.HANDLE).isin(missing)

@@ -1,8 +1,8 @@
-"""Deduplication as DataFrame calls: a stream joined with what lies before each of its rows.
+"""Deduplication as DataFrame calls: an outer join of a stream with its own earlier rows.
 
-Spark's own dropDuplicates keeps what comes first, which hangs on how records are cut into batches.
-Here a row comes out when event time has passed it and none before it was accepted: that is so
-whatever the order of arrival. The side of what lies before holds key, time and position alone.
+Spark's own dropDuplicates keeps the row that arrives first, which depends on batch boundaries. Here
+a row is emitted when event time has passed it and no earlier one matches, independent of the order
+of arrival. The right side contains key, time and position only.
 """
 
 from pyspark.sql import DataFrame
@@ -19,7 +19,7 @@ from pipeline.spark.query.sql import quoted
 def deduplicated(
     rows: DataFrame, seen: DataFrame, core: DeduplicateCore, settled_ms: Millis | None
 ) -> DataFrame:
-    """The rows that repeat no other one; `seen` are the same rows once more."""
+    """The rows without an earlier duplicate; `seen` are the same rows again."""
     times = (hidden.EVENT_TIME, hidden.POSITION)
     narrow = seen.select(*[F.col(quoted(name)) for name in core.by], *times)
     before = f"({RIGHT_TIME} < {LEFT_TIME} OR right.{hidden.POSITION} < left.{hidden.POSITION})"

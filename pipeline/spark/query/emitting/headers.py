@@ -1,4 +1,4 @@
-"""The headers of a record as columns."""
+"""Header values of a record as columns."""
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user knows
@@ -7,10 +7,9 @@ from pipeline.spark.query import hidden
 
 
 def header(name: str) -> Column:
-    """What the first header of a name says; null where there is none.
+    """The value of the first header with a name; null if there is none.
 
-    Of the functions that find it Spark generates code; with a lambda it would generate none for
-    all that happens to the record.
+    Spark generates code for these functions; with a lambda none for the whole projection.
     """
     headers = F.col(hidden.HEADERS)
     at = F.array_position(headers.getField("key"), name) - 1

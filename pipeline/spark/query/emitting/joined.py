@@ -1,13 +1,13 @@
 """Joins of two streams as DataFrame calls.
 
-Spark keeps a row until no partner can come any more under the watermark. Of an outer join, rows
-that had none until then come out at that moment; a row with a null in `on` at once.
+Spark keeps a row until the watermark excludes further partners. An outer join emits rows without a
+partner at that moment, and a row with a null in `on` at once.
 
-Spark compares a row with all rows of its key that the other side keeps, whatever their time. A lane
-that lies behind keeps many, of a few keys, so the time that it needs would grow with their square.
-So event time is cut into spans, and the span is a part of the key: a left row lies in one, and of a
-right row there is a copy in each span that its partners may lie in. Rows of the right side without
-a partner would come out once for each copy, so a full join goes without spans.
+Spark compares a row with all rows of its key in the state of the other side, whatever their time. A
+lane that is behind keeps many rows of few keys, so the time would grow quadratically. So event time
+is divided into spans, and the span is part of the key: a left row is in one span, and a right row
+is copied into each span that may contain its partners. Right rows without a partner would be
+emitted once per copy, so a full join has no spans.
 """
 
 from typing import Final
@@ -22,8 +22,7 @@ from pipeline.spark.query.lowered import JoinCore
 from pipeline.spark.query.sql import quoted
 
 COPIES: Final = 4
-"""A span is so many times as long as the bound of the join: of a right row in so many, one has a
-copy more."""
+"""Length of a span in units of the join's bound: one right row in this many has an extra copy."""
 SPAN_LEAST_MS: Final = 1_000
 LEFT_TIME, RIGHT_TIME = (f"{side}.{hidden.EVENT_TIME}" for side in ("left", "right"))
 
@@ -31,9 +30,9 @@ LEFT_TIME, RIGHT_TIME = (f"{side}.{hidden.EVENT_TIME}" for side in ("left", "rig
 def joined(
     left: DataFrame, right: DataFrame, core: JoinCore, settled_ms: Millis | None, *, ids: bool
 ) -> DataFrame:
-    """Pairs, and rows without a partner: columns `left` and `right`, time, reason, and the id.
+    """Emit pairs, and rows without a partner: columns `left` and `right`, time, reason, and the id.
 
-    `settled_ms`: no row without a partner comes out at or below this time.
+    `settled_ms`: no row without a partner is emitted at or below this time.
     """
     rows = matched(left, right, core).select(
         F.struct("left.*").alias("left"),
@@ -46,12 +45,12 @@ def joined(
 
 
 def matched(left: DataFrame, right: DataFrame, core: JoinCore, *more: str) -> DataFrame:
-    """Both sides side by side, under the names `left` and `right`; `more` conditions of a pair."""
+    """Join both sides as `left` and `right`; `more` are further conditions of a pair."""
     conditions = [f"left.{quoted(a)} = right.{quoted(b)}" for a, b in core.on]
-    # Said in so many words, else Spark takes nulls for equal, of fractions in every kind of join.
+    # Explicit, else Spark treats nulls as equal; for floating point in every kind of join.
     conditions += [f"left.{quoted(a)} IS NOT NULL" for a, _ in core.on]
     conditions += [f"right.{quoted(b)} IS NOT NULL" for _, b in core.on]
-    # The one form of a bound from which Spark learns how long rows have to wait.
+    # The only form of a bound from which Spark derives how long rows must wait.
     conditions += [
         f"{LEFT_TIME} >= {RIGHT_TIME} + {_interval(core.lower_ms)}",
         f"{LEFT_TIME} <= {RIGHT_TIME} + {_interval(core.upper_ms)}",
@@ -70,7 +69,7 @@ def matched(left: DataFrame, right: DataFrame, core: JoinCore, *more: str) -> Da
 
 
 def _span(ahead_ms: int, span_ms: int) -> Column:
-    """Where the span begins in which a row lies, or lay if its event time were so much later."""
+    """The start of the span that contains a row's event time plus `ahead_ms`."""
     time = F.unix_millis(hidden.EVENT_TIME) + F.lit(ahead_ms).cast("long")
     return time - F.pmod(time, F.lit(span_ms).cast("long"))
 
@@ -81,9 +80,9 @@ def _side_by_side(left: DataFrame, right: DataFrame, conditions: list[str], how:
 
 
 def above(settled_ms: Millis | None) -> Column:
-    """Whether a result lies above what the lane had promised before it began.
+    """Whether a result is above the lane's promise before the query began.
 
-    It always does, unless the state was built by a plan that lets rows wait longer than the one
+    It always is, unless the state was built by a plan in which rows wait longer than in the plan
     that made the promise.
     """
     if settled_ms is None:

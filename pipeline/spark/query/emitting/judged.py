@@ -1,7 +1,7 @@
-"""Records of a source → rows, each with its event time and with what is wrong with it, if anything.
+"""Validation of the records of a source: event time and, for invalid records, the reason.
 
-`judged` says of each record why it is unfit. `is_unfit` says no more than that, by the same
-conditions, for queries that need no more: see `sifted.py`.
+`judged` computes the reason of each unfit record. `is_unfit` computes only whether there is one, by
+the same conditions, for queries that need no more: see `sifted.py`.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user
 
 from pipeline.spark.query import hidden
 from pipeline.spark.query.emitting import decoded
-from pipeline.spark.query.emitting.wanted import advances_of
+from pipeline.spark.query.emitting.record_filter import advances_of
 from pipeline.spark.query.hidden import Reason
 from pipeline.spark.query.lowered import Source
 from pipeline.spark.query.sql import quoted
@@ -24,19 +24,19 @@ KAFKA = {
     hidden.KEY: "key", hidden.VALUE: "value", hidden.KAFKA_TIME: "timestamp",
     hidden.HEADERS: "headers",
 }  # fmt: skip
-"""Our names of Kafka's columns."""
+"""Hidden columns by Kafka's columns."""
 _TOO_LATE_MS = round(1_000 * datetime(2200, 1, 1, tzinfo=UTC).timestamp())
 
 
-def judged(raw: DataFrame, source: Source, wanted: Column) -> DataFrame:
-    """Decode, find event times, and say of each record what is wrong with it, if anything.
+def judged(raw: DataFrame, source: Source, record_filter: Column) -> DataFrame:
+    """Decode records, compute event times, and set the reason of invalid records.
 
-    Nothing is wrong with an advance; it has no event time. `wanted` says which records come along.
+    An advance is valid; it has no event time. `record_filter` filters the records.
     """
     is_advance = F.col(hidden.TOPIC) == advances_of(source)
     text = F.col(hidden.VALUE).cast("string")
     advance = F.when(is_advance, F.get_json_object(text, "$.advance_ms").cast("long"))
-    rows = decoded.split(of_kafka(raw).where(wanted), source).select(
+    rows = decoded.split(of_kafka(raw).where(record_filter), source).select(
         *KAFKA,
         hidden.HANDLE,
         advance.alias(hidden.ADVANCE),
@@ -49,7 +49,7 @@ def judged(raw: DataFrame, source: Source, wanted: Column) -> DataFrame:
 
 
 def of_kafka(raw: DataFrame) -> DataFrame:
-    """Kafka's columns under our names."""
+    """Kafka's columns as hidden columns."""
     return raw.select(*[F.col(kafka).alias(ours) for ours, kafka in KAFKA.items()])
 
 
@@ -59,20 +59,20 @@ def columns_of(source: Source) -> list[Column]:
 
 
 def event_time(source: Source) -> Column:
-    """Event time of a record that could be decoded; of others null."""
+    """Event time of a decoded record; null for others."""
     sql = source.event_time.sql
     time = F.expr(sql) if sql else F.date_trunc("millisecond", hidden.KAFKA_TIME)
     return F.when(decoded.is_decoded(), time)
 
 
 def is_unfit(source: Source) -> Column:
-    """Whether a record cannot be decoded, or something is wrong with its event time."""
+    """Whether a record cannot be decoded, or its event time is invalid."""
     wrong = reduce(or_, (condition for condition, _ in _faults(source)))
     return ~decoded.is_decoded() | F.coalesce(wrong, F.lit(False))
 
 
 def _reason(source: Source) -> Column:
-    """What is wrong with a record, the common answer first: nothing."""
+    """The reason of a record; null, the common case, comes first."""
     reason = F.when(~decoded.is_decoded(), decoded.undecoded(source))
     for condition, word in _faults(source):
         reason = reason.when(condition, word.value)
@@ -80,7 +80,7 @@ def _reason(source: Source) -> Column:
 
 
 def _faults(source: Source) -> Iterator[tuple[Column, Reason]]:
-    """What can be wrong with the event time of a record that could be decoded."""
+    """Conditions and reasons of invalid event times of decoded records."""
     time, at_ms = source.event_time, F.col(hidden.EVENT_MS)
     if time.failed is not None:
         yield F.expr(time.failed), Reason.EVENT_TIME_FAILED

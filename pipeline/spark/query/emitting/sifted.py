@@ -1,9 +1,9 @@
-"""Records of a stateless fragment → rows for its boxes, each record fit or unfit.
+"""Fast validation of the records of a stateless fragment: each record is fit or unfit.
 
-Spark plans a query anew for each batch, and a small batch takes about as long as its plan is long.
-So this one does not say what is wrong with a record: inspection finds that out, where something is.
-Advances are unfit as well. An unfit row hands over how its value begins, of which `counted.py`
-reads an advance, or the schema that the query was not planned with.
+Spark plans a query anew for each batch, and the time of a small batch grows with the size of its
+plan. So the reason of an unfit record is not computed here, but by inspection, if there are any.
+Advances are unfit as well. An unfit row has the first bytes of its value, from which `counted.py`
+reads an advance, or a schema that the query was not planned with.
 """
 
 from pyspark.sql import Column, DataFrame
@@ -12,25 +12,26 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user
 from pipeline.spark.query import hidden
 from pipeline.spark.query.emitting import decoded
 from pipeline.spark.query.emitting.judged import columns_of, event_time, is_unfit, of_kafka
-from pipeline.spark.query.emitting.wanted import sent_to, wanted
+from pipeline.spark.query.emitting.record_filter import record_filter, sent_to
 from pipeline.spark.query.lowered import Lowered, Path, TopicRole
 
 CARRIED = (hidden.ORIGIN, hidden.EVENT_MS, hidden.UNREAD)
-"""What of a record stays with its row, beside what its result needs."""
+"""Columns of a record kept in its row, in addition to those of its result."""
 UNREAD_BYTES = 256
-"""An advance is shorter, and so is what names a schema. Of many unfit records it is much."""
+"""First bytes kept of an unfit value: advances and schema prefixes are shorter; many unfit records
+make this expensive."""
 
 
 def sifted(raw: DataFrame, lowered: Lowered, path: Path) -> DataFrame:
     """The records of a path's source; `raw` has Kafka's columns.
 
-    What is not needed any more is left behind at once: each column in each step costs time.
+    Unneeded columns are dropped at once: each column in each step costs time.
     """
     source = lowered.source(path.source)
     placed = (*hidden.PLACE, hidden.HEADERS) if lowered.ids else (hidden.PARTITION,)
     if source.skipped_ms is not None:
         placed = tuple(dict.fromkeys((*placed, hidden.TOPIC)))
-    rows = decoded.framed(of_kafka(raw).where(wanted(source, (path.name,))), source)
+    rows = decoded.framed(of_kafka(raw).where(record_filter(source, (path.name,))), source)
     rows = rows.select(
         *placed,
         hidden.KEY,
@@ -46,15 +47,15 @@ def sifted(raw: DataFrame, lowered: Lowered, path: Path) -> DataFrame:
         own = F.col(hidden.TOPIC) == source.data.topic
         reason = reason.when(own & (F.col(hidden.EVENT_MS) <= source.skipped_ms), hidden.SKIPPED)
     rows = rows.withColumn(hidden.REASON, reason)
-    is_told = F.col(hidden.REASON) == hidden.UNFIT
+    is_unread = F.col(hidden.REASON) == hidden.UNFIT
     if not path.first:
-        is_told &= F.col(hidden.ORIGIN).isNotNull()
+        is_unread &= F.col(hidden.ORIGIN).isNotNull()
     beginning = F.substring(hidden.FRAMED, 1, UNREAD_BYTES)
-    return rows.withColumn(hidden.UNREAD, F.when(is_told, beginning))
+    return rows.withColumn(hidden.UNREAD, F.when(is_unread, beginning))
 
 
 def _origin(lowered: Lowered, path: Path) -> Column:
-    """Where a record came from, on the one path on which it counts: see `sent_to`."""
+    """The topic of a record, on the one path on which it counts: see `sent_to`."""
     source = lowered.source(path.source)
     places = lowered.places(source)
     if not path.first:

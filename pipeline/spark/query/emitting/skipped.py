@@ -1,4 +1,4 @@
-"""Records of a time that was settled before their source was first read."""
+"""Skipped records: their event time was settled before their source was first read."""
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user knows
@@ -11,9 +11,9 @@ from pipeline.spark.query.lowered import Source
 
 
 def is_skipped(source: Source, shape: Shape) -> Column | None:
-    """Whether a judged row is skipped, never null; None when its source skips nothing.
+    """Whether a validated row is skipped, never null; None if its source skips nothing.
 
-    What was sent again is not skipped: it is late.
+    Redriven records are not skipped: they are late.
     """
     if source.skipped_ms is None:
         return None

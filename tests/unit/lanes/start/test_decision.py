@@ -17,7 +17,7 @@ from pipeline.lanes.start.decision import (
     Start,
     decide_start,
 )
-from pipeline.lanes.start.facts import CheckpointFacts, PlannedBatch, Unusable, Wanted
+from pipeline.lanes.start.facts import CheckpointFacts, PlannedBatch, StartRequest, Unusable
 from pipeline.lanes.start.markers import (
     REBUILT,
     adopted,
@@ -36,7 +36,7 @@ CARS = InputPartition(StreamName("cars"), TopicName("sightings"), 0)
 NEW = InputPartition(StreamName("cars"), TopicName("sightings"), 1)
 ONE = Incarnation("one")
 GONE = Unusable("it is gone")
-STATEFUL = Wanted(Epoch(3), "digest", stateful=True, on_change=None, place=PLACE)
+STATEFUL = StartRequest(Epoch(3), "digest", stateful=True, on_change=None, place=PLACE)
 STATELESS = replace(STATEFUL, stateful=False)
 
 
@@ -74,7 +74,7 @@ def checkpoint(
 
 
 def start(
-    last: CommitMarker | None, facts: CheckpointFacts | Unusable, wanted: Wanted = STATEFUL
+    last: CommitMarker | None, facts: CheckpointFacts | Unusable, wanted: StartRequest = STATEFUL
 ) -> Start:
     """Decide under epoch 4: markers of epoch 3 are there."""
     return decide_start(last, facts, replace(wanted, epoch=Epoch(4)))
@@ -249,7 +249,7 @@ def test_an_adopted_marker_changes_owner_and_nothing_else() -> None:
 
 def test_a_rebuild_needs_the_dead_letters_that_were_written() -> None:
     """Made again, their topic says nothing of what was left out; then somebody has to choose."""
-    known, again = (replace(STATEFUL, letters=letters) for letters in ("one", "two"))
+    known, again = (replace(STATEFUL, dead_letter_topic_id=letters) for letters in ("one", "two"))
     mine = replace(marker(7), letters="one", letters_from={0: Offset(5)})
     assert isinstance(decide_start(mine, GONE, known), Rebuild)
     assert isinstance(decide_start(mine, checkpoint(7, 7), again), Continue)

@@ -39,7 +39,7 @@ def test_a_lane_without_a_checkpoint_begins_a_life_at_its_marker() -> None:
 def test_what_was_chosen_to_be_passed_over_is_passed_over() -> None:
     """The marker within what its topics hold counts, for a lane without state and for a rebuild."""
     wanted, held = replace(STATEFUL, on_change=OnChange.EMPTY), marker(9)
-    facts = replace(FACTS, held=held)
+    facts = replace(FACTS, clamped=held)
     assert plan_start(BeginAt(marker(7), "asked"), wanted, facts).marker.end == ends(9)
     plan = plan_start(Rebuild(marker(7), None, None, "asked", chosen=True), wanted, facts)
     assert isinstance(plan.checkpoint, RebuiltCheckpoint)

@@ -13,7 +13,7 @@ from pipeline.markers import codec
 from pipeline.markers.positions import InputPartition
 from pipeline.markers.signals import AdvanceRecord
 from pipeline.planner.planner import plan
-from pipeline.spark.query.counted import COLUMNS, Told, counted
+from pipeline.spark.query.counted import COLUMNS, BatchMetrics, counted
 from pipeline.spark.query.emitting.sifted import UNREAD_BYTES
 from pipeline.spark.query.hidden import NO_RESULT, SKIPPED, UNFIT, Reason
 from pipeline.spark.query.lower import lower
@@ -49,7 +49,7 @@ LOWERED = two_inputs()
 DATA, REDRIVE, ADVANCES, OTHERS = range(4)
 
 
-def count(rows: Sequence[Row], lowered: Lowered = LOWERED) -> Told:
+def count(rows: Sequence[Row], lowered: Lowered = LOWERED) -> BatchMetrics:
     """What some rows tell; all columns have their types, whatever is in them."""
     types = (pa.int32(), pa.int32(), pa.int64(), pa.string(), pa.binary())
     columns = [[row[at] for row in rows] for at in range(len(types))]
@@ -98,7 +98,7 @@ def test_an_unfit_row_hands_over_all_of_an_advance() -> None:
 
 def test_an_empty_batch_tells_nothing() -> None:
     """As one does in which only positions moved."""
-    assert count(()) == Told(0, 0, None, (), {})
+    assert count(()) == BatchMetrics(0, 0, None, (), {})
 
 
 def test_a_record_counts_whether_it_gives_a_result_or_not() -> None:

@@ -351,6 +351,6 @@ def test_a_failed_result_of_a_window_is_told_by_its_calls() -> None:
     box = planned.stateful_box
     assert isinstance(box, Aggregate)
     counted = replace(box.aggregations[0], argument=None)
-    told = lower_aggregate(replace(box, aggregations=(counted, *box.aggregations[1:]))).told
+    told = lower_aggregate(replace(box, aggregations=(counted, *box.aggregations[1:]))).labels
     assert told[0] == (counted.name, "count(*)")
     assert [name for name, _ in told] == [a.name for a in box.aggregations]

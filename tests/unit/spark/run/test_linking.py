@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from pipeline.ids import BatchId, Epoch, Incarnation, Millis, Offset, StreamName, TopicName
 from pipeline.lanes.batch import BatchFacts, is_repeat
 from pipeline.lanes.start.decision import BeginAt, Continue, Rebuild, decide_start
-from pipeline.lanes.start.facts import CheckpointFacts, PlannedBatch, Wanted
+from pipeline.lanes.start.facts import CheckpointFacts, PlannedBatch, StartRequest
 from pipeline.lanes.start.markers import first_marker
 from pipeline.markers.commit_marker import CommitMarker, Judged
 from pipeline.markers.positions import InputPartition
@@ -30,7 +30,7 @@ from pipeline.spark.session.session import BATCHES_RETAINED
 
 CARS = InputPartition(StreamName("cars"), TopicName("sightings"), 0)
 ONE = Incarnation("one")
-WANTED = Wanted(Epoch(1), "digest", stateful=True, on_change=None, place="")
+WANTED = StartRequest(Epoch(1), "digest", stateful=True, on_change=None, place="")
 SOURCE, COPY = Path("source"), Path("copy")
 STORE = Path("state/0/0")
 SNAPSHOT_EVERY = 4

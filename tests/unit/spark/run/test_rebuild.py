@@ -22,7 +22,7 @@ from pipeline.ids import (
 )
 from pipeline.lanes.batch import BatchFacts
 from pipeline.lanes.start.decision import Rebuild
-from pipeline.lanes.start.facts import Wanted
+from pipeline.lanes.start.facts import StartRequest
 from pipeline.lanes.start.markers import first_marker
 from pipeline.markers.positions import InputPartition
 from pipeline.names import FragmentNames
@@ -38,14 +38,14 @@ from pipeline.spark.run.rebuild import (
     UnlikeError,
     look_up,
     tried,
-    with_letters,
+    with_dead_letters,
 )
 from pipeline.spark.run.rebuild_batch import with_progress
 from tests.unit.kafka import Leaderless, create, fill
 from tests.unit.spark.support import fragment, surroundings
 
 AT = InputPartition(StreamName("cars"), TopicName("car-sightings"), 0)
-WANTED = Wanted(Epoch(1), "digest", stateful=True, on_change=None, place="here")
+WANTED = StartRequest(Epoch(1), "digest", stateful=True, on_change=None, place="here")
 MARKER = first_marker(WANTED, Incarnation("one"), {AT: Offset(5)}, Millis(0))
 DONE = BatchFacts(
     batch=BatchId(0),
@@ -305,9 +305,9 @@ BEGIN = {AT: Offset(0)}
 def test_a_rebuild_is_refused_when_dead_letters_that_it_needs_are_gone() -> None:
     """Else records that were left out would count: a pair with a row that was late."""
     start = Rebuild(NEEDS, BEGIN, None, "it is gone")
-    assert with_letters(start, {0: Offset(4), 1: Offset(0)}, LETTERS) == start
+    assert with_dead_letters(start, {0: Offset(4), 1: Offset(0)}, LETTERS) == start
     with pytest.raises(RefusedError) as caught:
-        with_letters(start, {0: Offset(0), 1: Offset(7)}, LETTERS)
+        with_dead_letters(start, {0: Offset(0), 1: Offset(7)}, LETTERS)
     assert caught.value.place == "topic local.net.cars.dlq, partition 1"
     assert "from offset 6 on, and the topic begins at 7" in caught.value.message
     assert "--state FRAGMENT=rebuild" in caught.value.hint
@@ -317,13 +317,13 @@ def test_a_rebuild_is_refused_when_dead_letters_that_it_needs_are_gone() -> None
 def test_a_rebuild_that_reads_nothing_needs_no_dead_letters() -> None:
     """A state that begins empty."""
     start = Rebuild(NEEDS, MARKER.end, None, "asked")
-    assert with_letters(start, {0: Offset(9), 1: Offset(9)}, LETTERS).marker.letters_from == {}
+    assert with_dead_letters(start, {0: Offset(9), 1: Offset(9)}, LETTERS).marker.letters_from == {}
 
 
 def test_a_chosen_rebuild_goes_by_the_dead_letters_that_there_are() -> None:
     """A later one then needs the same."""
     starts = {0: Offset(9), 1: Offset(2)}
-    start = with_letters(Rebuild(NEEDS, None, None, "asked"), starts, LETTERS)
+    start = with_dead_letters(Rebuild(NEEDS, None, None, "asked"), starts, LETTERS)
     assert start.marker.letters_from == starts
 
 

@@ -68,12 +68,12 @@ def test_a_look_never_waits() -> None:
     watched = watch(kafka)
     kafka.create_again(IN)
     kafka.answers = False
-    watched.look()
-    watched.look()
+    watched.poll()
+    watched.poll()
     assert kafka.asked == 1
     kafka.answers = True
     with pytest.raises(RefusedError):
-        watched.look()
+        watched.poll()
 
 
 def test_a_topic_that_may_be_created_again_is_only_described() -> None:
@@ -88,6 +88,6 @@ def test_a_topic_that_may_be_created_again_is_only_described() -> None:
     watched.ask()()
     assert (watched.answered, watched.last(BESIDE)) == (True, None)
     create(kafka, BESIDE)
-    watched.look()
-    watched.look()
+    watched.poll()
+    watched.poll()
     assert watched.last(BESIDE) == kafka.describe((BESIDE,))[BESIDE] != first

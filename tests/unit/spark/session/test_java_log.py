@@ -5,7 +5,7 @@ from typing import cast
 
 from pyspark.sql import SparkSession
 
-from pipeline.spark.session.java_log import ENGINE, LEVEL, hush, silenced
+from pipeline.spark.session.java_log import ENGINE, LEVEL, set_log_levels, silenced
 
 BROADCAST = "org.apache.spark.broadcast.TorrentBroadcast"
 """It calls an error what was interrupted because its query was stopped."""
@@ -28,7 +28,7 @@ class Levels:
 def test_what_is_meant_to_be_so_is_not_logged() -> None:
     """Errors of queries are."""
     levels = Levels()
-    hush(levels.session)
+    set_log_levels(levels.session)
     assert levels.of[BROADCAST] == "OFF"
     assert ENGINE not in levels.of
 
@@ -36,7 +36,7 @@ def test_what_is_meant_to_be_so_is_not_logged() -> None:
 def test_a_logger_that_was_silenced_says_what_it_said_before() -> None:
     """One that is noisy does not become so again."""
     levels = Levels()
-    hush(levels.session)
+    set_log_levels(levels.session)
     before = dict(levels.of)
     for logger in (ENGINE, BROADCAST):
         with silenced(levels.session, logger):

@@ -9,13 +9,13 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pipeline.errors import UnavailableError
 from pipeline.settings import Settings, combine
 from pipeline.spark.session import master
-from pipeline.spark.session.master import WorkerSeen, look_at_master, megabytes, words
+from pipeline.spark.session.master import WorkerResources, look_at_master, megabytes, words
 
 MASTER = "spark://one:7077"
 HIGHLY_AVAILABLE = "spark://one:7077,two:7078"
-FREE = WorkerSeen(2, 4096)
+FREE = WorkerResources(2, 4096)
 
-Answers = Mapping[str, list[WorkerSeen] | Py4JError]
+Answers = Mapping[str, list[WorkerResources] | Py4JError]
 
 
 def settings(memory: str, url: str = MASTER) -> Settings:
@@ -30,7 +30,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Callable[[Answers], list[str]]:
     def answering(answers: Answers) -> list[str]:
         asked: list[str] = []
 
-        def ask(_java: object, _own: str, host: str, _port: int) -> Iterator[WorkerSeen]:
+        def ask(_java: object, _own: str, host: str, _port: int) -> Iterator[WorkerResources]:
             asked.append(host)
             answer = answers[host]
             if isinstance(answer, Py4JError):
@@ -55,14 +55,15 @@ def test_memory_is_read_as_spark_writes_it(memory: str, expected: int) -> None:
 
 def test_only_workers_with_room_for_an_executor_count() -> None:
     """A core without memory is of no use."""
-    workers = (WorkerSeen(4, 2048), WorkerSeen(1, 1024), WorkerSeen(8, 1023))
+    workers = (WorkerResources(4, 2048), WorkerResources(1, 1024), WorkerResources(8, 1023))
     assert words(workers, settings("1g")) == "3 workers, 5 free cores for executors"
 
 
 @pytest.mark.parametrize(
-    "workers", [(), (WorkerSeen(0, 9000),), (WorkerSeen(4, 1023), WorkerSeen(0, 1024))]
+    "workers",
+    [(), (WorkerResources(0, 9000),), (WorkerResources(4, 1023), WorkerResources(0, 1024))],
 )
-def test_a_cluster_without_room_is_told(workers: tuple[WorkerSeen, ...]) -> None:
+def test_a_cluster_without_room_is_told(workers: tuple[WorkerResources, ...]) -> None:
     """With how much a node wants, and what to do."""
     with pytest.raises(UnavailableError, match="a free core and 1g of free memory") as caught:
         words(workers, settings("1g"))
@@ -72,7 +73,7 @@ def test_a_cluster_without_room_is_told(workers: tuple[WorkerSeen, ...]) -> None
 
 @pytest.mark.parametrize("standby", [[], Py4JError("refused")])
 def test_the_master_in_charge_is_asked_after_a_standby(
-    cluster: Callable[[Answers], list[str]], standby: list[WorkerSeen] | Py4JError
+    cluster: Callable[[Answers], list[str]], standby: list[WorkerResources] | Py4JError
 ) -> None:
     """A standby has no workers, or does not answer at all."""
     asked = cluster({"one": standby, "two": [FREE]})

@@ -41,7 +41,7 @@ from pipeline.ids import (
 )
 from pipeline.lanes.batch import BatchFacts
 from pipeline.lanes.sources import named_sources
-from pipeline.lanes.start.facts import Wanted
+from pipeline.lanes.start.facts import StartRequest
 from pipeline.lanes.start.markers import first_marker
 from pipeline.markers.positions import InputPartition, Positions
 from pipeline.names import boundaries_topic
@@ -382,10 +382,10 @@ def sink(
         functions=others.get("functions", {}),
         promised=others.get("promised", {}.get),
         clock=SystemClock(),
-        tell=events.append,
+        report=events.append,
     )
     sources = named_sources(planned)
-    wanted = Wanted(
+    wanted = StartRequest(
         Epoch(3), "digest", stateful=True, on_change=None, place="here", sources=sources
     )
     started, fails, log.fails = Sink(context), log.fails, {}

@@ -1,31 +1,35 @@
-"""What a lane is to start as, from its settings and from the servers."""
+"""Construction of a lane's start request, from its settings and from the servers."""
 
-from pipeline.lanes.start.facts import Wanted
+from pipeline.lanes.start.facts import StartRequest
 from pipeline.planner.digest import fragment_digest, state_digest
 from pipeline.spark.query.lowered import Lowered
 from pipeline.spark.run.carried import CarriedMarker
 from pipeline.spark.run.lane_settings import LaneSettings
-from pipeline.spark.run.surroundings import Surveyor
+from pipeline.spark.run.schema_resolver import SchemaResolver
 
 
-def wanted_lane(
-    settings: LaneSettings, found: CarriedMarker, lowered: Lowered, surveyor: Surveyor, most: int
-) -> Wanted:
-    """What is to start.
+def start_request(
+    settings: LaneSettings,
+    found: CarriedMarker,
+    lowered: Lowered,
+    resolver: SchemaResolver,
+    most: int,
+) -> StartRequest:
+    """Build the start request of a lane.
 
     Args:
         settings: of the lane.
-        found: what it starts from.
+        found: marker and sources that it starts from.
         lowered: its plan.
-        surveyor: whom to ask for topics and positions.
-        most: how many records a batch may read now.
+        resolver: reads topics and positions.
+        most: maximum number of records in a batch now.
 
     Raises:
         UnavailableError, NotNowError: Kafka does not answer.
     """
     fragment, marker = settings.fragment, found.marker
-    letters = surveyor.admin.describe((fragment.names.dead_letters,))
-    return Wanted(
+    dead_letters = resolver.admin.describe((fragment.names.dead_letters,))
+    return StartRequest(
         epoch=settings.epoch,
         state=state_digest(fragment),
         stateful=fragment.stateful_box is not None,
@@ -34,11 +38,11 @@ def wanted_lane(
         sources=found.sources,
         same_sources=found.same,
         most=most,
-        letters=next((topic.topic_id for topic in letters.values()), ""),
+        dead_letter_topic_id=next((topic.topic_id for topic in dead_letters.values()), ""),
         plan=fragment_digest(fragment),
         ran_before=settings.ran_before,
         derived=fragment.derived,
-        positions=surveyor.positions_for(lowered, marker) if marker else {},
+        positions=resolver.positions_for(lowered, marker) if marker else {},
         anew=found.anew,
         deploy=settings.deploy,
     )

@@ -1,8 +1,9 @@
-"""What a table says of keys, as event time passes: pure, called by Spark for each bucket of keys.
+"""State of an as-of join: waiting rows and table versions per key, released by the watermark. Pure.
 
-Rows wait until event time has passed them, since up to then a version may come that holds at their
-time. Of the versions, those are kept that may still hold for a row to come: the latest one that
-event time has passed, and all behind it. The order of arrival changes nothing.
+Called by Spark for each bucket of keys. Rows wait until event time has passed them, since until
+then a version for their time may arrive. The versions that a later row may match are kept: the
+latest one that event time has passed, and all after it. Results are independent of the order of
+arrival.
 """
 
 import json
@@ -16,32 +17,32 @@ from pipeline.ids import Millis
 
 
 class Waiting(NamedTuple):
-    """A row that waits: its event time in milliseconds, and the encoded row."""
+    """A waiting row: its event time in milliseconds, and the encoded row."""
 
     at_ms: int
     row: bytes
 
 
 class Version(NamedTuple):
-    """What holds from an event time on; of equal times the last by `place` does."""
+    """A table version, valid from an event time on; of equal times the last by `place` is."""
 
     at_ms: int
     place: str
     row: bytes
 
 
-class Held(NamedTuple):
-    """What is kept for one key, both in order."""
+class KeyState(NamedTuple):
+    """State of one key, both sorted."""
 
     waiting: tuple[Waiting, ...] = ()
     versions: tuple[Version, ...] = ()
 
 
-NOTHING = Held()
+NOTHING = KeyState()
 
 
 class Result(NamedTuple):
-    """A row and the version that held at its time; None: there was none."""
+    """A row and the version valid at its time; None: there was none."""
 
     at_ms: int
     left: bytes
@@ -49,38 +50,37 @@ class Result(NamedTuple):
 
 
 class Settled(NamedTuple):
-    """What became of a key.
+    """Outcome of `settle` for a key.
 
     Args:
-        results: of the rows that event time has passed, in the order of their times.
-        held: what is kept on.
-        again_ms: the key has something to settle once event time lies beyond this; None: only
-            when a row comes.
+        results: of the rows that event time has passed, in order of time.
+        state: the new state.
+        again_ms: the key is due once event time is beyond this; None: only when a row arrives.
     """
 
     results: tuple[Result, ...]
-    held: Held
+    state: KeyState
     again_ms: int | None
 
 
 def settle(
-    held: Held,
+    state: KeyState,
     waiting: Iterable[Waiting],
     versions: Iterable[Version],
     watermark_ms: Millis | None,
     within_ms: int,
 ) -> Settled:
-    """Take new rows and versions of a key in, and let go the rows that event time has passed.
+    """Add new rows and versions of a key, and release the rows that event time has passed.
 
     Args:
-        held: what was kept.
+        state: the state.
         waiting: new rows.
         versions: new versions.
-        watermark_ms: nothing more comes at or below it; None: everything has come.
-        within_ms: how old a version may be to hold.
+        watermark_ms: no more rows at or below it; None: the input is complete.
+        within_ms: maximum age of a matching version.
     """
-    rows = sorted((*held.waiting, *waiting), key=itemgetter(0))
-    known = sorted((*held.versions, *versions), key=itemgetter(0, 1))
+    rows = sorted((*state.waiting, *waiting), key=itemgetter(0))
+    known = sorted((*state.versions, *versions), key=itemgetter(0, 1))
     times = [version.at_ms for version in known]
     passed = len(rows)
     if watermark_ms is not None:
@@ -91,12 +91,12 @@ def settle(
     )
     if watermark_ms is None:
         return Settled(results, NOTHING, None)
-    left = Held(tuple(rows[passed:]), _kept(known, times, watermark_ms, within_ms))
+    left = KeyState(tuple(rows[passed:]), _kept(known, times, watermark_ms, within_ms))
     return Settled(results, left, _again_ms(left, within_ms))
 
 
 def _holding(known: list[Version], times: list[int], at_ms: int, within_ms: int) -> bytes | None:
-    """The version that holds at a time."""
+    """The version valid at a time."""
     before = bisect_right(times, at_ms)
     if not before or at_ms - times[before - 1] > within_ms:
         return None
@@ -106,21 +106,20 @@ def _holding(known: list[Version], times: list[int], at_ms: int, within_ms: int)
 def _kept(
     known: list[Version], times: list[int], watermark_ms: int, within_ms: int
 ) -> tuple[Version, ...]:
-    """Those that may hold above the watermark."""
+    """The versions that may match above the watermark."""
     first = max(0, bisect_right(times, watermark_ms) - 1)
     if known and times[first] <= watermark_ms - within_ms:
         first += 1
     return tuple(known[first:])
 
 
-def _again_ms(held: Held, within_ms: int) -> int | None:
-    """When the first row is passed, or a version can be forgotten; each beyond the watermark.
+def _again_ms(state: KeyState, within_ms: int) -> int | None:
+    """When the first row is released or a version expires; each beyond the watermark.
 
-    Never 0, which Spark takes for no time: a lane is never told that just the first millisecond
-    has passed.
+    Never 0, which Spark treats as no time: no watermark is ever just past the first millisecond.
     """
-    moments = [max(1, row.at_ms - 1) for row in held.waiting[:1]]
-    match held.versions:
+    moments = [max(1, row.at_ms - 1) for row in state.waiting[:1]]
+    match state.versions:
         case (only,):
             moments.append(only.at_ms + within_ms)
         case (*_, last):
@@ -128,17 +127,17 @@ def _again_ms(held: Held, within_ms: int) -> int | None:
     return min(moments, default=None)
 
 
-def encoded(held: Held) -> str:
-    """What is kept of a key, as one text."""
-    waiting = [(at_ms, b64encode(row).decode()) for at_ms, row in held.waiting]
-    versions = [(at_ms, place, b64encode(row).decode()) for at_ms, place, row in held.versions]
+def encoded(state: KeyState) -> str:
+    """Encode the state of a key as text."""
+    waiting = [(at_ms, b64encode(row).decode()) for at_ms, row in state.waiting]
+    versions = [(at_ms, place, b64encode(row).decode()) for at_ms, place, row in state.versions]
     return json.dumps((waiting, versions), separators=(",", ":"))
 
 
-def decoded(text: str) -> Held:
-    """What `encoded` made a text of."""
+def decoded(text: str) -> KeyState:
+    """Decode the text of `encoded`."""
     waiting, versions = json.loads(text)
-    return Held(
+    return KeyState(
         tuple(Waiting(at_ms, b64decode(row)) for at_ms, row in waiting),
         tuple(Version(at_ms, place, b64decode(row)) for at_ms, place, row in versions),
     )
@@ -148,18 +147,18 @@ def decoded(text: str) -> Held:
 
 
 class Kept(NamedTuple):
-    """What is kept of one key of a bucket: since when it is due again, and `encoded`."""
+    """Entry of a key in a bucket: when it is due again, and its `encoded` state."""
 
     again_ms: int
     text: str
 
 
 Bucket = Mapping[str, Kept]
-"""What is kept of some keys: Spark's call for a key costs more than all that is done for it."""
+"""State of several keys: a call by Spark per key would cost more than the work for it."""
 
 
 class New(NamedTuple):
-    """What has come of one key."""
+    """New rows and versions of one key."""
 
     waiting: list[Waiting]
     versions: list[Version]
@@ -168,25 +167,25 @@ class New(NamedTuple):
 def settle_bucket(
     bucket: Bucket, new: Mapping[str, New], watermark_ms: Millis | None, within_ms: int
 ) -> tuple[tuple[Result, ...], Bucket]:
-    """Settle all keys of which something has come, or is due; gives results and what is kept.
+    """Settle all keys with new or due rows; returns results and the new bucket.
 
     Args:
-        bucket: what was kept.
-        new: what has come.
-        watermark_ms: nothing more comes at or below it; None: everything has come.
-        within_ms: how old a version may be to hold.
+        bucket: the state.
+        new: new rows and versions by key.
+        watermark_ms: no more rows at or below it; None: the input is complete.
+        within_ms: maximum age of a matching version.
     """
     left = dict(bucket)
     results: list[Result] = []
     due = () if watermark_ms is None else _due(bucket, watermark_ms)
     for key in dict.fromkeys((*new, *due)):
         kept = left.pop(key, None)
-        held = NOTHING if kept is None else decoded(kept.text)
+        state = NOTHING if kept is None else decoded(kept.text)
         waiting, versions = new.get(key, _NOTHING_NEW)
-        settled = settle(held, waiting, versions, watermark_ms, within_ms)
+        settled = settle(state, waiting, versions, watermark_ms, within_ms)
         results += settled.results
         if settled.again_ms is not None:
-            left[key] = Kept(settled.again_ms, encoded(settled.held))
+            left[key] = Kept(settled.again_ms, encoded(settled.state))
     return tuple(results), left
 
 
@@ -198,15 +197,15 @@ def _due(bucket: Bucket, watermark_ms: Millis) -> Iterator[str]:
 
 
 def bucket_again_ms(bucket: Bucket) -> int | None:
-    """When the first key of a bucket is due; None: nothing is kept."""
+    """When the first key of a bucket is due; None: it is empty."""
     return min((kept.again_ms for kept in bucket.values()), default=None)
 
 
 def bucket_text(bucket: Bucket) -> str:
-    """A bucket as one text: Spark's state holds no lists of rows for Python."""
+    """Encode a bucket as text: Spark's state for Python cannot contain lists of rows."""
     return json.dumps(bucket, separators=(",", ":"))
 
 
 def bucket_of(text: str) -> Bucket:
-    """What `bucket_text` made a text of."""
+    """Decode the text of `bucket_text`."""
     return {key: Kept(*kept) for key, kept in json.loads(text).items()}

@@ -7,10 +7,10 @@ from brokers.kafka_interface import NotNowError
 from pipeline.ids import Offset, SchemaGuid, SchemaHandle, SchemaId, TopicName
 from pipeline.markers.positions import InputPartition, LeftSource
 from pipeline.planner.plan import Fragment
-from pipeline.spark.batch.second_look import most_frequent
+from pipeline.spark.batch.inspection import most_frequent
 from pipeline.spark.query.lower import lower
 from pipeline.spark.query.lowered import Source, TopicRole
-from pipeline.spark.run.surroundings import ASKED_MAX, MISSING_MAX, Surveyor
+from pipeline.spark.run.schema_resolver import ASKED_MAX, MISSING_MAX, SchemaResolver
 from pipeline.spark.run.topics import topics_of
 from schemas.avro import AvroSchema, parse
 from schemas.client import RegistryClient
@@ -54,15 +54,15 @@ class Registry:
         return parse(SCHEMA) if handle in {SchemaId(5), GUID} else None
 
 
-def surveyor(missing: set[SchemaHandle]) -> Surveyor:
+def resolver(missing: set[SchemaHandle]) -> SchemaResolver:
     """One that asks the twins, and keeps in a set what is missing."""
     registry = cast("RegistryClient", Registry())
-    return Surveyor(registry, KAFKA, lambda: frozenset(missing), missing.add)
+    return SchemaResolver(registry, KAFKA, lambda: frozenset(missing), missing.add)
 
 
 def test_a_schema_that_inputs_have_is_one_of_their_writers() -> None:
     """Also when it is registered for something else; one that there is not is left out."""
-    found = surveyor({SchemaId(3)}).survey(TOLLS, IDS, (SchemaId(5), SchemaId(6)))
+    found = resolver({SchemaId(3)}).resolve(TOLLS, IDS, (SchemaId(5), SchemaId(6)))
     assert {w.handle for writers in found.writers.values() for w in writers} == {5}
     assert found.missing == (3,)
 
@@ -70,9 +70,9 @@ def test_a_schema_that_inputs_have_is_one_of_their_writers() -> None:
 def test_what_the_registry_does_not_have_is_recorded_and_not_asked_for_again() -> None:
     """Its records stay dead letters, whatever is registered later."""
     missing: set[SchemaHandle] = {SchemaId(5)}
-    assert surveyor(missing).look_up((SchemaId(5), SchemaId(6))) == ()
+    assert resolver(missing).look_up((SchemaId(5), SchemaId(6))) == ()
     assert missing == {5, 6}
-    assert surveyor(set()).look_up((SchemaId(5), SchemaId(6))) == (5,)
+    assert resolver(set()).look_up((SchemaId(5), SchemaId(6))) == (5,)
 
 
 def test_no_batch_waits_for_the_registry_to_know_nothing_of_thousands_of_ids() -> None:
@@ -80,15 +80,15 @@ def test_no_batch_waits_for_the_registry_to_know_nothing_of_thousands_of_ids() -
     missing: set[SchemaHandle] = set()
     foreign = tuple(SchemaId(10 + i) for i in range(ASKED_MAX))
     last = SchemaId(5)
-    assert surveyor(missing).look_up((*foreign, last)) == ()
+    assert resolver(missing).look_up((*foreign, last)) == ()
     assert missing == set(foreign)
-    assert surveyor(missing).look_up((*foreign, last)) == (5,)
+    assert resolver(missing).look_up((*foreign, last)) == (5,)
 
 
 def test_ids_that_no_registry_has_keep_no_other_from_being_asked_for() -> None:
     """They are known to be none without a question."""
     none = tuple(SchemaId(2**32 - 1 - i) for i in range(ASKED_MAX))
-    assert surveyor(set()).look_up((*none, SchemaId(5))) == (5,)
+    assert resolver(set()).look_up((*none, SchemaId(5))) == (5,)
 
 
 def test_ids_are_asked_for_by_how_often_they_occur() -> None:
@@ -103,8 +103,8 @@ def test_a_schema_may_be_named_by_its_guid() -> None:
     """Found, or recorded as one that there is not, beside ids."""
     missing: set[SchemaHandle] = {SchemaId(3)}
     foreign = SchemaGuid("00000000-0000-0000-0000-00000000000a")
-    assert surveyor(missing).look_up((foreign, GUID, SchemaId(5))) == (GUID, 5)
-    found = surveyor(missing).survey(TOLLS, IDS, (GUID,))
+    assert resolver(missing).look_up((foreign, GUID, SchemaId(5))) == (GUID, 5)
+    found = resolver(missing).resolve(TOLLS, IDS, (GUID,))
     assert {w.handle for writers in found.writers.values() for w in writers} == {GUID}
     assert found.missing == (3, foreign)
 
@@ -113,7 +113,7 @@ def test_values_that_name_any_id_do_not_fill_the_catalog() -> None:
     """Four bytes of something else name up to four thousand million schemas."""
     missing: set[SchemaHandle] = set()
     ids = tuple(SchemaId(2**32 - 1 - i) for i in range(MISSING_MAX + 7))
-    assert surveyor(missing).look_up(ids) == ()
+    assert resolver(missing).look_up(ids) == ()
     assert len(missing) == MISSING_MAX
 
 
@@ -122,7 +122,7 @@ def test_a_first_start_waits_for_the_leaders_of_its_inputs() -> None:
     planned = fragment("tolls")
     kafka = every_topic(planned)
     kafka.leaderless = kafka.topic_names()
-    found = Surveyor(cast("RegistryClient", Registry()), kafka, frozenset, lambda _: None)
+    found = SchemaResolver(cast("RegistryClient", Registry()), kafka, frozenset, lambda _: None)
     lowered = lower(planned, surroundings(planned))
     with pytest.raises(NotNowError):
         found.start_positions(lowered)
@@ -135,7 +135,7 @@ def test_a_first_start_reads_nothing_that_was_sent_again_before() -> None:
     planned = fragment("tow_dispatch")
     lowered = lower(planned, surroundings(planned, redrive=True))
     kafka = every_topic(planned, 4, 8)
-    found = Surveyor(cast("RegistryClient", Registry()), kafka, frozenset, lambda _: None)
+    found = SchemaResolver(cast("RegistryClient", Registry()), kafka, frozenset, lambda _: None)
     begins = {at.topic: offset for at, offset in found.start_positions(lowered).items()}
     names = planned.names
     assert begins == {planned.inputs[0].topic: 4, names.redrive: 8, names.advances: 8}
@@ -149,7 +149,7 @@ def test_a_redrive_topic_that_comes_later_is_read_from_its_first_offset_on() -> 
     planned = fragment("tow_dispatch")
     lowered = lower(planned, surroundings(planned, redrive=True))
     kafka = every_topic(planned, 4, 8)
-    found = Surveyor(cast("RegistryClient", Registry()), kafka, frozenset, lambda _: None)
+    found = SchemaResolver(cast("RegistryClient", Registry()), kafka, frozenset, lambda _: None)
     (source,) = lowered.sources
     redrive, read = planned.names.redrive, {AT: Offset(7)}
     before = {
@@ -181,7 +181,7 @@ def test_a_fragment_is_surveyed_with_the_redrive_topic_that_its_catalog_knows() 
     """Whether or not Kafka has one."""
     redrive = TOLLS.names.redrive
     for known in (IDS, {**IDS, redrive: KAFKA.topics[redrive].topic_id}):
-        found = surveyor(set()).survey(TOLLS, known, ())
+        found = resolver(set()).resolve(TOLLS, known, ())
         assert (redrive in found.partitions) is (redrive in known)
         assert [source.redrive is not None for source in found.sources] == [redrive in known]
 
@@ -189,5 +189,5 @@ def test_a_fragment_is_surveyed_with_the_redrive_topic_that_its_catalog_knows() 
 def test_what_was_there_once_is_looked_for_without_recording_that_it_is_gone() -> None:
     """A rebuild finds it when it is back; also one that was recorded as missing by then."""
     missing: set[SchemaHandle] = {SchemaId(5)}
-    found = surveyor(missing).existing((SchemaId(6), SchemaId(5), SchemaId(2**32 - 1)))
+    found = resolver(missing).existing((SchemaId(6), SchemaId(5), SchemaId(2**32 - 1)))
     assert (found, missing) == ((5,), {5})

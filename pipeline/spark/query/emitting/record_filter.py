@@ -1,4 +1,4 @@
-"""Which records of its topics a source hands to a path, and whose they are to count."""
+"""Record filters: the records of a source's topics that belong to a path."""
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user knows
@@ -10,38 +10,37 @@ from pipeline.spark.query.emitting.headers import header
 from pipeline.spark.query.lowered import Path, Source, TopicRole
 
 
-def wanted(source: Source, paths: tuple[str, ...]) -> Column:
-    """The stream's records, redriven ones for these paths, and all advances."""
+def record_filter(source: Source, paths: tuple[str, ...]) -> Column:
+    """Filter for the stream's records, records redriven to these paths, and all advances."""
     redriven = (header(f"{PREFIX}source") == _literal(source.id)) & is_for(("", *paths))
     return ~is_sent_again(source) | redriven
 
 
 def is_sent_again(source: Source) -> Column:
-    """Whether a record comes from the redrive topic; a source may read none."""
+    """Whether a record is from the redrive topic; a source may have none."""
     topic = source.topic(TopicRole.REDRIVE)
     return F.lit(False) if topic is None else F.col(hidden.TOPIC) == topic
 
 
-def is_heeded(source: Source, incarnation: Incarnation) -> Column:
-    """Whether a record is not an advance for another incarnation."""
+def is_for_incarnation(source: Source, incarnation: Incarnation) -> Column:
+    """Whether a record is not an advance of another incarnation."""
     text = F.col(hidden.VALUE).cast("string")
-    told = F.get_json_object(text, "$.incarnation") == incarnation
-    return (F.col(hidden.TOPIC) != advances_of(source)) | told
+    own = F.get_json_object(text, "$.incarnation") == incarnation
+    return (F.col(hidden.TOPIC) != advances_of(source)) | own
 
 
 def sent_to(source: Source, path: Path) -> Column:
-    """Whether a record was sent again to this path and to no other one.
+    """Whether a record was redriven to this path only.
 
-    It counts there, since no other path reads it; every other record on the first path of its
-    source.
+    It counts on this path, since no other reads it; others count on the source's first path.
     """
     return is_sent_again(source) & is_for((path.name,))
 
 
 def is_for(paths: tuple[str, ...]) -> Column:
-    """Whether a record that was sent again is for one of some paths; an empty name: for all.
+    """Whether a redriven record is for one of some paths; an empty name: for all.
 
-    Only one header says so: whoever sends it again takes away those that the record had.
+    There is only one such header: a redrive removes earlier ones.
     """
     return header(f"{PREFIX}port").isin([_literal(path) for path in paths])
 

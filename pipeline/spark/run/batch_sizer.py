@@ -1,4 +1,4 @@
-"""Looks at what lies ahead of a lane, so that no batch is larger than what can be computed."""
+"""Batch sizer: samples the records to be read, so that no batch exceeds memory."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,8 +16,8 @@ from pipeline.ids import TopicName
 from pipeline.lanes.batch_size import (
     JOINED_PER_BATCH,
     RECORDS_PER_BATCH,
-    places,
     records_at_once,
+    sample_offsets,
 )
 from pipeline.markers.positions import Positions, by_topic
 from pipeline.network.boxes.traits import Keeps
@@ -25,7 +25,7 @@ from pipeline.planner.plan import Fragment
 
 READ_TIMEOUT_S = 10.0
 PLACE_WITHIN_S = 0.5
-"""A place that shows nothing until then, such as the end of an open transaction, tells nothing."""
+"""Timeout of a sample; one without a record, as at the end of an open transaction, is skipped."""
 PLACE_BYTES = 4_000_000
 PLACE_RECORDS = 500
 _POLL_RECORDS = 50
@@ -33,22 +33,22 @@ _POLL_S = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Ahead:
-    """Whom to ask."""
+class BatchSizer:
+    """Computes batch size limits from sampled record sizes."""
 
     kafka: KafkaCluster
     admin: TopicAdmin
     clock: Clock
 
     def records_at_once(self, start: Positions, but: TopicName) -> int:
-        """How many records a batch may read from some positions on; a topic does not count.
+        """Maximum number of records in a batch from some positions on; topic `but` is ignored.
 
         Raises:
             NoSuchTopicError: a topic does not exist.
             UnavailableError, RetryError: Kafka does not answer.
         """
         carried = {at: offset for at, offset in start.items() if at.topic != but}
-        found = list(places(carried, self.admin.end_offsets({at.topic for at in carried})))
+        found = list(sample_offsets(carried, self.admin.end_offsets({at.topic for at in carried})))
         if not found:
             return records_at_once(())
         topics = {at.topic for at in carried}
@@ -58,7 +58,7 @@ class Ahead:
             )
 
     def _sizes(self, reader: RecordReader, place: Ends) -> Iterator[float]:
-        """The mean size of the records that begin at a place, for each partition."""
+        """The mean size of the sampled records of each partition."""
         deadline = Deadline.after(self.clock, PLACE_WITHIN_S, "looking ahead")
         unseen = {(topic, partition) for topic, there in place.items() for partition in there}
         found: dict[tuple[TopicName, int], list[int]] = {}
@@ -74,27 +74,27 @@ class Ahead:
                     total, number = total + size, number + 1
                 if not unseen and (not records or number >= PLACE_RECORDS):
                     break
-        except OffsetGoneError:  # the query will meet it as well, and say what is gone
+        except OffsetGoneError:  # the query fails on it as well, with a full report
             return
         yield from (sum(sizes) / len(sizes) for sizes in found.values())
 
 
 class BatchLimit:
-    """How many records a batch of a fragment may read; what was looked at is remembered."""
+    """Batch size limit of a fragment, cached for the latest positions."""
 
-    def __init__(self, ahead: Ahead, fragment: Fragment) -> None:
-        self._ahead = ahead
+    def __init__(self, sizer: BatchSizer, fragment: Fragment) -> None:
+        self._sizer = sizer
         self._advances = fragment.names.advances
         rows = fragment.traits.keeps is Keeps.ROWS
         self._most = JOINED_PER_BATCH if rows else RECORDS_PER_BATCH
-        self._looked: tuple[Positions, int] | None = None
+        self._cached: tuple[Positions, int] | None = None
 
     def at(self, start: Positions) -> int:
-        """The limit from some positions on; raises as `Ahead.records_at_once` does."""
-        if self._looked is None or self._looked[0] != start:
-            most = self._ahead.records_at_once(start, self._advances)
-            self._looked = start, min(most, self._most)
-        return self._looked[1]
+        """The limit from some positions on; raises as `BatchSizer.records_at_once` does."""
+        if self._cached is None or self._cached[0] != start:
+            most = self._sizer.records_at_once(start, self._advances)
+            self._cached = start, min(most, self._most)
+        return self._cached[1]
 
 
 def _bytes(record: KafkaRecord) -> int:

@@ -1,4 +1,4 @@
-"""Looks up what lowering needs to know: schema ids in the registry, partitions and ids in Kafka."""
+"""Resolver of lowering's external inputs: schemas in the registry, partitions and ids in Kafka."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -15,16 +15,18 @@ from pipeline.markers.positions import InputPartition, MarkedSource
 from pipeline.names import key_subject, value_subject
 from pipeline.network.model import ExternalStream, StartAt
 from pipeline.planner.plan import Fragment, FragmentInput
-from pipeline.spark.query.lower import Surroundings
+from pipeline.spark.query.lower import LoweringInputs
 from pipeline.spark.query.lowered import Lowered, TopicRole, WriterSchema
 from pipeline.spark.run.topics import check_same, check_there, topics_of
 from schemas.client import RegistryClient
 from schemas.wire import may_exist, prefix
 
 MISSING_MAX: Final = 1_000
-"""How many missing ids are recorded; each is a node in the catalog and a literal in a query."""
+"""Maximum number of recorded missing ids; each is a znode in the catalog and a literal in a
+query."""
 ASKED_MAX: Final = 200
-"""For how many ids the registry is asked at once: seconds, also where it is far away."""
+"""Maximum number of ids requested from the registry at once: takes seconds, also over a slow
+network."""
 
 
 class MissingSchemaError(SchemaError):
@@ -35,11 +37,11 @@ class MissingSchemaError(SchemaError):
 
 
 @dataclass(frozen=True, slots=True)
-class Surveyor:
-    """Asks registry, Kafka and catalog on behalf of lanes.
+class SchemaResolver:
+    """Reads schemas, topics and positions for lanes from registry, Kafka and catalog.
 
-    `missing` and `record_missing` read and extend the catalog's list of schemas that the registry
-    answered it does not have.
+    `missing` and `record_missing` read and extend the catalog's list of schemas that are missing
+    from the registry.
     """
 
     registry: RegistryClient
@@ -47,25 +49,25 @@ class Surveyor:
     missing: Callable[[], frozenset[SchemaHandle]]
     record_missing: Callable[[SchemaHandle], None]
 
-    def survey(
+    def resolve(
         self,
         fragment: Fragment,
         topic_ids: Mapping[TopicName, str],
         met: tuple[SchemaHandle, ...],
         sources: tuple[MarkedSource, ...] | None = None,
-    ) -> Surroundings:
-        """Everything for lowering a fragment.
+    ) -> LoweringInputs:
+        """Read all external inputs of lowering a fragment.
 
         Args:
             fragment: as planned.
             topic_ids: of its topics, when it was deployed.
-            met: schemas that its inputs name, beside the ids of those registered for them.
-            sources: as the lane's marker names them; None: as a first start does.
+            met: schemas found in its inputs, in addition to those registered for them.
+            sources: as in the lane's marker; None: as for a first start.
 
         Raises:
             MissingSchemaError: an output's schema is not registered.
             NoSuchTopicError: a topic is gone.
-            RefusedError: a topic was deleted and made again.
+            RefusedError: a topic was deleted and created again.
             UnavailableError: a server does not answer.
         """
         output = fragment.output
@@ -73,12 +75,12 @@ class Surveyor:
         key_id = None
         if output.key_schema_json is not None:
             key_id = self._registered(key_subject(output.topic), output.key_schema_json)
-        # After the output's: only then it is known whether the registry is what it was.
+        # After the output's schema, whose lookup detects a registry that has lost its contents.
         texts = ((handle, self._text(handle)) for handle in met)
         extra = tuple(WriterSchema(found, text) for found, text in texts if text is not None)
         if sources is None:
             sources = first_sources(planned_sources(fragment, topic_ids))
-        return Surroundings(
+        return LoweringInputs(
             sources=sources,
             writers={i.name: self._writers(i, extra) for i in fragment.inputs},
             missing=tuple(sorted(self.missing(), key=prefix)),
@@ -88,12 +90,12 @@ class Surveyor:
         )
 
     def look_up(self, handles: tuple[SchemaHandle, ...]) -> tuple[SchemaHandle, ...]:
-        """Those of some schemas, the most important first, that the registry has.
+        """Those schemas that the registry has; `handles` has the most important first.
 
-        That it does not have the others is recorded, so that it stays so for their records,
-        whatever is registered later. Values that are no records at all may name any, so only
-        `MISSING_MAX` are recorded, and those that are recorded are not asked for again. Of the
-        others the registry is asked for the first `ASKED_MAX`; the rest is not looked at.
+        The others are recorded as missing, so that this decision holds for their records, whatever
+        is registered later. Values that are not records at all may contain any id, so at most
+        `MISSING_MAX` are recorded, and recorded ones are not requested again. Of the others the
+        first `ASKED_MAX` are requested; the rest is ignored.
 
         Raises:
             UnavailableError: a server does not answer.
@@ -112,10 +114,9 @@ class Surveyor:
         return tuple(found)
 
     def existing(self, handles: tuple[SchemaHandle, ...]) -> tuple[SchemaHandle, ...]:
-        """Those of some schemas, the most important first, that the registry has.
+        """Those schemas that the registry has; `handles` has the most important first.
 
-        Of the others nothing is recorded: they may be there again. At most `ASKED_MAX` are asked
-        for.
+        The others are not recorded as missing: they may return. At most `ASKED_MAX` are requested.
 
         Raises:
             UnavailableError: a server does not answer.
@@ -125,7 +126,7 @@ class Surveyor:
         return tuple(handle for handle in asked if self._text(handle) is not None)
 
     def _text(self, handle: SchemaHandle) -> str | None:
-        """A schema's text; None if there is none, or if it is none that Avro could read."""
+        """A schema's text; None if there is none, or it is not readable by Avro."""
         try:
             found = self.registry.schema_of(handle)
         except SchemaError:
@@ -133,10 +134,10 @@ class Surveyor:
         return None if found is None else found.text
 
     def start_positions(self, lowered: Lowered) -> dict[InputPartition, Offset]:
-        """Where a first start begins: external streams as their document says, others first.
+        """Begin positions of a first start: by the document; derived streams at the start.
 
-        A redrive topic that is there already holds only what was sent to others, such as a
-        fragment of the same name in an earlier life of the network: letters of this one come later.
+        An existing redrive topic contains only records for others, such as a fragment of the same
+        name in an earlier life of the network: this fragment's come later.
         """
         found: dict[InputPartition, Offset] = {}
         for source in lowered.sources:
@@ -153,11 +154,11 @@ class Surveyor:
         return found
 
     def positions_for(self, lowered: Lowered, marker: CommitMarker) -> dict[InputPartition, Offset]:
-        """A position for every partition that is assigned now: the marker's, if it has one.
+        """A position for every assigned partition: the marker's, if it has one.
 
-        Another one begins at its start: for a topic that got more partitions its oldest record, for
-        a topic that was not read before where its stream says. A redrive topic that the fragment
-        gets is read from 0 on: if anything of it is gone by now, that was never read.
+        A new partition of a known topic begins at its oldest record, a topic that was not read
+        before as configured for its stream. A new redrive topic is read from 0 on: records that
+        were removed from it were never read.
         """
         assigned = {
             InputPartition(source.input, topic.topic, partition): topic.role

@@ -1,7 +1,7 @@
-"""Finds the refused and the late records of a batch by reading its ranges a second time.
+"""Inspection: finds the refused and the late records of a batch by reading its ranges again.
 
-The query itself only counts what is wrong, so good batches pay nothing. When a count is not zero,
-the same judgement runs once more over exactly the same ranges, this time keeping the originals.
+The query itself only counts invalid records, so batches without any have no extra cost. When a
+count is not zero, the same validation reruns over exactly the same ranges, keeping the originals.
 """
 
 from collections import Counter
@@ -18,8 +18,8 @@ from pipeline.markers.positions import Positions
 from pipeline.spark.batch.rejected import Rejected
 from pipeline.spark.query import hidden
 from pipeline.spark.query.emit import emit_path, unknown_schemas
+from pipeline.spark.query.emitting.record_filter import sent_to
 from pipeline.spark.query.emitting.skipped import is_skipped
-from pipeline.spark.query.emitting.wanted import sent_to
 from pipeline.spark.query.hidden import Reason
 from pipeline.spark.query.lateness import how_late
 from pipeline.spark.query.lowered import AsOfCore, Lowered, Path
@@ -29,14 +29,14 @@ from pipeline.spark.query.reasons import Judged, why
 from schemas import wire
 
 _OF_ONE_PATH = (Reason.EVALUATION_FAILED, Reason.LATE, Reason.PARTLY_LATE)
-"""What one path may refuse while another accepts the record."""
+"""Reasons for which one path may refuse a record that another accepts."""
 _ALONE = "__alone"
-"""Whether only this path had the record: so it is this one's dead letter, whatever is wrong."""
+"""Whether only this path had the record: then the dead letter is this path's for any reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Inspector:
-    """Inspects ranges of one fragment's inputs, which `read` reads again."""
+    """Inspects ranges of one fragment's inputs; `read` returns a reader of the ranges."""
 
     lowered: Lowered
     read: Callable[[Ranges], Reader]
@@ -49,15 +49,15 @@ class Inspector:
         left_out: tuple[LeftOut, ...] = (),
         most: int | None = None,
     ) -> list[Rejected]:
-        """All records of a batch for the dead letters, in the order of their positions.
+        """All refused and late records of a batch, in the order of their positions.
 
         Args:
-            start: where its partitions begin.
-            end: where they end.
+            start: positions before the batch.
+            end: positions after it.
             late_ms: also those that were late, at or below this event time (for windows: of which
                 one ended at or before it).
-            left_out: records that do not count.
-            most: so many of the first on each path; None: all.
+            left_out: records to exclude.
+            most: maximum number on each path, the first ones; None: all.
         """
         reader = self._reader(start, end)
         found: list[Rejected] = []
@@ -78,7 +78,7 @@ class Inspector:
                 rows = rows.withColumn(hidden.REASON, F.coalesce(reason, late))
                 wrong = wrong | F.col(hidden.REASON).isin(list(LATENESS))
             rows = rows.where(wrong)
-            if path.as_rows:  # all rows of a record have its event time, and are late together
+            if path.as_rows:  # all rows of a record have its event time, so all are late or none
                 rows = rows.dropDuplicates([hidden.TOPIC, hidden.PARTITION, hidden.OFFSET])
             if most is not None:
                 rows = rows.orderBy(*hidden.PLACE).limit(most)
@@ -89,9 +89,9 @@ class Inspector:
     def unknown_schemas(
         self, start: Positions, end: Positions, left_out: tuple[LeftOut, ...] = ()
     ) -> tuple[SchemaHandle, ...]:
-        """All schemas in a batch that the query was not planned with, the most frequent first.
+        """All schemas in a batch that the query was not planned with, most frequent first.
 
-        `left_out`: records that do not count.
+        `left_out`: records to exclude.
         """
         reader = self._reader(start, end)
         return most_frequent(
@@ -108,7 +108,7 @@ class Inspector:
         return self.read(ranges)
 
     def _alone(self, path: Path) -> Column:
-        """Whether other paths from the source do not have a record, since it was sent again."""
+        """Whether a redriven record is on no other path of the source."""
         source = self.lowered.source(path.source)
         return sent_to(source, path) if self.lowered.others(path) else F.lit(False)
 
@@ -143,15 +143,15 @@ class Inspector:
 
 
 def most_frequent(counts: Iterable[tuple[str, int]]) -> tuple[SchemaHandle, ...]:
-    """Schemas by how often they occur, the most frequent first, of equals the least.
+    """Schemas by frequency, most frequent first, of equals the least.
 
-    What is counted are prefixes in hexadecimal digits.
+    `counts` contains prefixes in hexadecimal digits.
     """
     totals = Counter[bytes]()
-    for told, count in counts:
-        totals[bytes.fromhex(told)] += count
+    for prefix, count in counts:
+        totals[bytes.fromhex(prefix)] += count
     ranked = sorted(totals.items(), key=lambda item: (-item[1], item[0]))
-    named = (wire.handle(told) for told, _ in ranked)
+    named = (wire.handle(prefix) for prefix, _ in ranked)
     return tuple(one for one in named if one is not None)
 
 

@@ -9,11 +9,11 @@ from pipeline.boundaries.release import LEAST_WATERMARK_MS
 from pipeline.ids import Millis, StreamName
 from pipeline.network.boxes.shape import Shape
 from pipeline.planner.planner import plan
-from pipeline.spark.query.held import (
+from pipeline.spark.query.as_of_state import (
     NOTHING,
     Bucket,
-    Held,
     Kept,
+    KeyState,
     New,
     Result,
     Settled,
@@ -55,7 +55,7 @@ def run(batches: Sequence[Batch], within_ms: int) -> list[tuple[Result, ...]]:
             found.append(())
             continue
         settled = settle(kept, batch.waiting, batch.versions, batch.watermark_ms, within_ms)
-        kept, again_ms = settled.held, settled.again_ms
+        kept, again_ms = settled.state, settled.again_ms
         assert again_ms is None or again_ms >= max(1, batch.watermark_ms)  # as Spark wants it
         assert (again_ms is None) == (kept == NOTHING)
         found.append(settled.results)
@@ -159,17 +159,17 @@ def test_all_at_once_is_what_comes_bit_by_bit(given_batches: list[Batch], within
     )
     everything = sorted(settled.results, key=lambda result: result.left)
     assert everything == at_once(given_batches, within_ms)
-    assert (settled.held, settled.again_ms) == (NOTHING, None)
+    assert (settled.state, settled.again_ms) == (NOTHING, None)
 
 
 def test_of_versions_only_those_are_kept_that_may_still_hold() -> None:
     """The latest that event time has passed, and what lies ahead; then it grows too old."""
     versions = [Version(at_ms, "", b"%d" % at_ms) for at_ms in (3, 5, 9, 12)]
     first = settle(NOTHING, (), versions, Millis(10), 20)
-    assert [version.at_ms for version in first.held.versions] == [9, 12]
-    second = settle(first.held, (), (), Millis(13), 20)
-    assert ([version.at_ms for version in second.held.versions], second.again_ms) == ([12], 32)
-    assert settle(second.held, (), (), Millis(32), 20) == Settled((), NOTHING, None)
+    assert [version.at_ms for version in first.state.versions] == [9, 12]
+    second = settle(first.state, (), (), Millis(13), 20)
+    assert ([version.at_ms for version in second.state.versions], second.again_ms) == ([12], 32)
+    assert settle(second.state, (), (), Millis(32), 20) == Settled((), NOTHING, None)
 
 
 @given(
@@ -178,7 +178,7 @@ def test_of_versions_only_those_are_kept_that_may_still_hold() -> None:
 )
 def test_what_is_kept_survives_as_text(rows: list[Waiting], versions: list[Version]) -> None:
     """Bytes of any kind."""
-    kept = Held(tuple(rows), tuple(versions))
+    kept = KeyState(tuple(rows), tuple(versions))
     assert decoded(encoded(kept)) == kept
 
 
@@ -217,7 +217,7 @@ def test_keys_of_a_bucket_do_not_meet(given_batches: list[Batch], within_ms: int
 def test_only_what_is_new_or_due_in_a_bucket_is_looked_at() -> None:
     """The others stay as they are, unread."""
     asleep = Kept(50, "not even looked at")
-    waits = Kept(20, encoded(Held((Waiting(21, b"row"),))))
+    waits = Kept(20, encoded(KeyState((Waiting(21, b"row"),))))
     results, left = settle_bucket({"a": asleep, "b": waits}, {}, Millis(30), 10)
     assert results == (Result(21, b"row", None),)
     assert left == {"a": asleep}
