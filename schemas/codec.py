@@ -19,6 +19,7 @@ from schemas.avro import AvroSchema, decimal_parameters, parse
 from schemas.avro_from_json import fields_from_json, from_json
 from schemas.avro_to_json import to_json
 from schemas.defaults import native_default
+from schemas.empty_items import check_empty_items
 from schemas.logical import Native
 from schemas.types import MISSING, Logical, RecordType
 
@@ -47,8 +48,10 @@ def decode(writer: AvroSchema, reader: AvroSchema, body: bytes) -> Any:
     """The value of an Avro body that was written with `writer`, as `reader` sees it.
 
     Raises:
-        SchemaError: the body is broken, has bytes left over, or cannot be read as `reader`.
+        SchemaError: the body is broken, has bytes left over, declares too many items of an array,
+            or cannot be read as `reader`.
     """
+    check_empty_items(writer, body)
     source = io.BytesIO(body)
     same = writer is reader or writer == reader
     try:

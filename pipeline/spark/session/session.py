@@ -40,6 +40,7 @@ from pipeline.spark.session.cluster import (
     reason,
 )
 from pipeline.spark.session.java_log import LEVEL, set_log_levels
+from schemas.empty_items import ITEMS_MAX
 
 Session: TypeAlias = SparkSession
 _POLL_S = 0.05
@@ -48,13 +49,12 @@ BATCHES_RETAINED: Final = 20
 STATE_FORMAT: Final = "spark.sql.streaming.stateStore.checkpointFormatVersion"
 _STREAMING = "org.apache.spark.sql.execution.streaming"
 AVRO_BYTES_MAX = 16_777_216
-AVRO_ITEMS_MAX = 4_194_304
 _AVRO_LIMITS = " ".join(
     f"-Dorg.apache.avro.limits.{what}.maxLength={limit}"
     for what, limit in (
         ("string", AVRO_BYTES_MAX),
         ("bytes", AVRO_BYTES_MAX),
-        ("collectionItems", AVRO_ITEMS_MAX),
+        ("collectionItems", ITEMS_MAX),
     )
 )
 """Avro allocates the length that a value declares before it reads the bytes: a few bytes of one
