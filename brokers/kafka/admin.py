@@ -237,9 +237,10 @@ class KafkaAdmin:
         offsets = [TopicPartition(topic, part, offset) for part, offset in sorted(before.items())]
         if not offsets:
             return
-        left_s = deadline.remaining_s()
         futures = self._client.delete_records(
-            offsets, request_timeout=left_s, operation_timeout=left_s
+            offsets,
+            request_timeout=deadline.remaining_s(),
+            operation_timeout=deadline.remaining_s(),
         )
         for place, future in futures.items():
             self._wait(future, deadline, f"topic {topic}, partition {place.partition}")
