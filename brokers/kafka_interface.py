@@ -124,7 +124,7 @@ class TopicAdmin(Protocol):
         """Id and number of partitions of each topic."""
 
     def begin_describing(self, topics: Iterable[TopicName]) -> Describing:
-        """Send a request to describe topics; does not wait. The answer is not older than that."""
+        """Send a request to describe topics; does not wait. The answer is newer than the call."""
 
     def topic_configs(self, topics: Iterable[TopicName]) -> Mapping[TopicName, Mapping[str, str]]:
         """All effective settings of each topic, defaults included."""
