@@ -1,1 +1,1 @@
-"""Everything that speaks to Kafka and ZooKeeper: the only home of their drivers."""
+"""Clients of Kafka and ZooKeeper; no other package imports their drivers."""

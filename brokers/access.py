@@ -1,4 +1,4 @@
-"""How we get in at a server: name and password, whom we believe, and what proves who we are."""
+"""Authentication settings of a server: credentials, trusted CAs, client certificate."""
 
 import ssl
 from dataclasses import dataclass, field
@@ -15,17 +15,17 @@ _ENCRYPTED_KEY: Final = "-----BEGIN ENCRYPTED PRIVATE KEY-----"
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """Who we are, and the password that goes with it."""
+    """Credentials: user name and password."""
 
     user: str
     password: Secret
 
 
 def read_login(server: str, user: str, password: SecretSetting) -> Login | None:
-    """The login that two settings give; None if neither is set. `server` begins their names.
+    """Read credentials from two settings; None if neither is set. `server` begins their names.
 
     Raises:
-        InputError: one of them is missing, or the password is not where it should be.
+        InputError: one of them is missing, or the password cannot be resolved.
     """
     if not (user or password):
         return None
@@ -41,7 +41,7 @@ def read_login(server: str, user: str, password: SecretSetting) -> Login | None:
 
 @dataclass(frozen=True, slots=True)
 class PemFile:
-    """A file in PEM format and what it holds; the text may be a private key, so it is not shown."""
+    """A PEM file and its content; the text may be a private key, so `repr` omits it."""
 
     path: Path
     text: str = field(repr=False)
@@ -49,7 +49,7 @@ class PemFile:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What proves to a server who we are: a certificate and its key."""
+    """A client certificate and its private key."""
 
     certificate: PemFile
     key: PemFile
@@ -58,28 +58,28 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class Tls:
-    """How a connection is encrypted.
+    """TLS settings of a connection.
 
     Args:
-        ca: authorities whose certificates we believe; None: those of this machine.
-        identity: what we show when the server asks; None: nothing.
+        ca: the trusted CAs; None: those of this machine.
+        identity: the client certificate; None: the client sends none.
     """
 
     ca: PemFile | None = None
     identity: Identity | None = None
 
     def context(self) -> ssl.SSLContext:
-        """For connections that Python makes; host names are checked.
+        """The SSL context for connections that Python makes; host names are checked.
 
         Raises:
-            ssl.SSLError: a file does not hold what it should, or the key's password is wrong.
+            ssl.SSLError: a file has the wrong content, or the key's password is wrong.
         """
         context = ssl.create_default_context(cadata=self.ca.text if self.ca else None)
         if self.identity is not None:
             context.load_cert_chain(
                 self.identity.certificate.path,
                 self.identity.key.path,
-                # Never None: OpenSSL would ask on the terminal.
+                # Never None: OpenSSL would prompt on the terminal.
                 self.identity.key_password.reveal,
             )
         return context
@@ -87,7 +87,7 @@ class Tls:
 
 @dataclass(frozen=True, slots=True)
 class TlsFiles:
-    """The settings of one server: paths, empty where there is none. `server` begins their names."""
+    """TLS settings of one server: paths, empty if not set. `server` begins their names."""
 
     server: str
     ca: str
@@ -97,14 +97,15 @@ class TlsFiles:
 
     @property
     def any(self) -> bool:
-        """Whether one of them is set."""
+        """Whether at least one of them is set."""
         return bool(self.ca or self.certificate or self.key or self.key_password)
 
     def read(self) -> Tls:
-        """Read the files and make sure that they fit together.
+        """Read the files and check that key and certificate match.
 
         Raises:
-            InputError: a file cannot be read, or holds something else; a half is missing.
+            InputError: a file cannot be read or has the wrong content, or the certificate is set
+                without its key or the key without its certificate.
         """
         ca = self._pem("ca", self.ca) if self.ca else None
         if ca is not None:
@@ -147,7 +148,7 @@ class TlsFiles:
         except OSError as error:
             raise InputError(f"{path} cannot be read: {error.strerror}", place=place) from error
         except UnicodeDecodeError:
-            # Not `from`: the error of Python carries what the file holds.
+            # Not `from`: the error of Python contains the bytes of the file.
             raise InputError(
                 f"{path} is not in PEM format",
                 place=place,

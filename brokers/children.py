@@ -1,4 +1,4 @@
-"""The processes that a process has started, most of all this one, whoever in it did so."""
+"""Child processes of a process, by default of this one; read from /proc or `ps`."""
 
 import os
 import subprocess
@@ -10,13 +10,13 @@ _PS_WITHIN_S: Final = 10.0
 
 
 def child_processes(parent: int | None = None) -> tuple[int, ...]:
-    """The ids of a process's children that have not ended; without a process, of ours."""
+    """The ids of the running children of a process; without an argument, of this process."""
     table = _from_proc() if sys.platform.startswith("linux") else _from_ps()
     return children_in(table, os.getpid() if parent is None else parent)
 
 
 def children_in(table: str, parent: int) -> tuple[int, ...]:
-    """The children of a process in lines of `id parent state`; Z is one that has ended."""
+    """The running children of a process in lines of `id parent state`; state Z is a zombie."""
     rows = (line.split() for line in table.splitlines())
     return tuple(int(pid) for pid, of, state in rows if int(of) == parent and state[0] != "Z")
 
@@ -28,7 +28,7 @@ def _from_proc() -> str:
             text = (process / "stat").read_text(encoding="ascii", errors="replace")
         except (FileNotFoundError, ProcessLookupError):  # it ended since it was listed
             continue
-        # The name, in brackets, may hold anything.
+        # The name, in brackets, may contain any character.
         state, parent, *_ = text.rpartition(")")[2].split()
         lines.append(f"{process.name} {parent} {state}")
     return "\n".join(lines)

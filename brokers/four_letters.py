@@ -1,4 +1,4 @@
-"""What a ZooKeeper server says of itself to whoever asks it with four letters."""
+"""Version of a ZooKeeper server, read with the four-letter command `srvr`."""
 
 import re
 import socket
@@ -12,22 +12,22 @@ _VERSION: Final = re.compile(r"^Zookeeper version: ([0-9][0-9.]*[0-9])", re.MULT
 
 
 def zookeeper_version(ensemble: ZooKeeperServers, within_s: float) -> str:
-    """The version of the first server, such as `3.9.5`; empty: it does not tell.
+    """The version of the first server, such as `3.9.5`; empty if its answer contains none.
 
     Raises:
-        OSError: nobody answers.
+        OSError: the server does not answer.
     """
     hosts, _ = split_connect_string(ensemble.connect)
     host, port = next(iter(addresses(hosts, DEFAULT_PORT)))
     with socket.create_connection((host, port), within_s) as plain:
         plain.settimeout(within_s)
         if ensemble.tls is None:
-            return _ask(plain)
+            return _srvr_version(plain)
         with ensemble.tls.context().wrap_socket(plain, server_hostname=host) as secured:
-            return _ask(secured)
+            return _srvr_version(secured)
 
 
-def _ask(connection: socket.socket) -> str:
+def _srvr_version(connection: socket.socket) -> str:
     connection.sendall(b"srvr")
     found = b""
     while len(found) < _ANSWER_BYTES_MAX:

@@ -1,6 +1,6 @@
-"""Kafka as Medusa uses it: administration of topics and groups, reading, writing.
+"""Interface of Kafka: administration of topics and groups, readers, writers.
 
-`brokers/kafka/` is the real one, `brokers/memory_kafka/` the one in memory; one conformance suite
+`brokers/kafka/` implements it on brokers, `brokers/memory_kafka/` in memory; one conformance suite
 runs against both. Every call raises `UnavailableError` when the brokers do not answer in time.
 """
 
@@ -17,14 +17,14 @@ from pipeline.errors import RefusedError, RetryError
 from pipeline.ids import GroupName, Millis, Offset, TopicName, TransactionalId
 
 ANY_PARTITION: Final = -1
-"""By the key's murmur2 hash, as the Java clients choose; any partition without a key."""
+"""The partition of the key's murmur2 hash, as in the Java clients; without a key, any partition."""
 BEGINNING: Final = Offset(-2)
-"""Assigned instead of an offset: the oldest record that the partition holds."""
+"""Assigned instead of an offset: the oldest record of the partition."""
 POLL_RECORDS_MAX: Final = 2_000
 FETCH_WAIT_MS: Final = 100
-"""How long a broker holds a fetch that finds nothing; a new record ends the wait at once."""
+"""How long a broker delays the answer to a fetch without records; a new record ends the delay."""
 FETCH_WAIT_RANGE_MS: Final = 2
-"""The same for a range with an end: only a fetch that finds nothing shows that nothing is left."""
+"""The same for a range with an end, where a fetch without records shows that none is left."""
 TRANSACTION_MS: Final = 60_000
 """How long a transaction may be open before the broker aborts it."""
 
@@ -33,14 +33,14 @@ KeyedValue = tuple[bytes | None, bytes, int, int]
 
 
 class NotNowError(RetryError):
-    """Kafka answers, but cannot do it now: an election, a replica that is away, a quota."""
+    """Kafka cannot execute the request now: an election, an unavailable replica, a quota."""
 
     code = "not-now"
     external = True
 
 
 class NoSuchTopicError(RefusedError):
-    """The topic, or the partition of it, does not exist."""
+    """The topic or the partition does not exist."""
 
     code = "no-such-topic"
     external = True
@@ -59,19 +59,19 @@ class TopicExistsError(RefusedError):
 
 
 class OffsetGoneError(RefusedError):
-    """The offset is not in the partition: removed by retention, or the topic was made again."""
+    """The offset is not in the partition: removed by retention, or the topic was recreated."""
 
     code = "offset-gone"
 
 
 class RecordTooLargeError(RefusedError):
-    """The topic, or the broker, does not take a record of this size."""
+    """The topic, or the broker, rejects a record of this size."""
 
     code = "record-too-large"
 
 
 class Isolation(Enum):
-    """Which records count: those of committed transactions alone, or all that were written."""
+    """Isolation level of reads: records of committed transactions only, or all records."""
 
     COMMITTED = "committed"
     UNCOMMITTED = "uncommitted"
@@ -79,11 +79,11 @@ class Isolation(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Describing:
-    """A question about topics that was sent.
+    """A pending request to describe topics.
 
     Args:
-        done: whether the answer is there.
-        result: the answer, as `describe` gives it; waits for it, and raises as `describe` does.
+        done: whether the answer has arrived.
+        result: the answer, as `describe` returns it; waits for it, and raises as `describe` does.
     """
 
     done: Callable[[], bool]
@@ -93,8 +93,8 @@ class Describing:
 class TopicAdmin(Protocol):
     """Administration of topics and consumer groups; thread-safe.
 
-    What exists is never changed. Answers about several topics lack those that do not exist;
-    answers about offsets also those of which a partition has no leader now.
+    Existing topics are never changed. Answers about several topics omit those that do not exist;
+    answers about offsets also those with a partition that has no leader now.
     """
 
     def topic_names(self) -> tuple[TopicName, ...]:
@@ -114,7 +114,7 @@ class TopicAdmin(Protocol):
         """
 
     def delete_topics(self, topics: Iterable[TopicName]) -> tuple[TopicName, ...]:
-        """Delete topics with all they hold, and wait until they are gone.
+        """Delete topics with all their records, and wait until they are gone.
 
         Returns:
             The names of those that existed.
@@ -124,10 +124,10 @@ class TopicAdmin(Protocol):
         """Id and number of partitions of each topic."""
 
     def begin_describing(self, topics: Iterable[TopicName]) -> Describing:
-        """Send a request to describe topics; does not wait. The answer is no older than this."""
+        """Send a request to describe topics; does not wait. The answer is newer than the call."""
 
     def topic_configs(self, topics: Iterable[TopicName]) -> Mapping[TopicName, Mapping[str, str]]:
-        """All settings in force of each topic, defaults included."""
+        """All effective settings of each topic, defaults included."""
 
     def end_offsets(
         self, topics: Iterable[TopicName], isolation: Isolation = Isolation.COMMITTED
@@ -135,9 +135,9 @@ class TopicAdmin(Protocol):
         """End of each partition: the next offset to be written, or (committed) to be visible."""
 
     def both_ends(self, topics: Iterable[TopicName]) -> tuple[Ends, Ends]:
-        """The last stable offsets of topics, and the next offsets to be written.
+        """The last stable offsets of topics, and the log end offsets.
 
-        They differ where a transaction is open.
+        They differ if a transaction is open.
         """
 
     def partition_ends(
@@ -154,25 +154,25 @@ class TopicAdmin(Protocol):
         """The oldest offset of each partition."""
 
     def offsets_for_time(self, topic: TopicName, time_ms: Millis) -> Mapping[int, Offset]:
-        """Per partition the first record at or after a time, by Kafka timestamp.
+        """Per partition the offset of the first record at or after a time, by Kafka timestamp.
 
-        A partition without such a record gives its committed end.
+        For a partition without such a record it is the committed end.
 
         Raises:
             NoSuchTopicError: the topic does not exist.
         """
 
     def await_decided(self, topic: TopicName) -> bool:
-        """Wait until every transaction that has written to a topic before has ended, visibly.
+        """Wait until the end of every transaction that has written to a topic is visible in it.
 
-        Kafka acknowledges a commit as soon as it is certain, before each partition shows it.
+        Kafka acknowledges a commit once it is durable, before it is visible in each partition.
 
         Returns:
             False if one was still open at the deadline, or the ends cannot be read.
         """
 
     def delete_records(self, topic: TopicName, before: Mapping[int, Offset]) -> None:
-        """Remove the records of some partitions below an offset each, for good.
+        """Delete the records below an offset in each of some partitions.
 
         Raises:
             UnavailableError: a partition does not exist, or has no leader now.
@@ -185,7 +185,7 @@ class TopicAdmin(Protocol):
         """Begin to set the offsets of a group without members; does not wait.
 
         Returns:
-            A future that ends when it is done or, within the usual time, has failed.
+            A future that ends when the request has succeeded or, within its timeout, failed.
         """
 
     def delete_group(self, group: GroupName) -> bool:
@@ -210,7 +210,7 @@ class RecordReader(Protocol):
 
     @property
     def positions(self) -> Ends:
-        """Per assigned partition the next offset to read; gaps at the end are passed over."""
+        """Per assigned partition the next offset to read; gaps at the end are skipped."""
 
     def assign(self, starts: Ends) -> None:
         """Read these partitions from these offsets, and no others."""
@@ -226,7 +226,7 @@ class RecordReader(Protocol):
     def poll(
         self, timeout_s: float, records_max: int = POLL_RECORDS_MAX
     ) -> tuple[KafkaRecord, ...]:
-        """New records; waits at most `timeout_s` for the first one, then takes what is there.
+        """New records; waits at most `timeout_s` for the first one, then returns all available.
 
         Raises:
             NoSuchTopicError: an assigned topic or partition does not exist.
@@ -234,24 +234,24 @@ class RecordReader(Protocol):
         """
 
     def read_to(self, ends: Ends) -> Iterator[KafkaRecord]:
-        """The records of the assigned partitions up to these ends (exclusive), then stop.
+        """The records of the assigned partitions up to these ends (exclusive).
 
         Assigned partitions without an end are not read.
 
         Raises:
             NoSuchTopicError, OffsetGoneError: as by `poll`.
-            NotNowError: nothing new came in time, although the ends were not reached.
+            NotNowError: no new record came in time, although the ends were not reached.
         """
 
     def close(self) -> None:
-        """Drop the connection. Closing twice does nothing."""
+        """Close the connection. A second call does nothing."""
 
 
 class TransactionWriter(Protocol):
-    """Writes whole transactions; a newer writer with the same transactional id fences this one.
+    """Transactional producer; a newer one with the same transactional id fences this one.
 
     Every method may raise `FencedError` once another instance has started, `commit` does so at the
-    latest; `RetryError` means that the transaction has to be tried again.
+    latest; after `RetryError` the transaction has to be repeated.
     """
 
     def start(self, deadline: Deadline) -> None:
@@ -277,29 +277,29 @@ class TransactionWriter(Protocol):
     ) -> int:
         """Add many records, all with the same headers; returns how many."""
 
-    def look_at(self, topic: TopicName) -> None:
-        """Refresh how many partitions a topic has."""
+    def refresh_partitions(self, topic: TopicName) -> None:
+        """Refresh the number of partitions of a topic."""
 
     def commit(self, deadline: Deadline) -> None:
         """Make the transaction visible.
 
         Raises:
-            RefusedError: a topic did not take one of its records; abort it.
+            RefusedError: a topic rejected one of its records; abort it.
         """
 
     def abort(self, deadline: Deadline) -> None:
-        """Give the transaction up; no reader of committed records ever sees its records."""
+        """Abort the transaction; its records are never visible to readers of committed records."""
 
     def close(self) -> None:
-        """Drop the connection; an open transaction is left for the next writer to abort."""
+        """Close the connection; the next writer aborts an open transaction."""
 
 
 class RecordWriter(Protocol):
-    """Writes single records at once, each exactly once, in order. Not thread-safe."""
+    """Idempotent producer of single records, in order. Not thread-safe."""
 
     @property
     def undelivered(self) -> int:
-        """How many deliveries are known to have failed since the last flush."""
+        """Number of deliveries that have failed since the last flush."""
 
     def send(
         self,
@@ -311,10 +311,10 @@ class RecordWriter(Protocol):
         timestamp_ms: Millis | None = None,
         partition: int = ANY_PARTITION,
     ) -> None:
-        """Send one record; returns before it is delivered. No timestamp: the present time.
+        """Send one record; returns before it is delivered. Without a timestamp: the present time.
 
         Raises:
-            RefusedError: the topic does not exist, or the record cannot be sent at all.
+            RefusedError: the topic does not exist, or the record cannot be sent.
             RetryError: the queue stayed full.
         """
 
@@ -322,16 +322,16 @@ class RecordWriter(Protocol):
         """Wait until every record sent so far is delivered.
 
         Raises:
-            MedusaError: deliveries failed since the last flush; the kind says what to do.
-            RetryError: the time was over with records still on the way.
+            MedusaError: deliveries failed since the last flush; the class is that of the first.
+            RetryError: the timeout passed before all records were delivered.
         """
 
     def close(self) -> None:
-        """Give up what is not delivered and drop the connection; `flush` first."""
+        """Discard undelivered records and close the connection; `flush` first."""
 
 
 class KafkaCluster(Protocol):
-    """Opens readers and writers of one cluster, each with a connection of its own."""
+    """Opens readers and writers of one cluster, each with its own connection."""
 
     def reader(
         self,
@@ -343,8 +343,8 @@ class KafkaCluster(Protocol):
         """A reader.
 
         Args:
-            timeout_s: limit for finding out whether an unreachable broker is back, and for a range
-                that brings nothing new.
+            timeout_s: timeout for reconnecting to unreachable brokers, and for a range that returns
+                no new record.
             isolation: whether records of open and aborted transactions are read too.
             fetch_wait_ms: see `FETCH_WAIT_MS`.
         """
@@ -352,17 +352,17 @@ class KafkaCluster(Protocol):
     def transactions(
         self, transactional_id: TransactionalId, transaction_ms: int = TRANSACTION_MS
     ) -> TransactionWriter:
-        """A transactional writer, to be started; the broker aborts after `transaction_ms`."""
+        """A transactional writer, not started; the broker aborts after `transaction_ms`."""
 
     def producer(self, timeout_s: float) -> RecordWriter:
         """A writer of single records; a delivery that takes longer than `timeout_s` has failed."""
 
 
 def complete(found: Ends, topics: Iterable[TopicName]) -> Ends:
-    """The answer about offsets of topics all of which are needed.
+    """Check that an answer about offsets contains all these topics, and return it.
 
     Raises:
-        NotNowError: a topic is not in it: it does not exist, or a partition has no leader now.
+        NotNowError: a topic is missing: it does not exist, or a partition has no leader now.
     """
     missing = sorted(set(topics) - found.keys())
     if missing:

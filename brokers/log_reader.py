@@ -9,7 +9,7 @@ from brokers.records import KafkaRecord
 from pipeline.ids import Millis, Offset, TopicName
 
 Bounds = Mapping[int, tuple[Offset, Offset]]
-"""Per partition the first offset to look at and the one to stop before."""
+"""Per partition the range of offsets to read: first (inclusive) and last (exclusive)."""
 
 _FIRST_STEP = 64
 _STEP_GROWTH = 8
@@ -17,7 +17,7 @@ _STEP_GROWTH = 8
 
 @dataclass(frozen=True, slots=True)
 class LogReader:
-    """Looks up committed records, each time with a reader of its own.
+    """Lookup of committed records, with a new reader for each call.
 
     Every method raises `UnavailableError` when the brokers do not answer, and `NoSuchTopicError`
     when the topic does not exist.
@@ -31,13 +31,13 @@ class LogReader:
         return next(iter(self.newest(topic, 1)), None)
 
     def newest(self, topic: TopicName, count: int) -> tuple[KafkaRecord, ...]:
-        """The last records of partition 0, oldest first; fewer when it holds fewer."""
+        """The last records of partition 0, oldest first; fewer if it contains fewer."""
         with self._reader() as reader:
             bounds = {0: reader.bounds(topic, 0)}
             return newest_records(reader, topic, bounds, count, lambda _: True)
 
     def oldest_ms(self, topic: TopicName, partitions: int) -> Millis | None:
-        """The least timestamp among the first records of its partitions; None: it is empty."""
+        """The smallest timestamp of the first records of its partitions; None: it is empty."""
         with self._reader() as reader:
             found = [
                 first_timestamp(reader, topic, partition, reader.bounds(topic, partition))
@@ -54,12 +54,12 @@ def newest_records(
     topic: TopicName,
     bounds: Bounds,
     count: int,
-    wanted: Callable[[KafkaRecord], bool],
+    matches: Callable[[KafkaRecord], bool],
 ) -> tuple[KafkaRecord, ...]:
-    """The last `count` wanted records within the bounds, oldest first; fewer if there are fewer.
+    """The last `count` matching records within the bounds, oldest first; fewer if there are fewer.
 
-    Offsets do not count records, and not every record is wanted, so each round looks at a longer
-    piece of every partition that has too few so far.
+    Offsets do not count records, and not every record matches, so each round reads a longer range
+    of every partition that has too few so far.
 
     Raises:
         UnavailableError, RetryError: as the reader does.
@@ -77,7 +77,7 @@ def newest_records(
         }
         reader.assign({topic: lowers})
         for record in reader.read_to({topic: uppers}):
-            if wanted(record):
+            if matches(record):
                 pieces[record.partition].append(record)
         for partition, piece in pieces.items():
             found[partition].extendleft(reversed(piece))
@@ -93,8 +93,8 @@ def newest_records(
 def last_of(parts: Sequence[Sequence[KafkaRecord]], count: int) -> tuple[KafkaRecord, ...]:
     """The last records of several partitions together, oldest first.
 
-    A partition keeps its order, whatever the timestamps in it are. Between partitions the later
-    timestamp is the later record; of equal ones, that of the later partition.
+    Within a partition the order is that of the offsets, whatever the timestamps. Between partitions
+    the later timestamp is the later record; of equal ones, that of the later partition.
     """
     left = [len(part) for part in parts]
     found: deque[KafkaRecord] = deque()
@@ -113,7 +113,7 @@ def last_of(parts: Sequence[Sequence[KafkaRecord]], count: int) -> tuple[KafkaRe
 def first_timestamp(
     reader: RecordReader, topic: TopicName, partition: int, offsets: tuple[Offset, Offset]
 ) -> Millis | None:
-    """The Kafka timestamp of the first record in a range of offsets; None: it holds none."""
+    """The Kafka timestamp of the first record in a range of offsets; None: it has no record."""
     start, end = offsets
     if start >= end:
         return None

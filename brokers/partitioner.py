@@ -1,4 +1,4 @@
-"""Kafka's partitioner: the partition of a key, as the Java clients choose it."""
+"""Kafka's default partitioner: murmur2 hash of the key, as in the Java clients."""
 
 from typing import Final
 

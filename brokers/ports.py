@@ -1,4 +1,4 @@
-"""Ports of this machine: which are free, and which process listens on one that is not."""
+"""TCP ports of this machine: choice of a free port, process that listens on a port."""
 
 import contextlib
 import random
@@ -17,8 +17,8 @@ _LISTENING: Final = "0A"
 """The state in /proc/net/tcp."""
 _LSOF_WITHIN_S: Final = 10.0
 _CHOICES: Final = range(15_000, 30_000)
-"""Below the ports that Linux (from 32768) and macOS (from 49152) give to outgoing connections: one
-of those could take a server's port while the server restarts."""
+"""Below the ephemeral ports of Linux (from 32768) and macOS (from 49152): an outgoing connection
+could take a server's port while the server restarts."""
 
 
 def free_port() -> int:
@@ -28,7 +28,7 @@ def free_port() -> int:
     choose the same port; programs that do not choose their port here may still take it.
 
     Raises:
-        EnvironmentProblem: there is none.
+        EnvironmentProblem: no port is free.
     """
     for port in random.sample(_CHOICES, len(_CHOICES)):
         if _reserve(port):
@@ -41,7 +41,7 @@ def free_port() -> int:
 
 
 def _reserve(port: int) -> bool:
-    """Reserve a port until this process ends; False if a process, this one included, has it."""
+    """Reserve a port until this process ends; False if any process, this one included, has it."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as reservation:
         try:
             reservation.bind((_LOOPBACK, port))
@@ -54,7 +54,7 @@ def _reserve(port: int) -> bool:
 def holder_of_port(port: int) -> str | None:
     """The process that listens on a TCP port, as `java, process 4711`.
 
-    None if nobody listens, or if the system does not tell (another user's process).
+    None if no process listens, or the system does not reveal it (another user's process).
     """
     pid = _pid_from_proc(port) if sys.platform.startswith("linux") else _pid_from_lsof(port)
     return None if pid is None else f"{_name(pid)}process {pid}"
@@ -86,7 +86,7 @@ def _pid_from_proc(port: int) -> int | None:
 
 
 def _open_files(process: Path) -> set[str]:
-    """Where a process's file descriptors point; empty if it is gone or not ours to look at."""
+    """Targets of a process's file descriptors; empty if it has ended or belongs to another user."""
     found = set()
     try:
         for descriptor in (process / "fd").iterdir():

@@ -1,4 +1,4 @@
-"""Whether an address can be talked to: known at once, where drivers try for long."""
+"""Connectivity checks of server addresses, which fail at once where drivers retry for long."""
 
 import socket
 import ssl
@@ -11,23 +11,23 @@ from brokers.access import Tls
 from pipeline.errors import RefusedError, UnavailableError
 
 REACH_WITHIN_S: Final = 3.0
-"""An address that refuses says so at once; one that swallows everything is given up after this."""
+"""A refused connection fails at once; the timeout is for addresses that drop all packets."""
 ALERT_WITHIN_S: Final = 0.2
-"""How long a server may take to object to what we showed of ourselves, or did not show."""
+"""How long to wait for the TLS alert of a server that rejects our certificate, or its absence."""
 
 
 def require_tls(hosts: str, default_port: int, within_s: float, tls: Tls, server: str) -> None:
-    """Try an encrypted connection to the first address of several that accepts one.
+    """Check that TLS works, at the first of several addresses that accepts a connection.
 
     Args:
-        hosts: as in a connect string; a scheme before an address is left out.
+        hosts: as in a connect string; the scheme of an address is ignored.
         default_port: of an address without one.
-        within_s: for all of them together, at most `REACH_WITHIN_S`.
-        tls: whom we believe, and what we show.
+        within_s: timeout for all addresses together, at most `REACH_WITHIN_S`.
+        tls: trusted CAs and client certificate.
         server: begins the names of the settings: `kafka`.
 
     Raises:
-        RefusedError: one of the two does not believe the other, or the server does not encrypt.
+        RefusedError: one side does not trust the other, or the server does not use TLS.
         UnavailableError: the connection broke.
     """
     ends_at = time.monotonic() + min(within_s, REACH_WITHIN_S)
@@ -39,7 +39,7 @@ def require_tls(hosts: str, default_port: int, within_s: float, tls: Tls, server
         place = f"{server} {host}:{port}"
         try:
             with plain, tls.context().wrap_socket(plain, server_hostname=host) as secured:
-                _await_objection(secured)
+                _await_alert(secured)
         except ssl.SSLCertVerificationError as error:
             raise RefusedError(
                 f"the certificate of the server is not believed: {error.verify_message}",
@@ -63,23 +63,23 @@ def require_tls(hosts: str, default_port: int, within_s: float, tls: Tls, server
         return
 
 
-def _await_objection(secured: ssl.SSLSocket) -> None:
-    """With TLS 1.3 a server looks at our certificate when the handshake is over for us."""
+def _await_alert(secured: ssl.SSLSocket) -> None:
+    """Wait for an alert: in TLS 1.3 a server checks our certificate after our handshake ends."""
     secured.settimeout(ALERT_WITHIN_S)
     with suppress(TimeoutError):
         secured.recv(1)
 
 
-def why_nobody_listens(hosts: str, default_port: int, within_s: float) -> str:
-    """Try `host:port,host2:port` one after the other; empty as soon as one accepts a connection.
+def connection_problem(hosts: str, default_port: int, within_s: float) -> str:
+    """Why no address of `host:port,host2:port` accepts a connection; empty if one does.
 
     Args:
-        hosts: as in a connect string; a scheme before an address is left out.
+        hosts: as in a connect string; the scheme of an address is ignored.
         default_port: of an address without one.
-        within_s: for all of them together, at most `REACH_WITHIN_S`.
+        within_s: timeout for all addresses together, at most `REACH_WITHIN_S`.
 
     Returns:
-        Why the last one could not be reached, in the system's words.
+        The operating system's error at the last address.
     """
     ends_at = time.monotonic() + min(within_s, REACH_WITHIN_S)
     reason = ""
@@ -96,7 +96,7 @@ def why_nobody_listens(hosts: str, default_port: int, within_s: float) -> str:
 
 
 def addresses(hosts: str, default_port: int) -> Iterable[tuple[str, int]]:
-    """Host and port of each address of a connect string, without a scheme before it."""
+    """Host and port of each address of a connect string, without its scheme."""
     for entry in hosts.split(","):
         address = entry.strip().rpartition("://")[2]
         host, colon, port = address.rpartition(":")
@@ -107,5 +107,5 @@ def addresses(hosts: str, default_port: int) -> Iterable[tuple[str, int]]:
 
 
 def _words(error: ssl.SSLError) -> str:
-    """OpenSSL's reason as people write it: `WRONG_VERSION_NUMBER` → `wrong version number`."""
+    """OpenSSL's reason in lower case: `WRONG_VERSION_NUMBER` → `wrong version number`."""
     return (error.reason or str(error)).lower().replace("_", " ")

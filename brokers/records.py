@@ -1,4 +1,4 @@
-"""What goes into and comes out of Kafka, as plain facts without the driver."""
+"""Kafka records, topics and access control entries as plain data, independent of the driver."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -7,20 +7,20 @@ from typing import Final
 from pipeline.ids import Millis, Offset, TopicName
 
 Headers = tuple[tuple[str, bytes | None], ...]
-"""Kafka headers in the order they were written; a name may occur more than once."""
+"""Record headers in their order; a name may occur more than once."""
 
 Ends = Mapping[TopicName, Mapping[int, Offset]]
-"""An offset for every partition of some topics."""
+"""An offset per partition of each topic."""
 
 
 def bytes_of(headers: Iterable[tuple[str, bytes | None]]) -> int:
-    """How many bytes the names and values of headers have."""
+    """The size of headers in bytes: names and values."""
     return sum(len(name.encode()) + len(value or b"") for name, value in headers)
 
 
 @dataclass(frozen=True, slots=True)
 class KafkaRecord:
-    """One record as it lies in a topic. `timestamp_ms` is -1 when the broker has none."""
+    """One record of a topic. `timestamp_ms` is -1 if the broker has none."""
 
     topic: TopicName
     partition: int
@@ -43,7 +43,7 @@ class NewTopicSpec:
 
 @dataclass(frozen=True, slots=True)
 class TopicDescription:
-    """A topic that exists. A topic that is deleted and made again gets another `topic_id`."""
+    """An existing topic. A topic that is deleted and created again gets another `topic_id`."""
 
     topic: TopicName
     topic_id: str
@@ -51,22 +51,22 @@ class TopicDescription:
 
 
 EVERYBODY: Final = "User:*"
-"""A principal that stands for every one."""
+"""The principal that matches all principals."""
 ANYWHERE: Final = "*"
-"""A host that stands for every one."""
+"""The host that matches all hosts."""
 
 
 @dataclass(frozen=True, slots=True)
 class TopicRule:
-    """One entry of the brokers' access control lists about topics, in Kafka's words.
+    """One access control entry about topics, with Kafka's names.
 
     Args:
-        topics: the name of one; `*`: all; if `prefixed`, how the names begin.
-        prefixed: whether it is about all topics whose names begin so.
-        principal: whom it is about: `User:medusa`, or `EVERYBODY`.
-        host: from which host, or `ANYWHERE`.
+        topics: the name of a topic; `*`: all; if `prefixed`, a prefix of names.
+        prefixed: whether it applies to all topics whose names have the prefix.
+        principal: `User:medusa`, or `EVERYBODY`.
+        host: the client's host, or `ANYWHERE`.
         operation: `WRITE`, `ALL`, …
-        allows: whether it gives the right; else it takes it away, whatever else gives it.
+        allows: whether it allows the operation; else it denies it, which takes precedence.
     """
 
     topics: str

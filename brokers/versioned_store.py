@@ -1,8 +1,7 @@
-"""A small tree of versioned values: the seam between what we keep in ZooKeeper and ZooKeeper.
+"""Interface of a tree of small versioned values with compare-and-set and atomic steps.
 
-`brokers/zookeeper.py` is the real one, `tests/memory_store.py` the in-memory twin; one
-conformance suite runs against both. Values are small (a few KB); data and state never go through
-here.
+`brokers/zookeeper.py` implements it on ZooKeeper, `tests/memory_store.py` in memory; one
+conformance suite runs against both. Values have a few KB; records and state are not stored here.
 """
 
 from collections.abc import Sequence
@@ -12,8 +11,8 @@ from typing import Protocol
 from pipeline.errors import BrokenInvariantError, RefusedError, RetryError
 
 MAX_STEP_BYTES = 900_000
-"""Limit of the values of one step. ZooKeeper drops the connection of whoever sends more than 1 MiB,
-which would look like a broken network; so it is refused before it is sent."""
+"""Limit of the values of one step. ZooKeeper drops the connection of a client that sends more than
+1 MiB, which would appear as a network failure; so such a step is refused before it is sent."""
 
 
 class NoSuchPathError(RetryError):
@@ -23,13 +22,13 @@ class NoSuchPathError(RetryError):
 
 
 class PathExistsError(RetryError):
-    """The path exists already: somebody else was first."""
+    """The path exists already: another client created it first."""
 
     code = "path-exists"
 
 
 class VersionConflictError(RetryError):
-    """The value was changed since it was read: read again and decide again."""
+    """Lost compare-and-set: the value was changed since it was read; read and decide again."""
 
     code = "version-conflict"
 
@@ -42,7 +41,7 @@ class NotEmptyError(RetryError):
 
 @dataclass(frozen=True, slots=True)
 class Versioned:
-    """A value and its version; the version counts up from 0 with every change."""
+    """A value and its version, which is 0 at first and increases by 1 with every change."""
 
     value: bytes
     version: int
@@ -50,9 +49,9 @@ class Versioned:
 
 @dataclass(frozen=True, slots=True)
 class Create:
-    """Make a path that must not exist; parents must exist, unless `make_parents` is used first.
+    """Create a path that must not exist; its parents must exist (see `make_parents`).
 
-    An ephemeral path goes when the session that made it ends, and cannot have children.
+    An ephemeral path is removed when the session that created it ends; it cannot have children.
     """
 
     path: str
@@ -62,9 +61,9 @@ class Create:
 
 @dataclass(frozen=True, slots=True)
 class Set:
-    """Replace a value, only if its version is still `version`; None: any version.
+    """Replace a value if its version is still `version`; None: any version.
 
-    Any version is for values that are changed only in a step which compares another one.
+    Use None only for values that are always changed together with the check of another version.
     """
 
     path: str
@@ -74,7 +73,7 @@ class Set:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """Change nothing, but fail the whole step unless the version is still `version`."""
+    """Fail the whole step unless the version is still `version`; changes nothing."""
 
     path: str
     version: int
@@ -82,9 +81,9 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """Remove a path without children, only if its version is still `version`; None: any version.
+    """Remove a path without children if its version is still `version`; None: any version.
 
-    Any version is for values whose changes decide nothing, such as reports.
+    Use None only for values on which no decision depends, such as reports.
     """
 
     path: str
@@ -95,10 +94,10 @@ Operation = Create | Set | Check | Delete
 
 
 def check_path(path: str) -> None:
-    """Make sure that a path is absolute and has no empty, `.` or `..` part.
+    """Check that a path is absolute and has no empty, `.` or `..` part.
 
     Raises:
-        BrokenInvariantError: names in paths are checked long before they come here.
+        BrokenInvariantError: it is not such a path; names of users are validated earlier.
     """
     if path == "/":
         return
@@ -109,11 +108,11 @@ def check_path(path: str) -> None:
 
 
 def check_step(operations: tuple[Operation, ...]) -> None:
-    """Check paths and size of a step before it is sent anywhere.
+    """Check paths and size of a step before it is sent.
 
     Raises:
         RefusedError: the values are larger than `MAX_STEP_BYTES` together.
-        BrokenInvariantError: a path is not one.
+        BrokenInvariantError: a path is invalid.
     """
     size = 0
     for operation in operations:
@@ -129,42 +128,42 @@ def check_step(operations: tuple[Operation, ...]) -> None:
 
 
 class VersionedStore(Protocol):
-    """Every method raises `UnavailableError` when the server does not answer in time."""
+    """A client session; every method raises `UnavailableError` if no server answers in time."""
 
     def get(self, path: str) -> Versioned | None:
         """The value at a path; None if the path does not exist."""
 
     def get_all(self, paths: Sequence[str]) -> tuple[Versioned | None, ...]:
-        """The values at many paths, in their order; each on its own, not all at one moment."""
+        """The values at many paths, in their order; not an atomic snapshot."""
 
     def sync(self) -> None:
-        """Read nothing from now on that is older than what was acknowledged to anybody by now."""
+        """Wait until later reads contain every write that any client got acknowledged before."""
 
     def children(self, path: str) -> tuple[str, ...]:
         """Names directly below a path, sorted; empty if the path does not exist."""
 
     def children_all(self, paths: Sequence[str]) -> tuple[tuple[str, ...], ...]:
-        """The same for many paths, in their order; each on its own, not all at one moment."""
+        """The children of many paths, in their order; not an atomic snapshot."""
 
     def make_parents(self, path: str) -> None:
-        """Make the path and all its parents with empty values, as far as they are missing."""
+        """Create the path and its parents, as far as they are missing, with empty values."""
 
     def apply(self, operations: tuple[Operation, ...]) -> None:
-        """Do all operations or none, in one atomic step.
+        """Execute all operations or none, in one atomic step.
 
         Raises:
             NoSuchPathError, PathExistsError, VersionConflictError, NotEmptyError: nothing was
                 changed.
-            UnavailableError: no answer; the step may or may not have been done. Read to find out.
+            UnavailableError: no answer; the step may have been executed. Read to find out.
         """
 
     @property
     def suspended(self) -> bool:
-        """Whether the session is in doubt, so that nothing may be decided on what was read."""
+        """Whether the session is in doubt, so that no decision may depend on values read before."""
 
     @property
     def session(self) -> int:
-        """Changes when the session was lost: its ephemeral paths are gone; make them again."""
+        """Changes when the session was lost: its ephemeral paths are gone and must be recreated."""
 
     def close(self) -> None:
-        """End the session; ephemeral paths of this store go."""
+        """End the session, which removes its ephemeral paths."""

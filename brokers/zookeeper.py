@@ -1,14 +1,14 @@
-"""The versioned store on ZooKeeper: the only module that knows kazoo.
+"""Versioned store on ZooKeeper; no other module imports kazoo.
 
-Rules it keeps:
+Rules:
 
-1. Every call has one deadline. A call on a suspended session is refused at once, not queued: a
-   queued write could be done long after its caller gave up.
-2. The chroot is part of every path that is sent. kazoo's own chroot cannot be made through itself.
+1. Every call has one timeout. A call on a suspended session is refused at once, not queued: a
+   queued write could be executed long after its caller gave up.
+2. The chroot is part of every path that is sent. kazoo's own chroot cannot be created through it.
 3. kazoo reconnects for ever, with a short bounded delay. A session that was lost is replaced by a
-   new one; `session` then changes, and whoever had ephemeral paths makes them again.
-4. With a login, all that is made is of that user: nobody else may read or change it.
-5. An answer that did not come leaves open whether a write was done. Callers read to find out.
+   new one; `session` then changes, and its users create their ephemeral paths again.
+4. With a login, only that user may read or change the created paths.
+5. After a timeout it is unknown whether a write was executed. Callers read to find out.
 """
 
 import logging
@@ -40,7 +40,7 @@ from kazoo.security import make_digest_acl
 
 from brokers import versioned_store as store
 from brokers.access import Login, Tls, TlsFiles, read_login
-from brokers.reach import require_tls, why_nobody_listens
+from brokers.reach import connection_problem, require_tls
 from brokers.versioned_store import Check, Create, Delete, Operation, Set, Versioned, check_path
 from pipeline.errors import (
     BrokenInvariantError,
@@ -56,18 +56,18 @@ from pipeline.settings import Settings
 T = TypeVar("T")
 
 SESSION_TIMEOUT_S: Final = 10.0
-"""How long ZooKeeper waits for a silent client before its ephemeral paths go."""
+"""How long ZooKeeper waits for a silent client before it removes the ephemeral paths."""
 RECONNECT_DELAY_S_MAX: Final = 1.0
 PORT_MAX: Final = 65535
 DEFAULT_PORT: Final = 2181
 _HINT: Final = "is it running, and is ZOOKEEPER_CONNECT its address?"
 _ANY_VERSION: Final = -1
-_AT_ONCE: Final = 500
-"""Questions that are sent before the first answer is waited for."""
+_IN_FLIGHT_MAX: Final = 500
+"""Requests that are sent before the first answer is awaited."""
 
 _LOG: Final = logging.getLogger("medusa.zookeeper")
 _LOG.addHandler(logging.NullHandler())
-# Below that, kazoo tells of every request, with what is in it: the password, when it logs in.
+# At lower levels kazoo logs every request with its content: the password, when it logs in.
 _LOG.setLevel(logging.INFO)
 
 _TRANSLATION: Final[tuple[tuple[type[Exception], type[MedusaError], str, str], ...]] = (
@@ -98,16 +98,16 @@ _TRANSLATION: Final[tuple[tuple[type[Exception], type[MedusaError], str, str], .
     (KazooTimeoutError, UnavailableError, "ZooKeeper did not answer in time", ""),
     (KazooException, UnavailableError, "the connection to ZooKeeper was lost", ""),
 )
-"""First match wins. What is not told apart is a matter of connection and session."""
+"""The first match applies. All other errors are about connection and session."""
 
 
 @dataclass(frozen=True, slots=True)
 class ZooKeeperServers:
-    """ZooKeeper, and how to get in.
+    """Addresses of a ZooKeeper ensemble, with credentials and TLS settings.
 
     Args:
         connect: hosts with chroot: `host:2181,host2:2181/medusa`.
-        login: of the scheme `digest`; None: what is made may be read and changed by everybody.
+        login: for the scheme `digest`; None: every client may read and change created paths.
         tls: None: the connection is not encrypted.
     """
 
@@ -117,15 +117,15 @@ class ZooKeeperServers:
 
 
 Ensemble: TypeAlias = ZooKeeperServers | str
-"""Where a store connects to: a text alone means servers that let everybody in."""
+"""The ensemble that a store connects to; a plain text: without authentication and encryption."""
 
 
 def zookeeper_servers(settings: Settings) -> ZooKeeperServers:
     """The ZooKeeper of an installation; secrets are resolved, files are read.
 
     Raises:
-        InputError: a setting is missing or without use, a secret is not where it should be, or a
-            file is not what it should be.
+        InputError: a setting is missing or unused, a secret cannot be resolved, or a file has the
+            wrong content.
     """
     files = TlsFiles(
         "zookeeper",
@@ -148,12 +148,12 @@ def zookeeper_servers(settings: Settings) -> ZooKeeperServers:
 
 
 def translated(error: Exception, place: str) -> MedusaError:
-    """What an error of kazoo is in our tree; raise it `from` the original."""
+    """The error of ours for an error of kazoo; raise it `from` the original."""
     for kind, ours, words, hint in _TRANSLATION:
         if isinstance(error, kind):
             detail = "" if ours is not UnavailableError else f" ({type(error).__name__})"
             return ours(f"{words}{detail}", place=place, hint=hint)
-    return BrokenInvariantError(f"an error of ZooKeeper that nobody expected: {error}", place=place)
+    return BrokenInvariantError(f"an unexpected error of ZooKeeper: {error}", place=place)
 
 
 def split_connect_string(connect: str) -> tuple[str, str]:
@@ -179,7 +179,7 @@ def split_connect_string(connect: str) -> tuple[str, str]:
 
 
 class ZooKeeperStore:
-    """One session; a `VersionedStore`. Made by `connect`; safe to use from several threads."""
+    """One session: a `VersionedStore`. Create it with `connect`. Thread-safe."""
 
     def __init__(self, client: KazooClient, hosts: str, chroot: str, timeout_s: float) -> None:
         self._client = client
@@ -194,41 +194,41 @@ class ZooKeeperStore:
     def connect(
         cls, ensemble: Ensemble, timeout_s: float, session_timeout_s: float = SESSION_TIMEOUT_S
     ) -> Self:
-        """Open a session and make the chroot if it is missing.
+        """Open a session and create the chroot if it is missing.
 
         Args:
-            ensemble: where to connect to.
-            timeout_s: limit for connecting, and later for every call.
+            ensemble: the servers.
+            timeout_s: timeout of connecting, and later of every call.
             session_timeout_s: how long the session outlives a lost connection.
 
         Raises:
-            UnavailableError: no server gave us a session in time.
+            UnavailableError: no server opened a session in time.
             RefusedError: the connection cannot be encrypted, or the login is not accepted.
             UsageError: the connect string cannot be read.
         """
-        known = ZooKeeperServers(ensemble) if isinstance(ensemble, str) else ensemble
-        hosts, chroot = split_connect_string(known.connect)
-        silent = why_nobody_listens(hosts, DEFAULT_PORT, timeout_s)
-        if silent:
+        access = ZooKeeperServers(ensemble) if isinstance(ensemble, str) else ensemble
+        hosts, chroot = split_connect_string(access.connect)
+        problem = connection_problem(hosts, DEFAULT_PORT, timeout_s)
+        if problem:
             raise UnavailableError(
-                f"no ZooKeeper server can be reached: {silent}",
+                f"no ZooKeeper server can be reached: {problem}",
                 place=f"ZooKeeper {hosts}",
                 hint=_HINT,
             )
-        if known.tls is not None:
-            require_tls(hosts, DEFAULT_PORT, timeout_s, known.tls, "zookeeper")
+        if access.tls is not None:
+            require_tls(hosts, DEFAULT_PORT, timeout_s, access.tls, "zookeeper")
         retry = KazooRetry(
             max_tries=-1, delay=0.05, backoff=2, max_jitter=0.2, max_delay=RECONNECT_DELAY_S_MAX
         )
         client = KazooClient(
-            hosts, session_timeout_s, connection_retry=retry, logger=_LOG, **_access(known)
+            hosts, session_timeout_s, connection_retry=retry, logger=_LOG, **_kazoo_options(access)
         )
         opened = cls(client, hosts, chroot, timeout_s)
         client.start_async().wait(timeout_s)
         if not client.connected:
-            not_let_in = client.client_state == KeeperState.AUTH_FAILED
+            rejected = client.client_state == KeeperState.AUTH_FAILED
             opened.close()
-            if not_let_in:
+            if rejected:
                 raise translated(AuthFailedError(), f"ZooKeeper {hosts}")
             raise UnavailableError(
                 f"no ZooKeeper server gave us a session within {timeout_s:g} s",
@@ -247,12 +247,12 @@ class ZooKeeperStore:
         return self.get_all((path,))[0]
 
     def get_all(self, paths: Sequence[str]) -> tuple[Versioned | None, ...]:
-        """The values at many paths, in their order; each on its own, not all at one moment."""
-        answers = self._ask(self._client.get_async, paths)
+        """The values at many paths, in their order; not an atomic snapshot."""
+        answers = self._request_all(self._client.get_async, paths)
         return tuple(one and Versioned(one[0] or b"", one[1].version) for one in answers)
 
     def sync(self) -> None:
-        """Read nothing from now on that is older than what was acknowledged to anybody by now."""
+        """Wait until later reads contain every write that any client got acknowledged before."""
         self._check_usable()
         self._wait(self._client.sync_async(self._full("/")), "/")
 
@@ -261,12 +261,12 @@ class ZooKeeperStore:
         return self.children_all((path,))[0]
 
     def children_all(self, paths: Sequence[str]) -> tuple[tuple[str, ...], ...]:
-        """The same for many paths, in their order; each on its own, not all at one moment."""
-        answers = self._ask(self._client.get_children_async, paths)
+        """The children of many paths, in their order; not an atomic snapshot."""
+        answers = self._request_all(self._client.get_children_async, paths)
         return tuple(tuple(sorted(names or ())) for names in answers)
 
     def make_parents(self, path: str) -> None:
-        """Make the path and all its parents with empty values, as far as they are missing."""
+        """Create the path and its parents, as far as they are missing, with empty values."""
         full = self._full(path)
         self._check_usable()
         if self._wait(self._client.exists_async(full), path) is not None:
@@ -279,10 +279,10 @@ class ZooKeeperStore:
             try:
                 self._wait(self._client.create_async(done, b""), path)
             except store.PathExistsError:
-                continue  # somebody else made it between our two calls: that is what we want
+                continue  # another client created it between our two calls
 
     def apply(self, operations: tuple[Operation, ...]) -> None:
-        """Do all operations or none, in one atomic step."""
+        """Execute all operations or none, in one atomic step."""
         store.check_step(operations)
         self._check_usable()
         if not operations:
@@ -292,7 +292,7 @@ class ZooKeeperStore:
             self._add(transaction, operation)
         results = self._wait(transaction.commit_async(), operations[0].path)
         for operation, result in zip(operations, results, strict=True):
-            # The operations around the one that failed carry these two; they say nothing.
+            # These two are the results of the other operations; the failed one has the reason.
             if isinstance(result, Exception) and not isinstance(
                 result, RolledBackError | RuntimeInconsistency
             ):
@@ -300,18 +300,18 @@ class ZooKeeperStore:
 
     @property
     def suspended(self) -> bool:
-        """Whether the session is in doubt, so that nothing may be decided on what was read."""
+        """Whether the session is in doubt, so that no decision may depend on values read before."""
         return not self._client.connected
 
     @property
     def session(self) -> int:
-        """Changes when the session was lost: its ephemeral paths are gone; make them again."""
+        """Changes when the session was lost: its ephemeral paths are gone and must be recreated."""
         return self._session
 
     def close(self) -> None:
-        """End the session; its ephemeral paths go. Closing twice does nothing.
+        """End the session, which removes its ephemeral paths. A second call does nothing.
 
-        Waits for the server at most the store's timeout; what is left then ends by itself.
+        Waits for the server for at most the store's timeout; after that the session expires.
         """
         if self._closed:
             return
@@ -345,12 +345,12 @@ class ZooKeeperStore:
                 hint="it goes on by itself when a server answers again.",
             )
 
-    def _ask(
+    def _request_all(
         self, send: Callable[[str], "IAsyncResult[T]"], paths: Sequence[str]
     ) -> Iterator[T | None]:
         """The answers for many paths, in their order; None where the path does not exist."""
-        for first in range(0, len(paths), _AT_ONCE):
-            some = paths[first : first + _AT_ONCE]
+        for first in range(0, len(paths), _IN_FLIGHT_MAX):
+            some = paths[first : first + _IN_FLIGHT_MAX]
             full = [self._full(path) for path in some]
             self._check_usable()
             asked = [send(path) for path in full]
@@ -379,8 +379,8 @@ class ZooKeeperStore:
                 transaction.delete(path, _ANY_VERSION if version is None else version)
 
 
-def _access(ensemble: ZooKeeperServers) -> dict[str, Any]:
-    """How to get in, by the names of kazoo."""
+def _kazoo_options(ensemble: ZooKeeperServers) -> dict[str, Any]:
+    """Authentication and encryption as options of kazoo."""
     options: dict[str, Any] = {}
     login, tls = ensemble.login, ensemble.tls
     if login is not None:

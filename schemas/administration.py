@@ -1,8 +1,8 @@
-"""What whoever looks after a registry asks of it: all that it keeps, deletions, levels and modes.
+"""Administration client of a schema registry: versions, deletions, compatibility levels, modes.
 
-Nothing is cached here. All calls can be repeated, and are, while that may help: a deletion that was
-done already is no error. A scope is a subject, `:.name:` for a context, or None for what holds
-where nothing else is said.
+Nothing is cached. All calls are idempotent, and retried: a deletion that was done already is no
+error. A scope is a subject, `:.name:` for a context, or None for the whole registry, whose
+settings apply where no narrower scope has its own.
 """
 
 from collections.abc import Iterator, Mapping
@@ -30,21 +30,21 @@ from schemas.transport import Answer, NotARegistryError, Transport
 from schemas.wire import may_exist
 
 PAGE = 1000
-"""Items asked for at once; a registry may be set up to give fewer."""
+"""Page size of requests; a registry may be configured to return fewer items."""
 _FEW = 100
-"""No registry is set up to give fewer at once than this: with fewer, a list has ended."""
+"""Smallest page size that any registry is configured with: a shorter page is the last one."""
 
 _LEVEL = "compatibilityLevel"
-"""Under this name answers tell the level."""
+"""The key of the level in answers."""
 
 Version = int | Literal["latest"]
 V = TypeVar("V")
 
 
 class Administration:
-    """Every method raises `UnavailableError` when no registry answers in time.
+    """Administrative requests; they raise `UnavailableError` when no registry answers in time.
 
-    Those that change something raise `RefusedError` where the registry's mode, rights or references
+    Requests that change something raise `RefusedError` if the registry's mode, rights or references
     do not allow it.
     """
 
@@ -53,26 +53,26 @@ class Administration:
         self._context = context_at(transport.url)
 
     def full(self, subject: str) -> str:
-        """A subject with its context, of which the address may name one for all without."""
+        """A subject with its context; without one it is in the context of the address, if any."""
         return qualified(subject, self._context)
 
-    def beside(self, subject: str, other: str) -> str:
-        """How another subject is named here that a schema of a subject refers to."""
+    def relative_name(self, subject: str, other: str) -> str:
+        """The name, at this address, of a subject that a schema of another subject refers to."""
         return named_in(self._context, qualified(other, context_of(self.full(subject))))
 
     def subjects(self, prefix: str = "", *, deleted: bool = False) -> tuple[str, ...]:
-        """The subjects that begin with a prefix, sorted; with those that are deleted, or without.
+        """The subjects with a prefix, sorted; `deleted`: including deleted ones.
 
-        Without a prefix they are those of all contexts, or of the one that the address names.
+        Without a prefix they are those of all contexts, or of the context of the address.
         """
         query = {**({"subjectPrefix": prefix} if prefix else {}), **_flag("deleted", deleted)}
         found, begin = self._pages("/subjects", query, str), self.full(prefix)
         return tuple(sorted(one for one in found if self.full(one).startswith(begin)))
 
     def contexts(self) -> tuple[str, ...]:
-        """The contexts that hold schemas, as what names of theirs begin with here.
+        """The contexts with schemas, each as the prefix of its subjects at this address.
 
-        A registry that knows none has the default one.
+        A registry without contexts has the default one.
         """
         try:
             found = self._pages("/contexts", {}, str)
@@ -89,30 +89,30 @@ class Administration:
     def version(
         self, subject: str, version: Version, *, deleted: bool = False, resolved: bool = False
     ) -> StoredVersion | None:
-        """One version as it is stored; None if there is none.
+        """One version as it is stored; None if it does not exist.
 
         Args:
-            subject: whose.
+            subject: the subject.
             version: its number.
-            deleted: whether one that is deleted counts.
-            resolved: with what it refers to in its place, so that it can be read alone.
+            deleted: whether to return a deleted one, too.
+            resolved: whether to inline its references, so that it can be parsed alone.
 
         Raises:
-            SchemaError: it is to be resolved, and cannot be.
+            SchemaError: its references cannot be inlined.
         """
         found = self._version(subject, version, _flag("deleted", deleted))
-        # Some registries look for a subject in other contexts too; that is not the one meant.
+        # Some registries search for a subject in other contexts too; that is another subject.
         if found is None or context_of(found.subject) != context_of(self.full(subject)):
             return None
         return replace(alone(found, self.referred) if resolved else found, subject=subject)
 
     def referred(self, use: SchemaUse) -> StoredVersion | None:
-        """What a schema refers to, deleted or not; None if there is no such version.
+        """The version that a schema refers to, deleted or not; None if it does not exist.
 
-        The subject is named in full, whatever context the address names.
+        The subject is qualified with its context, whatever the context of the address.
         """
         subject = named_in(self._context, use.subject)
-        return self._version(subject, use.version, _flag("deleted", wanted=True))
+        return self._version(subject, use.version, _flag("deleted", enabled=True))
 
     def _version(
         self, subject: str, version: Version, query: Mapping[str, str]
@@ -126,7 +126,7 @@ class Administration:
         return stored(found, use, number_of(found["id"]), f"{self._transport.place}, {use}")
 
     def by_id(self, schema_id: int, context: str = "") -> StoredVersion | None:
-        """What an id stands for in a context; None if it has no such id.
+        """The schema with an id in a context; None if there is none.
 
         Subject and version are those of one of its uses, or the context and 0.
         """
@@ -157,12 +157,12 @@ class Administration:
         return tuple(SchemaUse(text_of(u["subject"]), number_of(u["version"])) for u in uses)
 
     def delete_version(self, subject: str, version: int, *, permanent: bool = False) -> None:
-        """Delete one version, unless that was done; permanently: only what is deleted."""
+        """Delete one version; permanently: only one that is soft-deleted."""
         path = f"/subjects/{quoted(subject)}/versions/{version}"
         self._transport.ask("DELETE", _with(path, _flag("permanent", permanent)))
 
     def delete_subject(self, subject: str, *, permanent: bool = False) -> None:
-        """Delete all versions, unless that was done; permanently: only what is deleted."""
+        """Delete all versions; permanently: only those that are soft-deleted."""
         path = f"/subjects/{quoted(subject)}"
         self._transport.ask("DELETE", _with(path, _flag("permanent", permanent)))
 
@@ -185,37 +185,37 @@ class Administration:
         return number_of(self._transport.object_of(answer, id=int)["id"])
 
     def config(self, scope: str | None) -> JsonObject | None:
-        """What a scope says itself, as the registry writes it; None if it says nothing."""
+        """The configuration of a scope itself, in the registry's JSON; None if it has none."""
         answer = self._transport.ask("GET", _scoped("config", scope))
         if answer is None:
             return None
         found = self._transport.object_of(answer)
-        # Of a scope that says other things alone, registries tell the usual level as its own.
+        # For a scope that has other settings only, registries return the default level as its own.
         in_force = None if scope is None else self._config_in_force(scope)
         if in_force is None or found.get(_LEVEL) == in_force.get(_LEVEL):
             return found
         return {key: value for key, value in found.items() if key != _LEVEL}
 
     def _config_in_force(self, scope: str) -> JsonObject | None:
-        path = _with(_scoped("config", scope), _flag("defaultToGlobal", wanted=True))
+        path = _with(_scoped("config", scope), _flag("defaultToGlobal", enabled=True))
         answer = self._transport.ask("GET", path)
         return None if answer is None else self._transport.object_of(answer)
 
     def set_config(self, scope: str | None, config: JsonObject) -> None:
-        """Say what a scope is to say; a value of None takes back what it said."""
-        # The name of the level is another one in a request than in an answer.
+        """Set the configuration of a scope; a value of None removes a setting."""
+        # The key of the level differs between requests and answers.
         names = {_LEVEL: "compatibility"}
         body = {names.get(key, key): value for key, value in config.items()}
         self._must(self._transport.ask("PUT", _scoped("config", scope), body))
 
     def own_level(self, scope: str | None) -> Level | None:
-        """The level that a scope has itself; None if it has none."""
+        """The level of a scope itself; None if it has none."""
         return self._level(self.config(scope))
 
     def level_in_force(self, subject: str) -> Level:
-        """The level that a new version of a subject has to keep."""
+        """The effective compatibility level of a subject."""
         found = self._level(self._config_in_force(subject))
-        # Registries that know of no such question say that there is none.
+        # Registries without this query parameter answer that there is none.
         return found or self.own_level(None) or Level.BACKWARD
 
     def set_level(self, scope: str | None, level: Level) -> None:
@@ -223,34 +223,34 @@ class Administration:
         self.set_config(scope, {_LEVEL: level.value})
 
     def forget_config(self, scope: str | None) -> None:
-        """Take back all that a scope says, its level too."""
+        """Remove the configuration of a scope, including its level."""
         self._transport.ask("DELETE", _scoped("config", scope))
 
     def own_mode(self, scope: str | None) -> Mode | None:
-        """The mode that a scope has itself; None if it has none."""
+        """The mode of a scope itself; None if it has none."""
         return self._mode(self._transport.ask("GET", _scoped("mode", scope)))
 
     def mode_in_force(self, subject: str) -> Mode:
-        """What may be written under a subject."""
-        path = _with(_scoped("mode", subject), _flag("defaultToGlobal", wanted=True))
+        """The effective mode of a subject."""
+        path = _with(_scoped("mode", subject), _flag("defaultToGlobal", enabled=True))
         found = self._mode(self._transport.ask("GET", path))
         return found or self.own_mode(None) or Mode.READWRITE
 
     def set_mode(self, scope: str | None, mode: Mode) -> None:
-        """Set the mode of a scope, also where it holds schemas.
+        """Set the mode of a scope, also if it contains schemas.
 
-        It is forced: a registry that is asked politely for IMPORT refuses where schemas are, and
-        removes for good what was only deleted.
+        Sent with `force`: without it a registry refuses IMPORT for a scope with schemas, and
+        permanently removes soft-deleted ones.
         """
-        path = _with(_scoped("mode", scope), _flag("force", wanted=True))
+        path = _with(_scoped("mode", scope), _flag("force", enabled=True))
         self._must(self._transport.ask("PUT", path, {"mode": mode.value}))
 
     def forget_mode(self, scope: str) -> None:
-        """Take back the mode of a subject or a context."""
+        """Remove the mode of a subject or a context."""
         self._transport.ask("DELETE", _scoped("mode", scope))
 
     def _pages(self, path: str, query: Mapping[str, str], kind: type[V]) -> list[V]:
-        """All items of a list that a registry gives by pages, or at once if it knows no pages."""
+        """All items of a list, from a registry with or without pagination."""
         return list(self._items(path, query, kind))
 
     def _items(self, path: str, query: Mapping[str, str], kind: type[V]) -> Iterator[V]:
@@ -259,7 +259,7 @@ class Administration:
             page = {**query, "offset": str(len(seen)), "limit": str(PAGE)}
             answer = self._transport.ask("GET", _with(path, page))
             items = [] if answer is None else self._transport.list_of(answer, kind)
-            # A registry without pages gives everything again and again.
+            # A registry without pagination returns all items every time.
             new = [item for item in items if repr(item) not in seen]
             yield from new
             seen.update(repr(item) for item in new)
@@ -271,13 +271,13 @@ class Administration:
             return None
         word = found.get(_LEVEL)
         if word is None and found.keys() & {"error_code", "mode", "id"}:
-            raise self._transport.not_a_registry("says no compatibility level")
+            raise self._transport.not_a_registry("returns no compatibility level")
         if word is None:
             return None
         try:
             return Level(str(word).upper())
         except ValueError as error:
-            what = f"has a compatibility level that is not known here: {word}"
+            what = f"has an unknown compatibility level: {word}"
             raise self._transport.not_a_registry(what) from error
 
     def _mode(self, answer: Answer | None) -> Mode | None:
@@ -286,7 +286,7 @@ class Administration:
         found = self._transport.object_of(answer)
         word = found.get("mode")
         if not isinstance(word, str):
-            raise self._transport.not_a_registry("says no mode")
+            raise self._transport.not_a_registry("returns no mode")
         try:
             return Mode(str(word).upper())
         except ValueError as error:
@@ -298,13 +298,13 @@ class Administration:
 
 
 def quoted(subject: str) -> str:
-    """A subject as a part of a path; dots alone would mean another place.
+    """A subject as a path segment, percent-encoded; a segment of dots would be a relative path.
 
     Raises:
-        SchemaError: it is no name of a subject.
+        SchemaError: it is not a valid name of a subject.
     """
     if not subject:
-        raise SchemaError("a subject without a name cannot be asked for")
+        raise SchemaError("the name of a subject is empty")
     _require_text(subject)
     return quote(subject, safe="") if subject.strip(".") else "%2E" * len(subject)
 
@@ -313,8 +313,8 @@ def _scoped(what: str, scope: str | None) -> str:
     return f"/{what}" if scope is None else f"/{what}/{quoted(scope)}"
 
 
-def _flag(name: str, wanted: bool) -> dict[str, str]:  # noqa: FBT001 - the value is what it is about
-    return {name: "true"} if wanted else {}
+def _flag(name: str, enabled: bool) -> dict[str, str]:  # noqa: FBT001 - it is the value of the flag
+    return {name: "true"} if enabled else {}
 
 
 def _with(path: str, query: Mapping[str, str]) -> str:
@@ -325,4 +325,4 @@ def _with(path: str, query: Mapping[str, str]) -> str:
 
 def _require_text(word: str) -> None:
     if not is_text(word):
-        raise SchemaError(f"{word!r} is no text that could be asked for")
+        raise SchemaError(f"{word!r} cannot be written as UTF-8")

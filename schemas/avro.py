@@ -1,8 +1,8 @@
-"""Parse the text of an Avro schema, strictly, and say exactly what is wrong with it.
+"""Strict parser of Avro schemas, with the path of each error.
 
-Differences from Java's parser are on the strict side, where a mistake is certain: a key that stands
-twice in an object. A logical type that does not fit its type is ignored, as the specification
-demands. A union's default may fit any branch (Avro 1.12).
+It is stricter than Java's parser only where a mistake is certain: a duplicate key in an object. A
+logical type that does not fit its type is ignored, as the specification demands. A union's default
+may fit any branch (Avro 1.12).
 """
 
 import hashlib
@@ -45,7 +45,7 @@ from schemas.types import (
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _TYPE_PARTS = {"type", "fields", "items", "values"}
-"""Attributes that hold types."""
+"""Attributes whose values are types."""
 _ORDERS = ("ascending", "descending", "ignore")
 _LOGICAL_BASE: Mapping[Logical, Kind] = {
     Logical.UUID: Kind.STRING,
@@ -61,11 +61,11 @@ _LOGICAL_BASE: Mapping[Logical, Kind] = {
 
 @dataclass(frozen=True, slots=True)
 class AvroSchema:
-    """A schema that parsed. Equal and hashed by its text, and the schemas that it uses (`key`).
+    """A parsed schema. Equality and hash use its text and the schemas that it uses (`key`).
 
     Args:
-        text: the schema as compact JSON, keys in the author's order; a type that is defined a
-            second time only by its name.
+        text: the schema as compact JSON, keys in the author's order; a second definition of a type
+            is replaced by its name.
         root: its type tree.
         names: every named type that it defines or may use, by full name.
         used: the schemas whose types it may use, dependencies first.
@@ -76,7 +76,7 @@ class AvroSchema:
     names: Mapping[str, NamedType] = field(compare=False, repr=False)
     used: tuple["AvroSchema", ...] = field(default=(), compare=False, repr=False)
     key: bytes = field(init=False, repr=False)
-    """A digest: walking through schemas that use each other takes a time without bounds."""
+    """A digest: comparing schemas that use each other recursively takes unbounded time."""
 
     def __post_init__(self) -> None:
         digest = hashlib.sha256(self.text.encode())
@@ -91,7 +91,7 @@ class AvroSchema:
 
     @property
     def full_name(self) -> str:
-        """The root's full name; the type's word where it has no name: `string`, `array`."""
+        """The root's full name; for a type without a name its kind: `string`, `array`."""
         if isinstance(self.root, RecordType | EnumType | FixedType):
             return self.root.name
         return self.root.kind.value
@@ -102,7 +102,7 @@ class AvroSchema:
 
 
 class UnknownTypeError(SchemaError):
-    """A schema names a type that neither it nor what it uses defines before."""
+    """A schema refers to a type that neither it nor the schemas it uses define before."""
 
 
 @lru_cache(maxsize=1024)
@@ -140,7 +140,7 @@ def _compact(value: Json, repeated: Mapping[int, str]) -> str:
 
 
 def _without(value: Json, repeated: Mapping[int, str]) -> Json:
-    """A schema with names for definitions that are repeated."""
+    """A schema with names instead of repeated definitions."""
     if id(value) in repeated:
         return repeated[id(value)]
     if isinstance(value, dict):
@@ -196,7 +196,7 @@ def _load(text: str) -> Json:
 
 
 class _Parser:
-    """One walk over one schema text. Defaults are checked last, when all names are known.
+    """Parser of one schema text. Defaults are checked last, when all types are defined.
 
     Args:
         names: the types of the schemas that are used, by full name; the text's own are added.
@@ -209,11 +209,11 @@ class _Parser:
         self._used = used
         self._defined: dict[str, JsonObject] = {}
         self.repeated: dict[int, str] = {}
-        """Definitions of what is defined already, by identity, and the names that they repeat."""
+        """Repeated definitions, by identity, with the names that they define again."""
         self._defaults: list[tuple[str, AvroType, Json]] = []
 
     def type_at(self, value: Json, path: str, namespace: str, depth: int) -> AvroType:
-        """The type that a JSON value at a path describes, inside a namespace."""
+        """Parse the type of a JSON value at a path, inside a namespace."""
         if depth > MAX_DEPTH:
             _fail(path, f"types are nested more than {MAX_DEPTH} deep")
         if isinstance(value, str):
@@ -278,7 +278,7 @@ class _Parser:
 
     @staticmethod
     def _require_shallow(value: JsonObject, path: str) -> None:
-        """Bound what is in the attributes of a type or a field."""
+        """Check the nesting depth of attributes of a type or a field."""
         for name, one in value.items():
             if name not in _TYPE_PARTS and nested_deeper(one, MAX_DEPTH):
                 _fail(f"{path}/{name}", f"the value is nested more than {MAX_DEPTH} deep")
@@ -309,14 +309,14 @@ class _Parser:
         return made
 
     def _require_same(self, made: NamedType, value: JsonObject, path: str) -> None:
-        """A type may be defined again, as long as that says the same."""
+        """Check that a repeated definition of a type is equivalent to the first."""
         before = self._defined.get(made.name) or self._defined_in_used[made.name]
         if meaning_of(before, self.names[made.name]) != meaning_of(value, made):
             _fail(f"{path}/name", f"{made.name} is defined twice, in different ways")
 
     @cached_property
     def _defined_in_used(self) -> Mapping[str, JsonObject]:
-        """The definitions in the schemas that are used, by full name; of each the first."""
+        """The first definition of each named type in the used schemas, by full name."""
         found: dict[str, JsonObject] = {}
         for one in self._used:
             for value, named in definitions(one.value, one.root):
@@ -418,7 +418,7 @@ class _Parser:
         return Field(name, aliases, avro_type, default, doc if isinstance(doc, str) else "")
 
     def check_defaults(self) -> None:
-        """Make sure that every default is a value of its field's type."""
+        """Check that every default is a value of its field's type."""
         defaults = Defaults(self.names)
         for path, avro_type, default in self._defaults:
             problem = defaults.problem(avro_type, default)
@@ -427,7 +427,7 @@ class _Parser:
 
 
 def order_word(order: str) -> str:
-    """The order of a field as Avro writes it: Java's parser takes it in any case of letters."""
+    """The order of a field in lower case: Java's parser ignores the case of letters."""
     return order.upper().lower()
 
 
@@ -448,7 +448,7 @@ def _aliases(value: JsonObject, path: str, *, dotted: bool) -> tuple[str, ...]:
 
 
 def decimal_parameters(value: JsonObject, size: int | None) -> tuple[Logical | None, int, int]:
-    """The logical type decimal with its parameters; nothing where it is absent or invalid."""
+    """The logical type decimal with precision and scale; None if it is absent or invalid."""
     if value.get("logicalType") != Logical.DECIMAL.value:
         return None, 0, 0
     precision, scale = value.get("precision"), value.get("scale", 0)

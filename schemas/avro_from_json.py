@@ -1,8 +1,8 @@
-"""Avro values from JSON lines, guided by an Avro schema: for people who write records by hand.
+"""Conversion of JSON to Avro values by a schema, for records that people write.
 
-Unlike Avro's own JSON encoding, values of unions are plain: `null` or `3`, not `{"long": 3}` (which
-is understood too, where no branch takes the plain value). Where several branches of a union take a
-value, the first one in the schema's order gets it. The rules are in `docs/reference/schemas.md`.
+Unlike in Avro's own JSON encoding, values of unions are plain: `null` or `3`, not `{"long": 3}`
+(which is accepted too, if no branch accepts the plain value). If several branches of a union accept
+a value, the first one in the schema's order is used. `docs/reference/schemas.md` has the rules.
 """
 
 import base64
@@ -57,10 +57,10 @@ _RANGES = {Kind.INT: (INT_MIN, INT_MAX), Kind.LONG: (LONG_MIN, LONG_MAX)}
 
 
 def from_json(schema: AvroSchema, json_value: Native) -> Native:
-    """The Python value that `codec.encode` takes, from a JSON value as `json.loads` gives it.
+    """Convert a JSON value, as `json.loads` returns it, to a Python value for `codec.encode`.
 
-    Missing fields of records get their defaults. Numbers may be `Decimal`, for those who read JSON
-    with `parse_float=Decimal` to keep all digits.
+    Missing fields of records get their defaults. Numbers may be `Decimal`, as `json.loads` returns
+    them with `parse_float=Decimal`, which keeps all digits.
 
     Raises:
         SchemaError: the value does not fit; `place` is the path of the part that does not.
@@ -69,7 +69,7 @@ def from_json(schema: AvroSchema, json_value: Native) -> Native:
 
 
 def fields_from_json(schema: AvroSchema, json_value: Mapping[str, Native]) -> dict[str, Native]:
-    """The same for some fields of a record; those that are missing stay missing.
+    """Convert some fields of a record; missing fields stay missing.
 
     Raises:
         SchemaError: the schema is no record, has no such field, or a value does not fit.
@@ -99,7 +99,7 @@ def _not_a(path: str, value: Native, avro_type: AvroType) -> NoReturn:
 
 
 class _Reading:
-    """JSON to Python."""
+    """Conversion of JSON values to Python values."""
 
     def __init__(self, schema: AvroSchema) -> None:
         self._schema = schema
@@ -107,7 +107,7 @@ class _Reading:
     def value(  # noqa: C901, PLR0911 - one case for each kind
         self, avro_type: AvroType, value: Native, path: str
     ) -> Native:
-        """One value at a path."""
+        """Convert one value at a path."""
         resolved = self._schema.resolve(avro_type)
         match resolved:
             case Primitive():
@@ -179,14 +179,14 @@ class _Reading:
 
 
 def tag_of(branch: ResolvedType) -> str:
-    """The name by which a branch of a union is known in Avro's own JSON encoding."""
+    """The name of a union branch in Avro's own JSON encoding."""
     if isinstance(branch, RecordType | EnumType | FixedType):
         return branch.name
     return branch.kind.value
 
 
 def _in_order(branches: list[ResolvedType], value: Native) -> list[ResolvedType]:
-    """The branches that may take a value, in the order in which they are tried."""
+    """The branches that may accept a value, in the order in which they are tried."""
     tried = [branch for branch in branches if branch.kind is not Kind.NULL]
     if _is_base64(value):
         tried.sort(key=lambda branch: branch.kind not in {Kind.BYTES, Kind.FIXED})
@@ -194,7 +194,7 @@ def _in_order(branches: list[ResolvedType], value: Native) -> list[ResolvedType]
 
 
 def _named(branches: list[ResolvedType], branch: ResolvedType, value: Native) -> Native:
-    """The value with its branch's name, where the driver could mistake it for another's."""
+    """The value, with its branch's name if fastavro could choose another branch."""
     objects = [other for other in branches if other.kind in {Kind.RECORD, Kind.MAP}]
     if len(objects) > 1 and branch in objects:
         return (tag_of(branch), value)
@@ -212,7 +212,7 @@ def _raw_bytes(value: Native, path: str, avro_type: AvroType) -> bytes:
     if isinstance(encoded, str):
         try:
             return base64.b64decode(encoded, validate=True)
-        except ValueError as error:  # also of letters that are no ASCII
+        except ValueError as error:  # also for non-ASCII letters
             raise SchemaError(f"not base64: {error}", place=path or "/") from error
     _not_a(path, value, avro_type)
 
@@ -325,7 +325,7 @@ def _time(logical: Logical, value: str | int) -> Native:
 
 
 def _timestamp(logical: Logical, value: str | int) -> Native:
-    """A point in time; numbers are always milliseconds, a text without zone is UTC."""
+    """Convert a timestamp; numbers are always milliseconds, a text without zone is UTC."""
     if isinstance(value, int):
         return EPOCH + timedelta(milliseconds=value)
     parsed = datetime.fromisoformat(value)

@@ -1,7 +1,7 @@
-"""Avro values as JSON lines, guided by an Avro schema: for people who read records.
+"""Conversion of Avro values to JSON by a schema, for records that people read.
 
-The counterpart of `avro_from_json`: what is written here is read there as the same value, as long
-as no union has two branches that take the same JSON (the first one would get it).
+The inverse of `avro_from_json`, as long as no union has two branches that accept the same JSON
+(there the first one is used).
 """
 
 import base64
@@ -62,10 +62,10 @@ _PYTHON_LOGICAL: Mapping[Logical, type] = {
 
 
 def to_json(schema: AvroSchema, value: Native) -> Json:
-    """A value for `json.dumps` from the Python value that `codec.decode` gives.
+    """Convert a Python value from `codec.decode` to a value for `json.dumps`.
 
     Raises:
-        SchemaError: the value does not belong to the schema; `place` is the path of the part.
+        SchemaError: the value does not fit the schema; `place` is the path of the part.
     """
     return _write(schema, schema.root, value, "")
 
@@ -112,11 +112,11 @@ def _plain(value: Native) -> Json:
 
 
 def _belongs(resolved: ResolvedType, value: Native) -> bool:
-    """Whether a Python value is of the kind that a type's values are; not looking inside."""
+    """Whether a Python value has the Python type of an Avro type; does not check its parts."""
     if isinstance(resolved, Primitive | FixedType) and resolved.logical is not None:
-        wanted = _PYTHON_LOGICAL[resolved.logical]
-        exact_date = wanted is not date or not isinstance(value, datetime)
-        return isinstance(value, wanted) and exact_date
+        python_type = _PYTHON_LOGICAL[resolved.logical]
+        exact_date = python_type is not date or not isinstance(value, datetime)
+        return isinstance(value, python_type) and exact_date
     if isinstance(value, bool):
         return resolved.kind is Kind.BOOLEAN
     if isinstance(resolved, EnumType):
@@ -129,7 +129,7 @@ def _belongs(resolved: ResolvedType, value: Native) -> bool:
 def _branch(
     schema: AvroSchema, union: UnionType, value: Native, path: str
 ) -> tuple[ResolvedType, Native]:
-    """The branch that a value belongs to, and the value without its branch's name."""
+    """The union branch of a value, and the value without its branch's name."""
     branches = [schema.resolve(branch) for branch in union.branches]
     if isinstance(value, tuple):
         name, value = value

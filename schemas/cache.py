@@ -1,4 +1,4 @@
-"""A bounded cache for things that never change, safe between threads."""
+"""Bounded LRU cache of immutable values, thread-safe."""
 
 import threading
 from collections import OrderedDict
@@ -9,7 +9,7 @@ V = TypeVar("V")
 
 
 class BoundedCache(Generic[K, V]):
-    """Keeps the entries that were used last. None is never an entry."""
+    """An LRU cache. Values are never None."""
 
     def __init__(self, entries_max: int) -> None:
         self._entries_max = entries_max
@@ -17,7 +17,7 @@ class BoundedCache(Generic[K, V]):
         self._lock = threading.Lock()
 
     def get(self, key: K) -> V | None:
-        """The entry of a key, or None."""
+        """The value of a key, or None."""
         with self._lock:
             found = self._entries.get(key)
             if found is not None:
@@ -25,7 +25,7 @@ class BoundedCache(Generic[K, V]):
             return found
 
     def put(self, key: K, value: V) -> None:
-        """Keep an entry; the one that was not used for longest goes when there are too many."""
+        """Store a value; evicts the least recently used entry above the limit."""
         with self._lock:
             self._entries[key] = value
             self._entries.move_to_end(key)
@@ -33,6 +33,6 @@ class BoundedCache(Generic[K, V]):
                 self._entries.popitem(last=False)
 
     def clear(self) -> None:
-        """Forget all entries."""
+        """Remove all entries."""
         with self._lock:
             self._entries.clear()

@@ -1,6 +1,6 @@
-"""What one could do to a schema next: every usual single change of it, as schemas. Pure.
+"""Candidate changes of a schema: every usual single change, as a new schema. Pure.
 
-Whether a change is allowed is not known here; `schemas.evolution` asks the rules of compatibility.
+`schemas.evolution` checks which of them the compatibility rules allow.
 """
 
 import copy
@@ -39,18 +39,18 @@ _RECORDS = {"record", "error"}
 _NAMED = {*_RECORDS, "enum", "fixed"}
 
 _Keys = tuple[str | int, ...]
-"""Where something stands in a JSON value."""
+"""A path in a JSON value: keys and indexes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One change of a schema, and the schema that it makes.
+    """One change of a schema, with the resulting schema.
 
     Args:
-        action: what sort of change, for all places: `remove a field`.
-        path: where: `/fields/count`.
-        words: the change at this place: `remove count`.
-        schema: the whole schema after it.
+        action: the sort of change, independent of its path: `remove a field`.
+        path: the changed part: `/fields/count`.
+        words: the change at this path: `remove count`.
+        schema: the whole schema after the change.
     """
 
     action: str
@@ -60,18 +60,18 @@ class Candidate:
 
 
 def candidates(schema: AvroSchema) -> tuple[Candidate, ...]:
-    """The usual single changes of a schema, in document order; only such as give a schema."""
+    """The usual single changes that result in a valid schema, in document order."""
     return tuple(_Walk(content(schema.value)).types((), "", ""))
 
 
 class _Walk:
-    """One walk over the content form of a schema; definitions are met once, where they stand."""
+    """Traversal of the content form of a schema; visits every definition once."""
 
     def __init__(self, root: Json) -> None:
         self._root = root
 
     def types(self, keys: _Keys, path: str, name: str) -> Iterator[Candidate]:
-        """What can be done to the type at a place, which is called `name` in sentences."""
+        """The changes of the type at a path, which messages call `name`."""
         value = _at(self._root, keys)
         called = name or _called(value)
         if isinstance(value, list):
@@ -128,9 +128,9 @@ class _Walk:
             yield from self._try("allow null", path, words, (keys, ["null", value]))
 
     def _union(self, value: list[Json], keys: _Keys, path: str, name: str) -> Iterator[Candidate]:
-        there = {kind_of(branch) for branch in value}
+        kinds = {kind_of(branch) for branch in value}
         more = next(
-            one for one in ("null", "string", "long", "boolean", "bytes") if one not in there
+            one for one in ("null", "string", "long", "boolean", "bytes") if one not in kinds
         )
         action = "allow null" if more == "null" else "add a branch to a union"
         words = f"allow {more} for {name}"
@@ -159,7 +159,7 @@ class _Walk:
             yield from self._try("remove a symbol of an enum", path, words, (keys, left))
         if "default" not in value and symbols:
             with_default = {**value, "default": symbols[0]}
-            words = f"let {symbols[0]} stand for symbols of {name} that are not known"
+            words = f"read unknown symbols of {name} as {symbols[0]}"
             yield from self._try("give an enum a default", path, words, (keys, with_default))
         elif "default" in value:
             without = {key: part for key, part in value.items() if key != "default"}
@@ -224,9 +224,9 @@ class _Walk:
     def _try(
         self, action: str, path: str, words: str, edit: tuple[_Keys, Json]
     ) -> Iterator[Candidate]:
-        """The schema with another value at one place, if that is one.
+        """The schema with another value at one path, if it is valid.
 
-        A default that does not fit a field's new type goes with the old one.
+        A default that does not fit a field's new type is removed, too.
         """
         changed = _with(self._root, *edit)
         found = tuple(_made(action, path, words, changed))
@@ -238,7 +238,7 @@ class _Walk:
         yield from found
 
     def _zero(self, value: Json) -> Json:
-        """A plain value of a type; for a record one that may lack fields that it needs."""
+        """A simple value of a type; for a record without its required fields."""
         if isinstance(value, dict) and value["type"] == "enum":
             return next(iter(list_of(value["symbols"])), None)
         if isinstance(value, dict) and value["type"] == "fixed":
@@ -250,7 +250,7 @@ def _made(action: str, path: str, words: str, value: Json) -> Iterator[Candidate
     try:
         schema = parse(json.dumps(value))
     except SchemaError:
-        return  # what cannot be written needs no judgement
+        return  # an invalid schema is not a candidate
     yield Candidate(action, path or "/", words, schema)
 
 
@@ -278,7 +278,7 @@ def _at(value: Json, keys: _Keys) -> Json:
 
 
 def _with(value: Json, keys: _Keys, part: Json) -> Json:
-    """A copy of a JSON value with another part at a place."""
+    """A copy of a JSON value with another part at a path."""
     if not keys:
         return copy.deepcopy(part)
     made = copy.deepcopy(value)
@@ -291,7 +291,7 @@ def _with(value: Json, keys: _Keys, part: Json) -> Json:
 
 
 def _renamed(value: Json, old: str, new: str, more: JsonObject) -> Json:
-    """A type in which a named type, and all that refers to it, has another name."""
+    """A type in which a named type, and every reference to it, has another name."""
     if isinstance(value, list):
         return [_renamed(branch, old, new, more) for branch in value]
     if isinstance(value, str):

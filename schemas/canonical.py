@@ -1,8 +1,8 @@
-"""The content form of a schema, by which the registry tells schemas apart.
+"""Content form of a schema, by which schemas are compared.
 
-Everything that the author wrote, in one spelling: documentation, defaults, aliases and logical
-types count, white space, the order of keys and the way a name is qualified do not. Its SHA-256 is
-the registry's content key.
+It normalises the spelling of everything that the author wrote: documentation, defaults, aliases and
+logical types are significant; white space, the order of keys and the qualification of names are
+not. Its SHA-256 is the content key.
 """
 
 import hashlib
@@ -23,17 +23,17 @@ def content_key(schema: AvroSchema) -> str:
 
 
 def alike(one: Json, other: Json) -> bool:
-    """Whether two JSON values are written alike: `1`, `1.0` and `true` are three values."""
+    """Whether two JSON values are written equally: `1`, `1.0` and `true` are three values."""
     return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
 def content(value: Json) -> Json:
-    """The content form of a schema's JSON value, which has to be that of a valid schema."""
+    """The content form of the JSON value of a valid schema."""
     return _content(value, "")
 
 
 def _content(value: Json, namespace: str) -> Json:
-    """A JSON value of a parsed schema with full names and plain words for plain types."""
+    """Normalise a type of a valid schema: full names, no objects around primitive types."""
     if isinstance(value, list):
         return [_content(branch, namespace) for branch in value]
     if isinstance(value, str):

@@ -1,7 +1,7 @@
-"""What changed from one schema to another, in words. Pure.
+"""Structural diff of two schemas, with messages. Pure.
 
-It compares content forms (`schemas.canonical`): everything that an author writes, and nothing of
-how it is spelled. So two schemas have no changes exactly if they have the same content.
+It compares content forms (`schemas.canonical`), which contain everything that an author writes
+except its spelling. So two schemas have no changes if and only if they have the same content.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -20,7 +20,7 @@ _WIDER: Mapping[str, frozenset[str]] = {
     "float": frozenset({"double"}),
 }
 _OF_LOGICAL = ("logicalType", "precision", "scale")
-_TOLD: Mapping[str, frozenset[str]] = {
+_DESCRIBED: Mapping[str, frozenset[str]] = {
     "record": frozenset({"type", "name", "fields"}),
     "error": frozenset({"type", "name", "fields"}),
     "enum": frozenset({"type", "name", "symbols", "default"}),
@@ -28,13 +28,13 @@ _TOLD: Mapping[str, frozenset[str]] = {
     "array": frozenset({"type", "items"}),
     "map": frozenset({"type", "values"}),
 }
-"""What of a type is told in words of its own; all else is an attribute."""
-_TOLD_OF_PRIMITIVES = frozenset({"type", *_OF_LOGICAL})
-_TOLD_OF_FIELDS = frozenset({"name", "type", "default"})
+"""The keys of a type with messages of their own; all others are reported as attributes."""
+_DESCRIBED_OF_PRIMITIVES = frozenset({"type", *_OF_LOGICAL})
+_DESCRIBED_OF_FIELDS = frozenset({"name", "type", "default"})
 
 
 class Kind(Enum):
-    """What sort of change it is; the value is for programs."""
+    """The sort of a change; the value is for programs."""
 
     FIELD_ADDED = "field-added"
     FIELD_REMOVED = "field-removed"
@@ -66,9 +66,9 @@ class Change:
     """One change.
 
     Args:
-        kind: what sort it is.
-        path: where, in the new schema, or in the old one for what is gone: `/fields/speed/type`.
-        message: the change in words, with what was and what is.
+        kind: the sort of change.
+        path: in the new schema, or in the old one for removed parts: `/fields/speed/type`.
+        message: the change in words, with the old and the new value.
     """
 
     kind: Kind
@@ -80,7 +80,7 @@ class Change:
 
 
 def changes(old: AvroSchema, new: AvroSchema) -> tuple[Change, ...]:
-    """What one has to do to the old schema to get the new one, in document order."""
+    """The changes from the old schema to the new one, in document order."""
     before, after = content(old.value), content(new.value)
     return tuple(_Comparison(_definitions(before), _definitions(after)).types(before, after, ""))
 
@@ -133,7 +133,7 @@ def _definitions(value: Json) -> dict[str, JsonObject]:
 
 
 class _Comparison:
-    """One walk over two schemas; a pair of named types is compared where it is met first."""
+    """Comparison of two schemas; a pair of named types is compared at its first occurrence."""
 
     def __init__(self, old: dict[str, JsonObject], new: dict[str, JsonObject]) -> None:
         self._old = old
@@ -141,10 +141,10 @@ class _Comparison:
         self._seen: set[tuple[str, str]] = set()
 
     def types(self, old: Json, new: Json, path: str) -> Iterator[Change]:
-        """What changed from one type to another at a path."""
+        """The changes from one type to another at a path."""
         at = path or "/"
         if _is_decorated(old) or _is_decorated(new):
-            yield from _attributes(_beside(old), _beside(new), at, {"type"})
+            yield from _attributes(_decorations(old), _decorations(new), at, {"type"})
         old, new = _resolved(old, self._old), _resolved(new, self._new)
         if isinstance(old, list) or isinstance(new, list):
             yield from self._unions(old, new, path)
@@ -158,20 +158,20 @@ class _Comparison:
             yield from self._alike(before, after, path)
 
     def _is_new(self, old: str, new: str) -> bool:
-        """Whether two named types have not been compared yet; from now on they have."""
+        """Whether two named types have not been compared yet; marks them as compared."""
         is_new = (old, new) not in self._seen
         self._seen.add((old, new))
         return is_new
 
     def _alike(self, old: JsonObject, new: JsonObject, path: str) -> Iterator[Change]:
-        """What changed between two types of the same kind."""
+        """The changes between two types of the same kind."""
         at, kind = path or "/", str(new["type"])
         if kind in _NAMED and old["name"] != new["name"]:
             words = f"{in_words(old)} was renamed to {new['name']}{_by_alias(new, _name(old))}"
             yield Change(Kind.TYPE_RENAMED, at, words)
         if kind == "fixed" or kind in PRIMITIVES:
             yield from _logical_types(old, new, at)
-        yield from _attributes(old, new, at, _TOLD.get(kind, _TOLD_OF_PRIMITIVES))
+        yield from _attributes(old, new, at, _DESCRIBED.get(kind, _DESCRIBED_OF_PRIMITIVES))
         match kind:
             case "record" | "error":
                 yield from self._fields(_fields(old), _fields(new), path)
@@ -201,7 +201,7 @@ class _Comparison:
                 yield Change(Kind.FIELD_RENAMED, at, words)
             yield from self.types(before["type"], field["type"], f"{at}/type")
             yield from _defaults(before, field, at)
-            yield from _attributes(before, field, at, _TOLD_OF_FIELDS)
+            yield from _attributes(before, field, at, _DESCRIBED_OF_FIELDS)
         stayed = {before for before, _ in pairs}
         for position, field in enumerate(old):
             if position not in stayed:
@@ -240,7 +240,7 @@ class _Comparison:
             yield Change(Kind.BRANCHES_MOVED, at, words)
 
     def _paired_branches(self, old: list[Json], new: list[Json]) -> list[tuple[int, int]]:
-        """Which branch became which, by name or type, then by alias, then by widening."""
+        """Pairs of corresponding branches: by name or type, then by alias, then by widening."""
         mine = [_resolved(branch, self._old) for branch in old]
         theirs = [_resolved(branch, self._new) for branch in new]
 
@@ -270,18 +270,18 @@ class _Comparison:
 
 
 def _is_decorated(value: Json) -> bool:
-    """Whether it is a reference with words beside it: `{"type": "tolls.Toll", "note": "x"}`."""
-    return isinstance(value, dict) and value["type"] not in {*PRIMITIVES, *_TOLD}
+    """Whether it is a reference with attributes: `{"type": "tolls.Toll", "note": "x"}`."""
+    return isinstance(value, dict) and value["type"] not in {*PRIMITIVES, *_DESCRIBED}
 
 
-def _beside(value: Json) -> JsonObject:
+def _decorations(value: Json) -> JsonObject:
     return object_of(value) if _is_decorated(value) else {}
 
 
 def _resolved(value: Json, names: dict[str, JsonObject]) -> Json:
-    """The definition of a named type that is referred to; anything else as it is.
+    """The definition that a reference refers to; any other type unchanged.
 
-    A reference inside a namespace may mean a type outside of any.
+    A reference inside a namespace may refer to a type without a namespace.
     """
     name = object_of(value)["type"] if _is_decorated(value) else value
     if isinstance(name, str) and name not in PRIMITIVES:
@@ -290,18 +290,18 @@ def _resolved(value: Json, names: dict[str, JsonObject]) -> Json:
 
 
 def _in_any(short: str, names: dict[str, JsonObject]) -> Json:
-    """A type by its short name, which is how a reference with words beside it may name one."""
+    """A type by its short name, which a reference with attributes may use."""
     found: Iterator[Json] = (one for full, one in names.items() if full.rpartition(".")[2] == short)
     return next(found, short)
 
 
 def kind_of(value: Json) -> str:
-    """The kind of a schema in its content form that is no union: what names it, or its `type`."""
+    """The kind of a type in content form that is no union: its name, or its `type`."""
     return value if isinstance(value, str) else text_of(object_of(value)["type"])
 
 
 def _key(value: Json) -> str:
-    """What tells the branches of a union apart."""
+    """The key that identifies a branch of a union."""
     return _name(value) if isinstance(value, dict) and "name" in value else kind_of(value)
 
 
@@ -327,13 +327,13 @@ def _retyped(old: Json, new: Json, at: str) -> Change:
 
 
 def _paired_fields(old: list[JsonObject], new: list[JsonObject]) -> list[tuple[int, int]]:
-    """Which field became which, as positions in the order of the new ones."""
+    """Pairs of corresponding fields, as positions, in the order of the new fields."""
     positions = {_name(field): index for index, field in enumerate(old)}
     kept = {_name(field) for field in new} & set(positions)
     pairs: list[tuple[int, int]] = []
     taken: set[str] = set(kept)
     for index, field in enumerate(new):
-        # A field that stands there under its own name has not become another one.
+        # A field that still exists under its own name was not renamed.
         free = (
             name
             for name in texts_of(field.get("aliases", []))
@@ -388,11 +388,13 @@ _WITH_A_KIND = {
 }
 
 
-def _attributes(old: JsonObject, new: JsonObject, at: str, told: Iterable[str]) -> Iterator[Change]:
-    """What is written beside that which is told elsewhere: documentation, and whatever else."""
+def _attributes(
+    old: JsonObject, new: JsonObject, at: str, described: Iterable[str]
+) -> Iterator[Change]:
+    """The changes of documentation and all other attributes without messages of their own."""
     for key in dict.fromkeys((*old, *new)):
         kind, what = _WITH_A_KIND.get(key, (Kind.ATTRIBUTE_CHANGED, f"the attribute {key} was"))
-        if key in told:
+        if key in described:
             continue
         if key not in old:
             yield Change(kind, at, f"{what} added: {shown(new[key])}")

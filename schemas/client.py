@@ -1,12 +1,11 @@
-"""A client of a schema registry: ours, or anyone's that speaks Confluent's REST interface.
+"""Schema registry client: for ours, or any other with Confluent's REST interface.
 
-Ids, and what was registered or found, never change in a registry, so they are cached; what does not
-exist is asked for again each time. A registry that was restored is another one: `lookup` always
-asks, and when it hears something else than before, all that was cached is forgotten.
+Ids and registered schemas never change in a registry, so they are cached; negative answers are not.
+A restored registry may have other ids: `lookup` always sends a request, and clears the caches if
+the answer differs from the cached one.
 
-A schema that refers to others is given with these written out: whoever has it needs nothing else to
-read with it. It is taken as its author wrote it, with its references. How requests are sent and
-what errors become is in `schemas.transport`.
+Returned schemas have their references inlined, so they can be used alone. Arguments are schemas as
+their authors wrote them, with references. `schemas.transport` sends requests and translates errors.
 """
 
 from contextlib import suppress
@@ -22,7 +21,7 @@ from schemas.administration import Administration, quoted
 from schemas.avro import AvroSchema, parse
 from schemas.cache import BoundedCache
 from schemas.canonical import content_key
-from schemas.compatibility import check, looks_at_all
+from schemas.compatibility import check, is_transitive
 from schemas.entries import SchemaUse, StoredVersion, context_of, proposed, stored
 from schemas.json_value import Json, JsonObject, number_of, parts_of
 from schemas.records import IncompatibleSchemaError, RegisteredSchema
@@ -34,16 +33,16 @@ _CACHE_ENTRIES_MAX = 2048
 _WHOLE = "format=resolved"
 References = tuple[Reference, ...]
 _Key = tuple[str, str, References]
-"""A subject, the key of a text's content, and what the text refers to."""
+"""Subject, content key and references of a schema."""
 
 
 class RegistryClient:
-    """Finds and registers schemas. Safe between threads.
+    """Lookup and registration of schemas. Thread-safe.
 
     Args:
         address: the registry's; user and password may be part of a URL.
-        timeout_s: for a whole call, with all its attempts.
-        transport: another way to send requests, for tests.
+        timeout_s: timeout of a call, including retries.
+        transport: replaces the HTTP transport in tests.
         clock: for deadlines and pauses.
 
     Every method raises `UnavailableError` when no registry answers in time.
@@ -59,7 +58,7 @@ class RegistryClient:
     ) -> None:
         self._transport = Transport(address, timeout_s, transport=transport, clock=clock)
         self.admin = Administration(self._transport)
-        """For whoever looks after the registry; what it deletes may stay in the caches here."""
+        """Administrative requests; schemas that it deletes may remain in the client's caches."""
         self._schemas: BoundedCache[str, AvroSchema] = BoundedCache(_CACHE_ENTRIES_MAX)
         self._uses: BoundedCache[SchemaUse, StoredVersion] = BoundedCache(_CACHE_ENTRIES_MAX)
         self._ids: BoundedCache[_Key, SchemaId] = BoundedCache(_CACHE_ENTRIES_MAX)
@@ -74,10 +73,10 @@ class RegistryClient:
         self._transport.close()
 
     def schema_of(self, handle: SchemaHandle) -> AvroSchema | None:
-        """The schema of an id or a GUID; None if the registry says that it has no such one.
+        """The schema of an id or a GUID; None if the registry does not have it.
 
         Raises:
-            SchemaError: it is not Avro, or what it refers to cannot be read.
+            SchemaError: it is not Avro, or its references cannot be read.
         """
         if not wire.may_exist(handle):
             return None
@@ -90,15 +89,15 @@ class RegistryClient:
         if answer is None:
             return None
         found = self._transport.object_of(answer, schema=str)
-        # Only the registry knows in which context the references of a GUID lie: it writes them out.
+        # Only the registry has the context of the references of a GUID: it inlines them.
         one = found if by_id else {**found, "references": []}
         schema = parse(self._text(one, f"schema {wire.words(handle)}"))
         self._schemas.put(path, schema)
         return schema
 
     def _text(self, found: JsonObject, what: str) -> str:
-        """The text of a schema, with what it refers to in its place."""
-        # Not every registry says of an id in which context it found it.
+        """The text of a schema, with its references inlined."""
+        # Not every registry returns the context of an id.
         one = stored(found, SchemaUse(self.admin.full(""), 0), 0, what)
         return alone(one, self._referred, what).text
 
@@ -106,23 +105,23 @@ class RegistryClient:
         found = self._uses.get(use)
         if found is None:
             found = self.admin.referred(use)
-            if found is not None and found.use == use:  # -1 stands for the latest
+            if found is not None and found.use == use:  # differs for -1, the latest
                 self._uses.put(use, found)
         return found
 
     def read(
         self, subject: str, schema_text: str, references: References = (), place: str = ""
     ) -> AvroSchema:
-        """A schema that may be registered under a subject, parsed with what it refers to.
+        """Parse a schema with its references.
 
         Args:
-            subject: references without a context lie in its one.
+            subject: its context is that of references without one.
             schema_text: the schema as its author wrote it.
-            references: which other schemas it uses.
-            place: where it was found, for errors; empty: the subject.
+            references: the other schemas that it uses.
+            place: its origin, for errors; empty: the subject.
 
         Raises:
-            SchemaError: the text is no schema, or what it refers to cannot be read.
+            SchemaError: the text is no schema, or its references cannot be read.
         """
         one = proposed(self.admin.full(subject), schema_text, references)
         return read(one, self._referred, place or _place(subject))
@@ -130,83 +129,83 @@ class RegistryClient:
     def lookup(
         self, subject: str, schema_text: str, references: References = ()
     ) -> SchemaId | None:
-        """The id under which a subject has this schema now; None if it does not have it.
+        """The id of this schema under a subject now; None if it is not registered there.
 
         Raises:
-            SchemaError: the text is no schema, or what it refers to cannot be read.
+            SchemaError: the text is no schema, or its references cannot be read.
         """
         schema = self.read(subject, schema_text, references)
         key = (subject, content_key(schema), references)
         known = self._ids.get(key)
-        found = self._asked(key, schema, f"/subjects/{quoted(subject)}")
+        found = self._post(key, schema, f"/subjects/{quoted(subject)}")
         if known is not None and found != known:
-            self._forget()
+            self._clear_caches()
         return found
 
     def register(self, subject: str, schema_text: str, references: References = ()) -> SchemaId:
-        """Add a schema to a subject; the same id as before if it is there already.
+        """Register a schema under a subject; idempotent.
 
         Raises:
-            SchemaError: the text is no schema, what it refers to cannot be read, or the registry
+            SchemaError: the text is no schema, its references cannot be read, or the registry
                 refuses it.
-            IncompatibleSchemaError: it does not fit what is registered; with the reasons.
+            IncompatibleSchemaError: it is incompatible with registered versions; has the reasons.
         """
         schema = self.read(subject, schema_text, references)
         key = (subject, content_key(schema), references)
         found = self._ids.get(key)
         if found is None:
-            found = self._asked(key, schema, f"/subjects/{quoted(subject)}/versions")
+            found = self._post(key, schema, f"/subjects/{quoted(subject)}/versions")
         if found is None:
             raise self._transport.not_a_registry("answers 404 to a registration")
         return found
 
     def check(self, subject: str, schema_text: str, references: References = ()) -> tuple[str, ...]:
-        """Why a schema could not be registered under a subject; empty: it fits.
+        """Check compatibility; returns the reasons against a registration, empty if there are none.
 
         Raises:
-            SchemaError: the text is no schema, or what it refers to cannot be read.
+            SchemaError: the text is no schema, or its references cannot be read.
         """
         schema = self.read(subject, schema_text, references)
         body = _body(schema, references)
         path = f"/compatibility/subjects/{quoted(subject)}/versions"
         try:
-            # A transitive level asks all versions, which only this question does.
+            # A transitive level concerns all versions; only this route compares with all.
             answer = self._transport.ask("POST", f"{path}?verbose=true", body)
         except NotARegistryError:
             answer = self._transport.ask("POST", f"{path}/latest?verbose=true", body)
-        if answer is None:  # some registries say so of a subject that does not exist yet
+        if answer is None:  # as some registries answer for a subject that does not exist yet
             return ()
         found = self._transport.object_of(answer, is_compatible=bool)
         if found["is_compatible"]:
             return ()
         messages = parts_of(found.get("messages")) or [
-            "the registry says that it is not compatible"
+            "the registry answers that it is not compatible"
         ]
         return self._explained(subject, schema) or tuple(str(one) for one in messages)
 
     def _explained(self, subject: str, schema: AvroSchema) -> tuple[str, ...]:
-        """Why a schema does not fit, with the names of fields; empty if we cannot tell."""
+        """The reasons of an incompatibility, with names of fields; empty if they are unknown."""
         try:
             level = self.admin.level_in_force(subject)
             latest = self.latest(subject)
-            known = self.readable_versions(subject) if looks_at_all(level) else (latest,)
+            known = self.readable_versions(subject) if is_transitive(level) else (latest,)
             previous = [parse(one.text) for one in known if one is not None]
             return check(level, written_out(schema, _place(subject)), previous)
-        except (SchemaError, UnavailableError):  # it may hold what we cannot read
+        except (SchemaError, UnavailableError):  # the registry may contain unreadable schemas
             return ()
 
     def latest(self, subject: str) -> RegisteredSchema | None:
-        """The latest version of a subject; None if there is no such subject."""
+        """The latest version of a subject; None if the subject does not exist."""
         return self._version(subject, "latest")
 
     def get(self, subject: str, version: SchemaVersion) -> RegisteredSchema | None:
-        """One version of a subject; None if there is no such subject or version."""
+        """One version of a subject; None if it does not exist."""
         return self._version(subject, str(version))
 
     def readable_versions(self, subject: str) -> tuple[RegisteredSchema, ...]:
-        """The versions of a subject, oldest first; empty if there is no such subject.
+        """The readable versions of a subject, oldest first; empty if it does not exist.
 
-        Without those that are not Avro, or refer to what cannot be read.
+        Omits those that are not Avro, or whose references cannot be read.
         """
         answer = self._transport.ask("GET", f"/subjects/{quoted(subject)}/versions")
         numbers = [] if answer is None else self._transport.list_of(answer, int)
@@ -221,8 +220,8 @@ class RegistryClient:
         answer = self._transport.ask("GET", "/subjects")
         return tuple(sorted([] if answer is None else self._transport.list_of(answer, str)))
 
-    def _asked(self, key: _Key, schema: AvroSchema, path: str) -> SchemaId | None:
-        """Send a schema; a conflict is told with its reasons, which another call gives."""
+    def _post(self, key: _Key, schema: AvroSchema, path: str) -> SchemaId | None:
+        """Send a schema and cache its id; another request gets the reasons of a conflict."""
         subject, _, references = key
         try:
             answer = self._transport.ask("POST", path, _body(schema, references))
@@ -238,19 +237,19 @@ class RegistryClient:
         self._ids.put(key, schema_id)
         return schema_id
 
-    def _forget(self) -> None:
-        """Forget everything: the registry is not what it was, so any id may mean another schema."""
+    def _clear_caches(self) -> None:
+        """Clear all caches: in a restored registry any id may belong to another schema."""
         for cache in (self._schemas, self._uses, self._ids):
             cache.clear()
 
     def _is_elsewhere(self, subject: str, found: JsonObject) -> bool:
-        """Whether an answer is about a subject of another context, in which ids mean others.
+        """Whether an answer is about a subject of another context, which has ids of its own.
 
-        Some registries look for a subject of the default context in all the others, too.
+        Some registries search for a subject of the default context in all others, too.
         """
         named = found.get("subject")
-        wanted = context_of(self.admin.full(subject))
-        return isinstance(named, str) and context_of(named) != wanted
+        context = context_of(self.admin.full(subject))
+        return isinstance(named, str) and context_of(named) != context
 
     def _version(self, subject: str, version: str) -> RegisteredSchema | None:
         path = f"/subjects/{quoted(subject)}/versions/{version}"
@@ -269,7 +268,7 @@ class RegistryClient:
 
 
 def _body(schema: AvroSchema, references: References) -> JsonObject:
-    """A schema as a request holds it."""
+    """The request body of a schema."""
     listed: list[Json] = [asdict(one) for one in references]
     return {"schema": schema.text, **({"references": listed} if listed else {})}
 

@@ -1,8 +1,8 @@
-"""Avro bodies to Python values and back: the one home of fastavro.
+"""Avro codec: encoding and decoding of binary bodies; no other module imports fastavro.
 
-A body is what follows the five bytes of the wire format. Logical types are `Decimal`, `UUID`,
-`date`, `time`, and `datetime` in UTC. A value of a union with several records or maps may be the
-pair (full name of the branch, value). Decoded values are to be read only: defaults are shared.
+A body follows the prefix of the wire format. Values of logical types are `Decimal`, `UUID`, `date`,
+`time`, and `datetime` in UTC. A value of a union with several records or maps may be the pair (full
+name of the branch, value). Decoded values must not be modified: defaults are shared.
 """
 
 import io
@@ -27,14 +27,14 @@ __all__ = ["decode", "encode", "fields_from_json", "from_json", "read_container"
 
 _BAD_VALUE = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, struct.error)
 _BAD_BODY = (*_BAD_VALUE, EOFError, RecursionError, SchemaResolutionError)
-"""What the driver raises for a value or a body that does not fit; it has no common error."""
+"""Errors that fastavro raises for a value or a body that does not fit; they have no common base."""
 
 
 def encode(schema: AvroSchema, value: Any) -> bytes:
-    """The Avro body of a Python value. Fields that are missing get their defaults.
+    """Encode a Python value as an Avro body. Missing fields get their defaults.
 
     Raises:
-        SchemaError: the value does not fit the schema, or has fields that it does not know.
+        SchemaError: the value does not fit the schema, or has fields that the schema lacks.
     """
     out = io.BytesIO()
     try:
@@ -45,11 +45,11 @@ def encode(schema: AvroSchema, value: Any) -> bytes:
 
 
 def decode(writer: AvroSchema, reader: AvroSchema, body: bytes) -> Any:
-    """The value of an Avro body that was written with `writer`, as `reader` sees it.
+    """Decode an Avro body that was written with `writer`, resolved to `reader`.
 
     Raises:
-        SchemaError: the body is broken, has bytes left over, declares too many items of an array,
-            or cannot be read as `reader`.
+        SchemaError: the body is corrupt, has bytes left over, declares too many items of an array,
+            or cannot be resolved to `reader`.
     """
     check_empty_items(writer, body)
     source = io.BytesIO(body)
@@ -67,10 +67,10 @@ def decode(writer: AvroSchema, reader: AvroSchema, body: bytes) -> Any:
 
 
 def read_container(content: bytes) -> tuple[AvroSchema, tuple[Any, ...]]:
-    """The schema and the values of an Avro file, as other tools write them.
+    """Decode an Avro object container file: its schema and values.
 
     Raises:
-        SchemaError: it is no such file, or a broken one.
+        SchemaError: it is no such file, or is corrupt.
     """
     try:
         reader = fastavro.reader(io.BytesIO(content))
@@ -87,10 +87,10 @@ def _words(error: BaseException) -> str:
 
 @lru_cache(maxsize=1024)
 def _driver_schema(schema: AvroSchema) -> Any:
-    """The driver's own form of a schema.
+    """The parsed form of a schema for fastavro.
 
-    The driver takes defaults literally, but wants to see them as a schema text writes them: it
-    parses that, then each default is replaced by the Python value that it means.
+    fastavro uses defaults literally, but its parser requires their JSON form: so after the parse
+    each default is replaced by its Python value.
     """
     try:
         parsed = fastavro.parse_schema(_without_invalid_decimals(schema.value))
@@ -108,9 +108,9 @@ def _driver_schema(schema: AvroSchema) -> Any:
 
 
 def _without_invalid_decimals(value: Any) -> Any:
-    """The same schema, where the driver does not stumble over decimals that are none.
+    """The schema without invalid decimals.
 
-    The specification has invalid logical types ignored; the driver refuses them.
+    The specification demands that invalid logical types are ignored; fastavro rejects them.
     """
     if isinstance(value, list):
         return [_without_invalid_decimals(item) for item in value]

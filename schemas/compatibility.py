@@ -1,10 +1,10 @@
-"""Whether data written with one schema can be read with another, and if not, why and where.
+"""Schema compatibility: whether a reader's schema can read a writer's data, with all differences.
 
 The rules are those of Java Avro's `SchemaCompatibility`, so that our registry and others agree;
-`tests/data/avro_compat_vectors.json` holds over a thousand pairs that Java Avro has judged.
+`tests/data/avro_compat_vectors.json` has over a thousand pairs with the results of Java Avro.
 
-A recursive pair of types is first taken to fit; that is the greatest solution, and right, unless
-the pair turns out not to fit. Then everything that relied on it is judged again (`_Judge.refuted`).
+A recursive pair of types is assumed to be compatible (the greatest fixed point), which is right
+unless the pair proves incompatible. Then the comparison starts again (`_Comparison.refuted`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,7 +32,7 @@ from schemas.types import (
 
 
 class Reason(Enum):
-    """Why a reader cannot read what a writer wrote; Java Avro's words."""
+    """Why a reader cannot read a writer's data, by Java Avro's names."""
 
     TYPE_MISMATCH = "TYPE_MISMATCH"
     NAME_MISMATCH = "NAME_MISMATCH"
@@ -44,13 +44,13 @@ class Reason(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One reason why two schemas do not fit.
+    """One incompatibility of two schemas.
 
     Args:
-        location: as Java Avro writes it: `/fields/0/type`, fields counted from 0.
+        location: in Java Avro's form: `/fields/0/type`, fields counted from 0.
         path: the same with the names of fields: `/fields/speed/type`.
-        message: names both types.
-        detail: what Java Avro says about it.
+        message: contains both types.
+        detail: Java Avro's message.
     """
 
     reason: Reason
@@ -64,14 +64,14 @@ class Difference:
 
 
 class Level(Enum):
-    """What a new version of a schema must be able to do."""
+    """Compatibility level: the requirement on a new version of a schema."""
 
     NONE = "NONE"
     BACKWARD = "BACKWARD"
-    """Read what was written with the latest version."""
+    """It reads data of the latest version."""
     BACKWARD_TRANSITIVE = "BACKWARD_TRANSITIVE"
     FORWARD = "FORWARD"
-    """Be read with the latest version."""
+    """The latest version reads its data."""
     FORWARD_TRANSITIVE = "FORWARD_TRANSITIVE"
     FULL = "FULL"
     FULL_TRANSITIVE = "FULL_TRANSITIVE"
@@ -96,22 +96,22 @@ _RULES: Mapping[Level, _Rule] = {
 
 
 def directions(level: Level) -> tuple[bool, bool]:
-    """Whether a new schema has to read what was written before, and the other way round."""
+    """Whether a new schema has to read data of older ones, and whether older ones read its data."""
     return _RULES[level].reads_old, _RULES[level].read_by_old
 
 
-def looks_at_all(level: Level) -> bool:
-    """Whether a level asks about all versions, not only the latest."""
+def is_transitive(level: Level) -> bool:
+    """Whether a level applies to all versions, not only the latest."""
     return _RULES[level].all_versions
 
 
 def check(level: Level, new: AvroSchema, previous: Sequence[AvroSchema]) -> tuple[str, ...]:
-    """Why a new schema does not fit the previous versions under a level; empty: it fits.
+    """The violations of a level by a new schema; empty if it is compatible.
 
     Args:
-        level: what is asked of the new schema.
+        level: the required level.
         new: the schema to be added.
-        previous: the versions that exist, oldest first.
+        previous: the existing versions, oldest first.
     """
     rule = _RULES[level]
     first = 1 if rule.all_versions else max(1, len(previous))
@@ -135,28 +135,27 @@ def check(level: Level, new: AvroSchema, previous: Sequence[AvroSchema]) -> tupl
 
 @lru_cache(maxsize=256)
 def differences(reader: AvroSchema, writer: AvroSchema) -> tuple[Difference, ...]:
-    """Every reason why `reader` cannot read what was written with `writer`, in document order.
+    """Every reason why `reader` cannot read data of `writer`, in document order.
 
-    Of a type that cannot be read the first hundred: types that are used again and again would have
-    a number without bounds.
+    At most a hundred per type: types that are used repeatedly would have an unbounded number.
 
     Raises:
         SchemaError: the schemas are too large, or refer to each other too deeply, to be compared.
     """
     refuted: frozenset[_Pair] = frozenset()
     while True:
-        judge = _Judge(reader, writer, refuted)
+        comparison = _Comparison(reader, writer, refuted)
         try:
-            found = judge.compare(reader.root, writer.root)
+            found = comparison.compare(reader.root, writer.root)
         except RecursionError as error:
             raise SchemaError("types refer to each other too deeply to be compared") from error
-        if not judge.newly_refuted:
+        if not comparison.newly_refuted:
             return tuple(item.placed() for item in found if item.reason is not None)
-        refuted |= judge.newly_refuted
+        refuted |= comparison.newly_refuted
 
 
 PAIRS_MAX: Final = 100_000
-"""Of types that are compared; more come of accidents or attacks, such as unions of thousands."""
+"""Limit of compared pairs of types; more come from mistakes or attacks, such as huge unions."""
 DIFFERENCES_MAX: Final = 100
 _BRANCHES_SHOWN: Final = 10
 _Pair = tuple[int, int]
@@ -164,9 +163,10 @@ _Pair = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """A reason with places relative to the pair under comparison.
+    """A reason with paths relative to the compared pair.
 
-    `reason` None stands for a recursive pair that does not fit: it is reported where it begins.
+    `reason` is None for a recursive pair that is incompatible: it is reported at its first
+    occurrence.
     """
 
     reason: Reason | None
@@ -202,8 +202,8 @@ def _under(found: _Result, *where: str) -> _Result:
     return tuple(item.under(where, where) for item in found)
 
 
-class _Judge:
-    """One comparison of two schemas; pairs of types are known by identity."""
+class _Comparison:
+    """Comparison of two schemas; pairs of types are identified by object identity."""
 
     def __init__(self, reader: AvroSchema, writer: AvroSchema, refuted: frozenset[_Pair]) -> None:
         self._reader = reader
@@ -216,7 +216,7 @@ class _Judge:
         self.newly_refuted: set[_Pair] = set()
 
     def compare(self, reader_type: AvroType, writer_type: AvroType) -> _Result:
-        """Why the reader's type cannot read the writer's."""
+        """The reasons why the reader's type cannot read the writer's."""
         reader = self._reader.resolve(reader_type)
         writer = self._writer.resolve(writer_type)
         pair = (id(reader), id(writer))
@@ -230,13 +230,13 @@ class _Judge:
             if self._left < 0:
                 raise SchemaError(f"more than {PAIRS_MAX} pairs of types to be compared")
             self._open.add(pair)
-            self._known[pair] = self._judge(reader, writer)[:DIFFERENCES_MAX]
+            self._known[pair] = self._compare_resolved(reader, writer)[:DIFFERENCES_MAX]
             self._open.discard(pair)
             if self._known[pair] and pair in self._assumed:
                 self.newly_refuted.add(pair)
         return self._known[pair]
 
-    def _judge(  # noqa: PLR0911 - one return for each pair of kinds
+    def _compare_resolved(  # noqa: PLR0911 - one return for each pair of kinds
         self, reader: ResolvedType, writer: ResolvedType
     ) -> _Result:
         if isinstance(writer, UnionType):
@@ -290,10 +290,10 @@ class _Judge:
         return tuple(found)
 
     def _absent(self, field: Field, writer: RecordType) -> _Result:
-        """A field that the writer lacks and that has no default.
+        """The reason for a field that the writer lacks and that has no default.
 
-        Java Avro reports an enum with a default of its own, which does not stand for a missing
-        field, as a mismatch of the types; the place and the word are kept, the message says more.
+        Java Avro reports an enum with a default of its own, which is not used for a missing field,
+        as a type mismatch; location and reason are the same here, the message is more precise.
         """
         mine = self._reader.resolve(field.type)
         message = (
@@ -307,7 +307,7 @@ class _Judge:
 
 
 def _few(union: UnionType) -> str:
-    """A union in words, as far as anybody reads."""
+    """A union in words, truncated after ten branches."""
     if len(union.branches) <= _BRANCHES_SHOWN:
         return describe(union)
     shown = describe(UnionType(union.branches[:_BRANCHES_SHOWN]))
@@ -327,7 +327,7 @@ def _mismatch(reader: ResolvedType, writer: ResolvedType) -> _Result:
 def _names(
     reader: RecordType | EnumType | FixedType, writer: RecordType | EnumType | FixedType
 ) -> _Result:
-    """Names fit when they are equal without their namespaces, or by an alias of the reader."""
+    """Compare names: they match without their namespaces, or by an alias of the reader."""
     same = reader.name.rpartition(".")[2] == writer.name.rpartition(".")[2]
     if same or writer.name in reader.aliases:
         return ()

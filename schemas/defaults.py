@@ -1,7 +1,7 @@
-"""Defaults of fields: check them against their types, and turn them into Python values.
+"""Defaults of fields: validation against their types, and conversion to Python values.
 
-A schema text writes a default as the type below a logical type: a timestamp as a number, bytes as
-a string of the characters 0 to 255.
+A schema text has the default of a logical type in its underlying type: a timestamp is a number.
+Bytes are a string of the characters 0 to 255.
 """
 
 from collections.abc import Iterable, Mapping
@@ -36,19 +36,18 @@ from schemas.types import (
 )
 
 _Problem: TypeAlias = tuple[str, str]
-"""Where in a value, and what is wrong there."""
+"""Path in a value, and message."""
 VALUES_MAX: Final = 1_000_000
-"""In one default: defaults of missing fields, which have missing fields, grow without bounds."""
+"""Limit for one default: nested defaults of missing fields can grow without bounds."""
 COMPARED_MAX: Final = 1_000_000
-"""Values with types, for all defaults of a schema: a long list is compared with every branch of a
-union, of which there may be thousands."""
+"""Limit of comparisons of values with types, for all defaults of a schema: a long list is compared
+with every branch of a union, of which there may be thousands."""
 
 
 class Defaults:
-    """Checks the defaults of one schema, which must live as long.
+    """Validator of the defaults of one schema, which must not be freed before it.
 
-    What was found is remembered: in unions of recursive types there are more ways into a value than
-    anybody could wait for.
+    Results are memoised: without that, unions of recursive types take exponential time.
 
     Args:
         names: every named type of the schema.
@@ -63,12 +62,12 @@ class Defaults:
     def problem(  # noqa: C901, PLR0911 - one return for each kind
         self, avro_type: AvroType, value: Json
     ) -> _Problem | None:
-        """Why a JSON value is no default of a type: (path below it, message); None if it is one.
+        """Why a JSON value is no default of a type: path in the value and message; None if it is.
 
         The value must not be nested more than `nesting.MAX_DEPTH` deep.
 
         Raises:
-            SchemaError: values and types are too many to be compared.
+            SchemaError: there are too many values and types to compare.
         """
         self._left -= 1
         if self._left < 0:
@@ -153,11 +152,11 @@ def _fits_primitive(kind: Kind, value: Json) -> bool:  # noqa: PLR0911 - one for
 
 
 def native_default(field: Field, names: Mapping[str, NamedType]) -> Native:
-    """The Python value of a field's default, made fresh on every call.
+    """The Python value of a field's default, a new one on every call.
 
     Raises:
         SchemaError: the number is no value of its logical type, such as a date in the year 20000;
-            or the defaults of missing fields lead too far.
+            or the defaults of missing fields are nested too deeply or too large.
     """
     try:
         return _Native(names).value(field.type, field.default, 0)
@@ -166,7 +165,7 @@ def native_default(field: Field, names: Mapping[str, NamedType]) -> Native:
 
 
 class _Native:
-    """Makes one default."""
+    """Conversion of one default to a Python value."""
 
     def __init__(self, names: Mapping[str, NamedType]) -> None:
         self._names = names
@@ -174,7 +173,7 @@ class _Native:
         self._made = 0
 
     def value(self, avro_type: AvroType, value: Json | Missing, depth: int) -> Native:  # noqa: C901, PLR0911 - one return for each kind
-        """The Python value of a part of the default."""
+        """Convert a part of the default."""
         self._require_bounds(depth)
         if isinstance(value, Missing):
             raise BrokenInvariantError("a default that was checked lacks a field")

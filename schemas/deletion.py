@@ -1,4 +1,4 @@
-"""What deleting a subject, or a version of it, would take away, and who refers to that."""
+"""Deletion of a subject or a version: affected versions, references to them, requests."""
 
 from dataclasses import dataclass
 
@@ -9,11 +9,11 @@ from schemas.entries import SchemaUse
 
 @dataclass(frozen=True, slots=True)
 class Doomed:
-    """One version that would be deleted.
+    """One version to be deleted.
 
     Args:
         use: its subject and version.
-        deleted: whether it is deleted already, and would now go for good.
+        deleted: whether it is soft-deleted already, and would now be deleted permanently.
         referrers: the versions that refer to it.
     """
 
@@ -25,10 +25,10 @@ class Doomed:
 def doomed(
     admin: Administration, subject: str, version: int | None, *, permanent: bool
 ) -> tuple[Doomed, ...]:
-    """What would be deleted; empty if that was done already.
+    """The versions that a deletion would delete; empty if they are deleted already.
 
     Raises:
-        SchemaError: there is no such subject or version, not even a deleted one.
+        SchemaError: the subject or version does not exist, not even as a deleted one.
     """
     live = admin.version_numbers(subject)
     every = admin.version_numbers(subject, deleted=True)
@@ -40,26 +40,26 @@ def doomed(
             place=f"subject {subject}",
             hint=hint or "`medusa schema list` shows what it has.",
         )
-    wanted = every if version is None else (version,)
+    numbers = every if version is None else (version,)
     return tuple(
         Doomed(
             SchemaUse(subject, number),
             number not in live,
             _referrers(admin, SchemaUse(subject, number), permanent=permanent),
         )
-        for number in wanted
+        for number in numbers
         if permanent or number in live
     )
 
 
 def require_unreferred(what: tuple[Doomed, ...]) -> None:
-    """Make sure that nothing refers to what would go, other than what goes with it.
+    """Check that only versions that are deleted, too, refer to these versions.
 
     Raises:
-        RefusedError: something does; it is named.
+        RefusedError: another version refers to one of them; contains both.
     """
-    going = {one.use for one in what}
-    left = {str(by): one.use for one in what for by in one.referrers if by not in going}
+    deleted = {one.use for one in what}
+    left = {str(by): one.use for one in what for by in one.referrers if by not in deleted}
     if left:
         words = "; ".join(f"{by} refers to {use}" for by, use in left.items())
         raise RefusedError(
@@ -72,23 +72,23 @@ def require_unreferred(what: tuple[Doomed, ...]) -> None:
 def delete(
     admin: Administration, what: tuple[Doomed, ...], version: int | None, *, permanent: bool
 ) -> None:
-    """Delete what `doomed` found for this subject or version; all of it can be done again."""
+    """Delete the versions that `doomed` returned for this subject or version; idempotent."""
     if not what:
         return
     subject = what[0].use.subject
-    # A registry deletes for good only what is deleted already.
+    # A registry deletes permanently only what is soft-deleted already.
     steps = [False] * any(not one.deleted for one in what) + [True] * permanent
-    for for_good in steps:
+    for is_permanent in steps:
         if version is None:
-            admin.delete_subject(subject, permanent=for_good)
+            admin.delete_subject(subject, permanent=is_permanent)
         else:
-            admin.delete_version(subject, version, permanent=for_good)
+            admin.delete_version(subject, version, permanent=is_permanent)
 
 
 def _referrers(admin: Administration, use: SchemaUse, *, permanent: bool) -> tuple[SchemaUse, ...]:
-    """The versions that refer to one; a registry tells their ids, not in which contexts."""
+    """The versions that refer to one; a registry returns their ids without contexts."""
     ids = admin.referrers(use.subject, use.version, deleted=permanent)
-    contexts = (admin.beside(use.subject, ""), *admin.contexts()) if ids else ()
+    contexts = (admin.relative_name(use.subject, ""), *admin.contexts()) if ids else ()
     return tuple(
         referrer
         for schema_id in ids
@@ -99,6 +99,6 @@ def _referrers(admin: Administration, use: SchemaUse, *, permanent: bool) -> tup
 
 
 def _refers(admin: Administration, one: SchemaUse, to: SchemaUse) -> bool:
-    """Whether a version refers to another one: in its context the id may be of another schema."""
+    """Whether a version refers to another one: in its context the id may have another schema."""
     found = admin.referred(one)
     return found is not None and SchemaUse(admin.full(to.subject), to.version) in found.referred

@@ -1,6 +1,6 @@
-"""The file in which the contents of a registry travel: JSON lines; the first says what it is.
+"""Export file of a registry: JSON lines, the first with format and version.
 
-docs/reference/schemas.md describes it for other programs. Pure.
+docs/reference/schemas.md specifies it for other programs. Pure.
 """
 
 import json
@@ -19,20 +19,20 @@ FORMAT = "medusa-schemas"
 FORMAT_VERSION = 1
 
 Scope = str | None
-"""A subject, a context as `:.name:`, or None for what holds where nothing else is said."""
+"""A subject, a context as `:.name:`, or None for the whole registry."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dump:
-    """What was read from a registry.
+    """The exported content of a registry.
 
     Args:
         registry: its address.
-        prefix: what the subjects begin with; empty: all were read.
-        made_at: when, as a text.
+        prefix: the prefix of the subjects; empty: all were exported.
+        made_at: time of the export, as a text.
         versions: by subject and version.
-        configs: what scopes say themselves, as the registry writes it.
-        modes: likewise.
+        configs: the configurations of scopes themselves, in the registry's JSON.
+        modes: the modes of scopes themselves.
     """
 
     registry: str
@@ -64,7 +64,7 @@ def lines(dump: Dump) -> Iterator[str]:
 
 
 def as_json(one: StoredVersion) -> JsonObject:
-    """A version under the names that registries use."""
+    """A version in the JSON of registries."""
     return {
         "subject": one.subject,
         "version": one.version,
@@ -80,14 +80,14 @@ def as_json(one: StoredVersion) -> JsonObject:
 
 
 def loads(text: str, place: str) -> Dump:
-    """Read a file.
+    """Parse an export file.
 
     Args:
-        text: what it holds.
+        text: its content.
         place: its name, for errors.
 
     Raises:
-        InputError: it is something else, it is cut off, or it contradicts itself.
+        InputError: it has another format, is truncated, or is inconsistent.
         NewerFormatError: a newer version of Medusa wrote it.
     """
     rows = [
@@ -102,7 +102,7 @@ def loads(text: str, place: str) -> Dump:
         raise InputError("this is no file of schemas", place=place, hint=hint)
     if version > FORMAT_VERSION:
         raise NewerFormatError(
-            f"the file has format {version}, this program knows {FORMAT_VERSION}",
+            f"the file has format {version}, this program reads {FORMAT_VERSION}",
             place=place,
             hint="use a newer version of Medusa.",
         )
@@ -123,7 +123,7 @@ def loads(text: str, place: str) -> Dump:
 
 
 class _Reader:
-    """Takes the lines behind the first, each checked against those before it."""
+    """Reads the lines after the first, each checked against those before it."""
 
     def __init__(self) -> None:
         self.versions: dict[SchemaUse, StoredVersion] = {}
@@ -132,7 +132,7 @@ class _Reader:
         self._ids: dict[tuple[str, int], StoredVersion] = {}
 
     def take(self, row: JsonObject, place: str) -> None:
-        """One line."""
+        """Read one line."""
         try:
             match row["kind"]:
                 case "version":
@@ -151,7 +151,7 @@ class _Reader:
 
     def _version(self, one: StoredVersion, place: str) -> None:
         if one.use in self.versions:
-            raise InputError(f"{one.use} stands in the file twice", place=place)
+            raise InputError(f"{one.use} is in the file twice", place=place)
         known = self._ids.setdefault((context_of(one.subject), one.id), one)
         if one.differences(known):
             message = f"id {one.id} is of {known.use}, and of {one.use} with another content"
@@ -176,7 +176,7 @@ def _name(value: Json, what: str, place: str) -> str:
 
 
 def _number(row: JsonObject, what: str, place: str) -> int:
-    """The least and the largest one are those of registries, for ids and for versions."""
+    """Read an id or a version; the range is that of registries."""
     value = row[what]
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= SCHEMA_ID_MAX:
         raise _wrong(what, value, f"a number from 1 to {SCHEMA_ID_MAX}", place)
@@ -197,8 +197,8 @@ def _text(row: JsonObject, what: str, place: str) -> str:
     return value
 
 
-def _wrong(what: str, value: Json, wanted: str, place: str) -> InputError:
-    return InputError(f"{what} should be {wanted}, not {reprlib.repr(value)}", place=place)
+def _wrong(what: str, value: Json, expected: str, place: str) -> InputError:
+    return InputError(f"{what} should be {expected}, not {reprlib.repr(value)}", place=place)
 
 
 def _row(line: str, place: str) -> JsonObject:

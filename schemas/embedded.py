@@ -1,4 +1,4 @@
-"""The registry of an embedded stack: in the process of the stack, its schemas in ZooKeeper."""
+"""Schema registry of an embedded stack: runs in the stack's process, stores in ZooKeeper."""
 
 from dataclasses import dataclass
 
@@ -32,7 +32,7 @@ def start_registry(settings: StackSettings) -> EmbeddedRegistry:
         UnavailableError: ZooKeeper does not answer.
     """
     store = ZooKeeperStore.connect(settings.zookeeper_connect, ZOOKEEPER_ANSWERS_WITHIN_S)
-    # The chroot stands in the connect string already.
+    # The connect string contains the chroot already.
     server = RegistryServer(store, LOOPBACK, settings.registry_port, names=Znodes(""))
     try:
         server.start()

@@ -1,7 +1,7 @@
-"""What a registry keeps, whole: versions as they are stored, configurations, modes. Pure.
+"""Complete entries of a registry: versions with references, metadata and rules. Pure.
 
-`schemas.records` has what decoding and deploying need of a schema; this is for whoever looks at a
-registry, or carries what is in it to another one.
+They are for administration and for copies to another registry; `schemas.records` has the subset for
+decoding and deploying.
 """
 
 import json
@@ -33,14 +33,14 @@ class SchemaUse:
 
 @dataclass(frozen=True, slots=True)
 class StoredVersion:
-    """One version of a subject with everything that a registry knows of it.
+    """One version of a subject with all that a registry stores of it.
 
     Args:
         kind: `AVRO`, `JSON` or `PROTOBUF`.
-        references: each with `name`, `subject` and `version`, as the registry writes them.
-        metadata: as the registry writes it; None: it has none.
+        references: each with `name`, `subject` and `version`, in the registry's JSON.
+        metadata: in the registry's JSON; None: it has none.
         rule_set: likewise.
-        deleted: whether it is only kept for those who ask for its id.
+        deleted: whether it is soft-deleted: readable by its id only.
     """
 
     subject: str
@@ -61,7 +61,7 @@ class StoredVersion:
 
     @property
     def referred(self) -> tuple[SchemaUse, ...]:
-        """The versions that it refers to; of the same context, where it is in one."""
+        """The versions that it refers to; references without a context are in its own."""
         context = context_of(self.subject)
         return tuple(
             SchemaUse(qualified(str(one["subject"]), context), number_of(one["version"]))
@@ -69,10 +69,10 @@ class StoredVersion:
         )
 
     def schema(self) -> AvroSchema:
-        """The schema, parsed.
+        """Parse the schema.
 
         Raises:
-            SchemaError: it is not Avro, or cannot be read alone.
+            SchemaError: it is not Avro, or cannot be parsed alone.
         """
         if self.kind != "AVRO":
             raise SchemaError(f"the schema is {self.kind}, only Avro can be read", place=str(self))
@@ -83,9 +83,9 @@ class StoredVersion:
             raise SchemaError(error.message, place=where, hint=error.hint) from error
 
     def differences(self, other: "StoredVersion") -> tuple[str, ...]:
-        """In which parts the content of another one differs; empty: it is the same.
+        """The parts in which the content of another one differs; empty: it is the same.
 
-        A registry that keeps no rule sets has not changed a schema by leaving them out.
+        A missing rule set is no difference: some registries do not store them.
         """
         parts = {
             "schema type": self.kind == other.kind,
@@ -103,16 +103,16 @@ class StoredVersion:
 def stored(
     found: Mapping[str, Json], otherwise: SchemaUse, schema_id: int, place: str
 ) -> StoredVersion:
-    """A version under the names that registries use.
+    """Read a version from the JSON of registries.
 
     Args:
         found: an answer, or a line of a file; its `schema` is a text.
-        otherwise: subject and version, where it names none.
+        otherwise: subject and version, if it does not contain them.
         schema_id: its id.
-        place: where it was found, for errors.
+        place: its origin, for errors.
 
     Raises:
-        SchemaError: a part of it is not what it should be.
+        SchemaError: a part of it has the wrong type.
     """
     references = _part(found, "references", list, place) or []
     if not all(_is_reference(one) for one in references):
@@ -136,7 +136,7 @@ _WORDS = {str: "a text", int: "a number", bool: "true or false", list: "a list",
 
 
 def _part(found: Mapping[str, Json], name: str, kind: type[V], place: str) -> V | None:
-    """What stands under a name; null stands for nothing."""
+    """The value of a key; None if it is missing or null."""
     value = found.get(name)
     if value is None or (of_type(value, kind) and isinstance(value, kind)):
         return value
@@ -151,12 +151,12 @@ def _is_reference(one: Json) -> bool:
 
 
 def proposed(subject: str, text: str, references: Sequence[Reference]) -> StoredVersion:
-    """A schema that may become a version of a subject, without a number and an id as yet."""
+    """A schema that is not registered yet, with 0 as its version and id."""
     return StoredVersion(subject, 0, 0, text, references=tuple(map(asdict, references)))
 
 
 def context_of(subject: str) -> str:
-    """The context that a subject is qualified with, as `:.name:`; empty for the default one."""
+    """The context in the name of a subject, as `:.name:`; empty for the default one."""
     if not subject.startswith(":."):
         return ""
     name = subject[1:].partition(":")[0]
@@ -164,9 +164,9 @@ def context_of(subject: str) -> str:
 
 
 def context_at(address: str) -> str:
-    """The context, as `:.name:`, of subjects without one at an address: `…/contexts/.name`.
+    """The context of an address, `…/contexts/.name`, as `:.name:`; it applies to plain subjects.
 
-    Registries take the name without its dot, and with colons around it, too.
+    Registries accept the name without its dot, and with colons around it, too.
     """
     *_, before, last = ("", *urlsplit(address).path.rstrip("/").split("/"))
     name = unquote(last).removeprefix(":").removesuffix(":").removeprefix(".")
@@ -174,17 +174,17 @@ def context_at(address: str) -> str:
 
 
 def qualified(subject: str, context: str) -> str:
-    """In full a subject that a schema of a context names; one of the default context without it."""
+    """A subject with its context, which is `context` if it has none; no prefix for the default."""
     return subject.removeprefix(":.:") if subject.startswith(":.") else f"{context}{subject}"
 
 
 def named_in(context: str, subject: str) -> str:
-    """How a subject that is known in full is named where those without a context lie in one."""
+    """The name of a qualified subject at an address whose plain subjects are in `context`."""
     return f":.:{subject}" if context and not subject.startswith(":.") else subject
 
 
 def _same_text(kind: str, one: str, other: str) -> bool:
-    """Registries print Avro each in its way; what counts is what was written."""
+    """Whether texts have the same content: registries print the same Avro schema differently."""
     if one == other:
         return True
     if kind == "PROTOBUF":

@@ -1,4 +1,4 @@
-"""What may be done to a schema next under a level, judged by the rules themselves. Pure."""
+"""Schema evolution: the changes of a schema that a compatibility level allows. Pure."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from schemas.candidates import Candidate, candidates
 from schemas.compatibility import Level, check
 from schemas.meaning import other_meanings
 
-ASKED: dict[Level, str] = {
+REQUIREMENTS: dict[Level, str] = {
     Level.NONE: "anything may be registered",
     Level.BACKWARD: "a new version must read what was written with the newest",
     Level.BACKWARD_TRANSITIVE: "a new version must read what was written with any version",
@@ -17,9 +17,9 @@ ASKED: dict[Level, str] = {
     Level.FULL: "a new version and the newest must read each other's data",
     Level.FULL_TRANSITIVE: "a new version and every other must read each other's data",
 }
-"""What each level asks of a new version, in a sentence."""
+"""The requirement of each level on a new version, as a sentence."""
 STEPS = (Level.BACKWARD, Level.FORWARD, Level.FULL)
-"""The levels that one step from a version to another keeps or breaks."""
+"""The levels that are checked for a step from one version to the next."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +27,9 @@ class Verdict:
     """Whether one change is allowed.
 
     Args:
-        change: what would be done.
+        change: the change.
         reasons: why it is not allowed; empty: it is.
-        meanings: where it is allowed, and values would yet be taken for something else.
+        meanings: if it is allowed: values that would be misinterpreted nevertheless.
     """
 
     change: Candidate
@@ -38,13 +38,13 @@ class Verdict:
 
     @property
     def allowed(self) -> bool:
-        """Whether a registry would take it."""
+        """Whether a registry would accept it."""
         return not self.reasons
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Verdicts on the same sort of change that are the same."""
+    """Verdicts on the same sort of change, all allowed or all not."""
 
     action: str
     allowed: bool
@@ -56,12 +56,12 @@ def evolution(
     versions: Sequence[AvroSchema],
     progress: Callable[[str, int, int], None] | None = None,
 ) -> tuple[Verdict, ...]:
-    """Every usual change of the newest version with the verdict of the rules.
+    """Check every usual change of the newest version against a level.
 
     Args:
-        level: which is in force.
+        level: the effective level.
         versions: all of the subject, oldest first; at least one.
-        progress: told what is done, how much of it, and how much there is.
+        progress: called with the step, the number done, and the total.
     """
     found: list[Verdict] = []
     tried = candidates(versions[-1])
@@ -75,7 +75,7 @@ def evolution(
 
 
 def grouped(verdicts: Sequence[Verdict]) -> tuple[Group, ...]:
-    """The verdicts by sort of change, what is allowed first."""
+    """The verdicts by sort of change, allowed ones first."""
     found: dict[tuple[bool, str], list[Verdict]] = {}
     for one in verdicts:
         found.setdefault((one.allowed, one.change.action), []).append(one)
@@ -84,5 +84,5 @@ def grouped(verdicts: Sequence[Verdict]) -> tuple[Group, ...]:
 
 
 def kept(old: AvroSchema, new: AvroSchema) -> dict[Level, tuple[str, ...]]:
-    """For each of `STEPS` why the step from one schema to another breaks it; empty: it keeps it."""
+    """For each of `STEPS` the violations by the step from one schema to another; empty if none."""
     return {level: check(level, new, [old]) for level in STEPS}

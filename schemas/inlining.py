@@ -1,7 +1,7 @@
-"""A schema with the types of the schemas that it uses in their places, to be read alone. Pure.
+"""Inlining of references: a schema with the definitions of all types that it uses. Pure.
 
-Every named type is written out where it first stands, under its full name, and named after that.
-Which type a name means is taken from the parsed schema: in another place it could mean another.
+Every named type is defined at its first occurrence, under its full name, and referred to by name
+after that. Names are resolved by the parsed schema: elsewhere they could mean another type.
 """
 
 from schemas.avro import AvroSchema
@@ -21,10 +21,10 @@ from schemas.types import (
 
 
 def inlined(schema: AvroSchema) -> Json:
-    """A schema's JSON value that names no type which it does not define itself.
+    """The JSON value of a schema, with definitions of all types that it refers to.
 
     Raises:
-        SchemaError: Avro has no name for a type where it would stand.
+        SchemaError: a type cannot be named where it would be defined or used.
     """
     defined: dict[str, Definition] = {}
     for one in (*schema.used, schema):
@@ -34,7 +34,7 @@ def inlined(schema: AvroSchema) -> Json:
 
 
 class _Inliner:
-    """Writes out one schema.
+    """Inlines one schema.
 
     Args:
         defined: all named types.
@@ -46,7 +46,7 @@ class _Inliner:
         self._names = Names(self._finished)
 
     def walk(self, part: Json, avro_type: AvroType, space: str | None) -> Json:
-        """A type inside a namespace."""
+        """Inline a type inside a namespace."""
         match avro_type:
             case UnionType(branches):
                 pairs = zip(list_of(part), branches, strict=True)

@@ -1,4 +1,4 @@
-"""Logical types: between the value that Avro writes and the value that Python works with.
+"""Logical types: conversion between Avro values and Python values.
 
 | logical type | Avro | Python |
 |---|---|---|
@@ -33,7 +33,7 @@ Native: TypeAlias = (
     | tuple[str, "Native"]
     | None
 )
-"""A value in Python; with a tuple for a branch of a union that is named. JSON values are some."""
+"""A Python value; a tuple is a union value with its branch's name. Includes all JSON values."""
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 LOCAL_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - local timestamps have no zone, by definition
@@ -54,7 +54,7 @@ TIMES = frozenset({Logical.TIME_MILLIS, Logical.TIME_MICROS})
 
 
 def from_avro_number(logical: Logical, number: int) -> date | time | datetime:
-    """A day, a time of day or a point in time from what Avro writes.
+    """A date, time of day or timestamp from the number in Avro.
 
     Raises:
         ValueError: outside of the years 1 to 9999, or of a day.
@@ -74,20 +74,20 @@ def from_avro_number(logical: Logical, number: int) -> date | time | datetime:
 
 
 def truncated(logical: Logical, value: datetime | time) -> datetime | time:
-    """A time without the digits that its type cannot hold."""
+    """A time, truncated to the precision of its logical type."""
     unit = _US[logical]
     return value.replace(microsecond=value.microsecond // unit * unit)
 
 
 def decimal_from_bytes(raw: bytes, scale: int) -> Decimal:
-    """A number from two's complement, big-endian, and its digits behind the point."""
+    """A number from big-endian two's complement bytes and a scale."""
     unscaled = int.from_bytes(raw, "big", signed=True)
-    # the context's own precision must not round: as many digits as the bytes can hold
+    # the context's precision must not round: as many digits as the bytes can contain
     return Decimal(unscaled).scaleb(-scale, Context(prec=max(1, 3 * len(raw))))
 
 
 def decimal_problem(value: Decimal, precision: int, scale: int) -> str:
-    """Why a number does not fit a decimal type; empty if it does. Nothing is ever rounded."""
+    """Why a number does not fit a decimal type; empty if it does. It is never rounded."""
     if not value.is_finite():
         return f"{value} is not a finite number"
     _, digits, exponent = value.as_tuple()
@@ -103,7 +103,7 @@ def decimal_problem(value: Decimal, precision: int, scale: int) -> str:
 
 
 def at_scale(value: Decimal, scale: int) -> Decimal:
-    """The same number with so many digits behind the point, for one without problem."""
+    """A number that fits (`decimal_problem`), with the exponent of a scale."""
     if not value:
         return Decimal(0).scaleb(-scale)
     room = len(value.as_tuple().digits) + abs(value.adjusted()) + scale + 2
@@ -111,7 +111,7 @@ def at_scale(value: Decimal, scale: int) -> Decimal:
 
 
 def text_of(value: date | time | datetime | Decimal | UUID) -> str:
-    """How a value is written in JSON: RFC 3339 with Z for points in time, plain digits."""
+    """The text of a value in JSON: RFC 3339 with Z for timestamps, digits without exponent."""
     if isinstance(value, datetime):
         spec = "milliseconds" if value.microsecond % 1000 == 0 else "microseconds"
         if value.tzinfo is None:

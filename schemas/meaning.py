@@ -1,8 +1,8 @@
-"""Where two schemas fit by Avro's rules, and yet the same bytes mean something else. Pure.
+"""Changes of meaning between schemas that are compatible by Avro's rules. Pure.
 
-Avro's rules do not look at logical types: a long in milliseconds is read where microseconds were
-written, and every time is wrong by a factor of a thousand. A type without a logical type is left
-alone: giving plain numbers a meaning, or taking it away, is what a reader may want.
+Avro's rules ignore logical types: milliseconds can be read where microseconds were written, and
+every time is wrong by a factor of a thousand. A type without a logical type is no difference:
+readers may add a meaning to plain numbers, or remove it, on purpose.
 """
 
 from collections.abc import Iterator
@@ -23,16 +23,16 @@ from schemas.types import (
 
 
 def other_meanings(reader: AvroSchema, writer: AvroSchema) -> tuple[str, ...]:
-    """Each place at which `reader` takes what `writer` wrote for something else, and why.
+    """Each path at which `reader` misinterprets data of `writer`, with the reason.
 
-    The places are those of `schemas.compatibility`: `/fields/seen_at/type`. What does not fit at
-    all is not looked at.
+    The paths are those of `schemas.compatibility`: `/fields/seen_at/type`. Incompatible types are
+    ignored.
     """
     return tuple(_Walk(reader, writer).compare(reader.root, writer.root, ""))
 
 
 class _Walk:
-    """One walk over two schemas; a pair of records is looked at once, so that recursion ends."""
+    """Comparison of two schemas; a pair of records is compared once, so that recursion ends."""
 
     def __init__(self, reader: AvroSchema, writer: AvroSchema) -> None:
         self._reader = reader
@@ -40,7 +40,7 @@ class _Walk:
         self._seen: set[tuple[str, str]] = set()
 
     def compare(self, reader_type: AvroType, writer_type: AvroType, path: str) -> Iterator[str]:
-        """What differs between two types."""
+        """The differences between two types."""
         reader, writer = self._reader.resolve(reader_type), self._writer.resolve(writer_type)
         match reader, writer:
             case _, UnionType(branches):
@@ -79,7 +79,7 @@ def _values(reader: ResolvedType, writer: ResolvedType, path: str) -> Iterator[s
 
 
 def _meaning(of: ResolvedType) -> tuple[Logical, int] | None:
-    """What the bytes stand for; more digits of a decimal change nothing, another scale does."""
+    """The interpretation of the bytes; the scale of a decimal matters, its precision does not."""
     if isinstance(of, Primitive | FixedType) and of.logical is not None:
         return of.logical, of.scale
     return None

@@ -1,8 +1,8 @@
-"""Carries what one registry holds into another one: ids, versions and all.
+"""Export of a registry and import into another one, with ids and version numbers.
 
-A registry takes ids that somebody else gave only in mode IMPORT. The mode is set for as long as it
-takes, and put back whatever happens. What is there already is compared and left alone, so that a
-move can be done again, or go on after it was cut off.
+A registry accepts given ids only in mode IMPORT. The mode is set during the import, and restored
+also after errors. Existing versions are compared and not changed, so that an import is idempotent
+and can be repeated after an interruption.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -18,16 +18,16 @@ from schemas.json_value import JsonObject, text_of
 from schemas.registry.config import Mode
 
 Progress = Callable[[str, int, int], None]
-"""Told what is done, how much of it is done, and how much there is."""
+"""Called with the step, the number done, and the total."""
 
 
 def read(
     admin: Administration, prefix: str, progress: Progress
 ) -> tuple[tuple[StoredVersion, ...], Mapping[Scope, JsonObject], Mapping[Scope, Mode]]:
-    """All versions of the subjects that begin with a prefix, deleted ones too, and their settings.
+    """Read all versions of the subjects with a prefix, deleted ones too, and their settings.
 
-    Without a prefix also what holds for all subjects; where the address names a context, for those
-    of that one.
+    Without a prefix also the settings of the whole registry; or, if the address has a context, of
+    that context.
     """
     subjects = admin.subjects(prefix, deleted=True)
     contexts = sorted({context for one in subjects if (context := context_of(one))})
@@ -44,16 +44,16 @@ def read(
         for number in admin.version_numbers(subject, deleted=True):
             found = admin.version(subject, number, deleted=True)
             if found is not None:
-                # Not every registry says of a version that it is deleted.
+                # Not every registry returns whether a version is deleted.
                 versions.append(replace(found, deleted=number not in live))
     return tuple(versions), configs, modes
 
 
 def in_order(versions: Iterable[StoredVersion]) -> tuple[StoredVersion, ...]:
-    """The versions so that each comes after those that it refers to, otherwise by id.
+    """The versions in topological order of references, then by id.
 
     Raises:
-        InputError: some refer to each other.
+        InputError: references have a cycle.
     """
     known = {one.use: one for one in versions}
     sorter = TopologicalSorter(
@@ -73,7 +73,7 @@ def in_order(versions: Iterable[StoredVersion]) -> tuple[StoredVersion, ...]:
 
 
 class ConflictsError(RefusedError):
-    """What is in a registry does not let a file in; nothing was changed."""
+    """The content of a registry conflicts with that of a file; nothing was changed."""
 
     code = "import-conflicts"
 
@@ -93,14 +93,14 @@ class ConflictsError(RefusedError):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What an import would do.
+    """The steps of an import.
 
     Args:
-        register: in this order.
-        delete: after that, in this order.
-        unchanged: how many versions are there already.
-        configs: what is to be said, per scope; None takes back.
-        modes: which are to be set, after all else.
+        register: versions to register, in this order.
+        delete: versions to delete after that, in this order.
+        unchanged: the number of versions that exist already.
+        configs: settings to change, per scope; None removes one.
+        modes: modes to set, after all else.
     """
 
     register: tuple[StoredVersion, ...]
@@ -111,7 +111,7 @@ class Plan:
 
     @property
     def subjects(self) -> tuple[str, ...]:
-        """The subjects of which versions change."""
+        """The subjects with changed versions."""
         uses = {one.subject for one in self.register} | {use.subject for use in self.delete}
         return tuple(sorted(uses))
 
@@ -143,7 +143,7 @@ def plan(admin: Administration, dump: Dump, place: str, progress: Progress, *, m
     touched = {one.use for one in register} | set(delete)
     return Plan(
         tuple(register),
-        tuple(reversed(delete)),  # what refers to another goes before it
+        tuple(reversed(delete)),  # a version that refers to another is deleted before it
         len(ordered) - len(touched),
         _new_configs(admin, dump.configs),
         {s: m for s, m in dump.modes.items() if admin.own_mode(s) is not m} if modes else {},
@@ -166,9 +166,9 @@ def _conflicts(
             of = f" (of {same_id.use})" if same_id.version else ""
             yield f"id {one.id} of {one.use} is another schema there{of}: {parts}"
         for use, reference in zip(one.referred, one.references, strict=True):
-            named = admin.beside(one.subject, text_of(reference["subject"]))
-            coming = SchemaUse(admin.full(named), use.version) in known
-            if not coming and admin.version(named, use.version, deleted=True) is None:
+            named = admin.relative_name(one.subject, text_of(reference["subject"]))
+            in_file = SchemaUse(admin.full(named), use.version) in known
+            if not in_file and admin.version(named, use.version, deleted=True) is None:
                 yield f"{one.use} refers to {use}, which is neither in the file nor there"
 
 
@@ -184,17 +184,17 @@ def _new_configs(
 
 
 def bring_in(admin: Administration, what: Plan, progress: Progress, *, whole: bool) -> None:
-    """Do what a plan says.
+    """Execute an import.
 
     Args:
-        admin: where.
+        admin: the registry.
         what: the plan.
-        progress: told of each step.
-        whole: whether the whole registry is in mode IMPORT meanwhile, instead of the subjects that
+        progress: called before each step.
+        whole: whether to set mode IMPORT for the whole registry, instead of the subjects that
             change.
 
     Raises:
-        RefusedError: the registry gave another id, or a mode could not be put back.
+        RefusedError: the registry gave another id, or a mode could not be restored.
     """
     with import_mode(admin, _scopes(admin, what.subjects, whole=whole)):
         for done, one in enumerate(what.register):
@@ -224,26 +224,26 @@ def _put(admin: Administration, one: StoredVersion) -> None:
 
 
 def _scopes(admin: Administration, subjects: tuple[str, ...], *, whole: bool) -> tuple[Scope, ...]:
-    """Which scopes must be in mode IMPORT so that these subjects are."""
+    """The scopes for which to set mode IMPORT, so that it applies to these subjects."""
     if not whole:
         return subjects
     contexts = sorted({context_of(one) for one in subjects})
-    # The general mode does not reach into contexts, nor where a subject has one of its own.
+    # The global mode does not apply to contexts, nor to subjects with a mode of their own.
     own = [one for one in subjects if admin.own_mode(one) is not None]
     return (*(context or None for context in contexts), *own)
 
 
 def still_importing(admin: Administration, subjects: Iterable[str]) -> tuple[str, ...]:
-    """Which subjects are in mode IMPORT by themselves: of an import that was killed, perhaps."""
+    """The subjects whose own mode is IMPORT, perhaps left over from an import that was killed."""
     return tuple(sorted(one for one in set(subjects) if admin.own_mode(one) is Mode.IMPORT))
 
 
 @contextmanager
 def import_mode(admin: Administration, scopes: Iterable[Scope]) -> Iterator[None]:
-    """Put scopes into mode IMPORT, and back into what they were, whatever happens in between.
+    """Set mode IMPORT for scopes in a block, and restore their modes, also after errors.
 
     Raises:
-        RefusedError: a mode could not be put back; the scopes are named.
+        RefusedError: a mode could not be restored; contains the scopes.
     """
     before: dict[Scope, Mode | None] = {}
     try:
@@ -253,10 +253,10 @@ def import_mode(admin: Administration, scopes: Iterable[Scope]) -> Iterator[None
                 admin.set_mode(scope, Mode.IMPORT)
         yield
     finally:
-        _put_back(admin, before)
+        _restore(admin, before)
 
 
-def _put_back(admin: Administration, before: Mapping[Scope, Mode | None]) -> None:
+def _restore(admin: Administration, before: Mapping[Scope, Mode | None]) -> None:
     left: list[str] = []
     cause: MedusaError | None = None
     for scope, mode in before.items():

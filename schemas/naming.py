@@ -1,7 +1,7 @@
-"""Which type a name in a schema means, and how a type is named. Pure.
+"""Name resolution in schemas: the type of a name, and the name of a type. Pure.
 
-A name without dots means the type of its namespace, or else the type without a namespace. Where
-Avro's implementations differ about that, it is a mistake: one text would be two schemas.
+A name without dots refers to the type of its namespace, or else to the type without a namespace.
+Names that Avro's implementations resolve differently are rejected: one text would be two schemas.
 """
 
 from collections.abc import Container
@@ -11,11 +11,11 @@ from schemas.types import Kind
 
 NAMED = frozenset({"record", "error", "enum", "fixed"})
 _WORDS = {kind.value for kind in Kind}
-"""A type of such a name is always named in full."""
+"""A type with such a short name is always referred to by its full name."""
 
 
 def qualified(name: str, space: str | None) -> str:
-    """A name in full."""
+    """The full name of a name in a namespace."""
     return name if "." in name or not space else f"{space}.{name}"
 
 
@@ -25,15 +25,15 @@ def space_of(full: str) -> str | None:
 
 
 def spelled(full: str, space: str | None) -> str:
-    """A full name as it is written inside a namespace."""
+    """The form of a full name inside a namespace: short if possible."""
     own, _, short = full.rpartition(".")
     return short if own == (space or "") and short not in _WORDS else full
 
 
 class Names:
-    """The types that can be named, while a text is read or written from its beginning to its end.
+    """Types that can be referred to at the present position of a text that is read or written.
 
-    Java takes the name of a record for unknown until the record ends, other implementations do not.
+    In Java a record cannot be referred to by name before its end, in other implementations it can.
 
     Args:
         finished: full names of types that are defined; it grows meanwhile.
@@ -43,30 +43,30 @@ class Names:
         self._finished = finished
         self.unfinished: set[str] = set()
         self._expected: dict[str, str] = {}
-        """Names that Java expects to be defined yet, and what they mean here."""
+        """Names that Java resolves to a later definition, with their types here."""
 
     def __contains__(self, full: object) -> bool:
         return full in self._finished or full in self.unfinished
 
     def begin(self, full: str, place: str) -> None:
-        """The definition of a type begins.
+        """Begin the definition of a type.
 
         Raises:
-            SchemaError: a name before this would mean it, too.
+            SchemaError: a preceding name would refer to it, too.
         """
         if full in self._expected:
             _unclear(full, self._expected[full], place)
         self.unfinished.add(full)
 
     def end(self, full: str) -> None:
-        """The definition of a type ends."""
+        """End the definition of a type."""
         self.unfinished.discard(full)
 
     def meant(self, name: str, space: str | None, place: str) -> str | None:
-        """The full name of what a name means inside a namespace; None: nothing.
+        """Resolve a name inside a namespace to a full name; None: it is undefined.
 
         Raises:
-            SchemaError: it could mean two types.
+            SchemaError: it could refer to two types.
         """
         full = qualified(name, space)
         if full in self._finished:
@@ -81,10 +81,10 @@ class Names:
         return name if name in self else None
 
     def require_spelling(self, full: str, space: str | None, place: str) -> None:
-        """Make sure that a type can be named inside a namespace.
+        """Check that a type can be referred to inside a namespace.
 
         Raises:
-            SchemaError: its name means another one there.
+            SchemaError: its name refers to another type there.
         """
         name = spelled(full, space)
         meant = self.meant(name, space, place)

@@ -1,4 +1,4 @@
-"""How deep things lie in each other: bounds that are checked before anything recurses. Pure."""
+"""Limits of nesting depth, checked before any recursion. Pure."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final
@@ -7,14 +7,14 @@ from schemas.json_value import Json, parts_of
 from schemas.types import ArrayType, AvroType, MapType, NamedType, RecordType, Reference, UnionType
 
 MAX_DEPTH: Final = 64
-"""Types inside types, also of schemas that are used, and values inside an attribute or default:
-deeper texts are attacks or accidents, and would exhaust the stack."""
+"""Limit of nested types, including those of used schemas, and of values in an attribute or default:
+deeper texts are attacks or mistakes, and would exhaust the stack."""
 MAX_JSON_DEPTH: Final = 4 * MAX_DEPTH + 4
-"""Of the text, whatever it means: records in records are three deep each, attributes come last."""
+"""Limit of the JSON text: each nested record adds three levels; attributes add their own."""
 
 
 def nested_deeper(value: Json, bound: int) -> bool:
-    """Whether lists and objects lie more than so many deep in a JSON value."""
+    """Whether lists and objects of a JSON value are nested deeper than a bound."""
     level: list[Json] = [value] if isinstance(value, dict | list) else []
     for _ in range(bound + 1):
         if not level:
@@ -24,9 +24,9 @@ def nested_deeper(value: Json, bound: int) -> bool:
 
 
 def types_deeper(root: AvroType, names: Mapping[str, NamedType], bound: int) -> bool:
-    """Whether types lie more than so many deep in each other when a schema stands alone.
+    """Whether the types of an inlined schema are nested deeper than a bound.
 
-    Then every named type is written out where it first stands.
+    In it every named type is defined at its first occurrence.
     """
     written: set[str] = set()
 

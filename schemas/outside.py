@@ -1,4 +1,4 @@
-"""JSON that somebody else wrote: what a registry answers, a line of a file. Pure."""
+"""Validation of untrusted JSON: answers of a registry, lines of a file. Pure."""
 
 import json
 import re
@@ -7,19 +7,19 @@ from typing import Final, NoReturn
 from schemas.json_value import Json, parts_of
 
 DEPTH_MAX: Final = 64
-"""Schemas are texts in such a value, so nothing sound comes near."""
+"""Schemas are texts in such a value, so valid values are far below this."""
 _HALF: Final = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def read_json(content: bytes | str, depth_max: int = DEPTH_MAX) -> Json:
-    """A JSON value in which every text is one that can be written down again.
+    """Parse JSON in which every text can be encoded as UTF-8.
 
     Args:
-        content: what was read.
-        depth_max: how many lists and objects may be in each other.
+        content: the JSON text.
+        depth_max: limit of nested lists and objects.
 
     Raises:
-        ValueError: it is none; the words go behind "it is".
+        ValueError: it is invalid; the message continues "it is".
     """
     try:
         text = content.decode() if isinstance(content, bytes) else content
@@ -41,7 +41,7 @@ def read_json(content: bytes | str, depth_max: int = DEPTH_MAX) -> Json:
 
 
 def is_text(word: str) -> bool:
-    """Whether it can be written as UTF-8; what is typed or read with escapes may not."""
+    """Whether a text can be encoded as UTF-8; typed and unescaped texts may not."""
     try:
         word.encode()
     except UnicodeEncodeError:

@@ -1,4 +1,4 @@
-"""Words shared by the registry, its store, its REST service and its client."""
+"""Types shared by the registry, its REST service and its client."""
 
 from dataclasses import dataclass
 
@@ -17,7 +17,7 @@ class RegisteredSchema:
 
 
 class IncompatibleSchemaError(SchemaError):
-    """A new version that does not fit what is registered; `reasons` says why, one line each."""
+    """A new version is incompatible with registered ones; `reasons` has one line for each."""
 
     code = "incompatible-schema"
 

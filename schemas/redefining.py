@@ -1,7 +1,7 @@
-"""The definitions of named types in a schema, and whether two of one name say the same. Pure.
+"""Definitions of named types in a schema, and the equivalence of two of one name. Pure.
 
-As in Java Avro: documentation, aliases, the default of an enum, whether a record is an error and
-the order of attributes make no difference; every other attribute does.
+As in Java Avro, documentation, aliases, the default of an enum, whether a record is an error and
+the order of attributes are ignored; every other attribute is significant.
 """
 
 import json
@@ -22,12 +22,12 @@ from schemas.types import (
     UnionType,
 )
 
-_UNSAID = {"type", "name", "namespace", "doc", "aliases"}
-"""Of a definition: what makes no difference, or is compared otherwise."""
+_IGNORED = {"type", "name", "namespace", "doc", "aliases"}
+"""Keys of a definition that are ignored, or compared separately."""
 
 
 Definition: TypeAlias = tuple[JsonObject, NamedType]
-"""A named type as its text has it, and what that means."""
+"""The JSON and the parsed type of a definition."""
 
 
 def definitions(part: Json, avro_type: AvroType) -> Iterator[Definition]:
@@ -49,23 +49,23 @@ def definitions(part: Json, avro_type: AvroType) -> Iterator[Definition]:
 
 
 def meaning_of(definition: JsonObject, named: NamedType) -> str:
-    """A definition in a form that is the same for all that say the same.
+    """A normal form of a definition, equal for equivalent definitions.
 
     Args:
-        definition: as the text has it.
-        named: what it means; both definitions have its full name.
+        definition: its JSON.
+        named: the parsed type; both definitions have its full name.
     """
     match named:
         case RecordType(fields=fields):
             pairs = zip(list_of(definition["fields"]), fields, strict=True)
-            said: Json = [_field(object_of(value), field.type) for value, field in pairs]
+            body: Json = [_field(object_of(value), field.type) for value, field in pairs]
         case EnumType(symbols=symbols):
-            said = list(symbols)
+            body = list(symbols)
         case FixedType(size=size):
-            said = size
-    unsaid = _UNSAID | ({"default"} if isinstance(named, EnumType) else set())
-    others = {key: one for key, one in definition.items() if key not in unsaid | {"fields"}}
-    return json.dumps([named.kind.value, said, others], sort_keys=True)
+            body = size
+    ignored = _IGNORED | ({"default"} if isinstance(named, EnumType) else set())
+    others = {key: one for key, one in definition.items() if key not in ignored | {"fields"}}
+    return json.dumps([named.kind.value, body, others], sort_keys=True)
 
 
 def _field(value: JsonObject, avro_type: AvroType) -> JsonObject:
@@ -75,7 +75,7 @@ def _field(value: JsonObject, avro_type: AvroType) -> JsonObject:
 
 
 def _type(value: Json, avro_type: AvroType) -> Json:
-    """A type; a named one by its full name, for its own definition is compared by itself."""
+    """The normal form of a type; a named one by its full name, as it is compared separately."""
     match avro_type:
         case RecordType() | EnumType() | FixedType() | Reference():
             return {"named": avro_type.name}

@@ -1,7 +1,8 @@
-"""Schemas that refer to others: all of them found, and made one text that can be read alone.
+"""Resolution of schema references: fetches referenced schemas and inlines them into one text.
 
-Confluent's rules count: a reference gives a version of a subject a name, of one name the first
-reference counts, and a schema may use whatever types its references define, and theirs.
+The rules are Confluent's: a reference gives a name to a version of a subject; of several references
+with one name the first is used; a schema may use all types that its references define, directly or
+through others.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,20 +17,20 @@ from schemas.registry.java_text import canonical_text
 from schemas.registry.limits import REFERENCES_MAX
 
 Find = Callable[[SchemaUse], StoredVersion | None]
-"""A version as a registry keeps it, deleted or not; None: it has none."""
+"""Looks up a version in a registry, deleted or not; None: it does not exist."""
 
 
 def alone(one: StoredVersion, find: Find, place: str = "") -> StoredVersion:
-    """A schema with the types that it uses of others in their places; the same if it uses none.
+    """A schema with its references inlined; unchanged if it has none.
 
     Args:
         one: the schema.
-        find: asks the registry for what it refers to.
-        place: where it was found, for errors; empty: its subject and version.
+        find: looks up a referenced version in the registry.
+        place: its origin, for errors; empty: its subject and version.
 
     Raises:
-        SchemaError: it is not Avro, or what it refers to is not there, cannot be read, leads back
-            to where it was, or is too much.
+        SchemaError: it is not Avro, or its references do not exist, cannot be read, have a cycle,
+            or are too many.
     """
     at = place or str(one)
     _require_avro(one, at)
@@ -39,7 +40,7 @@ def alone(one: StoredVersion, find: Find, place: str = "") -> StoredVersion:
 
 
 def read(one: StoredVersion, find: Find, place: str = "") -> AvroSchema:
-    """A schema, parsed with what it refers to; the arguments and errors are those of `alone`."""
+    """Parse a schema with its references; the arguments and errors are those of `alone`."""
     at = place or str(one)
     _require_avro(one, at)
     gathered = _Gathered(find, at)
@@ -49,10 +50,10 @@ def read(one: StoredVersion, find: Find, place: str = "") -> AvroSchema:
 
 
 def written_out(schema: AvroSchema, place: str) -> AvroSchema:
-    """A schema with the types that it uses of others in their places.
+    """A parsed schema with its references inlined.
 
     Raises:
-        SchemaError: Avro has no name for one of the types where it would stand.
+        SchemaError: one of the types cannot be named at its place in the inlined schema.
     """
     if not schema.used:
         return schema
@@ -62,13 +63,13 @@ def written_out(schema: AvroSchema, place: str) -> AvroSchema:
 
 @dataclass(slots=True)
 class _Gathered:
-    """What a schema refers to.
+    """The referenced schemas of a schema.
 
     Args:
-        find: asks the registry.
-        place: where the schema itself was found.
-        schemas: those that were found, dependencies first.
-        names: those of references that were followed.
+        find: looks up a version in the registry.
+        place: the origin of the schema itself.
+        schemas: the referenced schemas, dependencies first.
+        names: the names of references that were followed.
     """
 
     find: Find
@@ -77,7 +78,7 @@ class _Gathered:
     names: set[str] = field(default_factory=set)
 
     def add(self, one: StoredVersion, path: tuple[SchemaUse, ...]) -> None:
-        """Follow the references of a schema, which was reached through others."""
+        """Follow the references of a schema; `path` leads to it from the first schema."""
         for name, use in self._references(one, path):
             if use in path:
                 way = " -> ".join(map(str, (*path[path.index(use) :], use)))
@@ -95,7 +96,7 @@ class _Gathered:
     def _references(
         self, one: StoredVersion, path: tuple[SchemaUse, ...]
     ) -> Iterator[tuple[str, SchemaUse]]:
-        """The names that a schema gives to others, and the others."""
+        """Names and versions of the references of a schema."""
         if not all(_is_whole(reference) for reference in one.references):
             through = f", through {path[-1]}" if len(path) > 1 else ""
             raise SchemaError(
@@ -139,7 +140,7 @@ def _require_avro(one: StoredVersion, place: str) -> None:
 
 @contextmanager
 def _placed(place: str) -> Iterator[None]:
-    """Add to an error where the schema was found."""
+    """Add the origin of the schema to an error."""
     try:
         yield
     except SchemaError as error:

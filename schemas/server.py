@@ -1,4 +1,4 @@
-"""The registry as a server in a thread of this process."""
+"""Schema registry server in a thread of this process."""
 
 import errno
 import logging
@@ -21,7 +21,7 @@ from schemas.registry.registry import Registry
 from schemas.rest.access import Access
 from schemas.rest.app import RegistryApp
 from schemas.rest.connection import Timeouts
-from schemas.rest.room import Room, room_for
+from schemas.rest.connection_limits import ConnectionLimits, connection_limits
 from schemas.rest.serving import HttpServer
 
 READY_WITHIN_S = 10.0
@@ -31,12 +31,12 @@ _BACKLOG = 2_048
 _UNSENT_BYTES_MAX = 128 * 1024
 _LOG = logging.getLogger(__name__)
 _NOT_OURS = (errno.EADDRNOTAVAIL, errno.EINVAL, errno.EAFNOSUPPORT)
-"""Of an address: another machine's, without the network that it needs, of a kind unknown here."""
+"""Errors of an address that is another machine's, has no network, or an unsupported family."""
 
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """What a server proves itself with: files in PEM."""
+    """Server certificate and private key: PEM files."""
 
     file: Path
     key: Path
@@ -44,15 +44,15 @@ class Certificate:
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """How a server is kept from others.
+    """Security settings of a server: authorization, TLS, timeouts, connection limit.
 
     Args:
-        access: who may do what; None: everybody may do everything.
-        certificate: for TLS; None: without.
-        head_within_s: how long a client may take to agree on TLS, and for the head of a request.
-        taken_within_s: a client that takes nothing of its answers for so long is left.
-        connections_max: some more are answered with 503, all others closed at once; fewer where
-            the process may open fewer than twice as many files.
+        access: users and roles; None: no authorization.
+        certificate: for TLS; None: no TLS.
+        head_within_s: timeout of the TLS handshake, and of the head of a request.
+        taken_within_s: a client that reads nothing of its answers for this time is disconnected.
+        connections_max: some more are answered with 503, all others closed at once; the limit is
+            lower if the process may not open twice as many files.
     """
 
     access: Access | None = None
@@ -66,15 +66,15 @@ OPEN: Final = Guard()
 
 
 class RegistryServer:
-    """Serves the schemas of a versioned store on one address.
+    """HTTP server of a registry in a versioned store.
 
     Args:
-        store: where the schemas lie, below `names.registry()`; safe between threads.
+        store: contains the schemas, below `names.registry()`; thread-safe.
         host: the address to listen on.
         port: 0 takes any free port.
         names: the table of paths.
-        clock: for the deadlines of start and stop, and for when requests come.
-        guard: how it is kept from others.
+        clock: for the deadlines of start and stop, and the times of requests.
+        guard: its security settings.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class RegistryServer:
 
     @property
     def url(self) -> str:
-        """Where clients find it; known once it has started."""
+        """The URL for clients; valid once it has started."""
         host = f"[{self._host}]" if ":" in self._host else self._host
         return f"http{'s' if self._guard.certificate else ''}://{host}:{self._port}"
 
@@ -109,7 +109,7 @@ class RegistryServer:
 
         Raises:
             EnvironmentProblem: the port is taken, or the host is not this machine.
-            RetryError: it did not come up in time.
+            RetryError: it did not start in time.
         """
         if self._server is not None:
             return
@@ -126,7 +126,9 @@ class RegistryServer:
 
     def _serve(self, listener: socket.socket, app: RegistryApp) -> None:
         timeouts = Timeouts(self._guard.head_within_s, self._guard.taken_within_s)
-        server = HttpServer(app, listener, self._room(), timeouts, self._clock, self._tls())
+        server = HttpServer(
+            app, listener, self._connection_limits(), timeouts, self._clock, self._tls()
+        )
         thread = threading.Thread(target=server.run, name="schema-registry", daemon=True)
         self._server, self._thread = server, thread
         thread.start()
@@ -138,7 +140,7 @@ class RegistryServer:
             self._clock.sleep(_POLL_S)
 
     def stop(self) -> None:
-        """Answer what is under way, then stop listening. Stopping twice does nothing."""
+        """Stop listening, and answer pending requests. A second call does nothing."""
         server, thread = self._server, self._thread
         self._server = self._thread = None
         if server is not None and thread is not None:
@@ -149,25 +151,25 @@ class RegistryServer:
                 part.close()
         self._app = self._registry = None
 
-    def _room(self) -> Room:
-        """Room for as many connections as are wanted, or as the process can hold."""
-        wanted = self._guard.connections_max
+    def _connection_limits(self) -> ConnectionLimits:
+        """The configured connection limit, or a lower one that the process can serve."""
+        configured = self._guard.connections_max
         files_max, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         if files_max == resource.RLIM_INFINITY:
             files_max = sys.maxsize
-        room = room_for(wanted, files_max)
-        if room.served < wanted:
+        limits = connection_limits(configured, files_max)
+        if limits.served < configured:
             _LOG.warning(
                 "the schema registry takes %d connections at once, not %d: this process may have "
                 "%d files open; raise that limit, as with `ulimit -n`",
-                room.served,
-                wanted,
+                limits.served,
+                configured,
                 files_max,
             )
-        return room
+        return limits
 
     def _tls(self) -> ssl.SSLContext | None:
-        """What proves the server's identity.
+        """The SSL context with the server's certificate.
 
         Raises:
             InputError: a file cannot be read, or is no certificate or key.
@@ -188,12 +190,12 @@ class RegistryServer:
 
     def _listen(self) -> socket.socket:
         family = socket.AF_INET6 if ":" in self._host else socket.AF_INET
-        # Only of a socket that says TCP does asyncio send every answer at once: 40 ms each.
+        # asyncio sets TCP_NODELAY only for sockets with this protocol; it saves 40 ms per answer.
         listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         try:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             if sys.platform == "linux":
-                # Otherwise the kernel takes megabytes for a client that takes nothing.
+                # Otherwise the kernel buffers megabytes for a client that reads nothing.
                 option = socket.TCP_NOTSENT_LOWAT
                 listener.setsockopt(socket.IPPROTO_TCP, option, _UNSENT_BYTES_MAX)
             listener.bind((self._host, self._port))
@@ -204,7 +206,7 @@ class RegistryServer:
         return listener
 
     def _cannot_listen(self, error: OSError) -> EnvironmentProblem:
-        """What is wrong with the host, or else with the port."""
+        """The error about the host, or else about the port."""
         if isinstance(error, socket.gaierror) or error.errno in _NOT_OURS:
             return EnvironmentProblem(
                 f"the schema registry cannot listen on host {self._host}: it is not an address of "

@@ -1,8 +1,8 @@
-"""How requests reach a schema registry: where it is, how we get in, deadlines, attempts, errors.
+"""HTTP transport to a schema registry: address, authentication, deadlines, retries, errors.
 
-Each call has one deadline for all its attempts, and each error is one of ours. A 404 counts as "not
-there" only with a registry's own error code: a wrong address or a proxy must never make a record
-look undecodable.
+Each call has one deadline for all its attempts, and raises errors of ours only. A 404 means "does
+not exist" only with a registry's own error code: a wrong address or a proxy must never make a
+record appear undecodable.
 """
 
 import ipaddress
@@ -33,20 +33,20 @@ from schemas.outside import of_type, read_json
 
 ATTEMPTS_MAX = 4
 ANSWER_BYTES_MAX: Final = 64 * 1024 * 1024
-"""Of the largest registries the longest list takes a small part of it."""
+"""The longest list of the largest registries takes a small part of it."""
 _REDIRECTS_MAX: Final = 5
 _DEFAULT_CONTEXT: Final = "/contexts/."
-"""Of an address it changes nothing; a dot alone means another place to HTTP."""
+"""Redundant at the end of an address; HTTP clients would remove a path segment `.`."""
 _PAUSES_S = (0.1, 0.3, 0.9)
 _MEDIA_TYPE = "application/vnd.schemaregistry.v1+json"
 _HEADERS = {"Accept": f"{_MEDIA_TYPE}, application/json", "Content-Type": _MEDIA_TYPE}
 _TRY_AGAIN = {429, 500, 502, 503, 504}
 _NOT_FOUND = {40401, 40402, 40403, 40404, 40406, 40408, 40409}
-"""The registry's own codes for what is not there, or deleted already, or not configured; a plain
-404 is somebody else's word."""
+"""The registry's own codes for what does not exist, is deleted already, or is not configured; a
+plain 404 may come from another server."""
 _REFUSALS = {
     401: ("does not accept our credentials", "check registry.user and registry.password."),
-    403: ("does not allow this to us", "ask whoever runs it for the right, for registry.user."),
+    403: ("does not allow this to us", "ask its administrator for the right, for registry.user."),
 }
 _NO_SUCH_ROUTE = {404, 405}
 _STATE_HINTS = {
@@ -61,12 +61,12 @@ _HINT = "is the registry running, and is its address right (--registry, SCHEMA_R
 
 @dataclass(frozen=True, slots=True)
 class RegistryAddress:
-    """A schema registry, and how to get in.
+    """Address of a schema registry, with credentials and TLS settings.
 
     Args:
         url: its base address.
-        login: None: what the address holds, if it holds one.
-        tls: None: for https, the authorities that are usually believed.
+        login: None: the credentials in the address, if it has any.
+        tls: None: for https, the default CAs.
     """
 
     url: str
@@ -75,15 +75,15 @@ class RegistryAddress:
 
 
 Address: TypeAlias = RegistryAddress | str
-"""Where a client connects to: a text alone means an address with nothing more to know."""
+"""The registry that a client connects to; a plain text: without credentials and TLS settings."""
 
 
 def registry_address(settings: Settings) -> RegistryAddress:
     """The registry of an installation; secrets are resolved, files are read.
 
     Raises:
-        InputError: a setting is missing or without use, a secret is not where it should be, or a
-            file is not what it should be.
+        InputError: a setting is missing or unused, a secret cannot be resolved, or a file has the
+            wrong content.
     """
     files = TlsFiles(
         "registry",
@@ -117,31 +117,31 @@ class Answer:
 
     @property
     def code(self) -> int:
-        """The registry's own error code; 0 where there is none."""
+        """The registry's own error code; 0 if there is none."""
         code = self.value.get("error_code") if isinstance(self.value, dict) else 0
         return code if isinstance(code, int) else 0
 
     @property
     def message(self) -> str:
-        """What the registry says about an error."""
+        """The registry's error message."""
         return str(self.value.get("message", "")) if isinstance(self.value, dict) else ""
 
 
 class NotARegistryError(UnavailableError):
-    """A server answers, though not as a registry does, or not as one that knows what was asked."""
+    """A server answers, but not as a registry, or as one that does not support the request."""
 
 
 class ConflictError(SchemaError):
-    """The registry's answer 409, in its own words; the client asks for the reasons."""
+    """The registry's answer 409 with its message; the client requests the reasons."""
 
 
 class Transport:
-    """Sends requests to one registry. Safe between threads.
+    """Sends requests to one registry. Thread-safe.
 
     Args:
         address: the registry's; user and password may be part of a URL.
-        timeout_s: for a whole call, with all its attempts.
-        transport: another way to send requests, for tests.
+        timeout_s: timeout of a call, including retries.
+        transport: replaces the HTTP transport in tests.
         clock: for deadlines and pauses.
     """
 
@@ -153,8 +153,8 @@ class Transport:
         transport: httpx.BaseTransport | None,
         clock: Clock | None,
     ) -> None:
-        known = RegistryAddress(address) if isinstance(address, str) else address
-        url, login = known.url, known.login
+        access = RegistryAddress(address) if isinstance(address, str) else address
+        url, login = access.url, access.login
         parts = urlsplit(url)
         if parts.scheme not in {"http", "https"} or not parts.hostname:
             raise RefusedError(
@@ -171,7 +171,7 @@ class Transport:
             timeout=timeout_s,
             transport=transport,
             auth=httpx.BasicAuth(login.user, login.password.reveal()) if login else None,
-            verify=known.tls.context() if known.tls else True,
+            verify=access.tls.context() if access.tls else True,
             trust_env=not _is_loopback(parts.hostname),  # no proxy reaches our own loopback
         )
 
@@ -180,12 +180,12 @@ class Transport:
         self._http.close()
 
     def ask(self, method: str, path: str, body: Mapping[str, Json] | None = None) -> Answer | None:
-        """A good answer; None where the registry says that something is not there.
+        """Send a request and return the answer; None if the registry does not have the object.
 
         Raises:
-            ConflictError: the registry answers that a schema does not fit.
-            SchemaError: it does not take a schema.
-            RefusedError: its state, or our rights, do not allow it.
+            ConflictError: a schema is incompatible.
+            SchemaError: the registry rejects a schema.
+            RefusedError: the registry's state, or our rights, do not allow the request.
             UnavailableError: no registry answers in time.
         """
         answer = self._send(method, path, body)
@@ -213,11 +213,11 @@ class Transport:
         what = f"answers {answer.status} {answer.message}".rstrip()
         if answer.status in _NO_SUCH_ROUTE:
             what += f" to {method} {path.partition('?')[0]}"
-            raise self.not_a_registry(what, f"{_HINT} An older registry may not know this route.")
+            raise self.not_a_registry(what, f"{_HINT} An older registry may not have this route.")
         raise self.not_a_registry(what)
 
     def _send(self, method: str, path: str, body: Mapping[str, Json] | None) -> Answer:
-        """Send, and send again while that may help and there is time. All calls can be repeated."""
+        """Send a request, with retries until the deadline. All requests are idempotent."""
         deadline = Deadline.after(self._clock, self._timeout_s, "asking the schema registry")
         problem: MedusaError | None = None
         for attempt in range(ATTEMPTS_MAX):
@@ -248,7 +248,7 @@ class Transport:
             message = f"the registry cannot be asked for it: {error}"
             raise SchemaError(message, place=self.place) from error
         except httpx.HTTPError as error:
-            reason = _disbelief(error)
+            reason = _certificate_problem(error)
             if reason is not None:
                 raise NotAllowedError(
                     f"the certificate of the registry is not believed: {reason}",
@@ -268,7 +268,7 @@ class Transport:
     def _opened(
         self, method: str, path: str, body: Mapping[str, Json] | None, deadline: Deadline
     ) -> Iterator[httpx.Response]:
-        """A response of which the body is still to come, behind what it is redirected by."""
+        """Send a request, follow redirects, and stream the response."""
         content = None if body is None else json.dumps(body, allow_nan=False)
         timeout_s = max(deadline.remaining_s(), 0.05)
         request = self._http.build_request(method, path, content=content, timeout=timeout_s)
@@ -278,16 +278,16 @@ class Transport:
                 if response.next_request is None or deadline.passed:
                     break
                 response.close()
-                # The login stands in the request already, unless it goes to somebody else.
+                # The request has the credentials already, unless it goes to another host.
                 response = self._http.send(response.next_request, auth=None, stream=True)
             yield response
         finally:
             response.close()
 
     def _content(self, response: httpx.Response, deadline: Deadline) -> bytes:
-        """The body of a response, as long as there is time and room for it.
+        """Read the body of a response, up to the deadline and the size limit.
 
-        The timeout of a connection is for each piece of it; there may be many.
+        The timeout of the connection applies to each piece; there may be many.
         """
         found = bytearray()
         for piece in response.iter_bytes():
@@ -303,14 +303,14 @@ class Transport:
                 )
         return bytes(found)
 
-    def object_of(self, answer: Answer, **wanted: type) -> JsonObject:
+    def object_of(self, answer: Answer, **types: type) -> JsonObject:
         """The answer, if it is an object that has these keys with values of these types."""
-        return self.part_of(answer.value, **wanted)
+        return self.part_of(answer.value, **types)
 
-    def part_of(self, value: Json, **wanted: type) -> JsonObject:
+    def part_of(self, value: Json, **types: type) -> JsonObject:
         """A part of an answer, if it is an object with such values."""
         if not isinstance(value, dict) or any(
-            not of_type(value.get(key), kind) for key, kind in wanted.items()
+            not of_type(value.get(key), kind) for key, kind in types.items()
         ):
             raise self.not_a_registry("does not answer as a schema registry does")
         return value
@@ -324,7 +324,7 @@ class Transport:
         return found
 
     def not_a_registry(self, what: str, hint: str = _HINT) -> NotARegistryError:
-        """The error that a server is something else than a registry."""
+        """The error about a server that does not answer as a registry."""
         return NotARegistryError(f"the server {what}", place=self.place, hint=hint)
 
 
@@ -334,8 +334,8 @@ def _without_password(url: str) -> str:
     return f"{scheme}://{rest}" if separator else url
 
 
-def _disbelief(error: BaseException) -> str | None:
-    """Why a certificate is not believed, if that is what an error of httpx is about."""
+def _certificate_problem(error: BaseException) -> str | None:
+    """Why a certificate is not trusted, if that is the cause of an error of httpx."""
     cause: BaseException | None = error
     while cause is not None and not isinstance(cause, ssl.SSLCertVerificationError):
         cause = cause.__cause__ or cause.__context__

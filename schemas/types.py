@@ -1,8 +1,8 @@
-"""The Avro type tree: what `schemas.avro.parse` makes of a schema text.
+"""Avro type tree: the result of `schemas.avro.parse`.
 
-Names are full names. The first use of a named type holds its definition, every later one is a
-`Reference`; `AvroSchema.resolve` follows it. Trees are immutable and compared by identity where
-speed matters, so that recursive schemas need no special care.
+Names are full names. The first use of a named type is its definition, every later one is a
+`Reference`, which `AvroSchema.resolve` follows. Trees are immutable, and compared by identity where
+speed matters; recursive schemas need no special treatment.
 """
 
 import json
@@ -15,11 +15,11 @@ from schemas.json_value import Json
 INT_MIN, INT_MAX = -(2**31), 2**31 - 1
 LONG_MIN, LONG_MAX = -(2**63), 2**63 - 1
 MAX_SHOWN = 60
-"""Characters of a value in a message: it should stay one line."""
+"""Limit of characters of a value in a message, so that it fits on one line."""
 
 
 class Kind(Enum):
-    """Avro's type words; the value is what a schema text says."""
+    """Avro's kinds of types; the value is the name in a schema text."""
 
     NULL = "null"
     BOOLEAN = "boolean"
@@ -56,7 +56,7 @@ PRIMITIVES: Mapping[str, Kind] = {
 
 
 class Logical(Enum):
-    """The logical types that are understood; others are read as the type below them."""
+    """The supported logical types; others are read as their underlying type."""
 
     DECIMAL = "decimal"
     UUID = "uuid"
@@ -70,7 +70,7 @@ class Logical(Enum):
 
 
 class Missing(Enum):
-    """Says that a field has no default, which is not the same as the default null."""
+    """Marks a field without a default, which differs from the default null."""
 
     MISSING = "missing"
 
@@ -126,7 +126,7 @@ class UnionType:
 
 @dataclass(frozen=True, slots=True)
 class FixedType:
-    """So many bytes. `precision` and `scale` belong to the logical type decimal."""
+    """A fixed number of bytes. `precision` and `scale` belong to the logical type decimal."""
 
     name: str
     aliases: tuple[str, ...]
@@ -143,7 +143,7 @@ class FixedType:
 
 @dataclass(frozen=True, slots=True)
 class EnumType:
-    """One of a list of symbols. `default` stands for a symbol that the reader does not know."""
+    """One of a list of symbols. A reader replaces unknown symbols by `default`."""
 
     name: str
     aliases: tuple[str, ...]
@@ -169,7 +169,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class RecordType:
-    """Named fields in order."""
+    """A record: named fields in order."""
 
     name: str
     aliases: tuple[str, ...]

@@ -1,10 +1,10 @@
 """Confluent's wire format: a zero byte, a schema id in four bytes (big-endian), the Avro body.
 
-Newer writers may name the schema by its GUID instead: a byte 1 and the GUID's 16 bytes. Either may
-stand in a header of the record, `__key_schema_id` or `__value_schema_id`; then the body is alone.
+Newer writers may use the GUID of the schema instead: a byte 1 and the GUID's 16 bytes. Either may
+be in a header of the record, `__key_schema_id` or `__value_schema_id`; then the body has no prefix.
 
-Splitting never raises: a value that is not in the format is a fact about the record, and what
-becomes of it is for the caller to decide.
+Splitting never raises: for a value that is not in the format it returns a `WireFault`, and the
+caller decides.
 """
 
 import struct
@@ -21,14 +21,14 @@ PREFIX_BYTES = 5
 GUID_MAGIC = 1
 GUID_PREFIX_BYTES = 17
 PREFIXES: Final = {MAGIC: PREFIX_BYTES, GUID_MAGIC: GUID_PREFIX_BYTES}
-"""The first byte of each kind of prefix, with how many bytes it has."""
+"""The first byte of each kind of prefix, with its size in bytes."""
 SCHEMA_ID_MAX: Final = 2**31 - 1
-"""Registries count in signed numbers of 32 bits; a prefix has room for twice as many."""
+"""Ids of registries are signed 32-bit numbers; a prefix has 32 bits without a sign."""
 _PREFIX = struct.Struct(">bI")
 
 
 class WireFault(Enum):
-    """Why a value is not in the wire format; the value is what people read."""
+    """Why a value is not in the wire format; the value is the message for users."""
 
     EMPTY = "the value is empty"
     NOT_MAGIC = "the value does not begin with the zero byte of the wire format"
@@ -37,14 +37,14 @@ class WireFault(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Framed:
-    """A value in the wire format: the schema it was written with, and its Avro body."""
+    """A value in the wire format: the handle of its schema, and its Avro body."""
 
     schema: SchemaHandle
     body: bytes
 
 
 class Part(Enum):
-    """What of a record is meant; the value is the header that may name its schema."""
+    """Key or value of a record; the value is the name of the header with its schema's handle."""
 
     KEY = "__key_schema_id"
     VALUE = "__value_schema_id"
@@ -53,19 +53,19 @@ class Part(Enum):
 def identified(
     content: bytes | None, headers: Sequence[tuple[str, bytes | None]], part: Part
 ) -> Framed | WireFault:
-    """Take a key or value apart, by its header if that names a schema, else by its own prefix.
+    """Split a key or value, by its header if that has a schema's handle, else by its own prefix.
 
-    Of several headers of the name the first counts.
+    Of several headers of the name the first is used.
     """
     if content is None:
         return WireFault.EMPTY
-    told = next((value for name, value in headers if name == part.value), None)
-    named = None if told is None else handle(told)
+    header = next((value for name, value in headers if name == part.value), None)
+    named = None if header is None else handle(header)
     return split(content) if named is None else Framed(named, content)
 
 
 def split(value: bytes | None) -> Framed | WireFault:
-    """Take a value apart by its prefix. An absent value (a tombstone) counts as empty here."""
+    """Split a value by its prefix. An absent value (a tombstone) is treated as empty."""
     if not value:
         return WireFault.EMPTY
     size = GUID_PREFIX_BYTES if value[0] == GUID_MAGIC else PREFIX_BYTES
@@ -75,17 +75,17 @@ def split(value: bytes | None) -> Framed | WireFault:
     return Framed(named, value[size:])
 
 
-def handle(told: bytes) -> SchemaHandle | None:
-    """The schema that a prefix names; None: it is no prefix."""
-    if len(told) == PREFIX_BYTES and told[0] == MAGIC:
-        return SchemaId(_PREFIX.unpack(told)[1])
-    if len(told) == GUID_PREFIX_BYTES and told[0] == GUID_MAGIC:
-        return SchemaGuid(str(UUID(bytes=told[1:])))
+def handle(encoded: bytes) -> SchemaHandle | None:
+    """Decode the handle in a prefix; None: it is no prefix."""
+    if len(encoded) == PREFIX_BYTES and encoded[0] == MAGIC:
+        return SchemaId(_PREFIX.unpack(encoded)[1])
+    if len(encoded) == GUID_PREFIX_BYTES and encoded[0] == GUID_MAGIC:
+        return SchemaGuid(str(UUID(bytes=encoded[1:])))
     return None
 
 
 def prefix(schema: SchemaHandle) -> bytes:
-    """The bytes that stand before every body written with a schema: 5, or 17 with a GUID."""
+    """The prefix of bodies written with a schema: 5 bytes, or 17 with a GUID."""
     if isinstance(schema, int):
         return _PREFIX.pack(MAGIC, schema)
     return bytes((GUID_MAGIC,)) + UUID(schema).bytes
@@ -97,14 +97,14 @@ def join(schema: SchemaHandle, body: bytes) -> bytes:
 
 
 def may_exist(schema: SchemaHandle) -> bool:
-    """Whether any registry could have a schema.
+    """Whether a registry could have a schema.
 
-    Of an id that is too large for them registries do not say that they do not have it, but that
-    there is no such place.
+    For an id that is out of range registries do not answer that the schema does not exist, but that
+    the route does not.
     """
     return isinstance(schema, str) or schema <= SCHEMA_ID_MAX
 
 
 def words(schema: SchemaHandle) -> str:
-    """A schema's name for people."""
+    """A handle as text for users."""
     return f"id {schema}" if isinstance(schema, int) else f"GUID {schema}"

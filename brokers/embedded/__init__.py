@@ -1,15 +1,16 @@
-"""Kafka and ZooKeeper on this machine alone: fetched once, started as children, watched, stopped.
+"""Embedded Kafka and ZooKeeper on loopback, run as child processes of this process.
 
-For trying things out, for tests and for the demo. Everything listens on loopback, keeps its data
-in one folder, and ends with the process that started it.
+For trying Medusa out, for tests and for the demo. The servers keep their data in one folder and end
+with the process that started them.
 
 | module | what it does |
 |---|---|
 | `java` | finds a Java that is new enough |
-| `jars` | fetches the jars once, checks them, says which class path is for whom |
+| `jars` | lists the jars, verifies checksums, builds class paths |
+| `fetch` | downloads the jars, once |
 | `guard` | the small process between us and a child: the child never outlives us |
 | `processes` | starts and stops children through guards, with their logs |
-| `kafka`, `zookeeper` | how one of each is configured, and when it is ready |
+| `kafka`, `zookeeper` | configuration and readiness check of each server |
 | `control` | the lock and the file by which another process finds a running stack |
-| `stack` | all of it together |
+| `stack` | starts and stops all servers together |
 """

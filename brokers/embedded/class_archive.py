@@ -1,8 +1,8 @@
-"""An archive of the classes that Spark loads: Java maps it instead of reading thousands of files.
+"""Class archive of Spark (class data sharing, JEP 350): a file that Java maps into memory.
 
-Java calls it class data sharing (JEP 350). It is made once for each Java and set of jars, and lies
-in the cache. Java itself refuses an archive that does not fit; then, and without one, everything
-works as well, but sessions open and first batches come seconds later.
+Without it Java reads thousands of class files. It is created once for each Java and set of jars,
+and kept in the cache. Java itself rejects an archive that does not fit; then, and without one,
+everything works as well, but a session opens, and its first batch ends, seconds later.
 """
 
 import hashlib
@@ -12,53 +12,53 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from brokers.embedded.file_lock import exclusive_lock
 from brokers.embedded.jars import jar_folder, pyspark_jars
 from brokers.embedded.java import Java
 from brokers.embedded.processes import ChildSpec, start_child
 from brokers.embedded.progress import Progress, Step, silent
-from brokers.embedded.turns import one_at_a_time
 from pipeline.clock import Clock, Deadline
 from pipeline.errors import MedusaError, RetryError
 from pipeline.system_clock import SystemClock
 
 QUIET: Final = "-Xlog:cds=off -Xlog:cds+dynamic=off -Xlog:class+path=off"
-"""No word about an archive that does not fit, or about classes that are left out of one."""
+"""Turns off log lines about an archive that does not fit, or about classes that it omits."""
 _CLASS_PATH: Final = "2"
-"""Counts up when sessions put the jars into another order, or add some: Java would refuse it."""
-_MADE_WITHIN_S: Final = 240.0
+"""Increased when sessions reorder the jars, or add some: Java would reject an older archive."""
+_CREATED_WITHIN_S: Final = 240.0
 _POLL_S: Final = 0.2
 _WHAT: Final = "archive of Spark's classes"
 _USE: Final = "-Xshare:auto -XX:+VerifySharedSpaces"
-"""Java goes on without an archive that does not fit, or whose checksums are not right."""
+"""With these options Java ignores an archive that does not fit, or whose checksums are wrong."""
 _WITHOUT: Final = f"no {_WHAT}, so it starts slower"
 _FAILED: Final = ".failed"
 _ABOUT: Final = ".about"
-"""Ends the file beside an archive that says what `_About` holds."""
+"""Suffix of the file that stores `_About`, in the folder of the archive."""
 _STEP: Final = Step(f"making an {_WHAT}, with which it starts faster (once)")
 
 
 @dataclass(frozen=True, slots=True)
 class _About:
-    """Of whose jars an archive is, and how many bytes it has: Java dies of one that was cut."""
+    """PySpark's jar folder and the size of an archive: Java crashes on a truncated archive."""
 
     jars: Path
     size: int
 
 
 def archive_path(cache: Path, java: Java) -> Path:
-    """Where the archive for this Java and these jars lies, or would lie.
+    """The path of the archive for this Java and these jars, whether or not it exists.
 
     Raises:
-        OSError: the jars cannot be looked at.
+        OSError: the jars cannot be listed.
     """
     cache = cache.expanduser().absolute()
-    told = "\n".join([java.build, _CLASS_PATH, *_class_files(cache)])
-    digest = hashlib.sha256(told.encode()).hexdigest()
+    key = "\n".join([java.build, _CLASS_PATH, *_class_files(cache)])
+    digest = hashlib.sha256(key.encode()).hexdigest()
     return cache / "classes" / f"spark-{digest[:12]}.jsa"
 
 
 def java_options(cache: Path, java: Java) -> str:
-    """What lets a session use the archive; nothing if there is none."""
+    """The Java options with which a session uses the archive; empty if there is none."""
     try:
         archive = archive_path(cache, java)
         usable = _is_whole(archive)
@@ -74,17 +74,17 @@ def ensure_archive(
     progress: Progress = silent,
     clock: Clock | None = None,
 ) -> None:
-    """Make the archive unless there is one, in about a minute; the jars have to be there.
+    """Create the archive if it does not exist, in about a minute; the jars must exist.
 
-    An archive that cannot be made is no error. Why is told in a file beside it; as long as that
-    exists, it is not tried again for the same Java and jars. An older archive of the same
-    installation of PySpark is removed.
+    An archive that cannot be created is no error. The reason is written to a file in the same
+    folder; while that file exists, there is no other attempt for the same Java and jars. An older
+    archive of the same installation of PySpark is removed.
 
     Args:
-        cache: where jars and archives are.
-        java: which Java will use it.
-        program: makes an archive; the cache and the archive's path are added as arguments.
-        progress: told when it takes time.
+        cache: the folder of jars and archives.
+        java: the Java that will use it.
+        program: creates an archive; the cache and the archive's path are added as arguments.
+        progress: called before a step that takes time.
         clock: time.
     """
     try:
@@ -93,7 +93,7 @@ def ensure_archive(
             return
         archive.parent.mkdir(parents=True, exist_ok=True)
         lock = archive.with_name("making.lock")
-        with one_at_a_time(lock, f"making an {_WHAT}", _MADE_WITHIN_S, progress):
+        with exclusive_lock(lock, f"making an {_WHAT}", _CREATED_WITHIN_S, progress):
             if not _is_whole(archive) and not archive.with_suffix(_FAILED).exists():
                 progress(_STEP)
                 _try((*program, str(cache.expanduser().absolute())), archive, progress, clock)
@@ -102,7 +102,7 @@ def ensure_archive(
 
 
 def _try(command: tuple[str, ...], archive: Path, progress: Progress, clock: Clock | None) -> None:
-    """Make it, or keep why it could not be made."""
+    """Create the archive, or store the reason why it could not be created."""
     _remove_useless(archive.parent)
     _describe(archive, _About(pyspark_jars(), 0))
     try:
@@ -110,16 +110,16 @@ def _try(command: tuple[str, ...], archive: Path, progress: Progress, clock: Clo
     except MedusaError as error:
         failed = archive.with_suffix(_FAILED)
         failed.write_text(f"{error}\n", encoding="utf-8")
-        progress(Step(f"{_WITHOUT}; {failed} says why"))
+        progress(Step(f"{_WITHOUT}; the reason is in {failed}"))
 
 
 def _make(command: tuple[str, ...], archive: Path, clock: Clock) -> None:
-    """Run the program, and keep what it made if it came to its end."""
+    """Run the program, and keep the archive if it succeeded."""
     part = archive.with_suffix(".part")
     part.unlink(missing_ok=True)
     log = archive.with_suffix(".log")
     child = start_child(ChildSpec(f"the {_WHAT}", (*command, str(part)), log, log.parent))
-    deadline = Deadline.after(clock, _MADE_WITHIN_S, f"making an {_WHAT}")
+    deadline = Deadline.after(clock, _CREATED_WITHIN_S, f"making an {_WHAT}")
     try:
         while child.running:
             deadline.check()
@@ -136,7 +136,7 @@ def _make(command: tuple[str, ...], archive: Path, clock: Clock) -> None:
 
 
 def _remove_useless(folder: Path) -> None:
-    """Remove what belongs to an installation of PySpark that is gone, or to this one as it was."""
+    """Remove archives of deleted installations of PySpark, and older ones of the present one."""
     for file in folder.glob(f"*{_ABOUT}"):
         about = _about(file)
         if about is None or about.jars == pyspark_jars() or not about.jars.is_dir():
@@ -157,7 +157,7 @@ def _describe(archive: Path, about: _About) -> None:
 
 
 def _about(archive: Path) -> _About | None:
-    """What `_describe` wrote; None if something else stands there, or nothing."""
+    """Read the file that `_describe` wrote; None if it is missing or cannot be parsed."""
     try:
         size, jars = archive.with_suffix(_ABOUT).read_text(encoding="utf-8").splitlines()
         return _About(Path(jars), int(size))
@@ -166,8 +166,8 @@ def _about(archive: Path) -> _About | None:
 
 
 def _class_files(cache: Path) -> Iterator[str]:
-    """What decides whether an archive fits: which jars there are, and where."""
+    """Path, size and modification time of every jar, which decide whether an archive fits."""
     for folder in (jar_folder(cache), pyspark_jars()):
         for jar in sorted(folder.rglob("*.jar")):
-            look = jar.stat()
-            yield f"{jar} {look.st_size} {look.st_mtime_ns}"
+            status = jar.stat()
+            yield f"{jar} {status.st_size} {status.st_mtime_ns}"

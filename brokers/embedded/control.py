@@ -1,8 +1,8 @@
-"""How one process finds, and stops, the stack that another one runs in a data folder.
+"""Lock and control file of a data folder, by which a process finds and stops a running stack.
 
-The lock (`stack.lock`) is the truth: it is held from the start until the last server has ended,
-since the guards hold it too. `stack.json` tells who holds it and where the servers listen; it may
-be left over from a process that was killed.
+The lock (`stack.lock`) is authoritative: it is locked from the start until the last server has
+ended, since the guards keep it open too. `stack.json` contains the process that locked it and the
+addresses of the servers; it may be left over from a process that was killed.
 """
 
 import fcntl
@@ -28,7 +28,7 @@ _AFTER_KILL_S = 30.0
 _LAST_STACK_ENDS_WITHIN_S = 30.0
 _POLL_S = 0.1
 _START_TIME_FIELD = 19
-"""Field 22 of /proc/<pid>/stat, counted behind the name, which may hold anything."""
+"""Field 22 of /proc/<pid>/stat, counted after the name, which may contain any character."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +41,10 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class ControlFile:
-    """What `stack.json` tells.
+    """The content of `stack.json`.
 
-    `pid` is the process that runs the stack and `born` when the system says it was started, by
-    which a later process with the same number is told apart. `started_at_ms` is wall time.
+    `pid` is the process that runs the stack. `born` is its start time as the system reports it: a
+    later process with the same id has another one. `started_at_ms` is wall time.
     """
 
     pid: int
@@ -58,7 +58,7 @@ class ControlFile:
 
 
 class Stopped(Enum):
-    """How `stop_running` ended."""
+    """The result of `stop_running`."""
 
     NOTHING_RAN = "nothing ran"
     ENDED = "ended"
@@ -66,12 +66,12 @@ class Stopped(Enum):
 
 
 def control_path(data: Path) -> Path:
-    """Where a stack tells about itself."""
+    """The path of a data folder's control file."""
     return data / "stack.json"
 
 
 def folder_problem(data: Path, error: OSError) -> EnvironmentProblem:
-    """What to say of a data folder that cannot be used; names the file that is in its way."""
+    """The error about a data folder that cannot be used; names a file that blocks its path."""
     in_the_way = next((place for place in (data, *data.parents) if _is_file(place)), None)
     return EnvironmentProblem(
         f"{in_the_way} is a file, so that the data folder cannot be there"
@@ -83,7 +83,7 @@ def folder_problem(data: Path, error: OSError) -> EnvironmentProblem:
 
 
 def _is_file(place: Path) -> bool:
-    """Also where one may not look."""
+    """Whether a path is a file; False if it may not be read."""
     try:
         return place.is_file()
     except OSError:
@@ -91,12 +91,12 @@ def _is_file(place: Path) -> bool:
 
 
 def write_control(data: Path, control: ControlFile) -> None:
-    """Tell other processes about a stack."""
+    """Write the control file of a stack, for other processes."""
     write_file(control_path(data), json.dumps(asdict(control), indent=1))
 
 
 def read_control(data: Path) -> ControlFile | None:
-    """What the last stack in a folder told; None if there was none or it ended in order.
+    """Read the control file of a folder; None if no stack ran or the last one ended cleanly.
 
     Raises:
         EnvironmentProblem: the file is not one of ours.
@@ -125,23 +125,23 @@ def read_control(data: Path) -> ControlFile | None:
 
 
 def running_stack(data: Path) -> ControlFile | None:
-    """The stack that runs in a folder now; None if none does."""
+    """The stack that runs in a folder now, or None."""
     control = read_control(data)
     return control if control is not None and _is_alive(control) else None
 
 
 def take_lock(data: Path, clock: Clock) -> int:
-    """Take a data folder for this process.
+    """Lock a data folder for this process.
 
-    Waits for the servers of a stack that was killed and has not quite ended.
+    Waits until the remaining servers of a stack that was killed have ended.
 
     Returns:
-        The lock's file descriptor; closing it gives the folder back.
+        The lock's file descriptor; closing it releases the lock.
 
     Raises:
         RefusedError: a stack runs there; names its process.
         EnvironmentProblem: the folder cannot be written.
-        RetryError: what is left of the last stack does not end.
+        RetryError: the remaining servers of the last stack do not end.
     """
     try:
         data.mkdir(parents=True, exist_ok=True)
@@ -158,12 +158,12 @@ def take_lock(data: Path, clock: Clock) -> int:
 def stop_running(
     data: Path, within_s: float = STOP_WITHIN_S, clock: Clock | None = None
 ) -> Stopped:
-    """Ask the process that runs a stack to end it, and wait until all of it has ended.
+    """Send SIGTERM to the process that runs a stack, and wait until all its servers have ended.
 
     After `within_s` seconds the process is killed; its guards then end the servers.
 
     Raises:
-        RetryError: even so it does not end.
+        RetryError: a server still runs after that.
         EnvironmentProblem: the process belongs to another user.
     """
     clock = clock or SystemClock()
@@ -185,7 +185,7 @@ def stop_running(
 
 
 def process_born(pid: int) -> str | None:
-    """When the system says that a process was started, in words that only serve to compare."""
+    """Start time of a process in the system's format, which serves only to be compared."""
     if sys.platform.startswith("linux"):
         try:
             status = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
@@ -244,7 +244,7 @@ def _signal(control: ControlFile, number: signal.Signals) -> None:
 
 
 def _ended(data: Path, deadline: Deadline, clock: Clock) -> bool:
-    """Whether the lock became free in time, which is when the last server has ended."""
+    """Whether the lock became free before the deadline, which is when the last server ended."""
     lock = os.open(data / "stack.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         while not (free := _try_lock(lock)) and not deadline.passed:

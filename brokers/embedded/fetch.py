@@ -1,8 +1,8 @@
-"""Fetches the jars through Ivy, which is inside PySpark, into a cache outside the project.
+"""Download of the jars with Ivy, which is part of PySpark, into a cache outside the project.
 
-Ivy keeps what it got in a cache of its own (`<cache>/ivy`), and nothing leaves that cache before
-its checksum was found right. So an interrupted fetch goes on with the files still missing, and a
-jar that was lost or damaged later is put back without the network.
+Ivy has a cache of its own (`<cache>/ivy`), and a file is copied from it only after its checksum was
+verified. So an interrupted download continues with the missing files, and a jar that is lost or
+damaged later is restored without the network.
 """
 
 import functools
@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from brokers.embedded.file_lock import exclusive_lock
 from brokers.embedded.jars import (
     Jar,
     file_sha256,
@@ -26,21 +27,20 @@ from brokers.embedded.jars import (
 from brokers.embedded.java import Java
 from brokers.embedded.processes import Child, ChildSpec, start_child
 from brokers.embedded.progress import Progress, Step, silent
-from brokers.embedded.turns import one_at_a_time
 from pipeline.errors import EnvironmentProblem, UnavailableError
 
 FETCH_S_MAX = 1_800.0
 SILENCE_S_MAX = 180.0
-"""Ivy prints a line for each module and each jar; so long without one means that nothing comes."""
+"""Ivy prints a line for each module and each jar; without a line for this time it is stuck."""
 _POLL_S = 0.2
 _ATTEMPTS = 2
-"""A damaged file is fetched once more; damaged again, it is not an accident."""
+"""A damaged file is downloaded once more; a second damage is not accidental."""
 _GO_ON = "run the command again; it goes on with the files still missing"
 
 
 @dataclass(frozen=True, slots=True)
 class Fetch:
-    """One way to get the jars: from where Ivy gets them into which cache."""
+    """Parameters of a download: cache, Java, jars, progress callback."""
 
     cache: Path
     java: Java
@@ -49,7 +49,7 @@ class Fetch:
 
     @property
     def folder(self) -> Path:
-        """Where the jars end up."""
+        """The target folder of the jars."""
         return jar_folder(self.cache)
 
     @property
@@ -59,24 +59,24 @@ class Fetch:
 
 
 def ensure_jars(cache: Path, java: Callable[[], Java], progress: Progress = silent) -> None:
-    """Make sure that every jar is in the cache and whole; fetch what is not.
+    """Download the jars that are missing from the cache or damaged.
 
     Args:
         cache: the cache folder, may begin with `~`.
-        java: finds the Java that runs Ivy; asked only if something has to be fetched.
-        progress: told how many jars there are so far.
+        java: finds the Java that runs Ivy; called only if a download is needed.
+        progress: called with the number of jars so far.
 
     Raises:
         EnvironmentProblem: the folder cannot be written, or a jar's checksum stays wrong.
         UnavailableError: the repository cannot be reached or does not have a jar.
-        RetryError: another process fetches and does not get done.
+        RetryError: the download of another process does not end.
     """
     folder = jar_folder(cache)
     if not unverified(folder, manifest()):
         return
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with one_at_a_time(
+        with exclusive_lock(
             cache.expanduser() / "fetch.lock", "fetching jars", FETCH_S_MAX, progress
         ):
             fetch_missing(Fetch(cache, java(), manifest(), progress))
@@ -89,16 +89,15 @@ def ensure_jars(cache: Path, java: Callable[[], Java], progress: Progress = sile
 
 
 def fetch_missing(fetch: Fetch) -> None:
-    """Fetch until every jar is there and right; raises as `ensure_jars` does."""
-    wanted = verify(fetch.folder, fetch.jars)
-    still, damaged = _collect(fetch, wanted)
+    """Download until every jar exists with its checksum; raises as `ensure_jars` does."""
+    missing, damaged = _collect(fetch, verify(fetch.folder, fetch.jars))
     for _ in range(_ATTEMPTS):
-        if not still:
+        if not missing:
             break
         for path in damaged:
             path.unlink()
         _run_ivy(fetch)
-        still, damaged = _collect(fetch, still)
+        missing, damaged = _collect(fetch, missing)
         if not damaged:
             break
     for path in damaged:
@@ -110,28 +109,28 @@ def fetch_missing(fetch: Fetch) -> None:
             place="fetching jars",
             hint="something between this machine and the repository changes files",
         )
-    if still:
+    if missing:
         raise UnavailableError(
-            f"the repository did not deliver {', '.join(jar.name for jar in still)}",
+            f"the repository did not deliver {', '.join(jar.name for jar in missing)}",
             place="fetching jars",
             hint=_GO_ON,
         )
     verify(fetch.folder, fetch.jars)
 
 
-def _collect(fetch: Fetch, wanted: tuple[Jar, ...]) -> tuple[tuple[Jar, ...], tuple[Path, ...]]:
-    """Copy what Ivy has in its cache and is right.
+def _collect(fetch: Fetch, jars: tuple[Jar, ...]) -> tuple[tuple[Jar, ...], tuple[Path, ...]]:
+    """Copy the jars with the right checksum from Ivy's cache.
 
     Returns:
-        The jars that are still wanted, and the files of Ivy's that have the wrong content.
+        The jars that are still missing, and the files in Ivy's cache with the wrong content.
     """
-    still: list[Jar] = []
+    missing: list[Jar] = []
     damaged: list[Path] = []
-    for jar in wanted:
+    for jar in jars:
         cached = tuple((fetch.ivy / "cache").glob(f"*/*/*/{jar.name}"))
         right = next((path for path in cached if file_sha256(path) == jar.sha256), None)
         if right is None:
-            still.append(jar)
+            missing.append(jar)
             damaged.extend(cached)
             continue
         target = fetch.folder / jar.path
@@ -139,11 +138,11 @@ def _collect(fetch: Fetch, wanted: tuple[Jar, ...]) -> tuple[tuple[Jar, ...], tu
         partial = target.with_name(f"{target.name}.part")
         shutil.copyfile(right, partial)
         partial.replace(target)
-    return tuple(still), tuple(damaged)
+    return tuple(missing), tuple(damaged)
 
 
 def _run_ivy(fetch: Fetch) -> None:
-    """One run of Ivy; raises unless it says that it got everything."""
+    """Run Ivy once; raises unless its exit code is 0."""
     fetch.ivy.mkdir(parents=True, exist_ok=True)
     log = fetch.ivy / "fetch.log"
     log.unlink(missing_ok=True)
@@ -164,27 +163,27 @@ def _run_ivy(fetch: Fetch) -> None:
         child.stop()
     if child.exit_code:
         raise UnavailableError(
-            _complaint(log.read_text(errors="replace")),
+            _reason(log.read_text(errors="replace")),
             place="fetching jars",
             hint=f"about 60 MB come from the Maven repository, once; {_GO_ON} (log: {log})",
         )
 
 
 def _watch(child: Child, log: Path, fetch: Fetch) -> None:
-    """Tell the progress until Ivy ends; raises when it says nothing for too long."""
+    """Report progress until Ivy ends; raises when it prints nothing for too long."""
     started_at = changed_at = time.monotonic()
     before = sum(any((fetch.ivy / "cache").glob(f"*/*/*/{jar.name}")) for jar in fetch.jars)
-    told, size = None, -1
+    reported, size = None, -1
     running = True
     while running:
-        running = child.running  # asked before the log is read, so that its end is read too
+        running = child.running  # read before the log, so that the end of the log is read too
         now = time.monotonic()
         if log.stat().st_size != size:
             size, changed_at = log.stat().st_size, now
             step = _step(log.read_text(errors="replace"), before, len(fetch.jars))
-            if step != told:
+            if step != reported:
                 fetch.progress(step)
-                told = step
+                reported = step
         if now - changed_at > SILENCE_S_MAX or now - started_at > FETCH_S_MAX:
             raise UnavailableError(
                 "the repository stopped answering", place="fetching jars", hint=_GO_ON
@@ -193,28 +192,28 @@ def _watch(child: Child, log: Path, fetch: Fetch) -> None:
 
 
 def _step(log: str, before: int, total: int) -> Step:
-    """Where Ivy stands: first it looks modules up, then it downloads."""
-    got = log.count("[SUCCESSFUL ]")
-    if got:
-        return Step("fetching jars", min(before + got, total), total)
+    """Progress of Ivy from its log: first it resolves modules, then it downloads."""
+    downloaded = log.count("[SUCCESSFUL ]")
+    if downloaded:
+        return Step("fetching jars", min(before + downloaded, total), total)
     return Step(
         "looking up jars", min(len(re.findall(r"^\tfound ", log, re.MULTILINE)), total), total
     )
 
 
-def _complaint(log: str) -> str:
-    """What Ivy says went wrong, in one line."""
-    told = re.findall(
+def _reason(log: str) -> str:
+    """The reason of a failure in Ivy's log, in one line."""
+    unresolved = re.findall(
         r"^\s*(?:::\s*)?(\S+#\S+;\S+: (?:not found|.*unresolved.*))", log, re.MULTILINE
     )
-    if told:
-        return f"the repository cannot be reached or lacks {told[0].split(':')[0]}"
+    if unresolved:
+        return f"the repository cannot be reached or lacks {unresolved[0].split(':')[0]}"
     lines = [line.strip() for line in _read_lines(log) if line.strip()]
-    return f"Ivy failed: {lines[-1] if lines else 'it said nothing'}"
+    return f"Ivy failed: {lines[-1] if lines else 'it printed nothing'}"
 
 
 def _read_lines(log: str) -> Iterator[str]:
-    """Lines of a log without Ivy's rulers."""
+    """Lines of a log without Ivy's separator lines."""
     return (line for line in log.splitlines() if not re.fullmatch(r"[\s:|=-]*", line))
 
 

@@ -1,20 +1,20 @@
-"""The small process between us and a child, so that the child never outlives us.
+"""Guard process of a child: stops the child when the parent process ends, for any reason.
 
-Run as a script, alone (`python -I -S guard.py GRACE COMMAND…`), with the standard library only.
+Run as a script (`python -I -S guard.py GRACE COMMAND…`), with the standard library only.
 
     parent ──(pipe: the guard's standard input)──► guard ──► child, in a session of its own
 
-The parent holds the only write end of the pipe. When it is gone, however it went (`kill -9`
+The parent has the only write end of the pipe. When the parent ends for any reason (`kill -9`
 included), the kernel closes the pipe, the guard reads the end of its input and stops the child:
-SIGTERM, then after the grace SIGKILL for the child's whole group. The parent stops a child on
-purpose in the same way, so the road that matters most is the one that is used every day. It needs
-no signal from the kernel and does not care which thread of the parent started the child.
+SIGTERM, then after the grace SIGKILL for the child's whole process group. The parent stops a child
+deliberately in the same way, so the code path that matters most is in daily use. It needs no signal
+from the kernel and works for any thread of the parent that starts the child.
 
 Should the guard itself be killed, the kernel kills the child (Linux only: PR_SET_PDEATHSIG, safe
 here because the guard has one thread).
 
-The guard writes the child's process id as one line on its standard output, gives the child its
-standard error as both outputs, and ends with the child's exit code.
+The guard writes the child's process id as one line to its standard output, redirects both outputs
+of the child to its own standard error, and ends with the child's exit code.
 """
 
 import contextlib
@@ -29,12 +29,12 @@ from collections.abc import Callable
 
 _PR_SET_PDEATHSIG = 1
 _COMMAND_NOT_FOUND = 127
-_BY_SIGNAL = 128  # a shell's way to say "ended by signal N"
+_BY_SIGNAL = 128  # a shell's exit code for "ended by signal N" is 128 + N
 _STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 def main(arguments: list[str]) -> int:
-    """Guard one command until it ends or the parent is gone.
+    """Run one command until it ends or the parent has ended.
 
     Args:
         arguments: seconds between SIGTERM and SIGKILL, then the command.
@@ -45,13 +45,13 @@ def main(arguments: list[str]) -> int:
     grace_s, command = float(arguments[0]), arguments[1:]
     woken = _wake_on_signals()
     try:
-        child = subprocess.Popen(  # noqa: S603 - the parent says what to run
+        child = subprocess.Popen(  # noqa: S603 - the parent chooses the command
             command,
             stdin=subprocess.DEVNULL,
             stdout=2,
             stderr=2,
             start_new_session=True,
-            preexec_fn=_die_with(os.getpid()),  # noqa: PLW1509 - one thread only
+            preexec_fn=_parent_death_signal(os.getpid()),  # noqa: PLW1509 - one thread only
         )
     except OSError as error:
         sys.stderr.write(f"cannot start {command[0]}: {error}\n")
@@ -60,14 +60,14 @@ def main(arguments: list[str]) -> int:
         os.write(1, f"{child.pid}\n".encode())
         _wait_for_end(child, woken)
     except BrokenPipeError:
-        pass  # the parent went before it could listen: stop the child
+        pass  # the parent ended before it read the id: stop the child
     finally:
         _stop(child, woken, grace_s)
     return child.returncode if child.returncode >= 0 else _BY_SIGNAL - child.returncode
 
 
 def _wake_on_signals() -> int:
-    """Make each signal a byte in a pipe that a selector can wait for; gives the read end."""
+    """Write each signal as a byte to a pipe that a selector can wait for; returns the read end."""
     read_end, write_end = os.pipe()
     os.set_blocking(read_end, False)
     os.set_blocking(write_end, False)
@@ -78,21 +78,21 @@ def _wake_on_signals() -> int:
     return read_end
 
 
-def _die_with(guard: int) -> Callable[[], None] | None:
+def _parent_death_signal(guard: int) -> Callable[[], None] | None:
     if not sys.platform.startswith("linux"):
         return None
     libc = ctypes.CDLL(None, use_errno=True)
 
     def in_child() -> None:
         libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != guard:  # it died before the line above
+        if os.getppid() != guard:  # the guard ended before the line above
             os._exit(_BY_SIGNAL + signal.SIGKILL)
 
     return in_child
 
 
 def _wait_for_end(child: "subprocess.Popen[bytes]", woken: int) -> None:
-    """Return when the child ended, the parent is gone, or someone asked the guard to stop."""
+    """Return when the child or the parent has ended, or the guard received a stop signal."""
     with selectors.DefaultSelector() as selector:
         selector.register(0, selectors.EVENT_READ)
         selector.register(woken, selectors.EVENT_READ)
@@ -105,7 +105,7 @@ def _wait_for_end(child: "subprocess.Popen[bytes]", woken: int) -> None:
 
 
 def _stop(child: "subprocess.Popen[bytes]", woken: int, grace_s: float) -> None:
-    """SIGTERM for the child, which may still need its own children; then SIGKILL for the group."""
+    """Send SIGTERM to the child, which may still need its own children; then SIGKILL the group."""
     if child.poll() is None:
         child.terminate()
     ends_at = time.monotonic() + grace_s

@@ -1,7 +1,7 @@
-"""The jars beyond PySpark: which there must be, whether they are whole, and who needs which.
+"""Manifest of the jars that PySpark does not contain: checksums, verification, class paths.
 
-`jars.sha256` lists every file with its checksum. A file is hashed once, when it arrives;
-after that its size and time of change are enough, so that a look at all costs a few milliseconds.
+`jars.sha256` lists every file with its checksum. A file is hashed once, when it is downloaded;
+after that its size and modification time are compared, so checking all takes a few milliseconds.
 """
 
 import functools
@@ -21,7 +21,7 @@ _READ_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Jar:
-    """One file of the list: its place below the folder (`kafka/name.jar`) and its checksum."""
+    """One file of the manifest: its path below the folder (`kafka/name.jar`) and its checksum."""
 
     path: str
     sha256: str
@@ -33,7 +33,7 @@ class Jar:
 
 
 def parse_manifest(text: str) -> tuple[Jar, ...]:
-    """Read lines as `sha256sum` writes them.
+    """Parse lines in the format of `sha256sum`.
 
     >>> parse_manifest("ab  kafka/a.jar")
     (Jar(path='kafka/a.jar', sha256='ab'),)
@@ -50,19 +50,19 @@ def manifest() -> tuple[Jar, ...]:
 
 
 def jar_folder(cache: Path) -> Path:
-    """Where the jars of this version's list lie; another list has another folder."""
+    """The folder of the jars of this version's manifest; another manifest has another folder."""
     digest = hashlib.sha256(_manifest_text().encode()).hexdigest()
     return cache.expanduser() / "jars" / digest[:12]
 
 
 def unverified(folder: Path, jars: tuple[Jar, ...]) -> tuple[Jar, ...]:
-    """The jars that are missing or changed since they were hashed; costs a look, no reading."""
+    """The jars that are missing or changed since they were hashed; reads no content."""
     stamp = _read_stamp(folder)
-    return tuple(jar for jar in jars if stamp.get(jar.path, ()) != _look(folder / jar.path))
+    return tuple(jar for jar in jars if stamp.get(jar.path, ()) != _size_mtime(folder / jar.path))
 
 
 def verify(folder: Path, jars: tuple[Jar, ...]) -> tuple[Jar, ...]:
-    """Hash what is not known to be right, remember what is, return what is not.
+    """Hash the unverified jars, store which are right, and return those that are not.
 
     Nothing is deleted: a returned jar that exists has the wrong content.
     """
@@ -71,7 +71,7 @@ def verify(folder: Path, jars: tuple[Jar, ...]) -> tuple[Jar, ...]:
     for jar in unverified(folder, jars):
         path = folder / jar.path
         if path.is_file() and file_sha256(path) == jar.sha256:
-            stamp[jar.path] = _look(path)
+            stamp[jar.path] = _size_mtime(path)
         else:
             wrong.append(jar)
             stamp.pop(jar.path, None)
@@ -92,10 +92,10 @@ def file_sha256(path: Path) -> str:
 
 
 def spark_jars(cache: Path) -> tuple[Path, ...]:
-    """What a Spark session needs for Kafka and Avro, less what PySpark brings itself.
+    """The jars that a Spark session needs for Kafka and Avro, without those in PySpark.
 
     Raises:
-        EnvironmentProblem: they have not been fetched, or were damaged since.
+        EnvironmentProblem: they have not been downloaded, or were damaged since.
     """
     in_wheel = {artifact(path.name) for path in pyspark_jars().glob("*.jar")}
     return tuple(path for path in _fetched(cache, "spark") if artifact(path.name) not in in_wheel)
@@ -104,18 +104,18 @@ def spark_jars(cache: Path) -> tuple[Path, ...]:
 def kafka_classpath(cache: Path) -> str:
     """The class path of the embedded broker, with PySpark's binding of slf4j to log4j 2.
 
-    Kafka comes with slf4j 1.7 and nothing bound to it; the 2.x interface takes its calls and has a
-    binding in PySpark, so the 1.7 one is left out.
+    Kafka includes slf4j 1.7 without a binding; the 2.x interface is compatible and has a binding
+    in PySpark, so the 1.7 jar is left out.
 
     Raises:
-        EnvironmentProblem: the jars have not been fetched, or were damaged since.
+        EnvironmentProblem: the jars have not been downloaded, or were damaged since.
     """
     kept = [path for path in _fetched(cache, "kafka") if artifact(path.name) != "slf4j-api"]
     return _class_path((*kept, *_from_pyspark("slf4j-api", "log4j-slf4j2-impl")))
 
 
 def zookeeper_classpath() -> str:
-    """The class path of the embedded ZooKeeper: all of it is in PySpark."""
+    """The class path of the embedded ZooKeeper, all of whose jars are in PySpark."""
     return _class_path(
         _from_pyspark(
             "zookeeper",
@@ -138,7 +138,7 @@ def zookeeper_classpath() -> str:
 
 
 def pyspark_jars() -> Path:
-    """The folder of the jars inside the installed PySpark, which is not imported for it.
+    """The folder of the jars in the installed PySpark; does not import it.
 
     Raises:
         EnvironmentProblem: PySpark is not installed.
@@ -186,8 +186,8 @@ def _manifest_text() -> str:
     return importlib.resources.files(__package__).joinpath("jars.sha256").read_text()
 
 
-def _look(path: Path) -> tuple[int, ...]:
-    """Size and time of change; what the stamp cannot hold if there is no such file."""
+def _size_mtime(path: Path) -> tuple[int, ...]:
+    """Size and modification time; a value that no stamp contains if there is no such file."""
     try:
         status = path.stat()
     except OSError:
@@ -196,11 +196,11 @@ def _look(path: Path) -> tuple[int, ...]:
 
 
 def _read_stamp(folder: Path) -> dict[str, tuple[int, ...]]:
-    """What was hashed and found right; empty when there is no stamp that can be read."""
+    """Size and modification time of the verified jars; empty without a readable stamp."""
     try:
         stamp = json.loads((folder / "checked.json").read_text())
     except (OSError, ValueError):
         return {}
     if not isinstance(stamp, dict) or stamp.get("format") != STAMP_FORMAT:
         return {}
-    return {path: tuple(look) for path, look in stamp["jars"].items()}
+    return {path: tuple(size_mtime) for path, size_mtime in stamp["jars"].items()}

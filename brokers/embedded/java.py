@@ -1,4 +1,4 @@
-"""Finds the Java that Kafka, ZooKeeper and Spark run on, and says kindly when there is none."""
+"""Lookup of the Java runtime for Kafka, ZooKeeper and Spark, with a hint if there is none."""
 
 import re
 import shutil
@@ -10,7 +10,7 @@ from pathlib import Path
 from pipeline.errors import EnvironmentProblem
 
 OLDEST_VERSION = 17
-"""Spark 4 and Kafka 4 need it."""
+"""The minimum of Spark 4 and Kafka 4."""
 
 _ANSWER_WITHIN_S = 20.0
 _HINT = (
@@ -27,11 +27,11 @@ class Java:
     executable: Path
     version: int
     build: str = ""
-    """What tells one build of Java from another, as `java -version` prints it."""
+    """Identifies the build of Java: lines of the output of `java -version`."""
 
 
 def parse_version(text: str) -> int | None:
-    """The feature version in what `java -version` prints; None if there is none.
+    """The feature version in the output of `java -version`, or None.
 
     >>> parse_version('openjdk version "17.0.15" 2025-04-15')
     17
@@ -47,9 +47,9 @@ def parse_version(text: str) -> int | None:
 
 
 def build_of(text: str) -> str:
-    """The lines about the build in what `java -version` prints, without warnings and greetings.
+    """The lines about the build in the output of `java -version`, without warnings.
 
-    Modes are left out: they follow from options, of which one build may be given any.
+    Modes are left out: they follow from options, not from the build.
 
     >>> build_of("OpenJDK Runtime Environment (build 17.0.15+6)")
     'OpenJDK Runtime Environment (build 17.0.15+6)'
@@ -63,7 +63,7 @@ def build_of(text: str) -> str:
 
 
 def find_java(environment: Mapping[str, str]) -> Java:
-    """The Java of `JAVA_HOME`, or else the first on `PATH`; Spark looks in the same order.
+    """The Java of `JAVA_HOME`, or else the first on `PATH`; Spark searches in the same order.
 
     Args:
         environment: the variables of the process, `os.environ` in a program.

@@ -1,4 +1,4 @@
-"""One Kafka broker on loopback, its own controller (KRaft), from the fetched jars."""
+"""Embedded Kafka: one broker on loopback that is its own controller (KRaft)."""
 
 import base64
 import json
@@ -24,7 +24,7 @@ from pipeline.clock import Clock
 from pipeline.errors import BrokenInvariantError, EnvironmentProblem
 
 HEAP_MB = 512
-"""Serves the benchmarks' rates, and leaves the whole demo below 3 GiB."""
+"""Enough for the rates of the benchmarks; the whole demo stays below 3 GiB."""
 IDENTITY_FORMAT = 1
 _FORMAT_WITHIN_S = 60.0
 
@@ -39,7 +39,7 @@ inter.broker.listener.name=PLAINTEXT
 log.dirs=data
 auto.create.topics.enable=false
 num.partitions=1
-# One broker can hold one copy.
+# One broker can hold one replica.
 default.replication.factor=1
 offsets.topic.replication.factor=1
 transaction.state.log.replication.factor=1
@@ -59,10 +59,10 @@ log.cleaner.dedupe.buffer.size=16777216
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What a broker's data folder belongs to, kept beside it.
+    """Identity of a broker's data folder, stored in its parent folder.
 
-    `formatted` turns true once the storage tool was done; a start that was interrupted before
-    formats again, with the same id.
+    `formatted` is true once the storage tool has succeeded; after an interrupted start the folder
+    is formatted again, with the same id.
     """
 
     cluster_id: str
@@ -72,7 +72,7 @@ class Identity:
 
 
 def start_kafka(place: Place, port: int, cache: Path) -> tuple[Child, Identity]:
-    """Start the broker, after preparing its folder if it is new; `kafka_ready` waits for it."""
+    """Start the broker, after formatting its folder if it is new; `kafka_ready` waits for it."""
     folder = place.data / "kafka"
     class_path = kafka_classpath(cache)
     identity = _identity(folder)
@@ -92,7 +92,7 @@ def start_kafka(place: Place, port: int, cache: Path) -> tuple[Child, Identity]:
 
 
 def kafka_ready(child: Child, port: int, identity: Identity, clock: Clock) -> None:
-    """Wait until the broker answers as the cluster that it is.
+    """Wait until the broker answers with its cluster id.
 
     Raises:
         EnvironmentProblem: it failed to start.
@@ -111,7 +111,7 @@ def kafka_ready(child: Child, port: int, identity: Identity, clock: Clock) -> No
 
 
 def _identity(folder: Path) -> Identity:
-    """The folder's identity, with a controller port that is free now; a new one if it has none."""
+    """Read the folder's identity, or create one; replaces a controller port that is not free."""
     try:
         stored = json.loads((folder / "identity.json").read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -131,7 +131,7 @@ def _identity(folder: Path) -> Identity:
     identity = Identity(**stored)
     if is_free(identity.controller_port):
         return identity
-    # Nobody but this broker knows the controller's port, so it may change.
+    # Only this broker uses the controller's port, so it may change.
     identity = replace(identity, controller_port=free_port())
     _write_identity(folder, identity)
     return identity
@@ -142,17 +142,17 @@ def _write_identity(folder: Path, identity: Identity) -> None:
 
 
 def _format(place: Place, identity: Identity, class_path: str) -> None:
-    """Prepare a new data folder with Kafka's own storage tool."""
+    """Format a new data folder with Kafka's own storage tool."""
     command = (
         str(place.java.executable),
-        # A short life: the second compiler would not pay.
+        # The process is short: the second compiler would cost more time than it saves.
         *("-XX:TieredStopAtLevel=1", "-Xmx256m", "-cp", class_path),
         *("kafka.tools.StorageTool", "format", "--ignore-formatted"),
         *("-t", identity.cluster_id, "-c", "server.properties"),
     )
     output = place.logs / "kafka-format.out"
     spec = ChildSpec("kafka storage tool", command, output, place.data / "kafka")
-    child = start_child(spec, held_open=(place.lock,))
+    child = start_child(spec, pass_fds=(place.lock,))
     try:
         ends_at = time.monotonic() + _FORMAT_WITHIN_S
         while child.running and time.monotonic() < ends_at:
@@ -164,7 +164,7 @@ def _format(place: Place, identity: Identity, class_path: str) -> None:
 
 
 def _new_cluster_id() -> str:
-    """Sixteen random bytes as Kafka writes ids; one that begins with `-` would look like a flag."""
+    """16 random bytes in Kafka's format of ids; never with a `-` first, which starts an option."""
     while True:
         text = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         if not text.startswith("-"):

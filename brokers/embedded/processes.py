@@ -1,4 +1,4 @@
-"""Child processes with a name, a log and a guard: started, watched, stopped within deadlines."""
+"""Supervised child processes with a log and a guard process, started and stopped with timeouts."""
 
 import os
 import selectors
@@ -14,21 +14,21 @@ from pipeline.errors import EnvironmentProblem
 
 _GUARD_ANSWERS_WITHIN_S = 20.0
 _GUARD_ENDS_WITHIN_S = 5.0
-"""How much longer than the child's own grace its guard may take."""
+"""Timeout for the guard to end, after the grace of the child itself."""
 _LOG_BYTES_MAX = 5_000_000
 _TAIL_BYTES = 16_384
 
 
 @dataclass(frozen=True, slots=True)
 class ChildSpec:
-    """What to run and where its output goes.
+    """Specification of a child: command, working folder, environment, output files.
 
     Args:
-        name: how messages call it.
+        name: its name in messages.
         command: the program and its arguments.
-        output: the file that gets both outputs; the last run's is kept once it is large.
+        output: the file that both outputs are appended to; rotated at the start when it is large.
         folder: the working folder.
-        logs: further files that the program itself writes, most telling first.
+        logs: further files that the program itself writes, most informative first.
         environment: variables added to those of this process.
         grace_s: seconds between SIGTERM and SIGKILL.
     """
@@ -44,7 +44,7 @@ class ChildSpec:
 
 @dataclass(slots=True)
 class Child:
-    """A running child behind its guard. It ends at the latest when this process does."""
+    """A child with its guard. It ends at the latest when this process does."""
 
     spec: ChildSpec
     pid: int
@@ -53,7 +53,7 @@ class Child:
 
     @property
     def exit_code(self) -> int | None:
-        """None while it runs; 128 + n if signal n ended it."""
+        """The exit code; None while it runs; 128 + n if signal n ended it."""
         return self._guard.poll()
 
     @property
@@ -62,7 +62,7 @@ class Child:
         return self.exit_code is None
 
     def last_lines(self, count: int = 15) -> str:
-        """The end of what it wrote since this start, for an error message."""
+        """The last lines of its logs since this start, for an error message."""
         for path, began_at in self._logs_began_at:
             text = read_tail(path, began_at)
             if text.strip():
@@ -70,7 +70,7 @@ class Child:
         return ""
 
     def failure(self, what: str) -> EnvironmentProblem:
-        """The error that says that this child failed, with its last log lines."""
+        """The error about the failure of this child, with its last log lines."""
         lines = "\n    ".join(self.last_lines().splitlines())
         logs = ", ".join(str(path) for path, _ in self._logs_began_at)
         return EnvironmentProblem(
@@ -80,12 +80,12 @@ class Child:
         )
 
     def begin_stop(self) -> None:
-        """Ask it to end, without waiting; `stop` waits."""
+        """Begin to stop it, without waiting; `stop` waits."""
         if self._guard.stdin is not None and not self._guard.stdin.closed:
             self._guard.stdin.close()
 
     def stop(self) -> None:
-        """End it: SIGTERM, after the grace SIGKILL. Does nothing when it has ended."""
+        """Stop it: SIGTERM, after the grace SIGKILL. Does nothing when it has ended."""
         self.begin_stop()
         try:
             self._guard.wait(self.spec.grace_s + _GUARD_ENDS_WITHIN_S)
@@ -94,22 +94,22 @@ class Child:
             self._guard.wait(_GUARD_ENDS_WITHIN_S)
 
 
-def start_child(spec: ChildSpec, held_open: tuple[int, ...] = ()) -> Child:
-    """Start a child behind a guard.
+def start_child(spec: ChildSpec, pass_fds: tuple[int, ...] = ()) -> Child:
+    """Start a child with a guard.
 
     Args:
         spec: what to run.
-        held_open: file descriptors that stay open as long as the guard lives (a lock's).
+        pass_fds: file descriptors that the guard inherits and keeps open (of a lock).
 
     Raises:
         EnvironmentProblem: it cannot be started or its log cannot be written.
     """
     try:
         spec.output.parent.mkdir(parents=True, exist_ok=True)
-        _set_aside(spec.output)
+        _rotate(spec.output)
         began_at = tuple((path, _size(path)) for path in (*spec.logs, spec.output))
         with spec.output.open("ab") as output:
-            process = _spawn_guard(spec, output, held_open)
+            process = _spawn_guard(spec, output, pass_fds)
     except OSError as error:
         raise EnvironmentProblem(f"{spec.name} cannot be started: {error}") from error
     child = Child(spec, 0, process, began_at)
@@ -122,7 +122,7 @@ def start_child(spec: ChildSpec, held_open: tuple[int, ...] = ()) -> Child:
 
 
 def read_tail(path: Path, began_at: int = 0) -> str:
-    """The last few KB of a file from a position on; empty if there is none."""
+    """The last few KB of a file from a position on; empty if the file does not exist."""
     try:
         with path.open("rb") as file:
             size = file.seek(0, os.SEEK_END)
@@ -134,7 +134,7 @@ def read_tail(path: Path, began_at: int = 0) -> str:
 
 
 def _spawn_guard(
-    spec: ChildSpec, output: IO[bytes], held_open: tuple[int, ...]
+    spec: ChildSpec, output: IO[bytes], pass_fds: tuple[int, ...]
 ) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(  # noqa: S603 - our own guard
         [sys.executable, "-I", "-S", guard.__file__, str(spec.grace_s), *spec.command],
@@ -143,8 +143,8 @@ def _spawn_guard(
         stderr=output,
         cwd=spec.folder,
         env={**os.environ, **dict(spec.environment)},
-        pass_fds=held_open,
-        # Ctrl-C in the terminal is for us; we stop the children in order.
+        pass_fds=pass_fds,
+        # Ctrl-C in the terminal must reach this process only, which stops the children in order.
         start_new_session=True,
     )
 
@@ -166,8 +166,8 @@ def _announced_pid(process: "subprocess.Popen[bytes]") -> int:
     return int(line)
 
 
-def _set_aside(log: Path) -> None:
-    """Keep one older log, so that a log never grows without bound over many starts."""
+def _rotate(log: Path) -> None:
+    """Rotate a large log, keeping one older file, so that logs stay bounded over many starts."""
     if _size(log) > _LOG_BYTES_MAX:
         log.replace(log.with_name(f"{log.name}.1"))
 

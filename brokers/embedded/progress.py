@@ -1,4 +1,4 @@
-"""How the slow steps here tell how far they are; the caller decides how to show it."""
+"""Progress of slow operations, reported to a callback of the caller."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Where a slow operation stands. `total` is 0 while it is not known."""
+    """Progress of a slow operation. `total` is 0 while it is unknown."""
 
     what: str
     done: int = 0
@@ -17,5 +17,5 @@ Progress = Callable[[Step], None]
 
 
 def silent(step: Step) -> None:
-    """For callers that show nothing."""
+    """A callback that ignores progress."""
     del step

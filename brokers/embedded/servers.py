@@ -1,4 +1,4 @@
-"""What the embedded Kafka and ZooKeeper share: a JVM, a folder, a log, a time to get ready."""
+"""Java servers on loopback: start with folder and log, readiness check, free ports."""
 
 import importlib.resources
 import os
@@ -15,16 +15,16 @@ from pipeline.errors import EnvironmentProblem, RetryError, UnavailableError
 
 LOOPBACK = "127.0.0.1"
 READY_WITHIN_S = 120.0
-"""Three seconds are usual; a machine that is busy with everything else takes many times that."""
+"""Three seconds are usual; a busy machine takes many times that."""
 _POLL_S = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where one stack keeps what it has, and what its servers run with.
+    """Data folder, Java and lock of one stack.
 
-    `lock` is the file descriptor of the stack's lock; every guard holds it open, so that nobody
-    else takes the folder before the last server has ended.
+    `lock` is the file descriptor of the stack's lock; every guard keeps it open, so that no other
+    process locks the folder before the last server has ended.
     """
 
     data: Path
@@ -42,7 +42,7 @@ class JavaServer:
     """A server to start: its main class with arguments, heap limit and class path.
 
     It runs in `<data>/<name>`. Paths in its files and options are relative to that, because Java
-    reads neither property files nor (in the C locale) options with non-ASCII letters rightly.
+    reads neither property files nor (in the C locale) options with non-ASCII letters correctly.
     """
 
     name: str
@@ -71,7 +71,7 @@ def start_server(place: Place, server: JavaServer) -> Child:
     )
     output = place.logs / f"{server.name}.out"
     spec = ChildSpec(server.name, command, output, folder, logs=(log,), grace_s=server.grace_s)
-    return start_child(spec, held_open=(place.lock,))
+    return start_child(spec, pass_fds=(place.lock,))
 
 
 def wait_until_ready(
@@ -81,9 +81,9 @@ def wait_until_ready(
 
     Args:
         child: the server's process.
-        port: where it will listen; asked first, because a refused connection costs nothing.
-        answers: makes one request; gets the seconds it may take, raises `UnavailableError` or
-            `RetryError` when there is no answer yet.
+        port: its TCP port; probed first, because a refused connection costs nothing.
+        answers: sends one request; its argument is the timeout in seconds; it raises
+            `UnavailableError` or `RetryError` when there is no answer yet.
         clock: time.
 
     Raises:
@@ -105,10 +105,10 @@ def wait_until_ready(
 
 
 def require_free_port(port: int, setting: str) -> None:
-    """Refuse a port on which something listens already.
+    """Check that no process listens on a port.
 
     Raises:
-        EnvironmentProblem: names the process that holds it, as far as the system tells.
+        EnvironmentProblem: the port is taken; names the process if the system reveals it.
     """
     if is_free(port):
         return
@@ -123,7 +123,7 @@ def require_free_port(port: int, setting: str) -> None:
 def is_free(port: int) -> bool:
     """Whether a server could listen on a port of loopback now."""
     with socket.socket() as probe:
-        # As the servers do: a port whose last connections are only fading is free.
+        # As the servers do: a port with connections in TIME_WAIT only is free.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((LOOPBACK, port))
@@ -133,7 +133,7 @@ def is_free(port: int) -> bool:
 
 
 def write_file(path: Path, text: str) -> None:
-    """Write a whole file or none of it, and make its folder.
+    """Write a file atomically, and create its folder.
 
     Raises:
         EnvironmentProblem: the folder cannot be written.

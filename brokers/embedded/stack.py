@@ -1,4 +1,4 @@
-"""Kafka, ZooKeeper and a schema registry on this machine, started and stopped together."""
+"""The embedded stack: Kafka, ZooKeeper and a schema registry, started and stopped together."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -30,7 +30,7 @@ from pipeline.system_clock import SystemClock
 
 CHROOT = "/medusa"
 STOPPING = Step("stopping…")
-"""Told when a start is broken off; what has been started is then stopped."""
+"""Reported when a start is interrupted; the servers that have been started are then stopped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,35 +45,35 @@ class StackSettings:
 
     @property
     def kafka_bootstrap_servers(self) -> str:
-        """What clients of Kafka are told."""
+        """The address for clients of Kafka."""
         return f"{LOOPBACK}:{self.kafka_port}"
 
     @property
     def zookeeper_connect(self) -> str:
-        """What clients of ZooKeeper are told."""
+        """The connect string for clients of ZooKeeper."""
         return f"{LOOPBACK}:{self.zookeeper_port}{CHROOT}"
 
     @property
     def registry_url(self) -> str:
-        """What clients of the registry are told."""
+        """The URL for clients of the registry."""
         return f"http://{LOOPBACK}:{self.registry_port}"
 
 
 class Service(Protocol):
-    """Something that runs inside this process and can be stopped."""
+    """A server that runs inside this process."""
 
     def stop(self) -> None:
-        """End it; returns when its port is free."""
+        """Stop it; returns when its port is free."""
 
 
 StartRegistry = Callable[[StackSettings], Service]
-"""Starts the registry once ZooKeeper is ready. Handed in, since schemas/ stands above brokers/."""
+"""Starts the registry once ZooKeeper is ready; an argument, as brokers/ may not import schemas/."""
 
 
 class EmbeddedStack:
-    """One stack in one data folder. Start it once; stopping it twice does no harm.
+    """One stack in one data folder. Start it once; a second stop does nothing.
 
-    Should this process die, its children end and the folder is free for the next stack.
+    When this process ends for any reason, its children end and the lock of the folder is released.
     """
 
     def __init__(
@@ -100,11 +100,11 @@ class EmbeddedStack:
         self._undo = ExitStack()
 
     def start(self, begun: Callable[[], None] | None = None) -> None:
-        """Start everything and return when all of it answers.
+        """Start all servers and return when all of them answer.
 
         Args:
-            begun: called when the servers have been started but do not answer yet; what it adds as
-                a child gets ready beside them.
+            begun: called when the servers have been started but do not answer yet; children that it
+                adds start concurrently with them.
 
         Raises:
             RefusedError: a stack runs in the data folder already.
@@ -117,7 +117,7 @@ class EmbeddedStack:
             self._lock = take_lock(self._data, self._clock)
             undo.callback(self._release_lock)
             self._started_at_ms = self._clock.now_ms()
-            self._tell()
+            self._write_control()
             undo.callback(control_path(self._data).unlink, missing_ok=True)
             self._undo = undo
             try:
@@ -128,7 +128,7 @@ class EmbeddedStack:
             self._undo = undo.pop_all()
 
     def stop(self) -> None:
-        """Stop everything, the last started first. The data stay."""
+        """Stop all children, the last started first. The data remain."""
         self._undo.close()
 
     @property
@@ -142,23 +142,23 @@ class EmbeddedStack:
         return (*self._servers, *self._others)
 
     def add_child(self, spec: ChildSpec) -> Child:
-        """Start a further process that belongs to the stack; it is stopped before the servers.
+        """Start another child process of the stack; it is stopped before the servers.
 
         Raises:
             EnvironmentProblem: it cannot be started.
         """
-        child = start_child(spec, held_open=(self._lock,))
+        child = start_child(spec, pass_fds=(self._lock,))
         self._undo.callback(child.stop)
         self._others.append(child)
-        self._tell()
+        self._write_control()
         return child
 
     def forget_ended(self) -> None:
-        """Drop those further processes that have ended, also from what others are told."""
-        living = [child for child in self._others if child.running]
-        if len(living) < len(self._others):
-            self._others = living
-            self._tell()
+        """Remove added children that have ended, also from the control file."""
+        running = [child for child in self._others if child.running]
+        if len(running) < len(self._others):
+            self._others = running
+            self._write_control()
 
     def check(self) -> None:
         """Raise if a child has ended by itself.
@@ -184,7 +184,7 @@ class EmbeddedStack:
 
     def _start(self, undo: ExitStack, begun: Callable[[], None] | None) -> None:
         settings = self.settings
-        # The ports first: whoever runs a Kafka already should hear of it before a download.
+        # The ports first: a user with a running Kafka gets the error before a download.
         require_free_port(settings.zookeeper_port, "ZooKeeper")
         require_free_port(settings.kafka_port, "Kafka")
         require_free_port(settings.registry_port, "schema registry")
@@ -198,7 +198,7 @@ class EmbeddedStack:
         undo.callback(zookeeper.stop)
         kafka, identity = start_kafka(place, settings.kafka_port, settings.cache)
         undo.callback(kafka.stop)
-        # On the way down the slower one is told first.
+        # At the stop, the slower server is signalled first.
         undo.callback(kafka.begin_stop)
         self._servers = (zookeeper, kafka)
         if begun is not None:
@@ -208,10 +208,10 @@ class EmbeddedStack:
         self._progress(Step("starting the schema registry"))
         registry = self._start_registry(settings)
         undo.callback(registry.stop)
-        self._tell()
+        self._write_control()
         self._progress(Step("the stack is up"))
 
-    def _tell(self) -> None:
+    def _write_control(self) -> None:
         pid = os.getpid()
         write_control(
             self._data,

@@ -1,4 +1,4 @@
-"""One ZooKeeper server on loopback, from the jars inside PySpark."""
+"""Embedded ZooKeeper: one server on loopback, from the jars inside PySpark."""
 
 from brokers.embedded.jars import zookeeper_classpath
 from brokers.embedded.processes import Child
@@ -40,14 +40,14 @@ def start_zookeeper(place: Place, port: int) -> Child:
             main=("org.apache.zookeeper.server.ZooKeeperServerMain", "zoo.cfg"),
             heap_mb=HEAP_MB,
             class_path=zookeeper_classpath(),
-            # KB by which the transaction log grows; the default of 64 MB is for servers.
+            # KB by which the transaction log grows; the default of 64 MB is too large here.
             options=("-Dzookeeper.preAllocSize=1024", "-XX:+UseSerialGC"),
         ),
     )
 
 
 def zookeeper_ready(child: Child, port: int, clock: Clock) -> None:
-    """Wait until the server gives out a session.
+    """Wait until the server opens a session.
 
     Raises:
         EnvironmentProblem: it failed to start.

@@ -1,1 +1,1 @@
-"""Kafka: the only home of its driver; errors leave it as ours."""
+"""Kafka on real brokers: the only package that imports its driver; raises Medusa's errors."""

@@ -1,7 +1,7 @@
 """Administration of the topics and groups of a Kafka cluster: a `TopicAdmin`.
 
-Every call has one deadline for all its steps and raises `UnavailableError` when the brokers do not
-answer within it.
+Every call has one deadline for all its requests and raises `UnavailableError` when the brokers do
+not answer within it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -26,7 +26,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # re-exported
 
 from brokers.kafka.answers import earliest, latest, offset_in
 from brokers.kafka.config import client_config
-from brokers.kafka.errors import NOT_LET_IN, medusa_error
+from brokers.kafka.errors import CREDENTIALS_REJECTED, medusa_error
 from brokers.kafka.servers import Brokers, servers
 from brokers.kafka_interface import (
     Describing,
@@ -36,7 +36,7 @@ from brokers.kafka_interface import (
     NotNowError,
     TopicExistsError,
 )
-from brokers.reach import require_tls, why_nobody_listens
+from brokers.reach import connection_problem, require_tls
 from brokers.records import Ends, NewTopicSpec, TopicDescription
 from pipeline.clock import Clock, Deadline
 from pipeline.errors import RetryError, UnavailableError
@@ -46,10 +46,10 @@ from pipeline.system_clock import SystemClock
 T = TypeVar("T")
 
 POLL_S: Final = 0.05
-"""Between two looks whether a created topic is usable, or a deleted one gone."""
+"""Interval of the polls whether a created topic is usable, or a deleted one gone."""
 DEFAULT_PORT: Final = 9092
 _SLACK_S: Final = 1.0
-"""Beyond the driver's own limit; only a bug of the driver uses it up."""
+"""Added to the driver's own timeout; only a bug of the driver exceeds it."""
 _NO_LEADER: Final = -1
 
 
@@ -68,23 +68,23 @@ class KafkaAdmin:
         self._clock = clock or SystemClock()
         self._refused: KafkaError | None = None
         config = client_config(brokers, socket_timeout_ms=max(10, int(timeout_s * 1000)))
-        # The driver's stubs know plain values only.
+        # The driver's stubs allow plain values only.
         self._client = AdminClient({**config, "error_cb": self._on_error})  # type: ignore[dict-item]
 
     def cluster_id(self) -> str:
-        """The id of the cluster; also the cheapest proof that a broker answers and lets us in.
+        """The id of the cluster; also the cheapest check that a broker answers and accepts us.
 
-        When nobody listens at any of the addresses, or we are not let in, that is told at once.
+        Fails without delay when no address accepts a connection, or the credentials are rejected.
 
         Raises:
-            RefusedError: the brokers do not accept our credentials, or one side does not believe
-                the certificate of the other.
+            RefusedError: the brokers do not accept our credentials, or one side does not trust the
+                certificate of the other.
         """
         deadline = self._deadline("asking for the cluster id")
-        silent = why_nobody_listens(self._servers.bootstrap, DEFAULT_PORT, self._timeout_s)
-        if silent:
+        problem = connection_problem(self._servers.bootstrap, DEFAULT_PORT, self._timeout_s)
+        if problem:
             raise UnavailableError(
-                f"no broker can be reached: {silent}",
+                f"no broker can be reached: {problem}",
                 place=self._place(""),
                 hint="is it running, and is KAFKA_BOOTSTRAP_SERVERS its address?",
             )
@@ -112,11 +112,11 @@ class KafkaAdmin:
         if not topics:
             return ()
         deadline = self._deadline("creating topics")
-        there = self._describe(tuple(spec.name for spec in topics), deadline)
-        missing = tuple(spec for spec in topics if spec.name not in there)
+        names = tuple(spec.name for spec in topics)
+        existing = self._describe(names, deadline)
+        missing = tuple(spec for spec in topics if spec.name not in existing)
         created = self._create(missing, deadline)
-        wanted = tuple(spec.name for spec in topics)
-        while not self._all_usable(wanted, deadline):
+        while not self._all_usable(names, deadline):
             deadline.check("the brokers may be overloaded; run it again.")
             self._clock.sleep(POLL_S)
         return created
@@ -126,16 +126,16 @@ class KafkaAdmin:
         return self._describe(tuple(topics), self._deadline("describing topics"))
 
     def begin_describing(self, topics: Iterable[TopicName]) -> Describing:
-        """Send the request; the answer waits for its futures."""
+        """Send the request; `result` waits for the driver's futures."""
         names, deadline = tuple(topics), self._deadline("describing topics")
-        futures = self._ask(names, deadline)
+        futures = self._begin_describe(names, deadline)
         return Describing(
             done=lambda: all(future.done() for future in futures.values()),
-            result=lambda: _facts(self._answers(names, futures, deadline)),
+            result=lambda: _descriptions(self._answers(names, futures, deadline)),
         )
 
     def topic_configs(self, topics: Iterable[TopicName]) -> Mapping[TopicName, Mapping[str, str]]:
-        """All settings in force of those topics that exist, defaults included."""
+        """All effective settings of those topics that exist, defaults included."""
         deadline = self._deadline("reading topic settings")
         resources = [ConfigResource(ResourceType.TOPIC, name) for name in topics]
         if not resources:
@@ -154,17 +154,17 @@ class KafkaAdmin:
     def end_offsets(
         self, topics: Iterable[TopicName], isolation: Isolation = Isolation.COMMITTED
     ) -> Ends:
-        """End of each partition; without topics that do not exist or lack a leader now."""
+        """End of each partition; omits topics that do not exist or have no leader now."""
         return self._offsets(topics, latest(), isolation, "reading end offsets")
 
     def both_ends(self, topics: Iterable[TopicName]) -> tuple[Ends, Ends]:
-        """The last stable offsets, and the next offsets to be written, in two requests at once."""
+        """The last stable offsets and the log end offsets, in two concurrent requests."""
         deadline = self._deadline("reading end offsets")
         described = self._describe_raw(tuple(topics), deadline)
-        asked = _of_usable(described, latest())
-        if not asked:
+        specs = _offset_specs(described, latest())
+        if not specs:
             return {}, {}
-        answers = [self._begin_list(asked, isolation, deadline) for isolation in Isolation]
+        answers = [self._begin_list(specs, isolation, deadline) for isolation in Isolation]
         stable, written = (self._listed(answer, deadline) for answer in answers)
         both = stable.keys() & written.keys()
         return {t: stable[t] for t in both}, {t: written[t] for t in both}
@@ -174,34 +174,34 @@ class KafkaAdmin:
     ) -> Mapping[int, Offset]:
         """Ends of the partitions of one topic: one request."""
         deadline = self._deadline("reading end offsets")
-        asked = {TopicPartition(topic, partition): latest() for partition in range(partitions)}
-        found = self._list(asked, isolation, deadline).get(topic)
+        specs = {TopicPartition(topic, partition): latest() for partition in range(partitions)}
+        found = self._list(specs, isolation, deadline).get(topic)
         if found is None:
             raise NotNowError(
-                "the ends of the topic cannot be told now", place=self._place(f"topic {topic}")
+                "the end offsets are not available now", place=self._place(f"topic {topic}")
             )
         return found
 
     def await_decided(self, topic: TopicName) -> bool:
-        """Poll until the committed ends have reached the present ones, or the deadline."""
+        """Poll until the last stable offsets reach the present log ends, or the deadline."""
         deadline = self._deadline("waiting for open transactions")
         written: Mapping[int, Offset] = {}
         while True:
             written = written or self.end_offsets((topic,), Isolation.UNCOMMITTED).get(topic, {})
             decided = self.end_offsets((topic,)).get(topic, {})
-            shown = (decided.get(partition, -1) >= end for partition, end in written.items())
-            if written and all(shown):
+            reached = (decided.get(partition, -1) >= end for partition, end in written.items())
+            if written and all(reached):
                 return True
             if deadline.passed:
                 return False
             self._clock.sleep(POLL_S)
 
     def start_offsets(self, topics: Iterable[TopicName]) -> Ends:
-        """The oldest offset of each partition; missing topics as in `end_offsets`."""
+        """The oldest offset of each partition; omits topics as `end_offsets` does."""
         return self._offsets(topics, earliest(), Isolation.UNCOMMITTED, "reading start offsets")
 
     def offsets_for_time(self, topic: TopicName, time_ms: Millis) -> Mapping[int, Offset]:
-        """Per partition the first record at or after a time, or the committed end."""
+        """Per partition the offset of the first record at or after a time, or the committed end."""
         spec = OffsetSpec.for_timestamp(max(0, time_ms))
         found = self._offsets((topic,), spec, Isolation.COMMITTED, "reading offsets by time")
         ends = self.end_offsets((topic,))
@@ -213,7 +213,7 @@ class KafkaAdmin:
         }
 
     def delete_topics(self, topics: Iterable[TopicName]) -> tuple[TopicName, ...]:
-        """Delete topics, and wait until they are gone; the names of those that existed."""
+        """Delete topics, and wait until they are gone; returns the names of those that existed."""
         names = tuple(topics)
         if not names:
             return ()
@@ -232,13 +232,15 @@ class KafkaAdmin:
         return tuple(gone)
 
     def delete_records(self, topic: TopicName, before: Mapping[int, Offset]) -> None:
-        """Remove the records of some partitions below an offset each."""
+        """Delete the records below an offset in each of some partitions."""
         deadline = self._deadline("removing records")
-        asked = [TopicPartition(topic, part, offset) for part, offset in sorted(before.items())]
-        if not asked:
+        offsets = [TopicPartition(topic, part, offset) for part, offset in sorted(before.items())]
+        if not offsets:
             return
         futures = self._client.delete_records(
-            asked, request_timeout=deadline.remaining_s(), operation_timeout=deadline.remaining_s()
+            offsets,
+            request_timeout=deadline.remaining_s(),
+            operation_timeout=deadline.remaining_s(),
         )
         for place, future in futures.items():
             self._wait(future, deadline, f"topic {topic}, partition {place.partition}")
@@ -268,7 +270,7 @@ class KafkaAdmin:
                 self._wait(futures[group], deadline, f"group {group}")
             except NoSuchGroupError:
                 return False
-            except RetryError:  # a coordinator that just started reads its groups first
+            except RetryError:  # a coordinator that has just started loads its groups first
                 if deadline.passed:
                     raise
                 self._clock.sleep(POLL_S)
@@ -288,25 +290,25 @@ class KafkaAdmin:
             try:
                 self._wait(futures[spec.name], deadline, f"topic {spec.name}")
             except TopicExistsError:
-                continue  # somebody else created it since we looked
+                continue  # another client created it since the description was read
             created.append(spec.name)
         return tuple(created)
 
     def _all_usable(self, topics: tuple[TopicName, ...], deadline: Deadline) -> bool:
-        """Whether every leader answers: metadata name a leader before it knows of its office."""
+        """Whether every leader answers; metadata contain a leader before it serves requests."""
         return self._ends(topics, latest(), Isolation.COMMITTED, deadline).keys() >= set(topics)
 
     def _describe(
         self, topics: tuple[TopicName, ...], deadline: Deadline
     ) -> dict[TopicName, TopicDescription]:
-        return _facts(self._describe_raw(topics, deadline))
+        return _descriptions(self._describe_raw(topics, deadline))
 
     def _describe_raw(
         self, topics: tuple[TopicName, ...], deadline: Deadline
     ) -> dict[TopicName, Any]:
-        return self._answers(topics, self._ask(topics, deadline), deadline)
+        return self._answers(topics, self._begin_describe(topics, deadline), deadline)
 
-    def _ask(
+    def _begin_describe(
         self, topics: tuple[TopicName, ...], deadline: Deadline
     ) -> "dict[TopicName, Future[Any]]":
         if not topics:
@@ -342,25 +344,25 @@ class KafkaAdmin:
         isolation: Isolation,
         deadline: Deadline,
     ) -> dict[TopicName, dict[int, Offset]]:
-        asked = _of_usable(self._describe_raw(topics, deadline), spec)
-        return self._list(asked, isolation, deadline) if asked else {}
+        specs = _offset_specs(self._describe_raw(topics, deadline), spec)
+        return self._list(specs, isolation, deadline) if specs else {}
 
     def _list(
         self,
-        asked: Mapping[TopicPartition, OffsetSpec],
+        specs: Mapping[TopicPartition, OffsetSpec],
         isolation: Isolation,
         deadline: Deadline,
     ) -> dict[TopicName, dict[int, Offset]]:
-        return self._listed(self._begin_list(asked, isolation, deadline), deadline)
+        return self._listed(self._begin_list(specs, isolation, deadline), deadline)
 
     def _begin_list(
         self,
-        asked: Mapping[TopicPartition, OffsetSpec],
+        specs: Mapping[TopicPartition, OffsetSpec],
         isolation: Isolation,
         deadline: Deadline,
     ) -> "Mapping[TopicPartition, Future[Any]]":
         futures: dict[TopicPartition, Future[Any]] = self._client.list_offsets(
-            dict(asked), isolation_level=_LEVELS[isolation], request_timeout=deadline.remaining_s()
+            dict(specs), isolation_level=_LEVELS[isolation], request_timeout=deadline.remaining_s()
         )
         return futures
 
@@ -387,8 +389,8 @@ class KafkaAdmin:
         return Deadline.after(self._clock, self._timeout_s, what)
 
     def _on_error(self, error: KafkaError) -> None:
-        """The driver tells it beside the calls when it is not let in, and goes on trying."""
-        if error.code() in NOT_LET_IN:
+        """Store rejected credentials: the driver reports them by callback, and keeps retrying."""
+        if error.code() in CREDENTIALS_REJECTED:
             self._refused = error
 
     def _place(self, detail: str) -> str:
@@ -405,17 +407,17 @@ class KafkaAdmin:
             ) from error
 
 
-def _facts(raw: Mapping[TopicName, Any]) -> dict[TopicName, TopicDescription]:
+def _descriptions(raw: Mapping[TopicName, Any]) -> dict[TopicName, TopicDescription]:
     return {
         name: TopicDescription(name, str(found.topic_id), len(found.partitions))
         for name, found in raw.items()
     }
 
 
-def _of_usable(
+def _offset_specs(
     described: Mapping[TopicName, Any], spec: OffsetSpec
 ) -> dict[TopicPartition, OffsetSpec]:
-    """What to ask of every partition of the topics that have all their leaders."""
+    """An offset request for every partition of those topics whose partitions all have leaders."""
     return {
         TopicPartition(name, partition.id): spec
         for name, topic in described.items()

@@ -1,4 +1,4 @@
-"""Questions about offsets, and the offsets in their answers."""
+"""Offset specifications of requests, and validation of the offsets in responses."""
 
 from confluent_kafka import OFFSET_INVALID
 from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]  # re-exported unmarked
@@ -7,28 +7,28 @@ from pipeline.ids import Offset
 
 
 def offset_in(answer: int) -> Offset | None:
-    """The offset that a broker answered; None if it answered without an error, but with no offset.
+    """The offset in a broker's answer; None if the answer has no error, but also no offset.
 
-    While it starts, it may. Taken as an end, that would lie before every record.
+    A broker that starts may answer so. Used as an end, the value would be below every record.
     """
     return None if answer == OFFSET_INVALID else Offset(answer)
 
 
 def bounds_in(low: int, high: int) -> tuple[Offset, Offset] | None:
-    """The bounds that the driver answered for a partition; None if one of them may be missing.
+    """The bounds of a partition from the driver; None if one of them may be missing.
 
-    It makes an empty partition of an answer that lacks one: at the offset that it has.
+    For an answer without one of them the driver returns the other twice, as for an empty partition.
     """
     return (Offset(low), Offset(high)) if 0 <= low < high else None
 
 
 def latest() -> OffsetSpec:
-    """Asks for ends."""
+    """The specification of the end offset."""
     spec: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
     return spec
 
 
 def earliest() -> OffsetSpec:
-    """Asks for the oldest offsets."""
+    """The specification of the oldest offset."""
     spec: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
     return spec

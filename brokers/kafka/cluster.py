@@ -1,4 +1,4 @@
-"""A real Kafka cluster, as readers and writers of it are opened."""
+"""Readers and writers of a real Kafka cluster."""
 
 from dataclasses import dataclass, field
 
@@ -14,7 +14,7 @@ from pipeline.system_clock import SystemClock
 
 @dataclass(frozen=True, slots=True)
 class RemoteKafka:
-    """A `KafkaCluster` at these brokers; the clock measures what is waited for."""
+    """A `KafkaCluster` at these brokers; the clock measures timeouts."""
 
     brokers: Brokers
     clock: Clock = field(default_factory=SystemClock)
@@ -26,7 +26,7 @@ class RemoteKafka:
         isolation: Isolation = Isolation.COMMITTED,
         fetch_wait_ms: int = FETCH_WAIT_MS,
     ) -> TopicReader:
-        """A consumer of its own."""
+        """A new consumer."""
         return TopicReader(
             self.brokers,
             timeout_s,
@@ -38,9 +38,9 @@ class RemoteKafka:
     def transactions(
         self, transactional_id: TransactionalId, transaction_ms: int = TRANSACTION_MS
     ) -> TransactionalWriter:
-        """A transactional producer of its own."""
+        """A new transactional producer."""
         return TransactionalWriter(self.brokers, transactional_id, transaction_ms)
 
     def producer(self, timeout_s: float) -> PlainProducer:
-        """An idempotent producer of its own."""
+        """A new idempotent producer."""
         return PlainProducer(self.brokers, timeout_s, self.clock)

@@ -1,7 +1,7 @@
-"""The only translation of the Kafka driver's errors into our tree, by table.
+"""Translation of the Kafka driver's errors into Medusa's, by table; no other module does it.
 
 Use `with translated("reading topic car-sightings"):` around calls of the driver, and
-`medusa_error` for errors that the driver hands over as values.
+`medusa_error` for errors that the driver returns as values.
 """
 
 # ruff: noqa: SLF001 - the names of the error codes of the driver itself begin with an underscore
@@ -32,7 +32,7 @@ from pipeline.errors import (
 
 
 class NoAccessListsError(RefusedError):
-    """The brokers keep no access control lists: whoever reaches them may do everything."""
+    """The brokers have no access control lists: every client may do everything."""
 
     code = "no-access-lists"
 
@@ -53,7 +53,7 @@ _NO_TOPIC: Final[_Row] = (NoSuchTopicError, "the topic does not exist", "")
 _NOT_ALLOWED: Final[_Row] = (
     NotAllowedError,
     "Kafka does not allow this to us",
-    "whoever runs it can give kafka.user the right, in the access control lists of the cluster.",
+    "an administrator of the cluster can give kafka.user the right, in its access control lists.",
 )
 _LOGIN: Final[_Row] = (
     NotAllowedError,
@@ -72,7 +72,7 @@ _GONE: Final[_Row] = (
 )
 
 _ROOM_BYTES: Final = 65_536
-"""For what Kafka adds to a record, and headers of usual size."""
+"""Room for Kafka's overhead per record, and for headers of usual size."""
 
 _TABLE: Final[dict[int, _Row]] = {
     KafkaError._TRANSPORT: _DOWN,
@@ -91,9 +91,9 @@ _TABLE: Final[dict[int, _Row]] = {
     KafkaError.REQUEST_TIMED_OUT: _DOWN,
     KafkaError.BROKER_NOT_AVAILABLE: _DOWN,
     KafkaError.LEADER_NOT_AVAILABLE: _DOWN,
-    # No leader of any partition that was asked for: the brokers have just come up.
+    # No partition of the request has a leader: the brokers have just started.
     KafkaError._NOENT: _DOWN,
-    # What the driver had learned of the brokers changed while it waited for an answer.
+    # The driver's metadata changed while it waited for an answer.
     KafkaError._DESTROY_BROKER: _AGAIN,
     KafkaError._UNKNOWN_BROKER: _AGAIN,
     KafkaError._NODE_UPDATE: _AGAIN,
@@ -113,7 +113,7 @@ _TABLE: Final[dict[int, _Row]] = {
     KafkaError.CONCURRENT_TRANSACTIONS: _NOT_NOW,
     KafkaError.THROTTLING_QUOTA_EXCEEDED: _NOT_NOW,
     KafkaError.TRANSACTION_ABORTABLE: _NOT_NOW,
-    # A broker that was killed may have ended the transaction without the answer having come.
+    # A broker that was killed may have ended the transaction without sending the answer.
     KafkaError.INVALID_TXN_STATE: _NOT_NOW,
     KafkaError._ISR_INSUFF: _NOT_NOW,
     KafkaError.UNKNOWN: _NOT_NOW,  # an exception inside the broker
@@ -123,7 +123,7 @@ _TABLE: Final[dict[int, _Row]] = {
     KafkaError.UNSTABLE_OFFSET_COMMIT: _NOT_NOW,
     KafkaError.REBOOTSTRAP_REQUIRED: _NOT_NOW,
     KafkaError._QUEUE_FULL: _NOT_NOW,
-    # What the brokers know of a producer is gone, or does not fit. A new one begins anew.
+    # The brokers' state of a producer is lost or does not match. A new producer has to start.
     KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER: _ANEW,
     KafkaError.DUPLICATE_SEQUENCE_NUMBER: _ANEW,
     KafkaError.INVALID_PRODUCER_ID_MAPPING: _ANEW,
@@ -195,15 +195,15 @@ _TABLE: Final[dict[int, _Row]] = {
 }
 
 
-NOT_LET_IN: Final = frozenset(code for code, row in _TABLE.items() if row is _LOGIN)
-"""Codes that no repetition mends."""
+CREDENTIALS_REJECTED: Final = frozenset(code for code, row in _TABLE.items() if row is _LOGIN)
+"""Error codes that a retry cannot resolve."""
 
 
 def medusa_error(error: KafkaError | KafkaException, place: str = "") -> MedusaError:
-    """What an error of the driver is in our tree.
+    """The error of ours for an error of the driver.
 
-    Errors that the table does not name: those that the driver calls retriable, or that end with
-    the transaction, are `NotNowError`; the rest is `BrokenInvariantError`.
+    Of the errors that are not in the table, those that the driver calls retriable, or that end with
+    the transaction, become `NotNowError`; the others become `BrokenInvariantError`.
     """
     plain = _plain(error)
     if plain is None:
@@ -222,13 +222,13 @@ def medusa_error(error: KafkaError | KafkaException, place: str = "") -> MedusaE
 def undelivered(
     error: KafkaError, message: Message, before: str = "", headers: int = 0
 ) -> MedusaError:
-    """What the failed delivery of one record is in our tree, with its topic and its size.
+    """The error of ours for the failed delivery of one record, with its topic and its size.
 
     Args:
-        error: why it failed.
-        message: the record; the driver hands it back without its headers.
-        before: what is written in front of the place.
-        headers: how many bytes its headers have at most.
+        error: the reason of the failure.
+        message: the record; the driver returns it without its headers.
+        before: a prefix of the place in the error.
+        headers: the maximum size of its headers in bytes.
     """
     place = f"{before}topic {message.topic()}"
     found = medusa_error(error, place)
@@ -247,14 +247,14 @@ def undelivered(
 
 @contextmanager
 def translated(place: str) -> Iterator[None]:
-    """Let the driver's errors leave the block as ours, with the original as the cause."""
+    """Raise the driver's errors in the block as ours, with the original as the cause."""
     try:
         yield
     except KafkaException as error:
         raise medusa_error(error, place) from error
     except SystemError as error:
-        # What ends a producer for good, as another one with its id does, may come while the driver
-        # waits: then it returns without a result and without an error.
+        # A fatal error of a producer, such as fencing by another one with its id, may occur while
+        # the driver waits: then it returns without a result and without an error.
         raise NotNowError("Kafka's client gave up without an error", place=place) from error
 
 

@@ -1,7 +1,7 @@
-"""Offsets of a consumer group that follow a reader which is no member of it, for lag tools.
+"""Consumer group offsets for lag tools, copied from a reader that is not a member of the group.
 
-They are no part of a transaction. librdkafka may wait without end when it puts offsets into one
-while the group's coordinator is away, whatever time limit it is given (librdkafka#5456).
+They are not part of a transaction. librdkafka may wait for ever when it adds offsets to one while
+the group's coordinator is unavailable, whatever timeout it is given (librdkafka#5456).
 """
 
 import logging
@@ -18,12 +18,12 @@ _log = logging.getLogger(__name__)
 
 
 class GroupMirror:
-    """Sends positions without waiting: one request at a time, and after it the newest positions.
+    """Asynchronous commits of group offsets: one request at a time, then the newest positions.
 
-    What cannot be sent is dropped, since the next positions replace it. Safe from any thread.
+    A failed request is not repeated, since the next positions replace it. Thread-safe.
 
     Args:
-        send: begins to set the group's offsets; its future ends when that is done, or has failed.
+        send: begins to set the group's offsets; its future ends when that has succeeded or failed.
     """
 
     def __init__(self, send: Callable[[GroupOffsets], "Future[object]"]) -> None:
@@ -33,7 +33,7 @@ class GroupMirror:
         self._sending = False
 
     def follow(self, positions: GroupOffsets) -> None:
-        """Let the group's offsets become these positions soon."""
+        """Set the group's offsets to these positions, asynchronously."""
         with self._lock:
             self._waiting = positions
             if self._sending or not positions:

@@ -1,4 +1,4 @@
-"""A producer without transactions: advances of an agent, records that a user sends by hand."""
+"""Idempotent producer without transactions, for advances and for records sent by a user."""
 
 from typing import Final
 
@@ -21,8 +21,8 @@ class PlainProducer:
     """An idempotent producer: a `RecordWriter`.
 
     Args:
-        brokers: where to send to.
-        timeout_s: how long a record may take before its delivery counts as failed.
+        brokers: the cluster.
+        timeout_s: the delivery timeout of a record.
     """
 
     def __init__(self, brokers: Brokers, timeout_s: float, clock: Clock | None = None) -> None:
@@ -53,7 +53,7 @@ class PlainProducer:
         timestamp_ms: Millis | None = None,
         partition: int = ANY_PARTITION,
     ) -> None:
-        """Send one record; when the queue to Kafka is full this waits, at most `timeout_s`."""
+        """Send one record; waits at most `timeout_s` while the queue to Kafka is full."""
         deadline = Deadline.after(self._clock, self._timeout_s, f"sending to topic {topic}")
         self._headers_bytes = max(self._headers_bytes, bytes_of(headers))
         with translated(f"Kafka {self._brokers}, topic {topic}"):
@@ -77,7 +77,7 @@ class PlainProducer:
 
     @property
     def undelivered(self) -> int:
-        """How many deliveries are known to have failed since the last flush."""
+        """Number of deliveries that have failed since the last flush."""
         self._producer.poll(0)
         return self._failed
 
@@ -99,7 +99,7 @@ class PlainProducer:
             )
 
     def close(self) -> None:
-        """Give up what is not delivered and drop the connection; `flush` first."""
+        """Discard undelivered records and close the connection; `flush` first."""
         self._producer.purge()
         self._producer.flush(_FULL_WAIT_S)
 

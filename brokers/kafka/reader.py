@@ -1,8 +1,8 @@
-"""A consumer of assigned partitions: no group, no commits.
+"""Consumer of assigned partitions: no group, no commits.
 
 Offsets do not count records: transaction markers, aborted records and compaction leave gaps. So a
-reader knows that it has passed an offset by a record beyond it, or by being told that the end of
-the partition lies beyond it; it never waits for a record at exactly that offset.
+reader has passed an offset when it gets a record beyond it, or the event that the end of the
+partition is beyond it; it never waits for a record at exactly that offset.
 """
 
 from collections.abc import Iterator, Mapping
@@ -86,7 +86,7 @@ class TopicReader:
 
     @property
     def positions(self) -> Ends:
-        """Per assigned partition the next offset to read; gaps at the end are passed over."""
+        """Per assigned partition the next offset to read; gaps at the end are skipped."""
         return self._positions
 
     def assign(self, starts: Ends) -> None:
@@ -116,12 +116,12 @@ class TopicReader:
                 self._clock.sleep(_POLL_S)
             else:
                 found = bounds_in(start, end)
-                return self._bounds_told(topic, partition, deadline) if found is None else found
+                return self._list_bounds(topic, partition, deadline) if found is None else found
 
-    def _bounds_told(
+    def _list_bounds(
         self, topic: TopicName, partition: int, deadline: Deadline
     ) -> tuple[Offset, Offset]:
-        """The bounds of a partition that seems to be empty, asked so that a missing one is seen."""
+        """The bounds of a partition that seems empty, from requests that detect a missing one."""
         admin = KafkaAdmin(self._brokers, max(_POLL_S, deadline.remaining_s()), self._clock)
         starts = complete(admin.start_offsets((topic,)), (topic,))[topic]
         ends = complete(admin.end_offsets((topic,), self._isolation), (topic,))[topic]
@@ -130,7 +130,7 @@ class TopicReader:
     def poll(
         self, timeout_s: float, records_max: int = POLL_RECORDS_MAX
     ) -> tuple[KafkaRecord, ...]:
-        """New records; may return early without any when a partition's end was reached."""
+        """New records; may return early without any at the end of a partition."""
         self._check_reachable()
         first = self._consumer.poll(timeout_s)
         if first is None:
@@ -141,7 +141,7 @@ class TopicReader:
         return tuple(record for record in found if record is not None)
 
     def read_to(self, ends: Ends) -> Iterator[KafkaRecord]:
-        """The records of the assigned partitions up to these ends (exclusive), then stop."""
+        """The records of the assigned partitions up to these ends (exclusive)."""
         open_ends = {
             (topic, partition): ends.get(topic, {}).get(partition, position)
             for topic, positions in self._positions.items()
@@ -162,18 +162,18 @@ class TopicReader:
                 raise self._stalled(open_ends)
 
     def close(self) -> None:
-        """Drop the connection. Closing twice does nothing."""
+        """Close the connection. A second call does nothing."""
         self._consumer.close()
 
     def _progress_deadline(self) -> Deadline:
         return Deadline.after(self._clock, self._timeout_s, "reading")
 
     def _stalled(self, open_ends: Mapping[tuple[TopicName, int], Offset]) -> MedusaError:
-        """Why nothing came: ask, since the driver keeps trying when a partition does not exist."""
+        """The error of a stalled read; requests metadata, as the driver retries missing topics."""
         for topic, partition in sorted(open_ends):
             with translated(self._place(f"topic {topic}")):
-                there = self._consumer.list_topics(topic, timeout=self._timeout_s).topics
-            if topic not in there or partition not in there[topic].partitions:
+                topics = self._consumer.list_topics(topic, timeout=self._timeout_s).topics
+            if topic not in topics or partition not in topics[topic].partitions:
                 return NoSuchTopicError(
                     "the topic or the partition does not exist",
                     place=self._place(f"topic {topic}, partition {partition}"),
@@ -223,7 +223,7 @@ class TopicReader:
             self._down = True
 
     def _check_reachable(self) -> None:
-        """Ask a broker for metadata if all were down: nothing tells us that one is back."""
+        """Request metadata if all brokers were down: the driver does not report when one is up."""
         if self._down:
             topic = next(iter(self._positions), None)
             with translated(self._place("reading")):

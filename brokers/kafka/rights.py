@@ -1,4 +1,4 @@
-"""What we may do at the brokers. It is asked by looking: nothing is changed."""
+"""Authorization checks: the operations that the brokers allow to us. They change nothing."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
@@ -28,14 +28,14 @@ from pipeline.errors import MedusaError, NotAllowedError, RetryError, Unavailabl
 from pipeline.ids import GroupName, TopicName, TransactionalId
 from pipeline.system_clock import SystemClock
 
-AGAIN_AFTER_S = 0.2
+RETRY_S = 0.2
 _AUTHORIZER = "authorizer.class.name"
-_ANY: Any = None  # of which the driver's stubs do not know
+_ANY: Any = None  # the driver's stubs do not allow None
 T = TypeVar("T")
 
 
 class KafkaRights:
-    """Asks what a user may do. Every answer that could not be had is an error of its own."""
+    """Queries the operations that a user may do. A query that fails returns its error."""
 
     def __init__(self, brokers: KafkaServers, timeout_s: float) -> None:
         self._brokers = brokers
@@ -45,7 +45,7 @@ class KafkaRights:
     def on_topics(
         self, topics: Iterable[TopicName]
     ) -> Mapping[TopicName, frozenset[str] | MedusaError]:
-        """By Kafka's words for them, the operations that we may do with those topics that exist."""
+        """The allowed operations, by Kafka's names, on those topics that exist."""
         names: list[str] = sorted(set(topics))
         if not names:
             return {}
@@ -67,21 +67,21 @@ class KafkaRights:
         return found
 
     def topic_rules(self) -> tuple[TopicRule, ...] | MedusaError:
-        """What the access control lists say of topics, whoever it is about; sorted.
+        """The access control entries about topics, of all principals; sorted.
 
-        `NoAccessListsError`: there are none. `NotAllowedError`: they are not told to us. The driver
-        makes an empty list of both, so the brokers are asked in other ways which of them it is.
+        `NoAccessListsError`: there are none. `NotAllowedError`: we may not read them. The driver
+        returns an empty list in both cases, so other requests distinguish them.
         """
         place = f"Kafka {self._brokers}, access control lists"
-        asked = self._client.describe_cluster(
+        described = self._client.describe_cluster(
             include_authorized_operations=True, request_timeout=self._timeout_s
         )
-        cluster = self._answer(asked, "access control lists")
+        cluster = self._answer(described, "access control lists")
         if isinstance(cluster, MedusaError):
             return cluster
         ours = frozenset(one.name for one in cluster.authorized_operations or ())
         if "DESCRIBE" not in ours:
-            return NotAllowedError("Kafka does not tell us who may do what", place=place)
+            return NotAllowedError("Kafka does not let us read them", place=place)
         every = AclBindingFilter(
             restype=ResourceType.TOPIC,
             name=_ANY,
@@ -95,7 +95,7 @@ class KafkaRights:
         answer = self._answer(future, "access control lists")
         if isinstance(answer, MedusaError):
             return answer
-        if not answer and "DESCRIBE_CONFIGS" in ours and not self._keeps_lists(cluster.nodes):
+        if not answer and "DESCRIBE_CONFIGS" in ours and not self._has_authorizer(cluster.nodes):
             return NoAccessListsError("the brokers keep no access control lists", place=place)
         rules = (
             TopicRule(
@@ -110,18 +110,18 @@ class KafkaRights:
         )
         return tuple(sorted(rules, key=astuple))
 
-    def _keeps_lists(self, nodes: Sequence[Node]) -> bool:
-        """Whether brokers have an authorizer; where it is not told, they may."""
-        asked = [ConfigResource(ResourceType.BROKER, str(node.id)) for node in nodes[:1]]
-        futures = self._client.describe_configs(asked, request_timeout=self._timeout_s)
+    def _has_authorizer(self, nodes: Sequence[Node]) -> bool:
+        """Whether the brokers have an authorizer; True if their settings cannot be read."""
+        resources = [ConfigResource(ResourceType.BROKER, str(node.id)) for node in nodes[:1]]
+        futures = self._client.describe_configs(resources, request_timeout=self._timeout_s)
         answers = [self._answer(future, "its settings") for future in futures.values()]
-        told = [one for one in answers if not isinstance(one, MedusaError) and _AUTHORIZER in one]
-        return not told or any(one[_AUTHORIZER].value for one in told)
+        read = [one for one in answers if not isinstance(one, MedusaError) and _AUTHORIZER in one]
+        return not read or any(one[_AUTHORIZER].value for one in read)
 
     def why_not_created(
         self, specs: Iterable[NewTopicSpec]
     ) -> Mapping[TopicName, MedusaError | None]:
-        """What the brokers have against making topics; they are asked, and make none."""
+        """Per topic the error that its creation would have, from a request that only validates."""
         new = [NewTopic(s.name, s.partitions, s.replication, config=dict(s.config)) for s in specs]
         if not new:
             return {}
@@ -136,17 +136,17 @@ class KafkaRights:
         return found
 
     def why_no_group(self, group: GroupName) -> MedusaError | None:
-        """What the brokers have against our looking at a consumer group."""
+        """The error of describing a consumer group; None if it is allowed."""
 
-        def ask() -> Any:
-            asked = self._client.describe_consumer_groups([group], request_timeout=self._timeout_s)
-            return self._answer(asked[group], f"group {group}")
+        def describe() -> Any:
+            sent = self._client.describe_consumer_groups([group], request_timeout=self._timeout_s)
+            return self._answer(sent[group], f"group {group}")
 
-        answer = settled(ask, SystemClock(), self._timeout_s)
+        answer = retried(describe, SystemClock(), self._timeout_s)
         return answer if isinstance(answer, MedusaError) else None
 
     def why_no_transactions(self, transactional_id: TransactionalId) -> MedusaError | None:
-        """What the brokers have against transactions of an id that is nobody else's."""
+        """The error of starting transactions with an otherwise unused id; None if it is allowed."""
         writer = TransactionalWriter(self._brokers, transactional_id)
         try:
             writer.start(Deadline.after(SystemClock(), self._timeout_s, "starting transactions"))
@@ -166,12 +166,12 @@ class KafkaRights:
             return UnavailableError("Kafka did not answer in time", place=place)
 
 
-def settled(ask: Callable[[], T], clock: Clock, within_s: float) -> T:
-    """What brokers say once they do not say any more that they are to be asked again.
+def retried(request: Callable[[], T], clock: Clock, within_s: float) -> T:
+    """Repeat a request while its result is a `RetryError`; at the deadline, return that error.
 
-    They do for some seconds after their first start. When the time is over, that is the answer.
+    Brokers answer so for some seconds after their first start.
     """
     deadline = Deadline.after(clock, within_s, "asking the brokers")
-    while isinstance(answer := ask(), RetryError) and not deadline.passed:
-        clock.sleep(AGAIN_AFTER_S)
+    while isinstance(answer := request(), RetryError) and not deadline.passed:
+        clock.sleep(RETRY_S)
     return answer

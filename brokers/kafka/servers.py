@@ -1,6 +1,6 @@
-"""Kafka's brokers and how to get in: from our settings to those of librdkafka and of Java.
+"""Addresses and authentication of Kafka brokers; conversion to options of librdkafka and Java.
 
-Both get what files hold, not where they lie: a task of Spark may run where there are no such files.
+Both get the content of files, not their paths: a Spark task may run where these files do not exist.
 """
 
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ _LOGIN_MODULES: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Sasl:
-    """Who we are to the brokers, and the mechanism by which we prove it."""
+    """SASL mechanism and credentials."""
 
     mechanism: str
     login: Login
@@ -28,11 +28,11 @@ class Sasl:
 
 @dataclass(frozen=True, slots=True)
 class KafkaServers:
-    """Brokers, and how to get in.
+    """Addresses of brokers, with SASL and TLS settings.
 
     Args:
         bootstrap: `host:port`, or several of them with commas between.
-        sasl: None: the brokers ask for no login.
+        sasl: None: no SASL authentication.
         tls: None: the connection is not encrypted.
     """
 
@@ -45,7 +45,7 @@ class KafkaServers:
 
     @property
     def protocol(self) -> str:
-        """Kafka's word for it."""
+        """The security protocol, by Kafka's name."""
         encrypted = "PLAINTEXT" if self.tls is None else "SSL"
         if self.sasl is None:
             return encrypted
@@ -53,22 +53,22 @@ class KafkaServers:
 
     @property
     def principal(self) -> str | None:
-        """Who we are to the brokers; None: they make a name of our certificate, by rules of theirs.
+        """Our principal; None: the brokers derive it from our certificate, by rules of theirs.
 
-        Nobody, to them, is `User:ANONYMOUS`.
+        The principal of an unauthenticated client is `User:ANONYMOUS`.
         """
         if self.sasl is not None:
             return f"User:{self.sasl.login.user}"
-        shown = self.tls is not None and self.tls.identity is not None
-        return None if shown else "User:ANONYMOUS"
+        certified = self.tls is not None and self.tls.identity is not None
+        return None if certified else "User:ANONYMOUS"
 
 
 Brokers: TypeAlias = KafkaServers | str
-"""Where clients connect to: a text alone means brokers that let everybody in."""
+"""The brokers that clients connect to; a plain text: without authentication and encryption."""
 
 
 def servers(brokers: Brokers) -> KafkaServers:
-    """Brokers with what is known of them."""
+    """The brokers with their settings; none if only addresses are given."""
     return KafkaServers(brokers) if isinstance(brokers, str) else brokers
 
 
@@ -77,7 +77,7 @@ def kafka_servers(settings: Settings) -> KafkaServers:
 
     Raises:
         InputError: a setting is missing that the protocol needs, one is set that it does not use, a
-            secret is not where it should be, or a file is not what it should be.
+            secret cannot be resolved, or a file has the wrong content.
     """
     protocol = settings.kafka_security_protocol
     files = TlsFiles(
@@ -98,7 +98,7 @@ def kafka_servers(settings: Settings) -> KafkaServers:
 
 
 def librdkafka_options(brokers: KafkaServers) -> dict[str, str]:
-    """How to get in, by the names of librdkafka."""
+    """Authentication and encryption as options of librdkafka."""
     options = {"security.protocol": brokers.protocol}
     sasl, tls = brokers.sasl, brokers.tls
     if sasl is not None:
@@ -120,7 +120,7 @@ def librdkafka_options(brokers: KafkaServers) -> dict[str, str]:
 
 
 def java_options(brokers: KafkaServers) -> dict[str, str]:
-    """How to get in, by the names of Kafka's Java clients."""
+    """Authentication and encryption as options of Kafka's Java clients."""
     options = {"security.protocol": brokers.protocol}
     sasl, tls = brokers.sasl, brokers.tls
     if sasl is not None:
@@ -147,33 +147,33 @@ def java_options(brokers: KafkaServers) -> dict[str, str]:
 
 def _sasl(settings: Settings) -> Sasl | None:
     protocol, mechanism = settings.kafka_security_protocol, settings.kafka_sasl_mechanism
-    wanted = protocol.startswith("SASL_")
+    uses_sasl = protocol.startswith("SASL_")
     for name, value in (
         ("kafka.sasl_mechanism", mechanism),
         ("kafka.user", settings.kafka_user),
         ("kafka.password", settings.kafka_password),
     ):
-        if value and not wanted:
+        if value and not uses_sasl:
             raise _unused(name, protocol, "SASL_SSL or SASL_PLAINTEXT")
-        if wanted and not value:
+        if uses_sasl and not value:
             raise InputError(
                 f"{name} is missing, which kafka.security_protocol {protocol} needs",
                 place="settings",
-                hint="whoever runs the brokers knows what it is.",
+                hint="ask an administrator of the brokers for it.",
             )
     login = read_login("kafka", settings.kafka_user, settings.kafka_password)
     return None if login is None else Sasl(mechanism, login)
 
 
-def _unused(name: str, protocol: str, wanted: str) -> InputError:
+def _unused(name: str, protocol: str, needed: str) -> InputError:
     return InputError(
         f"{name} is set, but kafka.security_protocol {protocol} does not use it",
         place="settings",
-        hint=f"set kafka.security_protocol to {wanted}, or leave {name} out.",
+        hint=f"set kafka.security_protocol to {needed}, or leave {name} out.",
     )
 
 
 def _quoted(text: str) -> str:
-    """A text in a JAAS configuration, which Java reads as it reads a literal of its own."""
+    """A string literal of a JAAS configuration, escaped as in Java."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return '"' + escaped.replace("\r", "\\r") + '"'

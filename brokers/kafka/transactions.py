@@ -1,7 +1,7 @@
-"""One transactional producer: records of a batch become visible together, or not at all.
+"""Transactional producer: records of a batch become visible together, or not at all.
 
-`retry.backoff.ms` is 10: a transaction that begins while the broker still completes the last one is
-asked to try again, and with librdkafka's default of 100 that is most of what a small one takes.
+`retry.backoff.ms` is 10: a transaction that begins while the broker still completes the last one
+has to retry, and with librdkafka's default of 100 that is most of the duration of a small one.
 """
 
 from collections.abc import Iterable, Iterator
@@ -22,10 +22,10 @@ _QUEUE_RECORDS = 2_000_000
 _QUEUE_KBYTES = 512_000
 _POLL_S = 0.05
 _FLUSH_S = 0.5
-_LOOK_S = 10.0
+_METADATA_S = 10.0
 _FIRST_TRY_S = 0.15
 _REASON_S = 0.5
-"""A call may fail a moment before the report comes of the record that is the reason."""
+"""A call may fail shortly before the delivery report of the record that is the reason."""
 
 
 class TransactionalWriter:
@@ -62,8 +62,8 @@ class TransactionalWriter:
     def start(self, deadline: Deadline) -> None:
         """Fence every older instance and wait until its last transaction has ended.
 
-        While that is being aborted, the broker has the driver ask again, which it does only after
-        half a second, whatever its settings; a new producer asks at once.
+        While that is being aborted, the broker asks for a retry, which the driver does only after
+        half a second, whatever its settings; a new producer sends its request at once.
         """
         with translated(f"starting transactions of {self._id}"):
             try:
@@ -111,14 +111,14 @@ class TransactionalWriter:
                     self._enqueue(topic, key, value, timestamp_ms, partition, headers)
         return count
 
-    def look_at(self, topic: TopicName) -> None:
-        """Learn how many partitions a topic has by now; the driver does so by itself, later."""
+    def refresh_partitions(self, topic: TopicName) -> None:
+        """Refresh the metadata of a topic, which the driver does by itself only later."""
         with translated(f"asking for the partitions of {topic}"):
-            self._producer.list_topics(topic, _LOOK_S)
+            self._producer.list_topics(topic, _METADATA_S)
 
     @contextmanager
     def _writing(self, topic: TopicName) -> Iterator[None]:
-        """After a failure the driver takes no more records; tell what has failed."""
+        """Raise the reason of the failure: after it the driver only rejects records."""
         try:
             with translated(f"writing to {topic}"):
                 yield
@@ -155,11 +155,11 @@ class TransactionalWriter:
             raise self._reason(error) from error
 
     def _await_delivery(self, deadline: Deadline) -> None:
-        """Wait until the broker has taken all records, or has refused one.
+        """Wait until the broker has accepted all records, or has refused one.
 
-        To commit waits for that as well. But once the broker has refused a record, the driver may
-        hold back those behind it until the transaction is aborted; and what is being committed
-        cannot be aborted.
+        A commit waits for that as well. But once the broker has refused a record, the driver may
+        keep those after it in its queue until the transaction is aborted; and a transaction that is
+        being committed cannot be aborted.
         """
         while self._producer.flush(min(_FLUSH_S, deadline.remaining_s())):
             if self._refused is not None:
@@ -172,12 +172,12 @@ class TransactionalWriter:
                 )
 
     def abort(self, deadline: Deadline) -> None:
-        """Give the transaction up; what was sent is never seen by a read_committed reader."""
+        """Abort the transaction; its records are never visible to a read_committed reader."""
         with translated(f"aborting a transaction of {self._id}"):
             self._producer.abort_transaction(deadline.remaining_s())
 
     def _on_delivery(self, error: KafkaError | None, message: Message) -> None:
-        """Keep what the error of the whole transaction does not tell: which record it was."""
+        """Store the failed record, which the error of the whole transaction does not contain."""
         if error is None or self._refused is not None:
             return
         found = undelivered(error, message, headers=self._headers_bytes)
@@ -185,9 +185,9 @@ class TransactionalWriter:
             self._refused = found
 
     def _reason(self, error: MedusaError) -> MedusaError:
-        """Why a call failed, where the driver tells it beside the call.
+        """The reason of a failed call, which the driver reports by callback.
 
-        Why the producer is of no more use it tells once, here; later calls only say that it is not.
+        It raises a fatal error of the producer only once, here; later calls do not contain it.
         """
         for wait_s in (0, _REASON_S):
             if self._refused is None and self._fatal is None:
@@ -201,7 +201,7 @@ class TransactionalWriter:
             self._fatal = self._fatal or medusa_error(fatal, place)
 
     def close(self) -> None:
-        """Drop the connection; an open transaction is left for the next epoch to abort."""
+        """Close the connection; the next epoch aborts an open transaction."""
         try:
             self._producer.purge()
             self._producer.flush(_POLL_S)

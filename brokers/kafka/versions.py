@@ -1,6 +1,6 @@
-"""Which Kafka answers, from the requests that it knows.
+"""Version of a Kafka broker, derived from its answer to ApiVersions.
 
-Brokers tell those to everybody, also before a login, and no driver passes them on.
+Brokers answer this request before authentication, and no driver returns the answer.
 """
 
 import socket
@@ -23,23 +23,23 @@ _OLDEST_FETCH_OF_4: Final = 4
 
 
 def requests_of(brokers: KafkaServers, within_s: float) -> Requests:
-    """Which requests the brokers know, in which versions; a broker tells that to everybody.
+    """The requests that the first broker supports, with their versions.
 
     Raises:
-        OSError: nobody answers.
+        OSError: the broker does not answer.
     """
     host, port = next(iter(addresses(brokers.bootstrap, DEFAULT_PORT)))
-    question = struct.pack(">hhih", _API_VERSIONS, 0, 1, -1)
+    request = struct.pack(">hhih", _API_VERSIONS, 0, 1, -1)
     with socket.create_connection((host, port), within_s) as plain:
         plain.settimeout(within_s)
         if brokers.tls is None:
-            return _ask(plain, question)
+            return _exchange(plain, request)
         with brokers.tls.context().wrap_socket(plain, server_hostname=host) as secured:
-            return _ask(secured, question)
+            return _exchange(secured, request)
 
 
-def _ask(connection: socket.socket, question: bytes) -> Requests:
-    connection.sendall(struct.pack(">i", len(question)) + question)
+def _exchange(connection: socket.socket, request: bytes) -> Requests:
+    connection.sendall(struct.pack(">i", len(request)) + request)
     (size,) = struct.unpack(">i", _read(connection, 4))
     if not 0 < size <= _ANSWER_BYTES_MAX:
         raise OSError("this is no answer of Kafka")
@@ -47,10 +47,10 @@ def _ask(connection: socket.socket, question: bytes) -> Requests:
 
 
 def read_requests(answer: bytes) -> Requests:
-    """Read the answer to the question which requests a broker knows, in its oldest version.
+    """Parse an answer to ApiVersions, in version 0.
 
     Raises:
-        OSError: it is something else.
+        OSError: it is not such an answer.
     """
     try:
         _, failed, count = struct.unpack_from(">ihi", answer)
@@ -73,7 +73,7 @@ def _read(connection: socket.socket, size: int) -> bytes:
 
 
 def version_words(requests: Requests) -> str:
-    """The version of Kafka, as far as its requests tell it.
+    """The version of Kafka, as far as its requests determine it.
 
     >>> version_words({1: (4, 17), 75: (0, 0)})
     '4.0 or newer'

@@ -1,1 +1,1 @@
-"""Kafka in memory, for tests and simulations; a conformance suite compares it with real brokers."""
+"""In-memory Kafka for tests and simulations; a conformance suite compares it with real brokers."""

@@ -1,4 +1,4 @@
-"""The broker of an in-memory Kafka: its topics, what is appended to them, and transactions."""
+"""The broker of an in-memory Kafka: topics, records, transactions."""
 
 import threading
 
@@ -17,7 +17,7 @@ from pipeline.ids import Millis, Offset, TopicName, TransactionalId
 
 
 class MemoryBroker:
-    """What the clients of a cluster share; thread-safe. `clock` stamps records."""
+    """State that the clients of a cluster share; thread-safe. `clock` gives timestamps."""
 
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
@@ -46,11 +46,11 @@ class MemoryBroker:
             NoSuchTopicError: the topic or the partition does not exist.
         """
         with self.lock:
-            there = self._topic(topic)
+            found = self._topic(topic)
             if partition == ANY_PARTITION:
-                partition = 0 if key is None else partition_of(key, len(there.partitions))
+                partition = 0 if key is None else partition_of(key, len(found.partitions))
             log = self.partition(topic, partition).log
-            if timestamp_ms is None or there.config["message.timestamp.type"] == "LogAppendTime":
+            if timestamp_ms is None or found.config["message.timestamp.type"] == "LogAppendTime":
                 timestamp_ms = self.clock.now_ms()
             at, at_ms = Offset(len(log)), Millis(timestamp_ms)
             record = KafkaRecord(topic, partition, at, at_ms, key, value, tuple(headers))
@@ -60,7 +60,7 @@ class MemoryBroker:
     def read(
         self, topic: TopicName, partition: int, start: Offset, isolation: Isolation
     ) -> tuple[list[KafkaRecord], Offset]:
-        """The records of a partition from an offset on, and where they end.
+        """The records of a partition from an offset on, and their end offset.
 
         Raises:
             NoSuchTopicError: the topic or the partition does not exist.
@@ -89,7 +89,7 @@ class MemoryBroker:
     # --- transactions -----------------------------------------------------------------------------
 
     def next_epoch(self, transactional_id: TransactionalId) -> int:
-        """Fence every older producer, and abort its transaction."""
+        """Fence every older producer and abort its transaction; returns the new epoch."""
         with self.lock:
             self._end(transactional_id, committed=False)
             self._epochs[transactional_id] = epoch = self._epochs.get(transactional_id, 0) + 1

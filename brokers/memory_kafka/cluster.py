@@ -1,4 +1,4 @@
-"""An in-memory Kafka cluster: the administration of its topics and groups, and its clients."""
+"""In-memory Kafka cluster: administration of topics and groups, readers, writers."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -29,20 +29,20 @@ DEFAULTS: Final[Mapping[str, str]] = {
     "retention.bytes": "-1",
     "retention.ms": "604800000",
 }
-"""The settings of a topic that Medusa reads, as Kafka has them by default."""
+"""Kafka's defaults of those topic settings that Medusa reads."""
 DECIDED_WITHIN_S: Final = 1.0
-"""How long an open transaction is waited for."""
+"""How long `await_decided` waits for an open transaction."""
 _NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
 
 
 class MemoryKafka(MemoryBroker):
     """A cluster; a `TopicAdmin` and a `KafkaCluster`. Thread-safe.
 
-    What is written or committed is visible at once, and retention removes only what
-    `delete_records` is asked to. A test that needs a fault overrides a method.
+    Written and committed records are visible at once, and only `delete_records` removes records. A
+    test that needs a fault overrides a method.
 
     Args:
-        clock: stamps records, and is slept on where a client waits for something.
+        clock: gives timestamps; clients that wait sleep on it.
         defaults: settings of topics that differ from `DEFAULTS`.
     """
 
@@ -68,7 +68,7 @@ class MemoryKafka(MemoryBroker):
     def transactions(
         self, transactional_id: TransactionalId, transaction_ms: int = TRANSACTION_MS
     ) -> MemoryTransactions:
-        """A transactional writer, to be started; its transactions may stay open for ever."""
+        """A transactional writer, not started; its transactions have no timeout."""
         del transaction_ms
         return MemoryTransactions(self, transactional_id)
 
@@ -100,12 +100,12 @@ class MemoryKafka(MemoryBroker):
         }
 
     def begin_describing(self, topics: Iterable[TopicName]) -> Describing:
-        """The answer of now, which is there at once."""
+        """A request that is answered at once."""
         found = self.describe(topics)
         return Describing(done=lambda: True, result=lambda: found)
 
     def topic_configs(self, topics: Iterable[TopicName]) -> Mapping[TopicName, Mapping[str, str]]:
-        """The settings in force of those topics that exist."""
+        """The effective settings of those topics that exist."""
         return {name: dict(topic.config) for name, topic in self._existing(topics)}
 
     def end_offsets(
@@ -115,7 +115,7 @@ class MemoryKafka(MemoryBroker):
         return self._offsets(topics, lambda partition: partition.end(isolation))
 
     def both_ends(self, topics: Iterable[TopicName]) -> tuple[Ends, Ends]:
-        """The last stable offsets, and the next offsets to be written."""
+        """The last stable offsets and the log end offsets."""
         names = tuple(topics)
         return self.end_offsets(names), self.end_offsets(names, Isolation.UNCOMMITTED)
 
@@ -127,7 +127,7 @@ class MemoryKafka(MemoryBroker):
         if found is None:
             raise no_leader(f"topic {topic}")
         if partitions > len(found):
-            raise NotNowError("the ends of the topic cannot be told now", place=f"topic {topic}")
+            raise NotNowError("the end offsets are not available now", place=f"topic {topic}")
         return {partition: found[partition] for partition in range(partitions)}
 
     def start_offsets(self, topics: Iterable[TopicName]) -> Ends:
@@ -135,14 +135,14 @@ class MemoryKafka(MemoryBroker):
         return self._offsets(topics, lambda partition: partition.start)
 
     def offsets_for_time(self, topic: TopicName, time_ms: Millis) -> Mapping[int, Offset]:
-        """Per partition the first record at or after a time, or the committed end."""
+        """Per partition the offset of the first record at or after a time, or the committed end."""
         found = self._offsets((topic,), lambda partition: partition.first_at(time_ms))
         if topic not in found:
             raise no_such_topic(topic)
         return found[topic]
 
     def await_decided(self, topic: TopicName) -> bool:
-        """Whether what is written by now is committed or aborted; waits once for that."""
+        """Whether all records written so far are committed or aborted; waits once for that."""
         written = self.end_offsets((topic,), Isolation.UNCOMMITTED).get(topic)
         if written is not None and self._stable(topic) != written:
             self.clock.sleep(DECIDED_WITHIN_S)
@@ -151,7 +151,7 @@ class MemoryKafka(MemoryBroker):
         )
 
     def delete_records(self, topic: TopicName, before: Mapping[int, Offset]) -> None:
-        """Remove the records of some partitions below an offset each."""
+        """Delete the records below an offset in each of some partitions."""
         with self.lock:
             for number, offset in before.items():
                 try:
@@ -165,7 +165,7 @@ class MemoryKafka(MemoryBroker):
     def begin_setting_offsets(
         self, group: GroupName, positions: Mapping[TopicName, Mapping[int, Offset]]
     ) -> "Future[object]":
-        """Set the offsets of a group; the future has ended."""
+        """Set the offsets of a group; returns a completed future."""
         with self.lock:
             self.groups[group] = {**self.groups.get(group, {}), **positions}
         done: Future[object] = Future()
@@ -214,5 +214,5 @@ class MemoryKafka(MemoryBroker):
 
 
 def no_leader(place: str) -> UnavailableError:
-    """The error of a request for which the driver finds no leader."""
+    """The driver's error for a request to a partition without a leader."""
     return UnavailableError("Kafka does not answer (no leaders found)", place=place)

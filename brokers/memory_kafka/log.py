@@ -1,7 +1,7 @@
-"""The logs of an in-memory Kafka: partitions with transactions, control records and retention.
+"""Partition logs of an in-memory Kafka, with transactions, control records and retention.
 
-An offset is a place in the list of records. The control record that ends a transaction takes one as
-well, as in Kafka.
+An offset is an index in the list of records. As in Kafka, the control record that ends a
+transaction has an offset as well.
 """
 
 from dataclasses import dataclass, field
@@ -20,8 +20,8 @@ class MemoryPartition:
 
     Args:
         log: all records ever written, control records included.
-        start: the oldest offset that retention has left.
-        controls: offsets of control records, which no reader gets.
+        start: the oldest offset that is not deleted.
+        controls: offsets of control records, which readers skip.
         aborted: offsets of the records of aborted transactions.
         open: offsets of the records of open transactions, by transactional id.
     """
@@ -33,7 +33,7 @@ class MemoryPartition:
     open: dict[TransactionalId, list[Offset]] = field(default_factory=dict)
 
     def end(self, isolation: Isolation = Isolation.COMMITTED) -> Offset:
-        """The next offset to be written, or (committed) the first one that is not decided."""
+        """The log end offset, or (committed) the last stable offset."""
         if isolation is Isolation.COMMITTED and self.open:
             return max(self.start, min(offsets[0] for offsets in self.open.values()))
         return Offset(len(self.log))
@@ -45,19 +45,19 @@ class MemoryPartition:
     def end_transaction(
         self, transactional_id: TransactionalId, at_ms: Millis, *, committed: bool
     ) -> None:
-        """Commit or abort what an open transaction has written here."""
+        """Commit or abort the records of an open transaction in this partition."""
         offsets = self.open.pop(transactional_id)
         if not committed:
             self.aborted.update(offsets)
         offset = Offset(len(self.log))
         self.controls.add(offset)
-        of = self.log[offsets[0]]
-        self.log.append(KafkaRecord(of.topic, of.partition, offset, at_ms, b"", b""))
+        first = self.log[offsets[0]]
+        self.log.append(KafkaRecord(first.topic, first.partition, offset, at_ms, b"", b""))
 
     def read(
         self, start: int, end: int, isolation: Isolation = Isolation.COMMITTED
     ) -> list[KafkaRecord]:
-        """The records of a range of offsets that retention has left."""
+        """The records of a range of offsets that are not deleted."""
         hidden = self.controls
         if isolation is Isolation.COMMITTED:
             hidden = self.controls | self.aborted
@@ -73,12 +73,12 @@ class MemoryPartition:
 
 @dataclass(slots=True)
 class MemoryTopic:
-    """One topic; a topic that is deleted and created again is another one.
+    """One topic.
 
     Args:
-        topic_id: changes when the topic is created again.
-        config: all settings in force.
-        partitions: their logs; one more may be appended.
+        topic_id: another one when the topic is deleted and created again.
+        config: all effective settings.
+        partitions: the logs; a test may append another partition.
     """
 
     topic_id: str

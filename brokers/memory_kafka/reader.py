@@ -1,4 +1,4 @@
-"""A reader of an in-memory Kafka."""
+"""Reader of an in-memory Kafka."""
 
 from collections.abc import Iterator
 from types import TracebackType
@@ -12,7 +12,7 @@ from pipeline.ids import Offset, TopicName
 
 
 class MemoryReader:
-    """A `RecordReader`. Where there is nothing to read, it sleeps once on the broker's clock."""
+    """A `RecordReader`. Without a record to read, it sleeps once on the broker's clock."""
 
     def __init__(self, broker: MemoryBroker, timeout_s: float, isolation: Isolation) -> None:
         self._broker = broker
@@ -65,7 +65,7 @@ class MemoryReader:
                     yield from self._read_to(topic, partition, end)
 
     def close(self) -> None:
-        """Read no more."""
+        """Close it; later reads raise."""
         self.closed = True
 
     def _take(self, records_max: int) -> list[KafkaRecord]:
@@ -97,7 +97,7 @@ class MemoryReader:
             offsets[partition] = min(reached, end)
 
     def _read(self, topic: TopicName, partition: int) -> tuple[list[KafkaRecord], Offset]:
-        """The records from the position on, and where they end."""
+        """The records from the position on, and their end offset."""
         if self.closed:
             raise BrokenInvariantError("the reader is closed", place=f"topic {topic}")
         start = self._positions[topic][partition]

@@ -1,4 +1,4 @@
-"""Writers of an in-memory Kafka: in transactions, and single records."""
+"""Writers of an in-memory Kafka: a transactional and a plain producer."""
 
 from collections.abc import Iterable
 
@@ -11,7 +11,7 @@ from pipeline.ids import Millis, TopicName, TransactionalId
 
 
 class MemoryTransactions:
-    """A `TransactionWriter`; every call raises `FencedError` as soon as a newer one has started."""
+    """A `TransactionWriter`; every call raises `FencedError` once a newer writer has started."""
 
     def __init__(self, broker: MemoryBroker, transactional_id: TransactionalId) -> None:
         self._broker = broker
@@ -54,8 +54,8 @@ class MemoryTransactions:
             count += 1
         return count
 
-    def look_at(self, topic: TopicName) -> None:
-        """The number of partitions is always the present one."""
+    def refresh_partitions(self, topic: TopicName) -> None:
+        """Does nothing: the number of partitions is always current."""
 
     def commit(self, deadline: Deadline) -> None:
         """Make the transaction visible."""
@@ -63,12 +63,12 @@ class MemoryTransactions:
         self._end(committed=True)
 
     def abort(self, deadline: Deadline) -> None:
-        """Give the transaction up."""
+        """Abort the transaction."""
         del deadline
         self._end(committed=False)
 
     def close(self) -> None:
-        """An open transaction is left for the next writer to abort."""
+        """Does nothing: the next writer aborts an open transaction."""
 
     def _write(
         self,
@@ -92,7 +92,7 @@ class MemoryTransactions:
 
 
 class MemoryProducer:
-    """A `RecordWriter`; deliveries fail where the topic does not exist."""
+    """A `RecordWriter`; deliveries fail if the topic does not exist."""
 
     def __init__(self, broker: MemoryBroker) -> None:
         self._broker = broker
@@ -100,7 +100,7 @@ class MemoryProducer:
 
     @property
     def undelivered(self) -> int:
-        """How many deliveries have failed since the last flush."""
+        """Number of deliveries that have failed since the last flush."""
         return len(self._failures)
 
     def send(
@@ -134,4 +134,4 @@ class MemoryProducer:
             raise failures[0]
 
     def close(self) -> None:
-        """Everything is delivered."""
+        """Does nothing: every record is delivered or has failed."""

@@ -1,1 +1,1 @@
-"""The registry of schemas: what it knows, decides and keeps."""
+"""Core of the schema registry: state, decisions on it, and its records in the store."""

@@ -1,7 +1,7 @@
-"""What may be configured for subjects, contexts and all of a registry. Pure.
+"""Configuration of subjects, contexts and the whole registry. Pure.
 
-Every field may be unset; then the next wider scope decides (`scopes.py`). Names and layout are
-Confluent's: answers call the level `compatibilityLevel`, changes call it `compatibility`.
+Every field may be unset; then that of the next wider scope applies (`scopes.py`). Names and layout
+are Confluent's: the level is `compatibilityLevel` in answers, `compatibility` in requests.
 """
 
 from collections.abc import Mapping
@@ -23,26 +23,26 @@ from schemas.registry.refused import BadBodyError, BadLevelError, BadModeError
 
 
 class Mode(Enum):
-    """What may be done with the schemas of a scope."""
+    """Mode of a scope: the allowed changes of its schemas."""
 
     READWRITE = "READWRITE"
     READONLY = "READONLY"
-    """Nothing is registered, deleted or configured."""
+    """No registrations, deletions or configuration changes."""
     READONLY_OVERRIDE = "READONLY_OVERRIDE"
-    """The same; set for the whole registry, no narrower scope can lift it."""
+    """The same; set for the whole registry, no narrower scope overrides it."""
     IMPORT = "IMPORT"
-    """Schemas come with their ids, and are not compared with others."""
+    """Schemas are registered with given ids, without compatibility checks."""
     FORWARD = "FORWARD"
     """As `IMPORT`."""
 
     @property
     def read_only(self) -> bool:
-        """Whether nothing may be changed."""
+        """Whether no change is allowed."""
         return self in {Mode.READONLY, Mode.READONLY_OVERRIDE}
 
     @property
     def takes_ids(self) -> bool:
-        """Whether schemas come with their ids."""
+        """Whether schemas are registered with given ids."""
         return self in {Mode.IMPORT, Mode.FORWARD}
 
 
@@ -64,9 +64,9 @@ class Config:
     override_rules: RuleSet | None = None
 
     def over(self, wider: "Config") -> "Config":
-        """This one, with what it leaves open taken from a wider scope."""
-        open_here = {f.name for f in fields(self) if getattr(self, f.name) is None}
-        return replace(self, **{name: getattr(wider, name) for name in open_here - {"alias"}})
+        """This configuration, with unset fields from a wider scope."""
+        unset = {f.name for f in fields(self) if getattr(self, f.name) is None}
+        return replace(self, **{name: getattr(wider, name) for name in unset - {"alias"}})
 
 
 DEFAULT_CONFIG: Final = Config(level=Level.BACKWARD)
@@ -74,10 +74,10 @@ DEFAULT_MODE: Final = Mode.READWRITE
 
 
 def mode_of(value: Json) -> Mode:
-    """A mode by its name, in any case of letters.
+    """A mode by its name, case-insensitive.
 
     Raises:
-        BadModeError: there is none of this name.
+        BadModeError: there is no such mode.
     """
     try:
         return Mode(str(value).upper())
@@ -86,10 +86,10 @@ def mode_of(value: Json) -> Mode:
 
 
 def level_of(value: Json) -> Level:
-    """A level by its name, in any case of letters.
+    """A level by its name, case-insensitive.
 
     Raises:
-        BadLevelError: there is none of this name.
+        BadLevelError: there is no such level.
     """
     try:
         return Level(str(value).upper())
@@ -98,12 +98,12 @@ def level_of(value: Json) -> Level:
 
 
 def changed(config: Config, body: Mapping[str, Json]) -> Config:
-    """A configuration after a change: what a body leaves out stays, null or an empty text clears.
+    """A configuration after a change: missing keys are unchanged, null or empty texts unset fields.
 
     Raises:
         BadLevelError: there is no such level.
-        BadRulesError: a rule breaks a rule of rules.
-        BadBodyError: a value has another type than it should.
+        BadRulesError: a rule is invalid.
+        BadBodyError: a value has the wrong type.
     """
     level = config.level
     if "compatibility" in body:
@@ -149,7 +149,7 @@ def _rules(body: Mapping[str, Json], key: str, before: RuleSet | None) -> RuleSe
 
 
 def config_json(config: Config, level_key: str = "compatibilityLevel") -> JsonObject:
-    """A configuration in a body; what is not set is left out."""
+    """The JSON of a configuration, without unset fields."""
     made: JsonObject = {
         "alias": config.alias,
         "normalize": config.normalize,

@@ -1,7 +1,7 @@
-"""What a registry gives an id to: a text, what it refers to, and what is said about it. Pure.
+"""Content of a registered schema: text, references, metadata and rules, with one id. Pure.
 
-The GUID of a content is Confluent's: an MD5 over its parts, so that every registry that holds the
-same content has it under the same GUID.
+The GUID of a content is Confluent's: an MD5 over its parts, so that the same content has the same
+GUID in every registry.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ from schemas.registry.metadata import (
 )
 from schemas.registry.names import java_order
 from schemas.registry.refused import BadSchemaError
-from schemas.registry.remembered import Remembered
+from schemas.registry.result_cache import ResultCache
 
 Guid = NewType("Guid", str)
 """Lower-case hex in the groups of a UUID."""
@@ -37,7 +37,7 @@ _HEX: Final = re.compile(r"[0-9a-fA-F]{32}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """Another schema that a schema uses; the name is the author's own for it."""
+    """Reference to another schema; the author chooses the name."""
 
     name: str
     subject: str
@@ -49,7 +49,7 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """A schema as it is kept: `text` as Java Avro prints it, or normalised."""
+    """A schema as it is stored: `text` as Java Avro prints it, or normalised."""
 
     text: str
     references: tuple[Reference, ...] = ()
@@ -76,9 +76,9 @@ def _pieces(content: Content) -> Iterator[bytes]:
 
 
 def alike(one: Content, other: Content) -> bool:
-    """Whether contents are the same in all that a GUID tells.
+    """Whether contents are equal in all parts that the GUID covers.
 
-    Its bytes are told without what stands between them, so that others may have the same GUID.
+    The GUID hashes the parts without separators, so different contents may have the same GUID.
     """
     return _timeless(one) == _timeless(other)
 
@@ -89,18 +89,18 @@ def _timeless(content: Content) -> Content:
 
 
 def guid_in(text: str) -> Guid | None:
-    """The GUID that a text names, with or without its dashes; None if it is none."""
+    """Parse a GUID, with or without dashes; None if the text is not one."""
     plain = text.replace("-", "")
     return Guid(str(UUID(plain))) if _HEX.fullmatch(plain) else None
 
 
 def kept(text: str, used: Sequence[AvroSchema], *, normal: bool) -> tuple[str, AvroSchema]:
-    """The text under which a schema is kept, and the schema.
+    """The stored text of a schema, and the parsed schema.
 
     Args:
         text: as it was sent.
         used: the schemas that it refers to, dependencies first.
-        normal: whether it is normalised.
+        normal: whether to normalise it.
 
     Raises:
         BadSchemaError: it is no schema.
@@ -113,36 +113,36 @@ def kept(text: str, used: Sequence[AvroSchema], *, normal: bool) -> tuple[str, A
     return found
 
 
-_KEPT: Final[Remembered[tuple[str, tuple[AvroSchema, ...], bool], tuple[str, AvroSchema]]] = (
-    Remembered(PARSED_CHARS_MAX)
+_KEPT: Final[ResultCache[tuple[str, tuple[AvroSchema, ...], bool], tuple[str, AvroSchema]]] = (
+    ResultCache(PARSED_CHARS_MAX)
 )
 
 
 def _made_to_keep(
     text: str, used: tuple[AvroSchema, ...], *, normal: bool
 ) -> tuple[str, AvroSchema]:
-    anew = parse.__wrapped__  # its own memory counts schemas, whatever their size
+    uncached = parse.__wrapped__  # its own cache counts schemas, whatever their size
     try:
-        sent = anew(text, used)
+        sent = uncached(text, used)
         made = normal_text(sent.value) if normal else canonical_text(sent.value)
-        return made, anew(made, used)
+        return made, uncached(made, used)
     except SchemaError as error:
         raise not_avro(error) from error
 
 
 def not_avro(error: SchemaError) -> BadSchemaError:
-    """The refusal of a schema for a mistake in it."""
+    """The refusal of an invalid schema."""
     where = f" at {error.place}" if error.place else ""
     return BadSchemaError(f"Invalid schema of type AVRO, details: {error.message}{where}")
 
 
 def normal_references(references: Sequence[Reference]) -> tuple[Reference, ...]:
-    """References in the order that normalising gives them, each once."""
+    """Normalised references: sorted, without duplicates."""
     return tuple(sorted(set(references), key=lambda r: (java_order(r.subject), r.version, r.name)))
 
 
 def content_json(content: Content) -> JsonObject:
-    """A content as bodies and the store hold it; what is empty is left out."""
+    """The JSON of a content in bodies and in the store, without empty parts."""
     made: JsonObject = {}
     if content.references:
         made["references"] = [
@@ -156,9 +156,11 @@ def content_json(content: Content) -> JsonObject:
 
 
 def with_version(content: Content, version: int | None) -> Content:
-    """The same with the property that tells its version, or without it for None."""
+    """The content with the property that contains its version, or without it for None."""
     metadata = content.metadata
     if metadata is None and version is None:
         return content
-    told = None if version is None else str(version)
-    return replace(content, metadata=(metadata or Metadata()).with_property(VERSION_PROPERTY, told))
+    number = None if version is None else str(version)
+    return replace(
+        content, metadata=(metadata or Metadata()).with_property(VERSION_PROPERTY, number)
+    )

@@ -1,4 +1,4 @@
-"""Deleting: softly, which hides a version, and then permanently. Pure."""
+"""Deletion of versions and subjects: soft, which hides a version, then permanent. Pure."""
 
 from dataclasses import replace
 
@@ -20,11 +20,11 @@ from schemas.registry.state import Change, ConfigPut, ModePut, State, SubjectPut
 def delete_version(
     state: State, name: SubjectName, number: int, *, permanent: bool, now_ms: int
 ) -> tuple[int, tuple[Change, ...]]:
-    """Delete one version, -1 for the latest; gives its number and what has to change.
+    """Delete one version, -1 for the latest; returns its number and the changes.
 
     Raises:
-        NoSubjectError, NoVersionError: there is none.
-        VersionDeletedError, VersionNotDeletedError: it is deleted already; it has to be first.
+        NoSubjectError, NoVersionError: it does not exist.
+        VersionDeletedError, VersionNotDeletedError: it is soft-deleted already; it has to be first.
         NotPermittedError: the subject is read-only.
         ReferenceExistsError: another schema refers to it.
     """
@@ -51,11 +51,11 @@ def delete_version(
 def delete_subject(
     state: State, name: SubjectName, *, permanent: bool, now_ms: int
 ) -> tuple[tuple[int, ...], tuple[Change, ...]]:
-    """Delete all versions of a subject; gives their numbers and what has to change.
+    """Delete all versions of a subject; returns their numbers and the changes.
 
     Raises:
-        NoSubjectError: there is none.
-        SubjectDeletedError, SubjectNotDeletedError: it is deleted already; it has to be first.
+        NoSubjectError: it does not exist.
+        SubjectDeletedError, SubjectNotDeletedError: it is soft-deleted already; it has to be first.
         NotPermittedError: the subject is read-only.
         ReferenceExistsError: a schema of another subject refers to one of them.
     """
@@ -79,7 +79,7 @@ def delete_subject(
 
 
 def _left(state: State, name: SubjectName, versions: Versions) -> tuple[Change, ...]:
-    """What is left of a subject; with its last version goes what was configured for it."""
+    """The changes that leave these versions; the last version is removed with the settings."""
     changes: list[Change] = [SubjectPut(name, versions)]
     if not versions and name in state.configs:
         changes.append(ConfigPut(name, None))

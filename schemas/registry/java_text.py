@@ -1,10 +1,10 @@
-"""The text of a schema as Java Avro prints it, and its normalised form. Pure.
+"""Canonical text of a schema as Java Avro prints it, and its normalised form. Pure.
 
-A registry keeps schemas as Java Avro prints what it has parsed: without blanks, attributes in its
-own order, names without the namespace that they are in. Two authors who mean the same and differ in
-spelling get one text, and so one id; every other registry would find the same ones equal.
+A registry stores schemas as Java Avro prints them: without blanks, attributes in Java's order,
+names without the namespace that they are in. Schemas that differ only in spelling have one text,
+and so one id, as in every other registry.
 
-Both functions take a JSON value that `schemas.avro` has found to be a schema.
+Both functions take the JSON value of a schema that `schemas.avro` has parsed.
 """
 
 import json
@@ -36,7 +36,7 @@ _ESCAPES = {
     **str.maketrans({'"': '\\"', "\\": "\\\\", "\b": "\\b", "\t": "\\t"}),
     **str.maketrans({"\n": "\\n", "\f": "\\f", "\r": "\\r"}),
 }
-"""What Java's JSON escapes in a text, and how."""
+"""The escapes of Java's JSON in texts."""
 
 
 def canonical_text(value: Json) -> str:
@@ -47,9 +47,9 @@ def canonical_text(value: Json) -> str:
 def normal_text(value: Json) -> str:
     """A schema in its normalised form.
 
-    What an author may write in several ways, and means the same, is written in one: attributes that
-    Avro does not know and aliases are sorted, an empty documentation of a type, a scale of 0 and
-    needless braces are left out. Documentation, defaults and the order of fields stay.
+    It is the same for different spellings: custom attributes and aliases are sorted, an empty
+    documentation of a type, a scale of 0 and needless braces are left out. Documentation, defaults
+    and the order of fields are unchanged.
     """
     return canonical_text(_normal(value, None))
 
@@ -58,13 +58,13 @@ def normal_text(value: Json) -> str:
 
 
 class _Printer:
-    """Prints one schema; a named type in full where it first stands, by its name after that."""
+    """Printer of one schema; defines a named type at its first occurrence, then uses its name."""
 
     def __init__(self) -> None:
         self._known: set[str] = set()
 
     def type(self, value: Json, space: str | None) -> Json:  # noqa: PLR0911 - one return for each kind
-        """A type inside a namespace."""
+        """Print a type inside a namespace."""
         if isinstance(value, list):
             return [self.type(branch, space) for branch in value]
         if isinstance(value, str):
@@ -131,19 +131,19 @@ def _full_name(value: JsonObject, space: str | None) -> str:
 
 
 def _others(value: JsonObject, known: set[str] = set()) -> JsonObject:  # noqa: B006 - it is only read
-    """Attributes that Avro has no meaning for, and those of logical types, in their order."""
+    """Custom attributes, and those of logical types, in their order."""
     return {name: one for name, one in value.items() if name not in _TYPE_KEYS | known}
 
 
 def _dumped(value: Json) -> str:
-    """Compact JSON with numbers as Java writes them."""
+    """Compact JSON with numbers in Java's format."""
     pieces: list[str] = []
     _dump(value, pieces.append)
     return "".join(pieces)
 
 
 def _dump(value: Json, write: Callable[[str], None]) -> None:
-    """One call for each level of nesting, as the stack allows it."""
+    """Write a JSON value; recursive with one call per level, to save stack."""
     if isinstance(value, dict):
         for index, (key, one) in enumerate(value.items()):
             write(f'{"," if index else "{"}"{key.translate(_ESCAPES)}":')
@@ -161,9 +161,9 @@ def _dump(value: Json, write: Callable[[str], None]) -> None:
 
 
 def java_double(value: float) -> str:
-    """A finite floating-point number as Java's `Double.toString` gives it, of Java 19 and later.
+    """A finite floating-point number in the format of `Double.toString` of Java 19 and later.
 
-    The shortest digits that give the number back; of two digits, not one, those that are nearest.
+    The shortest digits that round-trip; if two digits suffice, the two that are nearest.
     """
     if value == 0:
         return repr(value)
@@ -230,7 +230,7 @@ def _normal_field(field: JsonObject, space: str | None) -> JsonObject:
 
 
 def _sorted_others(others: JsonObject) -> JsonObject:
-    """What Avro has no meaning for, sorted; the logical type and its parameters first."""
+    """Custom attributes, sorted; the logical type and its parameters first."""
     kept = dict(others)
     first: JsonObject = {}
     if isinstance(kept.get("logicalType"), str):

@@ -1,7 +1,7 @@
-"""The registry's records in a versioned store: read them all, follow what others change, write.
+"""Journal of a registry in a versioned store: reads records, follows changes, writes atomic steps.
 
-Every step compares the revision, so that of two servers which decide on the same revision only one
-gets its step in; the other reads what was changed and decides again.
+Every step is a compare-and-set on the revision: of two servers that decide on the same revision
+only one succeeds; the other reads the changes and decides again.
 """
 
 from collections.abc import Iterable, Sequence
@@ -34,13 +34,13 @@ _ROUNDS_MAX = 50
 
 
 class LostRaceError(RetryError):
-    """Somebody else changed the registry first: read again and decide again."""
+    """Lost compare-and-set: another server changed the registry; read and decide again."""
 
     code = "lost-race"
 
 
 class Journal:
-    """One registry in a store, as this process knows it. For one thread."""
+    """A cached registry in a store. Not thread-safe."""
 
     def __init__(self, store: VersionedStore, root: ZnodePath) -> None:
         self._store = store
@@ -52,11 +52,11 @@ class Journal:
         self._loaded = False
 
     def newest(self) -> State:
-        """The registry with everything that was acknowledged to anybody before this call.
+        """The state with every change that any client got acknowledged before this call.
 
         Raises:
             UnavailableError: the store does not answer.
-            RetryError: others change it faster than it can be read.
+            RetryError: other servers change it faster than it can be read.
         """
         self._store.sync()
         for _ in range(_ROUNDS_MAX):
@@ -71,11 +71,11 @@ class Journal:
         raise RetryError("the schema registry is changed faster than it can be read")
 
     def write(self, changes: Sequence[Change]) -> State:
-        """Make changes that were decided on what `newest` gave, in one step.
+        """Write changes that were decided on the result of `newest`, in one atomic step.
 
         Raises:
-            LostRaceError: nothing was changed: somebody else was first.
-            UnavailableError: no answer; the step may or may not have been done.
+            LostRaceError: nothing was changed: another server changed the registry first.
+            UnavailableError: no answer; the step may have been executed.
             RefusedError: the step is too large for the store.
         """
         last = {place_of(change): change for change in changes}
@@ -86,7 +86,7 @@ class Journal:
         try:
             self._store.apply(steps)
         except _LOST_RACE as error:
-            raise LostRaceError("somebody else changed the registry first") from error
+            raise LostRaceError("another server changed the registry first") from error
         self._known = self._known.after(changes)
         self._revision = revision
         self._version = 0 if self._version is None else self._version + 1
@@ -101,8 +101,8 @@ class Journal:
         for place, change in changes:
             path, value = f"{self._root}/{place}", value_of(change)
             if value is not None:
-                there = place in self._stored
-                yield Set(path, value, None) if there else Create(path, value)
+                exists = place in self._stored
+                yield Set(path, value, None) if exists else Create(path, value)
             elif place in self._stored:
                 yield Delete(path, None)
 
@@ -124,13 +124,13 @@ class Journal:
         )
 
     def _take(self, places: Sequence[str], *, anew: bool) -> None:
-        """Read places again; those that schemas lie at come before what refers to them."""
+        """Read records again; contents are applied before records that refer to them."""
         known = State() if anew else self._known
         changes = self._read(places)
-        behind = [put for put in changes.values() if isinstance(put, SubjectPut)]
-        guids = {f"contents/{one.guid}" for put in behind for one in put.versions}
-        there = {f"contents/{guid}" for guid in known.contents} | changes.keys()
-        changes |= self._read(sorted(guids - there))  # they came after the places were listed
+        subjects = [put for put in changes.values() if isinstance(put, SubjectPut)]
+        guids = {f"contents/{one.guid}" for put in subjects for one in put.versions}
+        loaded = {f"contents/{guid}" for guid in known.contents} | changes.keys()
+        changes |= self._read(sorted(guids - loaded))  # added after the records were listed
         ordered = sorted(changes.items(), key=lambda at: FOLDERS.index(at[0].partition("/")[0]))
         self._known = known.after(change for _, change in ordered)
         if anew:

@@ -1,8 +1,7 @@
-"""Whether a new schema fits the versions of a subject, in the words of Confluent's registry. Pure.
+"""Compatibility check of a new schema with a subject's versions, with Confluent's messages. Pure.
 
-Which versions are looked at hangs on the level; the newest comes first, and the first one that does
-not fit ends the search. `group` names a property: only versions that have the same value of it
-are compared.
+The level determines the compared versions, newest first; the first incompatible one ends the
+comparison. `group` is the name of a property: only versions with the same value are compared.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -10,19 +9,19 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from schemas.avro import AvroSchema
-from schemas.compatibility import Difference, Level, Reason, directions, looks_at_all
-from schemas.compatibility import differences as found_anew
+from schemas.compatibility import Difference, Level, Reason, directions, is_transitive
+from schemas.compatibility import differences as cached_differences
 from schemas.registry.config import Config
 from schemas.registry.content import Content
 from schemas.registry.limits import PARSED_CHARS_MAX
-from schemas.registry.remembered import Remembered
+from schemas.registry.result_cache import ResultCache
 from schemas.types import RecordType
 
 T = TypeVar("T")
 SHOWN_MAX: Final = 10_240
 _PAIR_CHARS: Final = 400
-"""What a pair weighs that fits."""
-_COMPARED: Final[Remembered[tuple[bytes, bytes], tuple[Difference, ...]]] = Remembered(
+"""Weight of a compatible pair in the cache."""
+_COMPARED: Final[ResultCache[tuple[bytes, bytes], tuple[Difference, ...]]] = ResultCache(
     PARSED_CHARS_MAX
 )
 _DESCRIPTIONS: Final[Mapping[Reason, str]] = {
@@ -31,18 +30,18 @@ _DESCRIPTIONS: Final[Mapping[Reason, str]] = {
     Reason.TYPE_MISMATCH: "The type (path '{path}') of a field in the {reader} schema does not "
     "match with the {writer} schema",
     Reason.NAME_MISMATCH: "The name of the schema has changed (path '{path}')",
-    Reason.MISSING_ENUM_SYMBOLS: "The {reader} schema is missing enum symbols '{told}' at path "
+    Reason.MISSING_ENUM_SYMBOLS: "The {reader} schema is missing enum symbols '{detail}' at path "
     "'{path}' in the {writer} schema",
     Reason.MISSING_UNION_BRANCH: "The {reader} schema is missing a type inside a union field at "
     "path '{path}' in the {writer} schema",
-    Reason.READER_FIELD_MISSING_DEFAULT_VALUE: "The field '{told}' at path '{path}' in the "
+    Reason.READER_FIELD_MISSING_DEFAULT_VALUE: "The field '{detail}' at path '{path}' in the "
     "{reader} schema has no default value and is missing in the {writer} schema",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A schema and what is said about it."""
+    """A schema with its content, to be compared."""
 
     content: Content
     schema: AvroSchema
@@ -50,22 +49,22 @@ class Candidate:
 
 
 def relevant(config: Config, versions: tuple[T, ...]) -> tuple[T, ...]:
-    """Of the versions that exist, oldest first, those of which `problems` may look at any.
+    """The existing versions, oldest first, that `problems` may compare.
 
     >>> relevant(Config(level=Level.FULL), (1, 2, 3))
     (3,)
     """
-    every = config.group or (config.level is not None and looks_at_all(config.level))
+    every = config.group or (config.level is not None and is_transitive(config.level))
     return versions if every else versions[-1:]
 
 
 def problems(config: Config, new: Candidate, previous: Sequence[Candidate]) -> tuple[str, ...]:
-    """Why a schema does not fit; empty: it fits.
+    """The messages about an incompatible schema; empty if it is compatible.
 
     Args:
-        config: what is in force for the subject.
+        config: the effective configuration of the subject.
         new: the schema.
-        previous: the versions that exist and are not deleted, oldest first.
+        previous: the versions that are not deleted, oldest first.
     """
     level = config.level or Level.BACKWARD
     found: list[str] = []
@@ -92,26 +91,26 @@ def _of_group(
 
 
 def _incompatible(level: Level, new: Candidate, previous: Sequence[Candidate]) -> list[str]:
-    for old in list(reversed(previous))[: None if looks_at_all(level) else 1]:
+    for old in list(reversed(previous))[: None if is_transitive(level) else 1]:
         found: list[str] = []
         reads_old, read_by_old = directions(level)
         if read_by_old:
-            found += _told(_compared(old.schema, new.schema), "old", "new")
+            found += _messages(_compared(old.schema, new.schema), "old", "new")
         if reads_old:
-            found += _told(_compared(new.schema, old.schema), "new", "old")
+            found += _messages(_compared(new.schema, old.schema), "new", "old")
         if found:
             return [*found, f"{{oldSchemaVersion: {old.number}}}", _old_text(old.content.text)]
     return []
 
 
 def _compared(reader: AvroSchema, writer: AvroSchema) -> tuple[Difference, ...]:
-    """What differs, remembered without the schemas: however large they are, they can go."""
+    """The differences, cached without the schemas, so that large schemas can be freed."""
     pair = reader.key, writer.key
     found = _COMPARED.get(pair)
     if found is None:
-        found = found_anew.__wrapped__(reader, writer)
-        told = sum(len(one.path) + len(one.message) + len(one.detail) for one in found)
-        _COMPARED.put(pair, found, _PAIR_CHARS + told)
+        found = cached_differences.__wrapped__(reader, writer)
+        size = sum(len(one.path) + len(one.message) + len(one.detail) for one in found)
+        _COMPARED.put(pair, found, _PAIR_CHARS + size)
     return found
 
 
@@ -121,10 +120,10 @@ def _old_text(text: str) -> str:
     return f"{{oldSchema: <truncated> '{text[:SHOWN_MAX]}...'}}"
 
 
-def _told(found: Iterable[Difference], reader: str, writer: str) -> Iterator[str]:
+def _messages(found: Iterable[Difference], reader: str, writer: str) -> Iterator[str]:
     for one in found:
         description = _DESCRIPTIONS[one.reason].format(
-            path=one.location, reader=reader, writer=writer, told=one.detail
+            path=one.location, reader=reader, writer=writer, detail=one.detail
         )
         yield (
             f"{{errorType:'{one.reason.value}', description:'{description}', "
@@ -133,7 +132,7 @@ def _told(found: Iterable[Difference], reader: str, writer: str) -> Iterator[str
 
 
 def _reserved(new: Candidate, latest: Candidate | None) -> Iterator[str]:
-    """What is wrong about fields whose names are reserved; `latest`: None: it is the first."""
+    """The messages about reserved fields; `latest` is None for the first version."""
     mine = set(_reserved_by(new))
     for name in () if latest is None else _reserved_by(latest):
         if name not in mine:

@@ -1,4 +1,4 @@
-"""Finding what is registered. Pure."""
+"""Lookup of subjects, versions and schemas. Pure."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -14,11 +14,11 @@ from schemas.registry.scopes import config_in_force
 from schemas.registry.state import State, User, Version, Versions
 
 Reads: TypeAlias = Callable[[SubjectName], bool]
-"""Whether who asks may read a subject."""
+"""Whether the user may read a subject."""
 
 
-def anybody(_: SubjectName) -> bool:
-    """Everything may be read."""
+def reads_all(_: SubjectName) -> bool:
+    """Allow all subjects."""
     return True
 
 
@@ -32,12 +32,12 @@ class Found:
 
 
 def found(state: State, name: SubjectName, version: Version) -> Found:
-    """A version with its content."""
+    """Add its content to a version."""
     return Found(name, version, state.content(version.guid))
 
 
 def visible(state: State, name: SubjectName, *, deleted: bool) -> Versions:
-    """Versions of a subject.
+    """Versions of a subject; `deleted`: including deleted ones.
 
     Raises:
         NoSubjectError: there are none.
@@ -49,24 +49,24 @@ def visible(state: State, name: SubjectName, *, deleted: bool) -> Versions:
 
 
 def everywhere(state: State, name: SubjectName, reads: Reads) -> Iterator[SubjectName]:
-    """A name, and in the default context the same in all the others: where reading looks.
+    """The names that a read searches: for the default context, also those in all other contexts.
 
-    What may not be read there is passed over, as if it did not exist.
+    Subjects in other contexts that the user may not read are skipped.
     """
     yield name
     if name.context == DEFAULT and name.subject:
-        # Those that ever gave an id: few, where subjects that might lie in them are many.
+        # Contexts with ids are few, while possible subjects in them are many.
         contexts = sorted(context for context in state.last_ids if context != DEFAULT)
         yield from filter(reads, (SubjectName(context, name.subject) for context in contexts))
 
 
 def version(
-    state: State, name: SubjectName, number: int, *, deleted: bool = False, reads: Reads = anybody
+    state: State, name: SubjectName, number: int, *, deleted: bool = False, reads: Reads = reads_all
 ) -> Found:
     """One version of a subject, the latest for -1.
 
     Raises:
-        NoSubjectError, NoVersionError: there is none.
+        NoSubjectError, NoVersionError: it does not exist.
     """
     for place in everywhere(state, name, reads):
         one = numbered(state, place, number, deleted=deleted)
@@ -76,10 +76,10 @@ def version(
 
 
 def own_version(state: State, name: SubjectName, number: int, *, deleted: bool = False) -> Found:
-    """The same, of this very subject alone: what is changed is not looked for elsewhere.
+    """The same, without a search in other contexts, for changes.
 
     Raises:
-        NoSubjectError, NoVersionError: there is none.
+        NoSubjectError, NoVersionError: it does not exist.
     """
     one = numbered(state, name, number, deleted=deleted)
     if one is None:
@@ -105,12 +105,12 @@ def lookup(
     *,
     normal: bool,
     deleted: bool,
-    reads: Reads = anybody,
+    reads: Reads = reads_all,
 ) -> Found:
-    """The newest version of a subject that is a schema.
+    """The newest version of a subject that equals a schema.
 
     Raises:
-        BadSchemaError: what was sent is no schema.
+        BadSchemaError: the sent text is no schema.
         NoSubjectError, NoSchemaError: there is none.
     """
     config = config_in_force(state, name)
@@ -128,7 +128,7 @@ def lookup(
 def _forms(
     state: State, name: SubjectName, sent: Sent, config: Config, *, normal: bool
 ) -> Iterator[Prepared]:
-    """A schema as it was sent, and with what its predecessor and the configuration add."""
+    """A schema as sent, and with metadata and rules of its predecessor and the configuration."""
     one = prepared(state, name, sent, normal=normal)
     yield one
     more = completed(state, name, sent, config)
@@ -144,23 +144,23 @@ def with_metadata(
     Raises:
         NoSubjectError, NoSchemaError: there is none.
     """
-    wanted = set(pairs)
+    required = set(pairs)
     for one in reversed(visible(state, name, deleted=deleted)):
         metadata = state.content(one.guid).metadata
-        if metadata is not None and wanted.issubset(metadata.properties):
+        if metadata is not None and required.issubset(metadata.properties):
             return found(state, name, one)
     raise NoSchemaError
 
 
-def by_id(state: State, schema_id: int, name: SubjectName, *, reads: Reads = anybody) -> Found:
-    """A schema by its id; deleted ones can still be read.
+def by_id(state: State, schema_id: int, name: SubjectName, *, reads: Reads = reads_all) -> Found:
+    """A schema by its id, deleted or not.
 
     Args:
         state: the registry.
         schema_id: the id.
-        name: whose id it is: looked for under this subject, here and then in other contexts, at
-            last under any of the default context. Without a subject: under any of its context.
-        reads: what may be read in other contexts.
+        name: searched under this subject, in its context and then in other ones, then under all
+            subjects of the default context. Without a subject: under all of its context.
+        reads: whether the user may read a subject of another context.
 
     Raises:
         NoSchemaError: there is none.
@@ -175,7 +175,7 @@ def by_id(state: State, schema_id: int, name: SubjectName, *, reads: Reads = any
 
 
 def of_user(state: State, user: User) -> Found:
-    """What a version of a subject is."""
+    """The version and content of a subject and a number."""
     name, number = user
     one = state.version(name, number)
     if one is None:
@@ -184,9 +184,9 @@ def of_user(state: State, user: User) -> Found:
 
 
 def users(
-    state: State, schema_id: int, name: SubjectName, *, deleted: bool, reads: Reads = anybody
+    state: State, schema_id: int, name: SubjectName, *, deleted: bool, reads: Reads = reads_all
 ) -> tuple[User, ...]:
-    """Every version that has an id, sorted; `name` says in which context.
+    """Every version that has an id, in the context of `name`, sorted.
 
     Raises:
         NoSchemaError: there is no such id.
@@ -200,13 +200,13 @@ def users(
 def by_guid(state: State, guid: Guid, context: Context = DEFAULT) -> tuple[User, ...]:
     """Every version that has a content: those of a context, of the default one, then of others.
 
-    What the content refers to can be another schema in each context.
+    The references of the content can be other schemas in each context.
 
     Raises:
-        NoSchemaError: nothing has it.
+        NoSchemaError: no version has it.
     """
 
-    def away(user: User) -> tuple[bool, bool, tuple[bytes, int]]:
+    def distance(user: User) -> tuple[bool, bool, tuple[bytes, int]]:
         return user[0].context != context, user[0].context != DEFAULT, _order(user)
 
     put = state.contents.get(guid)
@@ -215,7 +215,7 @@ def by_guid(state: State, guid: Guid, context: Context = DEFAULT) -> tuple[User,
     ]
     if not found_users:
         raise NoSchemaError(guid)
-    return tuple(sorted(found_users, key=away))
+    return tuple(sorted(found_users, key=distance))
 
 
 def referrers(state: State, name: SubjectName, number: int, *, deleted: bool) -> tuple[User, ...]:
@@ -228,13 +228,13 @@ def referrers(state: State, name: SubjectName, number: int, *, deleted: bool) ->
 def subjects(
     state: State, prefix: str, *, deleted: bool, only_deleted: bool = False
 ) -> tuple[SubjectName, ...]:
-    """Subjects whose names begin so, sorted; `:*:` in front: of all contexts."""
-    wanted = SubjectName.parse(prefix)
+    """Subjects with a prefix, sorted; after `:*:` those of all contexts."""
+    begin = SubjectName.parse(prefix)
     names = [
         name
         for name, versions in state.subjects.items()
-        if wanted.context in {EVERY, name.context}
-        and name.subject.startswith(wanted.subject)
+        if begin.context in {EVERY, name.context}
+        and name.subject.startswith(begin.subject)
         and _shows(versions, deleted=deleted, only_deleted=only_deleted)
     ]
     return tuple(sorted(names, key=lambda name: java_order(str(name))))

@@ -1,8 +1,8 @@
-"""What may be said about a schema beside its text: metadata and rules. Pure.
+"""Metadata and rules of a schema. Pure.
 
 Both belong to the content: the same text with other metadata is another schema, with another id.
-Layout and defaults are those of Confluent's registry. Rules are kept and returned for the clients
-that carry them out; here they do nothing.
+Layout and defaults are those of Confluent's registry. Rules are stored and returned for clients,
+which execute them; the registry does not.
 """
 
 import re
@@ -44,21 +44,21 @@ class Metadata:
     sensitive: tuple[str, ...] = ()
 
     def get(self, name: str) -> str | None:
-        """A property."""
-        at, there = self._place(name)
-        return self.properties[at][1] if there else None
+        """The value of a property, or None."""
+        at, exists = self._place(name)
+        return self.properties[at][1] if exists else None
 
     def with_property(self, name: str, value: str | None) -> "Metadata":
         """The same with a property changed, or without it for None."""
-        at, there = self._place(name)
-        if not there and value is None:
+        at, exists = self._place(name)
+        if not exists and value is None:
             return self
         put = () if value is None else ((name, value),)
-        properties = (*self.properties[:at], *put, *self.properties[at + there :])
+        properties = (*self.properties[:at], *put, *self.properties[at + exists :])
         return Metadata(self.tags, properties, self.sensitive)
 
     def _place(self, name: str) -> tuple[int, bool]:
-        """Where a property stands, or would, and whether it is there."""
+        """The index of a property, or its insertion point, and whether it exists."""
         at = bisect_left(self.properties, java_order(name), key=lambda pair: java_order(pair[0]))
         return at, at < len(self.properties) and self.properties[at][0] == name
 
@@ -71,7 +71,7 @@ class Metadata:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule; what is not given is None."""
+    """One rule; missing parts are None."""
 
     name: str | None
     doc: str | None = None
@@ -88,7 +88,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class RuleSet:
-    """Rules by the list that they stand in, in their order."""
+    """The lists of rules, in the order of `_MODES`."""
 
     lists: tuple[tuple[Rule, ...], ...] = field(default=((), (), ()))
     enable_at: str | None = None
@@ -98,10 +98,10 @@ class RuleSet:
 
 
 def metadata_of(value: Json) -> Metadata | None:
-    """Metadata out of a body; None for null or nothing.
+    """Parse metadata of a body; None for null.
 
     Raises:
-        BadBodyError: it has another form.
+        BadBodyError: it has the wrong form.
     """
     if value is None:
         return None
@@ -119,11 +119,11 @@ def metadata_of(value: Json) -> Metadata | None:
 
 
 def rules_of(value: Json) -> RuleSet | None:
-    """A rule set out of a body; None for null or nothing.
+    """Parse a rule set of a body; None for null.
 
     Raises:
-        BadBodyError: it has another form.
-        BadRulesError: a rule breaks a rule of rules.
+        BadBodyError: it has the wrong form.
+        BadRulesError: a rule is invalid.
     """
     if value is None:
         return None
@@ -239,7 +239,7 @@ def _sorted_map(values: Mapping[str, _T]) -> tuple[tuple[str, _T], ...]:
 
 
 def metadata_json(metadata: Metadata) -> JsonObject:
-    """Metadata in a body; empty parts are left out."""
+    """The JSON of metadata, without empty parts."""
     return _filled(
         {
             "tags": {path: list(tags) for path, tags in metadata.tags},
@@ -250,7 +250,7 @@ def metadata_json(metadata: Metadata) -> JsonObject:
 
 
 def rules_json(rules: RuleSet) -> JsonObject:
-    """A rule set in a body; empty parts are left out."""
+    """The JSON of a rule set, without empty parts."""
     listed = zip(_MODES, rules.lists, strict=True)
     made: JsonObject = {name: [_rule_json(rule) for rule in some] for name, some in listed}
     return _filled({**made, "enableAt": rules.enable_at})
@@ -278,11 +278,11 @@ def _filled(values: Mapping[str, Json]) -> JsonObject:
     return {name: value for name, value in values.items() if value not in (None, "", [], {})}
 
 
-# --- what the GUID is made of -------------------------------------------------------------------
+# --- input of the GUID ---------------------------------------------------------------------------
 
 
 def metadata_bytes(metadata: Metadata) -> Iterator[bytes]:
-    """The pieces of metadata that go into a content's GUID, in order."""
+    """The bytes of metadata that a content's GUID hashes, in order."""
     yield b"\x01"
     for path, tags in metadata.tags:
         yield from (text.encode() for text in (path, *tags))
@@ -292,7 +292,7 @@ def metadata_bytes(metadata: Metadata) -> Iterator[bytes]:
 
 
 def rules_bytes(rules: RuleSet) -> Iterator[bytes]:
-    """The pieces of a rule set that go into a content's GUID, in order."""
+    """The bytes of a rule set that a content's GUID hashes, in order."""
     yield b"\x01"
     for rule in (rule for listed in rules.lists for rule in listed):
         pairs = (text for pair in rule.params for text in pair)
@@ -308,7 +308,7 @@ def rules_bytes(rules: RuleSet) -> Iterator[bytes]:
 
 
 def merged_metadata(*layers: Metadata | None) -> Metadata | None:
-    """Layers on top of each other, the last on top; None if there is none at all."""
+    """Merge layers of metadata, later ones take precedence; None if all are None."""
     given = [layer for layer in layers if layer is not None]
     if not given:
         return None
@@ -320,7 +320,7 @@ def merged_metadata(*layers: Metadata | None) -> Metadata | None:
 
 
 def merged_rules(*layers: RuleSet | None) -> RuleSet | None:
-    """Layers on top of each other: a rule takes the place of one of its name below it."""
+    """Merge layers of rules: a rule replaces an earlier one of its name."""
     given = [layer for layer in layers if layer is not None]
     if not given:
         return None

@@ -1,8 +1,8 @@
-"""Names of subjects, and the contexts that they lie in. Pure.
+"""Subject names and contexts. Pure.
 
 A context is a registry within the registry: ids and subjects of its own. `:.line-3:cars-value` is
-the subject `cars-value` of the context `.line-3`; a name without that form lies in the default
-context `.`. The syntax and what it refuses are those of Confluent's registry.
+the subject `cars-value` of the context `.line-3`; a name without that form is in the default
+context `.`. The syntax and its restrictions are those of Confluent's registry.
 """
 
 import re
@@ -16,7 +16,7 @@ DEFAULT: Context = Context(".")
 EVERY: Context = Context("*")
 """In a search: all contexts."""
 GLOBAL: Context = Context(".__GLOBAL")
-"""Holds no subjects: its configuration and mode are what all contexts fall back to."""
+"""Contains no subjects: its configuration and mode are the defaults of all contexts."""
 _RESERVED = {"__GLOBAL", "__EMPTY"}
 _DEFAULT_FIRST: Final = re.compile(r"^(?::\.:)+")
 
@@ -30,10 +30,10 @@ class SubjectName:
 
     @classmethod
     def parse(cls, text: str) -> "SubjectName":
-        """Read a name as people and programs write it; every text is one.
+        """Parse a name; every text is valid.
 
-        What is in the default context by its first words may be in another one by the next: it is
-        read as what it would be printed as.
+        After prefixes of the default context another context may follow: then that one applies, as
+        in the printed form.
         """
         text = _DEFAULT_FIRST.sub("", text, count=1)
         if text.startswith((":.", ":*:")):
@@ -48,24 +48,24 @@ class SubjectName:
 
     @property
     def whole_context(self) -> "SubjectName":
-        """The context that it lies in."""
+        """Its context as a whole."""
         return SubjectName(self.context, "")
 
     @property
     def prefix(self) -> str:
-        """What its context puts in front of a subject; nothing for the default context."""
+        """The prefix of subjects of its context; empty for the default context."""
         return "" if self.context == DEFAULT else f":{self.context}:"
 
-    def beside(self, text: str) -> "SubjectName":
-        """Another name, which lies in this one's context unless it says otherwise."""
+    def resolve(self, text: str) -> "SubjectName":
+        """Resolve another name relative to this one: in the same context if it has none."""
         other = SubjectName.parse(text)
         if other.context == DEFAULT and not text.startswith(":."):
             return SubjectName(self.context, other.subject)
         return other
 
-    def other(self, text: str) -> str:
-        """What `beside` gives as a text that means the same beside this name, with its context."""
-        other = self.beside(text)
+    def qualified(self, text: str) -> str:
+        """The result of `resolve` as a text with its context, which resolves to the same name."""
+        other = self.resolve(text)
         hidden = other.context == DEFAULT != self.context
         return f":{DEFAULT}:{other.subject}" if hidden else str(other)
 
@@ -85,5 +85,5 @@ def may_be_configured(name: SubjectName) -> bool:
 
 
 def java_order(text: str) -> bytes:
-    """A key by which texts sort as Java sorts them: by UTF-16 units."""
+    """A sort key of texts in Java's order: by UTF-16 units."""
     return text.encode("utf-16-be", "surrogatepass")

@@ -1,4 +1,4 @@
-"""From what was sent to a content that can be compared and kept. Pure."""
+"""Preparation of a sent schema: resolved references, parsed and canonical content. Pure."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -30,23 +30,23 @@ from schemas.registry.metadata import (
 )
 from schemas.registry.names import SubjectName
 from schemas.registry.refused import BadSchemaError, TooLargeError
-from schemas.registry.remembered import Remembered
+from schemas.registry.result_cache import ResultCache
 from schemas.registry.state import State, Version
 from schemas.registry.tags import NO_CHANGE, TagChange, Tags, tags_in
 
 LATEST = -1
-_WHOLE: Remembered[AvroSchema, str] = Remembered(PARSED_CHARS_MAX)
-_DIGESTS: Remembered[bytes, bytes] = Remembered(DIGESTS_MAX)
+_WHOLE: ResultCache[AvroSchema, str] = ResultCache(PARSED_CHARS_MAX)
+_DIGESTS: ResultCache[bytes, bytes] = ResultCache(DIGESTS_MAX)
 
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A schema as a body holds it.
+    """A schema in a request body.
 
     Args:
         version: 0: not given; -1: the next.
         id: None: not given.
-        tags: what becomes of the tags in its text.
+        tags: changes of the tags in its text.
     """
 
     text: str
@@ -60,7 +60,7 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A content, and the schema with everything that it refers to."""
+    """A content, with the parsed schema and all its references."""
 
     content: Content
     schema: AvroSchema
@@ -74,18 +74,18 @@ class Prepared:
 def prepared(
     state: State, name: SubjectName, sent: Sent, *, normal: bool, new: bool = False
 ) -> Prepared:
-    """What would be kept of a schema under a subject.
+    """The content of a schema to be stored under a subject.
 
     Args:
-        state: where references are found.
-        name: the subject; references without a context lie in its.
+        state: contains the references.
+        name: the subject; references without a context are in its context.
         sent: the schema.
-        normal: whether it is normalised.
-        new: whether deleted schemas may not be referred to.
+        normal: whether to normalise it.
+        new: whether references to deleted schemas are rejected.
 
     Raises:
-        BadSchemaError: it is no schema, refers to what is not there, or cannot be written out with
-            that.
+        BadSchemaError: it is no schema, a reference does not exist, or references cannot be
+            inlined.
         TooLargeError: it refers to too many others.
     """
     references = tuple(_resolved(state, name, r, new=new) for r in sent.references)
@@ -96,7 +96,7 @@ def prepared(
         content = replace(content, references=normal_references(references))
     made = Prepared(content, schema, used)
     if used:
-        whole_text(made)  # what cannot be written out, nobody could read alone
+        whole_text(made)  # raises if references cannot be inlined: no client could use the schema
     return made
 
 
@@ -114,7 +114,7 @@ def completed(state: State, name: SubjectName, sent: Sent, config: Config) -> Se
 
 
 def stored(state: State, name: SubjectName, content: Content) -> Prepared:
-    """A content that is kept already."""
+    """A stored content, parsed."""
     used = used_by(state, name, content.references, deleted=True)
     _, schema = kept(content.text, used, normal=False)
     return Prepared(content, schema, used)
@@ -123,10 +123,10 @@ def stored(state: State, name: SubjectName, content: Content) -> Prepared:
 def used_by(
     state: State, name: SubjectName, references: Sequence[Reference], *, deleted: bool
 ) -> tuple[AvroSchema, ...]:
-    """All schemas that references lead to, dependencies first; of one name only the first.
+    """All schemas of references, direct and indirect, dependencies first; per name the first.
 
     Raises:
-        BadSchemaError: a reference leads nowhere.
+        BadSchemaError: a reference does not exist.
         TooLargeError: there are more than `REFERENCES_MAX`, or they have more characters than
             `USED_CHARS_MAX`.
     """
@@ -140,7 +140,7 @@ def used_by(
 def _used_contents(
     state: State, name: SubjectName, references: Sequence[Reference], *, deleted: bool
 ) -> tuple[Guid, ...]:
-    """What `used_by` reads, in the same order; it raises as that does."""
+    """The contents that `used_by` parses, in the same order; it raises as that does."""
     found: dict[str, Guid] = {}
     _collect(state, name, references, found, deleted=deleted, open_names=())
     if sum(len(state.content(guid).text) for guid in found.values()) > USED_CHARS_MAX:
@@ -162,7 +162,7 @@ def _collect(
             continue
         if len(found) + len(open_names) >= REFERENCES_MAX:
             raise TooLargeError(f"a schema refers to at most {REFERENCES_MAX} others")
-        target = name.beside(reference.subject)
+        target = name.resolve(reference.subject)
         version = _version(state, target, reference.version, deleted=deleted)
         further = state.content(version.guid).references
         inner = (*open_names, reference.name)
@@ -173,9 +173,9 @@ def _collect(
 def reached(
     state: State, name: SubjectName, references: Iterable[Reference]
 ) -> frozenset[SubjectName]:
-    """The subjects that references lead to, directly and through others."""
+    """The subjects of references, direct and indirect."""
     found: set[tuple[SubjectName, int]] = set()
-    left = [(name.beside(one.subject), one.version) for one in references]
+    left = [(name.resolve(one.subject), one.version) for one in references]
     while left:
         at = left.pop()
         if at in found:
@@ -185,13 +185,13 @@ def reached(
         one = state.version(target, number)
         for version in state.versions(target, deleted=True) if number == LATEST else (one,):
             inner = state.content(version.guid).references if version else ()
-            left += [(target.beside(one.subject), one.version) for one in inner]
+            left += [(target.resolve(one.subject), one.version) for one in inner]
     return frozenset(target for target, _ in found)
 
 
 def _resolved(state: State, name: SubjectName, reference: Reference, *, new: bool) -> Reference:
-    """A reference with the number of its version."""
-    version = _version(state, name.beside(reference.subject), reference.version, deleted=not new)
+    """A reference with its version resolved to a number."""
+    version = _version(state, name.resolve(reference.subject), reference.version, deleted=not new)
     return replace(reference, version=version.number)
 
 
@@ -209,10 +209,9 @@ def _version(state: State, target: SubjectName, number: int, *, deleted: bool) -
 
 
 def same(state: State, name: SubjectName, one: Prepared, version: Version) -> bool:
-    """Whether a version of a subject is a schema, in whatever spelling.
+    """Whether a version of a subject equals a schema, independent of its spelling.
 
-    References may be written out, and which version the version property tells counts only where
-    it is told.
+    References may be inlined; the version property is compared only if the schema has it.
     """
     content = state.content(version.guid)
     if version.guid == one.guid and alike(content, one.content):
@@ -223,7 +222,7 @@ def same(state: State, name: SubjectName, one: Prepared, version: Version) -> bo
 
 
 def _whole_digest(one: Prepared) -> bytes:
-    """A digest of the whole text of a schema."""
+    """A digest of the inlined text of a schema."""
     found = _DIGESTS.get(one.schema.key)
     if found is None:
         found = sha256(whole_text(one).encode()).digest()
@@ -232,11 +231,11 @@ def _whole_digest(one: Prepared) -> bytes:
 
 
 def _kept_digest(state: State, name: SubjectName, guid: Guid) -> bytes:
-    """The same of what is kept.
+    """The same for a stored content.
 
-    It is remembered for far more schemas than can be kept parsed: of a subject whose versions
-    are many, large or refer to many others, none is read again for each that comes. What they
-    refer to may be other schemas in another context, or at another time.
+    The cache has room for far more digests than parsed schemas: a registration under a subject with
+    many or large versions, or many references, parses none of them again. The key includes the
+    references, which may be other schemas in another context, or at another time.
     """
     content = state.content(guid)
     used = _used_contents(state, name, content.references, deleted=True)
@@ -248,24 +247,24 @@ def _kept_digest(state: State, name: SubjectName, guid: Guid) -> bytes:
     return found
 
 
-def _alike(sent: Content, there: Content, number: int) -> bool:
-    """Whether metadata are the same but for the property that tells the version."""
-    told = sent.metadata.get(VERSION_PROPERTY) if sent.metadata else None
-    if told is not None and told != str(number):
+def _alike(sent: Content, existing: Content, number: int) -> bool:
+    """Whether metadata are equal, except for a missing version property."""
+    given = sent.metadata.get(VERSION_PROPERTY) if sent.metadata else None
+    if given is not None and given != str(number):
         return False
-    return _untold(sent.metadata) == _untold(there.metadata)
+    return _unversioned(sent.metadata) == _unversioned(existing.metadata)
 
 
-def _untold(metadata: Metadata | None) -> Metadata | None:
+def _unversioned(metadata: Metadata | None) -> Metadata | None:
     left = metadata.with_property(VERSION_PROPERTY, None) if metadata else None
     return left if left != Metadata() else None
 
 
 def whole_text(one: Prepared) -> str:
-    """A schema with everything that it refers to, normalised.
+    """A schema with its references inlined, normalised.
 
     Raises:
-        BadSchemaError: Avro has no name for one of the types where it would stand.
+        BadSchemaError: one of the types cannot be named at its place in the inlined schema.
     """
     found = _WHOLE.get(one.schema)
     if found is None:
@@ -275,12 +274,12 @@ def whole_text(one: Prepared) -> str:
 
 
 def whole_schema(one: Prepared) -> str:
-    """The same, as Java Avro prints it and not normalised."""
+    """The same, not normalised, as Java Avro prints it."""
     return canonical_text(_whole(one))
 
 
 def tags_of(one: Prepared) -> Tags:
-    """The tags in a schema and in everything that it refers to; it raises as `whole_text`."""
+    """The tags in a schema and in its references; it raises as `whole_text`."""
     return tags_in(_whole(one))
 
 

@@ -1,14 +1,14 @@
-"""The registry's records as they lie in the store. Pure.
+"""Stored records of the registry: paths and serialisation. Pure.
 
-    <root>/revision            how many steps there were, and what the last of them changed
+    <root>/revision            number of steps, and the records that the last ones changed
     <root>/subjects/<name>     the versions of a subject
-    <root>/contents/<guid>     a schema with all that belongs to it, and its ids
-    <root>/configs/<name>      what is configured for a scope
+    <root>/contents/<guid>     a schema with references, metadata and rules, and its ids
+    <root>/configs/<name>      the configuration of a scope
     <root>/modes/<name>        the mode of a scope
 
-A name is always written with its context, `:.:cars-value`. Every value is a JSON object with a
-format version. A step changes the revision and everything else in one go, so what two servers read
-at the same revision is the same.
+A name always has its context, `:.:cars-value`. Every value is a JSON object with a format version.
+A step changes the revision and all other records atomically, so two servers at the same revision
+have the same state.
 """
 
 import json
@@ -26,43 +26,43 @@ from schemas.registry.state import Change, ConfigPut, ContentPut, ModePut, Subje
 
 FORMAT_VERSION: Final = 1
 FOLDERS: Final = ("contents", "subjects", "configs", "modes")
-"""In the order in which they are read: what is referred to comes first."""
-REMEMBERED: Final = 64
-"""Steps whose changes the revision tells; whoever is further behind reads everything."""
-REMEMBERED_CHARS: Final = 50_000
-"""Of all the places of these steps: the revision is written with every step, and stays small."""
+"""In the order in which they are read: contents come before records that refer to them."""
+STEPS_MAX: Final = 64
+"""Steps whose changes the revision contains; a server that is further behind reads all records."""
+STEPS_CHARS_MAX: Final = 50_000
+"""Of all paths of these steps: the revision is written with every step, so it must stay small."""
 Step: TypeAlias = tuple[int, tuple[str, ...]]
-"""The number of a step, and the places that it changed: `subjects/:.:cars-value`."""
+"""The number of a step, and the paths of changed records: `subjects/:.:cars-value`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """How many steps there were, and the last of them, oldest first."""
+    """Number of steps, and the last of them, oldest first."""
 
     number: int = 0
     steps: tuple[Step, ...] = ()
 
     def next(self, places: tuple[str, ...]) -> "Revision":
-        """The revision after a step that changes these places."""
+        """The revision after a step that changes these records."""
         number = self.number + 1
-        steps: tuple[Step, ...] = (*self.steps, (number, places))[-REMEMBERED:]
-        while sum(len(place) for _, some in steps for place in some) > REMEMBERED_CHARS:
+        steps: tuple[Step, ...] = (*self.steps, (number, places))[-STEPS_MAX:]
+        while sum(len(place) for _, some in steps for place in some) > STEPS_CHARS_MAX:
             steps = steps[1:]
         return Revision(number, steps)
 
     def since(self, number: int) -> tuple[str, ...] | None:
-        """The places that were changed after a revision; None: it is not remembered."""
-        if number > self.number or (number < self.number and not self._remembers(number + 1)):
+        """The records that were changed after a revision; None: its steps are not stored now."""
+        if number > self.number or (number < self.number and not self._contains(number + 1)):
             return None
         changed_places = (p for step, places in self.steps if step > number for p in places)
         return tuple(dict.fromkeys(changed_places))
 
-    def _remembers(self, number: int) -> bool:
+    def _contains(self, number: int) -> bool:
         return bool(self.steps) and self.steps[0][0] <= number
 
 
 def revision_bytes(revision: Revision) -> bytes:
-    """A revision as it is stored."""
+    """Serialise a revision."""
     return _encode(
         revision=revision.number,
         steps=[[number, list(places)] for number, places in revision.steps],
@@ -70,7 +70,7 @@ def revision_bytes(revision: Revision) -> bytes:
 
 
 def revision_of(value: bytes, place: str) -> Revision:
-    """A revision from what is stored.
+    """Deserialise a revision.
 
     Raises:
         BrokenInvariantError, RefusedError: as `change_of`.
@@ -86,7 +86,7 @@ def _step_of(value: Json) -> Step:
 
 
 def place_of(change: Change) -> str:
-    """Where the record of a change lies below the root."""
+    """The path of the record of a change, below the root."""
     match change:
         case ContentPut(guid):
             return f"contents/{guid}"
@@ -99,7 +99,7 @@ def place_of(change: Change) -> str:
 
 
 def value_of(change: Change) -> bytes | None:
-    """The record of a change; None: there is none any more."""
+    """Serialise the record of a change; None: it is deleted."""
     match change:
         case ContentPut(_, content, ids):
             return _encode(
@@ -114,7 +114,7 @@ def value_of(change: Change) -> bytes | None:
 
 
 def change_of(place: str, value: bytes | None) -> Change:
-    """What a place and its record say.
+    """Deserialise the record at a path.
 
     Raises:
         BrokenInvariantError: the record is damaged.
@@ -194,7 +194,7 @@ def _decode(value: bytes, place: str) -> JsonObject:
         raise BrokenInvariantError("damaged record of the schema registry", place=place)
     if decoded["format"] != FORMAT_VERSION:
         raise RefusedError(
-            f"the record has format {decoded['format']}, this program knows {FORMAT_VERSION}",
+            f"the record has format {decoded['format']}, this program reads {FORMAT_VERSION}",
             place=place,
             hint="run the version of Medusa that wrote it, or a newer one.",
         )

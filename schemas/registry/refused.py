@@ -1,4 +1,4 @@
-"""What a registry refuses, by Confluent's codes and in its words, which its clients look at. Pure.
+"""Errors of registry requests, with Confluent's codes and messages, which clients evaluate. Pure.
 
 A code's first three digits are the HTTP status. Names are printed as `SubjectName` prints them.
 """
@@ -22,13 +22,13 @@ class RegistryRefusal(InputError):  # noqa: N818 - its kinds are errors
 
 
 class BadBodyError(RegistryRefusal):
-    """A body that is no JSON, or in which something has the wrong type."""
+    """The body is not JSON, or a value has the wrong type."""
 
     number = 400
 
 
 class NoSubjectError(RegistryRefusal):
-    """There is no such subject, or none that is not deleted."""
+    """The subject does not exist, or is deleted."""
 
     number = 40401
 
@@ -37,7 +37,7 @@ class NoSubjectError(RegistryRefusal):
 
 
 class NoVersionError(RegistryRefusal):
-    """The subject has no such version, or none that is not deleted."""
+    """The version does not exist, or is deleted."""
 
     number = 40402
 
@@ -46,7 +46,7 @@ class NoVersionError(RegistryRefusal):
 
 
 class NoSchemaError(RegistryRefusal):
-    """There is no such schema."""
+    """The schema does not exist."""
 
     number = 40403
 
@@ -55,7 +55,7 @@ class NoSchemaError(RegistryRefusal):
 
 
 class SubjectDeletedError(RegistryRefusal):
-    """The subject was deleted before."""
+    """The subject is soft-deleted already."""
 
     number = 40404
 
@@ -66,7 +66,7 @@ class SubjectDeletedError(RegistryRefusal):
 
 
 class SubjectNotDeletedError(RegistryRefusal):
-    """Only what was deleted can be deleted permanently."""
+    """A permanent deletion requires a soft deletion first."""
 
     number = 40405
 
@@ -77,7 +77,7 @@ class SubjectNotDeletedError(RegistryRefusal):
 
 
 class VersionDeletedError(RegistryRefusal):
-    """The version was deleted before."""
+    """The version is soft-deleted already."""
 
     number = 40406
 
@@ -89,7 +89,7 @@ class VersionDeletedError(RegistryRefusal):
 
 
 class VersionNotDeletedError(RegistryRefusal):
-    """Only what was deleted can be deleted permanently."""
+    """A permanent deletion requires a soft deletion first."""
 
     number = 40407
 
@@ -121,7 +121,7 @@ class NoModeError(RegistryRefusal):
 
 
 class NoAssociationError(RegistryRefusal):
-    """There are no associations here."""
+    """This registry has no associations."""
 
     number = 40410
 
@@ -130,7 +130,7 @@ class NoAssociationError(RegistryRefusal):
 
 
 class IncompatibleError(RegistryRefusal):
-    """A new version does not fit those before it; `messages` says why."""
+    """A new version is incompatible with earlier ones; `messages` contains the reasons."""
 
     number = 40901
 
@@ -143,13 +143,13 @@ class IncompatibleError(RegistryRefusal):
 
 
 class BadSchemaError(RegistryRefusal):
-    """What was sent is no schema, or refers to one that is not there."""
+    """The sent text is no schema, or refers to one that does not exist."""
 
     number = 42201
 
 
 class BadVersionError(RegistryRefusal):
-    """A text that cannot be the number of a version."""
+    """The text is not a valid version."""
 
     number = 42202
 
@@ -161,7 +161,7 @@ class BadVersionError(RegistryRefusal):
 
 
 class BadLevelError(RegistryRefusal):
-    """No compatibility level has this name."""
+    """The compatibility level does not exist."""
 
     number = 42203
 
@@ -173,7 +173,7 @@ class BadLevelError(RegistryRefusal):
 
 
 class BadModeError(RegistryRefusal):
-    """No mode has this name."""
+    """The mode does not exist."""
 
     number = 42204
 
@@ -182,13 +182,13 @@ class BadModeError(RegistryRefusal):
 
 
 class NotPermittedError(RegistryRefusal):
-    """The mode, or what is there already, does not permit it."""
+    """The mode, or existing schemas, do not permit the request."""
 
     number = 42205
 
 
 class ReferenceExistsError(RegistryRefusal):
-    """Another schema refers to what was to be deleted."""
+    """Another schema refers to a version that the request would delete."""
 
     number = 42206
 
@@ -200,7 +200,7 @@ class ReferenceExistsError(RegistryRefusal):
 
 
 class BadSubjectError(RegistryRefusal):
-    """A name that no subject can have."""
+    """The name is not valid for a subject."""
 
     number = 42208
 
@@ -209,19 +209,19 @@ class BadSubjectError(RegistryRefusal):
 
 
 class TooLargeError(RegistryRefusal):
-    """A schema that is larger, deeper or more entangled than one may be."""
+    """The schema exceeds a limit of size, depth or references."""
 
     number = 42209
 
 
 class BadRulesError(RegistryRefusal):
-    """A rule set that breaks the rules of rule sets."""
+    """The rule set is invalid."""
 
     number = 42210
 
 
 class ContextNotEmptyError(RegistryRefusal):
-    """Only a context without subjects can be deleted."""
+    """The context has subjects, so it cannot be deleted."""
 
     number = 42211
 

@@ -1,7 +1,7 @@
-"""Registering: find that a schema is there already, or add a version. Pure.
+"""Registration of a schema: find an existing version, or add one. Pure.
 
-The order of the checks is that of Confluent's registry, since with several things wrong at once it
-decides which one a client hears of.
+The order of the checks is that of Confluent's registry, since it determines which of several errors
+a client gets.
 """
 
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ from schemas.registry.refused import (
     NotPermittedError,
     ReferenceExistsError,
 )
-from schemas.registry.scopes import check_writable, config_in_force, mode_in_force, told
+from schemas.registry.scopes import check_writable, config_in_force, in_context, mode_in_force
 from schemas.registry.state import Change, ContentPut, State, SubjectPut, Version, Versions
 from schemas.registry.tags import with_tags, with_tags_of
 from schemas.types import INT_MAX
@@ -41,7 +41,7 @@ from schemas.types import INT_MAX
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """Where a schema is registered, and what has to change for it to be."""
+    """The version of a registered schema, and the changes that add it."""
 
     name: SubjectName
     version: Version
@@ -52,20 +52,20 @@ class Registered:
 def register(
     state: State, name: SubjectName, sent: Sent, *, normal: bool, now_ms: int
 ) -> Registered:
-    """Add a schema to a subject, or find that it is there.
+    """Add a schema to a subject, or find its existing version.
 
     Args:
         state: the registry.
         name: the subject.
         sent: the schema.
-        normal: whether to normalise it, whatever is configured.
+        normal: whether to normalise it, also if the configuration does not demand it.
         now_ms: ms since 1970.
 
     Raises:
-        BadSubjectError: no subject can have this name.
-        BadSchemaError: it is no schema, refers to what is not there, or has a wrong version.
+        BadSubjectError: the name is not valid for a subject.
+        BadSchemaError: it is no schema, a reference does not exist, or its version is wrong.
         NotPermittedError: the mode does not permit it, or the id has another content.
-        IncompatibleError: it does not fit the versions that are there.
+        IncompatibleError: it is incompatible with existing versions.
     """
     if not may_hold_schemas(name):
         raise BadSubjectError(name)
@@ -92,7 +92,7 @@ def register(
 
 
 def _tagged(state: State, name: SubjectName, sent: Sent) -> Sent:
-    """A schema with the tags that are asked for in its text; its version is told then."""
+    """A schema with the requested tags in its text; then it has a version, too."""
     if not (sent.tags.add or sent.tags.remove):
         return sent
     text = prepared(state, name, sent, normal=False).content.text
@@ -101,14 +101,14 @@ def _tagged(state: State, name: SubjectName, sent: Sent) -> Sent:
 
 
 def reasons(state: State, name: SubjectName, one: Prepared) -> tuple[str, ...]:
-    """Why a schema does not fit the versions of a subject; empty: it fits."""
+    """The messages about a schema that is incompatible with a subject; else empty."""
     config = config_in_force(state, name)
     versions = relevant(config, state.versions(name))
     return problems(config, candidate(one), candidates(state, name, versions))
 
 
 def candidates(state: State, name: SubjectName, versions: Versions) -> Sequence[Candidate]:
-    """Versions of a subject as they are compared."""
+    """Versions of a subject, parsed for a comparison."""
     return [
         replace(candidate(stored(state, name, state.content(v.guid))), number=v.number)
         for v in versions
@@ -116,14 +116,14 @@ def candidates(state: State, name: SubjectName, versions: Versions) -> Sequence[
 
 
 def candidate(one: Prepared) -> Candidate:
-    """A schema as it is compared."""
+    """A prepared schema as a candidate of a comparison."""
     return Candidate(one.content, one.schema)
 
 
 def _known(
     state: State, name: SubjectName, sent: Sent, config: Config, *, normal: bool
 ) -> Registered | None:
-    """What is there already, and is answered in every mode."""
+    """The existing version of a schema, which is returned in every mode."""
     layers = (config.default_metadata, config.override_metadata)
     if any((*layers, config.default_rules, config.override_rules)) or not sent.text.strip():
         return None
@@ -149,13 +149,13 @@ def _newest_same(state: State, name: SubjectName, one: Prepared) -> Registered |
 def _check_mode(state: State, name: SubjectName, sent: Sent, mode: Mode) -> None:
     check_writable(state, name)
     if sent.id is not None and not mode.takes_ids:
-        raise NotPermittedError(f"Subject {told(name)} is not in import mode")
+        raise NotPermittedError(f"Subject {in_context(name)} is not in import mode")
     if sent.id is None and mode is not Mode.READWRITE:
-        raise NotPermittedError(f"Subject {told(name)} is not in read-write mode")
+        raise NotPermittedError(f"Subject {in_context(name)} is not in read-write mode")
 
 
 def _filled(state: State, name: SubjectName, sent: Sent, config: Config) -> Sent:
-    """A schema with what its predecessor and the configuration add to it, and its number."""
+    """A schema with metadata and rules of its predecessor and the configuration, and its number."""
     if not sent.text.strip():
         last = next(reversed(state.versions(name)), None)
         if last is None:
@@ -169,12 +169,12 @@ def _filled(state: State, name: SubjectName, sent: Sent, config: Config) -> Sent
     if sent.version == 0 and not numbered:
         return made
     number = str(_next(state, name))
-    told = (made.metadata or Metadata()).with_property(VERSION_PROPERTY, number)
-    return replace(made, metadata=told)
+    metadata = (made.metadata or Metadata()).with_property(VERSION_PROPERTY, number)
+    return replace(made, metadata=metadata)
 
 
 def _propagated(state: State, name: SubjectName, sent: Sent) -> Sent:
-    """A schema with the tags of the version before."""
+    """A schema with the tags of the previous version."""
     last = next(reversed(state.versions(name)), None)
     if last is None:
         return sent
@@ -223,32 +223,32 @@ def _added(
 
 
 def _check_replaced(state: State, name: SubjectName, number: int, content: Content) -> None:
-    """Make sure that nobody refers to another content that a number has: nor the new one itself.
+    """Check that no schema, the new one included, refers to a version whose content is replaced.
 
     Raises:
-        ReferenceExistsError: somebody does.
+        ReferenceExistsError: a schema refers to it.
     """
     before = numbered(state, name, number, deleted=True)
     if before is None or before.guid == guid_of(content):
         return
-    itself = any((name.beside(r.subject), r.version) == (name, number) for r in content.references)
+    itself = any((name.resolve(r.subject), r.version) == (name, number) for r in content.references)
     if itself or referrers(state, name, number, deleted=True):
         raise ReferenceExistsError(name, number)
 
 
 def _unused(state: State, name: SubjectName, version: Version, below: int) -> bool:
-    """Whether an older version may vanish: none refers to it."""
+    """Whether a version is older and has no references to it, so that it may be removed."""
     return version.number < below and (name, version.number) not in state.referrers
 
 
 def _with_id(
     state: State, name: SubjectName, guid: Guid, content: Content, given: int | None
 ) -> tuple[ContentPut, ...]:
-    """What makes a content have an id in this context, the content itself last; () if it has.
+    """The changes that give a content an id in this context, its own last; () if it has one.
 
     Raises:
         BadSchemaError: another content has its GUID.
-        NotPermittedError: there is no id left, or the one that is given is another content's.
+        NotPermittedError: there is no id left, or the given one belongs to another content.
     """
     known = state.contents.get(guid)
     if known is not None and not alike(known.content, content):

@@ -1,4 +1,4 @@
-"""A version with other tags, as the next version of its subject. Pure."""
+"""Tag changes of a version, registered as the next version of its subject. Pure."""
 
 from dataclasses import dataclass, replace
 
@@ -20,16 +20,16 @@ from schemas.registry.tags import Tags, with_tags
 
 @dataclass(frozen=True, slots=True)
 class Retagging:
-    """What the next version has that one before it has not.
+    """Differences between a version and the next one.
 
     Args:
-        add: tags that are added.
-        remove: tags that are removed.
+        add: tags to add.
+        remove: tags to remove.
         metadata: None: those of the version.
-        rules: None: those of the version before.
-        merge: rules that are put over those of the version before.
-        drop: names of rules that are left out of them.
-        number: what the next version has to be; 0: not given.
+        rules: None: those of the previous version.
+        merge: rules to merge into those of the previous version.
+        drop: names of rules to remove from them.
+        number: the required number of the next version; 0: not given.
     """
 
     add: Tags = ()
@@ -42,11 +42,11 @@ class Retagging:
 
 
 def tagged_version(state: State, name: SubjectName, number: int) -> Found:
-    """The version whose tags are to be changed: of this very subject, not of another context's.
+    """The version whose tags change, without a search in other contexts.
 
     Raises:
-        BadSubjectError: no subject can have this name.
-        NoSubjectError, NoVersionError: there is none.
+        BadSubjectError: the name is not valid for a subject.
+        NoSubjectError, NoVersionError: it does not exist.
     """
     if not may_hold_schemas(name):
         raise BadSubjectError(name)
@@ -54,29 +54,29 @@ def tagged_version(state: State, name: SubjectName, number: int) -> Found:
 
 
 def retag(
-    state: State, name: SubjectName, one: Found, wanted: Retagging, *, now_ms: int
+    state: State, name: SubjectName, one: Found, request: Retagging, *, now_ms: int
 ) -> Registered:
     """Register a version with other tags.
 
     Raises:
-        BadSchemaError: nothing in it has such a path, or the number is not the next.
+        BadSchemaError: a path of a tag does not exist in it, or the number is not the next.
         RegistryRefusal: as `register`.
     """
-    metadata = wanted.metadata if wanted.metadata is not None else one.content.metadata
-    told = (metadata or Metadata()).with_property(VERSION_PROPERTY, str(wanted.number))
+    metadata = request.metadata if request.metadata is not None else one.content.metadata
+    versioned = (metadata or Metadata()).with_property(VERSION_PROPERTY, str(request.number))
     sent = Sent(
-        with_tags(one.content.text, wanted.add, wanted.remove),
+        with_tags(one.content.text, request.add, request.remove),
         one.content.references,
-        told,
-        _rules(state, name, wanted),
-        wanted.number,
+        versioned,
+        _rules(state, name, request),
+        request.number,
     )
     return register(state, name, sent, normal=False, now_ms=now_ms)
 
 
-def _rules(state: State, name: SubjectName, wanted: Retagging) -> RuleSet | None:
-    if wanted.merge is None and not wanted.drop:
-        return wanted.rules
-    last = numbered(state, name, wanted.number - 1 if wanted.number else LATEST)
-    rules = merged_rules(state.content(last.guid).rules if last else None, wanted.merge)
-    return rules and replace(rules, lists=without_rules(rules, wanted.drop))
+def _rules(state: State, name: SubjectName, request: Retagging) -> RuleSet | None:
+    if request.merge is None and not request.drop:
+        return request.rules
+    last = numbered(state, name, request.number - 1 if request.number else LATEST)
+    rules = merged_rules(state.content(last.guid).rules if last else None, request.merge)
+    return rules and replace(rules, lists=without_rules(rules, request.drop))

@@ -1,9 +1,9 @@
-"""Which configuration and which mode are in force for a name. Pure.
+"""Effective configuration and mode of a name. Pure.
 
-From narrow to wide: the subject; its context (for the default context: what is set for the
-registry as a whole); `:.__GLOBAL:`, for all contexts; the defaults. Of a configuration each field
-comes from the narrowest scope that sets it, and so does the mode; but `READONLY_OVERRIDE` of the
-whole registry none can lift.
+The scopes from narrow to wide are the subject; its context (for the default context: the settings
+of the whole registry); `:.__GLOBAL:`, for all contexts; the defaults. Each field of a configuration
+comes from the narrowest scope that sets it, and so does the mode; but no scope overrides
+`READONLY_OVERRIDE` of the whole registry.
 """
 
 from schemas.registry.config import DEFAULT_CONFIG, DEFAULT_MODE, Config, Mode
@@ -16,12 +16,12 @@ EVERYWHERE = SubjectName(GLOBAL, "")
 
 
 def scopes(name: SubjectName) -> tuple[SubjectName, ...]:
-    """The scopes that decide for a name, the narrowest first."""
+    """The scopes of a name, the narrowest first."""
     return tuple(dict.fromkeys((name, name.whole_context, EVERYWHERE)))
 
 
 def config_in_force(state: State, name: SubjectName) -> Config:
-    """The configuration of a name with everything that wider scopes decide."""
+    """The effective configuration of a name."""
     made = state.configs.get(name, Config())
     for scope in scopes(name)[1:]:
         made = made.over(state.configs.get(scope, Config()))
@@ -29,7 +29,7 @@ def config_in_force(state: State, name: SubjectName) -> Config:
 
 
 def mode_in_force(state: State, name: SubjectName) -> Mode:
-    """The mode of a name."""
+    """The effective mode of a name."""
     for everywhere in (ROOT, EVERYWHERE):
         if state.modes.get(everywhere) is Mode.READONLY_OVERRIDE:
             return Mode.READONLY_OVERRIDE
@@ -37,22 +37,22 @@ def mode_in_force(state: State, name: SubjectName) -> Mode:
 
 
 def check_writable(state: State, name: SubjectName) -> None:
-    """Make sure that a scope may be changed.
+    """Check that a scope may be changed.
 
     Raises:
         NotPermittedError: it is read-only.
     """
     if mode_in_force(state, name).read_only:
-        raise NotPermittedError(f"Subject {told(name)} is in read-only mode")
+        raise NotPermittedError(f"Subject {in_context(name)} is in read-only mode")
 
 
-def told(name: SubjectName) -> str:
-    """A name and its context, as refusals of modes tell them."""
+def in_context(name: SubjectName) -> str:
+    """A name and its context, in the form of error messages about modes."""
     subject = "null" if name.is_default else str(name)
     return f"{subject} in context {name.prefix}"
 
 
 def aliased(state: State, name: SubjectName) -> SubjectName:
-    """The subject that a name stands for: one alias is followed, not an alias of an alias."""
+    """Resolve an alias, once: an alias of an alias is not followed."""
     own = state.configs.get(name)
-    return name.beside(own.alias) if own is not None and own.alias else name
+    return name.resolve(own.alias) if own is not None and own.alias else name

@@ -1,7 +1,7 @@
-"""All that a registry knows at one revision, as one immutable value. Pure.
+"""State of a registry at one revision: an immutable value. Pure.
 
-A change is one record put or removed; the same records lie in the store (`journal.py`). What can be
-derived from them, who uses an id and who refers to whom, is kept beside them up to date.
+A change puts or removes one record; the store has the same records (`journal.py`). The state also
+contains indexes over them: users of ids, referrers of versions.
 """
 
 from bisect import bisect_left
@@ -22,8 +22,8 @@ class Version:
     """One version of a subject.
 
     Args:
-        deleted: softly: it is hidden, and its schema can still be read by its id.
-        at_ms: when it last changed, ms since 1970.
+        deleted: soft-deleted: it is hidden, but its schema can still be read by its id.
+        at_ms: time of its last change, ms since 1970.
     """
 
     number: int
@@ -39,14 +39,14 @@ V = TypeVar("V")
 Versions: TypeAlias = tuple[Version, ...]
 """Of one subject, oldest first."""
 Ids: TypeAlias = tuple[tuple[Context, int], ...]
-"""The ids of one content: the first of a context is the one that registering gives."""
+"""The ids of one content; registrations return the first one of their context."""
 User: TypeAlias = tuple[SubjectName, int]
 """A version of a subject."""
 
 
 @dataclass(frozen=True, slots=True)
 class SubjectPut:
-    """A subject's versions from now on; without any the subject is gone."""
+    """The new versions of a subject; without any the subject is removed."""
 
     name: SubjectName
     versions: Versions
@@ -54,7 +54,7 @@ class SubjectPut:
 
 @dataclass(frozen=True, slots=True)
 class ContentPut:
-    """A content and its ids. A content stays when nothing uses it any more: so does its id."""
+    """A content and its ids. Unused contents are not removed, and keep their ids."""
 
     guid: Guid
     content: Content
@@ -63,7 +63,7 @@ class ContentPut:
 
 @dataclass(frozen=True, slots=True)
 class ConfigPut:
-    """The configuration of a scope from now on."""
+    """The new configuration of a scope."""
 
     name: SubjectName
     config: Config | None
@@ -71,7 +71,7 @@ class ConfigPut:
 
 @dataclass(frozen=True, slots=True)
 class ModePut:
-    """The mode of a scope from now on."""
+    """The new mode of a scope."""
 
     name: SubjectName
     mode: Mode | None
@@ -82,7 +82,7 @@ Change: TypeAlias = SubjectPut | ContentPut | ConfigPut | ModePut
 
 @dataclass(frozen=True, slots=True)
 class Decided(Generic[T]):
-    """What a decision answers, and what has to change for that to be true."""
+    """The answer of a decision, and its changes."""
 
     answer: T
     changes: tuple[Change, ...] = ()
@@ -90,7 +90,7 @@ class Decided(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A registry at one revision."""
+    """State of a registry at one revision."""
 
     subjects: Map[SubjectName, Versions] = field(default_factory=Map)
     contents: Map[Guid, ContentPut] = field(default_factory=Map)
@@ -102,7 +102,7 @@ class State:
     referrers: Map[User, frozenset[User]] = field(default_factory=Map)
 
     def after(self, changes: Iterable[Change]) -> "State":
-        """The state with changes made, in their order."""
+        """The state after changes, applied in order."""
         state = self
         for change in changes:
             match change:
@@ -117,7 +117,7 @@ class State:
         return state
 
     def versions(self, name: SubjectName, *, deleted: bool = False) -> Versions:
-        """Versions of a subject that are visible, oldest first."""
+        """Versions of a subject, oldest first; `deleted`: including deleted ones."""
         found = self.subjects.get(name, ())
         return found if deleted else tuple(one for one in found if not one.deleted)
 
@@ -128,14 +128,14 @@ class State:
         return found[at] if at < len(found) and found[at].number == number else None
 
     def content(self, guid: Guid) -> Content:
-        """A content that some version has."""
+        """The content of a GUID."""
         return self.contents[guid].content
 
     def next_id(self, context: Context) -> int | None:
-        """The id that the next new content of a context gets; None: all are given.
+        """The id of the next new content of a context; None: all ids are used.
 
-        It is one above the highest that leaves room. So an id at the very end, which somebody
-        imported, does not end the counting below; and no id is given twice, since none gets free.
+        It is one above the highest id whose successor is free. So an imported id at the end of the
+        range does not exhaust the ids below it; and no id is used twice, since none becomes free.
         """
         last = self.last_ids.get(context, 0)
         if last < INT_MAX:
@@ -146,7 +146,7 @@ class State:
 
     @property
     def contexts(self) -> tuple[Context, ...]:
-        """Contexts that hold schemas, the default one always and first, the others sorted."""
+        """Contexts with schemas: the default one always and first, the others sorted."""
         from_names = {name.context for name in self.subjects}
         others = sorted(from_names - {Context(".")})
         return (Context("."), *others)
@@ -174,7 +174,7 @@ class State:
 
     def _targets(self, name: SubjectName, version: Version) -> Iterable[User]:
         references: tuple[Reference, ...] = self.content(version.guid).references
-        return ((name.beside(r.subject), r.version) for r in references)
+        return ((name.resolve(r.subject), r.version) for r in references)
 
     def _with_content(self, change: ContentPut) -> "State":
         guids, last_ids = self.guids, self.last_ids

@@ -1,8 +1,8 @@
-"""Tags inside the text of a schema: on records and on their fields. Pure.
+"""Tags of records and fields in the text of a schema. Pure.
 
-A tag stands in the attribute `confluent:tags`, so it is part of the text, and another tag makes
-another schema. What carries one is named by its path: `n.Car`, `n.Car.plate`; without a namespace
-the first of that name is meant.
+Tags are in the attribute `confluent:tags`, so they are part of the text, and other tags make
+another schema. An entity with tags is identified by its path: `n.Car`, `n.Car.plate`; a path
+without a namespace refers to the first entity of that name.
 """
 
 import json
@@ -22,11 +22,11 @@ FIELD: Final = "sr_field"
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """What can carry tags.
+    """A record or field, which can have tags.
 
     Args:
         kind: `RECORD` or `FIELD`.
-        path: the full name of a record; for a field with its name behind that.
+        path: the full name of a record; for a field followed by its name.
     """
 
     kind: str
@@ -34,7 +34,7 @@ class Entity:
 
     @property
     def short(self) -> "Entity":
-        """The same without the namespace, which may be left out."""
+        """The same without the namespace, which is optional in requests."""
         steps = self.path.split(".")
         return Entity(self.kind, ".".join(steps[-1 if self.kind == RECORD else -2 :]))
 
@@ -44,12 +44,12 @@ Tags: TypeAlias = tuple[tuple[Entity, tuple[str, ...]], ...]
 
 @dataclass(frozen=True, slots=True)
 class TagChange:
-    """What becomes of the tags of a schema that is registered.
+    """Changes of the tags of a schema at its registration.
 
     Args:
-        add: tags that are added.
-        remove: tags that are removed.
-        propagate: whether those of the version before are added.
+        add: tags to add.
+        remove: tags to remove.
+        propagate: whether to add those of the previous version.
     """
 
     add: Tags = ()
@@ -61,15 +61,15 @@ NO_CHANGE: Final = TagChange()
 
 
 def tags_in(value: Json) -> Tags:
-    """The tags in a schema's JSON value; only what carries some."""
+    """The entities with tags in a schema's JSON value, and their tags."""
     return tuple((entity, tags) for entity, node in _entities(value, "") if (tags := _tags(node)))
 
 
 def with_tags(text: str, add: Tags, remove: Tags = ()) -> str:
-    """The text of a schema, which has to be valid, with other tags.
+    """Change the tags in the text of a valid schema.
 
     Raises:
-        BadSchemaError: nothing in it has such a path.
+        BadSchemaError: a path does not exist in it.
     """
     value = json.loads(text)
     everything: dict[Entity, JsonObject] = {}
@@ -77,10 +77,10 @@ def with_tags(text: str, add: Tags, remove: Tags = ()) -> str:
         everything.setdefault(entity, node)
         everything.setdefault(entity.short, node)
     for changes, adding in ((add, True), (remove, False)):
-        for wanted, tags in _together(changes).items():
-            if wanted not in everything:
-                raise BadSchemaError(f"No matching path '{wanted.path}' found in the schema")
-            node = everything[wanted]
+        for target, tags in _together(changes).items():
+            if target not in everything:
+                raise BadSchemaError(f"No matching path '{target.path}' found in the schema")
+            node = everything[target]
             before = _tags(node)
             left = [*before, *tags] if adding else [one for one in before if one not in tags]
             _put(node, tuple(dict.fromkeys(left)))
@@ -88,21 +88,21 @@ def with_tags(text: str, add: Tags, remove: Tags = ()) -> str:
 
 
 def _together(changes: Tags) -> dict[Entity, dict[str, None]]:
-    """Each place once, with all tags that are told for it, in their order."""
+    """Group changes by entity, with all its tags in their order."""
     found: dict[Entity, dict[str, None]] = {}
-    for wanted, tags in changes:
-        found.setdefault(wanted, {}).update(dict.fromkeys(tags))
+    for target, tags in changes:
+        found.setdefault(target, {}).update(dict.fromkeys(tags))
     return found
 
 
 def with_tags_of(text: str, before: Tags) -> str:
-    """The text of a schema with the tags of another one, as far as both have what carries them."""
-    there = {entity for entity, _ in _entities(json.loads(text), "")}
-    return with_tags(text, tuple(one for one in before if one[0] in there))
+    """The text of a schema with the tags of another one, on entities that both have."""
+    entities = {entity for entity, _ in _entities(json.loads(text), "")}
+    return with_tags(text, tuple(one for one in before if one[0] in entities))
 
 
 def _entities(value: Json, space: str) -> Iterator[tuple[Entity, JsonObject]]:
-    """Everything that can carry tags, and where it stands, in the order of the text."""
+    """All entities and their JSON objects, in the order of the text."""
     if isinstance(value, list):
         for branch in value:
             yield from _entities(branch, space)

@@ -1,4 +1,4 @@
-"""Changing configurations and modes, and ending contexts. Pure."""
+"""Changes of configurations and modes, and deletion of contexts. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -22,11 +22,11 @@ from schemas.registry.state import Change, ConfigPut, ModePut, State, SubjectPut
 def set_config(
     state: State, name: SubjectName, body: Mapping[str, Json]
 ) -> tuple[Config, tuple[Change, ...]]:
-    """Change a configuration; gives all of it and what has to change.
+    """Change a configuration; returns the whole configuration and the changes.
 
     Raises:
-        BadSubjectError: nothing can be configured for this name.
-        BadLevelError, BadRulesError, BadBodyError: of what is to be set.
+        BadSubjectError: this name cannot have a configuration.
+        BadLevelError, BadRulesError, BadBodyError: a new value is invalid.
         NotPermittedError: the scope is read-only.
     """
     made = changed(state.configs.get(name, Config()), body)
@@ -36,7 +36,7 @@ def set_config(
 
 
 def config_of(state: State, name: SubjectName, *, in_force: bool) -> Config:
-    """The configuration of a name, or what is in force for it.
+    """The configuration of a name itself, or the effective one.
 
     Raises:
         NoConfigError: it has none of its own.
@@ -51,7 +51,7 @@ def config_of(state: State, name: SubjectName, *, in_force: bool) -> Config:
 
 
 def delete_config(state: State, name: SubjectName) -> tuple[Config, tuple[Change, ...]]:
-    """Remove a configuration; gives the one that is removed.
+    """Remove a configuration; returns the removed one.
 
     Raises:
         NoSubjectError: there is none.
@@ -65,7 +65,7 @@ def delete_config(state: State, name: SubjectName) -> tuple[Config, tuple[Change
 
 
 def mode_of_name(state: State, name: SubjectName, *, in_force: bool) -> Mode:
-    """The mode of a name, or the one in force for it.
+    """The mode of a name itself, or the effective one.
 
     Raises:
         NoModeError: it has none of its own.
@@ -84,9 +84,9 @@ def set_mode(
     """Set or remove a mode.
 
     Raises:
-        BadSubjectError: this name can have none.
-        NotPermittedError: importing would mix with schemas that are there.
-        ReferenceExistsError: the same, with deleted ones that others refer to.
+        BadSubjectError: this name cannot have a mode.
+        NotPermittedError: mode IMPORT, and the scope has schemas.
+        ReferenceExistsError: mode IMPORT, and other schemas refer to deleted ones of the scope.
     """
     check_name(name)
     importing = mode is Mode.IMPORT and mode_in_force(state, name) is not Mode.IMPORT
@@ -97,11 +97,11 @@ def set_mode(
 def delete_mode(
     state: State, name: SubjectName, *, recursive: bool
 ) -> tuple[Mode | None, tuple[Change, ...]]:
-    """Remove a mode; gives the one that is removed.
+    """Remove a mode; returns the removed one.
 
     Args:
         state: the registry.
-        name: whose.
+        name: the scope.
         recursive: for a context: the modes of all its subjects, too.
 
     Raises:
@@ -122,17 +122,17 @@ def delete_mode(
 
 
 def check_empty(state: State, name: SubjectName) -> None:
-    """Make sure that a context holds no subject, deleted or not.
+    """Check that a context has no subjects, deleted or not.
 
     Raises:
-        ContextNotEmptyError: it does.
+        ContextNotEmptyError: it has subjects.
     """
     if any(one.context == name.context for one in state.subjects):
         raise ContextNotEmptyError(name.whole_context)
 
 
 def check_name(name: SubjectName) -> None:
-    """Make sure that a name can be configured.
+    """Check that a name can be configured.
 
     Raises:
         BadSubjectError: it cannot.
@@ -142,7 +142,7 @@ def check_name(name: SubjectName) -> None:
 
 
 def _emptied(state: State, name: SubjectName) -> tuple[Change, ...]:
-    """What clears a scope of deleted versions, so that their ids can come anew."""
+    """The changes that remove deleted versions of a scope, so that their ids can be imported."""
     below = [one for one in state.subjects if _within(one, name)]
     if any(state.versions(one) for one in below):
         raise NotPermittedError("Cannot import since found existing subjects")

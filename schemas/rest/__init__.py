@@ -1,1 +1,1 @@
-"""The registry over HTTP."""
+"""REST API of the schema registry, and its HTTP server."""

@@ -1,4 +1,4 @@
-"""What the server says of itself, and what it has none of. Pure."""
+"""Endpoints about the server: cluster id, version, the absence of associations. Pure."""
 
 from typing import Final, NoReturn
 
@@ -8,25 +8,25 @@ from schemas.registry.state import State
 from schemas.rest.call import Call
 
 CLUSTER: Final = "schema-registry"
-SPOKEN: Final = "8.2.0"
-"""The version of Confluent's registry whose interface is served: what clients decide by."""
+INTERFACE_VERSION: Final = "8.2.0"
+"""The version of Confluent's registry with the same interface, which clients evaluate."""
 
 
 def root(_: State, __: Call) -> Json:
-    """That it is there."""
+    """An empty object, as a liveness check."""
     return {}
 
 
 def cluster_id(_: State, __: Call) -> Json:
-    """Which cluster it belongs to; its schemas do not lie in Kafka, so no Kafka is named."""
+    """The cluster id of the registry; its schemas are not in Kafka, so it has no Kafka cluster."""
     return {"scope": {"path": [], "clusters": {"schema-registry-cluster": CLUSTER}}}
 
 
 def version(_: State, __: Call) -> Json:
     """The version of the interface."""
-    return {"version": SPOKEN, "commitId": "medusa"}
+    return {"version": INTERFACE_VERSION, "commitId": "medusa"}
 
 
 def no_association(_: State, call: Call) -> NoReturn:
-    """Clients that ask for the subject of a topic take 404 for "by the usual rule"."""
+    """Answer 404: clients that look up the subject of a topic then use the default naming."""
     raise NoAssociationError(call.path["resource"])

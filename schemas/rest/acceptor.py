@@ -1,7 +1,7 @@
-"""Accepts connections: as many as there is room for, and no more.
+"""Accept loop with a connection limit.
 
-One too many is refused before it costs anything; when the process or the machine has nothing left
-for a further one, the next is looked for a little later. Neither floods the log.
+Connections above the limit are refused before they need resources; when the process or the machine
+has no resources for another one, the loop pauses. Log messages about both are rate-limited.
 """
 
 import asyncio
@@ -10,26 +10,26 @@ import socket
 from collections.abc import Callable, Coroutine
 from typing import Final, TypeAlias
 
-from schemas.rest.room import Entry, Room
+from schemas.rest.connection_limits import Admission, ConnectionLimits
 
 RETRY_S: Final = 1.0
-TELL_EVERY_S: Final = 10.0
+LOG_EVERY_S: Final = 10.0
 _AT_ONCE = 16
 _LOG = logging.getLogger(__name__)
 
-Serve: TypeAlias = Callable[[socket.socket, Entry], Coroutine[None, None, None]]
+Serve: TypeAlias = Callable[[socket.socket, Admission], Coroutine[None, None, None]]
 
 
-class Seldom:
-    """Counts what happens often, and is told seldom."""
+class LogRateLimit:
+    """Rate limit of log messages: counts events between messages."""
 
     def __init__(self, every_s: float) -> None:
         self._every_s = every_s
         self._count = 0
         self._next_at_s = float("-inf")
 
-    def one_more(self, now_s: float) -> int:
-        """How often it has happened since it was last told; 0 as long as that is not due."""
+    def count_event(self, now_s: float) -> int:
+        """Count an event; returns the number since the last message, 0 if no message is due."""
         self._count += 1
         if now_s < self._next_at_s:
             return 0
@@ -42,28 +42,31 @@ class Acceptor:
     """Accepts connections.
 
     Args:
-        listener: where they come; closed with the acceptor.
-        room: how many may be open.
+        listener: the listening socket; closed with the acceptor.
+        limits: the connection limits.
         serve: serves a connection to its end.
     """
 
-    def __init__(self, listener: socket.socket, room: Room, serve: Serve) -> None:
+    def __init__(self, listener: socket.socket, limits: ConnectionLimits, serve: Serve) -> None:
         self._listener = listener
-        self._room = room
+        self._limits = limits
         self._serve = serve
-        self._open: dict[Entry, set[asyncio.Task[None]]] = {Entry.SERVED: set(), Entry.TOLD: set()}
-        self._refused = Seldom(TELL_EVERY_S)
-        self._failed = Seldom(TELL_EVERY_S)
+        self._open: dict[Admission, set[asyncio.Task[None]]] = {
+            Admission.SERVED: set(),
+            Admission.OVERLOADED: set(),
+        }
+        self._refused = LogRateLimit(LOG_EVERY_S)
+        self._failed = LogRateLimit(LOG_EVERY_S)
         self._again: asyncio.TimerHandle | None = None
         self._loop = asyncio.get_running_loop()
 
     def open(self) -> None:
-        """Accept connections from now on."""
+        """Start to accept connections."""
         self._listener.setblocking(False)
         self._loop.add_reader(self._listener, self._accept)
 
     def close(self) -> list[asyncio.Task[None]]:
-        """Accept no further connection; gives the tasks that serve the open ones."""
+        """Stop accepting connections; returns the tasks of the open ones."""
         if self._again is not None:
             self._again.cancel()
         self._loop.remove_reader(self._listener)
@@ -77,26 +80,30 @@ class Acceptor:
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 return
             except OSError as error:
-                self._rest(error)
+                self._pause(error)
                 return
             self._receive(connection)
 
     def _receive(self, connection: socket.socket) -> None:
-        served, told = (len(self._open[entry]) for entry in (Entry.SERVED, Entry.TOLD))
-        entry = self._room.entry(served, told)
-        if entry is not Entry.SERVED and (count := self._refused.one_more(self._loop.time())):
-            _LOG.warning("connections refused: %d; there is room for %d", count, self._room.served)
-        if entry is Entry.SHUT_OUT:
+        served, overloaded = (len(tasks) for tasks in self._open.values())
+        admission = self._limits.admit(served, overloaded)
+        if admission is not Admission.SERVED and (
+            count := self._refused.count_event(self._loop.time())
+        ):
+            _LOG.warning(
+                "connections refused: %d; there is room for %d", count, self._limits.served
+            )
+        if admission is Admission.CLOSED:
             connection.close()
             return
-        tasks = self._open[entry]
-        task = self._loop.create_task(self._serve(connection, entry))
+        tasks = self._open[admission]
+        task = self._loop.create_task(self._serve(connection, admission))
         tasks.add(task)
         task.add_done_callback(tasks.discard)
 
-    def _rest(self, error: OSError) -> None:
-        """Look away for a while: the listener would be reported as ready again and again."""
-        if count := self._failed.one_more(self._loop.time()):
+    def _pause(self, error: OSError) -> None:
+        """Pause the accept loop, since the listener stays readable and the loop would spin."""
+        if count := self._failed.count_event(self._loop.time()):
             _LOG.warning(
                 "no further connection can be accepted: %s; tried again every %g s, failed: %d",
                 error.strerror or error,

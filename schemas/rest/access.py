@@ -1,4 +1,4 @@
-"""Who may do what: logins, and roles for subjects whose names begin in a certain way. Pure."""
+"""Authentication and authorization: users with roles for prefixes of subjects. Pure."""
 
 import base64
 import hmac
@@ -16,7 +16,7 @@ REALM: Final = "SchemaRegistry"
 
 
 class Role(IntEnum):
-    """What a user may do; each role may do what the ones before it may."""
+    """Role of a user; each role includes the preceding ones."""
 
     READ = 1
     WRITE = 2
@@ -32,12 +32,12 @@ _NEEDED: Final[Mapping[Right, Role]] = {
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Somebody who may do something.
+    """A user with roles.
 
     Args:
-        name: by which they log in.
-        password: it is neither printed nor compared with others.
-        roles: the role for subjects whose names begin so; the empty text: for everything.
+        name: the login name.
+        password: `repr` omits it.
+        roles: the role for each prefix of subjects; the empty prefix: for everything.
     """
 
     name: str
@@ -45,30 +45,30 @@ class User:
     roles: Mapping[str, Role]
 
     def may(self, needed: Role, subject: str) -> bool:
-        """Whether a role is theirs for a subject; the empty text: for everything."""
+        """Whether the user has a role for a subject; the empty text: for everything."""
         fits = (role for prefix, role in self.roles.items() if subject.startswith(prefix))
         return any(role >= needed for role in fits)
 
     def reads(self, name: SubjectName) -> bool:
-        """Whether they may read a subject."""
+        """Whether the user may read a subject."""
         return self.may(Role.READ, str(name))
 
     def may_somewhere(self, needed: Role) -> bool:
-        """Whether a role is theirs for any subject at all."""
+        """Whether the user has a role for at least one prefix."""
         return any(role >= needed for role in self.roles.values())
 
 
 class Access:
-    """Decides who asks, and whether they may."""
+    """Authenticates requests, and authorizes them."""
 
     def __init__(self, users: tuple[User, ...]) -> None:
         self._users = {user.name: user for user in users}
 
     def user(self, header: str) -> User:
-        """Who asks, from an `Authorization` header.
+        """Authenticate the user of an `Authorization` header.
 
         Raises:
-            HttpError: 401: nobody that is known.
+            HttpError: 401: the user is unknown or the password wrong.
         """
         scheme, _, encoded = header.partition(" ")
         login = _text(encoded) if scheme.lower() == "basic" else ""
@@ -83,10 +83,10 @@ class Access:
 
     @staticmethod
     def check(user: User, route: Route, call: Call) -> None:
-        """Make sure that somebody may do what they ask for.
+        """Check that a user has the role for a request.
 
         Raises:
-            HttpError: 403: they may not.
+            HttpError: 403: the role is missing.
         """
         if route.right is Right.NONE:
             return
@@ -99,5 +99,5 @@ class Access:
 def _text(encoded: str) -> str:
     try:
         return base64.b64decode(encoded.strip(), validate=True).decode()
-    except ValueError:  # of every kind: no base64, no UTF-8, not even ASCII
+    except ValueError:  # not base64, not UTF-8, or not ASCII
         return ""

@@ -1,8 +1,8 @@
-"""The registry over HTTP, as an application of our HTTP server.
+"""REST application of the registry, for our HTTP server.
 
-The event loop only reads requests, waits and writes answers. What changes the registry, or parses
-and compares schemas, runs in threads, so that neither a slow store nor a large schema holds up
-anybody else.
+The event loop only reads requests, waits and writes answers. Changes of the registry, and requests
+that parse or compare schemas, run in a thread pool, so that neither a slow store nor a large schema
+delays other requests.
 """
 
 import asyncio
@@ -36,13 +36,13 @@ T = TypeVar("T")
 
 
 class RegistryApp:
-    """Answers requests to one registry.
+    """REST application of one registry.
 
     Args:
-        registry: what is served.
-        clock: for when requests come.
-        access: who may do what; None: everybody may do everything.
-        body_within_s: how long a client may take to send a body.
+        registry: the registry.
+        clock: for the times of requests.
+        access: users and roles; None: no authorization.
+        body_within_s: timeout of the body of a request.
     """
 
     def __init__(
@@ -60,14 +60,14 @@ class RegistryApp:
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="registry-request")
 
     def close(self) -> None:
-        """Take no further requests."""
+        """Stop the thread pool."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     async def __call__(self, request: Request) -> Response:
         """Answer one request.
 
         Raises:
-            GoneError: the client has gone away.
+            GoneError: the client has disconnected.
         """
         media = media_of(request.headers.get(b"accept", ""))
         path = request.target.partition(b"?")[0].decode("latin-1")
@@ -82,13 +82,13 @@ class RegistryApp:
             refusal = http_error(error)
             if refusal.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
                 _LOG.warning("%s %r: %s", request.method, path, error)
-        except Exception:  # noqa: BLE001 - whoever asked must hear of it
+        except Exception:  # noqa: BLE001 - the client must get an answer
             _LOG.exception("%s %r failed", request.method, path)
             refusal = HttpError(500, message="Internal Server Error")
         return _refused(request, refusal, media)
 
     async def _answer(self, request: Request, *, taken: bool) -> bytes:
-        """The body of the answer; none where there is nothing to say."""
+        """The body of the answer; may be empty."""
         path, query = rewritten(path_of(request.target), query_of(request.target))
         method = "GET" if request.method == "HEAD" else request.method
         route, named = find(method, path)
@@ -100,26 +100,26 @@ class RegistryApp:
         call = Call(named, query, body, self._clock.now_ms())
 
         def checked(state: State) -> Call:
-            """The call with the subject that an alias stands for, if it is allowed."""
-            meant = _meant(state, route, call)
+            """The call with aliases resolved, if it is allowed."""
+            resolved = _with_aliases_resolved(state, route, call)
             if self._access is None or user is None:
-                return meant
-            self._access.check(user, route, meant)
-            return replace(meant, reads=user.reads)
+                return resolved
+            self._access.check(user, route, resolved)
+            return replace(resolved, reads=user.reads)
 
         if route.kind is Kind.CHANGE:
 
             def decide(state: State) -> Decided[Answer]:
                 return _decided(route, state, checked(state))
 
-            return _encoded(await self._beside(lambda: self._registry.change(decide)))
+            return _encoded(await self._in_thread(lambda: self._registry.change(decide)))
         state = await self._newest()
 
         def answered() -> bytes:
             return _encoded(_decided(route, state, checked(state)).answer)
 
         if route.kind is Kind.SLOW or call.parses:
-            return await self._beside(answered)
+            return await self._in_thread(answered)
         return answered()
 
     async def _newest(self) -> State:
@@ -128,12 +128,12 @@ class RegistryApp:
         except TimeoutError as error:
             raise RetryError(f"no answer within {WITHIN_S:g} s", place="the store") from error
 
-    async def _beside(self, work: Callable[[], T]) -> T:
+    async def _in_thread(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
 
 async def overloaded(request: Request) -> Response:
-    """Answer a request that comes on one connection too many."""
+    """Answer a request on a connection above the limit with 503."""
     message = "the server has too many connections; try again later"
     refusal = HttpError(503, message=message, headers=((b"connection", b"close"),))
     return _refused(request, refusal, media_of(request.headers.get(b"accept", "")))
@@ -144,8 +144,8 @@ def _decided(route: Route, state: State, call: Call) -> Decided[Answer]:
     return made if isinstance(made, Decided) else Decided(made)
 
 
-def _meant(state: State, route: Route, call: Call) -> Call:
-    """A call with the subjects that its names stand for."""
+def _with_aliases_resolved(state: State, route: Route, call: Call) -> Call:
+    """A call with aliases replaced by their subjects."""
     if "subjects" in route.parts and "subject" in call.path:
         name = aliased(state, call.subject)
         return replace(call, path={**call.path, "subject": str(name)})

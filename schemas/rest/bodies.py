@@ -1,4 +1,4 @@
-"""Bodies: from JSON to what is decided on, and back. Pure."""
+"""Request and answer bodies: conversion from and to JSON. Pure."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -24,12 +24,12 @@ TYPES: Final = ("AVRO",)
 
 
 def sent(body: Mapping[str, Json]) -> Sent:
-    """A schema out of a body.
+    """Parse the schema in a body.
 
     Raises:
-        BadBodyError: something in it has another type than it should.
+        BadBodyError: a value has the wrong type.
         BadSchemaError: it is not Avro.
-        BadRulesError: a rule breaks a rule of rules.
+        BadRulesError: a rule is invalid.
         TooLargeError: it refers to too many others.
     """
     kind = body.get("schemaType")
@@ -57,11 +57,11 @@ def sent(body: Mapping[str, Json]) -> Sent:
 
 
 def retagging(body: Mapping[str, Json]) -> Retagging:
-    """What a body says of the next version, which has other tags.
+    """Parse a request for changes of tags.
 
     Raises:
-        BadBodyError: something in it has another type than it should.
-        BadRulesError: a rule breaks a rule of rules, or rules are both given and changed.
+        BadBodyError: a value has the wrong type.
+        BadRulesError: a rule is invalid, or rules are both given and changed.
     """
     drop = body.get("rulesToRemove")
     removed = () if drop is None else texts_in(drop)
@@ -82,7 +82,7 @@ def retagging(body: Mapping[str, Json]) -> Retagging:
 
 
 def _tags(body: Mapping[str, Json], key: str) -> Tags:
-    """Tags out of a body; those of one place that stands twice count together."""
+    """Parse tags in a body; an entity may occur more than once."""
     given = body.get(key)
     if given is None:
         return ()
@@ -105,7 +105,7 @@ def _tags_of_entity(value: Json, key: str) -> tuple[Entity, tuple[str, ...]]:
 
 
 def tags_json(tags: Tags) -> list[JsonObject]:
-    """Tags as answers tell them."""
+    """The JSON of tags in answers."""
     return [
         {
             "schemaEntity": {"entityPath": entity.path, "entityType": entity.kind},
@@ -133,8 +133,8 @@ def _reference(value: Json) -> Reference:
     if not isinstance(name, str | None) or not isinstance(subject, str | None):
         raise BadBodyError("a reference names something that is not a text")
     if not name or subject is None or version is None:
-        told = f"{{name='{name}', subject='{subject}', version={version}}}"
-        raise BadSchemaError(f"Invalid schema of type AVRO, details: Invalid reference: {told}")
+        shown = f"{{name='{name}', subject='{subject}', version={version}}}"
+        raise BadSchemaError(f"Invalid schema of type AVRO, details: Invalid reference: {shown}")
     return Reference(name, subject, version)
 
 
@@ -151,17 +151,17 @@ def _number(value: Json, what: str, default: int) -> int:
 
 
 def described(content: Content, guid: Guid | None = None) -> JsonObject:
-    """What every answer that holds a schema says of it."""
+    """The JSON of a content, part of every answer with a schema."""
     return {"guid": guid or guid_of(content), "schemaType": "AVRO", **content_json(content)}
 
 
 def stamped(version: Version) -> JsonObject:
-    """When a version last changed, and whether it is deleted."""
+    """The JSON of a version's last change and deletion."""
     return {"ts": version.at_ms, "deleted": version.deleted}
 
 
 def shown(found: Found) -> JsonObject:
-    """A version of a subject."""
+    """The JSON of a version of a subject."""
     one = found.version
     return {
         "subject": str(found.name),

@@ -1,4 +1,4 @@
-"""A request as handlers see it, and what they answer. Pure."""
+"""Parsed request for handlers, and types of their answers. Pure."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,11 +22,11 @@ class Call:
     """One request.
 
     Args:
-        path: what stands for the names in the route's path.
+        path: the path parameters, by the names in the route.
         query: names and values, in their order.
-        body: the JSON object that was sent; empty without one.
-        now_ms: when it came, ms since 1970.
-        reads: whether who asks may read a subject.
+        body: the JSON object of the body; empty without one.
+        now_ms: time of its arrival, ms since 1970.
+        reads: whether the user may read a subject.
     """
 
     path: Mapping[str, str]
@@ -36,48 +36,48 @@ class Call:
     reads: Callable[[SubjectName], bool] = lambda _: True
 
     def check_reads(self, *names: SubjectName) -> None:
-        """Make sure that who asks may read subjects.
+        """Check that the user may read subjects.
 
         Raises:
-            HttpError: 403: they may not.
+            HttpError: 403: the user may not.
         """
         for name in names:
             if not self.reads(name):
                 raise denied("read", name)
 
     def text(self, name: str, default: str = "") -> str:
-        """The first value of a name in the query."""
+        """The first value of a query parameter."""
         return next(iter(self.texts(name)), default)
 
     def texts(self, name: str) -> list[str]:
-        """All values of a name in the query."""
+        """All values of a query parameter."""
         return [value for key, value in self.query if key == name]
 
     @property
     def parses(self) -> bool:
-        """Whether schemas have to be parsed for the answer, which takes a while."""
+        """Whether the answer requires parsing schemas, which is slow."""
         return self.resolved or bool(self.texts("findTags"))
 
     @property
     def resolved(self) -> bool:
-        """Whether schemas are wanted with what they refer to written out."""
+        """Whether schemas are requested with their references inlined."""
         return self.text("format").casefold() == "resolved"
 
     def flag(self, name: str) -> bool:
-        """A boolean of the query, in any case of letters; absent means false."""
+        """A boolean query parameter, case-insensitive; absent means false."""
         return self.text(name).casefold() == "true"
 
     def number(self, name: str, default: int) -> int:
-        """A whole number of the query.
+        """An integer query parameter.
 
         Raises:
-            HttpError: 404, as for a path that does not exist: it is another text.
+            HttpError: 404, as for a path that does not exist: it is no integer.
         """
         text = self.text(name)
         return whole(text) if text else default
 
     def page(self, items: Sequence[T], most: int = PAGE_MAX) -> list[T]:
-        """The part of a list that is asked for by `offset` and `limit`.
+        """The page of a list that `offset` and `limit` select.
 
         Raises:
             HttpError: one of them is no number.
@@ -86,7 +86,7 @@ class Call:
         return list(items[offset : offset + (limit if 0 < limit <= most else most)])
 
     def schemas_page(self, items: Sequence[T]) -> list[T]:
-        """The same for answers that hold schemas."""
+        """The same for answers that contain schemas."""
         return self.page(items, SCHEMAS_MAX)
 
     @property
@@ -96,7 +96,7 @@ class Call:
 
     @property
     def scope(self) -> SubjectName:
-        """What is configured: the subject in the path, or everything."""
+        """The scope of a setting: the subject in the path, or the whole registry."""
         return SubjectName.parse(self.path.get("subject", ""))
 
     @property
@@ -110,10 +110,10 @@ class Call:
 
     @property
     def version(self) -> int:
-        """The number of the version in the path; -1 for the latest.
+        """The version number in the path; -1 for the latest.
 
         Raises:
-            BadVersionError: it cannot be one.
+            BadVersionError: it is not a valid version.
         """
         text = self.path["version"].strip()
         if text.casefold() == "latest":
@@ -129,7 +129,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """An answer that is not JSON of ours, but a schema's own text."""
+    """An answer with the text of a schema as its body."""
 
     text: str
 
@@ -140,13 +140,13 @@ NOTHING: Final = Text("")
 
 
 def denied(operation: str, name: SubjectName) -> HttpError:
-    """What is told to somebody who may not do something, in the words of Confluent's registry."""
+    """The error about a missing right, with the message of Confluent's registry."""
     where = f"{operation.capitalize()} on Subject: {name}" if str(name) else "on this server."
     return HttpError(403, 40301, f"User is denied operation {where}")
 
 
 def whole(text: str) -> int:
-    """A whole number of 32 bits.
+    """Parse a 32-bit integer.
 
     Raises:
         HttpError: 404: it is none.

@@ -1,4 +1,4 @@
-"""Whether a schema could be registered, or fits one version. Pure."""
+"""Endpoints of compatibility checks: against one version, or as for a registration. Pure."""
 
 from schemas.json_value import Json, JsonObject
 from schemas.registry.judge import problems, relevant
@@ -13,7 +13,7 @@ from schemas.rest.subjects import check_compared, sent_by
 
 
 def with_version(state: State, call: Call) -> Json:
-    """Compare with one version."""
+    """Check a schema against one version."""
     number = call.version
     one = numbered(state, call.subject, number)
     if one is None and number != LATEST:
@@ -22,7 +22,7 @@ def with_version(state: State, call: Call) -> Json:
 
 
 def with_all(state: State, call: Call) -> Json:
-    """Compare as a registration would be."""
+    """Check a schema as a registration does."""
     return _answer(state, call, state.versions(call.subject))
 
 

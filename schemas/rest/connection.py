@@ -1,7 +1,7 @@
-"""One HTTP connection, over h11: its requests are read and answered one after the other.
+"""HTTP/1.1 server connection over h11; its requests are answered one after the other.
 
-Every wait for the client has a deadline: otherwise a few hundred clients that send nothing, or take
-none of their answers, would keep all others out for good.
+Every wait for the client has a timeout: otherwise a few hundred clients that send nothing, or read
+none of their answers, would occupy all connections for ever.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from schemas.rest.errors import MEDIA_TYPE, HttpError
 from schemas.rest.messages import Application, GoneError, Request, Response
 
 IDLE_WITHIN_S: Final = 5.0
-"""How long a connection is kept without a byte of a further request."""
+"""Keep-alive timeout: until the first byte of the next request."""
 _READ_BYTES: Final = 256 * 1024
 _CONTINUE: Final = h11.InformationalResponse(status_code=100, headers=[], reason=b"Continue")
 _INVALID: Final = HttpError(400, message="Invalid HTTP request received.")
@@ -26,11 +26,11 @@ _INVALID: Final = HttpError(400, message="Invalid HTTP request received.")
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """How long a client may take.
+    """Timeouts of a client.
 
     Args:
         head_within_s: for the head of a request, and for the rest of one that is answered already.
-        taken_within_s: until it takes anything more of its answers.
+        taken_within_s: for any progress in sending an answer.
     """
 
     head_within_s: float
@@ -38,13 +38,13 @@ class Timeouts:
 
 
 class Connection:
-    """Answers the requests of one connection.
+    """Server side of one connection.
 
     Args:
-        reader: what the client sends.
-        writer: where the answers go.
+        reader: stream from the client.
+        writer: stream to the client.
         app: answers the requests.
-        timeouts: how long the client may take.
+        timeouts: timeouts of the client.
         clock: for the dates of answers.
     """
 
@@ -63,13 +63,13 @@ class Connection:
         self._timeouts = timeouts
         self._clock = clock
         self._http = h11.Connection(h11.SERVER)
-        self._asked = False
+        self._had_request = False
         self._idle = True
         self._last = False
 
     async def serve(self) -> None:
-        """Answer requests until one of both sides ends the connection."""
-        # By itself asyncio reports what is unsent from 64 KiB on; with 0 for high, TLS always.
+        """Answer requests until either side ends the connection."""
+        # asyncio's default reports unsent bytes from 64 KiB on; with high=0, TLS always does.
         self._transport.set_write_buffer_limits(high=1, low=0)
         with suppress(GoneError, OSError):  # a TimeoutError is an OSError
             try:
@@ -85,15 +85,15 @@ class Connection:
                 await self._writer.wait_closed()
 
     def finish(self) -> None:
-        """End the connection: at once without a request, or else with its answer."""
+        """End the connection: at once if it is idle, else after the present answer."""
         self._last = True
         if self._idle:
             self._writer.close()
 
     async def _exchange(self) -> bool:
-        """Answer one request; gives whether a further one may follow."""
+        """Answer one request; returns whether another one may follow."""
         head = await self._head()
-        self._asked, self._idle = True, False
+        self._had_request, self._idle = True, False
         arrived = self._arrived()
 
         async def receive() -> bytes:
@@ -116,22 +116,22 @@ class Connection:
         return True
 
     async def _head(self) -> h11.Request:
-        if self._asked and not self._http.trailing_data[0]:
+        if self._had_request and not self._http.trailing_data[0]:
             await self._first_bytes()
         try:
             async with asyncio.timeout(self._timeouts.head_within_s):
                 while (event := self._http.next_event()) is h11.NEED_DATA:
                     await self._read()
         except TimeoutError:
-            if not self._asked:
-                self._transport.abort()  # TLS would wait for the client to take its leave
+            if not self._had_request:
+                self._transport.abort()  # TLS would wait for the client's close_notify
             raise
         if not isinstance(event, h11.Request):
             raise GoneError
         return event
 
     def _arrived(self) -> list[bytes]:
-        """What of a body came with the head: when it is broken, no answer has been made yet."""
+        """The parts of a body that arrived with the head; errors in them precede the answer."""
         parts = []
         while self._http.their_state is h11.SEND_BODY:
             event = self._http.next_event()
@@ -142,7 +142,7 @@ class Connection:
         return parts
 
     async def _part(self) -> bytes:
-        """The next part of a request's body; nothing at its end."""
+        """The next part of a request's body; empty at its end."""
         while self._http.their_state is h11.SEND_BODY:
             event = self._http.next_event()
             if isinstance(event, h11.Data):
@@ -158,7 +158,7 @@ class Connection:
             async with asyncio.timeout(IDLE_WITHIN_S):
                 await self._read()
         except TimeoutError:
-            async with asyncio.timeout(0):  # what came together with the deadline is in time
+            async with asyncio.timeout(0):  # bytes that arrived at the deadline are in time
                 await self._read()
 
     async def _read(self) -> None:
@@ -182,7 +182,7 @@ class Connection:
         self._writer.write(b"".join(self._http.send(event) or b"" for event in events))
 
     async def _taken(self) -> None:
-        """Wait until all that is answered is sent; leave a client that takes nothing of it."""
+        """Wait until the answer is sent; disconnects a client that reads nothing of it."""
         unsent = self._transport.get_write_buffer_size()
         if not unsent:
             return
@@ -198,9 +198,9 @@ class Connection:
             drained.cancel()
 
     async def _refuse(self) -> None:
-        """Answer what is no HTTP, in the form of every other error.
+        """Answer an invalid HTTP request with 400, in the form of other errors.
 
-        Once an answer to the same request has begun, there is nothing left to send.
+        Sends nothing if an answer to the same request has begun.
         """
         if self._http.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             body = _INVALID.body

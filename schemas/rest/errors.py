@@ -1,4 +1,4 @@
-"""What goes wrong with a request, as HTTP tells it. Pure."""
+"""HTTP errors: status, error code and body. Pure."""
 
 import json
 from http import HTTPStatus
@@ -15,7 +15,7 @@ _NUMBERS: Final[tuple[tuple[type[MedusaError], int, int], ...]] = (
     (UnavailableError, 500, 50001),
     (RetryError, 500, 50002),
 )
-"""The first row whose class fits says status and code. What the store refuses is its size."""
+"""Status and code by class; the first match applies. The store refuses requests for their size."""
 
 
 class HttpError(Exception):
@@ -36,13 +36,13 @@ class HttpError(Exception):
 
     @property
     def body(self) -> bytes:
-        """The body that carries it."""
-        told = {"error_code": self.code, "message": self.message}
-        return json.dumps(told, separators=(",", ":"), ensure_ascii=False).encode()
+        """The JSON body of the answer."""
+        value = {"error_code": self.code, "message": self.message}
+        return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
 
 
 def http_error(error: MedusaError) -> HttpError:
-    """How one of our errors is told to a client."""
+    """The HTTP error for one of our errors."""
     if isinstance(error, RegistryRefusal):
         return HttpError(error.status, error.number, error.message)
     found = ((status, code) for kind, status, code in _NUMBERS if isinstance(error, kind))

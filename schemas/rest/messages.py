@@ -1,4 +1,4 @@
-"""HTTP requests and answers, as an application sees them. Pure."""
+"""HTTP requests and responses: the interface between server and application. Pure."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ Header: TypeAlias = tuple[bytes, bytes]
 
 
 class GoneError(Exception):
-    """The connection ends, or has ended, without an answer of the application."""
+    """The connection has ended, or must end, without a response of the application."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,9 +17,9 @@ class Request:
 
     Args:
         method: GET, POST and so on.
-        target: path and query as they were sent.
-        headers: values by names in small letters; of a repeated one the last.
-        receive: gives the next part of the body; nothing at its end. Raises `GoneError`.
+        target: path and query as sent.
+        headers: values by lower-case names; of a repeated one the last.
+        receive: returns the next part of the body; empty at its end. Raises `GoneError`.
     """
 
     method: str
@@ -30,7 +30,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """One answer; it has a content type if and only if it has a body."""
+    """One response; it has a content type if and only if it has a body."""
 
     status: int
     headers: tuple[Header, ...] = ()

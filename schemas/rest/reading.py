@@ -1,4 +1,4 @@
-"""What a request says: its path, its query, its body, what it takes."""
+"""Parsing of HTTP requests: path, query, body, accepted media types."""
 
 import asyncio
 import json
@@ -16,16 +16,16 @@ from schemas.rest.errors import MEDIA_TYPE, HttpError
 from schemas.rest.messages import Request
 
 _PRODUCED: Final = (MEDIA_TYPE, "application/vnd.schemaregistry+json", "application/json")
-"""What clients take equally is answered with the first of these."""
+"""In order of preference, for clients that accept several equally."""
 _CONSUMED: Final = (*_PRODUCED, "application/octet-stream")
 _BROKEN_ESCAPE: Final = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 _HALF: Final = re.compile(r"\\u[dD][89a-fA-F]")
-"""An escape for half of a character: alone it is no text."""
+"""An escape of half a surrogate pair, which may be invalid."""
 _CLOSE: Final = ((b"connection", b"close"),)
 
 
 def path_of(target: bytes) -> tuple[str, ...]:
-    """The parts of a path as it was sent: a name may hold a slash, written as %2F.
+    """The segments of a path, decoded; a name may contain a slash, written as %2F.
 
     Raises:
         HttpError: 400: it is not UTF-8, or an escape is broken.
@@ -60,15 +60,15 @@ def _check_escapes(raw: bytes) -> None:
 
 
 async def body_of(request: Request, within_s: float) -> Mapping[str, Json]:
-    """The JSON object that a request carries.
+    """Receive and parse the JSON object in the body of a request.
 
     Args:
-        request: what it carries is received here.
-        within_s: how long the whole body may take.
+        request: the request.
+        within_s: timeout of the whole body.
 
     Raises:
-        HttpError: it is too large, too slow, or something else.
-        GoneError: the client has gone away.
+        HttpError: it is too large, too slow, or no JSON object.
+        GoneError: the client has disconnected.
     """
     media = request.headers.get(b"content-type", "").partition(";")[0].strip().lower()
     if media and media not in _CONSUMED:
@@ -98,10 +98,10 @@ async def _received(request: Request) -> bytes:
 
 
 def _value(data: bytes) -> Json:
-    """The JSON value of a body, in which every text is one.
+    """Parse a JSON value in which every text can be encoded as UTF-8.
 
     Raises:
-        HttpError: 400: it is none.
+        HttpError: 400: it is invalid.
     """
     try:
         text = data.decode()
@@ -122,7 +122,7 @@ def _refuse_constant(word: str) -> Json:
 
 
 def request_id(given: Mapping[bytes, str]) -> bytes:
-    """What marks a request in its answer: the client's own mark if it is a UUID, or a new one."""
+    """The request id for the response header: the client's if it is a UUID, or a new one."""
     try:
         return str(UUID(given.get(b"x-request-id", ""))).encode()
     except ValueError:
@@ -130,27 +130,27 @@ def request_id(given: Mapping[bytes, str]) -> bytes:
 
 
 def media_of(accept: str) -> str | None:
-    """The media type of an answer; None: there is none that the client takes."""
+    """The media type of an answer by content negotiation; None: the client accepts none of ours."""
     if not accept.strip():
         return MEDIA_TYPE
     best, best_weight = None, 0.0
-    wanted = [_wanted(one) for one in accept.split(",")]
+    accepted = [_accepted(one) for one in accept.split(",")]
     for media in _PRODUCED:
-        weight = max((weight for kind, weight in wanted if _fits(kind, media)), default=0.0)
+        weight = max((weight for kind, weight in accepted if _fits(kind, media)), default=0.0)
         if weight > best_weight:
             best, best_weight = media, weight
     return best
 
 
 def _fits(kind: str, media: str) -> bool:
-    """Whether a media type is one of a kind that a client takes.
+    """Whether a media type matches a range of an `Accept` header.
 
-    As JAX-RS compares them: `*` alone is any type, and so is `*/x`, whatever x is.
+    As in JAX-RS, `*` matches any type, and so does `*/x`, whatever x is.
     """
     return kind in {media, "*", "application/*"} or kind.startswith("*/")
 
 
-def _wanted(one: str) -> tuple[str, float]:
+def _accepted(one: str) -> tuple[str, float]:
     kind, *parameters = (part.strip().lower() for part in one.split(";"))
     for parameter in parameters:
         if parameter.startswith("q="):

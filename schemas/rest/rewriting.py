@@ -1,4 +1,4 @@
-"""Paths that begin with a context, `/contexts/.line-3/…`, as paths whose names hold it. Pure."""
+"""Rewriting of paths with a context, `/contexts/.line-3/…`, to paths with qualified names. Pure."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -12,10 +12,10 @@ _FIRST_BEFORE_NAMES: Final = {"config", "mode"}
 
 
 def rewritten(path: Sequence[str], query: Query) -> tuple[tuple[str, ...], Query]:
-    """A path, part by part, and a query, with the context in every name that has none.
+    """Path segments and query, with the context of the path added to every name without one.
 
     Raises:
-        HttpError: a context whose name has a colon.
+        HttpError: the name of the context has a colon.
     """
     if len(path) < 2 or path[0] != _CONTEXTS:  # noqa: PLR2004 - `contexts` and a name
         return tuple(path), query
@@ -27,7 +27,7 @@ def rewritten(path: Sequence[str], query: Query) -> tuple[tuple[str, ...], Query
     for index, part in enumerate(rest):
         is_name = before in _BEFORE_NAMES or (before in _FIRST_BEFORE_NAMES and index == 1)
         named.append(_named(prefix, part) if is_name else part)
-        before = "" if is_name else part  # a subject may be called as what stands before it
+        before = "" if is_name else part  # a subject may be named like a preceding segment
     if len(rest) == 1 and rest[0] in _FIRST_BEFORE_NAMES and prefix:
         named.append(prefix)
     return tuple(named), _query(rest, query, prefix)
@@ -49,7 +49,7 @@ def _named(prefix: str, name: str) -> str:
 
 
 def _prefix(context: str) -> str:
-    """What stands before the names of a context; nothing for the default one."""
+    """The prefix of names of a context; empty for the default one."""
     name = context.removeprefix(":").removesuffix(":")
     if ":" in name:
         raise HttpError(400, message="Context name cannot contain a colon")

@@ -1,7 +1,7 @@
-"""All that is served: one line for each method and path. Pure.
+"""Routing table of the REST API: one line for each method and path. Pure.
 
-How a line is carried out: `QUICK` reads at once; `SLOW` reads, too, but may parse and compare
-schemas, so it runs beside the others; `CHANGE` decides, and may write.
+The kind of a route determines how it is executed: `QUICK` reads, in the event loop; `SLOW` reads,
+too, but may parse and compare schemas, so it runs in a thread; `CHANGE` decides, and may write.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,11 +15,11 @@ from schemas.rest.call import Answer, Call
 from schemas.rest.errors import HttpError
 
 Handler: TypeAlias = Callable[[State, Call], Answer | Decided[Answer]]
-"""Gives the answer, or for changes what is decided."""
+"""Returns the answer, or for changes the decision."""
 
 
 class Kind(Enum):
-    """How a handler is run."""
+    """How a handler is executed."""
 
     QUICK = "quick"
     SLOW = "slow"
@@ -27,7 +27,7 @@ class Kind(Enum):
 
 
 class Right(Enum):
-    """What somebody has to be allowed for a request."""
+    """The right that a request requires."""
 
     NONE = "none"
     READ = "read"
@@ -42,8 +42,8 @@ class Route:
     """One method and path.
 
     Args:
-        parts: the path; `{name}` stands for any part.
-        handler: answers, or decides.
+        parts: the segments of the path; `{name}` is a parameter.
+        handler: returns the answer or decision.
     """
 
     method: str
@@ -54,7 +54,7 @@ class Route:
 
     @property
     def takes_body(self) -> bool:
-        """Whether a JSON object has to be sent."""
+        """Whether the request must have a JSON object as its body."""
         return self.method in {"POST", "PUT"} and bool(self.parts)
 
 
@@ -138,7 +138,7 @@ _BY_LENGTH: Final[Mapping[int, Sequence[Route]]] = {
 
 
 def find(method: str, path: Sequence[str]) -> tuple[Route, dict[str, str]]:
-    """The route of a request, and what stands for the names in its path.
+    """The route of a request, and its path parameters.
 
     Raises:
         HttpError: 404: there is no such path; 405: not with this method.

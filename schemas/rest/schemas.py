@@ -1,4 +1,4 @@
-"""Schemas by their ids and GUIDs. Pure."""
+"""Endpoints of schemas by ids and GUIDs. Pure."""
 
 from collections.abc import Iterable
 
@@ -14,7 +14,7 @@ from schemas.rest.subjects import qualified, tagged, written
 
 
 def types(_: State, __: Call) -> Json:
-    """The types of schemas that are served."""
+    """The supported types of schemas."""
     return list(TYPES)
 
 
@@ -29,7 +29,7 @@ def by_its_id(state: State, call: Call) -> Json:
 
 
 def text_by_id(state: State, call: Call) -> Text:
-    """A schema by its id, alone."""
+    """The text of a schema by its id."""
     return Text(written(state, call, _of_id(state, call)))
 
 
@@ -81,7 +81,7 @@ def _users(state: State, call: Call) -> dict[SubjectName, int]:
 
 
 def _readable(state: State, call: Call, one: Found) -> Found:
-    """The same schema under a subject that who asks may read."""
+    """The same schema under a subject that the user may read."""
     if call.reads(one.name):
         return one
     return _first_readable(
@@ -90,7 +90,7 @@ def _readable(state: State, call: Call, one: Found) -> Found:
 
 
 def _first_readable(state: State, call: Call, listed: Iterable[User]) -> Found:
-    """The first version that who asks may read."""
+    """The first version that the user may read."""
     for user in listed:
         if call.reads(user[0]):
             return of_user(state, user)

@@ -1,4 +1,4 @@
-"""Subjects, their versions, and what is registered under them. Pure."""
+"""Endpoints of subjects and their versions. Pure."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -40,7 +40,7 @@ def list_subjects(state: State, call: Call) -> Json:
 
 
 def look_up(state: State, call: Call) -> Json:
-    """The version that a schema is registered as."""
+    """The version of a registered schema."""
     one = lookup(
         state,
         call.subject,
@@ -91,7 +91,7 @@ def remove_subject(state: State, call: Call) -> Decided[Answer]:
 
 
 def list_versions(state: State, call: Call) -> Json:
-    """Numbers of a subject's versions; deleted ones as negative numbers, if that is asked for."""
+    """Numbers of a subject's versions; deleted ones as negative numbers on request."""
     only, negative = call.flag("deletedOnly"), call.flag("deletedAsNegative")
     deleted = only or negative or call.flag("deleted")
     listed = visible(state, call.subject, deleted=deleted)
@@ -107,7 +107,7 @@ def one_version(state: State, call: Call) -> Json:
 
 
 def schema_of_version(state: State, call: Call) -> Text:
-    """The schema of a version alone."""
+    """The text of the schema of a version."""
     return Text(written(state, call, _version(state, call)))
 
 
@@ -141,32 +141,32 @@ def referenced_by(state: State, call: Call) -> Json:
 
 
 def by_metadata(state: State, call: Call) -> Json:
-    """The newest version with the properties that are asked for."""
+    """The newest version with the requested properties."""
     pairs = list(zip(call.texts("key"), call.texts("value"), strict=False))
     one = with_metadata(state, call.subject, pairs, deleted=call.flag("deleted"))
     return _answer(state, call, one)
 
 
 def sent_by(state: State, call: Call) -> Sent:
-    """The schema in the body; who sends it may read what it refers to.
+    """The schema in the body; checks that the user may read its references.
 
     Raises:
-        HttpError: 403: they may not.
+        HttpError: 403: the user may not.
         RegistryRefusal: as `sent`.
     """
     given = sent(call.body)
-    call.check_reads(*(call.subject.beside(one.subject) for one in given.references))
+    call.check_reads(*(call.subject.resolve(one.subject) for one in given.references))
     _check_reached(state, call, call.subject, given.references)
     return given
 
 
 def check_compared(state: State, call: Call, versions: Versions) -> None:
-    """Make sure that who asks may read what versions of the subject refer to.
+    """Check that the user may read the references of the subject's versions.
 
-    What a schema is compared with is told in parts: which types do not fit, which tags are there.
+    Answers reveal parts of the compared schemas: incompatible types, existing tags.
 
     Raises:
-        HttpError: 403: they may not.
+        HttpError: 403: the user may not.
     """
     references = {each for one in versions for each in state.content(one.guid).references}
     _check_reached(state, call, call.subject, references)
@@ -175,10 +175,10 @@ def check_compared(state: State, call: Call, versions: Versions) -> None:
 def _check_reached(
     state: State, call: Call, name: SubjectName, references: Iterable[Reference]
 ) -> None:
-    """Make sure that who asks may read all that references lead to; it is not named.
+    """Check that the user may read all direct and indirect references; the error names none.
 
     Raises:
-        HttpError: 403: they may not.
+        HttpError: 403: the user may not.
     """
     if not all(map(call.reads, reached(state, name, references))):
         raise HttpError(403, 40301, _UNREADABLE)
@@ -189,7 +189,7 @@ def _answer(state: State, call: Call, one: Found) -> JsonObject:
 
 
 def written(state: State, call: Call, one: Found) -> str:
-    """The text of a schema; `format=resolved` writes out what it refers to."""
+    """The text of a schema; `format=resolved` inlines its references."""
     if call.resolved and one.content.references:
         _check_reached(state, call, one.name, one.content.references)
         return whole_schema(stored(state, one.name, one.content))
@@ -197,29 +197,29 @@ def written(state: State, call: Call, one: Found) -> str:
 
 
 def qualified(call: Call, answer: JsonObject, name: SubjectName) -> JsonObject:
-    """An answer; with `referenceFormat=qualified` subjects in it are named with their contexts."""
+    """An answer; with `referenceFormat=qualified` its references have contexts."""
     if call.text("referenceFormat").casefold() != "qualified" or "references" not in answer:
         return answer
     listed: list[Json] = [
-        {**one, "subject": name.other(text_of(one["subject"]))}
+        {**one, "subject": name.qualified(text_of(one["subject"]))}
         for one in map(object_of, list_of(answer["references"]))
     ]
     return {**answer, "references": listed}
 
 
 def tagged(state: State, call: Call, answer: JsonObject, one: Found) -> JsonObject:
-    """An answer with what in the schema has one of the tags of `findTags`, or any for `*`."""
-    wanted = set(call.texts("findTags"))
-    if not wanted:
+    """An answer with the entities that have one of the tags of `findTags`, or any for `*`."""
+    searched = set(call.texts("findTags"))
+    if not searched:
         return answer
     _check_reached(state, call, one.name, one.content.references)
     tags = tags_of(stored(state, one.name, one.content))
-    some = tuple(each for each in tags if "*" in wanted or wanted.intersection(each[1]))
+    some = tuple(each for each in tags if "*" in searched or searched.intersection(each[1]))
     return {**answer, "schemaTags": [*tags_json(some)]} if some else answer
 
 
 def list_schemas(state: State, call: Call) -> Json:
-    """Versions of all subjects whose names begin so."""
+    """Versions of all subjects with a prefix."""
     deleted, latest = call.flag("deleted"), call.flag("latestOnly")
     listed = []
     names = subjects(state, call.text("subjectPrefix"), deleted=deleted)
@@ -240,7 +240,7 @@ def list_schemas(state: State, call: Call) -> Json:
 
 
 def _has_rule(state: State, guid: Guid, kind: str) -> bool:
-    """Whether one of a schema's lists of rules that is meant has any."""
+    """Whether a schema has rules of a kind, or any for `all`."""
     rules = state.content(guid).rules
     names = ("migration", "domain", "encoding")
     lists = zip(names, rules.lists, strict=True) if rules else ()
@@ -248,9 +248,9 @@ def _has_rule(state: State, guid: Guid, kind: str) -> bool:
 
 
 def _aliases(state: State, call: Call) -> dict[SubjectName, list[str]]:
-    """The aliases of each subject that has some which who asks may read, sorted."""
+    """The aliases that the user may read, sorted, by subject."""
     found_aliases: dict[SubjectName, list[str]] = {}
     for name, config in sorted(state.configs.items(), key=lambda item: str(item[0])):
         if config.alias and call.reads(name):
-            found_aliases.setdefault(name.beside(config.alias), []).append(str(name))
+            found_aliases.setdefault(name.resolve(config.alias), []).append(str(name))
     return found_aliases

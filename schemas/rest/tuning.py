@@ -1,4 +1,4 @@
-"""Configurations, modes and contexts. Pure."""
+"""Endpoints of configurations, modes and contexts. Pure."""
 
 from schemas.json_value import Json, JsonObject
 from schemas.registry.config import config_json, mode_of
@@ -19,25 +19,25 @@ from schemas.rest.call import NOTHING, Answer, Call
 
 
 def get_config(state: State, call: Call) -> Json:
-    """What is configured."""
+    """The configuration of a scope."""
     in_force = call.flag("defaultToGlobal")
     return config_json(config_of(state, call.scope, in_force=in_force))
 
 
 def put_config(state: State, call: Call) -> Decided[Answer]:
-    """Configure."""
+    """Change the configuration of a scope."""
     made, changes = set_config(state, call.scope, call.body)
     return Decided(config_json(made, "compatibility"), changes)
 
 
 def remove_config(state: State, call: Call) -> Decided[Answer]:
-    """Configure no more."""
+    """Remove the configuration of a scope."""
     removed, changes = delete_config(state, call.scope)
     return Decided(config_json(removed), changes)
 
 
 def get_mode(state: State, call: Call) -> Json:
-    """The mode."""
+    """The mode of a scope."""
     mode = mode_of_name(state, call.scope, in_force=call.flag("defaultToGlobal"))
     return {"mode": mode.value}
 
@@ -60,14 +60,14 @@ def remove_mode(state: State, call: Call) -> Decided[Answer]:
 
 
 def list_contexts(state: State, call: Call) -> Json:
-    """Contexts that hold schemas."""
+    """Contexts with schemas."""
     prefix = call.text("contextPrefix")
     seen = {DEFAULT, *(name.context for name in state.subjects if call.reads(name))}
     return call.page([one for one in state.contexts if one.startswith(prefix) and one in seen])
 
 
 def remove_context(state: State, call: Call) -> Decided[Answer]:
-    """Make sure that a context is empty: then there is none any more."""
+    """Delete a context: only checks that it is empty, since empty contexts are not stored."""
     given = call.path["context"]
     check_empty(state, SubjectName.parse(given if given.startswith(":.") else f":{given}:"))
     return Decided(NOTHING)

@@ -1,12 +1,12 @@
-"""The file that says who may do what with a registry.
+"""User file of a registry: passwords and roles.
 
     users:
       factory:
         password: ${env:FACTORY_PASSWORD}
         roles: {"": read, cars-: write}
 
-A role holds for subjects whose names begin so; the empty text stands for all of them, and for what
-belongs to none. A password is written as every other secret is: by reference, or as it is.
+A role applies to subjects with its prefix; the empty prefix to all of them, and to requests without
+a subject. A password is written like every other secret: as a reference, or in plain text.
 """
 
 from collections.abc import Mapping
@@ -25,36 +25,36 @@ _HINT: Final = 'users: {NAME: {password: "${env:…}", roles: {"cars-": write}}}
 
 
 def read_users(path: Path) -> tuple[User, ...]:
-    """The users in a file.
+    """Read the users of a file.
 
     Raises:
-        InputError: it cannot be read, has another form, or a password is not where it should be.
+        InputError: it cannot be read, has the wrong form, or a password cannot be resolved.
     """
     try:
         document = yaml.safe_load(path.read_text("utf-8"))
     except OSError as error:
         raise InputError(f"it cannot be read: {error.strerror}", place=str(path)) from error
     except (yaml.YAMLError, ValueError, RecursionError):
-        # Not `from`, and not in the message: the error carries what the file holds.
+        # Not `from`, and not in the message: the error contains text of the file.
         raise InputError("it is no YAML", place=str(path), hint=_HINT) from None
     given = document.get("users") if isinstance(document, dict) and len(document) == 1 else None
     if not isinstance(given, dict) or not given:
         raise InputError("it names no users", place=str(path), hint=_HINT)
-    return tuple(_user(path, name, told) for name, told in given.items())
+    return tuple(_user(path, name, entry) for name, entry in given.items())
 
 
-def _user(path: Path, name: Json, told: Json) -> User:
+def _user(path: Path, name: Json, entry: Json) -> User:
     place = f"{path}, user {name}"
     if not isinstance(name, str) or not name or ":" in name:
         raise InputError("a name is a text without a colon", place=place)
-    if not isinstance(told, dict) or told.keys() != {"password", "roles"}:
+    if not isinstance(entry, dict) or entry.keys() != {"password", "roles"}:
         raise InputError("a user has a password and roles", place=place, hint=_HINT)
-    if not isinstance(told["password"], str) or not told["password"].strip():
+    if not isinstance(entry["password"], str) or not entry["password"].strip():
         raise InputError("a password is a text", place=place, hint=_HINT)
-    if any("\ud800" <= character <= "\udfff" for character in told["password"]):
+    if any("\ud800" <= character <= "\udfff" for character in entry["password"]):
         raise InputError("a password cannot hold half of a surrogate pair", place=place)
-    secret = SecretSetting(told["password"], f"password of {name}", path.parent)
-    return User(name, secret.resolve().reveal(), _roles(place, told["roles"]))
+    secret = SecretSetting(entry["password"], f"password of {name}", path.parent)
+    return User(name, secret.resolve().reveal(), _roles(place, entry["roles"]))
 
 
 def _roles(place: str, given: Json) -> Mapping[str, Role]:

@@ -65,7 +65,7 @@ def read_schema(
 
 
 def _reference(admin: Administration, subject: str, one: TypeReference) -> Reference:
-    version = fetch(admin, admin.beside(subject, one.subject), one.version)
+    version = fetch(admin, admin.relative_name(subject, one.subject), one.version)
     name = _type_name(one.name, version.schema(), str(version))
     return Reference(name, one.subject, version.version)
 

@@ -81,7 +81,7 @@ class Publisher:
         """
         partitions = self._partitions()
         if partitions > self._written_to:
-            self._context.writer.look_at(self._topic)
+            self._context.writer.refresh_partitions(self._topic)
         self._written_to = partitions
         return partitions
 

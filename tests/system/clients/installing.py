@@ -15,9 +15,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from brokers.embedded.file_lock import exclusive_lock
 from brokers.embedded.processes import ChildSpec, start_child
 from brokers.embedded.progress import silent
-from brokers.embedded.turns import one_at_a_time
 
 HERE = Path(__file__).parent
 INSTALLED_WITHIN_S = 600.0
@@ -107,7 +107,7 @@ def ensure(place: Path, make: Callable[[Path], None]) -> Path:
     if place.is_dir():
         return place
     place.parent.mkdir(parents=True, exist_ok=True)
-    with one_at_a_time(
+    with exclusive_lock(
         place.with_suffix(".lock"), "installing a client", INSTALLED_WITHIN_S, silent
     ):
         if not place.is_dir():

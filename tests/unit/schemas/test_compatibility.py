@@ -13,7 +13,7 @@ from schemas.compatibility import (
     Reason,
     check,
     differences,
-    looks_at_all,
+    is_transitive,
 )
 from tests.unit.schemas.strategies import schemas
 
@@ -168,7 +168,7 @@ def test_levels(level: Level, new: AvroSchema, old: AvroSchema, fits: bool) -> N
 def test_transitive_levels_look_at_all_versions(level: Level) -> None:
     """Only a transitive level minds a version before the latest."""
     reasons = check(level, A, [parse('"string"'), A])
-    assert bool(reasons) is looks_at_all(level)
+    assert bool(reasons) is is_transitive(level)
     if reasons:
         assert "1 before the latest" in reasons[0]
 

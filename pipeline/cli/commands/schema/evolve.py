@@ -8,8 +8,8 @@ from pipeline.cli.options import with_registry
 from pipeline.cli.session import Session
 from pipeline.cli.slowly import SlowProgress
 from pipeline.operations.schemas.versions import fetch, require_versions
-from schemas.compatibility import Level, check, looks_at_all
-from schemas.evolution import ASKED, Group, Verdict, evolution, grouped
+from schemas.compatibility import Level, check, is_transitive
+from schemas.evolution import REQUIREMENTS, Group, Verdict, evolution, grouped
 from schemas.json_value import JsonObject
 
 _SHOWN_MAX = 4
@@ -40,12 +40,12 @@ def command(session: Session, subject: str, level: str | None) -> None:
         admin = connections.registry.admin
         numbers = require_versions(admin, subject)
         of = Level(level.upper()) if level else admin.level_in_force(subject)
-        wanted = numbers if looks_at_all(of) else numbers[-1:]
+        wanted = numbers if is_transitive(of) else numbers[-1:]
         versions = [fetch(admin, subject, number).schema() for number in wanted]
     verdicts = evolution(of, versions, SlowProgress(session.printer, session.clock))
     # Under a level that was set later, the newest version itself may not fit older ones.
     standing = check(of, versions[-1], versions[:-1])
-    head = [f"{subject}, version {numbers[-1]}, level {of.value}: {ASKED[of]}"]
+    head = [f"{subject}, version {numbers[-1]}, level {of.value}: {REQUIREMENTS[of]}"]
     if standing:
         head.append("the newest version itself does not fit older ones:")
         head += [f"  - {reason}" for reason in standing]
@@ -55,7 +55,7 @@ def command(session: Session, subject: str, level: str | None) -> None:
             "version": numbers[-1],
             "level": of.value,
             "in_force": level is None,
-            "transitive": looks_at_all(of),
+            "transitive": is_transitive(of),
             "compared_with": list(wanted),
             "newest_breaks": list(standing),
             "changes": [_data(one) for one in verdicts],

@@ -67,7 +67,7 @@ def test_a_program_that_does_not_end_is_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What it has written so far is no archive."""
-    monkeypatch.setattr(class_archive, "_MADE_WITHIN_S", 0.5)
+    monkeypatch.setattr(class_archive, "_CREATED_WITHIN_S", 0.5)
     ensure_archive(tmp_path, JAVA, program(NEVER_ENDS))
     archive = archive_path(tmp_path, JAVA)
     assert archive.with_suffix(".failed").exists()

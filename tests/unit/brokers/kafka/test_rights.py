@@ -1,4 +1,4 @@
-"""Asking brokers until they have settled, and what they say of access."""
+"""Asking brokers until they have retried, and what they say of access."""
 
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
@@ -18,7 +18,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # re-exported
 )
 
 from brokers.kafka.errors import NoAccessListsError
-from brokers.kafka.rights import KafkaRights, settled
+from brokers.kafka.rights import KafkaRights, retried
 from brokers.kafka.servers import KafkaServers
 from brokers.records import TopicRule
 from pipeline.errors import (
@@ -57,7 +57,7 @@ def asked(*answers: MedusaError | str) -> tuple[MedusaError | str, float]:
             yield answers[-1]
 
     clock, told = SleptClock(), given()
-    return settled(lambda: next(told), clock, 1.0), clock.slept_s
+    return retried(lambda: next(told), clock, 1.0), clock.slept_s
 
 
 def test_an_answer_is_taken_at_once() -> None:

@@ -8,7 +8,7 @@ from pipeline.ids import ZnodePath
 from schemas.registry.config import Config, Mode
 from schemas.registry.journal import Journal, LostRaceError
 from schemas.registry.prepare import Sent
-from schemas.registry.records import REMEMBERED
+from schemas.registry.records import STEPS_MAX
 from schemas.registry.register import register
 from schemas.registry.state import ConfigPut, ModePut, State, SubjectPut
 from tests.memory_store import MemoryStore, MemoryTree
@@ -78,10 +78,10 @@ def test_who_is_far_behind_reads_everything() -> None:
     one.write([ModePut(NAME("gone"), Mode.IMPORT)])
     other.newest()
     one.write([ModePut(NAME("gone"), None)])
-    for number in range(REMEMBERED + 1):
+    for number in range(STEPS_MAX + 1):
         one.write([ModePut(NAME(f"s{number}"), Mode.IMPORT)])
     assert other.newest() == one.newest()
-    assert len(other.newest().modes) == REMEMBERED + 1
+    assert len(other.newest().modes) == STEPS_MAX + 1
 
 
 @pytest.mark.parametrize("first", [True, False])

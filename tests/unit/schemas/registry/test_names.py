@@ -47,8 +47,8 @@ def test_a_name_is_a_context_and_a_subject(
 def test_another_name_lies_beside(of: str, text: str, found: str, told: str) -> None:
     """A name without a context takes that of the name beside it; told, it means the same there."""
     name = SubjectName.parse(of)
-    assert (str(name.beside(text)), name.other(text)) == (found, told)
-    assert name.beside(name.other(text)) == name.beside(text)
+    assert (str(name.resolve(text)), name.qualified(text)) == (found, told)
+    assert name.resolve(name.qualified(text)) == name.resolve(text)
 
 
 @pytest.mark.parametrize(

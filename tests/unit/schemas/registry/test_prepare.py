@@ -7,7 +7,7 @@ from schemas.avro import AvroSchema, parse
 from schemas.registry import content
 from schemas.registry.java_text import canonical_text
 from schemas.registry.prepare import Sent, prepared, used_by, whole_text
-from schemas.registry.remembered import Remembered
+from schemas.registry.result_cache import ResultCache
 from schemas.registry.state import State
 from tests.unit.schemas.registry.making import NAME, Held, record, to
 
@@ -71,7 +71,7 @@ def test_versions_that_are_many_and_large_are_not_read_again(
 
     made_to_keep = content._made_to_keep
     monkeypatch.setattr(content, "_made_to_keep", counted)
-    monkeypatch.setattr(content, "_KEPT", Remembered(0))
+    monkeypatch.setattr(content, "_KEPT", ResultCache(0))
     new = record("R", "a19", "b=")
     assert held.at("s", new) == (21, 21)
     assert set(read) == {new, canonical_text(json.loads(record("R", "a19")))}

@@ -12,8 +12,8 @@ from schemas.registry.content import Content, Guid, Reference
 from schemas.registry.metadata import metadata_of, rules_of
 from schemas.registry.names import Context, SubjectName
 from schemas.registry.records import (
-    REMEMBERED,
-    REMEMBERED_CHARS,
+    STEPS_CHARS_MAX,
+    STEPS_MAX,
     Revision,
     change_of,
     place_of,
@@ -148,8 +148,8 @@ def test_a_revision_tells_the_last_steps() -> None:
     assert revision_of(revision_bytes(revision), "revision") == revision
     assert revision.since(99) == ()
     assert revision.since(97) == ("subjects/98", "modes/m", "subjects/99")
-    assert len(revision.since(99 - REMEMBERED) or ()) == REMEMBERED + 1
-    assert revision.since(98 - REMEMBERED) is None
+    assert len(revision.since(99 - STEPS_MAX) or ()) == STEPS_MAX + 1
+    assert revision.since(98 - STEPS_MAX) is None
     assert revision.since(100) is None
     assert Revision().since(0) == ()
 
@@ -157,11 +157,11 @@ def test_a_revision_tells_the_last_steps() -> None:
 def test_a_revision_stays_small() -> None:
     """It is written with every step: who misses what it forgot reads everything."""
     revision = Revision()
-    for _ in range(REMEMBERED):
+    for _ in range(STEPS_MAX):
         revision = revision.next(tuple(f"subjects/{n:0200}" for n in range(128)))
-        assert len(revision_bytes(revision)) < 2 * REMEMBERED_CHARS < MAX_STEP_BYTES // 8
+        assert len(revision_bytes(revision)) < 2 * STEPS_CHARS_MAX < MAX_STEP_BYTES // 8
     assert revision.since(revision.number - 1) is not None
-    revision = revision.next(("x" * (REMEMBERED_CHARS + 1),))
+    revision = revision.next(("x" * (STEPS_CHARS_MAX + 1),))
     assert revision.steps == ()
     assert revision.since(revision.number - 1) is None
     assert revision.since(revision.number) == ()

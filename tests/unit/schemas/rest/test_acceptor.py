@@ -13,8 +13,8 @@ import httpx
 import pytest
 
 from schemas.rest import acceptor
-from schemas.rest.acceptor import Acceptor, Seldom
-from schemas.rest.room import TOLD_MAX, Entry, Room
+from schemas.rest.acceptor import Acceptor, LogRateLimit
+from schemas.rest.connection_limits import OVERLOADED_MAX, Admission, ConnectionLimits
 from schemas.server import Certificate
 from tests.certificates import LOOPBACK, Authority
 from tests.conftest import WaitFor
@@ -23,8 +23,8 @@ from tests.unit.schemas.rest.running import TIMEOUT_S, Service, head, read_to_en
 
 def test_what_happens_often_is_told_seldom() -> None:
     """At once, and then with what was not told; nothing is lost."""
-    seldom = Seldom(every_s=10.0)
-    told = [seldom.one_more(now) for now in (0.0, 0.0, 9.9, 10.0, 10.1, 50.0)]
+    seldom = LogRateLimit(every_s=10.0)
+    told = [seldom.count_event(now) for now in (0.0, 0.0, 9.9, 10.0, 10.1, 50.0)]
     assert told == [1, 0, 0, 3, 0, 2]
 
 
@@ -33,7 +33,7 @@ def test_those_who_are_inside_are_served_whoever_comes() -> None:
     with Service(connections_max=2) as service, ExitStack() as open_ones:
         assert service.http.get("/subjects").status_code == 200
         inside = open_ones.enter_context(service.connect())
-        strangers = [open_ones.enter_context(service.connect()) for _ in range(TOLD_MAX)]
+        strangers = [open_ones.enter_context(service.connect()) for _ in range(OVERLOADED_MAX)]
         for _ in range(3):
             inside.sendall(head("GET /schemas/types"))
             assert status_of(inside) == 200
@@ -47,7 +47,7 @@ def test_beyond_those_who_are_told_connections_are_closed_at_once(
 ) -> None:
     """Without an answer, and without a line in the log for each."""
     with Service(connections_max=1) as service, ExitStack() as open_ones:
-        for _ in range(1 + TOLD_MAX):
+        for _ in range(1 + OVERLOADED_MAX):
             open_ones.enter_context(service.connect())
         for _ in range(20):
             with service.connect() as one:
@@ -88,7 +88,7 @@ def test_a_connection_counts_before_its_handshake(authority: Authority) -> None:
     with ExitStack() as open_ones:
         certificate = _tls(authority)
         service = open_ones.enter_context(Service(certificate=certificate, connections_max=1))
-        for _ in range(1 + TOLD_MAX):
+        for _ in range(1 + OVERLOADED_MAX):
             open_ones.enter_context(service.connect())
         with service.connect() as one:
             assert read_to_end(one) == b""
@@ -158,7 +158,7 @@ def test_when_nothing_more_can_be_opened_it_is_tried_now_and_then(
         loop = asyncio.get_running_loop()
         met = asyncio.Event()
 
-        async def serve(connection: socket.socket, _: Entry) -> None:
+        async def serve(connection: socket.socket, _: Admission) -> None:
             met.set()
             connection.close()
 
@@ -174,7 +174,7 @@ def test_when_nothing_more_can_be_opened_it_is_tried_now_and_then(
         with _Failing() as listener:
             listener.bind((LOOPBACK, 0))
             listener.listen()
-            opened = Acceptor(listener, Room(1, 1), serve)
+            opened = Acceptor(listener, ConnectionLimits(1, 1), serve)
             opened.open()
             with socket.create_connection(listener.getsockname(), TIMEOUT_S):
                 await asyncio.wait_for(met.wait(), TIMEOUT_S)

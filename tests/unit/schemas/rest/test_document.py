@@ -14,7 +14,7 @@ from schemas.registry.config import Config, Mode, changed, config_json
 from schemas.registry.metadata import Metadata
 from schemas.registry.prepare import Sent
 from schemas.registry.refused import NoAssociationError, RegistryRefusal
-from schemas.rest.about import SPOKEN
+from schemas.rest.about import INTERFACE_VERSION
 from schemas.rest.call import Call
 from schemas.rest.errors import MEDIA_TYPE
 from schemas.rest.reading import media_of
@@ -129,7 +129,7 @@ def test_every_code_of_a_refusal_is_described() -> None:
 def test_words_and_names_are_those_of_the_code() -> None:
     """Levels, modes, what can be configured, media types, and the version of the interface."""
     schemas = COMPONENTS["schemas"]
-    assert DOCUMENT["info"]["version"] == SPOKEN
+    assert DOCUMENT["info"]["version"] == INTERFACE_VERSION
     assert set(schemas["ModeChange"]["properties"]["mode"]["enum"]) == {
         *(m.value for m in Mode),
         None,

@@ -167,7 +167,7 @@ class Writer(MemoryTransactions):
         self._log.note("send", topic)
         return count
 
-    def look_at(self, topic: TopicName) -> None:
+    def refresh_partitions(self, topic: TopicName) -> None:
         """Note it."""
         self._log.note("look at", topic)
 

@@ -1,9 +1,9 @@
-from schemas.registry.remembered import Remembered
+from schemas.registry.result_cache import ResultCache
 
 
 def test_what_was_used_last_is_remembered() -> None:
     """Up to the weight; what nobody asked for since long is forgotten first."""
-    memory: Remembered[int, str] = Remembered(100)
+    memory: ResultCache[int, str] = ResultCache(100)
     memory.put(0, "first", 10)
     for number in range(1, 50):
         memory.put(number, "other", 10)
@@ -15,7 +15,7 @@ def test_what_was_used_last_is_remembered() -> None:
 
 def test_what_weighs_more_than_all_may_is_remembered_alone() -> None:
     """It takes the place of everything else, and goes with the next one but one."""
-    memory: Remembered[str, str] = Remembered(10)
+    memory: ResultCache[str, str] = ResultCache(10)
     memory.put("large", "x", 1_000)
     assert memory.get("large") == "x"
     memory.put("a", "y", 5)

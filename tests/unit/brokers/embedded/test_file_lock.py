@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
+from brokers.embedded.file_lock import exclusive_lock
 from brokers.embedded.progress import Step, silent
-from brokers.embedded.turns import one_at_a_time
 from pipeline.errors import RetryError
 
 
@@ -12,11 +12,11 @@ def test_who_comes_second_is_told_and_waits_no_longer_than_said(tmp_path: Path) 
     steps: list[Step] = []
     lock = tmp_path / "lock"
     with (
-        one_at_a_time(lock, "fetching jars", 5.0, silent),
+        exclusive_lock(lock, "fetching jars", 5.0, silent),
         pytest.raises(RetryError, match="another process is still fetching jars"),
-        one_at_a_time(lock, "fetching jars", 0.0, steps.append),
+        exclusive_lock(lock, "fetching jars", 0.0, steps.append),
     ):
         pytest.fail("two at a time")
     assert steps == [Step("waiting for another process that is fetching jars")]
-    with one_at_a_time(lock, "fetching jars", 0.0, steps.append):
+    with exclusive_lock(lock, "fetching jars", 0.0, steps.append):
         assert len(steps) == 1

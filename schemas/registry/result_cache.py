@@ -1,4 +1,4 @@
-"""Results of costly pure functions, as many as memory allows. Pure: forgetting changes nothing."""
+"""Cache of results of costly pure functions, bounded by weight. Pure: evictions are not visible."""
 
 from typing import Generic, TypeVar
 
@@ -6,15 +6,15 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
-class Remembered(Generic[K, V]):
-    """Remembers what was used last, up to a weight. None is never a result.
+class ResultCache(Generic[K, V]):
+    """Approximate LRU cache with a weight limit. Results are never None.
 
-    There are two generations. What is used is put into the younger one; when that is full, it
-    becomes the elder, and the elder is forgotten. No lock is needed: threads that come at the same
-    time can at worst make each other compute something again.
+    It has two generations. Used entries move to the young one; when that is full, it becomes the
+    old one, and the previous old one is dropped. No lock is needed: in the worst case concurrent
+    threads compute a result again.
 
     Args:
-        weight_max: how much all results may weigh together.
+        weight_max: limit of the total weight.
     """
 
     def __init__(self, weight_max: int) -> None:
@@ -24,7 +24,7 @@ class Remembered(Generic[K, V]):
         self._old: dict[K, tuple[V, int]] = {}
 
     def get(self, key: K) -> V | None:
-        """A result, or None."""
+        """The result of a key, or None."""
         found = self._young.get(key)
         if found is None:
             found = self._old.get(key)
@@ -34,7 +34,7 @@ class Remembered(Generic[K, V]):
         return found[0]
 
     def put(self, key: K, value: V, weight: int) -> None:
-        """Remember a result."""
+        """Store a result."""
         if self._weight + weight > self._half:
             self._young, self._old, self._weight = {}, self._young, 0
         self._young[key] = (value, weight)

@@ -1,4 +1,4 @@
-"""Processes of one machine that take turns at the same files."""
+"""Exclusive file lock between processes of one machine."""
 
 import fcntl
 import time
@@ -13,17 +13,17 @@ _POLL_S = 1.0
 
 
 @contextmanager
-def one_at_a_time(lock: Path, what: str, within_s: float, progress: Progress) -> Iterator[None]:
-    """Hold a lock, so that no two processes do the same together.
+def exclusive_lock(lock: Path, what: str, within_s: float, progress: Progress) -> Iterator[None]:
+    """Hold a file lock, so that only one process does this work at a time.
 
     Args:
-        lock: a file; its folder is there.
-        what: what is done meanwhile, for whoever has to wait.
+        lock: a file; its folder exists.
+        what: the work, for the messages of processes that wait.
         within_s: how long to wait for another process.
-        progress: told when there is one.
+        progress: called while another process holds the lock.
 
     Raises:
-        RetryError: the other process does not get done.
+        RetryError: the other process does not release it in time.
     """
     ends_at = time.monotonic() + within_s
     with lock.open("w") as file:
