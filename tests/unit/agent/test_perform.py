@@ -130,7 +130,7 @@ class Signals(MemoryProducer):
     """A producer of signals over topics in memory."""
 
     def __init__(self) -> None:
-        topics = (DEPLOYED.names.advances, TopicName("net.moving.boundaries"))
+        topics = (DEPLOYED.names.advances, TopicName("local.net.moving.boundaries"))
         self.kafka = with_topics(topics, partitions=2)
         super().__init__(self.kafka)
         self.closed = False

@@ -20,7 +20,7 @@ from tests.unit.spark.write.sink_twins import (
     write,
 )
 
-LETTERS = TopicName("net.tolls.dlq")
+LETTERS = TopicName("local.net.tolls.dlq")
 BAD = {"bad": 1, "late_ms": NOW, "eviction_ms": NOW}
 
 
