@@ -1,4 +1,4 @@
-"""What moves a lane's event time: boundaries and activity of its writers, ends of its topics."""
+"""Inputs of a lane's event time: boundaries, activity of its writers, ends of its topics."""
 
 from dataclasses import replace
 
@@ -12,7 +12,7 @@ from pipeline.boundaries.derived import PendingBoundary
 
 
 def observe_time(lane: Lane, shared: Shared, event: Event, now: Now) -> tuple[Lane, Effects]:
-    """Take in what was read of its inputs, while its query runs."""
+    """Apply an event to the event time of a running lane."""
     running = lane.running
     if running is None:
         return lane, ()

@@ -1,4 +1,4 @@
-"""Looks at an installation: every connection, every right, every topic. Nothing stays changed."""
+"""Probes of an installation: every connection, right and topic. Leaves nothing changed."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator
@@ -23,8 +23,8 @@ from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.records import FragmentStatus
 from pipeline.counting import counted
 from pipeline.deploy.documents import replan
-from pipeline.doctor.facts import AccessSeen, NetworkSeen, Observed, Thing, Trouble
-from pipeline.doctor.topics import TopicsLook
+from pipeline.doctor.facts import Observed, ObservedAccess, ObservedNetwork, Thing, Trouble
+from pipeline.doctor.topics import TopicProbe
 from pipeline.errors import EnvironmentProblem, MedusaError, NotAllowedError
 from pipeline.ids import NetworkName, ParticipantId, TopicName
 from pipeline.names import Znodes, doctor_group, doctor_transactions
@@ -42,12 +42,12 @@ PlanOfDocument = Callable[[RegistryClient], Plan | None]
 
 
 @dataclass
-class Look:
-    """One look at everything that settings name.
+class Probes:
+    """Probes of everything that the settings name.
 
     Args:
-        settings: where it is.
-        spark: what is seen of a cluster's master; None: Spark runs on this machine.
+        settings: addresses and folders.
+        spark: describes a cluster's master; None: Spark runs on this machine.
     """
 
     settings: Settings
@@ -56,7 +56,7 @@ class Look:
     undo: ExitStack = field(default_factory=ExitStack)
 
     def observe(self, document: PlanOfDocument) -> Observed:
-        """Look at everything; what cannot be looked at is part of what is seen."""
+        """Run all probes; a failure is an observed fact."""
         with self.undo:
             self._machine()
             brokers = self._kafka()
@@ -70,19 +70,19 @@ class Look:
             readable = tuple(_readable(self.settings))
             return Observed(tuple(self.things), networks, nodes, readable, access)
 
-    def _see(self, name: str, place: str, look: Callable[[], str]) -> bool:
-        """Try one thing, which gives what is seen of it; whether it did."""
+    def _see(self, name: str, place: str, check: Callable[[], str]) -> bool:
+        """Run a check and record its result; returns whether it succeeded."""
         try:
-            self.things.append(Thing(name, place, look()))
+            self.things.append(Thing(name, place, check()))
         except MedusaError as error:
             self.things.append(Thing(name, place, "", Trouble.of(error)))
             return False
         return True
 
-    def _try(self, name: str, place: str, look: Callable[[], T]) -> T | None:
-        """Ask for something; that it could not be had is seen, that it could is not."""
+    def _try(self, name: str, place: str, check: Callable[[], T]) -> T | None:
+        """Return the result of a call; only a failure is recorded."""
         try:
-            return look()
+            return check()
         except MedusaError as error:
             self.things.append(Thing(name, place, "", Trouble.of(error)))
             return None
@@ -127,10 +127,10 @@ class Look:
 
     def access(
         self, brokers: KafkaServers, rights: Callable[[KafkaServers, float], KafkaRights]
-    ) -> AccessSeen | None:
-        """What access control lists say of topics; None: there are none, or we are not told.
+    ) -> ObservedAccess | None:
+        """Access control lists of topics; None: there are none, or they may not be read.
 
-        A lane does without knowing it, so neither is wrong.
+        A lane does not need them, so neither is a failure.
         """
         rules = rights(brokers, WITHIN_S).topic_rules()
         trouble = None
@@ -145,7 +145,7 @@ class Look:
                 words = f"{counted(len(rules), 'rule')} about topics"
         place = f"Kafka {brokers}"
         self.things.append(Thing("Kafka, access lists", place, words, trouble))
-        return None if isinstance(rules, MedusaError) else AccessSeen(rules, brokers.principal)
+        return None if isinstance(rules, MedusaError) else ObservedAccess(rules, brokers.principal)
 
     def _zookeeper(self) -> Catalog | None:
         place = f"ZooKeeper {self.settings.zookeeper_connect}"
@@ -207,28 +207,30 @@ class Look:
         registry: RegistryClient | None,
         document: PlanOfDocument,
         brokers: KafkaServers | None,
-    ) -> tuple[NetworkSeen, ...]:
-        """Those of the catalog that are ours, and the project's; without brokers none."""
+    ) -> tuple[ObservedNetwork, ...]:
+        """The participant's networks of the catalog, and the project's; none without brokers."""
         if brokers is None:
             return ()
         found = self._deployed(catalog) if catalog is not None else {}
         if registry is not None:
             plan = self._try("document", "", lambda: document(registry))
             if plan is not None and plan.network not in found:
-                found[plan.network] = NetworkSeen(plan.network, False, plan.auto_create), plan
-        look = TopicsLook(KafkaAdmin(brokers, WITHIN_S), KafkaRights(brokers, WITHIN_S))
-        return tuple(seen if plan is None else look.of(seen, plan) for seen, plan in found.values())
+                found[plan.network] = ObservedNetwork(plan.network, False, plan.auto_create), plan
+        probe = TopicProbe(KafkaAdmin(brokers, WITHIN_S), KafkaRights(brokers, WITHIN_S))
+        return tuple(
+            seen if plan is None else probe.of(seen, plan) for seen, plan in found.values()
+        )
 
-    def _deployed(self, catalog: Catalog) -> dict[NetworkName, tuple[NetworkSeen, Plan | None]]:
-        found: dict[NetworkName, tuple[NetworkSeen, Plan | None]] = {}
+    def _deployed(self, catalog: Catalog) -> dict[NetworkName, tuple[ObservedNetwork, Plan | None]]:
+        found: dict[NetworkName, tuple[ObservedNetwork, Plan | None]] = {}
         for record, version in catalog.versions.deployed():
             if record.owner != self.settings.participant:
                 continue
-            seen = NetworkSeen(record.network, deployed=True, auto_create=True)
+            seen = ObservedNetwork(record.network, deployed=True, auto_create=True)
             try:
                 plan = replan(version, record.owner) if version is not None else None
             except MedusaError as error:
-                seen = NetworkSeen(record.network, True, True, (), Trouble.of(error))
+                seen = ObservedNetwork(record.network, True, True, (), Trouble.of(error))
                 plan = None
             found[record.network] = seen, plan
         planned = {name: (seen, plan) for name, (seen, plan) in found.items() if plan is not None}
@@ -242,7 +244,7 @@ class Look:
 
 
 def _writers(plan: Plan, statuses: Iterable[FragmentStatus]) -> dict[TopicName, FragmentStatus]:
-    """What was last reported of a plan's fragments, by the topic that each writes."""
+    """The last reported status of a plan's fragments, by output topic."""
     topics = {fragment.name: fragment.output.topic for fragment in plan.fragments}
     return {topics[one.fragment]: one for one in statuses if one.fragment in topics}
 
@@ -260,10 +262,10 @@ def _kafka_version(brokers: KafkaServers) -> str:
 
 
 def _writable(folder: Path) -> str:
-    """Whether we may write into a folder, or make it.
+    """Check that a folder can be written or created.
 
     Raises:
-        EnvironmentProblem: we may not.
+        EnvironmentProblem: it cannot.
     """
     there = next(place for place in (folder, *folder.parents) if place.exists())
     if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
@@ -276,7 +278,7 @@ def _writable(folder: Path) -> str:
 
 
 def _readable(settings: Settings) -> Iterator[tuple[str, str]]:
-    """Settings whose secret lies in a file that others may read."""
+    """Settings whose secret is in a file that other users may read."""
     sources = dict(settings.sources)
     for setting in SETTINGS:
         if setting.kind is not Kind.SECRET:
