@@ -43,7 +43,7 @@ class MapDraft(OneInput):
         return self.select
 
     def build(self, inputs: Sequence[StreamFacts], report: Report) -> Map | None:
-        """Check the expressions; the event time goes on, under its new name if it is selected."""
+        """Check the expressions; the event time is kept, under its new name if it is selected."""
         (facts,) = inputs
         scope = Scope((Source(facts.columns, unreadable=facts.unreadable),))
         select = compute(self.select, scope, report, self.name, "select")
@@ -65,7 +65,7 @@ class MapDraft(OneInput):
 
 
 def read(name: BoxName, fields: Fields, _defaults: Defaults) -> MapDraft | None:
-    """Take a map out of its YAML."""
+    """Read a map from its YAML."""
     header = read_header(name, fields)
     stream = fields.text(Map.kind, required=True)
     fields.required("select")
