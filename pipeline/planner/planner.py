@@ -1,4 +1,4 @@
-"""From a checked network to a plan: a tuple of passes, one after the other."""
+"""The planner: a tuple of passes from a checked network to a plan."""
 
 from collections.abc import Callable
 from functools import reduce
@@ -37,7 +37,7 @@ def plan(network: Network, owner: ParticipantId) -> Plan:
     The same network gives the same plan, field by field.
 
     Raises:
-        DocumentError: two streams would share a topic, or Kafka would refuse a topic's name.
+        DocumentError: two streams would share a topic, or Kafka would reject a topic's name.
     """
     draft = reduce(lambda done, step: step(done), PASSES, Draft(owner, network))
     return Plan(
