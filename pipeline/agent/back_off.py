@@ -6,7 +6,7 @@ from pipeline.ids import FragmentId
 
 FIRST_MS = 1_000
 MOST_MS = 60_000
-"""A failing lane tries again after one second, then twice as long each time, up to a minute."""
+"""Longest pause: the pause is one second after the first failure and doubles with each one."""
 
 
 def back_off_ms(fragment: FragmentId, failures: int) -> int:

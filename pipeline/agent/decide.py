@@ -54,7 +54,7 @@ LANE_RULES: tuple[LaneRule, ...] = (
     report,
 )
 NODE_RULES: tuple[NodeRule, ...] = (request_plans, watch, rehearse)
-"""In this order; each rule sees what those before it have made of the lane, or of the node."""
+"""In this order; each rule reads the result of those before it."""
 
 
 def decide(state: NodeState, event: Event, now: Now) -> tuple[NodeState, Effects]:

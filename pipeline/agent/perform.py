@@ -72,7 +72,7 @@ class Work(Protocol):
 
 MakeLane = Callable[[LaneSettings], Lane]
 Admit = Callable[[FragmentNames], Epoch]
-"""Epoch of a fragment's last commit marker; raises if this program cannot go on from it."""
+"""Epoch of a fragment's last commit marker; raises if this program cannot continue from it."""
 MakePlanOf = Callable[[VersionId, ParticipantId], Plan]
 """The plan of a version of a participant's network; raises if there is none."""
 

@@ -32,8 +32,8 @@ from pipeline.markers.commit_marker import Totals
 from pipeline.planner.instants import instant
 
 ENDS_LOG_MAX = 64
-"""Answers kept per input. At two a second they reach back half a minute exactly, and further ever
-more coarsely, which is how exactly anyone wants to know an old lag."""
+"""Observed ends kept per input. At two a second they reach back half a minute exactly, and further
+with decreasing resolution, which is enough for the age of an old lag."""
 
 
 @dataclass(frozen=True, slots=True)

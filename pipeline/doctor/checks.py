@@ -23,16 +23,16 @@ from pipeline.planner.instants import instant
 from pipeline.planner.topic_rules import RETENTION_MS, STAMPS, misfits
 
 READS = frozenset({"READ", "DESCRIBE", "DESCRIBE_CONFIGS"})
-"""What a lane does with each of its inputs."""
+"""Rights that a lane needs on each of its inputs."""
 WRITES = READS | {"WRITE"}
-"""What it does with each topic of its own."""
+"""Rights that it needs on each topic of its own."""
 TRIMS = "DELETE"
-"""What it needs to remove old dead letters."""
+"""Right that it needs to remove old dead letters."""
 FOR_EVER = -1
 _NAMED = 3
-"""So many of a list are named."""
+"""Number of names shown of a list."""
 HELD_MS = 60_000
-"""Inputs are apart by less than this, and for less, in the ordinary course of things."""
+"""Normal bound on the distance of inputs in event time, and on its duration."""
 _GIVE = "whoever runs the brokers can give the right, in their access control lists."
 
 

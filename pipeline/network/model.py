@@ -21,7 +21,7 @@ class Silence(Enum):
     """The meaning of an external stream that sends nothing for `idle_after`."""
 
     IDLE = "idle"
-    """No events exist: event time follows the wall clock."""
+    """There are no events: event time continues by other inputs, or by the clock."""
     MISSING = "missing"
     """Producers are disconnected: event time stops until records arrive again."""
 

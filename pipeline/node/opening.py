@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 POLL_S = 0.05
 STOP_MAY_FOLLOW_S = 0.3
-"""Who ends a whole process group ends our Java process with us, and its end may be seen first."""
+"""A signal to a whole process group ends Java too, and its end may be observed before the stop."""
 
 
 def unless_stopped(work: Callable[[], T], stop: threading.Event) -> T | None:

@@ -45,7 +45,7 @@ __all__ = [
 ]
 
 _ALIKE = 0.8
-"""How much alike two names of topics are when one may be a slip of the other."""
+"""Similarity of two topic names from which one may be a misspelling of the other."""
 
 
 def changes(

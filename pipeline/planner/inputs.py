@@ -64,13 +64,13 @@ class Fared(Enum):
     """The fate of records of a changed input."""
 
     READ = "read"
-    """They are read now, after others that came later."""
+    """They are read now, after others that arrived later."""
     PASSED_OVER = "passed over"
     """They count in no result."""
     LEFT_TO_OTHERS = "left to others"
-    """What another fragment has read of them counts in its results, and the rest in none."""
+    """Those that another fragment has read count in its results, the others in none."""
     LEFT_UNREAD = "left unread"
-    """They count in no result, unless the stream comes back: then it goes on from there."""
+    """They count in no result, unless the stream is added again: reading then continues there."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,17 +27,17 @@ class DerivedStream:
     schema_json: str
     """The value's Avro schema, inferred from `columns`."""
     key_schema_json: str | None
-    """The key's Avro schema (a record of the key columns). None when keys have another format, and
-    when `key` is empty: the input's key bytes pass, or, where a stateful box made a row of several
-    records, the key is null."""
+    """The key's Avro schema (a record of the key columns). None if keys have another format, and if
+    `key` is empty: the input's key bytes pass, or, if a stateful box made a row of several records,
+    the key is null."""
     partitions: int
-    """With how many partitions the topic is created; an existing topic keeps what it has."""
+    """Number of partitions of the topic when created; an existing topic is not changed."""
     corrections: bool = False
-    """Whether its records carry ids, by which later ones can take their place."""
+    """Whether its records have ids, by which later ones can replace them."""
     key_format: KeyFormat = KeyFormat.AVRO
     lateness_ms: int = 0
-    """The least lateness of the streams that it is made of: its boundary is at least so far behind
-    what was seen of them."""
+    """The least lateness of its inputs: its boundary is at least this far behind their newest
+    records."""
 
 
 FragmentInput = ExternalStream | DerivedStream
@@ -74,7 +74,7 @@ class Fragment:
     boxes: tuple[Box, ...]
     output: DerivedStream
     limits: tuple[Limit, ...] = ()
-    """How many dead letters are borne, of the inputs and the boxes that it computes."""
+    """Limits of dead letters, of the inputs and the boxes that it computes."""
 
     @property
     def name(self) -> FragmentName:
@@ -150,14 +150,14 @@ class NewTopic:
     replication: int
     config: tuple[tuple[str, str], ...]
     external: bool
-    """Whether it carries an external stream, so that it may well exist already."""
+    """Whether it carries an external stream, so that it may exist already."""
     follows: tuple[TopicName, ...] = ()
-    """Topics whose largest partition count `partitions` repeats: where one of them exists with
+    """Topics whose largest partition count determines `partitions`: if one of them exists with
     another count, this one is created with that."""
     single_partition: bool = False
-    """Whether its records are only right in one order, so that it may not have more than one."""
+    """Whether its records need a total order, so that it may have only one partition."""
     trimmed: bool = False
-    """Whether lanes remove its old records; Kafka expires none."""
+    """Whether lanes delete its old records; Kafka expires none."""
     when_needed: bool = False
     """Whether it is created when dead letters are first sent again, and not by a deploy."""
 
@@ -172,6 +172,6 @@ class Plan:
     topics: tuple[NewTopic, ...]
     auto_create: bool
     retention_ms: int
-    """For how long topics keep records; of dead letters, those that no rebuild needs."""
+    """Default retention of topics; of dead letters, of those that no rebuild needs."""
     notes: tuple[str, ...] = ()
-    """What the planner did to the network and why, one sentence each, in the order it was done."""
+    """Changes of the network by the planner and their reasons, one sentence each, in order."""

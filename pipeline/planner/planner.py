@@ -17,7 +17,7 @@ from pipeline.planner.passes.share_limits import share_limits
 from pipeline.planner.plan import Plan
 
 Pass = Callable[[Draft], Draft]
-"""A pass is pure. The first four change the network and keep the meaning of all its outputs."""
+"""A pass is pure. The first four change the network without changing any output."""
 
 PASSES: tuple[Pass, ...] = (
     settle_keys,

@@ -10,7 +10,7 @@ from pipeline.planner.plan import NewTopic
 from schemas.json_value import JsonObject
 
 FORMAT_VERSION = 1
-"""Of `changes_as_data`; counts up when a key goes or changes its meaning, not when one is added."""
+"""Of `changes_as_data`; incremented when a key is removed or redefined, not when one is added."""
 
 _MARKS = {
     Action.CREATE: "+",

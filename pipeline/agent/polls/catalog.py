@@ -13,7 +13,7 @@ from pipeline.ids import NodeId
 
 PAUSE_S: Final = 0.1
 FULL_S: Final = 5.0
-"""Also without a change of networks or nodes the catalog is read in full this often."""
+"""Interval of full reads of the catalog, also without a change of networks or nodes."""
 
 _log = logging.getLogger(__name__)
 

@@ -40,10 +40,10 @@ SEGMENT_BYTES = 1_048_576
 """The least that Kafka 4 accepts."""
 ANY_TIMESTAMP = 9_223_372_036_854_775_807
 RECORD_BYTES = 8_388_608
-"""Eight times Kafka's default; more than this is what many hosted clusters do not allow."""
+"""Eight times Kafka's default; many hosted clusters do not allow more."""
 SAFE_REPLICAS = 3
 ADVANCES_BYTES = 67_108_864
-"""Some hundred thousand advances. They come to a lane that runs, which reads them as they come."""
+"""Some hundred thousand advances. They are sent to a running lane, which reads them at once."""
 
 Config = tuple[tuple[str, str], ...]
 

@@ -50,7 +50,7 @@ _OPTIONAL: Mapping[How, AbstractSet[str]] = {
     How.LEFT: frozenset({"right"}),
     How.FULL: frozenset({"left", "right"}),
 }
-"""The sides that a result may lack: without a row there, another result would take its place."""
+"""The sides that a result may lack: a filter there would not drop results, but replace them."""
 
 
 @dataclass(frozen=True, slots=True)
