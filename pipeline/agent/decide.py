@@ -74,11 +74,11 @@ def decide(state: NodeState, event: Event, now: Now) -> tuple[NodeState, Effects
     if isinstance(event, LaneStarted) and event.lane not in state.lanes:
         place = f"fragment {event.lane.fragment}"
         raise BrokenInvariantError("a lane started that was not asked to", place=place)
-    state = _with_new_lanes(replace(state, shared=_noted(state.shared, event, now)))
+    state = _with_new_lanes(replace(state, shared=_updated(state.shared, event, now)))
     effects: list[Effect] = []
     for key in sorted(state.lanes):
         before = state.lanes[key]
-        lane, requested = _ruled(before, state.shared, event, now)
+        lane, requested = _apply_rules(before, state.shared, event, now)
         effects.extend(requested)
         if not _is_kept(lane):
             state = _without(state, lane)
@@ -90,7 +90,7 @@ def decide(state: NodeState, event: Event, now: Now) -> tuple[NodeState, Effects
     return state, tuple(effects)
 
 
-def _ruled(lane: Lane, shared: Shared, event: Event, now: Now) -> tuple[Lane, Effects]:
+def _apply_rules(lane: Lane, shared: Shared, event: Event, now: Now) -> tuple[Lane, Effects]:
     effects: list[Effect] = []
     for rule in LANE_RULES:
         lane, requested = rule(lane, shared, event, now)
@@ -122,11 +122,11 @@ def _with_new_lanes(state: NodeState) -> NodeState:
 # --- what all lanes share -----------------------------------------------------------------------
 
 
-def _noted(shared: Shared, event: Event, now: Now) -> Shared:
+def _updated(shared: Shared, event: Event, now: Now) -> Shared:
     shared = replace(shared, answered=False) if shared.answered else shared
     match event:
         case CatalogRead() | CatalogLost() | PlanMade() | PlanFailed():
-            return _catalog_noted(shared, event)
+            return _catalog_updated(shared, event)
         case BoundaryRead():
             return _boundary_read(shared, event)
         case ActivityRead():
@@ -137,7 +137,7 @@ def _noted(shared: Shared, event: Event, now: Now) -> Shared:
             return shared
 
 
-def _catalog_noted(
+def _catalog_updated(
     shared: Shared, event: CatalogRead | CatalogLost | PlanMade | PlanFailed
 ) -> Shared:
     match event:

@@ -219,14 +219,14 @@ class Performer:
             owner = context.catalog.owners.get(fragment.network, fragment.fragment)
         except MedusaError as error:
             return (
-                f"fenced with epoch {epoch}, and the catalog cannot tell whose it is now "
+                f"fenced with epoch {epoch}, and the catalog cannot return its owner "
                 f"({error.message}): not started again before it can"
             )
         if owner is None:
-            return f"fenced with epoch {epoch}; nobody owns it now: started again if it is wanted"
+            return f"fenced with epoch {epoch}; it has no owner now: started again if it should run"
         if owner.node == context.node.node:
             return (
-                f"fenced with epoch {epoch}; the catalog says that this node owns it with epoch "
+                f"fenced with epoch {epoch}; by the catalog this node owns it with epoch "
                 f"{owner.epoch}: started again after a while"
             )
         return (

@@ -243,7 +243,7 @@ class Lane:
     reported: Reported | None = None
 
     @property
-    def wanted(self) -> Desired | None:
+    def target(self) -> Desired | None:
         """The desired state if it should run; None if it should not."""
         return self.desired if self.desired is not None and self.desired.running else None
 

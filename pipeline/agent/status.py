@@ -121,7 +121,7 @@ def shown_state(lane: Lane, *, catalog_current: bool, reachable: bool) -> LaneSt
     """The state of a lane that `status` shows."""
     match lane.phase:
         case Stopped():
-            return LaneState.STOPPED if lane.wanted is None else LaneState.PENDING
+            return LaneState.STOPPED if lane.target is None else LaneState.PENDING
         case Starting(rebuilding=rebuilding):
             return LaneState.STARTING if rebuilding is None else LaneState.REBUILDING
         case Running() | Stopping():
@@ -133,7 +133,7 @@ def shown_state(lane: Lane, *, catalog_current: bool, reachable: bool) -> LaneSt
             return LaneState.FAILED
 
 
-def ends_noted(running: Running, ends: Ends) -> Running:
+def with_observed_ends(running: Running, ends: Ends) -> Running:
     """A lane with observed ends recorded, until it has processed the records before them."""
     logs, time = dict(running.ends_log), running.time
     for lane_input in time.profile.inputs:

@@ -7,12 +7,12 @@ from pipeline import durations
 from pipeline.catalog.records import FragmentStatus, LaneState
 from pipeline.counting import counted
 from pipeline.doctor.facts import (
+    Check,
     Finding,
     Observed,
     ObservedAccess,
     ObservedNetwork,
     ObservedTopic,
-    Thing,
     Trouble,
     Verdict,
 )
@@ -33,13 +33,13 @@ _NAMED = 3
 """Number of names shown of a list."""
 HELD_MS = 60_000
 """Normal bound on the distance of inputs in event time, and on its duration."""
-_GIVE = "whoever runs the brokers can give the right, in their access control lists."
+_GIVE = "the brokers' administrator can grant the right in their access control lists."
 
 
 def findings(observed: Observed) -> tuple[Finding, ...]:
     """All findings, in the order of the observed facts."""
     return (
-        *(_thing(thing) for thing in observed.things),
+        *(_of_check(check) for check in observed.checks),
         *_readable(observed),
         *(finding for one in observed.networks for finding in _network(one, observed.access)),
         *_nodes(observed),
@@ -54,10 +54,10 @@ def exit_code(found: tuple[Finding, ...]) -> ExitCode:
     return ExitCode.UNAVAILABLE if ExitCode.UNAVAILABLE in codes else ExitCode.BAD_INPUT
 
 
-def _thing(thing: Thing) -> Finding:
-    if thing.trouble is not None:
-        return _wrong(thing.name, thing.trouble)
-    return Finding(thing.name, Verdict.GOOD, thing.result, thing.place)
+def _of_check(check: Check) -> Finding:
+    if check.trouble is not None:
+        return _wrong(check.name, check.trouble)
+    return Finding(check.name, Verdict.GOOD, check.result, check.place)
 
 
 def _wrong(what: str, trouble: Trouble) -> Finding:
@@ -175,7 +175,7 @@ def _missing(topic: ObservedTopic, network: ObservedNetwork, name: str) -> Itera
             f"topic {topic.planned.name} {why}: it needs {needs(topic.planned)}",
             f"topic {topic.planned.name}",
             "have it created like this"
-            + ("; lanes that knew the old one stop." if network.deployed else "."),
+            + ("; lanes of the old one stop." if network.deployed else "."),
             ExitCode.BAD_INPUT,
         )
 
@@ -227,7 +227,7 @@ def _shape(topic: ObservedTopic, partitions: int, name: str) -> Iterator[Finding
             Verdict.DOUBTFUL,
             f"{place} keeps records {int(kept) // 1000} s, the network says {int(asked) // 1000} s",
             place,
-            "a lane that was stopped for longer than a topic keeps records cannot go on.",
+            "a lane that was stopped for longer than a topic keeps records cannot continue.",
         )
 
 

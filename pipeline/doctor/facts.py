@@ -27,7 +27,7 @@ class Trouble:
 
 
 @dataclass(frozen=True, slots=True)
-class Thing:
+class Check:
     """One check and its result.
 
     Args:
@@ -101,14 +101,14 @@ class Observed:
     """All observed facts.
 
     Args:
-        things: the checks, in order.
+        checks: the checks, in order.
         networks: those of the catalog, and the one of the project.
         nodes: how many nodes are running; None: the catalog did not answer.
         readable: settings whose secret other users of this machine can read, each with its file.
         access: access control lists of topics; None: there are none, or they may not be read.
     """
 
-    things: tuple[Thing, ...]
+    checks: tuple[Check, ...]
     networks: tuple[ObservedNetwork, ...] = ()
     nodes: int | None = None
     readable: tuple[tuple[str, str], ...] = ()

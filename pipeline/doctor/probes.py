@@ -23,7 +23,7 @@ from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.records import FragmentStatus
 from pipeline.counting import counted
 from pipeline.deploy.documents import replan
-from pipeline.doctor.facts import Observed, ObservedAccess, ObservedNetwork, Thing, Trouble
+from pipeline.doctor.facts import Check, Observed, ObservedAccess, ObservedNetwork, Trouble
 from pipeline.doctor.topics import TopicProbe
 from pipeline.errors import EnvironmentProblem, MedusaError, NotAllowedError
 from pipeline.ids import NetworkName, ParticipantId, TopicName
@@ -52,7 +52,7 @@ class Probes:
 
     settings: Settings
     spark: Callable[[], str] | None
-    things: list[Thing] = field(default_factory=list)
+    checks: list[Check] = field(default_factory=list)
     undo: ExitStack = field(default_factory=ExitStack)
 
     def observe(self, document: PlanOfDocument) -> Observed:
@@ -68,14 +68,14 @@ class Probes:
             networks = self._networks(catalog, registry, document, brokers)
             nodes = self._try("nodes", "", lambda: len(catalog.nodes.all())) if catalog else None
             readable = tuple(_readable(self.settings))
-            return Observed(tuple(self.things), networks, nodes, readable, access)
+            return Observed(tuple(self.checks), networks, nodes, readable, access)
 
     def _see(self, name: str, place: str, check: Callable[[], str]) -> bool:
         """Run a check and record its result; returns whether it succeeded."""
         try:
-            self.things.append(Thing(name, place, check()))
+            self.checks.append(Check(name, place, check()))
         except MedusaError as error:
-            self.things.append(Thing(name, place, "", Trouble.of(error)))
+            self.checks.append(Check(name, place, "", Trouble.of(error)))
             return False
         return True
 
@@ -84,13 +84,13 @@ class Probes:
         try:
             return check()
         except MedusaError as error:
-            self.things.append(Thing(name, place, "", Trouble.of(error)))
+            self.checks.append(Check(name, place, "", Trouble.of(error)))
             return None
 
     def _machine(self) -> None:
         java = self._try("Java", "", lambda: find_java(os.environ))
         if java is not None:
-            self.things.append(Thing("Java", str(java.executable), f"version {java.version}"))
+            self.checks.append(Check("Java", str(java.executable), f"version {java.version}"))
         cache = Path(self.settings.cache)
         self._see("jars", str(cache), lambda: f"all {len(spark_jars(cache))} for Spark are there")
         for name in ("data", "checkpoints"):
@@ -144,7 +144,7 @@ class Probes:
             case _:
                 words = f"{counted(len(rules), 'rule')} about topics"
         place = f"Kafka {brokers}"
-        self.things.append(Thing("Kafka, access lists", place, words, trouble))
+        self.checks.append(Check("Kafka, access lists", place, words, trouble))
         return None if isinstance(rules, MedusaError) else ObservedAccess(rules, brokers.principal)
 
     def _zookeeper(self) -> Catalog | None:
@@ -164,7 +164,7 @@ class Probes:
         how = ", encrypted" if servers.tls else ""
         user = f", as {servers.login.user}" if servers.login else ""
         words = f"version {version or 'not told'}{how}{user}"
-        self.things.append(Thing("ZooKeeper, connection", place, words))
+        self.checks.append(Check("ZooKeeper, connection", place, words))
 
         def write() -> str:
             path = Znodes("").doctor()

@@ -12,7 +12,7 @@ from pipeline.errors import MedusaError
 from pipeline.ids import TopicName
 from pipeline.planner.plan import NewTopic, Plan
 
-Answer = frozenset[str] | MedusaError
+Rights = frozenset[str] | MedusaError
 """The allowed operations on a topic, or why they are unknown."""
 
 
@@ -46,7 +46,7 @@ class TopicProbe:
         absent = [topic for topic in needed if topic.name not in allowed]
         to_create = absent if plan.auto_create and not network.deployed else []
         against = self.rights.why_not_created(spec_of(topic) for topic in to_create)
-        answers: Mapping[TopicName, Answer | None] = {**against, **allowed}
+        answers: Mapping[TopicName, Rights | None] = {**against, **allowed}
         return tuple(
             _observed(topic, answers.get(topic.name), found, configs) for topic in plan.topics
         )
@@ -54,7 +54,7 @@ class TopicProbe:
 
 def _observed(
     topic: NewTopic,
-    answer: Answer | None,
+    answer: Rights | None,
     found: Mapping[TopicName, TopicDescription],
     configs: Mapping[TopicName, Mapping[str, str]],
 ) -> ObservedTopic:

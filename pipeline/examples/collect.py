@@ -149,7 +149,7 @@ def row_of(columns: tuple[str, ...], fields: Mapping[str, Native]) -> Row:
 
 def _value(value: Native) -> str | int | float | bool | None:
     if value is not None and not isinstance(value, str | int | float | bool):
-        raise BrokenInvariantError(f"a result holds a {type(value).__name__}")
+        raise BrokenInvariantError(f"a result contains a {type(value).__name__}")
     return value
 
 

@@ -102,7 +102,7 @@ class Run:
         deadline = Deadline.after(world.clock, RUNNING_WITHIN_S, "starting the network")
         while not self._all_run():
             world.check()
-            deadline.check("medusa logs tells what the node does.")
+            deadline.check("medusa logs shows what the node does.")
             world.clock.sleep(_POLL_S)
         topics = self.collected.watched.all
         found = world.topics.describe(topics)
@@ -212,5 +212,5 @@ class Run:
                 raise EnvironmentProblem(
                     f"fragment {status.fragment} failed: {status.last_error}",
                     place=f"network {status.network}",
-                    hint="the node's log, named below, tells more.",
+                    hint="see the node's log, named below.",
                 )

@@ -120,7 +120,7 @@ def _adjusted(precision: int, scale: int) -> DecimalType:
     return DecimalType(MAX_PRECISION, kept)
 
 
-def holds(wide: DecimalType, narrow: DecimalType) -> bool:
+def contains(wide: DecimalType, narrow: DecimalType) -> bool:
     """Whether every value of `narrow` is, unchanged, a value of `wide`."""
     return (
         wide.scale >= narrow.scale

@@ -339,7 +339,7 @@ class Walk:
             node.this.name.lower(), node.this.name.lower()
         )
         if name not in PARTS:
-            raise FaultError(f"EXTRACT knows no {name}", choices=tuple(PARTS))
+            raise FaultError(f"EXTRACT has no {name}", choices=tuple(PARTS))
         term = self.term(node.expression)
         return None if term is None else call(name, [term])
 

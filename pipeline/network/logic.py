@@ -61,7 +61,7 @@ def is_null(term: Term) -> Term:
 
 def is_boolean(term: Term, *, value: bool) -> Term:
     """`term IS TRUE` or `term IS FALSE`."""
-    term = condition(term, "what IS TRUE looks at")
+    term = condition(term, "the operand of IS TRUE")
     sql = f"({term.sql} <=> {'true' if value else 'false'})"
     return strict(sql, Scalar.BOOLEAN, [term], nullable=False)
 
@@ -226,7 +226,7 @@ def null_if(value: Term, other: Term) -> Term:
 def like(value: Term, pattern: str, escape: str, *, ignore_case: bool) -> Term:
     """`value LIKE pattern`; the pattern is a literal."""
     if value.type not in (Scalar.STRING, Scalar.NULL):
-        raise FaultError(f"LIKE looks at text, not {value.type}")
+        raise FaultError(f"LIKE matches text, not {value.type}")
     text = value.sql
     if ignore_case and pattern.isascii() and not escape.isalpha():  # what ILIKE means
         text, pattern, ignore_case = f"lower({text})", pattern.lower(), False
@@ -242,7 +242,7 @@ def like(value: Term, pattern: str, escape: str, *, ignore_case: bool) -> Term:
 def rlike(value: Term, pattern: str) -> Term:
     """`value RLIKE pattern`; the pattern is a checked literal."""
     if value.type not in (Scalar.STRING, Scalar.NULL):
-        raise FaultError(f"RLIKE looks at text, not {value.type}")
+        raise FaultError(f"RLIKE matches text, not {value.type}")
     text, too_long = searched(value, pattern)
     sql = f"({text} RLIKE {sql_text.string(pattern)})"
     return strict(sql, Scalar.BOOLEAN, [value], own=too_long)

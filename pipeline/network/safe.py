@@ -25,9 +25,9 @@ from pipeline.network.coercion import (
     MAX_PRECISION,
     as_decimal,
     common_type,
+    contains,
     decimal_of,
     decimal_result,
-    holds,
     is_floating,
     is_integral,
     is_numeric,
@@ -150,7 +150,7 @@ def cast(term: Term, to: DataType) -> Term:
         raise FaultError(f"a {term.type} cannot be cast to {to}")
     if term.type is Scalar.DATE and to is Scalar.TIMESTAMP:
         return _date_to_timestamp(term)
-    if _cast_holds(term.type, to):
+    if _cast_never_fails(term.type, to):
         return strict(sql_text.cast(term.sql, to), to, [term])
     return attempt(sql_text.try_cast(term.sql, to), to, [term])
 
@@ -189,22 +189,22 @@ def castable(source: DataType, to: DataType) -> bool:
     return {source, to} == {Scalar.DATE, Scalar.TIMESTAMP}
 
 
-def _cast_holds(source: DataType, to: DataType) -> bool:
+def _cast_never_fails(source: DataType, to: DataType) -> bool:
     """Whether the cast succeeds for every value."""
     if source is Scalar.NULL:
         return True
     if isinstance(source, DecimalType):
-        return to in _ANY_NUMBER_TO or _decimal_cast_holds(source, to)
+        return to in _ANY_NUMBER_TO or _decimal_cast_never_fails(source, to)
     if isinstance(to, DecimalType):
         return to.precision - to.scale >= _DIGITS.get(source, MAX_PRECISION + 1)
     return to in _NEVER_FAILING.get(source, ())
 
 
-def _decimal_cast_holds(source: DecimalType, to: DataType) -> bool:
+def _decimal_cast_never_fails(source: DecimalType, to: DataType) -> bool:
     digits = source.precision - source.scale
     if isinstance(to, DecimalType):
         # Rounding away digits behind the point can carry into one more digit before it.
-        return holds(to, source) or to.precision - to.scale > digits
+        return contains(to, source) or to.precision - to.scale > digits
     return (to is Scalar.INT and digits < _INT_DIGITS) or (
         to is Scalar.LONG and digits < _LONG_DIGITS
     )

@@ -51,8 +51,8 @@ _REFUSED_SYNTAX: tuple[tuple[tuple[type[exp.Expr], ...], str, str], ...] = (
         "a function of its own (x -> …) is not supported",
         "a flat_map box makes a row of each element of an array",
     ),
-    ((exp.Distinct,), "DISTINCT stands only in count(DISTINCT x)", ""),
-    ((exp.Filter,), "FILTER stands only behind an aggregate function", ""),
+    ((exp.Distinct,), "DISTINCT is allowed only in count(DISTINCT x)", ""),
+    ((exp.Filter,), "FILTER is allowed only behind an aggregate function", ""),
     ((exp.Parameter, exp.Placeholder), "parameters are not replaced here", "write the value"),
     (
         (exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor, exp.BitwiseNot),

@@ -320,20 +320,20 @@ def refuse_second(node: NodeId, catalog: Catalog) -> None:
     Raises:
         RefusedError: names its process.
     """
-    there = catalog.nodes.get(node)
-    if there is not None and not _has_ended(there):
-        raise name_taken(there)
+    found = catalog.nodes.get(node)
+    if found is not None and not _has_ended(found):
+        raise name_taken(found)
 
 
 def _dead_predecessor(catalog: Catalog, record: NodeRecord) -> NodeRecord | None:
     """An earlier run of this node whose session still exists, although its process has ended."""
-    there = catalog.nodes.get(record.node)
-    return there if there is not None and _has_ended(there) else None
+    found = catalog.nodes.get(record.node)
+    return found if found is not None and _has_ended(found) else None
 
 
-def _has_ended(there: NodeRecord) -> bool:
+def _has_ended(other: NodeRecord) -> bool:
     """Whether the process of a node has certainly ended; False for other machines."""
-    return there.host == socket.gethostname() and process_born(there.pid) is None
+    return other.host == socket.gethostname() and process_born(other.pid) is None
 
 
 def _session(settings: Settings, folders: Folders, java: Java) -> SessionSettings:

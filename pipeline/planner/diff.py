@@ -82,8 +82,8 @@ def changes(
         register=register,
         missing_topics=() if new.auto_create else absent,
         problems=(
-            *upgrade.misdirected(),
-            *inputs.misdirected(choices.inputs, current.inputs),
+            *upgrade.invalid_choices(),
+            *inputs.invalid_choices(choices.inputs, current.inputs),
             *(
                 Problem(
                     item.refused,

@@ -183,7 +183,7 @@ def answers(one: ChangedInput) -> str:
     )
 
 
-def misdirected(
+def invalid_choices(
     choices: Mapping[StreamName, InputFrom],
     changed: Mapping[FragmentName, tuple[ChangedInput, ...]],
 ) -> Iterator[Problem]:
@@ -195,7 +195,7 @@ def misdirected(
             yield Problem(
                 f"--input names {stream}, of which nothing has to be decided",
                 choices=tuple(needing),
-                hint="without --input, `medusa plan` says what has to be.",
+                hint="without --input, `medusa plan` lists the required choices.",
             )
         elif choice is InputFrom.BEGINNING and not any(
             one.begins for one in every if one.stream == stream

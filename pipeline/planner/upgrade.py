@@ -78,7 +78,7 @@ class Upgrade:
                 ("no longer in the network: it stops; its topics and records stay",),
             )
 
-    def misdirected(self) -> Iterator[Problem]:
+    def invalid_choices(self) -> Iterator[Problem]:
         """Choices for fragments without a state."""
         fragments = {fragment.name: fragment for fragment in self.new.fragments}
         for name, choice in self.choices.named.items():
@@ -303,7 +303,7 @@ def between(old: Plan, new: Plan) -> tuple[Item, ...]:
             found.append(Item(ItemKind.FRAGMENT, fragment.name, Action.CREATE, writes))
         elif fragment_digest(was) != fragment_digest(fragment):
             reasons = differences(was, fragment) or state_differences(was, fragment)
-            reasons = reasons or ("its plan differs in what the document does not say",)
+            reasons = reasons or ("its plan differs in something that is not in the document",)
             found.append(Item(ItemKind.FRAGMENT, fragment.name, Action.CHANGE, reasons))
     gone = ("no longer in the network",)
     found += (Item(ItemKind.FRAGMENT, name, Action.REMOVE, gone) for name in before)

@@ -106,7 +106,7 @@ class Caller:
     def _rows(self, child: "_Child", batch: pa.RecordBatch) -> pa.RecordBatch:
         within_s = self._function.timeout_ms / 1000 + GRACE_S
         try:
-            kind, content = child.ask(Kind.ROWS, encoded(batch), within_s)
+            kind, content = child.request(Kind.ROWS, encoded(batch), within_s)
             if kind is Kind.ROWS:
                 return decoded(content)
         except (EOFError, OSError, ValueError) as error:
@@ -125,7 +125,7 @@ class Caller:
         }
         child = _Child()
         try:
-            kind, answer = child.ask(Kind.LOAD, json.dumps(content).encode(), START_S + LOAD_S)
+            kind, answer = child.request(Kind.LOAD, json.dumps(content).encode(), START_S + LOAD_S)
         except TimeoutError as error:
             child.end()
             raise StartError(f"Python did not start within {START_S + LOAD_S:g} s") from error
@@ -158,7 +158,7 @@ class _Child:
         os.set_blocking(self._to, False)
         os.set_blocking(self._from, False)
 
-    def ask(
+    def request(
         self, kind: Kind, content: pa.Buffer | bytes, within_s: float
     ) -> tuple[Kind, bytearray]:
         """Send a message; returns the response.

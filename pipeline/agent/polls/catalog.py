@@ -52,6 +52,6 @@ class CatalogPoll:
 
     def _lost(self) -> None:
         if self._seen is not None:
-            _log.warning("the catalog cannot be reached; running lanes go on")
+            _log.warning("the catalog cannot be reached; running lanes continue")
             self._emit(CatalogLost())
             self._seen = None

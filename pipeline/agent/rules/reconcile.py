@@ -32,10 +32,10 @@ def reconcile(lane: Lane, shared: Shared, event: Event, now: Now) -> tuple[Lane,
 
     While the catalog is in doubt nothing is started.
     """
-    lane = _of_its_life(lane)
-    phase, wanted = lane.phase, lane.wanted
+    lane = _without_earlier_life(lane)
+    phase, target = lane.phase, lane.target
     match phase:
-        case Starting() | Running() if phase.desired == wanted and not _has_grown(phase, shared):
+        case Starting() | Running() if phase.desired == target and not _has_grown(phase, shared):
             return lane, ()
         case Starting(fragment=None):  # nothing runs yet
             lane = lane.moved(Happening.STOP_ASKED, Stopping(phase, None))
@@ -48,16 +48,16 @@ def reconcile(lane: Lane, shared: Shared, event: Event, now: Now) -> tuple[Lane,
         case Stopping():  # it has just started and may have missed the first request
             again = isinstance(event, LaneStarted) and event.lane == lane.id
             return lane, (StopLane(lane.id),) if again else ()
-        case BackingOff() | Fenced() | Failed() if wanted is None:
+        case BackingOff() | Fenced() | Failed() if target is None:
             lane = lane.moved(Happening.RESET, Stopped())
         case _:
             pass
-    if wanted is None or not (shared.catalog_current and _may_start(lane, now)):
+    if target is None or not (shared.catalog_current and _may_start(lane, now)):
         return lane, ()
-    return _starting(lane, wanted, shared, now)
+    return _starting(lane, target, shared, now)
 
 
-def _of_its_life(lane: Lane) -> Lane:
+def _without_earlier_life(lane: Lane) -> Lane:
     """The lane without facts of an earlier life of its network, once its run has ended.
 
     The epoch remains: epochs are counted across lives. So does the number of the run.
@@ -90,7 +90,7 @@ def _may_start(lane: Lane, now: Now) -> bool:
     return isinstance(lane.phase, Stopped)
 
 
-def _starting(lane: Lane, wanted: Desired, shared: Shared, now: Now) -> tuple[Lane, Effects]:
+def _starting(lane: Lane, target: Desired, shared: Shared, now: Now) -> tuple[Lane, Effects]:
     """Request a start; if its plan is not made yet, the start waits for it."""
     deployed = lane.assigned
     if deployed is None:
@@ -99,9 +99,9 @@ def _starting(lane: Lane, wanted: Desired, shared: Shared, now: Now) -> tuple[La
     found = shared.plans.fragment(deployed)
     fragment = None if isinstance(found, MedusaError) else found
     lane = replace(
-        lane.moved(Happening.START_ASKED, Starting(wanted, deployed, fragment)),
+        lane.moved(Happening.START_ASKED, Starting(target, deployed, fragment)),
         run=RunNumber(lane.run + 1),
-        life=wanted.life,
+        life=target.life,
         tries=replace(lane.tries, restarts=lane.tries.restarts + again),
     )
     if isinstance(found, MedusaError):

@@ -21,7 +21,7 @@ from pipeline.agent.state import (
     Stopping,
     Tries,
 )
-from pipeline.agent.status import ends_noted
+from pipeline.agent.status import with_observed_ends
 from pipeline.boundaries import lane_time
 from pipeline.catalog.snapshot import VersionId
 from pipeline.errors import BrokenInvariantError, MedusaError
@@ -116,7 +116,7 @@ def _started(lane: Lane, shared: Shared, event: LaneStarted, now: Now) -> Lane:
         idle_sent_at_ms=now.steady_ms,  # the previous lane may have sent it
     )
     if shared.ends is not None:
-        running = ends_noted(running, shared.ends)
+        running = with_observed_ends(running, shared.ends)
     after: LanePhase = Stopping(None, running) if stopping else running
     lane = lane.moved(Happening.STARTED, after)
     return replace(lane, epoch=event.epoch, marker=event.marker)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from pipeline.builder.options import Duration, Limit
-from pipeline.builder.streams import Box, Stream, add_box, said
+from pipeline.builder.streams import Box, Stream, add_box, present
 
 
 def as_of(
@@ -34,5 +34,8 @@ def as_of(
         dead_letters: how many rows that cannot be computed are accepted; all, if left out.
     """
     sides = {"left": left, "right": right}
-    content = {"as_of": said({**sides, "on": on, "within": within, "how": how}), "select": select}
+    content = {
+        "as_of": present({**sides, "on": on, "within": within, "how": how}),
+        "select": select,
+    }
     return add_box(name, sides, content, key=key, dead_letters=dead_letters)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from pipeline.builder.options import Duration, Limit, Within
-from pipeline.builder.streams import Box, Stream, add_box, said
+from pipeline.builder.streams import Box, Stream, add_box, present
 
 
 def join(
@@ -37,5 +37,5 @@ def join(
         dead_letters: how many rows that cannot be computed are accepted; all, if left out.
     """
     sides = {"left": left, "right": right}
-    content = {"join": said({**sides, "on": on, "within": within, "how": how}), "select": select}
+    content = {"join": present({**sides, "on": on, "within": within, "how": how}), "select": select}
     return add_box(name, sides, content, key=key, dead_letters=dead_letters)

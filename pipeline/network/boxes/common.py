@@ -91,7 +91,7 @@ class Draft(Protocol):
 
     @property
     def line(self) -> int:
-        """The line of its first key."""
+        """The line where it begins."""
 
     @property
     def inputs(self) -> tuple[Text, ...]:
@@ -143,7 +143,7 @@ class DraftBase:
 
     @property
     def line(self) -> int:
-        """The line of its first key."""
+        """The line where it begins."""
         return self.header.line
 
     @property
@@ -327,7 +327,7 @@ def read_by_expressions(box: Box, _stream: StreamName) -> frozenset[str]:
     return columns_read(expressions(box))
 
 
-def passed_on(computed: Sequence[Computed], wanted: Sequence[ColumnRef]) -> str | None:
+def unchanged_column(computed: Sequence[Computed], wanted: Sequence[ColumnRef]) -> str | None:
     """The first output column that is an unchanged one of some input columns."""
     return next((c.name for c in computed if c.expression.plain in wanted), None)
 

@@ -14,10 +14,10 @@ from pipeline.network.boxes.common import (
     columns_of,
     compute,
     key_or,
-    passed_on,
     read_entries,
     read_header,
     read_select,
+    unchanged_column,
 )
 from pipeline.network.expressions import check
 from pipeline.network.fields import Fields, Report, Text
@@ -89,7 +89,7 @@ class FlatMapDraft(OneInput):
             each=each,
             select=select,
             columns=columns,
-            event_time_column=passed_on(select, event_time),
+            event_time_column=unchanged_column(select, event_time),
             key=key,
             at=self.at.value if self.at else None,
             at_most=self.at_most,

@@ -13,9 +13,9 @@ from pipeline.network.boxes.common import (
     columns_of,
     compute,
     key_or,
-    passed_on,
     read_header,
     read_select,
+    unchanged_column,
 )
 from pipeline.network.fields import Fields, Report
 from pipeline.network.model import ColumnRef, Computed
@@ -59,7 +59,7 @@ class MapDraft(OneInput):
             input=facts.name,
             select=select,
             columns=columns,
-            event_time_column=passed_on(select, event_time),
+            event_time_column=unchanged_column(select, event_time),
             key=key,
         )
 

@@ -178,7 +178,7 @@ def element(parts: list[Value], index: int) -> Value:
     return item(parts, index - 1 if index > 0 else len(parts) + index)
 
 
-def holds(parts: list[Value], wanted: Value) -> bool | None:
+def array_contains(parts: list[Value], wanted: Value) -> bool | None:
     """`array_contains`; null if it is not found and an element is null."""
     if any(part is not None and equal(part, wanted) for part in parts):
         return True

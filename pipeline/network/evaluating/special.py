@@ -5,7 +5,7 @@ from decimal import Decimal
 
 from pipeline.network.coercion import common_type, is_integral
 from pipeline.network.evaluating import comparing
-from pipeline.network.evaluating.calls import UNITS, cut_to, element, holds
+from pipeline.network.evaluating.calls import UNITS, array_contains, cut_to, element
 from pipeline.network.evaluating.casting import cast
 from pipeline.network.evaluating.numbers import arithmetic, negated, with_digits, within
 from pipeline.network.evaluating.parts import (
@@ -156,7 +156,7 @@ def _array_contains(_term: Term, parts: Sequence[Part]) -> Compute:
     value, wanted = parts
     of = value.term.type
     to = of.element if isinstance(of, ArrayType) else Scalar.NULL
-    return strict([value.compute, converted(wanted, to)], holds)
+    return strict([value.compute, converted(wanted, to)], array_contains)
 
 
 def _locate(_term: Term, parts: Sequence[Part]) -> Compute:

@@ -7,12 +7,12 @@ from brokers.records import TopicDescription, TopicRule
 from pipeline.catalog.records import FragmentStatus, LaneState
 from pipeline.doctor.checks import READS, WRITES, exit_code, findings
 from pipeline.doctor.facts import (
+    Check,
     Finding,
     Observed,
     ObservedAccess,
     ObservedNetwork,
     ObservedTopic,
-    Thing,
     Trouble,
     Verdict,
 )
@@ -39,7 +39,7 @@ def of(topic: ObservedTopic, *, deployed: bool = True, auto_create: bool = True)
 
 def test_what_did_is_good_and_what_did_not_says_why() -> None:
     """In the order in which it was tried."""
-    good, bad = Thing("Java", "/bin/java", "version 17"), Thing("Kafka", "Kafka a:1", "", DOWN)
+    good, bad = Check("Java", "/bin/java", "version 17"), Check("Kafka", "Kafka a:1", "", DOWN)
     assert findings(Observed((good, bad))) == (
         Finding("Java", Verdict.GOOD, "version 17", "/bin/java"),
         Finding("Kafka", Verdict.WRONG, DOWN.message, DOWN.place, DOWN.hint, ExitCode.UNAVAILABLE),

@@ -56,7 +56,7 @@ def test_access_lists_in_one_line(answer: Answer, words: str, code: ExitCode) ->
     """That there are none, or that we are not told, is not wrong: a lane runs all the same."""
     probes = Probes(combine(()), None)
     seen = probes.access(KafkaServers("a:1"), lambda *_: Rights(answer))
-    (found,) = findings(Observed(tuple(probes.things)))
+    (found,) = findings(Observed(tuple(probes.checks)))
     assert words in found.message
     assert exit_code((found,)) is code
     assert (found.verdict is Verdict.GOOD) is (code is ExitCode.DONE)
