@@ -32,9 +32,8 @@ class Plans:
 
     def with_failure(self, version: VersionId, error: MedusaError) -> "Plans":
         """A copy with a planning error."""
-        return replace(
-            self, pending=self.pending - {version}, failed={**self.failed, version: error}
-        )
+        pending, failed = self.pending - {version}, {**self.failed, version: error}
+        return replace(self, pending=pending, failed=failed)
 
     def with_pending(self, versions: Iterable[VersionId]) -> "Plans":
         """A copy with these versions pending."""

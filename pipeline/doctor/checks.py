@@ -91,12 +91,10 @@ def _network(network: ObservedNetwork, access: ObservedAccess | None) -> Iterato
     for status in network.writers.values():
         yield from _held_back(status, name)
     if access is not None:
-        yield from _other_writers(network, access, name)
+        yield from _writers(network, access, name)
 
 
-def _other_writers(
-    network: ObservedNetwork, access: ObservedAccess, name: str
-) -> Iterator[Finding]:
+def _writers(network: ObservedNetwork, access: ObservedAccess, name: str) -> Iterator[Finding]:
     """Other principals that may write a record that a reader takes for one of a fragment's."""
     topics = [topic.planned.name for topic in network.topics if not topic.planned.external]
     for one in other_writers(topics, access.rules, access.own):

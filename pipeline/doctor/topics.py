@@ -33,23 +33,17 @@ class TopicProbe:
 
     def _topics(self, network: ObservedNetwork, plan: Plan) -> tuple[ObservedTopic, ...]:
         allowed = self.rights.on_topics(topic.name for topic in plan.topics)
-        described = {
-            name: operations
-            for name, operations in allowed.items()
-            if isinstance(operations, frozenset)
+        present = {
+            name: rights for name, rights in allowed.items() if isinstance(rights, frozenset)
         }
-        found = self.admin.describe(described)
-        configs = self.admin.topic_configs(
-            n for n, operations in described.items() if _may_describe(operations)
-        )
+        found = self.admin.describe(present)
+        configs = self.admin.topic_configs(n for n, rights in present.items() if _readable(rights))
         needed = (topic for topic in plan.topics if not topic.when_needed)
         absent = [topic for topic in needed if topic.name not in allowed]
         to_create = absent if plan.auto_create and not network.deployed else []
         against = self.rights.why_not_created(spec_of(topic) for topic in to_create)
         answers: Mapping[TopicName, Rights | None] = {**against, **allowed}
-        return tuple(
-            _observed(topic, answers.get(topic.name), found, configs) for topic in plan.topics
-        )
+        return tuple(_observed(one, answers.get(one.name), found, configs) for one in plan.topics)
 
 
 def _observed(
@@ -67,6 +61,6 @@ def _observed(
     )
 
 
-def _may_describe(allowed: frozenset[str]) -> bool:
+def _readable(allowed: frozenset[str]) -> bool:
     """Whether a topic's settings may be read; without access control lists, they may."""
     return not allowed or "DESCRIBE_CONFIGS" in allowed

@@ -207,9 +207,7 @@ def _event_time(
     origin = Origin(field="event_time")
     checked = check(draft.event_time.value, scope, wants=Scalar.TIMESTAMP, origin=origin)
     faults, found = checked.faults, checked.expression
-    if (
-        found is not None and not found.columns
-    ):  # a constant would never move event time, or reject every record
+    if found is not None and not found.columns:  # a constant: no progress, or no valid record
         times = tuple(c.name for c in schema.columns if c.type is Scalar.TIMESTAMP)
         hint = "name the column that says when it happened"
         found, faults = None, (Fault("reads no column of the record", times, hint),)

@@ -37,7 +37,7 @@ class Expected:
 
 
 @dataclass(frozen=True, slots=True)
-class ActualRecord:
+class Actual:
     """An actual record: decoded, and as JSON."""
 
     value: Mapping[str, Native | Json]
@@ -49,7 +49,7 @@ class Different:
     """A record that is similar to an expected one; `fields` are the names of differing fields."""
 
     expected: Expected
-    came: ActualRecord
+    came: Actual
     fields: tuple[str, ...]
 
 
@@ -67,7 +67,7 @@ class Differences:
 
     different: tuple[Different, ...] = ()
     missing: tuple[Expected, ...] = ()
-    unexpected: tuple[ActualRecord, ...] = ()
+    unexpected: tuple[Actual, ...] = ()
     early: Expected | None = None
 
     def __bool__(self) -> bool:
@@ -75,7 +75,7 @@ class Differences:
 
 
 def compare(
-    expected: Sequence[Expected], came: Sequence[ActualRecord], *, in_order: bool = False
+    expected: Sequence[Expected], came: Sequence[Actual], *, in_order: bool = False
 ) -> Differences:
     """Match every expected record with an actual one, as far as possible.
 
@@ -146,7 +146,7 @@ def equal(expected: Native, came: Native | Json) -> bool:
     return type(expected) is type(came) and bool(expected == came)
 
 
-def _paired(expected: Sequence[Expected], came: Sequence[ActualRecord]) -> dict[int, int]:
+def _paired(expected: Sequence[Expected], came: Sequence[Actual]) -> dict[int, int]:
     """The matching of expected and actual records: as many pairs as possible.
 
     A record that names few fields may match several, so pairs are changed if that makes another
@@ -205,14 +205,14 @@ def _tuple(
     return tuple((type(part), part) for part in (value.get(name) for name in names))
 
 
-def _unequal(expected: Expected, came: ActualRecord) -> Iterator[str]:
+def _unequal(expected: Expected, came: Actual) -> Iterator[str]:
     """The differing fields of an expected record."""
     for name, part in expected.fields.items():
         if name not in came.value or not equal(part, came.value[name]):
             yield name
 
 
-def _likeness(expected: Expected, came: ActualRecord) -> int:
+def _likeness(expected: Expected, came: Actual) -> int:
     """How many fields are equal."""
     return len(expected.fields) - sum(1 for _ in _unequal(expected, came))
 

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from typing import Final
 
 from pipeline.dead_letters.letter import Letter
-from pipeline.testing.compare import ActualRecord
+from pipeline.testing.compare import Actual
 from schemas.json_value import JsonObject
 from schemas.logical import Native
 
@@ -21,9 +21,9 @@ LETTER_FIELDS: Final = ("stream", "reason", "box", "field", "message", RECORD, V
 
 def comparable(
     found: Iterable[tuple[Letter, Mapping[str, Native] | None, JsonObject | None]],
-) -> tuple[ActualRecord, ...]:
+) -> tuple[Actual, ...]:
     """Dead letters, each with its record decoded and as JSON; None: not decodable."""
-    distinct: dict[tuple[Hashable, ...], ActualRecord] = {}
+    distinct: dict[tuple[Hashable, ...], Actual] = {}
     for letter, value, shown in found:
         entries: dict[str, str] = {"reason": letter.reason}
         if letter.input:  # a failed result has no single stream
@@ -38,6 +38,6 @@ def comparable(
         as_json = {f"{RECORD}.{name}": part for name, part in (shown or {}).items()}
         same = (letter.at or letter.number, letter.reason, entries.get("box"), entries.get("field"))
         distinct.setdefault(
-            same, ActualRecord({**entries, **inputs, **native}, {**entries, **inputs, **as_json})
+            same, Actual({**entries, **inputs, **native}, {**entries, **inputs, **as_json})
         )
     return tuple(distinct.values())

@@ -26,7 +26,7 @@ from pipeline.spark.query.lower import Surroundings, lower
 from pipeline.spark.query.lowered import WriterSchema
 from pipeline.spark.run.topics import topics_of
 from pipeline.testing.check import Checked
-from pipeline.testing.compare import ActualRecord
+from pipeline.testing.compare import Actual
 from pipeline.testing.dead_letters import comparable
 from pipeline.testing.lane import Lane, StartQuery, Stopped
 from pipeline.testing.steps import Sent
@@ -111,16 +111,16 @@ class NetworkUnderTest:
                 return
             step_ms *= _FASTER
 
-    def take(self, stream: StreamName) -> tuple[ActualRecord, ...]:
+    def take(self, stream: StreamName) -> tuple[Actual, ...]:
         """The records of a stream since the last call, in the order of its topic."""
         schema = self._streams.derived[stream]
         return tuple(
-            ActualRecord(value, object_of(to_json(schema, value)))
+            Actual(value, object_of(to_json(schema, value)))
             for record in self._new(self._streams.topics[stream])
             for value in [self._value(record, schema)]
         )
 
-    def take_dead_letters(self) -> tuple[ActualRecord, ...]:
+    def take_dead_letters(self) -> tuple[Actual, ...]:
         """The dead letters since the last call."""
         return comparable(
             (letter, *self._original(letter))

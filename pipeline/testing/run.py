@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from pipeline.counting import counted
 from pipeline.testing.check import Checked
-from pipeline.testing.compare import ActualRecord, Differences, Expected, compare, in_words
+from pipeline.testing.compare import Actual, Differences, Expected, compare, in_words
 from pipeline.testing.lane import StartQuery
 from pipeline.testing.network import NetworkUnderTest
 from pipeline.testing.steps import Advance, Expect, ExpectDeadLetters, Send, Settle, Step, Wait
@@ -104,11 +104,7 @@ def run_step(step: Step, network: NetworkUnderTest) -> Iterator[Failure]:
 
 
 def _failures(
-    place: str,
-    what: str,
-    expected: Sequence[Expected],
-    came: Sequence[ActualRecord],
-    found: Differences,
+    place: str, what: str, expected: Sequence[Expected], came: Sequence[Actual], found: Differences
 ) -> Iterator[Failure]:
     if found:
         yield Failure(place, what, len(expected), len(came), found)

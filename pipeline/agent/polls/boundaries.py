@@ -123,12 +123,8 @@ class BoundaryPoll:
             if is_activity(record.key):
                 if not self._is_present(record):
                     return
-                activity = codec.decode_activity(record.value, place)
-                self._emit(
-                    ActivityRead(
-                        (activity.topic_id, activity.writer), activity.epoch, activity.idle
-                    )
-                )
+                found = codec.decode_activity(record.value, place)
+                self._emit(ActivityRead((found.topic_id, found.writer), found.epoch, found.idle))
                 return
             read = codec.decode_boundary(record.value, place)
         except BrokenInvariantError as error:

@@ -34,8 +34,6 @@ def as_of(
         dead_letters: how many rows that cannot be computed are accepted; all, if left out.
     """
     sides = {"left": left, "right": right}
-    content = {
-        "as_of": present({**sides, "on": on, "within": within, "how": how}),
-        "select": select,
-    }
+    join = present({**sides, "on": on, "within": within, "how": how})
+    content = {"as_of": join, "select": select}
     return add_box(name, sides, content, key=key, dead_letters=dead_letters)

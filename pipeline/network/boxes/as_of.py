@@ -101,7 +101,7 @@ def read(name: BoxName, fields: Fields, defaults: Defaults) -> AsOfDraft | None:
         inner.problem(
             f"{inner.what} needs within: how old what the table says may be",
             inner.line,
-            hint="write within: 30d; a key without a version for so long is deleted",
+            hint="write within: 30d; a key of which nothing was said for so long is forgotten",
         )
     within_ms = window_size(inner, "within", within, defaults, low=0)
     inner.finish()
