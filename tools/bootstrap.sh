@@ -67,7 +67,7 @@ if [ "$python" != "$venv/bin/python" ]; then
 fi
 rm -f "$venv/complete"
 
-# Settings of the user's that would get in the way of an install into a virtual environment.
+# Settings of the user that would interfere with an install into a virtual environment.
 export PIP_USER=0 PIP_NO_INPUT=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore
 unset PYTHONHOME PIP_TARGET PIP_PREFIX 2>/dev/null || true
 pip="$venv/bin/python -m pip"

@@ -1,11 +1,11 @@
-"""Puts everything that a wheel holds below one name: run by hatchling, see pyproject.toml.
+"""Build hook of hatchling (see pyproject.toml): moves all packages of a wheel below one name.
 
-In the repository there are four packages beside each other; a wheel holds `medusa_streams` alone,
-with the other three below it. hatchling moves the files; here, their absolute imports are changed.
-Nothing else may name a module of ours: a text that does makes the build fail. Why it is done so:
+In the repository there are four top-level packages; a wheel contains only `medusa_streams`, with
+the other three below it. hatchling moves the files; this hook changes their absolute imports. No
+other text may name one of these modules: one that does fails the build. Reasons:
 docs/decisions/one-name-is-installed.md.
 
-The first half is pure. This file imports nothing of ours, since a build has only the source tree.
+The first half is pure. This file imports none of the packages: a build has only the source tree.
 """
 
 import ast
@@ -21,28 +21,28 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 ABOVE = "medusa_streams"
 MOVED = ("pipeline", "brokers", "schemas")
-"""Packages of the repository that a wheel has below `ABOVE`."""
+"""Packages of the repository that are below `ABOVE` in a wheel."""
 AS_THEY_ARE = "pipeline/projects/"
 """Users' programs, which `medusa init` copies."""
 
 _NAME = re.compile(r"\bpipeline\b(?!/)|(?<![\w./-])(?:brokers|schemas)\.[a-z_]")
-"""A module of ours in a text. `schemas` alone is a key of documents and a folder of users."""
+"""A module name in a text. `schemas` alone is a key of documents and a folder of users."""
 _EXAMPLE = re.compile(rb"^(\s*>>> from )(?=(?:pipeline|brokers|schemas)[. ])", re.MULTILINE)
 
 
 class NamesAModuleError(ValueError):
-    """A module that names another one in a way that is wrong where it is installed."""
+    """A text names a module in a way that is wrong in a wheel."""
 
 
 def installed(source: bytes, path: str) -> bytes:
-    """A module as a wheel holds it.
+    """The source of a module in a wheel.
 
     Args:
-        source: as it is in the repository.
-        path: where it is there.
+        source: in the repository.
+        path: in the repository.
 
     Raises:
-        NamesAModuleError: it names a module of ours otherwise than in `from … import …`.
+        NamesAModuleError: it names a module other than in `from … import …`.
     """
     tree = ast.parse(source, filename=path)
     if problems := [f"{path}:{line}: {what}" for line, what in named_otherwise(tree)]:
@@ -56,7 +56,7 @@ def installed(source: bytes, path: str) -> bytes:
 
 
 def named_otherwise(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    """Lines that name a module of ours, but in `from … import …` and in descriptions."""
+    """Lines that name a module outside of `from … import …` and docstrings."""
     described = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -70,17 +70,17 @@ def named_otherwise(tree: ast.Module) -> Iterator[tuple[int, str]]:
 
 
 def _moved_name(node: ast.ImportFrom) -> tuple[int, int] | None:
-    """Line and column, in bytes, of the name of a package that moves; None: it names another."""
+    """Line and column, in bytes, of the name of a moved package; None: it names another one."""
     if node.level or (node.module or "").partition(".")[0] not in MOVED:
         return None
     return node.lineno, node.col_offset + len("from ")
 
 
 class OneName(BuildHookInterface[BuilderConfig]):
-    """Gives hatchling the changed modules in place of those in the source tree."""
+    """Passes the changed modules to hatchling in place of those in the source tree."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Write the changed modules; an editable install runs the source tree as it is."""
+        """Write the changed modules; an editable install runs the source tree unchanged."""
         self._folder: Path | None = None
         if version == "editable":
             return
@@ -98,7 +98,7 @@ class OneName(BuildHookInterface[BuilderConfig]):
                 build_data["force_include"][str(written)] = file.distribution_path
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
-        """Remove what was written."""
+        """Remove the written modules."""
         del version, build_data, artifact_path
         if self._folder is not None:
             shutil.rmtree(self._folder)

@@ -15,7 +15,7 @@ from pipeline.settings import combine
 
 
 def main() -> int:
-    """Fetch what is missing; the exit code."""
+    """Fetch the missing jars; returns the exit code."""
     settings = combine((("environment", from_environment(os.environ)),))
     cache = Path(settings.cache).expanduser().absolute()
     try:

@@ -14,7 +14,7 @@ compile() {
 compile requirements.lock --group dev pyproject.toml
 printf '%s\n' editables 'hatchling>=1.27' setuptools wheel | compile requirements-build.lock -
 
-# Where there is Node or Go: Confluent's clients, which the tests try as they come.
+# If Node or Go is installed: Confluent's clients, which the tests use unchanged.
 cd tests/system/clients
 if command -v npm >/dev/null; then (
     cd node

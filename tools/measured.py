@@ -1,4 +1,4 @@
-"""Runs one command and measures its whole process tree: wall seconds, CPU seconds, what is left.
+"""Measurement of a command's process tree: wall seconds, CPU seconds, surviving processes.
 
 `python tools/measured.py [--ends-within=S] REPORT COMMAND…` writes a JSON object to the file REPORT
 and ends with the command's exit code, or with 70 if processes of the command survived it by S
@@ -21,13 +21,13 @@ from pathlib import Path
 LEFT_BEHIND = 70
 _PR_SET_CHILD_SUBREAPER = 36
 _ENDS_WITHIN_S = 30.0
-"""By default; an orderly stop of Kafka, the slowest of all, takes up to 15 s."""
+"""Default; an orderly stop of Kafka, the slowest of all, takes up to 15 s."""
 _OPTION = "--ends-within="
 _POLL_S = 0.05
 
 
 def main(arguments: list[str]) -> int:
-    """Run the command; its exit code."""
+    """Run the command; returns its exit code."""
     ends_within_s = _ENDS_WITHIN_S
     if arguments[0].startswith(_OPTION):
         ends_within_s = float(arguments.pop(0).removeprefix(_OPTION))
@@ -51,7 +51,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _reap_until(child: "subprocess.Popen[bytes]") -> int:
-    """Collect every process that ends until the command itself does; its exit code."""
+    """Reap every process that ends, until the command itself does; returns its exit code."""
     while True:
         pid, status = os.wait()
         if pid == child.pid:

@@ -1,10 +1,9 @@
-"""Runs the stages of a tier: `python -m tools.run_stages first|all`; run by make.
+"""Runner of the stages of a tier: `python -m tools.run_stages first|all`; run by make.
 
 Two at a time, in the order of `tools.stages`; at the end those that need the whole machine, one
 after the other. Each stage writes a log below `build/stages/`, which is printed as a whole when
-the stage ends; what its tests wrote stays there if it failed. All stages run, also after one that
-failed. The exit code is 0 when all passed, else 1; an interrupt ends all stages and their
-servers.
+the stage ends; files of its tests remain there if it failed. All stages run, also after a failure.
+The exit code is 0 if all passed, else 1; an interrupt ends all stages and their servers.
 """
 
 import json
@@ -29,11 +28,11 @@ AT_ONCE = 2
 """Stages that run at the same time; each takes up to 5 GiB of memory."""
 SEED_MAX = 2**31
 ENDS_WITHIN_S = 60.0
-"""After an interrupt; then the rest of a stage is killed."""
+"""Time limit after an interrupt; then the rest of a stage is killed."""
 
 
 class Run:
-    """Stages that run now, and what came of those that have ended.
+    """The running stages, and the outcomes of those that have ended.
 
     Args:
         logs: folder of their logs.
@@ -48,7 +47,7 @@ class Run:
         self._ending = False
 
     def stage(self, stage: Stage) -> Outcome:
-        """Run a stage, once those have ended that it needs, and print its log."""
+        """Run a stage, once the stages that it needs have ended, and print its log."""
         try:
             for name in stage.needs:
                 self._ended[name].wait()
@@ -70,7 +69,7 @@ class Run:
         return outcome
 
     def end(self, number: int, _: FrameType | None) -> None:
-        """End all stages, and begin no more."""
+        """End all stages, and start no more."""
         self._ending = True
         self._say(f"signal {number}: ending all stages")
         for process in tuple(self._running):
@@ -125,7 +124,7 @@ def _signal(process: "subprocess.Popen[bytes]", number: signal.Signals) -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run a tier; 0 when all of it passed."""
+    """Run a tier; returns 0 if all of it passed."""
     tier = Tier(*arguments)
     logs = ROOT / LOGS
     logs.mkdir(parents=True, exist_ok=True)

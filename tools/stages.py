@@ -27,7 +27,7 @@ SLOWEST = ("--durations=60", "--durations-min=0.5")
 
 
 class Tier(Enum):
-    """How much is run: what CI runs, or everything."""
+    """Extent of a run: the tests of CI, or all."""
 
     FIRST = "first"
     ALL = "all"
@@ -42,7 +42,7 @@ class Stage:
         command: argument vector.
         environment: further variables.
         alone: whether it takes all processors, so that no other stage runs at the same time.
-        needs: names of earlier stages that make what it needs.
+        needs: names of earlier stages whose results it needs.
     """
 
     name: str
@@ -54,7 +54,7 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a stage ended, and what it took."""
+    """Result, times and CPU seconds of a stage."""
 
     stage: str
     passed: bool
@@ -96,10 +96,10 @@ MATRIX_SHARES = 7
 
 
 def stages(tier: Tier, seed: int) -> tuple[Stage, ...]:
-    """The stages of a tier, in the order in which they are to be begun.
+    """The stages of a tier, in the order of their start.
 
     Args:
-        tier: which one.
+        tier: the tier.
         seed: for random examples and faults; the first tier always draws with `CI_SEED`.
     """
     if tier is Tier.FIRST:
@@ -120,15 +120,15 @@ def _all_tests(
 
 
 def _tests(name: str, paths: tuple[str, ...], options: tuple[str, ...], *needs: str) -> Stage:
-    # Stages that run at the same time would overwrite each other's cache and remove each other's
-    # folders; so what a failed one leaves stays until the next run.
+    # Concurrent stages would overwrite each other's cache and delete each other's
+    # folders; so the files of a failed one remain until the next run.
     own = ("-p", "no:cacheprovider", f"--basetemp={LOGS}/{name}")
     command = (f"{BIN}/pytest", *own, *SLOWEST, *options, *paths)
     return Stage(name, command, SPARING, needs=needs)
 
 
 def _matrix(share: int, seed: int) -> Stage:
-    """A share of the cases through the faults whose turn it is: which turn, the seed decides."""
+    """A share of the cases with a selection of the faults; the seed determines the selection."""
     turn = seed % MATRIX_SHARES + 1
     chosen = (f"--share={share}/{MATRIX_SHARES}", f"--turn={turn}/{MATRIX_SHARES}")
     program = (f"{BIN}/python", "-m", "tests.faults.run")
@@ -137,7 +137,7 @@ def _matrix(share: int, seed: int) -> Stage:
 
 
 def report(outcomes: Sequence[Outcome], wall_s: float) -> str:
-    """A table of what each stage took, and the sum; wall times overlap, CPU times add up."""
+    """A table of the times of each stage, and the sum; wall times overlap, CPU times add up."""
     rows = [("stage", "result", "wall s", "CPU s")]
     rows += [
         (one.stage, "passed" if one.passed else "FAILED", f"{one.wall_s:.0f}", f"{one.cpu_s:.0f}")

@@ -1,4 +1,4 @@
-"""The agent of a node: it hears events, decides in pure code, and performs what was decided.
+"""The agent of a node: reads events, decides in pure code, and performs the resulting effects.
 
 `events`, `effects`, `state`, `plans`, `status`, `decide` and `rules` are pure; `loop`, `perform`,
 `background` and `polls` do the I/O.

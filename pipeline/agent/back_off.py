@@ -1,4 +1,4 @@
-"""How long a lane that failed waits for its next try."""
+"""Back-off of a failed lane before its next try."""
 
 import zlib
 
@@ -6,14 +6,14 @@ from pipeline.ids import FragmentId
 
 FIRST_MS = 1_000
 MOST_MS = 60_000
-"""A failing lane tries again after one second, then twice as long each time, up to a minute."""
+"""Longest pause: the pause is one second after the first failure and doubles with each one."""
 
 
 def back_off_ms(fragment: FragmentId, failures: int) -> int:
-    """How long to wait before the next try.
+    """The pause before the next try: exponential back-off with jitter.
 
-    Up to a quarter less than the doubled time, by a hash of the fragment's name and the number of
-    failures, so that the lanes of a node which lost its broker do not all come back at once.
+    The jitter is up to a quarter less, by a hash of the fragment's name and the number of failures,
+    so that the lanes of a node that lost its broker do not all retry at once.
     """
     full = min(MOST_MS, FIRST_MS << min(max(failures - 1, 0), 16))
     name = f"{fragment}.{failures}"

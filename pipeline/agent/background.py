@@ -1,4 +1,4 @@
-"""Work that waits for servers, so that the agent's loop does not."""
+"""Background jobs that wait for servers, so that the agent's loop does not."""
 
 import logging
 import threading
@@ -12,10 +12,10 @@ _log = logging.getLogger(__name__)
 
 
 class Background:
-    """Does jobs one after the other on a thread of its own.
+    """A worker thread that runs jobs in order, at most one waiting job per key.
 
-    Of the jobs with one key only the newest waits, so that there are never more than keys. A job
-    that fails is logged: the agent finds out what is still to be done when it looks again.
+    A newer job replaces the waiting job of its key, so the queue is bounded by the number of keys.
+    A job that fails is logged: the agent's next poll shows what is still to be done.
     """
 
     def __init__(self, name: str) -> None:
@@ -27,13 +27,13 @@ class Background:
         self._thread.start()
 
     def put(self, key: Hashable, job: Job) -> None:
-        """Do a job soon; one with this key that still waits gives up its place in line to it."""
+        """Queue a job; it takes the place in the queue of a waiting job with this key."""
         with self._changed:
             self._jobs[key] = job
             self._changed.notify()
 
     def end(self, within_s: float) -> bool:
-        """Do what waits, then end; whether that took no longer than `within_s`."""
+        """Run the waiting jobs, then end; returns whether that took no longer than `within_s`."""
         with self._changed:
             self._ended = True
             self._changed.notify()
@@ -52,12 +52,12 @@ class Background:
 
 
 def attempt(name: str, job: Job) -> None:
-    """Do a job; if it fails, say so in the log."""
+    """Run a job and log its failure."""
     try:
         job()
     except FencedError as error:
-        _log.info("%s: %s", name, error)  # the catalog says soon whose the fragment is now
+        _log.info("%s: %s", name, error)  # the next catalog read shows the new owner
     except MedusaError as error:
         _log.warning("%s: %s", name, error)
-    except Exception:  # noqa: BLE001 - the thread's top: the next job is another one
+    except Exception:  # noqa: BLE001 - the thread's top: the next job must still run
         _log.exception("%s failed", name)

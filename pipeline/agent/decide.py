@@ -1,9 +1,9 @@
-"""(state, event, now) → (state, effects): every decision of a node's agent, without doing anything.
+"""(state, event, now) → (state, effects): every decision of a node's agent. Pure.
 
-An event is first noted in what all lanes share. Then each lane goes through the rules of a lane,
-and the node through its own. While the catalog is in doubt nothing is started and no status is
-reported; lanes that run go on, and so does their event time, since Kafka fences them if somebody
-else took over.
+An event is first applied to the state that all lanes share. Then the lane rules are applied to each
+lane, and the node rules to the node. While the catalog is in doubt nothing is started and no status
+is reported; running lanes continue, and so does their event time, since Kafka fences them if
+another node has taken over.
 """
 
 from dataclasses import replace
@@ -20,16 +20,16 @@ from pipeline.agent.events import (
     PlanMade,
 )
 from pipeline.agent.now import Now
-from pipeline.agent.rules.activity import tell_activity
+from pipeline.agent.rules.activity import send_activity
 from pipeline.agent.rules.assignment import assign
 from pipeline.agent.rules.event_time import observe_time
-from pipeline.agent.rules.planning import ask_for_plans
-from pipeline.agent.rules.promises import tell_promises
+from pipeline.agent.rules.planning import request_plans
+from pipeline.agent.rules.promises import send_promises
 from pipeline.agent.rules.reconcile import reconcile
 from pipeline.agent.rules.recovery import retry_soon
 from pipeline.agent.rules.rehearsal import rehearse
 from pipeline.agent.rules.report import report
-from pipeline.agent.rules.retention import tell_retention
+from pipeline.agent.rules.retention import send_retention
 from pipeline.agent.rules.rule import Effects, LaneRule, NodeRule
 from pipeline.agent.rules.runs import follow_run
 from pipeline.agent.rules.steering import advance
@@ -48,53 +48,53 @@ LANE_RULES: tuple[LaneRule, ...] = (
     retry_soon,
     reconcile,
     advance,
-    tell_activity,
-    tell_promises,
-    tell_retention,
+    send_activity,
+    send_promises,
+    send_retention,
     report,
 )
-NODE_RULES: tuple[NodeRule, ...] = (ask_for_plans, watch, rehearse)
-"""In this order; each rule sees what those before it have made of the lane, or of the node."""
+NODE_RULES: tuple[NodeRule, ...] = (request_plans, watch, rehearse)
+"""In this order; each rule reads the result of those before it."""
 
 
 def decide(state: NodeState, event: Event, now: Now) -> tuple[NodeState, Effects]:
-    """Decide what an event means.
+    """Decide what follows from an event.
 
     Args:
-        state: what the agent knows.
-        event: what it is told.
+        state: the agent's state.
+        event: what happened.
         now: the present.
 
     Returns:
-        The new state, and what has to be done, in order.
+        The new state, and the effects to perform, in order.
 
     Raises:
-        BrokenInvariantError: the event cannot happen in this state; `state` still holds.
+        BrokenInvariantError: the event cannot happen in this state; `state` is unchanged.
     """
     if isinstance(event, LaneStarted) and event.lane not in state.lanes:
         place = f"fragment {event.lane.fragment}"
         raise BrokenInvariantError("a lane started that was not asked to", place=place)
-    state = _with_new_lanes(replace(state, shared=_noted(state.shared, event, now)))
+    state = _with_new_lanes(replace(state, shared=_updated(state.shared, event, now)))
     effects: list[Effect] = []
     for key in sorted(state.lanes):
         before = state.lanes[key]
-        lane, asked = _ruled(before, state.shared, event, now)
-        effects.extend(asked)
+        lane, requested = _apply_rules(before, state.shared, event, now)
+        effects.extend(requested)
         if not _is_kept(lane):
             state = _without(state, lane)
         elif lane is not before:
             state = state.with_lane(lane)
     for rule in NODE_RULES:
-        state, asked = rule(state, event)
-        effects.extend(asked)
+        state, requested = rule(state, event)
+        effects.extend(requested)
     return state, tuple(effects)
 
 
-def _ruled(lane: Lane, shared: Shared, event: Event, now: Now) -> tuple[Lane, Effects]:
+def _apply_rules(lane: Lane, shared: Shared, event: Event, now: Now) -> tuple[Lane, Effects]:
     effects: list[Effect] = []
     for rule in LANE_RULES:
-        lane, asked = rule(lane, shared, event, now)
-        effects.extend(asked)
+        lane, requested = rule(lane, shared, event, now)
+        effects.extend(requested)
     return lane, tuple(effects)
 
 
@@ -103,7 +103,7 @@ def _is_kept(lane: Lane) -> bool:
 
 
 def _without(state: NodeState, lane: Lane) -> NodeState:
-    """The state without a lane; one that comes back is not taken for it."""
+    """The state without a lane; a later lane with this id gets a larger run number."""
     lanes = {key: other for key, other in state.lanes.items() if key != lane.id}
     last_run = max(state.shared.last_run, lane.run)
     return replace(state, lanes=lanes, shared=replace(state.shared, last_run=last_run))
@@ -122,11 +122,11 @@ def _with_new_lanes(state: NodeState) -> NodeState:
 # --- what all lanes share -----------------------------------------------------------------------
 
 
-def _noted(shared: Shared, event: Event, now: Now) -> Shared:
+def _updated(shared: Shared, event: Event, now: Now) -> Shared:
     shared = replace(shared, answered=False) if shared.answered else shared
     match event:
         case CatalogRead() | CatalogLost() | PlanMade() | PlanFailed():
-            return _catalog_noted(shared, event)
+            return _catalog_updated(shared, event)
         case BoundaryRead():
             return _boundary_read(shared, event)
         case ActivityRead():
@@ -137,7 +137,7 @@ def _noted(shared: Shared, event: Event, now: Now) -> Shared:
             return shared
 
 
-def _catalog_noted(
+def _catalog_updated(
     shared: Shared, event: CatalogRead | CatalogLost | PlanMade | PlanFailed
 ) -> Shared:
     match event:
@@ -146,32 +146,32 @@ def _catalog_noted(
                 shared,
                 assigned={o.id: o for o in snapshot.assigned_to(shared.node)},
                 elsewhere=snapshot.run_elsewhere(shared.node),
-                catalog_known=True,
-                answered=not shared.catalog_known,
+                catalog_current=True,
+                answered=not shared.catalog_current,
             )
         case CatalogLost():
-            return replace(shared, catalog_known=False)
+            return replace(shared, catalog_current=False)
         case PlanMade(version, plan):
-            return replace(shared, plans=shared.plans.has_made(version, plan))
+            return replace(shared, plans=shared.plans.with_plan(version, plan))
         case PlanFailed(version, error):
-            return replace(shared, plans=shared.plans.has_failed(version, error))
+            return replace(shared, plans=shared.plans.with_failure(version, error))
 
 
 def _boundary_read(shared: Shared, event: BoundaryRead) -> Shared:
-    known = shared.writers.get(event.writer)
-    if known is None:  # of a topic that was deleted, or of one who writes none of our inputs
+    writer = shared.writers.get(event.writer)
+    if writer is None:  # a deleted topic, or not a writer of this node's inputs
         return shared
     boundary = PendingBoundary(event.boundary_ms, event.positions)
-    known = with_boundary(known, event.epoch, boundary)
-    return replace(shared, writers={**shared.writers, event.writer: known})
+    writer = with_boundary(writer, event.epoch, boundary)
+    return replace(shared, writers={**shared.writers, event.writer: writer})
 
 
 def _activity_read(shared: Shared, event: ActivityRead, now: Now) -> Shared:
-    known = shared.writers.get(event.writer)
-    if known is None:
+    writer = shared.writers.get(event.writer)
+    if writer is None:
         return shared
-    told = with_activity(known, event.epoch, idle=event.idle, at_ms=now.steady_ms)
-    return replace(shared, writers={**shared.writers, event.writer: told})
+    active = with_activity(writer, event.epoch, idle=event.idle, at_ms=now.steady_ms)
+    return replace(shared, writers={**shared.writers, event.writer: active})
 
 
 def _ends_read(shared: Shared, event: EndsRead) -> Shared:

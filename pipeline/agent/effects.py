@@ -1,4 +1,4 @@
-"""What an agent does about events. An effect carries all that performing it needs."""
+"""The effects of an agent's decisions. An effect contains everything needed to perform it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -31,10 +31,10 @@ class StartLane:
     """Claim the fragment and start a lane of it; one `LaneStopped` of this run follows.
 
     Args:
-        lane: which one.
+        lane: its id.
         run: the number of this start.
-        deployed: its fragment, as the catalog has it.
-        fragment: the plan of it, the one that was deployed.
+        deployed: its fragment in the catalog.
+        fragment: the deployed plan of the fragment.
     """
 
     lane: LaneId
@@ -47,7 +47,7 @@ class StartLane:
 class StopLane:
     """Let the current batch finish, then stop the lane's query.
 
-    It may reach a lane that is still starting: then the start is given up, or the effect comes a
+    It may reach a lane that is still starting: then the start is abandoned, or the effect is sent a
     second time when the lane has started. Either way a `LaneStopped` follows.
     """
 
@@ -56,7 +56,7 @@ class StopLane:
 
 @dataclass(frozen=True, slots=True)
 class SendAdvance:
-    """Tell one incarnation of a lane that event time may move to `advance_ms`."""
+    """Send one incarnation of a lane an advance: event time may move to `advance_ms`."""
 
     lane: LaneId
     topic: TopicName
@@ -66,15 +66,15 @@ class SendAdvance:
 
 @dataclass(frozen=True, slots=True)
 class SendActivity:
-    """Tell the readers of a fragment's output whether the lane is idle: see `ActivityRecord`.
+    """Send the readers of a fragment's output whether the lane is idle: see `ActivityRecord`.
 
     Args:
-        lane: which one.
+        lane: its id.
         topic: its output topic.
         topic_id: Kafka's id of that.
         writer: the name under which its boundaries are published.
         epoch: of its ownership.
-        idle: whether it is.
+        idle: whether the lane is idle.
     """
 
     lane: LaneId
@@ -87,7 +87,7 @@ class SendActivity:
 
 @dataclass(frozen=True, slots=True)
 class NotePromises:
-    """Tell a running lane what the writers of its derived inputs have promised.
+    """Send a running lane the promises of the writers of its derived inputs.
 
     `promised`: the boundaries that its finished batches cover, by stream.
     """
@@ -98,7 +98,7 @@ class NotePromises:
 
 @dataclass(frozen=True, slots=True)
 class NoteRetention:
-    """Tell a lane for how long dead letters are kept that no rebuild needs."""
+    """Send a lane the retention of dead letters that no rebuild needs."""
 
     lane: LaneId
     kept_ms: int
@@ -106,9 +106,9 @@ class NoteRetention:
 
 @dataclass(frozen=True, slots=True)
 class PublishStatus:
-    """Write what is seen of a fragment into the catalog.
+    """Write the observed state of a fragment into the catalog.
 
-    `counted`: whether this node has read its counts; else those that were reported last stay.
+    `counted`: whether this node has read its counts; otherwise the last reported counts remain.
     """
 
     lane: LaneId
@@ -118,7 +118,7 @@ class PublishStatus:
 
 @dataclass(frozen=True, slots=True)
 class WatchTopics:
-    """Ask from now on where these topics end, and read the boundaries of these inputs."""
+    """Poll the end offsets of these topics from now on, and read the boundaries of these inputs."""
 
     topics: frozenset[TopicName]
     derived: frozenset[DerivedInput]

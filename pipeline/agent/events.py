@@ -1,4 +1,4 @@
-"""What an agent is told. Lanes, polls and background work put events into its queue."""
+"""The events of an agent. Lanes, polls and background work put them into its queue."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ class PlanMade:
 
 @dataclass(frozen=True, slots=True)
 class PlanFailed:
-    """A version of a network could not be read, or not be planned by this program."""
+    """A version of a network could not be read, or this program cannot plan it."""
 
     version: VersionId
     error: MedusaError
@@ -51,7 +51,7 @@ class BoundaryRead:
 
 @dataclass(frozen=True, slots=True)
 class ActivityRead:
-    """What a writer of a derived topic says of itself: see `ActivityRecord`."""
+    """An activity record of a writer of a derived topic: see `ActivityRecord`."""
 
     writer: Writer
     epoch: Epoch
@@ -60,13 +60,13 @@ class ActivityRead:
 
 @dataclass(frozen=True, slots=True)
 class EndsRead:
-    """Where the input topics end now, for the topics that answered.
+    """The end offsets of the input topics that answered.
 
     Args:
-        read_at_ms: steady time just before they were asked: silence is measured up to then,
-            however long the event waits in line.
+        read_at_ms: steady time just before the request: silence is measured up to then,
+            however long the event waits in the queue.
         ends: last stable offsets; a topic that is missing could not be reached.
-        written: the next offsets to be written, of the same topics; they lie behind `ends` where a
+        written: log end offsets of the same topics; larger than `ends` where a
             transaction is open.
     """
 
@@ -77,7 +77,7 @@ class EndsRead:
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """Nothing happened for a while; time went on."""
+    """No event for a while; time has passed."""
 
 
 Event = (

@@ -1,4 +1,4 @@
-"""The agent: one loop over one queue of events, for as long as the node lives."""
+"""The agent's event loop: one thread, one bounded queue of events."""
 
 import queue
 import threading
@@ -16,20 +16,21 @@ STOP_DEADLINE_S = 30.0
 
 
 class Mailbox:
-    """The bounded queue that everything talks to the loop through.
+    """The bounded event queue between the agent's loop and every other thread.
 
-    A full queue makes the teller wait: lanes then finish batches no faster than they are heard.
+    Back pressure: a full queue blocks its writers, so lanes finish batches no faster than the
+    loop processes them.
     """
 
     def __init__(self) -> None:
         self._queue: queue.Queue[Event] = queue.Queue(maxsize=QUEUE_EVENTS)
 
-    def tell(self, event: Event) -> None:
-        """Put an event in line."""
+    def put(self, event: Event) -> None:
+        """Put an event into the queue."""
         self._queue.put(event)
 
     def next(self) -> Event:
-        """The next event; `Tick` when there is none for a while."""
+        """The next event; `Tick` if none arrives for a while."""
         try:
             return self._queue.get(timeout=TICK_S)
         except queue.Empty:
@@ -48,7 +49,7 @@ class Agent:
         self._clock = clock
 
     def run(self, stop: threading.Event) -> None:
-        """The loop; what an effect comes to is told through events."""
+        """Run the loop; the results of effects arrive as events."""
         while not stop.is_set():
             self.step()
         self._performer.stop_all(Deadline.after(self._clock, STOP_DEADLINE_S, "stopping the lanes"))

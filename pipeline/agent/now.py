@@ -1,4 +1,4 @@
-"""The present as an agent is told it. Pure."""
+"""The present: wall time and steady time of one decision. Pure."""
 
 from dataclasses import dataclass
 
@@ -7,20 +7,20 @@ from pipeline.ids import Millis, SteadyMillis
 
 @dataclass(frozen=True, slots=True)
 class Now:
-    """One look at both clocks.
+    """Both clocks, read at one moment.
 
     Args:
-        wall_ms: what is told to people and kept beyond this process. It may be wrong, and be set.
-        steady_ms: what decides: how long something lasted, and when something is due.
+        wall_ms: for display and for records; it may be wrong or be set.
+        steady_ms: for every decision: durations and due times.
     """
 
     wall_ms: Millis
     steady_ms: SteadyMillis
 
     def wall_at(self, at_ms: SteadyMillis) -> Millis:
-        """What the wall clock would have shown at a moment, had it been what it is now."""
+        """The wall time of a past moment, computed from the present wall time."""
         return Millis(self.wall_ms - (self.steady_ms - at_ms))
 
     def steady_at(self, at_ms: Millis) -> SteadyMillis:
-        """When the wall clock showed a time, if it was right then; never later than now."""
+        """The steady time of a past wall time, if the clock was right then; at most now."""
         return SteadyMillis(self.steady_ms - max(0, self.wall_ms - at_ms))

@@ -1,4 +1,4 @@
-"""Does what was decided: starts and stops lanes, sends signals, plans, reports."""
+"""Performs effects: starts and stops lanes, sends signals, plans, reports."""
 
 import logging
 import threading
@@ -48,12 +48,12 @@ _log = logging.getLogger(__name__)
 
 
 class Lane(Protocol):
-    """What is asked of a lane; as in `pipeline/spark/run/lane.py`."""
+    """The interface of a lane; as in `pipeline/spark/run/lane.py`."""
 
     promises: Promises
 
     def run(self) -> None:
-        """Start and stay; returns after `request_stop`, raises when it cannot go on."""
+        """Start, and block until `request_stop`; raises when the lane cannot continue."""
 
     def request_stop(self) -> None:
         """Let the current batch finish, then return from `run`."""
@@ -63,29 +63,29 @@ class Work(Protocol):
     """As `Background` in `pipeline/agent/background.py`."""
 
     def put(self, key: Hashable, job: Job) -> None:
-        """Do a job soon; one with this key that still waits gives up its place in line to it."""
+        """Queue a job; it takes the place in the queue of a waiting job with this key."""
 
     def end(self, within_s: float) -> bool:
-        """Do what waits, then end; whether that took no longer than `within_s`."""
+        """Run the waiting jobs, then end; returns whether that took no longer than `within_s`."""
 
 
 MakeLane = Callable[[LaneSettings], Lane]
 Admit = Callable[[FragmentNames], Epoch]
-"""Epoch of a fragment's last commit marker; raises if this program cannot go on from it."""
+"""Epoch of a fragment's last commit marker; raises if this program cannot continue from it."""
 MakePlanOf = Callable[[VersionId], Plan]
 """The plan of a version of a network; raises if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Workers:
-    """What waits for servers, apart from lanes: each does its jobs in order."""
+    """Worker threads for what waits for servers, apart from lanes; each runs its jobs in order."""
 
     planning: Work
     signals: Work
     reports: Work
 
     def end(self, deadline: Deadline) -> bool:
-        """End all of them; whether each has done what was to be done."""
+        """End all of them; returns whether each has finished its jobs."""
         every = (self.signals, self.reports, self.planning)
         ended = [work.end(deadline.remaining_s()) for work in every]
         return all(ended)
@@ -93,7 +93,7 @@ class Workers:
 
 @dataclass(frozen=True, slots=True)
 class NodeContext:
-    """What performing needs of the node; nothing here changes while the node lives."""
+    """The dependencies of a performer; constant while the node runs."""
 
     node: NodeRecord
     catalog: Catalog
@@ -108,7 +108,7 @@ class NodeContext:
 
 @dataclass(slots=True)
 class _Running:
-    """A lane's thread; the lane once it exists; for how long its dead letters are kept."""
+    """A lane's thread; the lane once it exists; the retention of its dead letters."""
 
     thread: threading.Thread
     stop: threading.Event
@@ -119,17 +119,17 @@ class _Running:
 class Performer:
     """Performs effects; used by the agent's loop alone. Lanes run on threads of their own."""
 
-    def __init__(self, context: NodeContext, tell: Callable[[Event], None]) -> None:
+    def __init__(self, context: NodeContext, emit: Callable[[Event], None]) -> None:
         self._context = context
-        self._tell = tell
+        self._emit = emit
         self._lanes: dict[LaneId, _Running] = {}
 
     def perform(self, effect: Effect) -> None:
-        """Do one thing, or have it done; what comes of it is told through events."""
+        """Perform an effect, or queue it for a worker; its results are sent as events."""
         workers = self._context.workers
         match effect:
             case StartLane() | StopLane() | NotePromises() | NoteRetention():
-                self._tell_lane(effect)
+                self._signal_lane(effect)
             case MakePlan(version):
                 workers.planning.put(version, partial(self._plan, effect))
             case SendAdvance(lane):
@@ -144,17 +144,17 @@ class Performer:
                 self._context.watched.rehearse(fragments)
 
     def stop_all(self, deadline: Deadline) -> None:
-        """Stop every lane at a batch boundary, as far as the time allows."""
+        """Stop every lane at a batch boundary, within the deadline."""
         for lane in self._lanes:
             self._stop(lane)
         for running in self._lanes.values():
             running.thread.join(deadline.remaining_s())
         if self._context.workers.end(deadline):
-            self._context.signals.close()  # else one of them may still be about to send
+            self._context.signals.close()  # else a worker may still send
 
     # --- lanes ----------------------------------------------------------------------------------
 
-    def _tell_lane(self, effect: StartLane | StopLane | NotePromises | NoteRetention) -> None:
+    def _signal_lane(self, effect: StartLane | StopLane | NotePromises | NoteRetention) -> None:
         running = self._lanes.get(effect.lane)
         match effect:
             case StartLane():
@@ -165,13 +165,13 @@ class Performer:
                 running.lane.promises.note(promised)
             case NoteRetention(_, kept_ms) if running is not None:
                 running.kept_ms = kept_ms
-            case _:  # it has ended meanwhile
+            case _:  # the lane has ended meanwhile
                 pass
 
     def _start(self, effect: StartLane) -> None:
         running = _Running(
             threading.Thread(
-                target=self._live, args=(effect,), name=f"lane {effect.lane}", daemon=True
+                target=self._run_lane, args=(effect,), name=f"lane {effect.lane}", daemon=True
             ),
             threading.Event(),
         )
@@ -186,8 +186,8 @@ class Performer:
             if running.lane is not None:
                 running.lane.request_stop()
 
-    def _live(self, effect: StartLane) -> None:
-        """A lane's thread: whatever ends it, the agent is told once."""
+    def _run_lane(self, effect: StartLane) -> None:
+        """Run a lane on its thread; exactly one `LaneStopped` is sent, whatever ends it."""
         lane, run, label = effect.lane, effect.run, _label(effect.lane.fragment)
         running = self._lanes[lane]
         epoch = NO_EPOCH
@@ -202,30 +202,30 @@ class Performer:
         except MedusaError as found:
             stopped = stopped_by(lane, run, epoch, found)
             if stopped.fenced:
-                _log.warning("%s", self._whose(lane.fragment, epoch), extra=label)
-        except Exception as found:  # noqa: BLE001 - the thread's top: the agent must hear of it
+                _log.warning("%s", self._ownership_message(lane.fragment, epoch), extra=label)
+        except Exception as found:  # noqa: BLE001 - the thread's top: it becomes a LaneStopped
             _log.exception("the lane failed", extra=label)
             error = f"{type(found).__name__}: {found}".splitlines()[0]
             stopped = LaneStopped(lane, run, epoch, error, retry=True, fenced=False)
         if stopped.error is not None:
             _log.warning("stopped: %s", stopped.error, extra=label)
-        self._tell(stopped)
+        self._emit(stopped)
 
-    def _whose(self, fragment: FragmentId, epoch: Epoch) -> str:
-        """Who owns a fragment that this node was fenced off, and what this node does about it."""
+    def _ownership_message(self, fragment: FragmentId, epoch: Epoch) -> str:
+        """The log message of a fenced lane: who owns the fragment, and what this node does."""
         context = self._context
         try:
             owner = context.catalog.owners.get(fragment.network, fragment.fragment)
         except MedusaError as error:
             return (
-                f"fenced with epoch {epoch}, and the catalog cannot tell whose it is now "
+                f"fenced with epoch {epoch}, and the catalog cannot return its owner "
                 f"({error.message}): not started again before it can"
             )
         if owner is None:
-            return f"fenced with epoch {epoch}; nobody owns it now: started again if it is wanted"
+            return f"fenced with epoch {epoch}; it has no owner now: started again if it should run"
         if owner.node == context.node.node:
             return (
-                f"fenced with epoch {epoch}; the catalog says that this node owns it with epoch "
+                f"fenced with epoch {epoch}; by the catalog this node owns it with epoch "
                 f"{owner.epoch}: started again after a while"
             )
         return (
@@ -274,9 +274,9 @@ class Performer:
         try:
             plan = self._context.make_plan(version)
         except MedusaError as error:
-            self._tell(PlanFailed(version, error))
+            self._emit(PlanFailed(version, error))
         else:
-            self._tell(PlanMade(version, plan))
+            self._emit(PlanMade(version, plan))
 
     def _send_advance(self, effect: SendAdvance) -> None:
         record = AdvanceRecord(effect.incarnation, effect.advance_ms)
@@ -292,9 +292,9 @@ class Performer:
         self._context.signals.send(topic, key=key, value=value, partition=0, timestamp_ms=now_ms)
 
     def _report(self, effect: PublishStatus) -> None:
-        """Report; a lane that has not claimed an epoch yet speaks under this node's last one.
+        """Report a status; before the first claim of a lane, under this node's last epoch.
 
-        As long as this node does not know the lane's counts, those that were reported last stay.
+        Until this node has read the lane's counts, the last reported counts remain.
         """
         catalog, status = self._context.catalog, effect.status
         if not effect.counted:

@@ -1,4 +1,4 @@
-"""Plans versions of networks that are in the catalog."""
+"""Planning of the network versions in the catalog."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ Planner = Callable[[NetworkVersionRecord], Plan]
 
 @dataclass(frozen=True, slots=True)
 class Planning:
-    """Reads versions and plans them.
+    """Reads and plans network versions.
 
     Args:
         read: reads a version of a network; None if there is none.

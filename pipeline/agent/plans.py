@@ -1,4 +1,4 @@
-"""The plans that an agent has: of versions of networks, each made once while it is needed. Pure."""
+"""The plans of an agent: one per needed network version, each computed once. Pure."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -13,43 +13,44 @@ DEPLOY_AGAIN = "`medusa plan` shows the difference; deploy the network again wit
 
 @dataclass(frozen=True, slots=True)
 class Plans:
-    """What is known of the versions that are needed.
+    """Planning results of the needed versions.
 
     Args:
-        made: their plans.
-        asked: versions that are being planned.
-        failed: why a version could not be planned, when it was tried last.
+        made: plans by version.
+        pending: versions that are being planned.
+        failed: the last planning error by version.
     """
 
     made: Mapping[VersionId, Plan] = field(default_factory=dict)
-    asked: frozenset[VersionId] = frozenset()
+    pending: frozenset[VersionId] = frozenset()
     failed: Mapping[VersionId, MedusaError] = field(default_factory=dict)
 
-    def has_made(self, version: VersionId, plan: Plan) -> "Plans":
-        """The same with a plan that was made."""
+    def with_plan(self, version: VersionId, plan: Plan) -> "Plans":
+        """A copy with a finished plan."""
         failed = {key: error for key, error in self.failed.items() if key != version}
-        return Plans({**self.made, version: plan}, self.asked - {version}, failed)
+        return Plans({**self.made, version: plan}, self.pending - {version}, failed)
 
-    def has_failed(self, version: VersionId, error: MedusaError) -> "Plans":
-        """The same when a version could not be planned."""
-        return replace(self, asked=self.asked - {version}, failed={**self.failed, version: error})
+    def with_failure(self, version: VersionId, error: MedusaError) -> "Plans":
+        """A copy with a planning error."""
+        pending, failed = self.pending - {version}, {**self.failed, version: error}
+        return replace(self, pending=pending, failed=failed)
 
-    def asking(self, versions: Iterable[VersionId]) -> "Plans":
-        """The same when these versions are being planned."""
-        return replace(self, asked=self.asked.union(versions))
+    def with_pending(self, versions: Iterable[VersionId]) -> "Plans":
+        """A copy with these versions pending."""
+        return replace(self, pending=self.pending.union(versions))
 
     def without(self, versions: Iterable[VersionId]) -> "Plans":
-        """The same without what is known of versions that nobody needs."""
+        """A copy without versions that are no longer needed."""
         gone = frozenset(versions)
         return Plans(
             {key: plan for key, plan in self.made.items() if key not in gone},
-            self.asked,
+            self.pending,
             {key: error for key, error in self.failed.items() if key not in gone},
         )
 
     @property
-    def known(self) -> frozenset[VersionId]:
-        """The versions of which something is known."""
+    def versions(self) -> frozenset[VersionId]:
+        """The versions with a plan or an error."""
         return frozenset(self.made) | frozenset(self.failed)
 
     def named(self, deployed: Deployed) -> Fragment | None:
@@ -59,10 +60,10 @@ class Plans:
         return next((one for one in fragments if one.name == deployed.record.fragment), None)
 
     def fragment(self, deployed: Deployed) -> Fragment | RefusedError | None:
-        """The plan of a fragment, if that is the plan which its record names by a digest.
+        """The plan of a fragment, if its digest equals the one in the fragment's record.
 
-        Digests of two formats cannot be compared: such a fragment starts, and builds its state from
-        the log.
+        Digests of two formats cannot be compared: such a fragment starts, and rebuilds its state
+        from the log.
 
         Returns:
             The plan; an error if it is another plan, or has no such fragment; None if its version

@@ -1,4 +1,4 @@
-"""What an agent knows: plain values, made anew by `decide`."""
+"""The state of an agent: immutable values, replaced by `decide`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -36,19 +36,19 @@ from pipeline.planner.plan import Fragment
 
 @dataclass(frozen=True, slots=True)
 class Desired:
-    """What the catalog wants of a fragment on this node.
+    """The desired state of a fragment on this node, from the catalog.
 
-    A lane that was started for one value is not the lane that another value wants.
+    A change of this value restarts the lane.
 
     Args:
-        fragment: which fragment.
+        fragment: its id.
         life: of its network.
         version: the version of the network that last changed the fragment or its topics.
         digest: of the fragment's plan, as deployed.
-        running: whether it is to run.
-        choice: what was chosen for its state; None: nothing.
+        running: whether it should run.
+        choice: the chosen handling of its state; None: no choice.
         topic_ids: the ids of its topics at its last deploy.
-        begins: where it begins to read what it has never read, as deploys have decided.
+        begins: first positions of inputs that it has never read, as decided by deploys.
     """
 
     fragment: FragmentId
@@ -62,7 +62,7 @@ class Desired:
 
 
 def desired_of(deployed: Deployed) -> Desired:
-    """What the catalog wants of a fragment that is assigned to this node."""
+    """The desired state of a fragment that is assigned to this node."""
     record = deployed.record
     return Desired(
         fragment=deployed.id,
@@ -77,8 +77,8 @@ def desired_of(deployed: Deployed) -> Desired:
 
 
 @dataclass(frozen=True, slots=True)
-class EndsSeen:
-    """Where an input's topic ended at a steady time, from which the age of a record follows."""
+class ObservedEnds:
+    """The end of an input's topic at a steady time, for computing the age of records."""
 
     at_ms: SteadyMillis
     ends: Mapping[int, Offset]
@@ -86,32 +86,32 @@ class EndsSeen:
 
 @dataclass(frozen=True, slots=True)
 class Rebuilding:
-    """How far the rebuild of a lane's state is, begun at a steady time; as in `LaneRebuilding`."""
+    """Progress of a state rebuild, begun at a steady time; as in `LaneRebuilding`."""
 
     since_ms: SteadyMillis
     offsets: int
     read: int
 
 
-# --- phases: each has the facts that exist in it; times are steady ------------------------------
+# --- phases: each contains the facts that exist in it; times are steady ---------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """Nothing runs and nothing is under way."""
+    """Nothing runs or is pending."""
 
     phase: ClassVar = Phase.STOPPED
 
 
 @dataclass(frozen=True, slots=True)
 class Starting:
-    """Asked to start; neither started nor failed yet.
+    """A start was requested; it has neither succeeded nor failed yet.
 
     Args:
-        desired: what the start is to bring about.
-        deployed: the fragment as it was when the start was decided.
+        desired: the desired state that the start implements.
+        deployed: the fragment when the start was decided.
         fragment: its plan; None: the start waits for it.
-        rebuilding: how far it is, if it builds the state from the log.
+        rebuilding: progress, while the start rebuilds the state from the log.
     """
 
     phase: ClassVar = Phase.STARTING
@@ -123,21 +123,21 @@ class Starting:
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """Its query runs.
+    """The query runs.
 
     Args:
-        desired: what its start was to bring about.
+        desired: the desired state that its start implemented.
         fragment: the plan that it runs.
-        incarnation: its life.
+        incarnation: of the lane.
         time: its event time.
         since_ms: when it began to run.
-        read_at_ms: when the marker that it began with was written: what it had not read then can
-            have waited since.
-        ends_log: per input, older answers about its end that are not all finished, oldest first.
-        said_idle_at_ms: when its readers were last told that it is idle, or may have been, by the
-            lane before it; None: they have been told that it is not.
-        promised: what it was last told of the promises of its inputs' writers.
-        kept_ms: what it was last told of the retention of dead letters; None: nothing.
+        read_at_ms: when the marker that it began with was written: records unread then may have
+            waited since.
+        ends_log: per input, earlier observed ends that are not yet processed, oldest first.
+        idle_sent_at_ms: when the idle signal was last sent, or may have been, by the previous
+            lane; None: the readers' last signal was `active`.
+        promised: the promises of its inputs' writers that were last sent to the lane.
+        kept_ms: the retention of dead letters that was last sent to the lane; None: none yet.
     """
 
     phase: ClassVar = Phase.RUNNING
@@ -147,15 +147,15 @@ class Running:
     time: LaneTime
     since_ms: SteadyMillis
     read_at_ms: SteadyMillis
-    ends_log: Mapping[StreamName, tuple[EndsSeen, ...]] = field(default_factory=dict)
-    said_idle_at_ms: SteadyMillis | None = None
+    ends_log: Mapping[StreamName, tuple[ObservedEnds, ...]] = field(default_factory=dict)
+    idle_sent_at_ms: SteadyMillis | None = None
     promised: Mapping[StreamName, Millis] = field(default_factory=dict)
     kept_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Stopping:
-    """Asked to stop; its current batch ends first. `running`: None if it had not started."""
+    """A stop was requested; the current batch ends first. `running`: None if it had not started."""
 
     phase: ClassVar = Phase.STOPPING
     start: Starting | None
@@ -164,7 +164,7 @@ class Stopping:
 
 @dataclass(frozen=True, slots=True)
 class BackingOff:
-    """It failed and waits for its next try, until `retry_at_ms`."""
+    """The lane failed; its next try is at `retry_at_ms`."""
 
     phase: ClassVar = Phase.BACKING_OFF
     retry_at_ms: SteadyMillis
@@ -172,14 +172,14 @@ class BackingOff:
 
 @dataclass(frozen=True, slots=True)
 class Fenced:
-    """Another epoch owned the fragment: the catalog has to say whether it is ours again."""
+    """Another epoch owned the fragment; a restart needs a new assignment from the catalog."""
 
     phase: ClassVar = Phase.FENCED
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """Given up until something else is wanted of it."""
+    """No more tries until the desired state changes."""
 
     phase: ClassVar = Phase.FAILED
 
@@ -189,13 +189,13 @@ LanePhase = Stopped | Starting | Running | Stopping | BackingOff | Fenced | Fail
 
 @dataclass(frozen=True, slots=True)
 class Tries:
-    """How the starts of a lane have gone.
+    """Counts of a lane's failed starts.
 
     Args:
-        failures: in a row, without five minutes of success in between; external ones aside.
+        failures: in a row, without five minutes of success in between; external ones excluded.
         waits: external failures in a row, without success or another failure in between.
-        restarts: since this agent began, not counting those that a deploy asked for.
-        last_error: one line; stays until something else is wanted.
+        restarts: since this agent began, without those caused by a deploy.
+        last_error: one line; remains until the desired state changes.
     """
 
     failures: int = 0
@@ -206,7 +206,7 @@ class Tries:
 
 @dataclass(frozen=True, slots=True)
 class Reported:
-    """What was last reported of a lane, and when (steady time)."""
+    """The last report of a lane, and when it was sent (steady time)."""
 
     status: FragmentStatus
     at_ms: SteadyMillis
@@ -214,20 +214,20 @@ class Reported:
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """A lane as this node sees it.
+    """The state of one lane on this node.
 
     Args:
-        id: which one.
-        assigned: its fragment, if the catalog assigns it to this node; None: not any more.
-        desired: what the catalog wants of that.
-        phase: where it stands, with the facts of that.
+        id: of the lane.
+        assigned: its fragment, if the catalog assigns it to this node; None: it is not assigned.
+        desired: the desired state of that fragment.
+        phase: the phase of its lifecycle, with the facts of the phase.
         run: the number of its last start.
         life: of its network, at its last start; None: it was never started.
-        epoch: of the last start that got that far.
-        marker: its last known commit marker.
-        batch_ms: how long the last batch took.
-        tries: how its starts have gone.
-        reported: what was last reported of it; None: nothing.
+        epoch: of the last start that claimed one.
+        marker: its last commit marker that was read.
+        batch_ms: duration of the last batch.
+        tries: counts of its failed starts.
+        reported: its last report; None: none yet.
     """
 
     id: LaneId
@@ -243,8 +243,8 @@ class Lane:
     reported: Reported | None = None
 
     @property
-    def wanted(self) -> Desired | None:
-        """What should run; None when nothing should."""
+    def target(self) -> Desired | None:
+        """The desired state if it should run; None if it should not."""
         return self.desired if self.desired is not None and self.desired.running else None
 
     @property
@@ -260,14 +260,14 @@ class Lane:
 
     @property
     def place(self) -> str:
-        """Names it in messages."""
+        """The location in messages."""
         return f"fragment {self.id.fragment}"
 
     def moved(self, happening: Happening, phase: LanePhase) -> "Lane":
-        """The lane in another phase, after something happened to it.
+        """The lane in another phase, after a lifecycle event.
 
         Raises:
-            BrokenInvariantError: that cannot happen in its phase, or leads elsewhere.
+            BrokenInvariantError: the event is impossible in its phase, or leads elsewhere.
         """
         after = move(self.phase.phase, happening, self.place)
         if after is not phase.phase:
@@ -284,31 +284,31 @@ class Lane:
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """What the rules of all lanes see.
+    """The state that the rules of all lanes read.
 
     Args:
         node: this node's name.
         participant: whose node it is.
-        life: when the node was started, as its record in the catalog says.
-        catalog_known: whether the catalog was read since its session was last in doubt.
+        life: when the node was started, from its record in the catalog.
+        catalog_current: whether the catalog was read since its session was last in doubt.
         assigned: the fragments that the catalog assigns to this node.
         elsewhere: the fragments that other nodes of the participant run.
-        plans: of the versions that are needed.
-        ends: where topics ended when that was last asked; None: never yet.
-        ends_before: the answer before that.
+        plans: of the needed versions.
+        ends: the last observed ends of topics; None: never observed.
+        ends_before: the ends observed before that.
         answered: whether, with this event, a server answers that did not before.
-        topics: the topics whose ends are asked.
+        topics: the topics whose ends are polled.
         derived: the inputs whose boundaries are read.
         writers: boundaries read so far, for lanes that start later; of exactly the writers whose
             boundaries are read.
         rehearsed: the fragments that the node rehearses.
-        last_run: the largest number of a run of a lane that is not kept any more.
+        last_run: the largest run number of the lanes that were removed.
     """
 
     node: NodeId
     participant: ParticipantId
     life: Millis
-    catalog_known: bool = False
+    catalog_current: bool = False
     assigned: Mapping[FragmentId, Deployed] = field(default_factory=dict)
     elsewhere: tuple[Deployed, ...] = ()
     plans: Plans = field(default_factory=Plans)
@@ -324,7 +324,7 @@ class Shared:
 
 @dataclass(frozen=True, slots=True)
 class NodeState:
-    """Everything that an agent decides by: its lanes, and what they share."""
+    """The complete state of an agent: its lanes, and what they share."""
 
     shared: Shared
     lanes: Mapping[LaneId, Lane] = field(default_factory=dict)

@@ -1,14 +1,14 @@
-"""What is reported of a fragment: counts from its marker, lag from positions and ends."""
+"""Status of a fragment: counts from its marker, lag from positions and ends."""
 
 from dataclasses import dataclass, replace
 
 from pipeline.agent.now import Now
 from pipeline.agent.state import (
     BackingOff,
-    EndsSeen,
     Failed,
     Fenced,
     Lane,
+    ObservedEnds,
     Running,
     Shared,
     Starting,
@@ -32,17 +32,17 @@ from pipeline.markers.commit_marker import Totals
 from pipeline.planner.instants import instant
 
 ENDS_LOG_MAX = 64
-"""Answers kept per input. At two a second they reach back half a minute exactly, and further ever
-more coarsely, which is how exactly anyone wants to know an old lag."""
+"""Observed ends kept per input. At two a second they reach back half a minute exactly, and further
+with decreasing resolution, which is enough for the age of an old lag."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """How far a lane is behind one input.
+    """The lag of a lane at one input.
 
-    `age_ms` is how old its oldest unfinished record can be: the time since the topic last ended
-    where the lane has read to by now. For a lane that was behind from its start, it is the time
-    since its last batch before that: what it had not read then can have waited since.
+    `age_ms` is the greatest possible age of its oldest unfinished record: the time since the topic
+    last ended at the lane's present position. For a lane that was behind from its start, it is
+    the time since its last batch before that: records unread then may have waited since.
     """
 
     records: int = 0
@@ -50,10 +50,10 @@ class Lag:
 
 
 def status(lane: Lane, shared: Shared, now: Now) -> FragmentStatus:
-    """What to report of a lane's fragment."""
+    """The status of a lane's fragment."""
     running = lane.running
     unreachable = _unreachable(running, shared.ends, now.steady_ms)
-    shown = shown_state(lane, catalog_known=shared.catalog_known, reachable=not unreachable)
+    shown = shown_state(lane, catalog_current=shared.catalog_current, reachable=not unreachable)
     error = lane.tries.last_error
     if shown is LaneState.WAITING and unreachable:
         error = f"cannot be reached: topic {', '.join(unreachable)}"
@@ -100,7 +100,7 @@ def status(lane: Lane, shared: Shared, now: Now) -> FragmentStatus:
 
 
 def _held_back(lane: Lane, running: Running) -> HeldBack | None:
-    """Inputs that are merely silent hold nothing back of a lane that keeps nothing to come out."""
+    """The input that holds back event time; silent inputs hold back no lane without open state."""
     held = running.time.held
     if held is None or held.by_ms != 0:
         return held
@@ -117,31 +117,31 @@ def _open_transactions(held: tuple[HeldOpen, ...], now: Now) -> str:
     return f"open transaction: {'; '.join(places)}"
 
 
-def shown_state(lane: Lane, *, catalog_known: bool, reachable: bool) -> LaneState:
-    """The word that `status` shows for a lane."""
+def shown_state(lane: Lane, *, catalog_current: bool, reachable: bool) -> LaneState:
+    """The state of a lane that `status` shows."""
     match lane.phase:
         case Stopped():
-            return LaneState.STOPPED if lane.wanted is None else LaneState.PENDING
+            return LaneState.STOPPED if lane.target is None else LaneState.PENDING
         case Starting(rebuilding=rebuilding):
             return LaneState.STARTING if rebuilding is None else LaneState.REBUILDING
         case Running() | Stopping():
             return LaneState.RUNNING if reachable else LaneState.WAITING
         case BackingOff() | Fenced():
-            waiting = lane.tries.waits > 0 or not catalog_known
+            waiting = lane.tries.waits > 0 or not catalog_current
             return LaneState.WAITING if waiting else LaneState.RESTARTING
         case Failed():
             return LaneState.FAILED
 
 
-def ends_noted(running: Running, ends: Ends) -> Running:
-    """A lane with an answer about its topics' ends kept, for as long as it is not finished."""
+def with_observed_ends(running: Running, ends: Ends) -> Running:
+    """A lane with observed ends recorded, until it has processed the records before them."""
     logs, time = dict(running.ends_log), running.time
     for lane_input in time.profile.inputs:
         answer = ends.by_topic.get(lane_input.topic)
         if answer is None:
             continue
         finished = finished_in(time.positions, lane_input)
-        log = (*logs.get(lane_input.stream, ()), EndsSeen(ends.read_at_ms, answer))
+        log = (*logs.get(lane_input.stream, ()), ObservedEnds(ends.read_at_ms, answer))
         newest_finished = max((i for i, e in enumerate(log) if covers(finished, e.ends)), default=0)
         log = log[newest_finished:]
         logs[lane_input.stream] = log if len(log) <= ENDS_LOG_MAX else (*log[:-1:2], log[-1])
@@ -149,7 +149,7 @@ def ends_noted(running: Running, ends: Ends) -> Running:
 
 
 def _lags(running: Running, now_ms: SteadyMillis) -> dict[TopicName, Lag]:
-    """The lag per topic; empty as long as the end of one of them is not known."""
+    """The lag per topic; empty as long as the end of one of them is unknown."""
     inputs = running.time.profile.inputs
     if any(not running.ends_log.get(lane_input.stream) for lane_input in inputs):
         return {}
@@ -177,7 +177,7 @@ def _lag(running: Running, lane_input: LaneInput, now_ms: SteadyMillis) -> Lag:
 def _unreachable(
     running: Running | None, ends: Ends | None, now_ms: SteadyMillis
 ) -> tuple[TopicName, ...]:
-    """The input topics that did not answer lately; none while the lane has hardly started."""
+    """The input topics that did not answer lately; empty while the lane has hardly started."""
     if running is None:
         return ()
     time = running.time

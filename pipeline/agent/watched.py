@@ -1,4 +1,4 @@
-"""What a node's polls look at, as the agent has decided. Safe to use from several threads."""
+"""What a node's polls read, as decided by the agent. Thread-safe."""
 
 from pipeline.boundaries.profile import DerivedInput
 from pipeline.catalog.snapshot import Deployed
@@ -11,14 +11,14 @@ class Watched:
 
     def __init__(self) -> None:
         self.topics: frozenset[TopicName] = frozenset()
-        """The topics whose ends are asked."""
+        """The topics whose ends are polled."""
         self.derived: frozenset[DerivedInput] = frozenset()
         """The inputs whose boundaries are read."""
         self.elsewhere: tuple[tuple[Deployed, Fragment], ...] = ()
         """The fragments that other nodes run."""
 
     def watch(self, topics: frozenset[TopicName], derived: frozenset[DerivedInput]) -> None:
-        """Look at these topics and inputs from now on."""
+        """Read these topics and inputs from now on."""
         self.topics, self.derived = topics, derived
 
     def rehearse(self, fragments: tuple[tuple[Deployed, Fragment], ...]) -> None:

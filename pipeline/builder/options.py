@@ -1,12 +1,12 @@
-"""Values of a description that have several parts. Each field is a key of the document."""
+"""Options with several parts. Each field is a key of the document."""
 
 from dataclasses import dataclass
 from datetime import timedelta
 
 Duration = str | timedelta
-"""A length of time: `"500ms"`, `"5s"`, `"1m"`, `"7d"`, or a timedelta of whole milliseconds.
+"""A duration: `"500ms"`, `"5s"`, `"1m"`, `"7d"`, or a timedelta of whole milliseconds.
 
-Inside a box the word `"window"` stands for the window of the network.
+Inside a box the word `"window"` denotes the window of the network.
 """
 
 
@@ -15,9 +15,9 @@ class Window:
     """Windows of one size.
 
     Args:
-        size: how long each is.
-        slide: how far apart they begin; they lie end to end, if left out.
-        offset: how far they are moved from 1970-01-01T00:00:00Z; shorter than the slide.
+        size: size of each window.
+        slide: distance of their starts; tumbling windows, if left out.
+        offset: their shift from 1970-01-01T00:00:00Z; shorter than the slide.
     """
 
     size: Duration
@@ -27,11 +27,11 @@ class Window:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """Sessions of records that lie close together.
+    """Session windows of records that follow each other within a gap.
 
     Args:
-        gap: how far from one record to the next one of the same session, at most.
-        longest: a session is cut at multiples of it since 1970-01-01T00:00:00Z; `"1d"`, if left
+        gap: maximum distance from one record to the next one of the same session.
+        longest: sessions are cut at multiples of it since 1970-01-01T00:00:00Z; `"1d"`, if left
             out.
     """
 
@@ -41,11 +41,11 @@ class Session:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Within:
-    """How far apart the event times of a pair may lie. What is left out is `"0s"`.
+    """Bounds on the distance of a pair's event times. A bound that is left out is `"0s"`.
 
     Args:
-        before: how long before the right row the left one may lie.
-        after: how long after the right row the left one may lie.
+        before: how long before the right row the left one may be.
+        after: how long after the right row the left one may be.
     """
 
     before: Duration | None = None
@@ -54,11 +54,11 @@ class Within:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limit:
-    """How many dead letters of a stream or a box are borne; one more stops the fragment.
+    """The accepted number of dead letters of a stream or a box; one more stops the fragment.
 
     Args:
-        stop_above: so many are borne; with 0, the first one stops the fragment.
-        within: they are counted in windows of this size; without it, all that ever came are.
+        stop_above: the accepted number; with 0, the first one stops the fragment.
+        within: size of the windows in which they are counted; without it, all are counted.
     """
 
     stop_above: int
@@ -66,4 +66,4 @@ class Limit:
 
 
 Part = Window | Session | Within | Limit
-"""What is written as a mapping with a key for each field."""
+"""An option that becomes a mapping with a key for each field."""

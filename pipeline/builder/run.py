@@ -1,9 +1,9 @@
-"""Runs a Python file that describes a network, as the main program of a process of its own.
+"""Main program of a child process that runs a Python file with the description of a network.
 
     python -P -m pipeline.builder.run FILE SECONDS DESCRIPTOR
 
-The answer goes to the file descriptor as one JSON text, in the form of `written_as_data`, or as
-`{"problems": […]}`. Standard output is joined to standard error, since the caller's is for data.
+The result is written to the file descriptor as one JSON text, in the form of `written_as_data`, or
+as `{"problems": […]}`. Standard output is redirected to standard error: the caller's is for data.
 """
 
 import json
@@ -24,23 +24,23 @@ from pipeline.network.written import Written, node_as_data
 from schemas.json_value import JsonObject
 
 VARIABLE: Final = "network"
-"""The name under which a file offers its network."""
+"""The variable of a file that contains its network."""
 
 _MODULE = "medusa_network"
-"""What a file is called while it runs; not `__main__`, so that it can also be a program."""
+"""The module name of a file while it runs; not `__main__`, so that it can also be a program."""
 _GRACE_S = 2
 _HOW = f'{VARIABLE} = NetworkBuilder("…") at the top of the file, from medusa_streams.builder'
 
 
 class TooSlowError(BaseException):
-    """The time is over. No `Exception`, so that the file's own handlers let it pass."""
+    """The time limit has passed. No `Exception`, so that handlers of the file do not catch it."""
 
 
 def describe(file: Path, within_s: float) -> Written:
-    """Run a file, for so many seconds at most; the document that it describes.
+    """Run a file, with a time limit; returns the document that it describes.
 
     Raises:
-        DocumentError: it cannot be run, does not end well, or offers no network.
+        DocumentError: it cannot be run, raises, or has no network.
     """
     shown = str(file)
     try:
@@ -55,7 +55,7 @@ def describe(file: Path, within_s: float) -> Written:
     sys.path.insert(0, str(file.parent.absolute()))
     try:
         with _limited(within_s):
-            exec(code, module.__dict__)  # noqa: S102 - running the user's file is what this is for
+            exec(code, module.__dict__)  # noqa: S102 - running the user's file is the purpose
     except DocumentError:
         raise
     except BaseException as error:
@@ -67,7 +67,7 @@ def describe(file: Path, within_s: float) -> Written:
 
 
 def written_as_data(written: Written) -> JsonObject:
-    """A description for the process that asked for it; files below the current folder are short."""
+    """A description as data for the parent process; paths below the current folder are relative."""
     return {
         "tree": node_as_data(written.tree) if written.tree else None,
         "places": [[_short(place.file), place.line] for place in written.places],
@@ -75,7 +75,7 @@ def written_as_data(written: Written) -> JsonObject:
 
 
 def problems_as_data(error: DocumentError) -> JsonObject:
-    """What is wrong, for the process that asked."""
+    """Problems as data for the parent process."""
     return {
         "problems": [
             {
@@ -92,7 +92,7 @@ def problems_as_data(error: DocumentError) -> JsonObject:
 
 
 def _failure(error: BaseException, file: Path) -> Problem:
-    """An exception of the user's code: its last line, told where that code raised it."""
+    """An exception of the user's code: its last line, at the place where that code raised it."""
     where = list(_frames(error.__traceback__))
     folder = file.parent.absolute()
     own = [(name, line) for name, line in where if _is_own(name, folder)]
@@ -117,7 +117,7 @@ def _frames(trace: TracebackType | None) -> Iterator[tuple[str, int]]:
 
 
 def _is_own(name: str, folder: Path) -> bool:
-    """Whether a file lies beside the document, and so is no library."""
+    """Whether a file is in the document's folder, and so is not a library's."""
     path = Path(name).absolute()
     return not name.startswith("<") and path.is_relative_to(folder) and "site-packages" not in name
 
@@ -138,9 +138,9 @@ def _short(name: str) -> str:
 
 @contextmanager
 def _limited(seconds: float) -> Iterator[None]:
-    """Let the file run so long; then end it in words, and if that does not help, without any.
+    """Run the file with a time limit: first raise in it, then, if that does not help, kill it.
 
-    The kernel keeps the time, so the process ends even if whoever started it is gone.
+    The kernel enforces the limit, so the process ends even without a parent.
     """
 
     def over(_signal: int, _frame: FrameType | None) -> None:
@@ -157,7 +157,7 @@ def _limited(seconds: float) -> Iterator[None]:
 
 
 def main(arguments: list[str]) -> None:
-    """Answer and end at once, whatever threads the file has started."""
+    """Respond and exit at once, whatever threads the file has started."""
     file, seconds, descriptor = Path(arguments[0]), float(arguments[1]), int(arguments[2])
     os.set_inheritable(descriptor, False)
     os.dup2(2, 1)

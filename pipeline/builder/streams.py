@@ -1,4 +1,4 @@
-"""Streams and boxes as objects of a description, and the sheet on which they are written down."""
+"""Streams and boxes of a description, and the document draft that records them."""
 
 import re
 import traceback
@@ -17,8 +17,8 @@ _PACKAGE = __name__.rpartition(".")[0]
 _HALF = re.compile("[\ud800-\udfff]")
 
 Value = object
-"""What can be written: a text, a whole number, true or false, a time or length of
-time, a stream, a part of `options`, or a sequence or mapping of these. None: nothing is said."""
+"""A value that can be written: a text, a whole number, true or false, a time or a duration, a
+stream, a part of `options`, or a sequence or mapping of these. None: left out."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,12 +26,12 @@ class Stream:
     """A stream of a network; boxes read it."""
 
     name: str
-    sheet: "Sheet" = field(repr=False)
+    draft: "DocumentDraft" = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class External(Stream):
-    """A stream that comes from outside."""
+    """An external stream."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,29 +40,29 @@ class Box(Stream):
 
 
 class Branches(dict[str, Box]):
-    """The streams that a route makes, by their names.
+    """The output streams of a route, by name.
 
     Args:
         route: the route's name.
-        sheet: where they are written down.
+        draft: the draft of the document.
         names: of the branches.
     """
 
-    def __init__(self, route: str, sheet: "Sheet", names: Sequence[str]) -> None:
-        super().__init__((name, Box(name, sheet)) for name in names)
+    def __init__(self, route: str, draft: "DocumentDraft", names: Sequence[str]) -> None:
+        super().__init__((name, Box(name, draft)) for name in names)
         self.route = route
-        self.sheet = sheet
+        self.draft = draft
 
     def __missing__(self, name: str) -> Box:
         choices = nearest_first(str(name), tuple(self))
         message = f"route {self.route} has no branch {name}"
-        raise self.sheet.mistake(self.sheet.call(), message, box=self.route, choices=choices)
+        raise self.draft.mistake(self.draft.call(), message, box=self.route, choices=choices)
 
 
-class Sheet:
-    """What a description has said so far.
+class DocumentDraft:
+    """Draft of the document of a description.
 
-    A call is known by its number, which stands where a YAML document has a line.
+    The number of a call takes the place of the line number in a YAML document.
 
     Args:
         network: the network's name.
@@ -75,21 +75,21 @@ class Sheet:
         self._first: dict[tuple[str, str], int] = {}
 
     def call(self) -> int:
-        """Note the call that is being made; its number."""
+        """Record the current call; returns its number."""
         self.places.append(_caller())
         return len(self.places)
 
     def add(self, section: str, name: str, what: str, content: Mapping[str, Value]) -> None:
-        """Write an entry of a section: a stream, a box or an output.
+        """Add an entry to a section: a stream, a box or an output.
 
         Args:
-            section: the key at the top of the document.
+            section: the top-level key of the document.
             name: the entry's name.
             what: what it is, for messages.
-            content: its keys; what is None is left out.
+            content: its keys; None values are left out.
 
         Raises:
-            DocumentError: the name is no text or taken, or a value cannot be written.
+            DocumentError: the name is not a text or is taken, or a value cannot be written.
         """
         call = self.call()
         if not isinstance(name, str):
@@ -99,14 +99,14 @@ class Sheet:
             message = f"{what} {name} is there already: {self.places[first - 1]}"
             raise self.mistake(call, message)
         key = YamlScalar(self._text(name, call, f"the name of a {what}"), call)
-        node = self.node(said(content), call, f"{what} {name}")
+        node = self.node(present(content), call, f"{what} {name}")
         self.sections.setdefault(section, []).append((key, node))
 
     def node(self, value: Value, call: int, what: str) -> YamlNode:
-        """A value as a part of the document; `what` it is, for messages."""
+        """A value as a node of the document; `what` it is, for messages."""
         if isinstance(value, Part):
             parts = {part.name: getattr(value, part.name) for part in fields(value)}
-            return self.node(said(parts), call, what)
+            return self.node(present(parts), call, what)
         if isinstance(value, Mapping):
             entries = (
                 (
@@ -151,7 +151,7 @@ class Sheet:
         choices: tuple[str, ...] = (),
         hint: str = "",
     ) -> DocumentError:
-        """What to raise for a mistake in a call that ends the description."""
+        """The error of a mistake in a call that ends the description."""
         place = self.places[call - 1]
         problem = Problem(message, place.file, place.line, box, choices=choices, hint=hint)
         return DocumentError((problem,))
@@ -165,8 +165,8 @@ class Sheet:
         return durations.format(ms)
 
 
-def said(content: Mapping[str, Value]) -> Mapping[str, Value]:
-    """Without what was left out."""
+def present(content: Mapping[str, Value]) -> Mapping[str, Value]:
+    """The entries that are not left out."""
     return {key: value for key, value in content.items() if value is not None}
 
 
@@ -178,18 +178,18 @@ def add_box(
     key: Sequence[str] | None,
     dead_letters: Limit | None,
 ) -> Box:
-    """Write a box on the sheet of its inputs. Every function of `boxes` ends here.
+    """Add a box to the draft of its inputs. Called by every function of `boxes`.
 
     Args:
         name: the box's name.
         inputs: the streams that it reads, by the names of the function's parameters.
-        content: what the document says of it, its inputs and kind included.
+        content: its entry in the document, inputs and kind included.
         key: the columns that make the Kafka key of its output.
-        dead_letters: how many of them are borne.
+        dead_letters: how many of them are accepted.
 
     Raises:
-        DocumentError: an input is no stream, or belongs to another network, or there is none; or
-            see `Sheet.add`.
+        DocumentError: an input is not a stream, or is one of another network, or there is none;
+            or see `DocumentDraft.add`.
     """
     for parameter, stream in inputs.items():
         if not isinstance(stream, Stream):
@@ -200,21 +200,21 @@ def add_box(
             raise mistaken(name, message, hint)
     if not inputs:
         raise mistaken(name, f"box {name} reads no stream")
-    sheet, *others = (stream.sheet for stream in inputs.values())
+    draft, *others = (stream.draft for stream in inputs.values())
     for other in others:
-        if other is not sheet:
-            raise sheet.mistake(
-                sheet.call(),
-                f"box {name} reads streams of two networks, {sheet.network} and {other.network}",
+        if other is not draft:
+            raise draft.mistake(
+                draft.call(),
+                f"box {name} reads streams of two networks, {draft.network} and {other.network}",
                 box=name,
                 hint="what one network puts out, the other one reads as a stream from outside",
             )
-    sheet.add("boxes", name, "box", {**content, "key": key, "dead_letters": dead_letters})
-    return Box(name, sheet)
+    draft.add("boxes", name, "box", {**content, "key": key, "dead_letters": dead_letters})
+    return Box(name, draft)
 
 
 def mistaken(box: str, message: str, hint: str = "") -> DocumentError:
-    """What to raise for a mistake in the call of a box whose network is not known yet."""
+    """The error of a mistake in the call of a box whose network is unknown yet."""
     place = _caller()
     return DocumentError((Problem(message, place.file, place.line, box, hint=hint),))
 

@@ -27,7 +27,7 @@ from pipeline.deploy.documents import read_document
 from pipeline.errors import ExitCode
 from pipeline.examples.collect import Collected, watched
 from pipeline.examples.example import DOCUMENT, PRODUCER, Example
-from pipeline.examples.judge import Letters, compared, newest_ms
+from pipeline.examples.judge import DeadLetterCheck, compared, newest_ms
 from pipeline.examples.memory import Peak
 from pipeline.examples.run import Run, World
 from pipeline.examples.stage import Feed, Stage, choose_place, write_project
@@ -126,7 +126,7 @@ def _perform(
             for result in example.results
         ),
         dead_letters=len(inputs.refusals),
-        wrong_letters=tuple(Letters(inputs, network, plan).wrong()),
+        wrong_letters=tuple(DeadLetterCheck(inputs, network, plan).wrong()),
         memory_bytes=peak.bytes,
     )
 

@@ -8,7 +8,7 @@ from pipeline.deploy.review import inputs_of
 from pipeline.ids import FragmentName
 from pipeline.network.model import ExternalStream
 from pipeline.planner.changes import RegisteredSchema, SchemaText
-from pipeline.planner.diff import wanted_schemas
+from pipeline.planner.diff import required_schemas
 from pipeline.planner.plan import Fragment, Plan
 from schemas import records
 from schemas.avro import parse
@@ -25,7 +25,7 @@ def registered_schemas(
         going_on: the fragments that are deployed as the plan has them.
         registry: whom to ask.
     """
-    found = {wanted.subject: _written(wanted, registry) for wanted in wanted_schemas(plan)}
+    found = {wanted.subject: _written(wanted, registry) for wanted in required_schemas(plan)}
     for stream in inputs_of(plan):
         latest = registry.latest(stream.subject)
         if latest is not None and stream.subject not in found:

@@ -1,1 +1,1 @@
-"""Whether an installation is as it has to be: what was seen of it, and what that means."""
+"""Diagnosis of an installation: observed facts, and the findings that follow from them."""

@@ -1,4 +1,4 @@
-"""What is missing, from what was seen. Pure."""
+"""Findings from the observed facts. Pure."""
 
 from collections.abc import Iterator, Sequence
 
@@ -7,12 +7,12 @@ from pipeline import durations
 from pipeline.catalog.records import FragmentStatus, LaneState
 from pipeline.counting import counted
 from pipeline.doctor.facts import (
-    AccessSeen,
+    Check,
     Finding,
-    NetworkSeen,
     Observed,
-    Thing,
-    TopicSeen,
+    ObservedAccess,
+    ObservedNetwork,
+    ObservedTopic,
     Trouble,
     Verdict,
 )
@@ -23,23 +23,23 @@ from pipeline.planner.instants import instant
 from pipeline.planner.topic_rules import RETENTION_MS, STAMPS, misfits
 
 READS = frozenset({"READ", "DESCRIBE", "DESCRIBE_CONFIGS"})
-"""What a lane does with each of its inputs."""
+"""Rights that a lane needs on each of its inputs."""
 WRITES = READS | {"WRITE"}
-"""What it does with each topic of its own."""
+"""Rights that it needs on each topic of its own."""
 TRIMS = "DELETE"
-"""What it needs to remove old dead letters."""
+"""Right that it needs to remove old dead letters."""
 FOR_EVER = -1
 _NAMED = 3
-"""So many of a list are named."""
+"""Number of names shown of a list."""
 HELD_MS = 60_000
-"""Inputs are apart by less than this, and for less, in the ordinary course of things."""
-_GIVE = "whoever runs the brokers can give the right, in their access control lists."
+"""Normal bound on the distance of inputs in event time, and on its duration."""
+_GIVE = "the brokers' administrator can grant the right in their access control lists."
 
 
 def findings(observed: Observed) -> tuple[Finding, ...]:
-    """Everything that was found out, in the order of what was seen."""
+    """All findings, in the order of the observed facts."""
     return (
-        *(_thing(thing) for thing in observed.things),
+        *(_of_check(check) for check in observed.checks),
         *_readable(observed),
         *(finding for one in observed.networks for finding in _network(one, observed.access)),
         *_nodes(observed),
@@ -47,17 +47,17 @@ def findings(observed: Observed) -> tuple[Finding, ...]:
 
 
 def exit_code(found: tuple[Finding, ...]) -> ExitCode:
-    """Of a command that tells them: 69 before 65, since without a server the rest is unknown."""
+    """The command's exit code: 69 before 65, since without a server the rest is unknown."""
     codes = {one.exit_code for one in found if one.verdict is Verdict.WRONG}
     if not codes:
         return ExitCode.DONE
     return ExitCode.UNAVAILABLE if ExitCode.UNAVAILABLE in codes else ExitCode.BAD_INPUT
 
 
-def _thing(thing: Thing) -> Finding:
-    if thing.trouble is not None:
-        return _wrong(thing.name, thing.trouble)
-    return Finding(thing.name, Verdict.GOOD, thing.words, thing.place)
+def _of_check(check: Check) -> Finding:
+    if check.trouble is not None:
+        return _wrong(check.name, check.trouble)
+    return Finding(check.name, Verdict.GOOD, check.result, check.place)
 
 
 def _wrong(what: str, trouble: Trouble) -> Finding:
@@ -77,12 +77,12 @@ def _readable(observed: Observed) -> Iterator[Finding]:
         )
 
 
-def _network(network: NetworkSeen, access: AccessSeen | None) -> Iterator[Finding]:
+def _network(network: ObservedNetwork, access: ObservedAccess | None) -> Iterator[Finding]:
     name = f"network {network.name}"
     if network.trouble is not None:
         yield _wrong(name, network.trouble)
         return
-    topics = [one for one in network.topics if one.there or _is_needed(one, network)]
+    topics = [one for one in network.topics if one.actual or _is_needed(one, network)]
     found = [finding for topic in topics for finding in _topic(topic, network, name)]
     yield from found
     if not found:
@@ -91,12 +91,12 @@ def _network(network: NetworkSeen, access: AccessSeen | None) -> Iterator[Findin
     for status in network.writers.values():
         yield from _held_back(status, name)
     if access is not None:
-        yield from _other_writers(network, access, name)
+        yield from _writers(network, access, name)
 
 
-def _other_writers(network: NetworkSeen, access: AccessSeen, name: str) -> Iterator[Finding]:
-    """Who else may write where a reader takes a record for one of a fragment's."""
-    topics = [topic.wanted.name for topic in network.topics if not topic.wanted.external]
+def _writers(network: ObservedNetwork, access: ObservedAccess, name: str) -> Iterator[Finding]:
+    """Other principals that may write a record that a reader takes for one of a fragment's."""
+    topics = [topic.planned.name for topic in network.topics if not topic.planned.external]
     for one in other_writers(topics, access.rules, access.own):
         who = "everybody" if one.principal == EVERYBODY else one.principal
         but = f" but {', '.join(one.but)}" if one.but else ""
@@ -119,18 +119,18 @@ def _rule(rule: TopicRule) -> str:
 
 
 def _some(names: Sequence[str]) -> str:
-    """The first names of many."""
+    """The first of many names."""
     more = len(names) - _NAMED
     return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
-def _is_needed(topic: TopicSeen, network: NetworkSeen) -> bool:
-    """Whether a topic has to exist: one that is created when needed does once it was."""
-    return not topic.wanted.when_needed or topic.wanted.name in network.known
+def _is_needed(topic: ObservedTopic, network: ObservedNetwork) -> bool:
+    """Whether a topic has to exist; one that is created when needed must exist once created."""
+    return not topic.planned.when_needed or topic.planned.name in network.known
 
 
 def _held_back(status: FragmentStatus, name: str) -> Iterator[Finding]:
-    """Where results have waited for one input for long."""
+    """Results that have waited for one input for long."""
     since_ms, held_by = status.held_since_ms, status.held_by
     if status.state is not LaneState.RUNNING or not held_by or since_ms is None:
         return
@@ -153,58 +153,58 @@ def _span(ms: int) -> str:
     return durations.spell(ms // 1000 * 1000)
 
 
-def _topic(topic: TopicSeen, network: NetworkSeen, name: str) -> Iterator[Finding]:
+def _topic(topic: ObservedTopic, network: ObservedNetwork, name: str) -> Iterator[Finding]:
     if topic.trouble is not None:
         yield _wrong(name, topic.trouble)
-    elif topic.there is None:
+    elif topic.actual is None:
         yield from _missing(topic, network, name)
     else:
         yield from _rights(topic, name)
-        yield from _shape(topic, topic.there.partitions, name)
-        yield from _outlived(topic, network.writers.get(topic.wanted.name), name)
+        yield from _shape(topic, topic.actual.partitions, name)
+        yield from _outlived(topic, network.writers.get(topic.planned.name), name)
 
 
-def _missing(topic: TopicSeen, network: NetworkSeen, name: str) -> Iterator[Finding]:
+def _missing(topic: ObservedTopic, network: ObservedNetwork, name: str) -> Iterator[Finding]:
     if network.deployed or not network.auto_create:
         why = "was deleted" if network.deployed else "does not exist, and auto_create is false"
         yield Finding(
             name,
             Verdict.WRONG,
-            f"topic {topic.wanted.name} {why}: it needs {needs(topic.wanted)}",
-            f"topic {topic.wanted.name}",
+            f"topic {topic.planned.name} {why}: it needs {needs(topic.planned)}",
+            f"topic {topic.planned.name}",
             "have it created like this"
-            + ("; lanes that knew the old one stop." if network.deployed else "."),
+            + ("; lanes of the old one stop." if network.deployed else "."),
             ExitCode.BAD_INPUT,
         )
 
 
-def _rights(topic: TopicSeen, name: str) -> Iterator[Finding]:
-    wanted = READS if topic.wanted.external else WRITES
+def _rights(topic: ObservedTopic, name: str) -> Iterator[Finding]:
+    wanted = READS if topic.planned.external else WRITES
     lacking = sorted(wanted - topic.allowed) if topic.allowed else []
     if lacking:
         yield Finding(
             name,
             Verdict.WRONG,
-            f"kafka.user may not do all with topic {topic.wanted.name}: {', '.join(lacking)}",
-            f"topic {topic.wanted.name}",
+            f"kafka.user may not do all with topic {topic.planned.name}: {', '.join(lacking)}",
+            f"topic {topic.planned.name}",
             _GIVE,
             ExitCode.BAD_INPUT,
         )
-    if topic.wanted.trimmed and topic.allowed and TRIMS not in topic.allowed:
+    if topic.planned.trimmed and topic.allowed and TRIMS not in topic.allowed:
         yield Finding(
             name,
             Verdict.DOUBTFUL,
-            f"kafka.user may not do all with topic {topic.wanted.name}: {TRIMS}; old dead letters "
+            f"kafka.user may not do all with topic {topic.planned.name}: {TRIMS}; old dead letters "
             "are never removed",
-            f"topic {topic.wanted.name}",
+            f"topic {topic.planned.name}",
             _GIVE,
         )
 
 
-def _shape(topic: TopicSeen, partitions: int, name: str) -> Iterator[Finding]:
-    """Where a topic that exists is not what the network would have made."""
-    wanted, place = dict(topic.wanted.config), f"topic {topic.wanted.name}"
-    if topic.wanted.single_partition and partitions != 1:
+def _shape(topic: ObservedTopic, partitions: int, name: str) -> Iterator[Finding]:
+    """Differences between an existing topic and the topic that a deploy would create."""
+    wanted, place = dict(topic.planned.config), f"topic {topic.planned.name}"
+    if topic.planned.single_partition and partitions != 1:
         yield Finding(
             name,
             Verdict.WRONG,
@@ -213,7 +213,7 @@ def _shape(topic: TopicSeen, partitions: int, name: str) -> Iterator[Finding]:
             "its records are only right in one order: have it made again.",
             ExitCode.BAD_INPUT,
         )
-    for one in misfits(topic.wanted, topic.config):
+    for one in misfits(topic.planned, topic.config):
         verdict, code = (
             (Verdict.WRONG, ExitCode.BAD_INPUT) if one.fatal else (Verdict.DOUBTFUL, ExitCode.DONE)
         )
@@ -225,18 +225,18 @@ def _shape(topic: TopicSeen, partitions: int, name: str) -> Iterator[Finding]:
             Verdict.DOUBTFUL,
             f"{place} keeps records {int(kept) // 1000} s, the network says {int(asked) // 1000} s",
             place,
-            "a lane that was stopped for longer than a topic keeps records cannot go on.",
+            "a lane that was stopped for longer than a topic keeps records cannot continue.",
         )
 
 
-def _outlived(topic: TopicSeen, writer: FragmentStatus | None, name: str) -> Iterator[Finding]:
-    """Where results are older than what their topic keeps: it goes by their event time."""
+def _outlived(topic: ObservedTopic, writer: FragmentStatus | None, name: str) -> Iterator[Finding]:
+    """Results older than their topic's retention, which applies to their event time."""
     kept_ms = int(topic.config.get(RETENTION_MS, FOR_EVER))
     by_event_time = topic.config.get(STAMPS) != "LogAppendTime"
     if writer is None or writer.state is not LaneState.RUNNING or writer.boundary_ms is None:
         return
     if by_event_time and FOR_EVER < kept_ms < writer.reported_at_ms - writer.boundary_ms:
-        place, kept = f"topic {topic.wanted.name}", durations.format(kept_ms)
+        place, kept = f"topic {topic.planned.name}", durations.format(kept_ms)
         yield Finding(
             name,
             Verdict.DOUBTFUL,

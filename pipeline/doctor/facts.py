@@ -1,4 +1,4 @@
-"""What was seen of an installation, and what was found out from it."""
+"""Observed facts of an installation, and findings."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from pipeline.planner.plan import NewTopic
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """Why something could not be done: an error, as facts."""
+    """The failure of a check: the fields of an error."""
 
     message: str
     place: str
@@ -22,74 +22,74 @@ class Trouble:
 
     @classmethod
     def of(cls, error: MedusaError) -> "Trouble":
-        """What an error says."""
+        """The fields of an error."""
         return cls(error.message, error.place, error.hint, error.exit_code)
 
 
 @dataclass(frozen=True, slots=True)
-class Thing:
-    """One thing that was tried.
+class Check:
+    """One check and its result.
 
     Args:
-        name: what it is: `Kafka, connection`.
+        name: what is checked: `Kafka, connection`.
         place: where.
-        words: what was seen of it.
-        trouble: why it did not do; None: it did.
+        result: what was observed.
+        trouble: the failure; None: success.
     """
 
     name: str
     place: str
-    words: str
+    result: str
     trouble: Trouble | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class TopicSeen:
+class ObservedTopic:
     """One topic that a network needs.
 
     Args:
-        wanted: how the network wants it.
-        there: what it is; None: it does not exist.
+        planned: as the network's plan defines it.
+        actual: as it exists; None: it does not exist.
         config: its settings in force.
-        allowed: what we may do with it, in Kafka's words; empty: the brokers did not tell.
-        trouble: why it could not be looked at, or could not be made where it is missing.
+        allowed: the operations allowed to this user, by Kafka's names; empty: not reported.
+        trouble: why it could not be described, or why a missing one could not be created.
     """
 
-    wanted: NewTopic
-    there: TopicDescription | None
+    planned: NewTopic
+    actual: TopicDescription | None
     config: Mapping[str, str]
     allowed: frozenset[str] = frozenset()
     trouble: Trouble | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class NetworkSeen:
+class ObservedNetwork:
     """One network.
 
     Args:
-        deployed: whether it is in the catalog; else only its document is here.
-        auto_create: whether a deploy makes its topics.
-        trouble: why it could not be understood.
-        writers: what was last reported of the fragments, by the topic that each writes.
-        known: the topics that the catalog says exist.
+        deployed: whether it is in the catalog; otherwise only its document exists.
+        auto_create: whether a deploy creates its topics.
+        trouble: why it could not be read or planned.
+        writers: the last reported status of its fragments, by output topic.
+        known: the existing topics according to the catalog.
     """
 
     name: NetworkId
     deployed: bool
     auto_create: bool
-    topics: tuple[TopicSeen, ...] = ()
+    topics: tuple[ObservedTopic, ...] = ()
     trouble: Trouble | None = None
     writers: Mapping[TopicName, FragmentStatus] = field(default_factory=dict)
     known: frozenset[TopicName] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
-class AccessSeen:
-    """What the brokers' access control lists say.
+class ObservedAccess:
+    """The brokers' access control lists.
 
     Args:
-        rules: those about topics.
-        own: who we are to the brokers; None: that is not known.
+        rules: those for topics.
+        own: this user's principal; None: unknown.
     """
 
     rules: tuple[TopicRule, ...]
@@ -98,25 +98,25 @@ class AccessSeen:
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """All that was seen.
+    """All observed facts.
 
     Args:
-        things: what was tried, in the order it was.
+        checks: the checks, in order.
         networks: those of the catalog, and the one of the project.
-        nodes: how many nodes are up; None: the catalog could not be asked.
-        readable: settings whose secret others on this machine can read, each with its file.
-        access: who may do what with topics; None: there are no such lists, or we are not told.
+        nodes: how many nodes are running; None: the catalog did not answer.
+        readable: settings whose secret other users of this machine can read, each with its file.
+        access: access control lists of topics; None: there are none, or they may not be read.
     """
 
-    things: tuple[Thing, ...]
-    networks: tuple[NetworkSeen, ...] = ()
+    checks: tuple[Check, ...]
+    networks: tuple[ObservedNetwork, ...] = ()
     nodes: int | None = None
     readable: tuple[tuple[str, str], ...] = ()
-    access: AccessSeen | None = None
+    access: ObservedAccess | None = None
 
 
 class Verdict(Enum):
-    """What something is."""
+    """Severity of a finding."""
 
     GOOD = "good"
     DOUBTFUL = "doubtful"
@@ -125,15 +125,15 @@ class Verdict(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What was found out about one thing.
+    """One finding.
 
     Args:
-        what: the thing.
-        verdict: whether it will do.
-        message: what is so.
+        what: the subject.
+        verdict: its severity.
+        message: what was found.
         place: where.
-        hint: what to do; empty where nothing is to be done.
-        exit_code: of a command that meets it.
+        hint: what to do; empty: nothing.
+        exit_code: of a command that finds it.
     """
 
     what: str

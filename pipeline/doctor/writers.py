@@ -1,7 +1,7 @@
-"""Who else may write into topics that fragments alone should write. Pure.
+"""Other principals that may write into topics that only fragments should write. Pure.
 
-By Kafka's rules: what is denied to somebody is denied, whatever allows it; `ALL` holds `WRITE`; a
-rule is about one topic, about all that begin alike, or about all. Super users stand in no list.
+By Kafka's rules: a denial overrides every permission; `ALL` includes `WRITE`; a rule applies to one
+topic, to a prefix, or to all topics. Super users are in no list.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,13 +15,13 @@ _WRITING = frozenset({"WRITE", "ALL"})
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """Somebody who may write.
+    """A principal that may write.
 
     Args:
-        principal: who, in Kafka's words; `EVERYBODY` is everybody.
-        topics: into which of those that were asked about.
+        principal: its name in Kafka; `EVERYBODY` for all.
+        topics: those of the given topics that it may write.
         by: the rules that allow it.
-        but: of everybody: to whom it is denied.
+        but: for `EVERYBODY`: the principals that are denied.
     """
 
     principal: str
@@ -33,14 +33,14 @@ class Writer:
 def other_writers(
     topics: Sequence[TopicName], rules: Iterable[TopicRule], own: str | None
 ) -> tuple[Writer, ...]:
-    """Who may write into some topics, beside ourselves; sorted by who it is.
+    """The principals other than this user that may write into some topics, sorted by name.
 
-    Where everybody may, those whom another rule allows it as well are not told apart.
+    Where everybody may, principals that another rule allows as well are not listed separately.
 
     Args:
-        topics: those that are asked about.
-        rules: what the brokers say of topics.
-        own: who we are; None: that is not known, so that we may be one of them.
+        topics: the topics to check.
+        rules: the brokers' rules for topics.
+        own: this user's principal; None: unknown, so it may be one of the result.
     """
     about = {t: [r for r in rules if r.operation in _WRITING and _covers(r, t)] for t in topics}
     named = {rule.principal for of in about.values() for rule in of}
@@ -73,7 +73,7 @@ def _covers(rule: TopicRule, topic: TopicName) -> bool:
 
 
 def _allowing(principal: str, rules: Iterable[TopicRule]) -> list[TopicRule]:
-    """The rules about a topic that allow it to somebody by name, and that nothing takes back."""
+    """The rules that allow writing a topic to a principal by name and are not denied."""
     of = [rule for rule in rules if rule.principal in {principal, EVERYBODY}]
     denied = {rule.host for rule in of if not rule.allows}
     if ANYWHERE in denied:
@@ -82,6 +82,6 @@ def _allowing(principal: str, rules: Iterable[TopicRule]) -> list[TopicRule]:
 
 
 def _denied(each: Iterable[list[TopicRule]]) -> set[str]:
-    """To whom it is denied everywhere on each of some topics."""
+    """The principals that are denied by rules without restriction on each of some topics."""
     found = [{r.principal for r in of if not r.allows and r.host == ANYWHERE} for of in each]
     return set.intersection(*found)

@@ -1,4 +1,4 @@
-"""Examples: a network on made-up input, every result compared with the reference.
+"""Examples: networks on generated input, every result compared with the reference.
 
 It may import every package but `pipeline/cli`, which calls it.
 """

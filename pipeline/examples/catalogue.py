@@ -1,4 +1,4 @@
-"""The examples there are."""
+"""The list of examples."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

@@ -1,6 +1,6 @@
-"""Gathers what the network writes: results, dead letters, and how far its boundaries have come.
+"""Collector of a network's output: results, dead letters, and boundaries.
 
-Pure: it is handed records and a decoder for their values.
+Pure: records and a decoder for their values are passed in.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -23,7 +23,7 @@ from schemas.logical import Native
 Decode = Callable[[KafkaRecord], Mapping[str, Native]]
 """The fields of a record's value.
 
-Raises `MedusaError` when the value cannot be decoded, which for output of ours is a failure.
+Raises `MedusaError` if the value cannot be decoded, which is a failure for Medusa's own output.
 """
 NEWEST_KEPT = 20
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -32,14 +32,14 @@ _TEXT_MAX = 300
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """The topics of a network that tell whether it is right: outputs, and dead letters."""
+    """The topics of a network that are checked: outputs, and dead letters."""
 
     outputs: Mapping[TopicName, Result]
     dead_letters: Mapping[TopicName, FragmentName]
 
     @property
     def all(self) -> tuple[TopicName, ...]:
-        """Everything that has to be read."""
+        """All topics to read."""
         boundaries = tuple(boundaries_topic(topic) for topic in self.outputs)
         return (*self.outputs, *boundaries, *self.dead_letters)
 
@@ -55,7 +55,7 @@ def watched(plan: Plan, results: Iterable[Result]) -> Watched:
 
 @dataclass(slots=True)
 class Collected:
-    """What has come so far."""
+    """Output so far."""
 
     watched: Watched
     decode: Decode
@@ -69,7 +69,7 @@ class Collected:
         self.rows = {result.box: [] for result in self.watched.outputs.values()}
 
     def take(self, record: KafkaRecord) -> None:
-        """Sort one record in.
+        """Add one record.
 
         Raises:
             BrokenInvariantError: a result lacks a column or has a value that no column can have.
@@ -79,14 +79,14 @@ class Collected:
         if (result := self.watched.outputs.get(record.topic)) is not None:
             row = row_of(result.columns, self.decode(record))
             self.rows[result.box].append(row)
-            self.newest = [*self.newest[1 - NEWEST_KEPT :], result.tell(row)]
+            self.newest = [*self.newest[1 - NEWEST_KEPT :], result.text(row)]
         elif (fragment := self.watched.dead_letters.get(record.topic)) is not None:
             self.refusals.append(refusal_of(fragment, record))
         elif record.value is not None:
             self._boundary(record, record.value)
 
     def counts(self) -> str:
-        """How many results of each kind have come."""
+        """The number of results of each kind, in words."""
         return ", ".join(
             f"{len(self.rows[result.box]):,} {result.name}"
             for result in self.watched.outputs.values()
@@ -98,7 +98,7 @@ class Collected:
         return min(promises, default=None)
 
     def complete_until(self) -> Millis | None:
-        """Up to when all outputs are complete; None as long as one says nothing."""
+        """The time up to which all outputs are complete; None as long as one has no boundary."""
         promises = [self.boundary(topic) for topic in self.watched.outputs]
         known = [promise for promise in promises if promise is not None]
         return min(known) if len(known) == len(promises) else None
@@ -113,10 +113,10 @@ class Collected:
 
 
 def refusal_of(fragment: FragmentName, record: KafkaRecord) -> Refusal:
-    """What a dead letter says.
+    """The contents of a dead letter.
 
     Raises:
-        BrokenInvariantError: it does not say what every dead letter says.
+        BrokenInvariantError: it lacks a field that every dead letter has.
     """
     context = {
         name.removeprefix(PREFIX): (value or b"").decode(errors="replace")
@@ -149,14 +149,14 @@ def row_of(columns: tuple[str, ...], fields: Mapping[str, Native]) -> Row:
 
 def _value(value: Native) -> str | int | float | bool | None:
     if value is not None and not isinstance(value, str | int | float | bool):
-        raise BrokenInvariantError(f"a result holds a {type(value).__name__}")
+        raise BrokenInvariantError(f"a result contains a {type(value).__name__}")
     return value
 
 
 def plain(value: Native) -> Native:
-    """Instants become ms since 1970 UTC, the rest stays."""
+    """Instants converted to ms since 1970 UTC, other values unchanged."""
     if isinstance(value, datetime):
         micros = (value - _EPOCH) // timedelta(microseconds=1)
-        # An instant between two ms is wrong, and has to stay different from both.
+        # An instant between two ms is wrong, and must remain different from both.
         return micros // 1_000 if micros % 1_000 == 0 else micros / 1_000
     return value

@@ -1,4 +1,4 @@
-"""Decodes what lies in topics: results, which have to be good; inputs, which may be anything."""
+"""Decoder of records: results, which must be valid; inputs, which may be invalid."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from brokers.records import KafkaRecord
 from pipeline.errors import BrokenInvariantError, SchemaError
 from pipeline.examples.collect import plain
 from pipeline.ids import SchemaHandle
-from pipeline.reference.inputs import Fields, Given, Place
+from pipeline.reference.inputs import Fields, InputRecord, Place
 from schemas.avro import AvroSchema
 from schemas.codec import decode
 from schemas.logical import Native
@@ -16,10 +16,10 @@ from schemas.wire import Framed, Part, WireFault, identified, split, words
 
 @dataclass(frozen=True, slots=True)
 class Decoding:
-    """Values of records as fields.
+    """Decodes the values of records to fields.
 
     Args:
-        schema_of: the schema that a record names; None: the registry has none.
+        schema_of: returns the schema of a handle; None: the registry has none.
     """
 
     schema_of: Callable[[SchemaHandle], AvroSchema | None]
@@ -29,7 +29,7 @@ class Decoding:
 
         Raises:
             BrokenInvariantError: it is not framed, or its schema is not registered.
-            SchemaError: it is not what its schema says.
+            SchemaError: it does not match its schema.
         """
         where = f"topic {record.topic}, partition {record.partition}, offset {record.offset}"
         framed = split(record.value)
@@ -41,13 +41,13 @@ class Decoding:
         value: Mapping[str, Native] = decode(schema, schema, framed.body)
         return value
 
-    def given(self, record: KafkaRecord, reader: AvroSchema) -> Given:
-        """A record of an input as the network's own schema sees it, readable or not."""
+    def given(self, record: KafkaRecord, reader: AvroSchema) -> InputRecord:
+        """An input record in the network's own schema, readable or not."""
         place = Place(record.topic, record.partition, record.offset)
         framed = identified(record.value, record.headers, Part.VALUE)
         if isinstance(framed, WireFault):
-            return Given(place, None)
-        return Given(place, self._fields(framed, reader))
+            return InputRecord(place, None)
+        return InputRecord(place, self._fields(framed, reader))
 
     def _fields(self, framed: Framed, reader: AvroSchema) -> Fields | None:
         writer = self.schema_of(framed.schema)

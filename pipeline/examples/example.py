@@ -1,6 +1,6 @@
-"""What an example is: a project with a producer, and what has to come of everything it sends. Pure.
+"""Definition of an example: a project with a producer, and the expected results. Pure.
 
-The project itself lies in `pipeline/projects/<name>`, as `medusa init <name>` writes it.
+The project itself is in `pipeline/projects/<name>`, as `medusa init <name>` writes it.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -26,13 +26,13 @@ class Result:
     """One output of a network.
 
     Args:
-        box: the one that writes it.
-        name: for people, in the plural.
-        columns: what the values of a row are.
-        identity: the columns that say which result it is; the others say what it says.
-        due: the rows that have to come out, in any order; raises `BrokenInvariantError` if the
-            network is not the one that it knows.
-        tell: a row for people.
+        box: the box that writes it.
+        name: for reports, in the plural.
+        columns: names of the values of a row.
+        identity: the columns that identify a result.
+        due: the expected rows, in any order; raises `BrokenInvariantError` if the network is not
+            the example's.
+        text: a row in a report.
     """
 
     box: BoxName
@@ -40,11 +40,11 @@ class Result:
     columns: tuple[str, ...]
     identity: tuple[str, ...]
     due: Callable[[Inputs, Network], Iterable[Due]]
-    tell: Callable[[Row], str]
+    text: Callable[[Row], str]
 
 
 def columns_of(kind: Any) -> tuple[str, ...]:
-    """The columns of a result, which are the fields of its dataclass."""
+    """The columns of a result: the fields of its dataclass."""
     return tuple(one.name for one in fields(kind))
 
 
@@ -53,7 +53,7 @@ def due_by(
     rules_of: Callable[[Network], Rules],
     event_time: str,
 ) -> Callable[[Inputs, Network], Iterator[Due]]:
-    """What has to come out of a box, where the event time of a result is one of its columns."""
+    """The expected rows of a box, if the event time of a result is one of its columns."""
 
     def due(inputs: Inputs, network: Network) -> Iterator[Due]:
         for result in compute(inputs, rules_of(network)):
@@ -63,7 +63,7 @@ def due_by(
 
 
 def unchanged(document: str) -> str:
-    """The project's document as it is."""
+    """The project's document, unchanged."""
     return document
 
 
@@ -74,12 +74,12 @@ class Example:
     Args:
         name: of the project and of its network.
         summary: in one line.
-        fed: what its producer sends, in the plural.
-        topic: of the output to look at first.
+        fed: name of the producer's records, in the plural.
+        topic: of the most important output.
         results: every output of the network.
-        feed: arguments of the producer for a run that shall not take long.
-        adapted: the document for such a run, from that of the project.
-        settle_ms: how far beyond the last record event time has to come before a run is judged.
+        feed: arguments of the producer for a short run.
+        adapted: the document for a short run, from that of the project.
+        settle_ms: how far event time must pass the last record before a run is checked.
     """
 
     name: str

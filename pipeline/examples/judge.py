@@ -1,4 +1,4 @@
-"""Judges a run: every result beside the reference, every dead letter beside its record. Pure."""
+"""Checks of a run: results against the reference, dead letters against their records. Pure."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,21 +12,21 @@ from pipeline.lanes.dead_letters import LATENESS
 from pipeline.network.model import ExternalStream, Network
 from pipeline.planner.plan import Plan
 from pipeline.reference.compare import Comparison, Row, compare
-from pipeline.reference.inputs import Given, Inputs, Place, Refusal
+from pipeline.reference.inputs import InputRecord, Inputs, Place, Refusal
 
 
 def compared(
     result: Result, inputs: Inputs, network: Network, rows: Iterable[Row], until_ms: Millis
 ) -> Comparison:
-    """All rows that came beside those that the reference computes.
+    """The comparison of an output with the reference.
 
     Args:
-        result: which output.
-        inputs: what was given, and what was refused.
-        network: the one that ran.
-        rows: what came.
-        until_ms: up to when the output is complete. What is due later may still be missing, but
-            what came of it has to be right as well.
+        result: the output.
+        inputs: all input records, and the refused ones.
+        network: the deployed network.
+        rows: the recorded rows.
+        until_ms: up to when the output is complete. Later expected rows may be missing, but
+            recorded ones have to be right as well.
     """
     came = list(rows)
     required: Counter[Row] = Counter()
@@ -39,7 +39,7 @@ def compared(
     )
 
 
-def newest_ms(given: Mapping[str, tuple[Given, ...]], network: Network) -> Millis:
+def newest_ms(given: Mapping[str, tuple[InputRecord, ...]], network: Network) -> Millis:
     """The largest event time of all records; 0 if there is none."""
     times = (
         _event_time_ms(record, stream)
@@ -50,15 +50,15 @@ def newest_ms(given: Mapping[str, tuple[Given, ...]], network: Network) -> Milli
 
 
 @dataclass(frozen=True)
-class Letters:
-    """Dead letters beside the records that they are about."""
+class DeadLetterCheck:
+    """Comparison of dead letters with their records."""
 
     inputs: Inputs
     network: Network
     plan: Plan
 
     def wrong(self) -> Iterator[str]:
-        """Everything that should not have been refused, and what should have been, in words."""
+        """All wrongly refused and wrongly accepted records, in words."""
         for refusal in self.inputs.refusals:
             if (fault := self._fault(refusal)) is not None:
                 yield f"{fault}: {refusal.text}"
@@ -82,8 +82,8 @@ class Letters:
         return "a record in time was called late" if behind_ms <= stream.lateness_ms else None
 
     @cached_property
-    def _known(self) -> Mapping[Place, tuple[Given, int, ExternalStream]]:
-        """Every record that was sent, and how far it was behind its partition, in ms."""
+    def _known(self) -> Mapping[Place, tuple[InputRecord, int, ExternalStream]]:
+        """Every sent record, and how far it was behind its partition, in ms."""
         found = {}
         for stream in self.network.streams:
             newest: dict[int, int] = {}
@@ -98,8 +98,8 @@ class Letters:
         return found
 
 
-def _event_time_ms(given: Given, stream: ExternalStream) -> int | None:
-    """When a record happened; None if that cannot be read.
+def _event_time_ms(given: InputRecord, stream: ExternalStream) -> int | None:
+    """The event time of a record; None if it is unreadable.
 
     Raises:
         BrokenInvariantError: event time of the stream is no column.

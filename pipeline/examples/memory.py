@@ -1,4 +1,4 @@
-"""How much memory a process and everything that it started take, as Linux counts it."""
+"""Memory of a process and its descendants, as Linux counts it."""
 
 from collections import defaultdict
 from pathlib import Path
@@ -7,7 +7,7 @@ _PROC = Path("/proc")
 
 
 class Peak:
-    """The most memory that a process and its descendants took, of all measurements."""
+    """The largest memory of a process and its descendants in all measurements."""
 
     def __init__(self, root: int) -> None:
         self._root = root
@@ -21,13 +21,13 @@ class Peak:
 
 
 def resident_bytes(root: int, proc: Path = _PROC) -> int | None:
-    """Resident memory of a process and its descendants; None where `/proc` does not tell.
+    """Resident memory of a process and its descendants; None if `/proc` does not contain it.
 
-    Shared pages are counted once: proportional sizes are added where the kernel gives them.
+    Shared pages are counted once: proportional sizes are added if the kernel provides them.
 
     Args:
         root: the process id to begin with.
-        proc: where the process file system is mounted.
+        proc: mount point of the process file system.
     """
     if not (proc / str(root)).is_dir():
         return None
@@ -35,7 +35,7 @@ def resident_bytes(root: int, proc: Path = _PROC) -> int | None:
 
 
 def descendants(root: int, proc: Path = _PROC) -> tuple[int, ...]:
-    """A process and all that descend from it, in order of their ids."""
+    """A process and all its descendants, in order of their ids."""
     children: defaultdict[int, list[int]] = defaultdict(list)
     for folder in proc.iterdir():
         if folder.name.isdecimal() and (parent := _parent(folder)) is not None:
@@ -55,7 +55,7 @@ def _parent(folder: Path) -> int | None:
         stat = (folder / "stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
-    # The name stands in brackets and may hold anything, brackets and spaces included.
+    # The name is in brackets and may contain anything, brackets and spaces included.
     return int(stat.rpartition(")")[2].split()[1])
 
 

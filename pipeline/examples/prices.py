@@ -1,10 +1,10 @@
-"""The prices example: what has to come of its trades and quotes. Pure."""
+"""The prices example: expected results of its trades and quotes. Pure."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import astuple, dataclass
 
 from pipeline.examples.example import Example, Result, clock_time, columns_of, due_by
-from pipeline.examples.known import Known
+from pipeline.examples.network_times import NetworkTimes
 from pipeline.ids import BoxName
 from pipeline.network.model import Network
 from pipeline.reference.compare import Row
@@ -28,7 +28,7 @@ from pipeline.reference.prices import (
 
 BARS = ("bars_1s", "bars_10s", "bars_1m")
 SPEED = 10
-"""A run is short, and a bar of a minute long: the market runs faster than the clock."""
+"""Speed of the simulated market: a run is short, and a bar takes up to a minute."""
 _OF_AVERAGES = "bars_10s"
 
 
@@ -37,11 +37,11 @@ class Rules:
     """The times of the network, in ms.
 
     Args:
-        sizes: how long each kind of bar is.
-        reach_ms: how far an average reaches back.
-        spread_ms: how long the windows of spreads are.
-        spread_slide_ms: how far apart these begin.
-        quote_reach_ms: how old a quote may be when a trade is made.
+        sizes: size of each kind of bar.
+        reach_ms: how far back an average reaches.
+        spread_ms: size of the windows of spreads.
+        spread_slide_ms: distance of the starts of these windows.
+        quote_reach_ms: maximum age of a quote at the time of a trade.
     """
 
     sizes: Mapping[str, int]
@@ -52,50 +52,50 @@ class Rules:
 
     @property
     def step_ms(self) -> int:
-        """From one average to the next."""
+        """Distance of two averages."""
         return self.sizes[_OF_AVERAGES]
 
 
 def rules_of(network: Network) -> Rules:
-    """The times that the reference needs, from the network that was really deployed.
+    """The times that the reference needs, from the deployed network.
 
     Raises:
         BrokenInvariantError: the network is not the prices network.
     """
-    known = Known(network)
-    sizes = {name: known.window(name).size_ms for name in BARS}
+    times = NetworkTimes(network)
+    sizes = {name: times.window(name).size_ms for name in BARS}
     step_ms = sizes[_OF_AVERAGES]
-    steps, spread = known.bound("steps"), known.window("spreads")
-    if known.window("averages") != known.window(_OF_AVERAGES):
-        raise known.other("averages")
+    steps, spread = times.bound("steps"), times.window("spreads")
+    if times.window("averages") != times.window(_OF_AVERAGES):
+        raise times.other("averages")
     if not steps.lower_ms == steps.upper_ms == step_ms:
-        raise known.other("steps")
+        raise times.other("steps")
     return Rules(
         sizes,
-        _back(known, "aged"),
+        _back(times, "aged"),
         spread.size_ms,
         spread.slide_ms,
-        known.within("trades_quoted"),
+        times.within("trades_quoted"),
     )
 
 
-def _back(known: Known, name: str) -> int:
-    """How far behind left the right side of a join may lie, which is never ahead."""
-    bound = known.bound(name)
+def _back(times: NetworkTimes, name: str) -> int:
+    """How far behind left the right side of a join may be; it is never ahead."""
+    bound = times.bound(name)
     if bound.lower_ms != 0:
-        raise known.other(name)
+        raise times.other(name)
     return bound.upper_ms
 
 
 def due_crossings(inputs: Inputs, network: Network) -> Iterator[Due]:
-    """Where they cross."""
+    """The expected crossings."""
     rules = rules_of(network)
     for crossing in crossings(_averages(inputs, rules), rules.step_ms):
         yield Due(astuple(crossing), crossing.bar_end + rules.step_ms)
 
 
 def due_spreads(inputs: Inputs, network: Network) -> Iterator[Due]:
-    """How far bid and ask were apart."""
+    """The expected spreads."""
     rules = rules_of(network)
     quotes = (parse_quote(fields) for fields in inputs.taken("spreads", "quotes"))
     for spread in spreads(quotes, rules.spread_ms, rules.spread_slide_ms):
@@ -103,39 +103,39 @@ def due_spreads(inputs: Inputs, network: Network) -> Iterator[Due]:
 
 
 def due_quoted(inputs: Inputs, network: Network) -> Iterator[Due]:
-    """Trades with the quotes that held when they were made."""
+    """The expected trades with the quotes valid at their time."""
     trades = (parse_trade(fields) for fields in inputs.taken("trades_quoted", "trades", "left"))
     quotes = (parse_quote(fields) for fields in inputs.taken("trades_quoted", "quotes", "right"))
     for trade in quoted(trades, quotes, rules_of(network).quote_reach_ms):
         yield Due(astuple(trade), trade.traded_at)
 
 
-def told_bar(row: Row) -> str:
-    """A bar for people."""
+def bar_text(row: Row) -> str:
+    """A bar in a report."""
     symbol, _, window_end, trades, volume, vwap = row
     return f"{clock_time(window_end)}  {symbol} {vwap} ({trades} trades, {volume} shares)"
 
 
-def told_average(row: Row) -> str:
-    """The averages for people."""
+def average_text(row: Row) -> str:
+    """The averages in a report."""
     symbol, bar_end, _, _, fast, slow = row
     return f"{clock_time(bar_end)}  {symbol} {fast} fast, {slow} slow"
 
 
-def told_crossing(row: Row) -> str:
-    """An alert for people."""
+def crossing_text(row: Row) -> str:
+    """An alert in a report."""
     symbol, bar_end, direction, _, _ = row
     return f"{clock_time(bar_end)}  {symbol} crosses {direction}"
 
 
-def told_spread(row: Row) -> str:
-    """A spread for people."""
+def spread_text(row: Row) -> str:
+    """A spread in a report."""
     symbol, _, window_end, quotes, tightest, widest, _ = row
     return f"{clock_time(window_end)}  {symbol} {tightest} to {widest} apart in {quotes} quotes"
 
 
-def told_quoted(row: Row) -> str:
-    """A trade with its quote for people."""
+def quoted_text(row: Row) -> str:
+    """A trade with its quote in a report."""
     symbol, trade, price, _, traded_at, bid, ask, _ = row
     return f"{clock_time(traded_at)}  {trade}: {symbol} at {price}, between {bid} and {ask}"
 
@@ -154,12 +154,12 @@ def _aged(inputs: Inputs, rules: Rules) -> list[Aged]:
 
 
 def due_bars(name: str) -> Callable[[Inputs, Network], Iterator[Due]]:
-    """What the bars of one size have to be."""
+    """The expected bars of one size."""
     return due_by(lambda inputs, rules: _bars(inputs, rules, name), rules_of, "window_end")
 
 
 due_aged = due_by(_aged, rules_of, "bar_end")
-"""The bars that each average is made of."""
+"""The bars of each average."""
 due_averages = due_by(_averages, rules_of, "window_end")
 """Both averages at the end of each bar."""
 
@@ -176,7 +176,7 @@ PRICES = Example(
                 columns=columns_of(Bar),
                 identity=("symbol", "window_end"),
                 due=due_bars(name),
-                tell=told_bar,
+                text=bar_text,
             )
             for name in BARS
         ),
@@ -186,7 +186,7 @@ PRICES = Example(
             columns=columns_of(Average),
             identity=("symbol", "bar_end"),
             due=due_averages,
-            tell=told_average,
+            text=average_text,
         ),
         Result(
             box=BoxName("crossings"),
@@ -194,7 +194,7 @@ PRICES = Example(
             columns=columns_of(Crossing),
             identity=("symbol", "bar_end"),
             due=due_crossings,
-            tell=told_crossing,
+            text=crossing_text,
         ),
         Result(
             box=BoxName("spreads"),
@@ -202,7 +202,7 @@ PRICES = Example(
             columns=columns_of(Spread),
             identity=("symbol", "window_end"),
             due=due_spreads,
-            tell=told_spread,
+            text=spread_text,
         ),
         Result(
             box=BoxName("trades_quoted"),
@@ -210,7 +210,7 @@ PRICES = Example(
             columns=columns_of(Quoted),
             identity=("symbol", "trade"),
             due=due_quoted,
-            tell=told_quoted,
+            text=quoted_text,
         ),
     ),
     feed=(f"--speed={SPEED}",),

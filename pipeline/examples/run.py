@@ -1,6 +1,6 @@
-"""Runs a network once: waits for it, lets it be fed, watches, waits for the last windows.
+"""One run of an example: waits for the network, feeds it, observes it, waits for the last windows.
 
-Everything it touches is handed in, so that its tests need no server.
+All dependencies are passed in, so that its tests need no server.
 """
 
 from collections.abc import Callable, Iterable
@@ -13,21 +13,21 @@ from pipeline.clock import Clock, Deadline
 from pipeline.errors import EnvironmentProblem, MedusaError
 from pipeline.examples.collect import Collected
 from pipeline.examples.decoding import Decoding
-from pipeline.examples.view import Look, View, arrows, troubles
+from pipeline.examples.view import Observation, View, arrows, troubles
 from pipeline.ids import Millis, Offset
 from pipeline.network.model import Network
 from pipeline.planner.plan import Plan
-from pipeline.reference.inputs import Given
+from pipeline.reference.inputs import InputRecord
 from schemas.avro import parse
 
 RUNNING_WITHIN_S = 120.0
 FED_WITHIN_S = 60.0
-"""How much longer than its seconds the feed may take, deliveries included."""
+"""Extra time for the feed beyond its seconds, deliveries included."""
 SILENT_WITHIN_S = 180.0
 SETTLED_WITHIN_S = 4 * SILENT_WITHIN_S
-"""A slow machine may take its time for the last windows, as long as something still comes, or
+"""A slow machine may take a while for the last windows, as long as results still arrive, or
 boundaries rise."""
-LOOK_EVERY_S = 1.0
+OBSERVE_EVERY_S = 1.0
 _POLL_S = 0.2
 
 
@@ -36,37 +36,37 @@ class Feed(Protocol):
 
     @property
     def running(self) -> bool:
-        """Whether it has not ended yet."""
+        """Whether it is still running."""
 
     @property
     def exit_code(self) -> int | None:
         """0 when everything was delivered; None while it runs."""
 
     def failure(self, what: str) -> MedusaError:
-        """The error that says that it failed, with its last words."""
+        """The error of its failure, with its last output."""
 
 
 class Screen(Protocol):
-    """Where progress is shown."""
+    """Display of progress."""
 
     def step(self, text: str) -> None:
-        """Something that takes a while begins."""
+        """A longer step begins."""
 
     def show(self, view: View) -> None:
-        """How the network stands."""
+        """Display the state of the network."""
 
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """What the run looks at.
+    """Dependencies of a run.
 
     Args:
         graph: the network as text.
-        records: a reader for what the network writes.
-        inputs: another one, for what it is given.
-        statuses: what the node last reported of the network's fragments.
-        check: raises when a process that has to run does not.
-        measure: called now and then, to measure memory.
+        records: a reader of the network's output.
+        inputs: a reader of the network's input.
+        statuses: the last reported status of the network's fragments.
+        check: raises if a required process has ended.
+        measure: called periodically, to measure memory.
     """
 
     plan: Plan
@@ -87,8 +87,8 @@ class Run:
 
     world: World
     collected: Collected
-    _looks: list[Look] = field(default_factory=list)
-    _looked_at_s: float = float("-inf")
+    _observations: list[Observation] = field(default_factory=list)
+    _observed_at_s: float = float("-inf")
 
     def await_running(self) -> None:
         """Wait until every fragment runs, then begin to read all of its output.
@@ -102,7 +102,7 @@ class Run:
         deadline = Deadline.after(world.clock, RUNNING_WITHIN_S, "starting the network")
         while not self._all_run():
             world.check()
-            deadline.check("medusa logs tells what the node does.")
+            deadline.check("medusa logs shows what the node does.")
             world.clock.sleep(_POLL_S)
         topics = self.collected.watched.all
         found = world.topics.describe(topics)
@@ -111,7 +111,7 @@ class Run:
         )
 
     def watch(self, feed: Feed, seconds: float) -> None:
-        """Collect and show while the feed runs.
+        """Collect and display while the feed runs.
 
         Raises:
             MedusaError: the feed, a server or a fragment failed.
@@ -127,8 +127,8 @@ class Run:
         if feed.exit_code != 0:
             raise feed.failure("the producer could not deliver everything")
 
-    def inputs(self, network: Network, decoding: Decoding) -> dict[str, tuple[Given, ...]]:
-        """All that lies in the input topics, by stream, in the order of each log."""
+    def inputs(self, network: Network, decoding: Decoding) -> dict[str, tuple[InputRecord, ...]]:
+        """All records of the input topics, by stream, in the order of each log."""
         world = self.world
         found = {}
         for stream in network.streams:
@@ -141,10 +141,10 @@ class Run:
         return found
 
     def settle(self, last_ms: Millis) -> bool:
-        """Wait until all output up to an event time has come; whether it has.
+        """Wait until all output up to an event time is complete; returns whether it is.
 
-        An output is complete up to its boundary. What lies in its topic when the boundary has been
-        seen is then read to the end.
+        An output is complete up to its boundary. After the boundary has been read, the topic is
+        read to its end.
         """
         world, collected = self.world, self.collected
         world.screen.step("the feed has ended; waiting for the last windows")
@@ -165,30 +165,30 @@ class Run:
         return complete
 
     def _turn(self, doing: str) -> None:
-        """One turn: take what has come, and look and show now and then."""
+        """Read new records; periodically observe and display the network."""
         world = self.world
         world.check()
         for record in world.records.poll(_POLL_S):
             self.collected.take(record)
         now_s = world.clock.monotonic_s()
-        if now_s - self._looked_at_s < LOOK_EVERY_S:
+        if now_s - self._observed_at_s < OBSERVE_EVERY_S:
             return
-        self._looked_at_s = now_s
-        before = self._looks[-1] if self._looks else None
-        look = self._look()
-        self._looks = [look]
+        self._observed_at_s = now_s
+        before = self._observations[-1] if self._observations else None
+        now = self._observe()
+        self._observations = [now]
         world.measure()
         world.screen.show(
             View(
                 headline=f"{world.plan.network}: {doing}; {self.collected.counts()}",
                 graph=world.graph,
-                arrows=arrows(world.plan, before, look),
+                arrows=arrows(world.plan, before, now),
                 newest=tuple(self.collected.newest),
-                troubles=troubles(look),
+                troubles=troubles(now),
             )
         )
 
-    def _look(self) -> Look:
+    def _observe(self) -> Observation:
         world = self.world
         statuses = {status.fragment: status for status in world.statuses()}
         self._refuse_failed(statuses.values())
@@ -196,7 +196,7 @@ class Run:
         read = {source.topic for f in world.plan.fragments for source in f.inputs}
         ends = world.topics.end_offsets(sorted(read - written))
         fed = {topic: sum(partitions.values()) for topic, partitions in ends.items()}
-        return Look(world.clock.now_ms(), fed, statuses)
+        return Observation(world.clock.now_ms(), fed, statuses)
 
     def _all_run(self) -> bool:
         statuses = {status.fragment: status for status in self.world.statuses()}
@@ -212,5 +212,5 @@ class Run:
                 raise EnvironmentProblem(
                     f"fragment {status.fragment} failed: {status.last_error}",
                     place=f"network {status.network}",
-                    hint="the node's log, named below, tells more.",
+                    hint="see the node's log, named below.",
                 )

@@ -1,10 +1,10 @@
-"""The sensors example: what has to come of its readings and calibrations. Pure."""
+"""The sensors example: expected results of its readings and calibrations. Pure."""
 
 from collections.abc import Iterator
 from dataclasses import astuple, dataclass
 
 from pipeline.examples.example import Example, Result, clock_time, columns_of, due_by
-from pipeline.examples.known import Known
+from pipeline.examples.network_times import NetworkTimes
 from pipeline.ids import BoxName
 from pipeline.network.model import Network
 from pipeline.reference.compare import Row
@@ -34,7 +34,7 @@ from pipeline.reference.sensors import (
 )
 
 SETTLE_MS = 12_000
-"""What the last readings lead to, and the silence after them."""
+"""For the results of the last readings, and the silence after them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +42,12 @@ class Rules:
     """The times of the network, in ms.
 
     Args:
-        repeat_ms: how far apart a reading and its repeat may lie.
-        valid_ms: how old a calibration may be.
-        statistics_ms: how long the windows of statistics are.
-        gap_ms: after how long a device is silent.
-        level_ms: how long the windows of levels are.
-        known_ms: how old a level may be that another one is compared with.
+        repeat_ms: maximum distance of a reading and its repeat.
+        valid_ms: maximum age of a calibration.
+        statistics_ms: size of the windows of statistics.
+        gap_ms: duration after which a device is silent.
+        level_ms: size of the windows of levels.
+        known_ms: maximum age of the level that another one is compared with.
     """
 
     repeat_ms: int
@@ -59,88 +59,88 @@ class Rules:
 
 
 def rules_of(network: Network) -> Rules:
-    """The times that the reference needs, from the network that was really deployed.
+    """The times that the reference needs, from the deployed network.
 
     Raises:
         BrokenInvariantError: the network is not the sensors network.
     """
-    known = Known(network)
-    statistics_ms, level_ms = (_end_to_end(known, name) for name in ("statistics", "levels"))
-    if _end_to_end(known, "rooms") != statistics_ms:
-        raise known.other("rooms")
-    heard, beside = known.session("heard"), known.bound("beside")
+    times = NetworkTimes(network)
+    statistics_ms, level_ms = (_end_to_end(times, name) for name in ("statistics", "levels"))
+    if _end_to_end(times, "rooms") != statistics_ms:
+        raise times.other("rooms")
+    heard, beside = times.session("heard"), times.bound("beside")
     if heard.longest_ms != DAY_MS:
-        raise known.other("heard")
+        raise times.other("heard")
     if not beside.lower_ms == beside.upper_ms == -statistics_ms:
-        raise known.other("beside")
-    if _end_to_end(known, "earlier") != level_ms:
-        raise known.other("earlier")
+        raise times.other("beside")
+    if _end_to_end(times, "earlier") != level_ms:
+        raise times.other("earlier")
     return Rules(
-        known.within("once"),
-        known.within("calibrated"),
+        times.within("once"),
+        times.within("calibrated"),
         statistics_ms,
         heard.gap_ms,
         level_ms,
-        known.within("compared"),
+        times.within("compared"),
     )
 
 
-def _end_to_end(known: Known, name: str) -> int:
-    """How long windows are of which each begins with the end of another one."""
-    window = known.window(name)
+def _end_to_end(times: NetworkTimes, name: str) -> int:
+    """The size of tumbling windows."""
+    window = times.window(name)
     if window.slide_ms != window.size_ms:
-        raise known.other(name)
+        raise times.other(name)
     return window.size_ms
 
 
 def due_drifts(inputs: Inputs, network: Network) -> Iterator[Due]:
-    """Devices that show something else than their room."""
+    """Expected drifts of devices from their rooms."""
     rules = rules_of(network)
     for drift in drifts(_statistics(inputs, rules), _rooms(inputs, rules)):
         yield Due(astuple(drift), drift.at + rules.statistics_ms)
 
 
 def due_silences(inputs: Inputs, network: Network) -> Iterator[Due]:
-    """Devices that fell silent."""
+    """Expected silences of devices."""
     rules = rules_of(network)
     for silence in silences(_once(inputs, rules), rules.gap_ms):
         yield Due(astuple(silence), silence.since + rules.gap_ms)
 
 
 def due_alarms(inputs: Inputs, network: Network) -> Iterator[Due]:
-    """Where that changes."""
+    """Expected changes of levels."""
     rules = rules_of(network)
     found = _levels(inputs, rules)
     for alarm in alarms(found, earlier(found, rules.level_ms), rules.known_ms):
         yield Due(astuple(alarm), alarm.at)
 
 
-def told_calibrated(row: Row) -> str:
-    """A reading for people."""
+def calibrated_text(row: Row) -> str:
+    """A reading in a report."""
     device, number, room, value, _, measured_at = row
     return f"{clock_time(measured_at)}  {device} in {room}: {value} degrees ({number})"
 
 
-def told_statistics(row: Row) -> str:
-    """A device's statistics for people."""
+def statistics_text(row: Row) -> str:
+    """A device's statistics in a report."""
     room, device, _, window_end, readings, lost, mean, *_ = row
     return f"{clock_time(window_end)}  {device} in {room}: {mean} of {readings}, {lost} lost"
 
 
-def told_drift(row: Row) -> str:
-    """A drift for people."""
+def drift_text(row: Row) -> str:
+    """A drift in a report."""
     device, room, at, mean, typical = row
     return f"{clock_time(at)}  {device} drifts: {mean}, but {typical} in {room}"
 
 
-def told_silence(row: Row) -> str:
-    """A silence for people."""
+def silence_text(row: Row) -> str:
+    """A silence in a report."""
     device, since, readings = row
     return f"{clock_time(since)}  {device} falls silent after {readings} readings"
 
 
-def told_alarm(row: Row) -> str:
-    """An alarm for people."""
+def alarm_text(row: Row) -> str:
+    """An alarm in a report."""
     device, at, state, value = row
     return f"{clock_time(at)}  {device} is {state}: {value}"
 
@@ -177,13 +177,13 @@ due_once = due_by(_once, rules_of, "measured_at")
 due_calibrated = due_by(_calibrated, rules_of, "measured_at")
 """Readings in degrees."""
 due_statistics = due_by(_statistics, rules_of, "window_end")
-"""What each device showed."""
+"""The statistics of each device."""
 due_rooms = due_by(_rooms, rules_of, "window_end")
-"""What is typical of each room."""
+"""The typical values of each room."""
 due_levels = due_by(_levels, rules_of, "window_end")
 """Whether it was too hot."""
 due_earlier = due_by(_earlier, rules_of, "window_end")
-"""The same, a second later."""
+"""The same levels, a second later."""
 
 SENSORS = Example(
     name="sensors",
@@ -197,7 +197,7 @@ SENSORS = Example(
             columns=columns_of(Calibrated),
             identity=("device", "number"),
             due=due_calibrated,
-            tell=told_calibrated,
+            text=calibrated_text,
         ),
         Result(
             box=BoxName("statistics"),
@@ -205,7 +205,7 @@ SENSORS = Example(
             columns=columns_of(Statistics),
             identity=("device", "window_end"),
             due=due_statistics,
-            tell=told_statistics,
+            text=statistics_text,
         ),
         Result(
             box=BoxName("drifts"),
@@ -213,7 +213,7 @@ SENSORS = Example(
             columns=columns_of(Drift),
             identity=("device", "at"),
             due=due_drifts,
-            tell=told_drift,
+            text=drift_text,
         ),
         Result(
             box=BoxName("silences"),
@@ -221,7 +221,7 @@ SENSORS = Example(
             columns=columns_of(Silence),
             identity=("device", "since"),
             due=due_silences,
-            tell=told_silence,
+            text=silence_text,
         ),
         Result(
             box=BoxName("alarms"),
@@ -229,7 +229,7 @@ SENSORS = Example(
             columns=columns_of(Alarm),
             identity=("device", "at"),
             due=due_alarms,
-            tell=told_alarm,
+            text=alarm_text,
         ),
     ),
     settle_ms=SETTLE_MS,

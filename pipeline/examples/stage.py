@@ -1,7 +1,7 @@
-"""Sets the stage for an example: a project in a folder of its own, a stack, a node, the producer.
+"""Environment of an example's run: a project in a temporary folder, a stack, a node, the producer.
 
 Every process is started through the command line or, the producer, as a user would start it, and
-stands behind a guard: none outlives this process, however it ends.
+runs under a guard process: none outlives this process, however it ends.
 """
 
 import sys
@@ -31,21 +31,21 @@ UP_WITHIN_S = 180.0
 DEPLOYED_WITHIN_S = 120.0
 ANSWERS_WITHIN_S = 15.0
 UP_ENDS_WITHIN_S = 45.0
-"""It stops a node with its lanes, a broker and ZooKeeper, each in order."""
+"""It stops a node with its lanes, a broker and ZooKeeper, one after the other."""
 _PRODUCER_ENDS_WITHIN_S = 5.0
 _POLL_S = 0.2
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a run lives: its folder, its ports on loopback, and the cache of jars."""
+    """Location of a run: its folder, its ports on loopback, and the cache of jars."""
 
     folder: Path
     stack: StackSettings
 
     @property
     def settings(self) -> Mapping[str, str]:
-        """What every command is told, so that no setting of the user's own project counts."""
+        """The settings of every command, which override those of the user's own project."""
         return {
             "cache": str(self.stack.cache),
             "checkpoints": str(self.stack.data / "checkpoints"),
@@ -57,13 +57,13 @@ class Place:
 
     @property
     def logs(self) -> Path:
-        """Where all processes write."""
+        """The folder of all logs."""
         return self.stack.data / "logs"
 
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """How long the producer sends, from which chance, and its other arguments."""
+    """Arguments of the producer: duration, random seed, and others."""
 
     seconds: float
     seed: int
@@ -77,11 +77,11 @@ def choose_place(folder: Path, cache: Path) -> Place:
 
 
 def write_project(place: Place, example: Example, files: Mapping[str, bytes]) -> None:
-    """Write an example's project, with its document as a short run needs it.
+    """Write an example's project, with its document adapted to a short run.
 
     Args:
-        place: where.
-        example: which one.
+        place: location of the run.
+        example: the example.
         files: the project as `medusa init` writes it, by relative path.
 
     Raises:
@@ -104,11 +104,11 @@ def write_project(place: Place, example: Example, files: Mapping[str, bytes]) ->
 
 
 class Stage:
-    """The running stack with what talks to it. Leave it with `with`, and all of it ends.
+    """The running stack and its clients. A context manager: its exit ends all processes.
 
     Args:
-        place: with the project in it.
-        medusa: gives the command line of one call of `medusa`.
+        place: location of the project.
+        medusa: returns the command line of one call of `medusa`.
         clock: for deadlines.
     """
 
@@ -131,10 +131,10 @@ class Stage:
         self._undo.close()
 
     def up(self) -> Catalog:
-        """Run `medusa up` until its node is in the catalog; the catalog.
+        """Run `medusa up` until its node is in the catalog; returns the catalog.
 
         Raises:
-            EnvironmentProblem: it ended, with its last words.
+            EnvironmentProblem: it ended, with its last output.
             RetryError: it took too long.
         """
         ports = self.place.stack
@@ -159,20 +159,20 @@ class Stage:
         return catalog
 
     def _catalog(self) -> Catalog | None:
-        """The catalog; None: the node is started beside ZooKeeper, which does not answer yet."""
+        """The catalog; None: ZooKeeper does not answer yet, since the node is starting."""
         try:
             store = ZooKeeperStore.connect(self.place.stack.zookeeper_connect, ANSWERS_WITHIN_S)
         except UnavailableError:
             return None
         self._undo.callback(store.close)
-        # The chroot stands in the connect string already.
+        # The connect string already contains the chroot.
         return Catalog(store, Znodes(""))
 
     def check(self) -> None:
         """Raise if `medusa up` has ended by itself; it ends when one of its servers does.
 
         Raises:
-            EnvironmentProblem: with its last words.
+            EnvironmentProblem: with its last output.
         """
         if self._up is not None and not self._up.running:
             raise self._up.failure(f"it ended with exit code {self._up.exit_code}")
@@ -181,7 +181,7 @@ class Stage:
         """Run `medusa deploy`.
 
         Raises:
-            EnvironmentProblem: it failed, with its last words.
+            EnvironmentProblem: it failed, with its last output.
             RetryError: it took too long.
         """
         spec = self._spec("medusa deploy", "deploy", f"--file={DOCUMENT}", grace_s=5.0)
@@ -217,7 +217,7 @@ class Stage:
         )
 
     def topics(self) -> KafkaAdmin:
-        """A look at Kafka's topics."""
+        """A client for the metadata of Kafka's topics."""
         return KafkaAdmin(self.place.stack.kafka_bootstrap_servers, ANSWERS_WITHIN_S, self._clock)
 
     def records(self) -> TopicReader:

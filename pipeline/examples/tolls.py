@@ -1,4 +1,4 @@
-"""The toll example: its document with short windows, and what has to come of it. Pure."""
+"""The toll example: its document with short windows, and the expected results. Pure."""
 
 import re
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from dataclasses import astuple
 
 from pipeline.errors import BrokenInvariantError
 from pipeline.examples.example import Example, Result, clock_time, columns_of
-from pipeline.examples.known import Known
+from pipeline.examples.network_times import NetworkTimes
 from pipeline.ids import BoxName
 from pipeline.network.boxes.windows import TumblingWindow
 from pipeline.network.model import Network
@@ -45,25 +45,25 @@ def with_short_windows(document: str) -> str:
 
 
 def rules_of(network: Network) -> Rules:
-    """The times that the reference needs, from the network that was really deployed.
+    """The times that the reference needs, from the deployed network.
 
     Raises:
         BrokenInvariantError: the network is not the toll network.
     """
-    known = Known(network)
-    speeds = known.window(_SPEEDS)
-    notified, dispatched = known.bound(NOTIFICATIONS), known.bound(DISPATCHES)
+    times = NetworkTimes(network)
+    speeds = times.window(_SPEEDS)
+    notified, dispatched = times.bound(NOTIFICATIONS), times.bound(DISPATCHES)
     if not isinstance(speeds, TumblingWindow):
-        raise known.other(_SPEEDS)
+        raise times.other(_SPEEDS)
     if notified.lower_ms != 0:
-        raise known.other(NOTIFICATIONS)
+        raise times.other(NOTIFICATIONS)
     if dispatched.lower_ms != -dispatched.upper_ms:
-        raise known.other(DISPATCHES)
+        raise times.other(DISPATCHES)
     return Rules(window_ms=speeds.size_ms, valid_ms=notified.upper_ms, reach_ms=dispatched.upper_ms)
 
 
 def due_notifications(inputs: Inputs, network: Network) -> Iterator[Due]:
-    """What every moving car has to be told."""
+    """The expected notifications of moving cars."""
     rules = rules_of(network)
     charged = tolls(_sightings(inputs, "tolls"), rules)
     for notification in notifications_of(_sightings(inputs, NOTIFICATIONS), charged, rules):
@@ -71,19 +71,19 @@ def due_notifications(inputs: Inputs, network: Network) -> Iterator[Due]:
 
 
 def due_dispatches(inputs: Inputs, network: Network) -> Iterator[Due]:
-    """Every vehicle that stands still with every tow truck that was there."""
+    """The expected dispatches: every stopped vehicle with every tow truck at its location."""
     for dispatch in tow_dispatches(_sightings(inputs, DISPATCHES), rules_of(network)):
         yield Due(astuple(dispatch), max(dispatch.stopped_at, dispatch.truck_seen_at))
 
 
-def told_notification(row: Row) -> str:
-    """A notification for people."""
+def notification_text(row: Row) -> str:
+    """A notification in a report."""
     car, toll, segment, seen_at = row
     return f"{clock_time(seen_at)}  {car} pays {toll} on segment {segment}"
 
 
-def told_dispatch(row: Row) -> str:
-    """A dispatch for people."""
+def dispatch_text(row: Row) -> str:
+    """A dispatch in a report."""
     location, car, tow_truck, stopped_at, _ = row
     return f"{clock_time(stopped_at)}  {tow_truck} tows {car} at {location}"
 
@@ -104,7 +104,7 @@ TOLLS = Example(
             columns=columns_of(TollNotification),
             identity=("car", "segment", "seen_at"),
             due=due_notifications,
-            tell=told_notification,
+            text=notification_text,
         ),
         Result(
             box=DISPATCHES,
@@ -112,7 +112,7 @@ TOLLS = Example(
             columns=columns_of(TowDispatch),
             identity=("car", "tow_truck", "stopped_at", "truck_seen_at"),
             due=due_dispatches,
-            tell=told_dispatch,
+            text=dispatch_text,
         ),
     ),
     adapted=with_short_windows,

@@ -1,4 +1,4 @@
-"""What a run says at its end, and whether all was right. Pure."""
+"""The result of a run, and its report. Pure."""
 
 from dataclasses import dataclass
 
@@ -12,16 +12,16 @@ _COLUMNS = ("OUTPUT", "DUE", "CAME", "RIGHT", "MISSING", "UNEXPECTED", "DUPLICAT
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """How a run ended.
+    """The result of a run.
 
     Args:
-        what: was fed, in the plural.
-        fed: how many of it were delivered.
+        what: name of the input records, in the plural.
+        fed: number of delivered input records.
         complete: whether the boundaries of all outputs passed the last record in time.
-        comparisons: output beside reference.
-        dead_letters: how many there are.
-        wrong_letters: those that should not be there, and those that should, in words.
-        memory_bytes: the most that all processes together took; None where nobody can tell.
+        comparisons: of outputs with the reference.
+        dead_letters: their number.
+        wrong_letters: wrong and missing dead letters, in words.
+        memory_bytes: the largest memory of all processes together; None if unknown.
     """
 
     what: str
@@ -43,7 +43,7 @@ class Verdict:
 
 
 def as_lines(verdict: Verdict) -> tuple[str, ...]:
-    """The last words of a run."""
+    """The lines of the report."""
     lines = [f"{verdict.fed:,} {verdict.what} fed", *_table(verdict.comparisons)]
     for comparison in verdict.comparisons:
         if not comparison.exact:
@@ -69,7 +69,7 @@ def as_lines(verdict: Verdict) -> tuple[str, ...]:
 
 
 def _table(comparisons: tuple[Comparison, ...]) -> list[str]:
-    """A line for each output under a heading."""
+    """The outputs as a table."""
     rows = [_COLUMNS, *(_cells(comparison) for comparison in comparisons)]
     widths = [max(len(row[n]) for row in rows) for n in range(len(_COLUMNS))]
     return [

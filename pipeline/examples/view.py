@@ -1,4 +1,4 @@
-"""What a run shows while it goes on, as text. Pure: facts in, lines out."""
+"""The display of a running example as text. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ NEWEST_SHOWN = 6
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """A fragment that reads an arrow, and how many records it is behind; None: not known."""
+    """A fragment that reads an arrow, and its lag in records; None: unknown."""
 
     fragment: FragmentName
     lag: int | None
@@ -30,13 +30,13 @@ class Arrow:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """One look at the running network.
+class Observation:
+    """The state of the running network at one time.
 
     Args:
-        at_ms: when.
-        fed: records in the external topics.
-        statuses: what the node last reported, by fragment.
+        at_ms: the time.
+        fed: number of records in the external topics.
+        statuses: the last reported status, by fragment.
     """
 
     at_ms: Millis
@@ -46,7 +46,7 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """Everything that is on the screen."""
+    """The contents of the screen."""
 
     headline: str
     graph: str
@@ -55,7 +55,7 @@ class View:
     troubles: tuple[str, ...]
 
 
-def arrows(plan: Plan, before: Look | None, now: Look) -> tuple[Arrow, ...]:
+def arrows(plan: Plan, before: Observation | None, now: Observation) -> tuple[Arrow, ...]:
     """The arrows of a plan, external ones first, then in the order of the fragments."""
     written = {fragment.output.topic: fragment.name for fragment in plan.fragments}
     external = dict.fromkeys(
@@ -78,10 +78,10 @@ def arrows(plan: Plan, before: Look | None, now: Look) -> tuple[Arrow, ...]:
     return tuple(found)
 
 
-def troubles(look: Look) -> tuple[str, ...]:
-    """What is not as it should be, one line each, with the node's own words."""
+def troubles(now: Observation) -> tuple[str, ...]:
+    """Problems, one line each, with the node's own messages."""
     found = []
-    for name, status in sorted(look.statuses.items()):
+    for name, status in sorted(now.statuses.items()):
         if status.state not in {LaneState.RUNNING, LaneState.STARTING, LaneState.PENDING}:
             error = f": {status.last_error}" if status.last_error else ""
             found.append(f"{name} is {status.state.value}{error}")
@@ -91,7 +91,7 @@ def troubles(look: Look) -> tuple[str, ...]:
 
 
 def as_lines(view: View) -> tuple[str, ...]:
-    """What changes: everything but the graph."""
+    """Everything that changes: all but the graph."""
     lines = [view.headline, ""]
     width = max((len(arrow.topic) for arrow in view.arrows), default=0)
     lines.append(f"{'ARROW'.ljust(width)}  {'RECORDS':>9}  {'PER S':>7}  READ BY (BEHIND)")
@@ -107,11 +107,11 @@ def as_lines(view: View) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def _records(topic: TopicName, written: Mapping[TopicName, FragmentName], look: Look) -> int:
-    """How many records an arrow has carried; what a fragment wrote is what it reports."""
+def _records(topic: TopicName, written: Mapping[TopicName, FragmentName], now: Observation) -> int:
+    """The number of records of an arrow; for a fragment's output, the number that it reports."""
     if topic not in written:
-        return look.fed.get(topic, 0)
-    status = look.statuses.get(written[topic])
+        return now.fed.get(topic, 0)
+    status = now.statuses.get(written[topic])
     return status.records_out if status else 0
 
 

@@ -1,9 +1,9 @@
-"""The table of aggregate functions: which arguments each takes, and what is aggregated for it.
+"""The table of aggregate functions: argument types, checks and result types.
 
-No result depends on the order of the rows. What is added is added exactly: whole numbers as
-DECIMAL(20,0), floating point as DECIMAL(28,10), rounded half up; what does not fit fails the row it
-comes from. What is compared has one form for each value, and where two rows are equal the one that
-stands first or last in the log is taken.
+No result depends on the order of the rows. Sums are exact: whole numbers are added as
+DECIMAL(20,0), floating point as DECIMAL(28,10), rounded half up; a value that does not fit fails
+its row. Compared values have one form each, and of two equal rows the first or last in the log is
+taken.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -24,9 +24,9 @@ from pipeline.network.types import DataType, DecimalType, Scalar
 WHOLE_SUM = DecimalType(20, 0)
 FLOATING_SUM = DecimalType(28, 10)
 _SUM_DIGITS = 10
-"""How many digits a sum of decimals is longer than its parts, as in Spark."""
+"""How many digits a sum of decimals is longer than its summands, as in Spark."""
 _WIDE = DecimalType(28, 14)
-"""The most digits of what is added, and the most behind the point where there would be more."""
+"""The most digits of a summand, and the most decimal places where there would be more."""
 ONE = Term("1", Scalar.INT, constant=1)
 _ERROR_LEAST, _ERROR_USUAL, _ERROR_MOST = Decimal("0.001"), Decimal("0.01"), Decimal("0.1")
 
@@ -36,10 +36,10 @@ class Call:
     """One checked call.
 
     Args:
-        function: what is computed, see `Aggregation`.
+        function: the kind of aggregation, see `Aggregation`.
         type: the result's type.
-        argument: what is aggregated; None: the rows themselves.
-        by: what rows are compared by, where the argument is only taken along.
+        argument: the aggregated expression; None: the rows themselves.
+        by: the compared expression of `min_by` and `max_by`.
         parameters: literal numbers.
     """
 
@@ -53,7 +53,7 @@ class Call:
 
 
 Rule = Callable[[Sequence[Term]], Call]
-"""From the arguments, as many as there should be, to the call; raises `FaultError`."""
+"""From the arguments, in a valid number, to the call; raises `FaultError`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +61,10 @@ class AggregateFunction:
     """One row of the table.
 
     Args:
-        signature: for people: `percentile(x, 0.5)`.
+        signature: for documentation: `percentile(x, 0.5)`.
         rule: checks a call.
-        least: how many arguments it takes at least; `most`: at most.
-        filtered: which argument FILTER replaces by null in the rows that do not count.
+        least: minimum number of arguments; `most`: maximum.
+        filtered: the argument that FILTER replaces by null in the excluded rows.
     """
 
     signature: str
@@ -75,12 +75,12 @@ class AggregateFunction:
 
 
 def checked(name: str, args: Sequence[Term], *, distinct: bool = False) -> Call:
-    """A call of a function of the table with as many arguments as it takes.
+    """A checked call of a function of the table; the number of arguments is valid.
 
     `distinct`: of `count`, that it counts different values.
 
     Raises:
-        FaultError: it does not take these.
+        FaultError: the arguments are invalid.
     """
     for arg in args:
         if arg.type in (Scalar.NULL, Scalar.INTERVAL):
@@ -125,7 +125,7 @@ def _average(args: Sequence[Term]) -> Call:
 
 
 def _spread(function: str) -> Rule:
-    """A variance, or its root; of a sample it is null where there is only one value."""
+    """A variance or its root; a sample variance of a single value is null."""
 
     def rule(args: Sequence[Term]) -> Call:
         exact = _exact(args[0])
@@ -138,7 +138,7 @@ def _spread(function: str) -> Rule:
 
 
 def _exact(term: Term) -> DecimalType:
-    """The type in which values are added: ten billion of them fit into a sum of 38 digits."""
+    """The type of the summands: ten billion of them fit into a sum of 38 digits."""
     data_type = _number(term).type
     if is_integral(data_type):
         return WHOLE_SUM
@@ -163,7 +163,7 @@ def _extreme(function: str) -> Rule:
 
 
 def _of_conditions(function: str) -> Rule:
-    """Whether a condition holds in every row (the least), or in any (the greatest)."""
+    """Whether a condition is true in every row (the least), or in any (the greatest)."""
 
     def rule(args: Sequence[Term]) -> Call:
         return Call(function, Scalar.BOOLEAN, args[0].nullable, _condition(args[0]))
@@ -255,7 +255,7 @@ def _condition(term: Term) -> Term:
 
 
 def _one_form(term: Term) -> Term:
-    """A number in the one form of all that are equal: there are two zeros, and many a NaN."""
+    """A number in canonical form: equal numbers have several (two zeros, many NaNs)."""
     if not is_floating(term.type):
         return term
     zero, nan = (f"CAST('{text}' AS {term.type})" for text in ("0", "NaN"))
@@ -295,4 +295,4 @@ AGGREGATES: Mapping[str, AggregateFunction] = {
     **_rows(["min_by"], "min_by(x, y)", _of_extreme("min_by"), least=2, most=2, filtered=1),
     **_rows(["max_by"], "max_by(x, y)", _of_extreme("max_by"), least=2, most=2, filtered=1),
 }
-"""Aggregate functions by each of their names; they stand only in `compute` of an aggregate."""
+"""Aggregate functions by each of their names; allowed only in `compute` of an aggregate."""

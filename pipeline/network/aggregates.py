@@ -26,13 +26,13 @@ class Aggregation:
     """One call of an aggregate function inside `compute`.
 
     Args:
-        name: the placeholder column that stands for its result in the `compute` expressions.
+        name: the placeholder column of its result in the `compute` expressions.
         function: `count`, `count_distinct`, `sum`, `avg`, `min`, `max`, `var_pop`, `var_samp`,
             `stddev_pop`, `stddev_samp`, `percentile`, `approx_percentile`, `first`, `last`,
             `min_by` or `max_by`.
-        argument: what it aggregates, over the input's columns; None for `count(*)`.
+        argument: the aggregated expression over the input's columns; None for `count(*)`.
         type: the result's type.
-        by: what `min_by` and `max_by` compare.
+        by: the compared expression of `min_by` and `max_by`.
         parameters: literal numbers: the share of a percentile, the error of an approximate one.
     """
 
@@ -51,7 +51,7 @@ class Aggregation:
 
     @property
     def call(self) -> Hashable:
-        """What is computed: equal for two that always have the same result."""
+        """Identity of the call: equal for two calls that always have the same result."""
         return (self.function, _sql(self.argument), _sql(self.by), self.parameters)
 
 
@@ -68,7 +68,7 @@ class Collector:
         self.found: list[Aggregation] = []
 
     def walk(self, groups: Scope, origin: Origin) -> Walk:
-        """A walk over one expression of `compute`, which stands at `origin`."""
+        """A walk over one expression of `compute`, located at `origin`."""
         walk = Walk(groups)
 
         def aggregate(name: str, node: exp.Expr, when: exp.Expr | None) -> Term | None:
@@ -82,7 +82,7 @@ class Collector:
         return walk
 
     def _take(self, walk: Walk, name: str, node: exp.Expr, when: exp.Expr | None) -> Call | None:
-        """The call that is meant; None: there are faults, now in `walk`."""
+        """The checked call; None: there are faults, now in `walk`."""
         inner = Walk(self.rows, _refuse_nested)
         written = _arguments(name, node.expressions)
         args = [inner.term(arg) for arg in written]
@@ -131,7 +131,7 @@ def _refuse_nested(name: str, _node: exp.Expr, _when: exp.Expr | None) -> Term |
 
 
 def _written(node: exp.Expr) -> str:
-    """A part of an expression, but for spaces as the user wrote it."""
+    """A part of an expression as the user wrote it, except for spaces."""
     return node.sql("spark", normalize_functions=False)
 
 

@@ -1,11 +1,11 @@
 """Avro schemas as columns, and columns as Avro schemas.
 
-Reading keeps what Spark's Avro reader makes of a schema. A field that has no type here (a union of
-several types) is no column, but it is remembered with the reason: it hurts only who uses it.
+Reading maps a schema as Spark's Avro reader does. A field without a type here (a union of several
+types) is no column, but is kept with the reason: only an expression that uses it fails.
 
-Writing is deterministic: the same columns give the same text. A TIMESTAMP known to hold whole
-milliseconds becomes timestamp-millis, which people expect; any other timestamp-micros, so that a
-column passed through never loses digits. An enum or a uuid that is passed through stays one.
+Writing is deterministic: the same columns give the same text. A TIMESTAMP of whole milliseconds
+becomes timestamp-millis, the usual type; any other timestamp-micros, so that a column passed
+through never loses digits. An enum or a uuid that is passed through remains one.
 """
 
 import json
@@ -31,7 +31,7 @@ from pipeline.network.types import (
 from schemas.json_value import Json
 
 RESERVED_PREFIX = "__"
-"""Columns of Medusa's own begin so; a field that does is no column."""
+"""Prefix of Medusa's own columns; a field with it is no column."""
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _FULL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*")
@@ -66,7 +66,7 @@ class ReaderSchema:
 
     Args:
         columns: its fields that are columns, in order.
-        unreadable: its other fields → what they hold.
+        unreadable: its other fields → their contents in words.
         text: the schema as compact JSON with sorted keys, without documentation; all fields kept.
     """
 
@@ -77,7 +77,7 @@ class ReaderSchema:
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """A type as it was read; `reason` is set instead when it is none."""
+    """The result of reading one type; `reason` is set instead if it is not supported."""
 
     type: DataType
     nullable: bool = False
@@ -110,7 +110,7 @@ def read(schema: Json) -> ReaderSchema:
 
 
 class _Reader:
-    """Walks a schema; knows the named types seen so far."""
+    """Walks a schema; keeps the named types defined so far."""
 
     def __init__(self) -> None:
         self._named: dict[str, _Read] = {}
@@ -271,7 +271,7 @@ def _full_name(schema: Mapping[str, Json], namespace: str, path: str) -> str:
 
 
 def _without_docs(schema: Json) -> Json:
-    """The schema without `doc`, which changes nothing; defaults are left alone."""
+    """The schema without `doc`, which has no effect; defaults are left unchanged."""
     if isinstance(schema, list):
         return [_without_docs(part) for part in schema]
     if not isinstance(schema, dict):
@@ -292,10 +292,10 @@ _WRITTEN: Mapping[Scalar, Json] = {
 
 
 class _Names:
-    """The named types of a schema that is written, each defined once.
+    """The named types of a written schema, each defined once.
 
     Args:
-        namespace: of the record, and so of every type in it that has none of its own.
+        namespace: of the record, and of every type in it without its own.
     """
 
     def __init__(self, namespace: str) -> None:
@@ -303,11 +303,11 @@ class _Names:
         self._defined: dict[str, Json] = {}
 
     def record(self, name: str) -> str:
-        """A name for a record: this one, or with something behind it if it is taken."""
+        """A free name for a record: this one, or one with a suffix."""
         return self._free(name, self._namespace)
 
     def enum(self, form: EnumForm) -> Json:
-        """An enum, or its name if it stands in the schema already; another one gets another name.
+        """An enum's definition, or its name if already defined; a different enum gets another name.
 
         A reader compares names without their namespaces.
         """
@@ -373,7 +373,7 @@ def _written_column(column: Column, name: str, names: _Names) -> Json:
 
 
 def _written(data_type: DataType, name: str, names: _Names, *, millis: bool = False) -> Json:
-    """One type; records inside are named after their path, since one name means one record."""
+    """One type; nested records are named after their path, since a name identifies one record."""
     if isinstance(data_type, DecimalType):
         return {
             "type": "bytes",

@@ -1,9 +1,9 @@
-"""Why an expression could not be computed from certain values, where that is certain. Pure.
+"""Causes of a failed expression that follow with certainty from its text and values. Pure.
 
-The query only knows that an expression failed as a whole. Three reasons can be read off the text
-and the values: a divisor that is zero, a text that is no number, and a sum that has no value. The
-first two are looked for only where the expression computes every part, whatever the values are: not
-inside CASE or a function, which may pass over a part. All else, such as an overflow of a product,
+The query reports only that an expression failed as a whole. Three causes can be derived from the
+text and the values: a zero divisor, a text that is not a number, and a sum without a value. The
+first two are searched only where the expression computes every part, whatever the values are: not
+inside CASE or a function, which may skip a part. All else, such as an overflow of a product,
 depends on types, and is not guessed.
 """
 
@@ -24,7 +24,7 @@ _STRICT: Final = frozenset(
         *(exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE),
     }
 )
-"""What computes all of its parts before itself."""
+"""Nodes that compute all of their parts first."""
 _ADDING: Final = frozenset({"sum", "avg"})
 _SIDES: Final = ("left", "right")
 _NUMBERS: Final = frozenset({"INT", "BIGINT", "DECIMAL"})
@@ -32,19 +32,19 @@ _NUMBERS: Final = frozenset({"INT", "BIGINT", "DECIMAL"})
 
 
 def cause(text: str, values: JsonObject) -> str:
-    """What certainly kept an expression from being computed, in a few words; empty: not certain.
+    """The certain cause of an expression's failure, in a few words; empty: not certain.
 
     Args:
         text: the expression, as the user wrote it.
-        values: what it was computed from: columns, sides of a join, and calls of aggregate
-            functions as they are written.
+        values: its inputs: columns, sides of a join, and calls of aggregate functions as they are
+            written.
     """
     try:
         tree = parse(text)
         known = {_as_parsed(name): value for name, value in values.items()}
     except FaultError:
         return ""
-    if _is_lost_sum(tree, known):
+    if _is_overflowed_sum(tree, known):
         return "overflow: the sum does not fit into its type"
     for node in _always_computed(tree):
         if isinstance(node, _DIVISIONS):
@@ -53,13 +53,13 @@ def cause(text: str, values: JsonObject) -> str:
                 return f"division by zero: {_shown(node.expression)} is {by}"
         if isinstance(node, exp.TryCast):
             given, to = _value(node.this, known), node.to.sql("spark")
-            if isinstance(given, str) and to.partition("(")[0] in _NUMBERS and _no_number(given):
+            if isinstance(given, str) and to.partition("(")[0] in _NUMBERS and _has_no_digit(given):
                 return f"{_shown(node.this)} is {given!r}, which is no {to}"
     return ""
 
 
 def _as_parsed(name: str) -> str:
-    """A column's name, or a call as `sql` writes it, so that only the form of letters differs."""
+    """A column's name, or a call as `sql` writes it, so that only case differs."""
     return (name if name.isidentifier() else parse(name).sql("spark")).lower()
 
 
@@ -70,15 +70,15 @@ def _shown(node: exp.Expr) -> str:
 
 def _always_computed(node: exp.Expr) -> Iterator[exp.Expr]:
     """A part and the parts that it is computed from, the outermost first."""
-    tries = isinstance(node, exp.TryCast) and node.args.get("safe")  # else it is a CAST
+    tries = isinstance(node, exp.TryCast) and node.args.get("safe")  # otherwise it is a CAST
     if type(node) in _STRICT and not tries:
         yield node
         for part in node.iter_expressions():
             yield from _always_computed(part)
 
 
-def _is_lost_sum(tree: exp.Expr, known: JsonObject) -> bool:
-    """A sum that is refused as such is null although there were values: it did not fit."""
+def _is_overflowed_sum(tree: exp.Expr, known: JsonObject) -> bool:
+    """Whether a sum is null although there were values: it overflowed."""
     written = tree.sql("spark").lower()
     call = tree.this if isinstance(tree, exp.Filter) else tree
     adds = isinstance(call, exp.Anonymous) and call.name.lower() in _ADDING
@@ -89,12 +89,12 @@ def _is_zero(value: Json) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and value == 0
 
 
-def _no_number(text: str) -> bool:
+def _has_no_digit(text: str) -> bool:
     return not any(sign.isdigit() for sign in text)
 
 
 def _value(node: exp.Expr, known: JsonObject) -> Json:
-    """The value of a part; None where it is null, or not known for certain."""
+    """The value of a part; None if it is null, or not certain."""
     written = node.sql("spark").lower()
     if written in known:
         return known[written]
@@ -114,7 +114,7 @@ def _number(text: str) -> Json:
 
 
 def _column(path: list[str], known: JsonObject) -> Json:
-    """A column or a field of one. In a join it may be of either side: both must say the same."""
+    """A column or a field of one. In a join it may be of either side: both must be equal."""
     found = _field(path, known)
     if found is not None:
         return found
@@ -133,7 +133,7 @@ def _field(path: list[str], known: JsonObject) -> Json:
 
 
 def _whole(node: exp.Expr, left: Json, right: Json) -> Json:
-    """Sums, differences and products of whole numbers, which are exact; of others none is known."""
+    """Sums, differences and products of whole numbers, which are exact; None for others."""
     if isinstance(left, bool) or isinstance(right, bool):
         return None
     if not isinstance(left, int) or not isinstance(right, int):

@@ -1,7 +1,7 @@
-"""Which type an operation has: the rules of Spark 4.2 in ANSI mode, less strings as numbers.
+"""Types of operations: the rules of Spark 4.2 in ANSI mode, without strings as numbers.
 
 Spark would compare a string with a number by casting the string, which fails on the first row that
-is no number. Here the two do not go together; a CAST in the expression says what is meant.
+is no number. Here the two are incompatible; a CAST in the expression makes the choice explicit.
 """
 
 from decimal import Decimal
@@ -10,7 +10,7 @@ from pipeline.network.types import ArrayType, DataType, DecimalType, MapType, Sc
 
 MAX_PRECISION = 38
 MIN_ADJUSTED_SCALE = 6
-"""Spark keeps at least so many digits behind the point when a result has too many digits."""
+"""Decimal places that Spark keeps at least when a result has too many digits."""
 
 INT_MIN, INT_MAX = -(2**31), 2**31 - 1
 LONG_MIN, LONG_MAX = -(2**63), 2**63 - 1
@@ -31,7 +31,7 @@ def is_floating(data_type: DataType) -> bool:
 
 
 def is_numeric(data_type: DataType) -> bool:
-    """Whether one can calculate with it."""
+    """Whether it is a number type."""
     return isinstance(data_type, DecimalType) or data_type in (*INTEGRAL, *FLOATING)
 
 
@@ -41,7 +41,7 @@ def is_orderable(data_type: DataType) -> bool:
 
 
 def as_decimal(data_type: DataType) -> DecimalType:
-    """The decimal type that holds every value of a whole-number or decimal type."""
+    """The decimal type that contains every value of a whole-number or decimal type."""
     if isinstance(data_type, DecimalType):
         return data_type
     if isinstance(data_type, Scalar) and data_type in _INTEGRAL_AS_DECIMAL:
@@ -50,7 +50,7 @@ def as_decimal(data_type: DataType) -> DecimalType:
 
 
 def decimal_of(value: Decimal) -> DecimalType:
-    """The smallest decimal type that holds a literal."""
+    """The smallest decimal type of a literal."""
     _, digits, exponent = value.as_tuple()
     if not isinstance(exponent, int):
         raise ValueError(f"{value} is not finite")  # noqa: TRY004 - a wrong value, not a wrong type
@@ -79,7 +79,7 @@ def common_type(left: DataType, right: DataType) -> DataType | None:
 
 def _common_number(left: DataType, right: DataType) -> DataType:
     if is_floating(left) or is_floating(right):
-        return Scalar.DOUBLE  # FLOAT with anything else would lose digits, so Spark takes DOUBLE
+        return Scalar.DOUBLE  # FLOAT would lose digits, so Spark widens to DOUBLE
     if isinstance(left, DecimalType) or isinstance(right, DecimalType):
         one, other = as_decimal(left), as_decimal(right)
         scale = max(one.scale, other.scale)
@@ -113,14 +113,14 @@ def decimal_result(operator: str, left: DecimalType, right: DecimalType) -> Deci
 
 
 def _adjusted(precision: int, scale: int) -> DecimalType:
-    """Cut a result down to 38 digits: digits behind the point go first, but not below six."""
+    """Reduce a result to 38 digits: decimal places are cut first, but not below six."""
     if precision <= MAX_PRECISION:
         return DecimalType(precision, scale)
     kept = max(MAX_PRECISION - (precision - scale), min(scale, MIN_ADJUSTED_SCALE))
     return DecimalType(MAX_PRECISION, kept)
 
 
-def holds(wide: DecimalType, narrow: DecimalType) -> bool:
+def contains(wide: DecimalType, narrow: DecimalType) -> bool:
     """Whether every value of `narrow` is, unchanged, a value of `wide`."""
     return (
         wide.scale >= narrow.scale

@@ -1,8 +1,8 @@
-"""From a YAML document to a checked network, with every mistake reported in one pass.
+"""Reader of network documents: YAML in, checked network out, every mistake reported in one pass.
 
 Reading has three steps: the form (YAML, keys, names, durations), the streams with their schemas,
-and the boxes in the order in which data flows. A step goes on after a mistake; what depends on
-something broken stays silent, so that each mistake is told once.
+and the boxes in topological order. A step continues after a mistake; what depends on an invalid
+part is not reported, so that each mistake is reported once.
 """
 
 import re
@@ -51,7 +51,7 @@ __all__ = [
 ]
 
 Code = Mapping[BoxName, str | Problem]
-"""Box → the text of the Python file that it names, or why there is none."""
+"""Box → the text of its Python file, or why there is none."""
 NO_CODE: Code = MappingProxyType({})
 
 RETENTION_MS = durations.parse("7d")
@@ -63,7 +63,7 @@ _LATER = {
     "reliability": "leave it out: a failed fragment is rebuilt from the log",
     "availability": "leave it out: output waits for all its input",
 }
-"""Keys that the design has and this version does not act on."""
+"""Keys that are designed but not implemented in this version."""
 
 
 def schema_references(text: str, file: str) -> tuple[SchemaReference, ...]:
@@ -122,7 +122,7 @@ def function_lines(written: Written) -> dict[BoxName, int]:
 
 
 def _entries(written: Written, section: str) -> list[tuple[YamlScalar, YamlMap]]:
-    """The entries of a section that can be looked at."""
+    """The entries of a section that can be checked."""
     root = written.tree if isinstance(written.tree, YamlMap) else None
     found = Fields(root, "document", Report(written.file)).mapping(section)
     entries = found.entries if found else ()
@@ -169,10 +169,10 @@ class _Loader:
         self.limits: list[Limit] = []
 
     def load(self, root: YamlMap) -> Network | None:
-        """The network, as far as it can be made; None without a name."""
+        """The network, as far as it is valid; None without a name."""
         fields = Fields(root, "the document", self.report)
         name = self._network_name(fields)
-        # A wrong window was reported; any size will do to look at the rest.
+        # An invalid window was reported; any size suffices for checking the rest.
         window = fields.duration("window", _SOME_WINDOW_MS, low=1)
         partitions = fields.integer("partitions", PARTITIONS, low=1, high=PARTITIONS_MAX)
         replication = fields.integer("replication", REPLICATION, low=1, high=REPLICATION_MAX)
@@ -216,7 +216,7 @@ class _Loader:
         return NetworkName(found.value)
 
     def _named(self, name: Text, what: str) -> bool:
-        """Whether a name has the form that all names have; else report it."""
+        """Whether a name has the required form; otherwise reported."""
         fine = re.fullmatch(NAME_PATTERN, name.value) is not None
         if not fine:
             self.report.add(
@@ -229,7 +229,7 @@ class _Loader:
     # --- streams --------------------------------------------------------------------------------
 
     def _streams(self, fields: Fields, partitions: int) -> dict[str, StreamDraft | None]:
-        """External streams by name; None where one is too broken to be looked at."""
+        """External streams by name; None for one that is too broken to be checked."""
         found: dict[str, StreamDraft | None] = {}
         fields.required("streams")
         node = fields.mapping("streams")
@@ -259,7 +259,7 @@ class _Loader:
     def _drafts(
         self, fields: Fields, defaults: Defaults, streams: set[str]
     ) -> tuple[dict[str, Draft], set[str]]:
-        """Boxes as written, by name, and the names of those that are too broken to look at."""
+        """Boxes as written, by name, and the names of those that are too broken to check."""
         drafts: dict[str, Draft] = {}
         broken: set[str] = set()
         fields.required("boxes")
@@ -306,7 +306,7 @@ class _Loader:
         return draft
 
     def _parts_fit(self, box: str, parts: Sequence[Draft], taken: set[str]) -> bool:
-        """Whether the parts of a box have names of their own; else report it."""
+        """Whether the names of the parts of a box are free; otherwise reported."""
         fine = True
         for part in parts:
             named = self._named(Text(part.name, part.line), "a stream")
@@ -371,9 +371,9 @@ class _Loader:
         return known
 
     def _readable(self, source: Draft | None, text: Text, by: str = "") -> bool:
-        """Whether a box, or an output, may name a box; what has parts is a stream for them alone.
+        """Whether a box, or an output, may read a box; only the parts of a box with parts may.
 
-        Else report it.
+        Otherwise reported.
         """
         parts = tuple(part.name for part in source.parts) if source else ()
         if not parts or by in parts:
@@ -406,7 +406,7 @@ class _Loader:
 
 
 def _no_kind(box: str, written: Sequence[str]) -> tuple[str, tuple[str, ...]]:
-    """What to say of a box without a kind, and the kinds: those first that may be meant."""
+    """The message for a box without a kind, and the kinds, likely ones first."""
     message, kinds = f"box {box} does not say what it is", tuple(KINDS)
     # The kind is written first, unless another word looks more like one.
     meant = next((word for word in written if near(word, kinds)), written[0] if written else "")

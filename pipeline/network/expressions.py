@@ -1,7 +1,7 @@
-"""Checking expressions: text and the columns in scope in, typed and safe Spark SQL out.
+"""Type checker of expressions: text and the columns in scope in, typed and safe Spark SQL out.
 
-The walk reports every mistake it finds, not only the first: a part that is broken yields None, and
-what is built on it stays silent.
+The walk reports every mistake it finds, not only the first: an invalid part yields None, and
+nothing more is reported of what contains it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +21,7 @@ from pipeline.network.types import DataType, Scalar
 from pipeline.network.unsupported import unsupported
 
 Aggregate = Callable[[str, exp.Expr, exp.Expr | None], Term | None]
-"""Takes an aggregate call (its name, the call, the condition of FILTER); None: already reported."""
+"""Handles an aggregate call (name, call, condition of FILTER); None: already reported."""
 
 ARITHMETIC: Mapping[type[exp.Expr], str] = {
     exp.Add: "+",
@@ -43,7 +43,7 @@ COMPARISONS: Mapping[type[exp.Expr], str] = {
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What checking a text gave: the expression, or what is wrong with it."""
+    """The result of checking a text: the expression, or its faults."""
 
     expression: Expression | None
     faults: tuple[Fault, ...]
@@ -61,9 +61,9 @@ def check(
 
     Args:
         text: as the user wrote it.
-        scope: what its names may mean.
-        wants: the type that it must have; None: any that a column can have.
-        origin: where it stands.
+        scope: the names in scope.
+        wants: the required type; None: any that a column can have.
+        origin: its place in the document.
         named: as for `parsing.parse`.
     """
     return check_with(text, Walk(scope), wants=wants, origin=origin, named=named)
@@ -92,7 +92,7 @@ def check_with(
 
 
 def syntax(text: str, *, named: bool = False) -> tuple[Fault, ...]:
-    """What keeps an expression from being parsed, whatever its names mean."""
+    """Syntax faults of an expression, independent of its names."""
     try:
         parsing.parse(text, named=named)
     except FaultError as error:
@@ -101,7 +101,7 @@ def syntax(text: str, *, named: bool = False) -> tuple[Fault, ...]:
 
 
 def finished(text: str, term: Term, origin: Origin) -> Expression:
-    """A checked term as the expression that others read."""
+    """A checked term as the expression for other modules."""
     return Expression(
         text=text,
         sql=term.sql,
@@ -140,7 +140,7 @@ class Walk:
         self.faults: list[Fault] = []
 
     def term(self, node: exp.Expr | None) -> Term | None:
-        """The checked term of a node; None when it, or a part of it, was reported."""
+        """The checked term of a node; None if it, or a part of it, was reported."""
         if node is None:
             return None
         try:
@@ -200,7 +200,7 @@ class Walk:
         return literals.number(node.name, negative=False)
 
     def negative(self, node: exp.Expr) -> Term | None:
-        """Unary minus; in front of a literal it belongs to it."""
+        """Unary minus; in front of a literal it is part of it."""
         inner = node.this
         if isinstance(inner, exp.Literal) and not inner.args.get("is_string"):
             return literals.number(inner.name, negative=True)
@@ -339,7 +339,7 @@ class Walk:
             node.this.name.lower(), node.this.name.lower()
         )
         if name not in PARTS:
-            raise FaultError(f"EXTRACT knows no {name}", choices=tuple(PARTS))
+            raise FaultError(f"EXTRACT has no {name}", choices=tuple(PARTS))
         term = self.term(node.expression)
         return None if term is None else call(name, [term])
 
@@ -350,7 +350,7 @@ class Walk:
         missing = no_function(node.name)
         if missing is not None:
             self.faults.append(missing)
-            if self.aggregate is None:  # else nobody knows which columns it may read
+            if self.aggregate is None:  # otherwise its readable columns are undefined
                 self._terms(_values(node.expressions))
             return None
         terms = self._terms(node.expressions)
@@ -398,7 +398,7 @@ _HANDLERS: Mapping[type[exp.Expr], Callable[[Walk, exp.Expr], Term | None]] = {
 
 
 def _values(args: Sequence[exp.Expr]) -> list[exp.Expr]:
-    """The arguments of a call that cannot stand here, without what only such a call can have."""
+    """The arguments of a misplaced aggregate call, without the parts only such a call can have."""
     found: list[exp.Expr] = []
     for arg in args:
         if isinstance(arg, exp.Distinct):
@@ -409,7 +409,7 @@ def _values(args: Sequence[exp.Expr]) -> list[exp.Expr]:
 
 
 def column_parts(node: exp.Expr) -> list[exp.Expr]:
-    """The words of a name with dots."""
+    """The parts of a dotted name."""
     named = [node.args.get(part) for part in ("catalog", "db", "table", "this")]
     return [part for part in named if isinstance(part, exp.Expr)]
 
@@ -436,7 +436,7 @@ def _is_suffixed(node: exp.Expr) -> bool:
     """Whether sqlglot made this cast from a number with a suffix, such as `1L` or `1.5BD`.
 
     `CAST(1 AS BIGINT)` gives the same tree, and means the same. A cast of a quoted text does so
-    only for DECIMAL, where it means the same too as long as the text has just these digits.
+    only for DECIMAL, where it also means the same as long as the text has just these digits.
     """
     inner, to = node.this, node.args.get("to")
     if not isinstance(inner, exp.Literal) or not isinstance(to, exp.DataType):

@@ -1,4 +1,4 @@
-"""Taking a document's values by name, with every mistake reported where it stands."""
+"""Typed access to a document's values by key; every mistake is reported with its line."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ class Text:
 
 
 class More(TypedDict, total=False):
-    """The fields of a `Problem` that only some mistakes have."""
+    """The optional fields of a `Problem`."""
 
     box: str
     column: str
@@ -31,7 +31,7 @@ class More(TypedDict, total=False):
 
 
 class MoreInBox(TypedDict, total=False):
-    """The same for a place whose box is known."""
+    """The same for a place whose box is fixed."""
 
     column: str
     choices: tuple[str, ...]
@@ -40,13 +40,13 @@ class MoreInBox(TypedDict, total=False):
 
 @dataclass(slots=True)
 class Report:
-    """Collects what is wrong with one document."""
+    """Collects the problems of one document."""
 
     file: str
     problems: list[Problem] = field(default_factory=list)
 
     def add(self, message: str, line: int, **more: Unpack[More]) -> None:
-        """One mistake; the same one is kept once."""
+        """Add a problem; equal ones are kept once."""
         problem = Problem(message, self.file, line, **more)
         if problem not in self.problems:
             self.problems.append(problem)
@@ -54,7 +54,7 @@ class Report:
     def faults(
         self, faults: Iterable[Fault], line: int, *, box: str = "", column: str = ""
     ) -> None:
-        """What is wrong with an expression."""
+        """Add the faults of an expression."""
         for fault in faults:
             self.add(
                 fault.message, line, box=box, column=column, choices=fault.choices, hint=fault.hint
@@ -62,13 +62,13 @@ class Report:
 
 
 class Fields:
-    """The entries of one mapping, taken by name; `finish` reports those that nobody took.
+    """The entries of one mapping, read by key; `finish` reports the entries never read.
 
     Args:
-        node: the mapping; None when it is missing or broken (already reported): then every value
+        node: the mapping; None when it is missing or invalid (already reported): then every value
             is absent.
         what: what the mapping describes, for messages: "stream sightings", "box tolls".
-        box: the box that it belongs to, if any.
+        box: the box that contains it, if any.
     """
 
     def __init__(self, node: YamlMap | None, what: str, report: Report, box: str = "") -> None:
@@ -80,19 +80,19 @@ class Fields:
         self._entries = {key.text: (key, value) for key, value in node.entries} if node else {}
 
     def has(self, key: str) -> bool:
-        """Whether the key is written."""
+        """Whether the key exists."""
         return key in self._entries
 
     def line_of(self, key: str) -> int:
-        """The line of a key, or of the whole when it is missing."""
+        """The line of a key, or of the mapping if it is missing."""
         return self._entries[key][0].line if key in self._entries else self.line
 
     def problem(self, message: str, line: int, **more: Unpack[MoreInBox]) -> None:
-        """Report a mistake in this mapping."""
+        """Report a problem in this mapping."""
         self.report.add(message, line, box=self.box, **more)
 
     def node(self, key: str) -> YamlNode | None:
-        """The value as a node; None when it is missing or empty."""
+        """The value as a node; None if missing or empty."""
         self.known.append(key)
         entry = self._entries.get(key)
         if entry is None:
@@ -103,13 +103,13 @@ class Fields:
         return entry[1]
 
     def required(self, key: str) -> bool:
-        """Whether the key is written; if not, report it."""
+        """Whether the key exists; otherwise reported."""
         if key not in self._entries:
             self.problem(f"{self.what} needs {key}", self.line)
         return key in self._entries
 
     def text(self, key: str, *, required: bool = False) -> Text | None:
-        """A value that is one word or one text."""
+        """A scalar value."""
         node = self.node(key)
         if node is None:
             if required:
@@ -118,7 +118,7 @@ class Fields:
         return self.as_text(node, f"{key} of {self.what}")
 
     def as_text(self, node: YamlNode, what: str) -> Text | None:
-        """A node that must be one word or one text."""
+        """A node that must be a scalar."""
         if not isinstance(node, YamlScalar):
             kind = "list" if isinstance(node, YamlList) else "mapping"
             self.problem(f"{what} must be one value, not a {kind}", node.line)
@@ -134,7 +134,7 @@ class Fields:
         return None
 
     def texts(self, key: str) -> tuple[Text, ...] | None:
-        """A value that is a list of words; None when missing or broken."""
+        """A value that is a list of words; None if missing or invalid."""
         node = self.node(key)
         return None if node is None else self.as_texts(node, f"{key} of {self.what}")
 
@@ -179,7 +179,7 @@ class Fields:
         return default
 
     def duration(self, key: str, default: int, *, low: int = 0) -> int:
-        """A length of time, in milliseconds."""
+        """A duration in milliseconds."""
         found = self.text(key)
         if found is None:
             return default
@@ -187,7 +187,7 @@ class Fields:
         return default if made is None else made
 
     def as_duration(self, found: Text, what: str, *, low: int = 0) -> int | None:
-        """A text that must be a length of time; None when it is none (reported)."""
+        """A text that must be a duration; None if it is none (reported)."""
         try:
             value = durations.parse(found.value)
         except ValueError as error:
@@ -199,10 +199,10 @@ class Fields:
         return value
 
     def finish(self, later: dict[str, str] | None = None) -> None:
-        """Report every key that nobody took.
+        """Report every key that was never read.
 
         Args:
-            later: keys that the design knows but this version does not do → what to say.
+            later: keys that are designed but not implemented in this version → the message.
         """
         for key, (written, _) in self._entries.items():
             if key in self.known:

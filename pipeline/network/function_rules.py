@@ -1,4 +1,4 @@
-"""How a row of the function table is written: which arguments it takes, what it makes of them."""
+"""Rules of the function table: argument types, checks, and result types."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ Rule = Callable[[Sequence[Term]], Term]
 """From checked arguments to the call; raises `FaultError`."""
 
 Kind = Callable[[Term], Term]
-"""What an argument must be; gives it back in that type, or raises `FaultError`."""
+"""An argument's type check; returns the argument in that type, or raises `FaultError`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,11 +21,11 @@ class Function:
 
     Args:
         name: lower case; `also` are its other names.
-        signature: for people: `substring(text, start [, length])`.
-        result: for people: the result's type.
+        signature: for documentation: `substring(text, start [, length])`.
+        result: for documentation: the result's type.
         meaning: one line.
         rule: checks and lowers a call.
-        fails: for people: when a row fails; empty: never.
+        fails: for documentation: when a row fails; empty: never.
     """
 
     name: str
@@ -56,14 +56,14 @@ def text(term: Term) -> Term:
 
 
 def as_text(term: Term) -> Term:
-    """Any value without parts, turned into text."""
+    """Any value without parts, converted to text."""
     if isinstance(term.type, ArrayType | MapType | StructType) or term.type is Scalar.INTERVAL:
         raise _wrong("text", term)
     return safe.cast(term, Scalar.STRING)
 
 
 def number(term: Term) -> Term:
-    """Any number, as it is."""
+    """Any number, unchanged."""
     if term.type is Scalar.NULL:
         return safe.convert(term, Scalar.DOUBLE)
     if not is_numeric(term.type):
@@ -84,7 +84,7 @@ def whole(term: Term) -> Term:
 
 
 def small(term: Term) -> Term:
-    """INT; a BIGINT has to be cast by whoever knows that it fits."""
+    """INT; a BIGINT needs an explicit CAST."""
     if not _fits(term, Scalar.INT):
         raise _wrong("an INT", term, "CAST(… AS INT) makes one")
     return safe.convert(term, Scalar.INT)
@@ -162,7 +162,7 @@ def literal_int(term: Term, what: str, low: int = INT_MIN, high: int = INT_MAX) 
 
 
 def checked(args: Sequence[Term], kinds: Sequence[Kind], *, optional: int = 0) -> list[Term]:
-    """The arguments in the types that the kinds ask for.
+    """The arguments in the types of the kinds.
 
     Raises:
         FaultError: too few, too many, or one of the wrong type; names which.
@@ -198,7 +198,7 @@ def plain(
     Args:
         result: the result's type.
         sql: the safe form, `{0}`, `{1}` for arguments, `{all}` for all of them.
-        kinds: what the arguments are; the last `optional` of them may be left out.
+        kinds: types of the arguments; the last `optional` of them may be omitted.
         optional: how many.
         nullable: as in `safe.strict`.
         fails: whether the safe form is null exactly where the function fails.

@@ -1,4 +1,4 @@
-"""The table of functions: those that are allowed, and those that are refused with the reason.
+"""The table of functions: allowed ones, and rejected ones with the reason.
 
 A function is allowed when its result is a function of its arguments alone, equal on every machine,
 and when it can be written so that no record makes it raise.
@@ -86,7 +86,7 @@ REFUSED: Mapping[str, tuple[str, str]] = {
         ("explode", "posexplode", "inline"), ("makes many rows of one", "use a flat_map box")
     ),
 }
-"""Functions of Spark that are refused: the reason, and what to use instead."""
+"""Functions of Spark that are rejected: the reason, and the alternative."""
 
 
 def _if(args: Sequence[Term]) -> Term:
@@ -97,11 +97,11 @@ def _if(args: Sequence[Term]) -> Term:
 def _coalesce(args: Sequence[Term]) -> Term:
     if not args:
         raise FaultError("takes 1 argument or more, not 0")
-    return logic.first_given(args)
+    return logic.coalesce(args)
 
 
 def _nvl(args: Sequence[Term]) -> Term:
-    return logic.first_given(checked(args, [anything, anything]))
+    return logic.coalesce(checked(args, [anything, anything]))
 
 
 def _nvl2(args: Sequence[Term]) -> Term:
@@ -246,7 +246,7 @@ SECTIONS: tuple[tuple[str, tuple[Function, ...]], ...] = (
     ("Dates and times", functions_time.TABLE),
     ("Arrays and maps", _PARTS),
 )
-"""Every allowed function, by what it works on; the reference is made from this."""
+"""Every allowed function, by subject; the reference documentation is generated from this."""
 
 FUNCTIONS: Mapping[str, Function] = {
     name: function
@@ -258,10 +258,10 @@ FUNCTIONS: Mapping[str, Function] = {
 
 
 def call(name: str, args: Sequence[Term]) -> Term:
-    """A call of a function that exists.
+    """A call of an existing function.
 
     Raises:
-        FaultError: it does not take these arguments.
+        FaultError: the arguments are invalid.
     """
     lower = name.lower()
     function = FUNCTIONS[lower]
@@ -275,7 +275,7 @@ def call(name: str, args: Sequence[Term]) -> Term:
 
 
 def no_function(name: str) -> Fault | None:
-    """Why a name cannot be called: refused, an aggregate, unknown; None: it can."""
+    """Why a name cannot be called: rejected, an aggregate, unknown; None: it can."""
     lower = name.lower()
     if lower in FUNCTIONS:
         return None

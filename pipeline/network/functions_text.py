@@ -20,7 +20,7 @@ from pipeline.network.term import FaultError, Term
 from pipeline.network.types import ArrayType, Scalar
 
 _PAD_MAX = 1_000
-"""The longest padding: a length from the data could ask for gigabytes."""
+"""The longest padding: a length from the data could require gigabytes."""
 _TOO_LONG = "the pattern repeats a group, and the text is too long for that"
 
 

@@ -1,4 +1,4 @@
-"""Functions of dates and times. All of them reckon in UTC."""
+"""Functions of dates and times, all in UTC."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -34,7 +34,7 @@ TRUNCATE_UNITS = (
 )
 
 _SAFE_MICROS = -9_200_000_000_000_000_000
-"""Earlier times may overflow when they are cut: the first 700 years of the 292,000 before 1970."""
+"""Truncating earlier times may overflow: the first 700 years of the 292,000 before 1970."""
 
 _DATE_LIMIT_MONTHS = 1_000_000
 _SAFE_DATE_DAYS = 100_000_000
@@ -68,7 +68,7 @@ def _date_trunc(args: Sequence[Term]) -> Term:
 
 
 def _from_number(name: str, per_second: int) -> Rule:
-    """`timestamp_seconds` and `timestamp_millis` multiply, and that can overflow."""
+    """`timestamp_seconds` and `timestamp_millis` multiply, which can overflow."""
 
     def rule(args: Sequence[Term]) -> Term:
         (value,) = checked(args, [whole])

@@ -1,4 +1,4 @@
-"""The order of boxes: inputs before those who read them, and loops named."""
+"""Topological order of boxes, and the loops among them."""
 
 from collections.abc import Mapping, Sequence
 
@@ -9,10 +9,10 @@ def in_order(
     """Boxes in topological order, ties in the order given, and the loops among them.
 
     Args:
-        reads: box → what it reads; names that are no box are ignored.
+        reads: box → its inputs; names of other things are ignored.
 
     Returns:
-        The boxes outside and not behind any loop, in order; then each loop as the boxes on it,
+        The boxes neither in nor behind a loop, in order; then each loop as the boxes in it,
         beginning with the one written first.
     """
     needs = {box: {r for r in reads[box] if r in reads} for box in reads}
@@ -42,7 +42,7 @@ def _loops(needs: Mapping[str, set[str]], order: tuple[str, ...]) -> tuple[tuple
 def _way_back(
     box: str, needs: Mapping[str, set[str]], order: tuple[str, ...]
 ) -> tuple[str, ...] | None:
-    """The shortest way from a box along its inputs back to itself, in the direction of the data."""
+    """The shortest loop from a box along its inputs to itself, in the direction of the data."""
     paths: list[tuple[str, ...]] = [(box,)]
     seen: set[str] = set()
     for path in paths:  # grows while it is walked: breadth first

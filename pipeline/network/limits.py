@@ -1,4 +1,4 @@
-"""`dead_letters` of a stream or a box: how many of them are borne before the fragment stops."""
+"""`dead_letters` of a stream or a box: the accepted number before the fragment stops."""
 
 from pipeline.network.fields import Fields
 from pipeline.network.model import Limit
@@ -7,9 +7,9 @@ MOST_MAX = 1_000_000_000
 
 
 def read_limit(name: str, fields: Fields) -> Limit | None:
-    """Take `dead_letters: {stop_above: N, within: DURATION}` out of a stream or a box.
+    """Read `dead_letters: {stop_above: N, within: DURATION}` of a stream or a box.
 
-    None: it is not there, or wrong (reported).
+    None: missing, or invalid (reported).
     """
     node = fields.mapping("dead_letters")
     if node is None:

@@ -1,7 +1,7 @@
-"""Literals: numbers with Spark's types, texts, times, and lengths of time.
+"""Literals: numbers with Spark's types, texts, times, and intervals.
 
-A length of time (INTERVAL) exists only inside an expression. It is written as a BIGINT of
-microseconds, and a time moved by it as arithmetic on microseconds, which can be guarded.
+An INTERVAL exists only inside an expression. It is lowered to a BIGINT of microseconds, and a time
+moved by it to arithmetic on microseconds, which can be guarded.
 """
 
 from collections.abc import Sequence
@@ -44,11 +44,11 @@ SUFFIXES = {
     exp.DType.DOUBLE: Scalar.DOUBLE,
     exp.DType.FLOAT: Scalar.FLOAT,
 }
-"""Number suffixes `L`, `D`, `F` as sqlglot hands them over."""
+"""Number suffixes `L`, `D`, `F` as sqlglot returns them."""
 
 
 def number(text: str, *, negative: bool) -> Term:
-    """A number as it is written: `1` INT, `3000000000` BIGINT, `1.5` DECIMAL(2,1), `1e3` DOUBLE."""
+    """A number literal: `1` INT, `3000000000` BIGINT, `1.5` DECIMAL(2,1), `1e3` DOUBLE."""
     sign = "-" if negative else ""
     if "e" in text.lower():
         return floating(_parsed(sign + text), Scalar.DOUBLE)
@@ -74,7 +74,7 @@ def suffixed(text: str, to: Scalar, *, negative: bool) -> Term:
 
 
 def _parsed(text: str) -> float:
-    """The grammar takes `1e` for a number; it is none."""
+    """The value of a literal; rejects `1e`, which the grammar accepts."""
     try:
         return float(text)
     except ValueError as error:
@@ -122,10 +122,10 @@ def timestamp(value: str) -> Term:
 
 
 def micros(value: str) -> int:
-    """The microseconds since 1970 of a time as it is written; UTC unless it names an offset.
+    """A time's microseconds since 1970; UTC unless it names an offset.
 
     Raises:
-        FaultError: it is no time.
+        FaultError: it is not a time.
     """
     try:
         instant = datetime.fromisoformat(value.strip())
@@ -144,10 +144,10 @@ def day(value: str) -> Term:
 
 
 def days(value: str) -> int:
-    """The days since 1970 of a date as it is written.
+    """A date's days since 1970.
 
     Raises:
-        FaultError: it is no date.
+        FaultError: it is not a date.
     """
     return (_date(value) - date(1970, 1, 1)).days
 
@@ -193,10 +193,10 @@ def _interval(length: int) -> Term:
 
 
 def combine(operator: str, left: Term, right: Term) -> Term | None:
-    """`+ - * /` with a time or a length of time in it; None: neither side is one.
+    """`+ - * /` with a time or an interval in it; None: neither side is one.
 
     Raises:
-        FaultError: such a combination means nothing.
+        FaultError: the combination is undefined.
     """
     kinds = (left.type, right.type)
     if not {Scalar.INTERVAL, Scalar.TIMESTAMP, Scalar.DATE} & set(kinds):
@@ -271,7 +271,7 @@ def named_type(node: exp.Expr | None) -> DataType:
     """The type that a CAST names.
 
     Raises:
-        FaultError: it is none that an expression can cast to.
+        FaultError: there is no such cast.
     """
     kind = node.this if isinstance(node, exp.DataType) else None
     if isinstance(node, exp.DataType) and kind is exp.DType.DECIMAL:

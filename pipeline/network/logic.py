@@ -32,13 +32,13 @@ def condition(term: Term, what: str) -> Term:
 
 
 def both(left: Term, right: Term) -> Term:
-    """`left AND right`: the right side counts only where the left one is not false."""
+    """`left AND right`: the right side counts only if the left one is not false."""
     left, right = condition(left, "the left side of AND"), condition(right, "the right side of AND")
     return _connect("AND", left, right, f"coalesce({left.sql}, true)")
 
 
 def either(left: Term, right: Term) -> Term:
-    """`left OR right`: the right side counts only where the left one is not true."""
+    """`left OR right`: the right side counts only if the left one is not true."""
     left, right = condition(left, "the left side of OR"), condition(right, "the right side of OR")
     return _connect("OR", left, right, f"NOT coalesce({left.sql}, false)")
 
@@ -61,7 +61,7 @@ def is_null(term: Term) -> Term:
 
 def is_boolean(term: Term, *, value: bool) -> Term:
     """`term IS TRUE` or `term IS FALSE`."""
-    term = condition(term, "what IS TRUE looks at")
+    term = condition(term, "the operand of IS TRUE")
     sql = f"({term.sql} <=> {'true' if value else 'false'})"
     return strict(sql, Scalar.BOOLEAN, [term], nullable=False)
 
@@ -111,7 +111,7 @@ def _comparison_hint(left: DataType, right: DataType) -> str:
 
 
 def difference_hint(left: DataType, right: DataType, cast: str) -> str:
-    """What to do about two types that differ; `cast`, where one can be cast to the other."""
+    """The hint for two types that differ; `cast`, if one can be cast to the other."""
     if castable(left, right) or castable(right, left):
         return cast
     if is_orderable(left) and is_orderable(right):
@@ -148,7 +148,7 @@ def member_type(value: Term, options: Sequence[Term]) -> DataType:
 
 
 def unify(terms: Sequence[Term], what: str = "") -> list[Term]:
-    """All terms widened to one type; `what` mixes them, unless the caller says so.
+    """All terms widened to one type; `what` mixes them, unless the caller reports it.
 
     Raises:
         FaultError: they have none in common.
@@ -169,7 +169,7 @@ def all_millis(terms: Sequence[Term]) -> bool:
 
 
 def case(branches: Sequence[tuple[Term, Term]], otherwise: Term | None) -> Term:
-    """`CASE WHEN condition THEN value … ELSE otherwise END`; only the branch taken is evaluated."""
+    """`CASE WHEN condition THEN value … ELSE otherwise END`; evaluates only the chosen branch."""
     last = otherwise or NULL
     conditions = [condition(when, "what follows WHEN") for when, _ in branches]
     given = [*(then for _, then in branches), last]
@@ -189,7 +189,7 @@ def case(branches: Sequence[tuple[Term, Term]], otherwise: Term | None) -> Term:
 
 
 def _case_failed(conditions: Sequence[Term], values: Sequence[Term]) -> str:
-    """The same CASE: a failing WHEN fails, and so does a failing branch that is taken."""
+    """The failure condition of the same CASE: of its WHENs, and of the chosen branch."""
     steps = []
     for when, then in zip(conditions, values, strict=False):
         if when.failed:
@@ -198,8 +198,8 @@ def _case_failed(conditions: Sequence[Term], values: Sequence[Term]) -> str:
     return f"(CASE{''.join(steps)} ELSE {values[-1].failed or 'false'} END)"
 
 
-def first_given(terms: Sequence[Term]) -> Term:
-    """`coalesce(term, …)`: a later term is evaluated only where all before it are null."""
+def coalesce(terms: Sequence[Term]) -> Term:
+    """`coalesce(term, …)`: a later term is evaluated only if all before it are null."""
     values = unify(terms)
     failed: str | None = None
     for value in reversed(values):
@@ -216,7 +216,7 @@ def first_given(terms: Sequence[Term]) -> Term:
 
 
 def null_if(value: Term, other: Term) -> Term:
-    """`nullif(value, other)`: null where the two are equal, else the value."""
+    """`nullif(value, other)`: null if the two are equal, else the value."""
     equal = compare("=", value, other)
     sql = f"(CASE WHEN {equal.sql} THEN NULL ELSE {value.sql} END)"
     made = strict(sql, value.type, [value, other], own=equal.failed, nullable=True)
@@ -226,7 +226,7 @@ def null_if(value: Term, other: Term) -> Term:
 def like(value: Term, pattern: str, escape: str, *, ignore_case: bool) -> Term:
     """`value LIKE pattern`; the pattern is a literal."""
     if value.type not in (Scalar.STRING, Scalar.NULL):
-        raise FaultError(f"LIKE looks at text, not {value.type}")
+        raise FaultError(f"LIKE matches text, not {value.type}")
     text = value.sql
     if ignore_case and pattern.isascii() and not escape.isalpha():  # what ILIKE means
         text, pattern, ignore_case = f"lower({text})", pattern.lower(), False
@@ -240,16 +240,16 @@ def like(value: Term, pattern: str, escape: str, *, ignore_case: bool) -> Term:
 
 
 def rlike(value: Term, pattern: str) -> Term:
-    """`value RLIKE pattern`; the pattern is a literal that was checked."""
+    """`value RLIKE pattern`; the pattern is a checked literal."""
     if value.type not in (Scalar.STRING, Scalar.NULL):
-        raise FaultError(f"RLIKE looks at text, not {value.type}")
+        raise FaultError(f"RLIKE matches text, not {value.type}")
     text, too_long = searched(value, pattern)
     sql = f"({text} RLIKE {sql_text.string(pattern)})"
     return strict(sql, Scalar.BOOLEAN, [value], own=too_long)
 
 
 def searched(value: Term, pattern: str) -> tuple[str, str | None]:
-    """What a checked regular expression is tried on, and when that is too long for it."""
+    """The text that a checked regular expression is applied to, and when it is too long."""
     longest = longest_text(pattern)
     if longest is None:
         return value.sql, None

@@ -2,10 +2,10 @@
 
 Everything that reads a network (planner, compiler, rendering, command line) reads this. A `Network`
 exists only in checked form: every name resolves, every expression is typed, there is no loop, and
-every box knows the columns it writes. `pipeline/network/document.py` makes one from YAML.
+every box has its output columns. `pipeline/network/document.py` makes one from YAML.
 
-A box kind is one frozen dataclass here in spirit, but lives in its own file under
-`pipeline/network/boxes/`, beside its parsing and its schema rule.
+A box kind is one frozen dataclass in its own file under `pipeline/network/boxes/`, together with
+its parsing and its schema rule.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,26 +18,26 @@ from pipeline.network.types import Columns, DataType, Form
 
 
 class Silence(Enum):
-    """What it means when an external stream sends nothing for `idle_after`."""
+    """The meaning of an external stream that sends nothing for `idle_after`."""
 
     IDLE = "idle"
-    """Nothing happens out there: event time goes on with the wall clock."""
+    """There are no events: event time continues by other inputs, or by the clock."""
     MISSING = "missing"
-    """Something is cut off: event time stands still until records come again."""
+    """Producers are disconnected: event time stops until records arrive again."""
 
 
 class Load(Enum):
-    """What happens while an external stream still holds records from before a lane's start."""
+    """Event time while records from before a lane's start are unread."""
 
     ALONG = "along"
     """Event time follows its records while they are read."""
     FIRST = "first"
-    """Event time waits until they are all read, so they may come in any order."""
+    """Event time waits until they are all read, so they may be in any order."""
 
 
 @dataclass(frozen=True, slots=True)
 class StartAt:
-    """Where a first start begins to read: exactly one of the three.
+    """Start position of a first start: exactly one of the three.
 
     `at_ms` is a wall time: the first record whose Kafka timestamp is at or after it.
     """
@@ -57,7 +57,7 @@ class ColumnRef:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where in the document an expression stands, so that a failure can be told in its words.
+    """The place of an expression in the document, for messages.
 
     `field` is such as `where`, `select.toll` or `event_time`; `box` is empty for a stream's.
     """
@@ -81,9 +81,9 @@ class Expression:
             ANSI rules would have raised. None when it cannot.
         type: the result's type.
         nullable: whether the result can be null (a failed evaluation aside).
-        columns: what it reads.
+        columns: the columns that it reads.
         plain: the column, when the expression is nothing but that column.
-        millis: whether the result is a TIMESTAMP known to hold whole milliseconds.
+        millis: whether the result is a TIMESTAMP of whole milliseconds.
         form: that of the column, when the expression is nothing but a column.
         origin: where the user wrote it, whatever box the planner has moved it into.
     """
@@ -119,7 +119,7 @@ def columns_read(found: Iterable[Expression]) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class Computed:
-    """A named output column and the expression that computes it."""
+    """A named output column and its expression."""
 
     name: str
     expression: Expression
@@ -127,16 +127,16 @@ class Computed:
 
 @dataclass(frozen=True, slots=True)
 class ExternalStream:
-    """A topic whose producers are not ours.
+    """A topic whose producers are outside Medusa.
 
     Args:
-        subject: where the registry keeps the schema.
+        subject: the schema's subject in the registry.
         schema_json: the reader schema, canonical JSON text of the Avro schema, all fields kept.
         columns: the reader schema's fields as columns.
         event_time: an expression of type TIMESTAMP over the columns.
-        lateness_ms: how far behind the newest record of its partition a record may be.
-        idle_after_ms: how long a partition at its end is silent before it steps aside.
-        ahead_ms: how far event time may lie beyond the record's Kafka timestamp.
+        lateness_ms: how far a record may be behind the newest one of its partition.
+        idle_after_ms: how long a partition at its end is silent before it is idle.
+        ahead_ms: how far event time may exceed the record's Kafka timestamp.
     """
 
     name: StreamName
@@ -151,21 +151,21 @@ class ExternalStream:
     start: StartAt
     ahead_ms: int
     partitions: int
-    """With how many partitions the topic is created if it does not exist."""
+    """The number of partitions of the topic if it is created."""
     unreadable: tuple[tuple[str, str], ...] = ()
     """Fields of the schema that are no columns, each with the reason: general unions and such."""
     retention_ms: int | None = None
-    """How long the topic keeps records if it is created; None: as the network says."""
+    """The retention of the topic if it is created; None: the network's."""
     load: Load = Load.ALONG
 
     @property
     def event_time_column(self) -> str | None:
-        """The column that is the event time, if it is a column as it stands."""
+        """The column that is the event time, if it is an unchanged column."""
         return self.event_time.plain.name if self.event_time.plain else None
 
 
 class Box(Protocol):
-    """What every kind of box offers to those who do not care which kind it is."""
+    """The properties common to all kinds of boxes."""
 
     @property
     def name(self) -> BoxName:
@@ -181,11 +181,11 @@ class Box(Protocol):
 
     @property
     def columns(self) -> Columns:
-        """What it writes."""
+        """Its output columns."""
 
     @property
     def event_time_column(self) -> str | None:
-        """The output column that is known to equal the row's event time, if there is one."""
+        """The output column that always equals the row's event time, if there is one."""
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -193,38 +193,38 @@ class Box(Protocol):
 
 
 class KeyFormat(Enum):
-    """How the Kafka keys of an output are written."""
+    """Format of the Kafka keys of an output."""
 
     AVRO = "avro"
     """A record of the key's columns, in the wire format of the schema registry."""
     STRING = "string"
     """The text of the one column, in UTF-8."""
     RAW = "raw"
-    """The bytes of the one column; of a whole number as Kafka's own serializers write it."""
+    """The bytes of the one column; a whole number as Kafka's own serializers write it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """A stream that leaves the network under a topic name of the user's choice."""
+    """A stream that is published under a topic name chosen by the user."""
 
     stream: StreamName
     topic: TopicName
     partitions: int
     corrections: bool = False
-    """Whether its readers take a later record with the id of an earlier one in its place."""
+    """Whether its readers replace a record by a later one with the same id."""
     key_format: KeyFormat = KeyFormat.AVRO
     retention_ms: int | None = None
-    """How long the topic keeps records if it is created; None: as the network says."""
+    """The retention of the topic if it is created; None: the network's."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """How many dead letters of a stream or a box are borne; more of them stop the fragment.
+    """The accepted number of dead letters of a stream or a box; more of them stop the fragment.
 
     Args:
         of: the stream or the box.
-        most: how many are borne, in one window.
-        within_ms: the size of the windows; None: all of time is one.
+        most: the accepted number in one window.
+        within_ms: the size of the windows; None: no windows.
     """
 
     of: str
@@ -241,13 +241,13 @@ class Network:
     boxes: tuple[Box, ...]
     outputs: tuple[Output, ...]
     partitions: int
-    """Partitions of derived topics for which the document says nothing."""
+    """Default number of partitions of derived topics."""
     replication: int
     retention_ms: int
-    """How long topics that are created keep records, where nothing else is said of one."""
+    """Default retention of created topics."""
     auto_create: bool
     limits: tuple[Limit, ...] = ()
-    """How many dead letters are borne, of the streams and boxes that say so."""
+    """Limits of dead letters, of the streams and boxes that declare one."""
 
     def by_name(self) -> Mapping[StreamName, "ExternalStream | Box"]:
         """Every stream by its name: the external ones, and the boxes that write the others."""

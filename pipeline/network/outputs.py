@@ -1,4 +1,4 @@
-"""`outputs`: the streams that leave a network under a topic name of the user's choice."""
+"""`outputs`: the streams published under a topic name chosen by the user."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -16,12 +16,12 @@ ONE_FORM: Mapping[KeyFormat, tuple[DataType, ...]] = {
     KeyFormat.STRING: (Scalar.STRING, Scalar.INT, Scalar.LONG, Scalar.BOOLEAN),
     KeyFormat.RAW: (Scalar.BYTES, Scalar.INT, Scalar.LONG),
 }
-"""The types of which every client writes the same bytes, in a format of keys that is not Avro's."""
+"""Key types that every client serializes to the same bytes, in formats other than Avro."""
 
 
 @dataclass(frozen=True, slots=True)
 class OutputDraft:
-    """An output as written. `retention_ms` is None where the network's holds."""
+    """An output as written. `retention_ms` is None for the network's."""
 
     stream: Text
     topic: Text
@@ -32,7 +32,7 @@ class OutputDraft:
 
     @property
     def output(self) -> Output:
-        """The output, once nothing is wrong with it."""
+        """The output, if all of it is valid."""
         return Output(
             stream=StreamName(self.stream.value),
             topic=TopicName(self.topic.value),
@@ -50,14 +50,14 @@ def read_outputs(
     streams: Collection[str],
     report: Report,
 ) -> tuple[OutputDraft, ...]:
-    """Take the outputs out of the document; what is wrong is reported.
+    """Read the outputs of the document; mistakes are reported.
 
     Args:
         fields: the document.
-        partitions: of the topic of an output that says nothing.
-        boxes: every box, sound or not.
-        streams: every stream from outside.
-        report: where mistakes go.
+        partitions: default of an output's topic.
+        boxes: every box, valid or not.
+        streams: every external stream.
+        report: receives mistakes.
     """
     found: list[OutputDraft] = []
     node = fields.mapping("outputs")
@@ -97,7 +97,7 @@ def _read_output(stream: Text, fields: Fields, partitions: int) -> OutputDraft |
 def check_finality(
     outputs: Collection[OutputDraft], boxes: Collection[Box], report: Report
 ) -> None:
-    """Boxes read records that are final; they would count a correction as one more record."""
+    """Check that no box reads corrections, which it would count as additional records."""
     for output in outputs:
         readers = [box.name for box in boxes if output.stream.value in box.inputs]
         if output.corrections and readers:
@@ -109,7 +109,7 @@ def check_finality(
 
 
 def check_keys(outputs: Collection[OutputDraft], boxes: Collection[Box], report: Report) -> None:
-    """A key that is not Avro's is one column that always has a value, of a type with one form."""
+    """Check that a key other than Avro is one non-null column of a type with one form."""
     by_name = {str(box.name): box for box in boxes}
     for output in outputs:
         box = by_name.get(output.stream.value)
@@ -124,7 +124,7 @@ def check_keys(outputs: Collection[OutputDraft], boxes: Collection[Box], report:
 
 
 def _unwritable(box: Box, key_format: KeyFormat) -> tuple[str, str] | None:
-    """Why a box's key cannot be written in a format, and what to do; None: it can."""
+    """Why a box's key cannot be written in a format, and a hint; None: it can."""
     types = ONE_FORM.get(key_format)
     if types is None:
         return None

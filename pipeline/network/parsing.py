@@ -1,7 +1,7 @@
-"""From the text of an expression to a syntax tree, with sqlglot's Spark dialect.
+"""Parser of expressions: text in, syntax tree out, with sqlglot's Spark dialect.
 
-sqlglot rewrites calls of the functions that it knows into forms of its own. That is turned off:
-every call stays a name with arguments, so that the one table of functions decides what it means.
+sqlglot rewrites calls of known functions into its own forms. That is turned off: every call remains
+a name with arguments, so that the one table of functions determines its meaning.
 """
 
 import re
@@ -20,7 +20,7 @@ TEXT_MAX = 8_000
 """The longest expression, in characters."""
 
 DEPTH_MAX = 80
-"""How deep an expression may be nested; a chain of n operators counts n."""
+"""Limit of nesting; a chain of n operators counts n."""
 
 _EXCERPT = 20
 _TEXTS = (TokenType.CHAR, TokenType.NCHAR, TokenType.VARCHAR, TokenType.NVARCHAR)
@@ -50,7 +50,7 @@ def parse(text: str, *, named: bool = False) -> exp.Expr:
 
     Args:
         text: as the user wrote it.
-        named: it stands in a list of columns, so a name means a column, whatever word it is.
+        named: it is in a list of columns, so a name means a column, even a reserved word.
 
     Raises:
         FaultError: it does not parse, is empty, too long or too deep; names the character.
@@ -79,7 +79,7 @@ def parse(text: str, *, named: bool = False) -> exp.Expr:
 
 
 def _refuse_lengths(tokens: Sequence[Token]) -> None:
-    """Of `VARCHAR(2)` sqlglot, as Spark in a CAST, keeps no more than that it is a text."""
+    """Reject `VARCHAR(2)`, of which sqlglot, as Spark in a CAST, would keep only the type."""
     for token, following in pairwise(tokens):
         if token.token_type in _TEXTS and following.token_type is TokenType.L_PAREN:
             raise FaultError(
@@ -119,6 +119,6 @@ def _not_sql(text: str, error: ParseError) -> FaultError:
 
 
 def _position(text: str, near: str, before: str) -> int:
-    """Where the parser stopped, counted from 1."""
+    """The character at which the parser stopped, counted from 1."""
     found = text.find(before + near)
     return (found + len(before) if found >= 0 else max(0, text.find(near))) + 1

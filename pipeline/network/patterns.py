@@ -1,7 +1,7 @@
 r"""Patterns inside expressions: LIKE, regular expressions, date and time formats.
 
-Spark looks at them only when the query runs, and a malformed one stops it. So they must be literals
-and are checked here: a little stricter than Java is, never laxer.
+Spark parses them only when the query runs, and a malformed one stops it. So they must be literals
+and are checked here: a little stricter than Java does, never laxer.
 """
 
 import re
@@ -11,17 +11,17 @@ from pipeline.network.term import FaultError
 
 _REGEX_MAX = 1_000
 _DEEPEST = 3_000
-"""How often Java may go into a group; twice as often can be more than its stack takes."""
+"""Limit of Java's recursion into groups; twice as much can overflow its stack."""
 _REPEATED_GROUP = re.compile(r"\)[*+{]")
 _FORMAT_MAX = 100
 _WILDCARDS_OF_SPARK = 2
-"""So many `%` of LIKE are left to Spark."""
+"""The number of `%` up to which LIKE is left to Spark."""
 
 _PYTHON_ONLY = re.compile(r"\(\?P|\(\?#|\(\?\(|\(\?[A-Za-z]*[aLx]|\\[UNZ]")
-r"""What Python takes and Java does not, or means otherwise: `(?P<n>`, `(?#…)`, `(?(1)…)`, `\Z`."""
+r"""Syntax of Python that Java rejects or reads differently: `(?P<n>`, `(?#…)`, `(?(1)…)`, `\Z`."""
 
 _BRACE = re.compile(r"\{(?!\d+(,\d*)?\})")
-"""A brace that begins no count; Java refuses it unless it is escaped."""
+"""A brace that begins no count; Java rejects it unless it is escaped."""
 
 _FORMAT_PART = (
     r"yyyy|yy|MMMM|MMM|MM|M|dd|d|HH|H|hh|h|mm|m|ss|s|S{1,9}|a|XXX|XX|X|'[^']*'|[-/:.,_ \[\]]"
@@ -31,7 +31,7 @@ _PRINT_FORMAT = re.compile(f"(?:{_FORMAT_PART}|EEEE|EEE|DDD)+")
 
 
 def check_regex(pattern: str) -> int:
-    """Check a regular expression; the number of its groups.
+    """Check a regular expression; returns the number of its groups.
 
     Raises:
         FaultError: it does not parse, or uses what Java and Python read differently.
@@ -59,10 +59,9 @@ def check_regex(pattern: str) -> int:
 
 
 def longest_text(pattern: str) -> int | None:
-    """The longest text that a checked regular expression may be tried on, in characters; None: any.
+    """The longest text, in characters, for which a checked regular expression is safe; None: any.
 
-    Java goes deeper for each time that a group is repeated, and a stack that is too deep ends the
-    whole process.
+    Java recurses for each repetition of a group, and a stack overflow ends the whole process.
     """
     plain = _without_classes(_without_escapes(pattern))
     return _DEEPEST // plain.count("(") if _REPEATED_GROUP.search(plain) else None
@@ -78,11 +77,11 @@ def _without_classes(pattern: str) -> str:
 
 
 def like_as_regex(pattern: str, escape: str) -> str | None:
-    """A checked LIKE pattern as a regular expression of Java that never tries a place twice.
+    """A checked LIKE pattern as a regular expression of Java without backtracking.
 
-    What stands between two `%` is taken where it comes first, which is never worse than later.
-    Spark's own expression tries all places together; of a text of some thousand characters these
-    are too many from the third `%` on. None: it has no third.
+    The text between two `%` is matched at its first occurrence, which is never worse than a later
+    one. Spark's own expression tries all combinations; of a text of some thousand characters these
+    are too many from the third `%` on. None: the pattern has no third.
     """
     parts, literal = [""], False
     for character in pattern:
@@ -107,7 +106,7 @@ def _literally(character: str) -> str:
 
 
 def check_like(pattern: str, escape: str) -> None:
-    """Check a LIKE pattern: the escape character stands before `%`, `_` or itself only.
+    """Check a LIKE pattern: the escape character precedes `%`, `_` or itself only.
 
     Raises:
         FaultError: it does not.
@@ -127,7 +126,7 @@ def check_time_format(pattern: str, *, parsing: bool) -> None:
     """Check a date and time format such as `yyyy-MM-dd HH:mm:ss`.
 
     Raises:
-        FaultError: it has letters or brackets that cannot be relied on.
+        FaultError: it has letters or brackets without a stable meaning.
     """
     allowed = _PARSE_FORMAT if parsing else _PRINT_FORMAT
     if len(pattern) > _FORMAT_MAX or not allowed.fullmatch(pattern):

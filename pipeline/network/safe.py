@@ -1,19 +1,19 @@
 """Spark SQL that never raises, and the condition under which the plain expression would have.
 
-Under ANSI rules Spark raises on overflow, division by zero, a cast that does not work, an index out
-of range. That would stop a query for one bad record. So each operation is written in a form that
-gives null instead, together with `failed`: a condition, never null, true exactly for the rows on
-which the plain form raises. Three rules put the conditions of parts together:
+Under ANSI rules Spark raises on overflow, division by zero, an impossible cast, an index out of
+range. That would stop a query for one bad record. So each operation is written in a form that
+returns null instead, together with `failed`: a condition, never null, true exactly for the rows on
+which the plain form raises. Three rules combine the conditions of parts:
 
 * an ordinary function or operator evaluates all its arguments: it fails when one of them does, or
   when it itself does (the safe form is null although no argument is);
-* AND, OR, IF, CASE, COALESCE evaluate a part only when the parts before it leave it open, so the
-  condition of that part counts only there;
+* AND, OR, IF, CASE, COALESCE evaluate a part only if the parts before it leave the result open, so
+  the condition of that part counts only then;
 * TRY_CAST and the other `try_` functions swallow their own failure, not that of their arguments.
 
-Two traps found in Spark are kept out: a safe form counts as failed by `IS NULL` only where Spark
-itself believes that it can be null (`try_cast` of a date to a timestamp it believes never is), and
-functions whose `try_` form still raises (index 0 in `try_element_at`) are guarded.
+Two traps of Spark are avoided: a safe form counts as failed by `IS NULL` only if Spark itself
+considers it nullable (it considers `try_cast` of a date to a timestamp never null), and functions
+whose `try_` form still raises (index 0 in `try_element_at`) are guarded.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,9 +25,9 @@ from pipeline.network.coercion import (
     MAX_PRECISION,
     as_decimal,
     common_type,
+    contains,
     decimal_of,
     decimal_result,
-    holds,
     is_floating,
     is_integral,
     is_numeric,
@@ -42,7 +42,7 @@ _DIGITS: Mapping[DataType, int] = {
     Scalar.LONG: _LONG_DIGITS,
     Scalar.BOOLEAN: 1,
 }
-"""How many digits before the point hold every value of a type."""
+"""Digits before the point that are sufficient for every value of a type."""
 
 _ANY_NUMBER_TO = (Scalar.STRING, Scalar.BOOLEAN, Scalar.FLOAT, Scalar.DOUBLE)
 """Types to which any number can be cast."""
@@ -58,12 +58,12 @@ _NEVER_FAILING: Mapping[DataType, tuple[DataType, ...]] = {
     Scalar.FLOAT: _ANY_NUMBER_TO,
     Scalar.DOUBLE: _ANY_NUMBER_TO,
 }
-"""Casts between types without parameters for which no value fails."""
+"""Casts between types without parameters that never fail."""
 
 _NEGATED_EXACTLY = 34
-"""Digits of a DECIMAL that Spark's minus keeps: it computes in IEEE 754's decimal128."""
+"""Digits of a DECIMAL that Spark's minus preserves: it computes in IEEE 754's decimal128."""
 _SAFE_DAYS = 100_000_000
-"""Days from 1970 within which a date is a timestamp for sure: some 270,000 years either way."""
+"""Range of dates, in days from 1970, that are certainly timestamps: some 270,000 years each way."""
 
 TRY_FORMS = {
     "+": "try_add",
@@ -73,11 +73,11 @@ TRY_FORMS = {
     "%": "try_mod",
 }
 
-# --- putting conditions together ----------------------------------------------------------------
+# --- combining conditions -----------------------------------------------------------------------
 
 
 def any_of(*conditions: str | None) -> str | None:
-    """True when one of the conditions is; None stands for never. Repeats are written once."""
+    """True when one of the conditions is; None means never. Repeats are written once."""
     present = tuple(dict.fromkeys(c for c in conditions if c is not None))
     if len(present) > 1:
         return f"({' OR '.join(present)})"
@@ -97,14 +97,14 @@ def strict(
     own: str | None = None,
     nullable: bool | None = None,
 ) -> Term:
-    """An ordinary function of all its arguments.
+    """A function that evaluates all its arguments.
 
     Args:
         sql: its safe form.
-        data_type: its result.
+        data_type: its result type.
         args: its arguments.
         own: when the function itself fails.
-        nullable: whether the result can be null; None: when an argument can.
+        nullable: whether the result can be null; None: if an argument can.
     """
     return Term(
         sql=sql,
@@ -122,7 +122,7 @@ def lost(sql: str, args: Sequence[Term]) -> str:
 
 
 def attempt(sql: str, data_type: DataType, args: Sequence[Term]) -> Term:
-    """A function whose safe form gives null, and only then, when it fails on given arguments."""
+    """A function whose safe form is null exactly when it fails on non-null arguments."""
     return strict(sql, data_type, args, own=lost(sql, args))
 
 
@@ -130,11 +130,11 @@ def attempt(sql: str, data_type: DataType, args: Sequence[Term]) -> Term:
 
 
 def convert(term: Term, to: DataType) -> Term:
-    """Widen to a type that `common_type` gave."""
+    """Widen to a type returned by `common_type`."""
     if term.type == to:
         return term
     if term.type is Scalar.NULL and not castable(term.type, to):
-        return replace(term, type=to)  # what has parts: Spark makes a NULL fit where it stands
+        return replace(term, type=to)  # a type with parts: Spark adapts a NULL in place
     return replace(cast(term, to), millis=term.millis or term.type is Scalar.DATE)
 
 
@@ -150,7 +150,7 @@ def cast(term: Term, to: DataType) -> Term:
         raise FaultError(f"a {term.type} cannot be cast to {to}")
     if term.type is Scalar.DATE and to is Scalar.TIMESTAMP:
         return _date_to_timestamp(term)
-    if _cast_holds(term.type, to):
+    if _cast_never_fails(term.type, to):
         return strict(sql_text.cast(term.sql, to), to, [term])
     return attempt(sql_text.try_cast(term.sql, to), to, [term])
 
@@ -167,7 +167,7 @@ def _date_to_timestamp(term: Term) -> Term:
 
 
 def try_cast(term: Term, to: DataType) -> Term:
-    """TRY_CAST: null where a CAST would fail."""
+    """TRY_CAST: null if a CAST would fail."""
     made = cast(term, to)
     if made.failed == term.failed:
         return made
@@ -175,7 +175,7 @@ def try_cast(term: Term, to: DataType) -> Term:
 
 
 def castable(source: DataType, to: DataType) -> bool:
-    """Whether there is such a cast."""
+    """Whether the cast exists."""
     if not (isinstance(to, Scalar | DecimalType) and isinstance(source, Scalar | DecimalType)):
         return False
     if to in (Scalar.INTERVAL, Scalar.NULL) or source is Scalar.INTERVAL:
@@ -189,22 +189,22 @@ def castable(source: DataType, to: DataType) -> bool:
     return {source, to} == {Scalar.DATE, Scalar.TIMESTAMP}
 
 
-def _cast_holds(source: DataType, to: DataType) -> bool:
-    """Whether no value of the source type fails."""
+def _cast_never_fails(source: DataType, to: DataType) -> bool:
+    """Whether the cast succeeds for every value."""
     if source is Scalar.NULL:
         return True
     if isinstance(source, DecimalType):
-        return to in _ANY_NUMBER_TO or _decimal_cast_holds(source, to)
+        return to in _ANY_NUMBER_TO or _decimal_cast_never_fails(source, to)
     if isinstance(to, DecimalType):
         return to.precision - to.scale >= _DIGITS.get(source, MAX_PRECISION + 1)
     return to in _NEVER_FAILING.get(source, ())
 
 
-def _decimal_cast_holds(source: DecimalType, to: DataType) -> bool:
+def _decimal_cast_never_fails(source: DecimalType, to: DataType) -> bool:
     digits = source.precision - source.scale
     if isinstance(to, DecimalType):
         # Rounding away digits behind the point can carry into one more digit before it.
-        return holds(to, source) or to.precision - to.scale > digits
+        return contains(to, source) or to.precision - to.scale > digits
     return (to is Scalar.INT and digits < _INT_DIGITS) or (
         to is Scalar.LONG and digits < _LONG_DIGITS
     )
@@ -238,7 +238,7 @@ def _hint(data_type: DataType) -> str:
 
 
 def widened(operator: str, left: Term, right: Term) -> tuple[Term, Term, DataType]:
-    """Both sides as Spark would widen them, and the result's type."""
+    """Both sides widened as in Spark, and the result's type."""
     kinds = (left.type, right.type)
     if not any(isinstance(kind, DecimalType) for kind in kinds):
         wide = common_type(left.type, right.type)
@@ -252,7 +252,7 @@ def widened(operator: str, left: Term, right: Term) -> tuple[Term, Term, DataTyp
 
 
 def _exact(term: Term, other: Term) -> Term:
-    """A side of decimal arithmetic as a decimal; a whole literal with just its own digits."""
+    """A side of decimal arithmetic as a decimal; a whole literal with exactly its own digits."""
     if isinstance(term.type, DecimalType):
         return term
     if term.type is Scalar.NULL:
@@ -275,14 +275,14 @@ def negate(term: Term) -> Term:
 
 
 def is_rounded(data_type: DataType) -> bool:
-    """Whether Spark's own minus, and its abs, round a value, or fail for want of a digit then."""
+    """Whether Spark's own minus and abs round a value, or fail for want of a digit."""
     return isinstance(data_type, DecimalType) and data_type.precision > _NEGATED_EXACTLY
 
 
 def _negated_by_text(term: Term) -> str:
-    """The other sign by way of the digits.
+    """The negated number, computed on its digits as text.
 
-    To subtract it from zero would take a digit more than there is.
+    Subtracting it from zero would require one more digit than the type has.
     """
     text = sql_text.cast(term.sql, Scalar.STRING)
     below = sql_text.cast(f"concat('-', {text})", term.type)

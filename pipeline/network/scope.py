@@ -1,4 +1,4 @@
-"""What the names in an expression may mean: the columns of one stream, or of two in a join."""
+"""Name resolution in expressions: the columns of one stream, or of two in a join."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,11 +15,11 @@ SIDES = ("left", "right")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The columns that one input offers.
+    """The columns of one input.
 
     Args:
-        unreadable: fields of its schema that are no columns → the reason.
-        hidden: columns that exist but cannot be used here → the reason and what to do.
+        unreadable: fields of its schema without a column → the reason.
+        hidden: columns that cannot be used here → the reason and a hint.
         optional: whether a row may lack this side of a join, so that all of its columns are null.
     """
 
@@ -32,17 +32,17 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The names that can be used.
+    """The names in scope.
 
-    `shared`: lower-case names that mean the same on both sides of a join, so that they need no
-    side → what they mean.
+    `shared`: lower-case names that need no side, since they mean the same on both sides of a join
+    → their meaning.
     """
 
     sources: tuple[Source, ...]
     shared: Mapping[str, Term] = field(default_factory=dict)
 
     def names(self) -> tuple[str, ...]:
-        """Every name that can be written, in order; with its side where it needs one."""
+        """Every valid name, in order; qualified by its side if required."""
         counted = [c.name.lower() for source in self.sources for c in source.columns]
         found: list[str] = []
         for source in self.sources:
@@ -55,7 +55,7 @@ class Scope:
         return tuple(found)
 
     def resolve(self, parts: Sequence[str]) -> Term:
-        """The column, or the field of a record column, that a dotted name means.
+        """The column, or the field of a record column, that a dotted name refers to.
 
         Raises:
             FaultError: there is none, or more than one; lists what exists.
@@ -125,7 +125,7 @@ def _fields(term: Term, names: Sequence[str]) -> Term:
 
 
 def struct_field(term: Term, name: str) -> Term:
-    """The field of a record; null where the record is.
+    """The field of a record; null if the record is.
 
     Raises:
         FaultError: it is no record, or has no such field.
@@ -155,7 +155,7 @@ def struct_field(term: Term, name: str) -> Term:
 
 
 def _written(term: Term) -> str:
-    """How a column is written, or a word that stands for anything else."""
+    """A column as written, or a word for anything else."""
     if term.plain is None:
         return "map"
     return f"{term.plain.side}.{term.plain.name}" if term.plain.side else term.plain.name

@@ -1,4 +1,4 @@
-"""Writing pieces of Spark SQL text that mean exactly one thing.
+"""Text of Spark SQL, without ambiguity.
 
 Generated SQL is parsed by Spark again, so every name is back-quoted and every string is escaped. A
 dollar sign is written as an escape as well: Spark replaces `${name}` even inside strings.
@@ -71,10 +71,10 @@ def float32(value: float) -> str:
 
 
 def cast(sql: str, to: DataType) -> str:
-    """A cast that is known not to fail."""
+    """A cast that never fails."""
     return f"CAST({sql} AS {to})"
 
 
 def try_cast(sql: str, to: DataType) -> str:
-    """A cast that gives null where a plain one would raise."""
+    """A cast that returns null where a plain one would raise."""
     return f"try_cast({sql} AS {to})"

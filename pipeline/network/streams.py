@@ -1,4 +1,4 @@
-"""`streams`: the topics that come from outside, with schema, event time and start."""
+"""`streams`: the external topics, with schema, event time and start position."""
 
 import json
 import re
@@ -23,10 +23,10 @@ from pipeline.network.types import Scalar
 LATENESS_MS = durations.parse("5s")
 """Default: producers on a network are a few seconds apart."""
 IDLE_AFTER_MS = durations.parse("3m")
-"""Default: a Kafka producer gives a record up after two minutes (`delivery.timeout.ms`) by default,
-so what it still delivers after an outage is not older than that."""
+"""Default: a Kafka producer drops a record after two minutes (`delivery.timeout.ms`) by default,
+so records delivered after an outage are not older than that."""
 TABLE_IDLE_AFTER_MS = durations.parse("1s")
-"""Default where `load: first` says that the stream is a table, which is silent by nature."""
+"""Default with `load: first`, which declares a table: tables are silent by nature."""
 AHEAD_MS = durations.parse("1h")
 PARTITIONS = 4
 PARTITIONS_MAX = 10_000
@@ -36,7 +36,7 @@ _ZONE = re.compile(r"(Z|z|[+-]\d\d:\d\d)$")
 
 @dataclass(frozen=True, slots=True)
 class SchemaReference:
-    """Where a stream's schema is to be found.
+    """Location of a stream's schema.
 
     `kind` is `path` (a file, relative to the document) or `subject` (in the registry).
     """
@@ -49,7 +49,7 @@ class SchemaReference:
 
 @dataclass(frozen=True, slots=True)
 class SchemaText:
-    """A schema that was found: JSON text, and from where, for messages."""
+    """A schema's JSON text, and its location, for messages."""
 
     text: str
     origin: str
@@ -57,7 +57,7 @@ class SchemaText:
 
 @dataclass(frozen=True, slots=True)
 class StreamDraft:
-    """A stream as written. `reference` and `event_time` are None where missing (reported)."""
+    """A stream as written. `reference` and `event_time` are None if missing (reported)."""
 
     name: StreamName
     line: int
@@ -75,7 +75,7 @@ class StreamDraft:
 
 
 def read_stream(name: StreamName, fields: Fields, partitions: int) -> StreamDraft:
-    """Take a stream out of its YAML."""
+    """Read a stream from its YAML."""
     topic = fields.text("topic", required=True)
     reference = read_reference(name, fields)
     load = Load(fields.choice("load", tuple(one.value for one in Load), Load.ALONG.value))
@@ -137,7 +137,7 @@ def _read_start(fields: Fields) -> StartAt:
 
 
 def _instant_ms(text: str) -> Millis | None:
-    """A time in RFC 3339 with its offset from UTC; None: it is none, or lies before 1970."""
+    """A time in RFC 3339 with its offset from UTC; None: invalid, or before 1970."""
     if not _ZONE.search(text):
         return None
     try:
@@ -149,7 +149,7 @@ def _instant_ms(text: str) -> Millis | None:
 
 @dataclass(frozen=True, slots=True)
 class BuiltStream:
-    """A stream after checking: `stream` when all is well, `facts` when its columns are known."""
+    """A stream after checking: `stream` if all of it is valid, `facts` if its columns are."""
 
     stream: ExternalStream | None
     facts: StreamFacts | None
@@ -160,7 +160,7 @@ def build_stream(
     schemas: Mapping[SchemaReference, SchemaText | Problem],
     report: Report,
 ) -> BuiltStream:
-    """Check a stream against its schema; what is wrong is reported."""
+    """Check a stream against its schema; mistakes are reported."""
     schema = _schema(draft, schemas, report)
     if schema is None:
         if draft.event_time is not None:
@@ -207,7 +207,7 @@ def _event_time(
     origin = Origin(field="event_time")
     checked = check(draft.event_time.value, scope, wants=Scalar.TIMESTAMP, origin=origin)
     faults, found = checked.faults, checked.expression
-    if found is not None and not found.columns:  # no record would move event time, or none be good
+    if found is not None and not found.columns:  # a constant: no progress, or no valid record
         times = tuple(c.name for c in schema.columns if c.type is Scalar.TIMESTAMP)
         hint = "name the column that says when it happened"
         found, faults = None, (Fault("reads no column of the record", times, hint),)

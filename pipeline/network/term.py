@@ -1,4 +1,4 @@
-"""A checked piece of an expression, and the mistakes that checking finds."""
+"""Checked sub-expressions, and faults found by checking."""
 
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -11,15 +11,15 @@ Constant = bool | int | float | Decimal | str
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One checked sub-expression, already written as Spark SQL that never raises.
+    """One checked sub-expression, as Spark SQL that never raises.
 
     Args:
         sql: as in `Expression.sql`; safe to put inside any other SQL without more parentheses.
         failed: as in `Expression.failed`, for this sub-expression and all inside it.
-        constant: the value, when it is a literal.
-        plain: the column, when it is nothing else.
-        millis: whether it is a TIMESTAMP known to hold whole milliseconds.
-        form: how the column is written, when it is nothing else.
+        constant: the value, if it is a literal.
+        plain: the column, if it is just that.
+        millis: whether it is a TIMESTAMP of whole milliseconds.
+        form: the written form of the column, if it is just that.
     """
 
     sql: str
@@ -35,9 +35,9 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One mistake in an expression; the caller knows the file, line and box.
+    """One mistake in an expression; the caller adds file, line and box.
 
-    `choices`: what exists instead, best guess first.
+    `choices`: existing alternatives, best guess first.
     """
 
     message: str
@@ -46,7 +46,7 @@ class Fault:
 
 
 class FaultError(Exception):
-    """Carries one `Fault` from a typing rule to the walk over the expression; never leaves it."""
+    """Carries one `Fault` from a typing rule to the walk over the expression; never escapes it."""
 
     def __init__(self, message: str, *, choices: tuple[str, ...] = (), hint: str = "") -> None:
         super().__init__(message)

@@ -1,4 +1,4 @@
-"""Topics: names that Kafka accepts, one for each stream of a network, and how long they keep."""
+"""Topics of a network: valid names, collisions, retention."""
 
 import re
 from collections.abc import Mapping
@@ -17,14 +17,14 @@ _PATTERN = re.compile(r"[a-zA-Z0-9._-]+")
 
 
 def check_name(topic: Text, what: str, report: Report, *, derived: bool) -> bool:
-    """Whether a topic name that the document chose can be used; else report it.
+    """Whether a topic name chosen in the document is valid; otherwise reported.
 
     Args:
         topic: the name.
         what: whose topic, for the message.
-        report: where mistakes go.
-        derived: whether Medusa writes it, so that names with suffixes must be possible as well,
-            and the name itself may not have one: it could be a topic that another network keeps.
+        report: receives mistakes.
+        derived: whether Medusa writes it, so that names with suffixes must be valid as well, and
+            the name itself may not have one: it could be an internal topic of another network.
     """
     name = TopicName(topic.value)
     longest = max(len(boundaries_topic(name)), len(tentative_topic(name))) if derived else len(name)
@@ -42,7 +42,7 @@ def check_name(topic: Text, what: str, report: Report, *, derived: bool) -> bool
 
 
 def read_retention(fields: Fields) -> int | None:
-    """How long a topic that is created keeps its records, in milliseconds; None: not written."""
+    """The retention of a created topic, in milliseconds; None: not declared."""
     found = fields.text("retention")
     what = f"retention of {fields.what}"
     return None if found is None else fields.as_duration(found, what, low=RETENTION_MIN_MS)
@@ -53,13 +53,13 @@ def check_collisions(
 ) -> None:
     """Report chosen topics that two streams share, or that Medusa needs beside a chosen one.
 
-    Kafka takes `.` and `_` for the same in names, so they are compared as if they were. Topics that
-    Medusa names are named after the participant, too, so the planner checks those.
+    Kafka treats `.` and `_` in names as equal, so they are compared as equal. Topics that Medusa
+    names begin with the participant, so the planner checks those.
 
     Args:
         external: external stream → its topic.
         outputs: box → the topic chosen for its stream.
-        report: where mistakes go.
+        report: receives mistakes.
     """
     owners = {
         _folded(topic): what

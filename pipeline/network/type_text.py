@@ -1,4 +1,4 @@
-"""The types of columns as people write them: `DECIMAL(10,2)`, `ARRAY<STRUCT<a: INT NOT NULL>>`.
+"""Parser of column types: `DECIMAL(10,2)`, `ARRAY<STRUCT<a: INT NOT NULL>>`.
 
 >>> str(read("array<decimal(10, 2)>"))
 'ARRAY<DECIMAL(10,2)>'
@@ -24,7 +24,7 @@ SCALARS: Final[Mapping[str, Scalar]] = MappingProxyType(
     {s.value: s for s in Scalar if s not in (Scalar.INTERVAL, Scalar.NULL)}
 )
 KINDS: Final = (*SCALARS, "DECIMAL(p,s)", "ARRAY<type>", "MAP<STRING, type>", "STRUCT<name: type>")
-"""What there is, for messages."""
+"""The supported types, for messages."""
 DEPTH_MAX: Final = 16
 _DIGITS: Final = len(str(MAX_PRECISION))
 
@@ -32,23 +32,23 @@ _TOKEN = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*|[0-9]+|[<>(),:])")
 
 
 class UnknownTypeError(ValueError):
-    """A text that is no type; in words."""
+    """A text is not a type; the message says why."""
 
 
 def read(text: str) -> DataType:
-    """The type that a text names.
+    """The type that a text denotes.
 
     Raises:
-        UnknownTypeError: it names none.
+        UnknownTypeError: it denotes none.
     """
     return read_column("", text).type
 
 
 def read_column(name: str, text: str) -> Column:
-    """A column of that name; `NOT NULL` behind the type says that it always has a value.
+    """A column of that name; `NOT NULL` behind the type makes it non-nullable.
 
     Raises:
-        UnknownTypeError: the text names no type.
+        UnknownTypeError: the text is not a type.
     """
     reader = _Reader(text)
     column = reader.column(name, 0)
@@ -148,7 +148,7 @@ class _Reader:
         return found[1]
 
     def _taken(self, word: str) -> bool:
-        """Take a word if it is the next one."""
+        """Consume a word if it is the next one."""
         if self._next().upper() != word:
             return False
         self._take()

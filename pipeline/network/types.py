@@ -1,6 +1,6 @@
-"""The types of columns: what Avro can carry and Spark SQL can compute with.
+"""Column types: those that both Avro and Spark SQL support.
 
-A type's `str()` is its Spark SQL name, so it can be shown to people and handed to Spark alike.
+A type's `str()` is its Spark SQL name, for messages and for Spark alike.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ class Scalar(Enum):
     DATE = "DATE"
     TIMESTAMP = "TIMESTAMP"
     INTERVAL = "INTERVAL"
-    """A length of time inside an expression; never a column of a stream."""
+    """An interval inside an expression; never a column of a stream."""
     NULL = "VOID"
     """The type of a bare NULL; never a column of a stream."""
 
@@ -30,7 +30,7 @@ class Scalar(Enum):
 
 @dataclass(frozen=True, slots=True)
 class DecimalType:
-    """Exact numbers: `precision` digits in all, `scale` of them behind the point."""
+    """Exact numbers: `precision` digits in all, `scale` of them decimal places."""
 
     precision: int
     scale: int
@@ -81,8 +81,8 @@ class EnumForm:
 
     Args:
         name: the full name of the enum; one without a namespace has no dot.
-        symbols: what a value can be.
-        default: what a reader takes for a symbol that it does not know; None: it fails.
+        symbols: the possible values.
+        default: the value a reader substitutes for an unknown symbol; None: it fails.
     """
 
     name: str
@@ -102,12 +102,12 @@ Form = EnumForm | UuidForm
 class Column:
     """One named column of a stream.
 
-    `millis`: a TIMESTAMP that is known to hold whole milliseconds. Spark's own timestamps count
-    microseconds; this remembers with which unit a derived stream is written, so that a column read
-    as timestamp-millis is written as timestamp-millis, and no other ever loses digits.
+    `millis`: a TIMESTAMP of whole milliseconds. Spark's own timestamps count microseconds; this is
+    the unit with which a derived stream is written, so that a column read as timestamp-millis is
+    written as timestamp-millis, and no other ever loses digits.
 
-    `form`: how the STRING of a column that was read as an enum or a uuid is written again; None: as
-    a string. It decides nothing else: to expressions such a column is a STRING.
+    `form`: the written form of a STRING column that was read as an enum or a uuid; None: a string.
+    It has no other effect: to expressions such a column is a STRING.
     """
 
     name: str

@@ -1,7 +1,7 @@
-"""What to say of syntax that Spark SQL has and expressions here have not, and what to use instead.
+"""Messages for syntax of Spark SQL that is not supported here, with the alternative.
 
-What is written around a call (`WITHIN GROUP`, `IGNORE NULLS`, `OVER`) is told by the call where its
-function is one of those that are refused.
+Syntax around a call (`WITHIN GROUP`, `IGNORE NULLS`, `OVER`) is reported as the call, if its
+function is one of the rejected ones.
 """
 
 from sqlglot import exp
@@ -12,7 +12,7 @@ from pipeline.network.term import Fault, FaultError
 _SHOWN = 60
 
 _AROUND = (exp.Window, exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls)
-"""What can be written behind a call."""
+"""Syntax that can follow a call."""
 
 _REFUSED_SYNTAX: tuple[tuple[tuple[type[exp.Expr], ...], str, str], ...] = (
     (
@@ -51,8 +51,8 @@ _REFUSED_SYNTAX: tuple[tuple[tuple[type[exp.Expr], ...], str, str], ...] = (
         "a function of its own (x -> …) is not supported",
         "a flat_map box makes a row of each element of an array",
     ),
-    ((exp.Distinct,), "DISTINCT stands only in count(DISTINCT x)", ""),
-    ((exp.Filter,), "FILTER stands only behind an aggregate function", ""),
+    ((exp.Distinct,), "DISTINCT is allowed only in count(DISTINCT x)", ""),
+    ((exp.Filter,), "FILTER is allowed only behind an aggregate function", ""),
     ((exp.Parameter, exp.Placeholder), "parameters are not replaced here", "write the value"),
     (
         (exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor, exp.BitwiseNot),
@@ -63,7 +63,7 @@ _REFUSED_SYNTAX: tuple[tuple[tuple[type[exp.Expr], ...], str, str], ...] = (
 
 
 def unsupported(node: exp.Expr) -> FaultError:
-    """Why a node that nothing here can check is refused, and what to use instead."""
+    """Why an unsupported node is rejected, and the alternative."""
     fault = _refused_call(node)
     if fault is not None:
         return FaultError(fault.message, hint=fault.hint)
@@ -81,7 +81,7 @@ def unsupported(node: exp.Expr) -> FaultError:
 
 
 def _refused_call(node: exp.Expr) -> Fault | None:
-    """What is said of the call within, where its function is refused whatever stands around it."""
+    """The fault of the inner call, if its function is rejected in any context."""
     while isinstance(node, _AROUND):
         node = node.this
     refused = isinstance(node, exp.Anonymous) and node.name.lower() in REFUSED

@@ -1,4 +1,4 @@
-"""A network document before it is checked: a tree, and where each part of it was written.
+"""A network document before checking: a tree, and the source line of each part.
 
 A YAML file and a Python file give the same kind of tree, so that one loader checks both.
 """
@@ -28,11 +28,11 @@ class Written:
     """A document as written.
 
     Args:
-        tree: its content; None when it could not be read.
+        tree: its content; None if it could not be read.
         file: its name, for messages.
-        problems: what is wrong with its form.
-        places: what the lines of the tree stand for, as calls in several Python files do: line n
-            is `places[n - 1]`. Empty: they are the lines of `file`.
+        problems: mistakes of its form.
+        places: source lines of the lines of the tree, as calls in several Python files have them:
+            line n is `places[n - 1]`. Empty: they are the lines of `file`.
     """
 
     tree: YamlNode | None
@@ -41,7 +41,7 @@ class Written:
     places: tuple[Place, ...] = ()
 
     def located(self, problems: Iterable[Problem]) -> tuple[Problem, ...]:
-        """Problems in the order of the document, each with the file and line where it is."""
+        """Problems in the order of the document, each with its file and line."""
         ordered = sorted(problems, key=lambda problem: problem.line)
         if not self.places:
             return tuple(ordered)
@@ -53,7 +53,7 @@ class Written:
 
 
 def node_as_data(node: YamlNode) -> list[Json]:
-    """A tree as plain lists, texts and numbers, to be sent from one process to another."""
+    """A tree as plain lists, texts and numbers, for sending between processes."""
     if isinstance(node, YamlScalar):
         return ["scalar", node.line, node.text, node.null]
     if isinstance(node, YamlList):
@@ -63,7 +63,7 @@ def node_as_data(node: YamlNode) -> list[Json]:
 
 
 def node_from_data(data: list[Any]) -> YamlNode:
-    """What `node_as_data` was made from."""
+    """The inverse of `node_as_data`."""
     kind, line, content, *null = data
     if kind == "scalar":
         return YamlScalar(content, line, *null)

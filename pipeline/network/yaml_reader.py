@@ -1,7 +1,7 @@
-"""YAML read as nodes that know their line, so that every mistake can be shown in its place.
+"""YAML reader that returns nodes with their lines, so that every mistake can be located.
 
-Scalars stay text as written: `on`, `yes` and `1.0` mean what the reader of the document sees, and
-the one who takes a value says whether it is a number or a name.
+Scalars remain text as written: `on`, `yes` and `1.0` mean what the reader of the document sees, and
+the caller decides whether a value is a number or a name.
 """
 
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ _MERGE = "<<"
 class YamlScalar:
     """One value as written; `null`: nothing, `~` or `null` without quotes.
 
-    `quoted`: it is a text whatever it looks like; only values of records make use of that.
+    `quoted`: it is a text whatever its form; only values of records use that.
     """
 
     text: str
@@ -52,9 +52,9 @@ YamlNode = YamlScalar | YamlList | YamlMap
 
 
 def read(text: str, file: str) -> tuple[YamlNode | None, tuple[Problem, ...]]:
-    """The tree of one YAML document, and what is wrong with its form.
+    """The tree of one YAML document, and the mistakes of its form.
 
-    The tree is None when nothing can be read. Keys that are repeated are reported and left out.
+    The tree is None if nothing can be read. Duplicate keys are reported and dropped.
     """
     try:
         problem = _too_large(text, file)
@@ -72,7 +72,7 @@ def read(text: str, file: str) -> tuple[YamlNode | None, tuple[Problem, ...]]:
 
 
 def _too_large(text: str, file: str) -> Problem | None:
-    """Look at the flat events first: composing a tree recurses, so its depth must be known."""
+    """Check the flat events first: composing a tree recurses, so its depth must be bounded."""
     depth = 0
     for count, event in enumerate(yaml.parse(text, Loader=yaml.SafeLoader)):
         if isinstance(event, yaml.CollectionStartEvent):
@@ -96,7 +96,7 @@ def _syntax_problem(error: yaml.MarkedYAMLError, file: str) -> Problem:
 
 
 class _Builder:
-    """Turns PyYAML's nodes into ours; an alias gives the same node again, a loop is reported."""
+    """Converts PyYAML's nodes; an alias returns the same node again, a loop is reported."""
 
     def __init__(self, file: str) -> None:
         self.file = file

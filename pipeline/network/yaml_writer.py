@@ -9,24 +9,24 @@ from yaml.resolver import Resolver
 from pipeline.network.yaml_reader import YamlList, YamlNode, YamlScalar
 
 WIDTH = 100
-"""Where a line of several short values ends; a text is never broken."""
+"""Line length up to which several short values share a line; a text is never broken."""
 
 _INDENT = 2
 _BREAKS = frozenset("\x85\u2028\u2029")
-"""Ends of lines to YAML, and so kept only where they are written as escapes."""
+"""Line ends of YAML, which are preserved only as escapes."""
 _NULL_TAG = "tag:yaml.org,2002:null"
 _TEXT_TAG = "tag:yaml.org,2002:str"
 _RESOLVER: Any = Resolver()
-"""PyYAML's own rules for what a text without quotes means; they have no types."""
+"""PyYAML's own rules for the type of a text without quotes; they are untyped."""
 
 
 def write(tree: YamlNode) -> str:
     """The YAML text of a tree. Ends with a line feed.
 
-    The top of the document and what is long stands in lines of its own, what is short in one:
+    The top level and long nodes are written in block style, short ones in flow style:
     `moving: {filter: sightings, where: speed > 0}`.
     """
-    # A text is not to be broken anywhere, since a reader would see line ends that nobody wrote.
+    # A text must not be broken anywhere: a reader would see line ends that were not written.
     endless = 10 * sum(map(len, _texts(tree))) + WIDTH
     return yaml.serialize(_node(tree, 0), Dumper=yaml.SafeDumper, allow_unicode=True, width=endless)
 
@@ -43,18 +43,18 @@ def _node(node: YamlNode, depth: int) -> Node:
 
 
 def _scalar(node: YamlScalar) -> ScalarNode:
-    """A text is quoted only where it would be read as nothing, or as something else than text."""
+    """A text is quoted only if it would otherwise be read as nothing, or not as text."""
     tag = str(_RESOLVER.resolve(ScalarNode, node.text, (True, False)))
     if node.null:
         return ScalarNode(_NULL_TAG, "null")
     if _BREAKS & set(node.text):
         return ScalarNode(_TEXT_TAG, node.text, style='"')
-    # The reader takes `true`, `5` and times as they are written: none of them needs quotes.
+    # The reader keeps `true`, `5` and times as text: none of them needs quotes.
     return ScalarNode(_TEXT_TAG if tag == _NULL_TAG else tag, node.text)
 
 
 def _fits(node: YamlNode, depth: int) -> bool:
-    """Whether a mapping or list may stand in one line, behind a key of some length."""
+    """Whether a mapping or list fits in one line, behind a key of some length."""
     texts = _texts(node)
     return not any("\n" in text for text in texts) and (
         sum(len(text) + 2 for text in texts) < WIDTH - 20 - _INDENT * depth

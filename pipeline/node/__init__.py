@@ -1,1 +1,1 @@
-"""The process of a node: connects, opens the Spark session, registers, lets the agent loop."""
+"""The process of a node: connects, opens the Spark session, registers, runs the agent."""

@@ -1,4 +1,4 @@
-"""What may take long while a node starts, done so that a request to stop is heard at once."""
+"""Slow steps of a node's start, interruptible by a request to stop."""
 
 import threading
 from collections.abc import Callable
@@ -9,14 +9,14 @@ T = TypeVar("T")
 
 POLL_S = 0.05
 STOP_MAY_FOLLOW_S = 0.3
-"""Who ends a whole process group ends our Java process with us, and its end may be seen first."""
+"""A signal to a whole process group ends Java too, and its end may be observed before the stop."""
 
 
 def unless_stopped(work: Callable[[], T], stop: threading.Event) -> T | None:
-    """What `work` gives; None as soon as `stop` is set, whatever `work` does then.
+    """The result of `work`; None as soon as `stop` is set, without waiting for `work`.
 
-    It runs on a thread of its own, so that this one hears signals. After a stop it may go on until
-    the process ends, and what it raises then is nobody's concern.
+    It runs on a thread of its own, so that this one receives signals. After a stop it may continue
+    until the process ends, and its errors are ignored.
 
     Raises:
         Exception: what `work` raises, if there is no stop.

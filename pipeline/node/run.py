@@ -1,4 +1,4 @@
-"""Runs a node: connects, opens the Spark session, registers, and lets the agent loop."""
+"""The run of a node: connects, opens the Spark session, registers, runs the agent."""
 
 import logging
 import os
@@ -71,14 +71,14 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Folders:
-    """Where a node keeps things."""
+    """The folders of a node."""
 
     data: Path
     checkpoints: Path
 
     @classmethod
     def of(cls, settings: Settings) -> "Folders":
-        """As the settings say; every path absolute."""
+        """From the settings; every path absolute."""
         data = Path(settings.data).expanduser().absolute()
         checkpoints = Path(settings.checkpoints).expanduser() if settings.checkpoints else None
         return cls(
@@ -87,14 +87,14 @@ class Folders:
         )
 
     def warm_up(self, settings: Settings) -> Path:
-        """For the checkpoints of a warm-up: where executors of a cluster can write, too."""
+        """The folder of a warm-up's checkpoints, writable by the executors of a cluster."""
         where = self.checkpoints if is_cluster(settings.spark_master) else self.data / "spark"
         return where / settings.participant / f"warm-up-{settings.node}"
 
 
 @dataclass(frozen=True, slots=True)
 class Servers:
-    """What a node is connected to."""
+    """Connections of a node."""
 
     brokers: KafkaServers
     catalog: Catalog
@@ -107,30 +107,30 @@ def run_node(
     stop: threading.Event,
     ready: Callable[[], None],
     *,
-    tell: Callable[[str], None] = _log.info,
+    progress: Callable[[str], None] = _log.info,
     servers_within_s: float = 0.0,
 ) -> None:
-    """Run until `stop` is set; `ready` is called once the node takes up fragments.
+    """Run until `stop` is set; `ready` is called once the node accepts fragments.
 
     Args:
-        settings: whose node this is, and where its servers are.
+        settings: name of the node, addresses of its servers.
         stop: ends the node at a batch boundary of each lane; while it starts, at once.
         ready: called once.
-        tell: hears what it is doing while it starts.
-        servers_within_s: 0: the servers have to answer now. Else they may still be starting: the
-            Spark session is opened meanwhile, and they have to answer within this time after it.
+        progress: receives messages while the node starts.
+        servers_within_s: 0: the servers have to answer now. Otherwise they may still be starting:
+            the Spark session is opened meanwhile, and this is the time limit after that.
 
     Raises:
         UnavailableError: a server does not answer.
         RefusedError: a node of this name is up already.
-        NewerFormatError: the catalog is too new for this version, from the start or by now.
-        EnvironmentProblem: Java, a jar or a folder that can be written is missing.
+        NewerFormatError: the catalog is too new for this version, at the start or later.
+        EnvironmentProblem: Java, a jar or a writable folder is missing.
     """
     folders, clock = Folders.of(settings), SystemClock()
     _make_writable(folders.data, folders.checkpoints)
     java = find_java(os.environ)
     with ExitStack() as undo:
-        opening = _Opening(settings, stop, tell, clock, undo)
+        opening = _Opening(settings, stop, progress, clock, undo)
         started = opening.both(_session(settings, folders, java), servers_within_s)
         if started is None:
             return
@@ -139,7 +139,7 @@ def run_node(
 
 @dataclass(frozen=True, slots=True)
 class _Engine:
-    """What a node runs on, once all of it is there."""
+    """The connections, session and folders of a node, once all of them exist."""
 
     servers: Servers
     spark: Session
@@ -150,7 +150,7 @@ class _Engine:
 def _run(
     settings: Settings, engine: _Engine, stop: threading.Event, ready: Callable[[], None]
 ) -> None:
-    """Register the node, and let its agent decide until it is stopped."""
+    """Register the node, and run its agent until it is stopped."""
     servers, clock = engine.servers, engine.clock
     record = _register(settings, servers.catalog, clock)
     mailbox, watched, ending = Mailbox(), Watched(), Ending(stop)
@@ -165,7 +165,7 @@ def _run(
         brokers,
         engine.folders.checkpoints,
         clock,
-        mailbox.tell,
+        mailbox.put,
         claimed=warm_up.end,
     )
     context = NodeContext(
@@ -180,15 +180,15 @@ def _run(
         clock=clock,
     )
     state = NodeState(Shared(record.node, record.participant, record.started_at_ms))
-    agent = Agent(mailbox, Performer(context, mailbox.tell), state, clock)
-    looks: dict[str, Poll] = {
-        "catalog": CatalogPoll(servers.catalog, record, clock, mailbox.tell),
-        "ends": EndsPoll(servers.admin, watched, clock, mailbox.tell),
+    agent = Agent(mailbox, Performer(context, mailbox.put), state, clock)
+    polls: dict[str, Poll] = {
+        "catalog": CatalogPoll(servers.catalog, record, clock, mailbox.put),
+        "ends": EndsPoll(servers.admin, watched, clock, mailbox.put),
         "boundaries": _boundary_poll(servers, watched, clock, mailbox),
         "warm-up": WarmUpPoll(warm_up, watched),
         "engine": EnginePoll(watch_session(engine.spark, settings.spark_master), ending),
     }
-    threads = [start(poll, name, stop, ending) for name, poll in looks.items()]
+    threads = [start(poll, name, stop, ending) for name, poll in polls.items()]
     _log.info("node %s is up", record.node)
     ready()
     agent.run(stop)
@@ -206,11 +206,11 @@ def _resolver(servers: Servers) -> SchemaResolver:
 
 @dataclass(frozen=True, slots=True)
 class _Opening:
-    """The slow steps of a start; each gives None as soon as the node is stopped."""
+    """The slow steps of a start; each returns None as soon as the node is stopped."""
 
     settings: Settings
     stop: threading.Event
-    tell: Callable[[str], None]
+    progress: Callable[[str], None]
     clock: Clock
     undo: ExitStack
 
@@ -225,9 +225,9 @@ class _Opening:
         return servers, spark
 
     def connect(self, within_s: float) -> Servers | None:
-        """Connect to everything; within 0 seconds: at once or not at all."""
+        """Connect to everything, within the time limit; 0 seconds: a single try."""
         settings = self.settings
-        self.tell(
+        self.progress(
             f"connecting to ZooKeeper {settings.zookeeper_connect}, "
             f"Kafka {settings.kafka_bootstrap_servers}, registry {settings.registry_url}"
         )
@@ -235,7 +235,7 @@ class _Opening:
         return unless_stopped(partial(self._await_servers, deadline), self.stop)
 
     def open_session(self, settings: SessionSettings) -> Session | None:
-        """Open the Spark session; if it is not needed any more, its Java process is ended."""
+        """Open the Spark session; if the node is stopped meanwhile, its Java process is ended."""
         ended = threading.Event()
 
         def work() -> Session:
@@ -249,7 +249,7 @@ class _Opening:
 
         if self.stop.is_set():
             return None
-        self.tell("opening the Spark session")
+        self.progress("opening the Spark session")
         spark = unless_stopped(work, self.stop)
         if spark is None:
             abandon_session(ended, ABANDON_S)
@@ -258,7 +258,7 @@ class _Opening:
         return spark
 
     def _await_servers(self, deadline: Deadline) -> Servers | None:
-        """Connect as soon as everything answers; None when the node was stopped meanwhile."""
+        """Connect as soon as everything answers; None if the node was stopped meanwhile."""
         while not self.stop.is_set():
             try:
                 return _connect(self.settings, self.undo)
@@ -270,7 +270,7 @@ class _Opening:
 
 
 def _connect(settings: Settings, undo: ExitStack) -> Servers:
-    """Connect to everything, or to nothing."""
+    """Connect to all servers, or to none."""
     with ExitStack() as attempt:
         session_s = durations.parse(settings.zookeeper_session_timeout) / 1_000
         ensemble = zookeeper_servers(settings)
@@ -279,9 +279,9 @@ def _connect(settings: Settings, undo: ExitStack) -> Servers:
         catalog = Catalog(store, Znodes(""))
         participant = ParticipantId(settings.participant)
         catalog.format.ensure(participant)
-        # Spark takes seconds to open; registering decides, this only tells earlier.
+        # Spark takes seconds to open; registering decides, this only fails earlier.
         refuse_second(participant, NodeId(settings.node), catalog)
-        catalog.nodes.of(participant)  # refuses what a newer version wrote
+        catalog.nodes.of(participant)  # rejects records of a newer version
         brokers = kafka_servers(settings)
         admin = KafkaAdmin(brokers, SERVER_TIMEOUT_S)
         admin.cluster_id()
@@ -296,7 +296,7 @@ def _boundary_poll(
     servers: Servers, watched: Watched, clock: Clock, mailbox: Mailbox
 ) -> BoundaryPoll:
     open_reader = partial(RemoteKafka(servers.brokers, clock).reader, READER_TIMEOUT_S)
-    return BoundaryPoll(servers.admin, open_reader, watched, clock, mailbox.tell)
+    return BoundaryPoll(servers.admin, open_reader, watched, clock, mailbox.put)
 
 
 def _register(settings: Settings, catalog: Catalog, clock: Clock) -> NodeRecord:
@@ -314,25 +314,25 @@ def _register(settings: Settings, catalog: Catalog, clock: Clock) -> NodeRecord:
 
 
 def refuse_second(participant: ParticipantId, node: NodeId, catalog: Catalog) -> None:
-    """Raise if a node of this name of the participant is up.
+    """Raise if a node of this name of the participant is running.
 
     Raises:
         RefusedError: names its process.
     """
-    there = catalog.nodes.get(participant, node)
-    if there is not None and not _has_ended(there):
-        raise name_taken(there)
+    found = catalog.nodes.get(participant, node)
+    if found is not None and not _has_ended(found):
+        raise name_taken(found)
 
 
 def _dead_predecessor(catalog: Catalog, record: NodeRecord) -> NodeRecord | None:
-    """An earlier life of this node whose session still lives, although its process has ended."""
-    there = catalog.nodes.get(record.participant, record.node)
-    return there if there is not None and _has_ended(there) else None
+    """An earlier run of this node whose session still exists, although its process has ended."""
+    found = catalog.nodes.get(record.participant, record.node)
+    return found if found is not None and _has_ended(found) else None
 
 
-def _has_ended(there: NodeRecord) -> bool:
-    """Whether the process of a node has ended for certain; of other machines nobody knows."""
-    return there.host == socket.gethostname() and process_born(there.pid) is None
+def _has_ended(other: NodeRecord) -> bool:
+    """Whether the process of a node has certainly ended; False for other machines."""
+    return other.host == socket.gethostname() and process_born(other.pid) is None
 
 
 def _session(settings: Settings, folders: Folders, java: Java) -> SessionSettings:

@@ -1,4 +1,4 @@
-"""What a deploy is decided on and what it decides, as plain facts. See `diff.py`."""
+"""Input and result of a deploy decision, as plain data. See `diff.py`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -21,12 +21,12 @@ from pipeline.planner.state import CHOSEN, Fate, KeptState, OnChange
 
 @dataclass(frozen=True, slots=True)
 class DeployedFragment:
-    """A fragment that the catalog holds.
+    """A fragment in the catalog.
 
     Args:
-        running: whether it is wanted running, not stopped.
-        topic_ids: the topics it knew when it was deployed, by their ids.
-        paused: whether somebody paused it, so that a deploy does not let it run.
+        running: whether it should run.
+        topic_ids: its topics and their ids at its deploy.
+        paused: whether it is paused, so that a deploy does not start it.
     """
 
     name: FragmentName
@@ -38,10 +38,10 @@ class DeployedFragment:
 
 @dataclass(frozen=True, slots=True)
 class ExistingTopic:
-    """A topic that exists.
+    """An existing topic.
 
     Args:
-        topic_id: Kafka's, other for a topic deleted and made again.
+        topic_id: Kafka's; a recreated topic has another one.
         config: its settings in force.
     """
 
@@ -53,12 +53,12 @@ class ExistingTopic:
 
 @dataclass(frozen=True, slots=True)
 class RegisteredSchema:
-    """The newest schema of a subject, and what a new one would break.
+    """The newest schema of a subject, and the effects of a new one.
 
     Args:
-        schema_json: the newest registered text; None when the subject has none.
-        problems: why the plan's schema for this subject would be refused; empty when it fits.
-        warnings: what becomes of records of the newest version that the plan cannot read.
+        schema_json: the newest registered text; None if the subject has none.
+        problems: why the plan's schema for this subject would be rejected; empty if compatible.
+        warnings: the fate of records of the newest version that the plan cannot read.
     """
 
     subject: Subject
@@ -69,19 +69,18 @@ class RegisteredSchema:
 
 @dataclass(frozen=True, slots=True)
 class Current:
-    """What is there, as far as the plan asks for it; empty before the first deploy.
+    """The existing state that the plan needs; empty before the first deploy.
 
     Args:
-        version: the deployed version; None when the network is not deployed.
+        version: the deployed version; None if the network is not deployed.
         digest: `plan_digest` of the deployed version.
         has_run: the fragments, deployed or not, that have a commit marker.
         topics: those of the plan's topics, and of the deployed fragments', that exist.
-        others: all topics that exist, where one of the plan's inputs does not; else empty.
-        states: what the changed or named fragments with a state have, where anything was read.
-        inputs: what fragments begin to read, or leave, of those whose marker was read.
+        others: all existing topics, if one of the plan's inputs does not exist; else empty.
+        states: the states of the changed or named stateful fragments that have read anything.
+        inputs: inputs that fragments begin to read, or leave, of those whose marker was read.
         anew: the fragments that begin anew, since another one was the last to write their output.
-        oldest: for topics that a state which does not fit is computed from, the time of the oldest
-            record.
+        oldest: for topics that a rebuilt state is computed from, the time of the oldest record.
     """
 
     version: NetworkVersion | None = None
@@ -98,7 +97,7 @@ class Current:
 
 
 class ItemKind(Enum):
-    """What an item of the changes is about."""
+    """The subject of an item of the changes."""
 
     FRAGMENT = "fragment"
     TOPIC = "topic"
@@ -106,7 +105,7 @@ class ItemKind(Enum):
 
 
 class Action(Enum):
-    """What would be done."""
+    """The action of an item."""
 
     CREATE = "create"
     CHANGE = "change"
@@ -117,11 +116,11 @@ class Action(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One thing and what would be done to it.
+    """One thing and its action.
 
-    `refused` says why it cannot be done, `details` what that consists of, a line each, and `hint`
-    what to do instead; all are empty otherwise. `fate` is what becomes of a fragment that has run
-    and starts again; None for anything else.
+    `refused` is the reason why it is impossible, `details` its parts, a line each, and `hint` the
+    alternative; all are empty otherwise. `fate` is the fate of a fragment that has run and starts
+    again; None for anything else.
     """
 
     kind: ItemKind
@@ -144,19 +143,19 @@ class SchemaText:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """Everything that a deploy would do, in the order of the plan.
+    """All effects of a deploy, in the order of the plan.
 
     Args:
         version: the deployed version; None before the first deploy.
-        create_topics: with the partition counts they must have beside what exists already.
+        create_topics: with the partition counts required by the existing topics.
         register: the schemas to register.
-        missing_topics: what somebody else has to create, since the network may not.
-        problems: why the deploy is refused; empty when it can go ahead.
-        warnings: what may well be a mistake, though it can be done; one sentence each.
+        missing_topics: topics that the user has to create, since the network may not.
+        problems: why the deploy is refused; empty if it is possible.
+        warnings: possible mistakes that do not prevent the deploy; one sentence each.
         new_version: whether the plan differs at all from the deployed one.
-        chosen: what was chosen for a fragment's state, and for which life of its lane.
-        announced: what becomes of records of inputs that change.
-        begins: where fragments begin to read what they have never read.
+        chosen: the choice for a fragment's state, and the incarnation it applies to.
+        announced: the fate of records of changed inputs.
+        begins: first positions of inputs that fragments have never read.
     """
 
     network: NetworkId
@@ -174,7 +173,7 @@ class Changes:
 
     @property
     def pending(self) -> bool:
-        """Whether a deploy would do anything."""
+        """Whether a deploy would change anything."""
         return self.new_version or any(item.action is not Action.KEEP for item in self.items)
 
     @property
@@ -184,7 +183,7 @@ class Changes:
 
     @property
     def disturbing(self) -> tuple[str, ...]:
-        """The fragments that would stop, run otherwise or lose their state."""
+        """The fragments that would stop, run differently or lose their state."""
         return tuple(
             item.name
             for item in self.fragments
@@ -198,6 +197,6 @@ class Changes:
 
     @property
     def summary(self) -> str:
-        """One line: how much would happen."""
-        wanted = sum(item.action is not Action.REMOVE for item in self.fragments)
-        return f"restarts: {self.restarts} of {wanted} {'fragment' if wanted == 1 else 'fragments'}"
+        """One line: the number of changes."""
+        total = sum(item.action is not Action.REMOVE for item in self.fragments)
+        return f"restarts: {self.restarts} of {total} {'fragment' if total == 1 else 'fragments'}"

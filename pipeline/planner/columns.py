@@ -1,7 +1,7 @@
-"""Which columns of an input anything reads: Avro's decoder passes over all others. Pure.
+"""Column pruning: the columns of an input that boxes read; Avro's decoder skips the others. Pure.
 
-Spark prunes columns of files, not of what `from_avro` makes. What is passed over cannot make a
-record unreadable either.
+Spark prunes columns of files, but not of `from_avro`. A skipped field cannot make a record
+unreadable either.
 """
 
 import json
@@ -34,13 +34,13 @@ def read_columns(stream: FragmentInput, fragment: Fragment) -> frozenset[str]:
 
 
 def timing_columns(stream: FragmentInput) -> frozenset[str]:
-    """The names of the columns that decide the event time of an input's records."""
+    """The names of the columns that determine the event time of an input's records."""
     timed = (stream.event_time,) if isinstance(stream, ExternalStream) else ()
     return columns_read(timed)
 
 
 def pruned(fragment: Fragment) -> Fragment:
-    """The fragment without what nothing reads: columns of its inputs, and of rows on their way."""
+    """The fragment without unread columns: of its inputs, and of rows passed between boxes."""
     inputs = tuple(
         replace(
             stream,
@@ -62,7 +62,7 @@ def pruned(fragment: Fragment) -> Fragment:
 def narrowed(schema_json: str, names: frozenset[str]) -> str:
     """A record's schema with some of its fields: a reader of it skips the others.
 
-    A field that defines a type which one of them refers to stays too.
+    A field that defines a type referred to by one of them is kept too.
     """
     schema = json.loads(schema_json)
     kept = _with_definitions(schema_json, names)
@@ -73,7 +73,7 @@ def narrowed(schema_json: str, names: frozenset[str]) -> str:
 def reading_boxes(stream: FragmentInput, fragment: Fragment, column: str | None) -> tuple[str, ...]:
     """The boxes that read a column of an input, by their names in the document.
 
-    None: every box that reads the input at all; so is what all of them need, its event time.
+    None: every box that reads the input at all; all of them need its event time.
     """
     if column in timing_columns(stream):
         column = None
@@ -88,7 +88,7 @@ def reading_boxes(stream: FragmentInput, fragment: Fragment, column: str | None)
 
 
 def _with_definitions(schema_json: str, names: frozenset[str]) -> frozenset[str]:
-    """The names, and those of the fields that define what they refer to."""
+    """The names, and those of the fields that define types they refer to."""
     root = parse(schema_json).root
     every = {f.name: f.type for f in root.fields} if isinstance(root, RecordType) else {}
     defines = {n: {t.name for t in _types(of) if isinstance(t, _Named)} for n, of in every.items()}
@@ -107,7 +107,7 @@ _Named = RecordType | EnumType | FixedType
 
 
 def _types(of: AvroType) -> Iterator[AvroType]:
-    """A type and all that stand in it."""
+    """A type and all types inside it."""
     yield of
     match of:
         case ArrayType(inner) | MapType(inner):
@@ -130,7 +130,7 @@ def _by_boxes(stream: StreamName, fragment: Fragment) -> frozenset[str]:
 
 
 def _by(box: Box, stream: StreamName, fragment: Fragment) -> frozenset[str]:
-    """What a box reads of an input; one that passes rows on reads what others read of them."""
+    """The columns a box reads of an input; a box that passes rows on reads those of its readers."""
     own = traits(box).reads(box, stream)
     if own is None:
         return _columns_of(stream, fragment)
@@ -138,13 +138,13 @@ def _by(box: Box, stream: StreamName, fragment: Fragment) -> frozenset[str]:
 
 
 def _read_of_output(box: Box, fragment: Fragment) -> frozenset[str]:
-    """What is read of the rows that a box passes on: everything if they are the results."""
+    """The columns read of a box's output; all of them if it is the fragment's output."""
     last = box.name == fragment.boxes[-1].name
     return _all(box) if last else _by_boxes(StreamName(box.name), fragment)
 
 
 def _those(columns: Columns, names: frozenset[str]) -> Columns:
-    """The columns of these names; SQL does not tell upper from lower case."""
+    """The columns of these names; SQL ignores case."""
     lower = {name.lower() for name in names}
     return tuple(column for column in columns if column.name.lower() in lower)
 

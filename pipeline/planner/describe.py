@@ -1,4 +1,4 @@
-"""A fragment as facts in the user's words, so that two of them can be compared and read."""
+"""A fragment as facts in the user's words, for comparison and display."""
 
 from collections.abc import Iterator
 
@@ -18,7 +18,7 @@ def describe(fragment: Fragment) -> Facts:
 
 
 def differences(old: Fragment, new: Fragment) -> tuple[str, ...]:
-    """What is different, one line each, in the order of the new fragment; what went comes last."""
+    """The differences, one line each, in the order of the new fragment; removed facts come last."""
     before, after = dict(describe(old)), dict(describe(new))
     changed = [
         f"changed: {label} `{before[label]}` → `{text}`"
@@ -32,7 +32,7 @@ def differences(old: Fragment, new: Fragment) -> tuple[str, ...]:
 
 
 def state_differences(old: Fragment, new: Fragment) -> tuple[str, ...]:
-    """What is different of what a state is made of, and of what is made of it."""
+    """The differences in a state's inputs and boxes, and in the boxes behind it."""
     before, after = pruned(old), pruned(new)
     streams = {stream.name: stream for stream in before.inputs}
     decoded = (
@@ -44,7 +44,7 @@ def state_differences(old: Fragment, new: Fragment) -> tuple[str, ...]:
 
 
 def _decoded_otherwise(old: FragmentInput, new: FragmentInput) -> str:
-    """Which columns are read in another way, although their types are the same; "": none."""
+    """The columns that are decoded differently, although their types are equal; "": none."""
     if old.schema_json == new.schema_json or old.columns != new.columns:
         return ""
     before = decoding(old)
@@ -53,12 +53,12 @@ def _decoded_otherwise(old: FragmentInput, new: FragmentInput) -> str:
 
 
 def start_text(start: StartAt) -> str:
-    """Where a first start begins, as in the document."""
+    """The start position of a first start, as in the document."""
     return start.position if start.at_ms is None else instant(start.at_ms)
 
 
 def key_text(stream: DerivedStream) -> str:
-    """A derived stream's key for people."""
+    """A derived stream's key, for display."""
     if not stream.key:
         return "none declared"
     otherwise = stream.key_format is not KeyFormat.AVRO
@@ -66,7 +66,7 @@ def key_text(stream: DerivedStream) -> str:
 
 
 def limit_text(limit: Limit) -> str:
-    """How many dead letters are borne, for people."""
+    """A limit of dead letters, for display."""
     within = "" if limit.within_ms is None else f" within {durations.format(limit.within_ms)}"
     return f"stop above {limit.most}{within}"
 

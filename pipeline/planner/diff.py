@@ -1,7 +1,7 @@
-"""What a deploy would do: the new plan against what is deployed and what exists. Pure.
+"""Comparison of a plan with the deployed one and with what exists: the effects of a deploy. Pure.
 
-Unchanged fragments are kept, new and removed ones are fine. What becomes of a changed one that has
-run is in `upgrade.py`.
+Unchanged fragments are kept; new and removed ones are always possible. The fate of a changed one
+that has run is in `upgrade.py`.
 """
 
 import json
@@ -41,24 +41,24 @@ __all__ = [
     "RegisteredSchema",
     "SchemaText",
     "changes",
-    "wanted_schemas",
+    "required_schemas",
 ]
 
 _ALIKE = 0.8
-"""How much alike two names of topics are when one may be a slip of the other."""
+"""Similarity of two topic names from which one may be a misspelling of the other."""
 
 
 def changes(
     new: Plan, old: Plan | None, current: Current, choices: Choices = NO_CHOICES
 ) -> Changes:
-    """Compare a plan with what is there.
+    """Compare a plan with the existing state.
 
     Args:
-        new: what is wanted.
-        old: the plan of the deployed version, planned again from its document; it only serves to
-            say why something changed.
-        current: what is there.
-        choices: what the user wants of states that do not fit.
+        new: the desired plan.
+        old: the plan of the deployed version, planned again from its document; used only for
+            explaining changes.
+        current: the existing state.
+        choices: the user's choices for states that do not fit.
     """
     upgrade = Upgrade(new, old, current, choices)
     fragments = tuple(upgrade.items())
@@ -71,7 +71,7 @@ def changes(
     latest = {schema.subject: schema for schema in current.schemas}
     register = tuple(
         schema
-        for schema in wanted_schemas(new)
+        for schema in required_schemas(new)
         if not _same_schema(latest.get(schema.subject), schema)
     )
     return Changes(
@@ -82,8 +82,8 @@ def changes(
         register=register,
         missing_topics=() if new.auto_create else absent,
         problems=(
-            *upgrade.misdirected(),
-            *inputs.misdirected(choices.inputs, current.inputs),
+            *upgrade.invalid_choices(),
+            *inputs.invalid_choices(choices.inputs, current.inputs),
             *(
                 Problem(
                     item.refused,
@@ -123,7 +123,7 @@ def _warnings(new: Plan, current: Current, absent: tuple[NewTopic, ...]) -> Iter
         yield from schema.warnings
 
 
-def wanted_schemas(plan: Plan) -> tuple[SchemaText, ...]:
+def required_schemas(plan: Plan) -> tuple[SchemaText, ...]:
     """The schemas that a plan's derived streams need in the registry, values before keys."""
     found: list[SchemaText] = []
     for fragment in plan.fragments:
@@ -159,9 +159,9 @@ def _topics(new: Plan, old: Plan | None, current: Current) -> Iterator[Item]:
 
 
 def _meant(topic: NewTopic, new: Plan, current: Current) -> str:
-    """Which topic may be meant by an input that does not exist, as a question; empty: none.
+    """A question that suggests an existing topic for a missing input; empty: none is similar.
 
-    A topic that the network has another use for is not what was meant.
+    A topic that the network uses otherwise is not suggested.
     """
     ours = {topic.name for topic in new.topics}
     others = [t for t in current.others if t not in ours and not t.endswith(INTERNAL_SUFFIXES)]
@@ -170,13 +170,13 @@ def _meant(topic: NewTopic, new: Plan, current: Current) -> str:
 
 
 def needs(topic: NewTopic) -> str:
-    """Everything that somebody needs to know who creates a topic by hand."""
+    """Everything a user needs to create a topic by hand."""
     settings = "".join(f" {name}={value}" for name, value in topic.config)
     return f"{_size(topic)}, replication {topic.replication},{settings}"
 
 
 def _existing_topic(topic: NewTopic, before: NewTopic | None, existing: ExistingTopic) -> Item:
-    """An existing topic is kept as it is; what the document says otherwise is told."""
+    """An existing topic is kept unchanged; differences from the document are reported."""
     reasons = []
     if existing.partitions != topic.partitions:
         reasons.append(
@@ -215,12 +215,12 @@ def _fitting_topics(new: Plan, current: Current) -> tuple[NewTopic, ...]:
     return fitting(new, {topic.name: topic.partitions for topic in current.topics})
 
 
-def fitting(plan: Plan, there: Mapping[TopicName, int]) -> tuple[NewTopic, ...]:
-    """The plan's topics, with the partition counts they need beside those that exist.
+def fitting(plan: Plan, found: Mapping[TopicName, int]) -> tuple[NewTopic, ...]:
+    """The plan's topics, with the partition counts required by the existing ones.
 
-    `there`: topics that exist, with their partition counts.
+    `found`: existing topics → their partition counts.
     """
-    counts = {topic.name: topic.partitions for topic in plan.topics} | dict(there)
+    counts = {topic.name: topic.partitions for topic in plan.topics} | dict(found)
     return tuple(
         replace(topic, partitions=max(counts[name] for name in topic.follows))
         if topic.follows
@@ -231,37 +231,37 @@ def fitting(plan: Plan, there: Mapping[TopicName, int]) -> tuple[NewTopic, ...]:
 
 def _schemas(new: Plan, current: Current) -> Iterator[Item]:
     latest = {schema.subject: schema for schema in current.schemas}
-    for wanted in wanted_schemas(new):
-        known = latest.pop(wanted.subject, None)
-        if _same_schema(known, wanted):
-            yield Item(ItemKind.SCHEMA, wanted.subject, Action.KEEP)
-        elif known is None or known.schema_json is None:
-            yield Item(ItemKind.SCHEMA, wanted.subject, Action.CREATE, ("the first version",))
+    for required in required_schemas(new):
+        newest = latest.pop(required.subject, None)
+        if _same_schema(newest, required):
+            yield Item(ItemKind.SCHEMA, required.subject, Action.KEEP)
+        elif newest is None or newest.schema_json is None:
+            yield Item(ItemKind.SCHEMA, required.subject, Action.CREATE, ("the first version",))
         else:
             yield _misfit(
-                Item(ItemKind.SCHEMA, wanted.subject, Action.CHANGE, ("a new version",)), known
+                Item(ItemKind.SCHEMA, required.subject, Action.CHANGE, ("a new version",)), newest
             )
     for other in latest.values():
         if other.problems:
             yield _misfit(Item(ItemKind.SCHEMA, other.subject, Action.KEEP), other)
 
 
-def _misfit(item: Item, known: RegisteredSchema) -> Item:
-    if not known.problems:
+def _misfit(item: Item, newest: RegisteredSchema) -> Item:
+    if not newest.problems:
         return item
     return replace(
         item,
         refused=f"the schema of {item.name} does not fit what is registered",
         hint="keep the columns compatible, or write to another topic.",
-        details=known.problems,
+        details=newest.problems,
     )
 
 
-def _same_schema(known: RegisteredSchema | None, wanted: SchemaText) -> bool:
-    if known is None or known.schema_json is None:
+def _same_schema(newest: RegisteredSchema | None, required: SchemaText) -> bool:
+    if newest is None or newest.schema_json is None:
         return False
-    same_text = known.schema_json == wanted.schema_json
-    return same_text or bool(json.loads(known.schema_json) == json.loads(wanted.schema_json))
+    same_text = newest.schema_json == required.schema_json
+    return same_text or bool(json.loads(newest.schema_json) == json.loads(required.schema_json))
 
 
 def _size(topic: NewTopic) -> str:

@@ -1,10 +1,10 @@
-"""Digests: a short name for everything that decides what runs.
+"""Digests of plans: equal digests mean equal behaviour.
 
-Two plans with the same digest run the same, so an unchanged deploy restarts nothing. Left out is
-what decides nothing: how an expression was written (its checked SQL counts), documentation inside
+Two plans with the same digest run the same, so an unchanged deploy restarts nothing. Excluded is
+what has no effect: the text of an expression (its checked SQL counts), documentation inside
 schemas, partition counts and retention, which only matter when a topic is created, and the
-planner's notes. A field that has its default value is left out as well, so that a later version of
-this program can add a field without every fragment seeming changed.
+planner's notes. A field with its default value is excluded as well, so that a later version of
+this program can add a field without a change to every fragment's digest.
 """
 
 import hashlib
@@ -28,21 +28,21 @@ from pipeline.planner.plan import DerivedStream, Fragment, FragmentInput, Plan
 from schemas.json_value import Json, list_of, object_of, text_of
 
 FORMAT_VERSION = 1
-"""Counts up when the same plan gets another digest. What was digested in another format is neither
-equal nor different: see `same_format`."""
+"""Incremented when the same plan gets another digest. Digests of two formats are neither equal nor
+different: see `same_format`."""
 
 ANSWER_FORMAT = 1
-"""Counts up when a version of a table is kept in other bytes by the same plan."""
+"""Incremented when the same plan stores a version of a table in other bytes."""
 
 
 _LEFT_OUT: Mapping[type, frozenset[str]] = MappingProxyType(
     {
-        # How a column is written stands in the schema of what is written.
+        # The schema of the output contains the written form of a column.
         Column: frozenset({"form"}),
         Expression: frozenset({"text", "columns", "origin", "form"}),
-        # A field that cannot be read is no column, so that no box reads it.
+        # An unreadable field is no column, so no box reads it.
         ExternalStream: frozenset({"subject", "partitions", "retention_ms", "unreadable"}),
-        # What only decides when event time moves on.
+        # Only affects when event time advances.
         DerivedStream: frozenset({"partitions", "lateness_ms"}),
     }
 )
@@ -50,20 +50,19 @@ _SCHEMA_FIELDS = frozenset({"schema_json", "key_schema_json"})
 
 
 def fragment_digest(fragment: Fragment) -> str:
-    """`<format version>:<SHA-256 in hex>` of what a fragment's query does."""
+    """`<format version>:<SHA-256 in hex>` of the behaviour of a fragment's query."""
     return _hash(_canonical(fragment))
 
 
 def state_digest(fragment: Fragment) -> str:
-    """`<format version>:<SHA-256 in hex>` of what decides which state a fragment's query holds.
+    """`<format version>:<SHA-256 in hex>` of what determines the state of a fragment's query.
 
-    Where its results go decides nothing about it, nor does when its inputs' event time moves on:
-    both may change while the state stays good. How far ahead records may lie decides which are
-    accepted; but what was refused by it has a dead letter, and a rebuild takes all else. So do the
-    symbols of an enum without a default, whose values are strings: of those that go see
-    `lost_symbols`. Nor do names count: streams and boxes count by
-    their places. Nor do columns of the inputs that nothing reads: no state has them. So what stands
-    behind the stateful box counts.
+    The output topic does not, nor does the advance of its inputs' event time: both may change while
+    the state remains valid. `ahead` decides which records are accepted; but a record rejected by it
+    has a dead letter, and a rebuild reads all others. So do the symbols of an enum without a
+    default, whose values are strings: for removed ones see `lost_symbols`. Excluded are names
+    (streams and boxes count by their places) and columns of the inputs that nothing reads, which no
+    state contains. So the boxes behind the stateful box are included.
     """
     fragment = pruned(fragment)
     plain: dict[str, Json] = {
@@ -71,20 +70,20 @@ def state_digest(fragment: Fragment) -> str:
         "boxes": _placed_boxes(fragment, fragment.boxes),
     }
     if fragment.output.corrections and fragment.traits.keeps is Keeps.ROWS:
-        plain["ids"] = True  # rows that wait keep theirs
+        plain["ids"] = True  # waiting rows keep theirs
     return _hash(plain)
 
 
 def answer_digest(fragment: Fragment, sources: Mapping[StreamName, SourceId]) -> str:
-    """`<format version>:<SHA-256 in hex>` of what decides what a table says of a record's row.
+    """`<format version>:<SHA-256 in hex>` of what determines an as-of join's match of a row.
 
-    Which version a row of an as-of join meets, and in which bytes a version is kept. What is made
-    of both decides nothing about it: neither `select` nor what stands behind the join, but for the
-    columns of the table that they read. Which table it is counts, whatever its stream is called.
+    That is which version a row matches, and the bytes in which a version is stored. Excluded is
+    what is computed from both, `select` and the boxes behind the join, except for the columns of
+    the table that they read. The table itself is included, whatever its stream is called.
 
     Args:
         fragment: as planned.
-        sources: what its lane reads, by the names of the streams; the table may be missing as long
+        sources: the lane's sources by the names of the streams; the table may be missing as long
             as no lane has run.
 
     Returns:
@@ -112,15 +111,15 @@ def answer_digest(fragment: Fragment, sources: Mapping[StreamName, SourceId]) ->
 
 
 def source_digest(stream: FragmentInput) -> str:
-    """`<format version>:<SHA-256 in hex>` of what decides which rows a stream's records give.
+    """`<format version>:<SHA-256 in hex>` of what determines the rows of a stream's records.
 
-    Neither its name and topic nor where a first start begins are part of it.
+    Neither its name and topic nor its start position are part of it.
     """
     return _hash(_canonical(_unnamed(_without_timing(stream))))
 
 
 def timing_digest(stream: FragmentInput) -> str:
-    """`<format version>:<SHA-256 in hex>` of what decides the event times of a stream's records.
+    """`<format version>:<SHA-256 in hex>` of what determines the event times of a stream's records.
 
     Those of a derived stream are its writer's.
     """
@@ -132,7 +131,7 @@ def timing_digest(stream: FragmentInput) -> str:
 
 
 def decoding(stream: FragmentInput) -> Mapping[str, Json]:
-    """How each field of an input is decoded, as far as a state depends on it."""
+    """The decoding of each field of an input, as far as a state depends on it."""
     schema = object_of(_without_docs(json.loads(_decoded_alike(stream).schema_json)))
     return {text_of(object_of(field)["name"]): field for field in list_of(schema["fields"])}
 
@@ -150,7 +149,7 @@ def plan_digest(plan: Plan) -> str:
 
 
 def same_format(one: str, other: str) -> bool:
-    """Whether two digests are in the same format, so that comparing them says something."""
+    """Whether two digests have the same format, so that they can be compared."""
     return _format(one) == _format(other)
 
 
@@ -160,19 +159,19 @@ def _format(digest: str) -> str:
 
 
 def _state_of(stream: FragmentInput) -> Json:
-    """What of an input decides what a state holds."""
+    """The part of an input that determines a state."""
     return _canonical(_decoded_alike(_unnamed(_without_timing(stream))))
 
 
 def _placed_boxes(fragment: Fragment, boxes: tuple[Box, ...]) -> Json:
-    """Some boxes of a fragment, with places for the names of its streams and boxes."""
+    """Some boxes of a fragment, with places instead of the names of its streams and boxes."""
     places = {stream.name: f"input {n}" for n, stream in enumerate(fragment.inputs)}
     places |= {StreamName(box.name): f"box {n}" for n, box in enumerate(fragment.boxes)}
-    return [_canonical(_without_patience(box), places) for box in boxes]
+    return [_canonical(_without_timeout(box), places) for box in boxes]
 
 
 def _without_timing(stream: FragmentInput) -> FragmentInput:
-    """An input as if its patience were the same everywhere."""
+    """An input with constant settings of event time."""
     if not isinstance(stream, ExternalStream):
         return stream
     return replace(
@@ -186,7 +185,7 @@ def _without_timing(stream: FragmentInput) -> FragmentInput:
 
 
 def _unnamed(stream: FragmentInput) -> FragmentInput:
-    """An input as if it had no name, and began everywhere alike."""
+    """An input without name, topic and start position."""
     nameless = replace(stream, name=StreamName(""), topic=TopicName(""))
     if not isinstance(nameless, ExternalStream):
         return nameless
@@ -194,17 +193,17 @@ def _unnamed(stream: FragmentInput) -> FragmentInput:
 
 
 def _decoded_alike(stream: FragmentInput) -> FragmentInput:
-    """An input as if every enum had all symbols.
+    """An input without the symbols of its enums.
 
-    One with a default keeps its own: records of a symbol that it lacks are not refused, but are
-    taken for others.
+    An enum with a default keeps them: records with an unknown symbol are not rejected, but read
+    as the default.
     """
     schema = json.dumps(_without_symbols(json.loads(stream.schema_json)))
     return replace(stream, schema_json=schema)
 
 
-def _without_patience(box: Box) -> Box:
-    """A box as if it waited equally long everywhere."""
+def _without_timeout(box: Box) -> Box:
+    """A box with a constant timeout."""
     return replace(box, timeout_ms=0) if isinstance(box, Python) else box
 
 
@@ -214,9 +213,9 @@ def _hash(value: Json) -> str:
 
 
 def _canonical(value: object, places: Mapping[StreamName, str] = MappingProxyType({})) -> Json:
-    """Plain data that is equal exactly for what runs the same.
+    """Plain data that is equal exactly for equal behaviour.
 
-    `places`: what stands instead of the names of streams and boxes.
+    `places`: replacements of the names of streams and boxes.
     """
     if isinstance(value, Enum):
         return _canonical(value.value)
@@ -248,7 +247,7 @@ def _canonical(value: object, places: Mapping[StreamName, str] = MappingProxyTyp
 
 @cache
 def _name_fields(kind: type) -> frozenset[str]:
-    """The fields of a dataclass that name streams or boxes."""
+    """The fields of a dataclass that contain names of streams or boxes."""
     hints = get_type_hints(kind)
     return frozenset(
         name for name, hint in hints.items() if {StreamName, BoxName} & {hint, *get_args(hint)}

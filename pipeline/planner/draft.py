@@ -1,4 +1,4 @@
-"""What the passes hand on: the network so far, and what has been made of it."""
+"""The draft that the passes transform: the network so far, and the results so far."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ MAX_NAME = 63
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A plan in the making. Passes return a new one and never change the one they were given."""
+    """A plan under construction. Passes return a new one and never change their input."""
 
     owner: ParticipantId
     network: Network
@@ -29,16 +29,16 @@ class Draft:
         return NetworkId(self.owner, self.network.name)
 
     def noting(self, note: str) -> "Draft":
-        """The same draft with one more sentence about what was done."""
+        """A copy with one more note about what was done."""
         return replace(self, notes=(*self.notes, note))
 
     def with_boxes(self, boxes: tuple[Box, ...]) -> "Draft":
-        """The same draft over other boxes, which are in topological order again."""
+        """A copy with other boxes, which must be in topological order."""
         return replace(self, network=replace(self.network, boxes=boxes))
 
 
 def readers_of(network: Network) -> Mapping[StreamName, tuple[Box, ...]]:
-    """Which boxes read a stream, each once, in topological order; every stream has an entry."""
+    """The readers of each stream, each once, in topological order; every stream has an entry."""
     readers: dict[StreamName, tuple[Box, ...]] = dict.fromkeys(network.by_name(), ())
     for box in network.boxes:
         for stream in dict.fromkeys(box.inputs):
@@ -47,18 +47,18 @@ def readers_of(network: Network) -> Mapping[StreamName, tuple[Box, ...]]:
 
 
 def outputs_of(network: Network) -> Mapping[StreamName, Output]:
-    """The declared outputs by the stream they carry."""
+    """The declared outputs by stream."""
     return {output.stream: output for output in network.outputs}
 
 
 def private_to(network: Network, box: Box, reader: Box) -> bool:
-    """Whether nobody but `reader` sees what `box` writes, so that it may be rewritten."""
+    """Whether `reader` is the only reader of `box`, so that `box` may be rewritten."""
     stream = stream_of_box(box.name)
     return stream not in outputs_of(network) and readers_of(network)[stream] == (reader,)
 
 
 def unused_name(network: Network, wish: str) -> BoxName:
-    """A name for a box that the planner adds: the wish, or the wish with a number behind it."""
+    """A name for a box that the planner adds: the wish, with a number appended if it is taken."""
     taken = set(network.by_name())
     name, count = wish[:MAX_NAME], 2
     while name in taken:
@@ -68,7 +68,7 @@ def unused_name(network: Network, wish: str) -> BoxName:
 
 
 def event_time_column(stream: ExternalStream | Box) -> str | None:
-    """The column of a stream that is known to equal a row's event time, if there is one."""
+    """The column of a stream that always equals a row's event time, if there is one."""
     if isinstance(stream, ExternalStream):
         column = plain_column(stream.event_time)
         return column.name if column else None
@@ -76,5 +76,5 @@ def event_time_column(stream: ExternalStream | Box) -> str | None:
 
 
 def key_columns(stream: ExternalStream | Box) -> tuple[str, ...]:
-    """The columns that make a stream's key; empty for an external one, whose key bytes pass."""
+    """The key columns of a stream; empty for an external one, whose key bytes pass."""
     return () if isinstance(stream, ExternalStream) else stream.key

@@ -1,4 +1,4 @@
-"""Symbols of enums that an input had, and has no more. Pure."""
+"""Removed symbols of an input's enums. Pure."""
 
 import json
 from collections.abc import Iterator
@@ -8,11 +8,11 @@ from pipeline.planner.plan import Fragment
 
 
 def lost_symbols(before: Fragment, after: Fragment) -> bool:
-    """Whether a column that is read lacks symbols that it had.
+    """Whether a column that is read has lost symbols.
 
-    Records of these were accepted, and a rebuild of the state could not read them. A symbol that is
-    added changes nothing: records of it were refused before. Enums with a default are not meant:
-    see `state_digest`.
+    Records with these were accepted, and a rebuild of the state could not read them. An added
+    symbol changes nothing: records with it were rejected before. Enums with a default are
+    excluded: see `state_digest`.
     """
     had = {stream.name: dict(_symbols(stream.schema_json)) for stream in pruned(before).inputs}
     return any(

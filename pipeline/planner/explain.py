@@ -1,4 +1,4 @@
-"""A plan as stable text: what runs, what it reads, keeps and writes, and what that guarantees.
+"""A plan as stable text: fragments, their inputs, state, outputs and guarantees.
 
 The text is for people and for review as a difference between two files; programs read the plan.
 """

@@ -1,8 +1,8 @@
-"""Inputs that a deployed fragment begins to read, or leaves: what somebody has to decide. Pure.
+"""Inputs that a deployed fragment begins to read, or leaves, and the user's choices for them. Pure.
 
-A fragment goes on where it has read to. Of a topic that it has never read nothing says where to
-begin, and records of a topic that it leaves before its end count in no result. Neither is done
-unasked: `--input STREAM=end|beginning` decides.
+A fragment continues at its positions. A topic that it has never read has no position, and records
+of a topic that it leaves before its end count in no result. Both need an explicit choice:
+`--input STREAM=end|beginning`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,12 +18,12 @@ Ranges = tuple[tuple[int, Offset, Offset], ...]
 
 
 class InputFrom(Enum):
-    """What was chosen for an input with `--input`."""
+    """The choice for an input with `--input`."""
 
     BEGINNING = "beginning"
-    """Everything that its topic holds is read."""
+    """Everything in its topic is read."""
     END = "end"
-    """What its topic holds by now is not read."""
+    """The present contents of its topic are not read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +31,10 @@ class ChangedInput:
     """A topic that a fragment begins to read, or leaves.
 
     Args:
-        stream: through which it reads the topic, or did.
-        begins: whether it begins to read it; else it leaves it.
-        ranges: of a topic that it begins to read all that it holds; of one that it leaves what was
-            not read when this was found out.
+        stream: the stream of the topic, present or former.
+        begins: whether the fragment begins to read it; otherwise it leaves it.
+        ranges: of a topic that it begins to read all offsets; of one that it leaves those unread
+            at the time of the check.
         derived: whether a fragment writes the topic.
         beside: the output topic, if others have written there: the fragment begins anew.
     """
@@ -47,35 +47,35 @@ class ChangedInput:
     beside: TopicName | None = None
 
     @property
-    def needs_answer(self) -> bool:
-        """Whether somebody has to decide: a topic that is left may have been read to its end.
+    def needs_choice(self) -> bool:
+        """Whether a choice is required; a topic that is left may have been read to its end.
 
-        Of one that a fragment writes nobody knows that: it may write until it is stopped.
+        That is uncertain for one that a fragment writes: it may write until it is stopped.
         """
         return self.begins or self.derived or self.offsets > 0
 
     @property
     def offsets(self) -> int:
-        """How many offsets that are; there may be fewer records."""
+        """The number of offsets; there may be fewer records."""
         return sum(end - begin for _, begin, end in self.ranges)
 
 
 class Fared(Enum):
-    """What becomes of records of a changed input."""
+    """The fate of records of a changed input."""
 
     READ = "read"
-    """They are read now, after others that came later."""
+    """They are read now, after others that arrived later."""
     PASSED_OVER = "passed over"
     """They count in no result."""
     LEFT_TO_OTHERS = "left to others"
-    """What another fragment has read of them counts in its results, and the rest in none."""
+    """Those that another fragment has read count in its results, the others in none."""
     LEFT_UNREAD = "left unread"
-    """They count in no result, unless the stream comes back: then it goes on from there."""
+    """They count in no result, unless the stream is added again: reading then continues there."""
 
 
 @dataclass(frozen=True, slots=True)
 class Announced:
-    """A difference that a deploy makes, range by range."""
+    """The effect of a deploy on a changed input, by offset ranges."""
 
     fragment: FragmentName
     stream: StreamName
@@ -88,8 +88,8 @@ class Announced:
             f"partition {p}: {begin} up to {end}" for p, begin, end in self.ranges if end > begin
         )
         offsets = counted(sum(end - begin for _, begin, end in self.ranges), "offset")
-        held = f"{offsets} ({where})" if where else "nothing yet"
-        return f"stream {self.stream}, topic {self.topic}: {held} {_WORDS[self.fared]}"
+        amount = f"{offsets} ({where})" if where else "nothing yet"
+        return f"stream {self.stream}, topic {self.topic}: {amount} {_WORDS[self.fared]}"
 
 
 _WORDS: Mapping[Fared, str] = {
@@ -103,11 +103,11 @@ _WORDS: Mapping[Fared, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Begins:
-    """Where a fragment begins to read a stream that it has never read.
+    """First positions of a stream that a fragment has never read.
 
-    `ranges`: per partition the first offset to read, and where it ended when that was decided.
+    `ranges`: per partition the first offset to read, and the end at the time of the decision.
     `skips` and `passes_over`: as in `pipeline/lanes/sources.py`. `anew`: whether the fragment
-    begins anew with all that it reads.
+    begins anew with all of its inputs.
     """
 
     stream: StreamName
@@ -123,17 +123,17 @@ def announced(
     changed: Iterable[ChangedInput],
     choices: Mapping[StreamName, InputFrom],
 ) -> Iterator[Announced]:
-    """What was chosen means for the records of a fragment's inputs."""
+    """The effects of the choices on the records of a fragment's inputs."""
     for one in changed:
         choice = choices.get(one.stream)
-        if choice is not None and one.needs_answer:
+        if choice is not None and one.needs_choice:
             yield Announced(fragment, one.stream, one.topic, _fared(one, choice), one.ranges)
 
 
 def begins(
     changed: Iterable[ChangedInput], choices: Mapping[StreamName, InputFrom]
 ) -> tuple[Begins, ...]:
-    """Where the inputs begin that a fragment has never read, as far as it was chosen."""
+    """The first positions of a fragment's new inputs, as far as chosen."""
     return tuple(
         Begins(
             one.stream,
@@ -151,12 +151,12 @@ def begins(
 def undecided(
     changed: Iterable[ChangedInput], choices: Mapping[StreamName, InputFrom]
 ) -> tuple[ChangedInput, ...]:
-    """The inputs of which somebody has to decide, and has not."""
-    return tuple(one for one in changed if one.needs_answer and one.stream not in choices)
+    """The inputs that need a choice and have none."""
+    return tuple(one for one in changed if one.needs_choice and one.stream not in choices)
 
 
 def question(one: ChangedInput) -> str:
-    """What has to be decided, in words."""
+    """The question about an input, in words."""
     if not one.begins:
         unread = f"{counted(one.offsets, 'offset')} {'was' if one.offsets == 1 else 'were'}"
         return f"stream {one.stream} leaves topic {one.topic}, of which {unread} not read by now"
@@ -172,7 +172,7 @@ def question(one: ChangedInput) -> str:
 
 
 def answers(one: ChangedInput) -> str:
-    """The choices that there are, in words."""
+    """The possible choices, in words."""
     end = f"`--input {one.stream}={InputFrom.END.value}`"
     if not one.begins:
         return f"{end} leaves them unread; if the stream comes back, it goes on from there"
@@ -183,11 +183,11 @@ def answers(one: ChangedInput) -> str:
     )
 
 
-def misdirected(
+def invalid_choices(
     choices: Mapping[StreamName, InputFrom],
     changed: Mapping[FragmentName, tuple[ChangedInput, ...]],
 ) -> Iterator[Problem]:
-    """What was chosen where nothing has to be decided, or cannot be done."""
+    """Choices for inputs that need none, and impossible ones."""
     every = [one for inputs in changed.values() for one in inputs]
     needing = sorted({one.stream for one in undecided(every, {})})
     for stream, choice in choices.items():
@@ -195,7 +195,7 @@ def misdirected(
             yield Problem(
                 f"--input names {stream}, of which nothing has to be decided",
                 choices=tuple(needing),
-                hint="without --input, `medusa plan` says what has to be.",
+                hint="without --input, `medusa plan` lists the required choices.",
             )
         elif choice is InputFrom.BEGINNING and not any(
             one.begins for one in every if one.stream == stream
@@ -221,8 +221,8 @@ def _from(ranges: Ranges, choice: InputFrom) -> Ranges:
 
 
 def _skips(one: ChangedInput, choice: InputFrom) -> bool:
-    """A derived stream may come late to a fragment that has published without it.
+    """Whether a fragment that has published skips late records of a new derived stream.
 
-    That breaks no promise of its writer's, so it must not stop the reader.
+    They break no promise of the stream's writer, so they must not stop the reader.
     """
     return one.derived or choice is InputFrom.BEGINNING

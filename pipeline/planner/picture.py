@@ -5,7 +5,7 @@ from pipeline.planner.plan import Fragment, Plan
 
 
 def fragments_picture(plan: Plan) -> Picture:
-    """What runs: boxes as the planner made them, in the fragments that compute them."""
+    """The planned boxes, grouped by the fragments that compute them."""
     return Picture(str(plan.network), tuple(_part(fragment) for fragment in plan.fragments))
 
 

@@ -1,4 +1,4 @@
-"""What the planner makes of a network: fragments, each one Spark query, as plain data."""
+"""A plan: fragments, each one Spark query, and topics, as plain data."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,10 +13,10 @@ from pipeline.network.types import Columns
 
 @dataclass(frozen=True, slots=True)
 class DerivedStream:
-    """A stream that a fragment writes and others can read from its topic.
+    """A stream that a fragment writes and that others can read from its topic.
 
-    Its event time is the Kafka timestamp of its records (whole milliseconds); when
-    `event_time_column` names a column, that column holds the same instant.
+    Its event time is the Kafka timestamp of its records (whole milliseconds); if
+    `event_time_column` names a column, that column contains the same instant.
     """
 
     name: StreamName
@@ -27,17 +27,17 @@ class DerivedStream:
     schema_json: str
     """The value's Avro schema, inferred from `columns`."""
     key_schema_json: str | None
-    """The key's Avro schema (a record of the key columns). None when keys have another format, and
-    when `key` is empty: the input's key bytes pass, or, where a stateful box made a row of several
-    records, the key is null."""
+    """The key's Avro schema (a record of the key columns). None if keys have another format, and if
+    `key` is empty: the input's key bytes pass, or, if a stateful box made a row of several records,
+    the key is null."""
     partitions: int
-    """With how many partitions the topic is created; an existing topic keeps what it has."""
+    """Number of partitions of the topic when created; an existing topic is not changed."""
     corrections: bool = False
-    """Whether its records carry ids, by which later ones can take their place."""
+    """Whether its records have ids, by which later ones can replace them."""
     key_format: KeyFormat = KeyFormat.AVRO
     lateness_ms: int = 0
-    """The least lateness of the streams that it is made of: its boundary is at least so far behind
-    what was seen of them."""
+    """The least lateness of its inputs: its boundary is at least this far behind their newest
+    records."""
 
 
 FragmentInput = ExternalStream | DerivedStream
@@ -45,11 +45,11 @@ FragmentInput = ExternalStream | DerivedStream
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """How records of an input come to a port, through boxes that keep nothing.
+    """A path of records from an input to a port, through stateless boxes.
 
     Args:
         port: of the stateful box: `left`, `right`, or `only`.
-        name: the port, or `left.2` for the second of several ways that a union brings together.
+        name: the port, or `left.2` for the second of several paths merged by a union.
         source: the input.
         boxes: from the input to the port.
     """
@@ -74,7 +74,7 @@ class Fragment:
     boxes: tuple[Box, ...]
     output: DerivedStream
     limits: tuple[Limit, ...] = ()
-    """How many dead letters are borne, of the inputs and the boxes that it computes."""
+    """Limits of dead letters, of the inputs and the boxes that it computes."""
 
     @property
     def name(self) -> FragmentName:
@@ -88,17 +88,17 @@ class Fragment:
 
     @property
     def stateful_box(self) -> Box | None:
-        """The one box that keeps state, if there is one."""
+        """The stateful box, if there is one."""
         return next((box for box in self.boxes if traits(box).stateful), None)
 
     @property
     def traits(self) -> Traits:
-        """Those of the stateful box, or of the last box where there is none."""
+        """Those of the stateful box, or of the last box if there is none."""
         return traits(self._deciding)
 
     @property
     def shape(self) -> Shape:
-        """How event time closes what the fragment keeps, and releases its results."""
+        """How event time closes the fragment's state, and releases its results."""
         ways = self.ways
         sources = {one.port: {w.source for w in ways if w.port == one.port} for one in ways}
         return self.traits.shape(self._deciding, sources)
@@ -109,7 +109,7 @@ class Fragment:
 
     @property
     def ways(self) -> tuple[Way, ...]:
-        """How records come to the stateful box, or through all boxes where there is none."""
+        """The paths to the stateful box, or through all boxes if there is none."""
         stateful = self.stateful_box
         streams = (StreamName(self.boxes[-1].name),) if stateful is None else stateful.inputs
         ports = ("only",) if len(streams) == 1 else ("left", "right")
@@ -120,7 +120,7 @@ class Fragment:
         )
 
     def _branches(self, stream: StreamName) -> Iterator[tuple[StreamName, tuple[Box, ...]]]:
-        """The inputs that a stream comes from, each with the boxes between, in their order."""
+        """The inputs that a stream is computed from, each with the boxes between, in order."""
         box = next((box for box in self.boxes if stream_of_box(box.name) == stream), None)
         if box is None:
             yield stream, ()
@@ -142,7 +142,7 @@ def _ways(port: str, branches: tuple[tuple[StreamName, tuple[Box, ...]], ...]) -
 class NewTopic:
     """A topic that a network needs; `config` are Kafka topic settings.
 
-    It has to exist before the network can run, but for one that is created `when_needed`.
+    It has to exist before the network can run, except one that is created `when_needed`.
     """
 
     name: TopicName
@@ -150,14 +150,14 @@ class NewTopic:
     replication: int
     config: tuple[tuple[str, str], ...]
     external: bool
-    """Whether it carries an external stream, so that it may well exist already."""
+    """Whether it carries an external stream, so that it may exist already."""
     follows: tuple[TopicName, ...] = ()
-    """Topics whose largest partition count `partitions` repeats: where one of them exists with
+    """Topics whose largest partition count determines `partitions`: if one of them exists with
     another count, this one is created with that."""
     single_partition: bool = False
-    """Whether its records are only right in one order, so that it may not have more than one."""
+    """Whether its records need a total order, so that it may have only one partition."""
     trimmed: bool = False
-    """Whether lanes remove its old records; Kafka expires none."""
+    """Whether lanes delete its old records; Kafka expires none."""
     when_needed: bool = False
     """Whether it is created when dead letters are first sent again, and not by a deploy."""
 
@@ -171,6 +171,6 @@ class Plan:
     topics: tuple[NewTopic, ...]
     auto_create: bool
     retention_ms: int
-    """For how long topics keep records; of dead letters, those that no rebuild needs."""
+    """Default retention of topics; of dead letters, of those that no rebuild needs."""
     notes: tuple[str, ...] = ()
-    """What the planner did to the network and why, one sentence each, in the order it was done."""
+    """Changes of the network by the planner and their reasons, one sentence each, in order."""

@@ -1,4 +1,4 @@
-"""From a checked network to a plan: a tuple of passes, one after the other."""
+"""The planner: a tuple of passes from a checked network to a plan."""
 
 from collections.abc import Callable
 from functools import reduce
@@ -17,7 +17,7 @@ from pipeline.planner.passes.share_limits import share_limits
 from pipeline.planner.plan import Plan
 
 Pass = Callable[[Draft], Draft]
-"""A pass is pure. The first four change the network and keep the meaning of all its outputs."""
+"""A pass is pure. The first four change the network without changing any output."""
 
 PASSES: tuple[Pass, ...] = (
     settle_keys,
@@ -37,7 +37,7 @@ def plan(network: Network, owner: ParticipantId) -> Plan:
     The same network gives the same plan, field by field.
 
     Raises:
-        DocumentError: two streams would share a topic, or Kafka would refuse a topic's name.
+        DocumentError: two streams would share a topic, or Kafka would reject a topic's name.
     """
     draft = reduce(lambda done, step: step(done), PASSES, Draft(owner, network))
     return Plan(

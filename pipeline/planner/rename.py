@@ -20,7 +20,7 @@ _QUALIFIED = re.compile(
 
 
 def plain_column(expression: Expression) -> ColumnRef | None:
-    """The column that an expression merely repeats; None when it computes something.
+    """The column that an expression repeats unchanged; None if it computes something.
 
     >>> from pipeline.network.types import Scalar
     >>> ref = ColumnRef("road", "left")
@@ -36,13 +36,13 @@ def plain_column(expression: Expression) -> ColumnRef | None:
 
 
 def column_sql(column: ColumnRef) -> str:
-    """How a column is written in a checked expression."""
+    """A column as written in a checked expression."""
     name = f"`{column.name.replace('`', '``')}`"
     return f"`{column.side}`.{name}" if column.side else name
 
 
 def rename(expression: Expression, names: Mapping[ColumnRef, ColumnRef]) -> Expression:
-    """The same expression over renamed columns; those that `names` does not mention stay."""
+    """The same expression over renamed columns; those not in `names` are unchanged."""
     sided = any(column.side for column in expression.columns)
     failed = expression.failed
     return Expression(
@@ -57,7 +57,7 @@ def rename(expression: Expression, names: Mapping[ColumnRef, ColumnRef]) -> Expr
 
 
 def rename_sql(sql: str, names: Mapping[ColumnRef, ColumnRef], *, sided: bool) -> str:
-    """Rename columns in checked SQL; `sided` tells whether they are qualified by a join's side.
+    """Rename columns in checked SQL; `sided`: whether they are qualified by a join's side.
 
     >>> to_plain = {ColumnRef("n", "left"): ColumnRef("n"), ColumnRef("n", "right"): ColumnRef("m")}
     >>> rename_sql("`left`.`n` + `right`.`n`.`n` || '`left`.`n`'", to_plain, sided=True)
@@ -80,7 +80,7 @@ def rename_sql(sql: str, names: Mapping[ColumnRef, ColumnRef], *, sided: bool) -
 
 
 def without_sides(text: str, right_names: Mapping[str, str]) -> str:
-    """A join's expression as people read it where there are no sides any more.
+    """A join's expression as displayed where there are no sides any more.
 
     >>> without_sides("left.n - right.n + left(t, 2) || 'left.n'", {"n": "n_2"})
     "n - n_2 + left(t, 2) || 'left.n'"

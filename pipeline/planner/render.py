@@ -10,7 +10,7 @@ from pipeline.planner.plan import NewTopic
 from schemas.json_value import JsonObject
 
 FORMAT_VERSION = 1
-"""Of `changes_as_data`; counts up when a key goes or changes its meaning, not when one is added."""
+"""Of `changes_as_data`; incremented when a key is removed or redefined, not when one is added."""
 
 _MARKS = {
     Action.CREATE: "+",
@@ -27,9 +27,9 @@ _HEADINGS = {
 
 
 def render_changes(changes: Changes) -> str:
-    """What a deploy would do: `+` new, `~` changed or started again, `-` removed, `!` refused.
+    """The effects of a deploy: `+` new, `~` changed or restarted, `-` removed, `!` refused.
 
-    What is simply kept is only counted. Ends with a line feed.
+    Kept things are only counted. Ends with a line feed.
     """
     return "\n".join(_lines(changes)) + "\n"
 
@@ -57,8 +57,8 @@ def changes_as_data(changes: Changes) -> JsonObject:
 
 
 def _lines(changes: Changes) -> Iterator[str]:
-    known = "not deployed yet" if changes.version is None else f"version {changes.version}"
-    yield f"network {changes.network}: {known}"
+    deployed = "not deployed yet" if changes.version is None else f"version {changes.version}"
+    yield f"network {changes.network}: {deployed}"
     for kind, heading in _HEADINGS.items():
         items = tuple(item for item in changes.items if item.kind is kind)
         if items:
@@ -73,9 +73,9 @@ def _lines(changes: Changes) -> Iterator[str]:
 
 
 def item_lines(items: tuple[Item, ...], heading: str = "fragments") -> Iterator[str]:
-    """A heading with what would be done to how many, and a line for each that is worth it."""
+    """A heading with the number of items per action, and a line for each item worth displaying."""
     yield f"{heading} ({_counts(items)})"
-    shown = [item for item in items if item.action is not Action.KEEP or _worth_telling(item)]
+    shown = [item for item in items if item.action is not Action.KEEP or _is_displayed(item)]
     width = max((len(item.name) for item in shown), default=0)
     for item in shown:
         mark = "!" if item.refused else _MARKS[item.action]
@@ -84,7 +84,7 @@ def item_lines(items: tuple[Item, ...], heading: str = "fragments") -> Iterator[
         yield from (f"    {'':<{width}}  {'':<7}  {reason}" for reason in more)
 
 
-def _worth_telling(item: Item) -> bool:
+def _is_displayed(item: Item) -> bool:
     return bool(item.reasons or item.refused)
 
 

@@ -1,7 +1,7 @@
-"""What becomes of the positions and the state of a fragment that has run with another plan. Pure.
+"""The fate of the positions and the state of a fragment that has run with another plan. Pure.
 
 Positions fit every plan. A state fits the plans with the same `state_digest`; for any other plan
-somebody has to choose, since no choice gives what an uninterrupted run would have given.
+the user has to choose, since no choice gives the results of an uninterrupted run.
 """
 
 from collections.abc import Mapping
@@ -15,24 +15,24 @@ from pipeline.planner.plan import Fragment
 
 
 class OnChange(Enum):
-    """What becomes of a state that does not fit: its plan changed, or the log is too short."""
+    """The choice for a state that does not fit: its plan changed, or the log is too short."""
 
     REBUILD = "rebuild"
-    """Compute it again from what the input topics still hold."""
+    """Compute it again from the present contents of the input topics."""
     EMPTY = "empty"
-    """Begin without any, where it has read to: what was read before counts in no later result.
-    What its inputs no longer hold is passed over."""
+    """Begin without a state, at the positions: records read before count in no later result.
+    Records deleted from its inputs are passed over."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeptState:
-    """The state of a fragment that has run, as its last commit marker tells.
+    """The state of a fragment that has run, from its last commit marker.
 
     Args:
         digest: `state_digest` of the plan that made it.
-        incarnation: the life of the lane that holds it.
-        same_sources: whether it was made of what the new plan reads, in the same order.
-        promised_ms: the boundary that its lane has published last; None: none yet.
+        incarnation: the incarnation of the lane that has it.
+        same_sources: whether it was computed from the new plan's sources, in the same order.
+        promised_ms: the last boundary that its lane has published; None: none yet.
     """
 
     digest: str
@@ -41,17 +41,17 @@ class KeptState:
     promised_ms: Millis | None = None
 
     def fits(self, fragment: Fragment) -> bool:
-        """Whether a plan can go on with it."""
+        """Whether a plan can continue with it."""
         return self.same_sources and self.digest == state_digest(fragment)
 
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """What the user chose with `--state` and `--input`.
+    """The user's choices with `--state` and `--input`.
 
     Args:
-        every: for every fragment whose state does not fit; None: nothing.
-        named: for single fragments, done even where the state would fit.
+        every: for every fragment whose state does not fit; None: none.
+        named: for single fragments, applied even if the state fits.
         inputs: for streams that a fragment has never read, or leaves before their end.
     """
 
@@ -61,7 +61,7 @@ class Choices:
 
     @property
     def some(self) -> bool:
-        """Whether anything was chosen for a state."""
+        """Whether there is any choice for a state."""
         return self.every is not None or bool(self.named)
 
 
@@ -69,17 +69,17 @@ NO_CHOICES = Choices()
 
 
 class Fate(Enum):
-    """What becomes of what a fragment has done so far."""
+    """The fate of a fragment's positions and state."""
 
     POSITIONS = "positions"
-    """It keeps no state: it goes on where it has read to."""
+    """It is stateless: it continues at its positions."""
     KEPT = "kept"
     REBUILD = "rebuild"
     EMPTY = "empty"
     UNDECIDED = "undecided"
-    """Its state does not fit, and nobody chose."""
+    """Its state does not fit, and there is no choice."""
     UNKNOWN = "unknown"
-    """Another version of Medusa made its state, so that nobody knows yet whether it fits."""
+    """Another version of Medusa made its state; whether it fits is unknown yet."""
 
 
 CHOSEN = frozenset({Fate.REBUILD, Fate.EMPTY})
@@ -99,12 +99,12 @@ WORDS: Mapping[Fate, str] = {
 
 
 def fate(fragment: Fragment, kept: KeptState | None, choices: Choices) -> Fate:
-    """What becomes of a fragment that has run.
+    """The fate of a fragment that has run.
 
     Args:
         fragment: its new plan.
-        kept: its state; None when it has none worth keeping, because nothing was read.
-        choices: what the user wants.
+        kept: its state; None if nothing was read.
+        choices: the user's choices.
     """
     if kept is None:
         return Fate.POSITIONS
@@ -116,5 +116,5 @@ def fate(fragment: Fragment, kept: KeptState | None, choices: Choices) -> Fate:
         return Fate(chosen.value)
     if fits:
         return Fate.KEPT
-    known = same_format(kept.digest, state_digest(fragment))
-    return Fate.UNDECIDED if known else Fate.UNKNOWN
+    comparable = same_format(kept.digest, state_digest(fragment))
+    return Fate.UNDECIDED if comparable else Fate.UNKNOWN

@@ -1,7 +1,7 @@
 """Settings of existing topics that would lose records or change results. Pure.
 
-A topic that exists is never changed, so a setting that does not fit is refused, with the command
-that mends it. What each kind of topic accepts:
+An existing topic is never changed, so an unsuitable setting is refused, with the command that fixes
+it. Accepted settings by kind of topic:
 
 | topic | `cleanup.policy` | `message.timestamp.type` | `retention.ms`, `retention.bytes` |
 |---|---|---|---|
@@ -9,11 +9,11 @@ that mends it. What each kind of topic accepts:
 | redrive | `delete` | `CreateTime` | any, `-1` |
 | dead letters | `delete` | `LogAppendTime` | `-1` |
 | advances | `delete` | `LogAppendTime` | `-1`, any |
-| markers, boundaries | `compact` | `LogAppendTime` | any: only `delete` goes by them |
+| markers, boundaries | `compact` | `LogAppendTime` | any: only `delete` uses them |
 | input | any; a compacted one is a warning | any | any |
 
-`compact,delete` is none of them: it removes the last marker of a lane that rests, and of the others
-all records of a key but the last.
+`compact,delete` is not accepted: it deletes the last marker of a stopped lane, and of the others
+all records of a key except the last.
 """
 
 from collections.abc import Iterator, Mapping
@@ -39,12 +39,12 @@ _SENT: Final = "it would forget which dead letters were sent again, and they cou
 
 @dataclass(frozen=True, slots=True)
 class Misfit:
-    """A setting of an existing topic that does not fit.
+    """An unsuitable setting of an existing topic.
 
     Args:
-        message: topic, setting, what it is and must be, and why.
-        hint: how to mend it.
-        fatal: whether a deploy is refused; else records may be missing from a rebuild.
+        message: topic, setting, its value, the required one, and why.
+        hint: how to fix it.
+        fatal: whether a deploy is refused; otherwise records may be missing from a rebuild.
     """
 
     message: str
@@ -53,11 +53,11 @@ class Misfit:
 
 
 def misfits(topic: NewTopic, config: Mapping[str, str]) -> Iterator[Misfit]:
-    """The settings of an existing topic that do not fit what a network needs.
+    """The settings of an existing topic that do not suit a network's needs.
 
     Args:
         topic: the topic as the network would create it.
-        config: its settings in force; one that is missing here is not judged.
+        config: its settings in force; missing ones are not checked.
     """
     for setting, value in topic.config:
         found = config.get(setting)
@@ -79,7 +79,7 @@ def mend(topic: NewTopic, setting: str, value: str) -> str:
 
 
 def _why(topic: NewTopic, setting: str, value: str, found: str) -> str | None:
-    """What goes wrong with a setting as it is; None: nothing."""
+    """The consequence of a setting's present value; None: it is suitable."""
     if setting == POLICY and found != value:
         if value == "compact":
             return "its last record would be removed by age"

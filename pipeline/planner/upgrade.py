@@ -1,4 +1,4 @@
-"""What a deploy would do to each fragment: only what changed restarts. Pure."""
+"""The effects of a deploy on each fragment: only changed ones restart. Pure."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -40,13 +40,13 @@ START_OVER = "deploy under another network name, or destroy this one first."
 
 @dataclass(frozen=True, slots=True)
 class Upgrade:
-    """A plan beside what is deployed.
+    """Comparison of a plan with the deployed one, by fragment.
 
     Args:
-        new: what is wanted.
-        old: the deployed plan, if it can still be made; it says why something changed.
-        current: what is there.
-        choices: what the user wants of states that do not fit.
+        new: the desired plan.
+        old: the deployed plan, if it can still be made; used for explaining changes.
+        current: the existing state.
+        choices: the user's choices for states that do not fit.
     """
 
     new: Plan
@@ -55,7 +55,7 @@ class Upgrade:
     choices: Choices
 
     def items(self) -> Iterator[Item]:
-        """An item for every fragment, those that go at the end."""
+        """An item for every fragment, removed ones last."""
         yield from (self._with_inputs(item) for item in self._items())
 
     def _items(self) -> Iterator[Item]:
@@ -78,13 +78,13 @@ class Upgrade:
                 ("no longer in the network: it stops; its topics and records stay",),
             )
 
-    def misdirected(self) -> Iterator[Problem]:
-        """What was chosen for a fragment that has no state to choose about."""
-        known = {fragment.name: fragment for fragment in self.new.fragments}
+    def invalid_choices(self) -> Iterator[Problem]:
+        """Choices for fragments without a state."""
+        fragments = {fragment.name: fragment for fragment in self.new.fragments}
         for name, choice in self.choices.named.items():
-            fragment = known.get(name)
+            fragment = fragments.get(name)
             if fragment is None:
-                choices = tuple(known)
+                choices = tuple(fragments)
                 yield Problem(f"--state names {name}, which is no fragment", choices=choices)
             elif fragment.stateful_box is None and choice is not OnChange.EMPTY:
                 yield Problem(
@@ -98,7 +98,7 @@ class Upgrade:
                 yield Problem(f"--state names {name}, which has read nothing yet", box=name)
 
     def chosen(self, items: tuple[Item, ...]) -> dict[FragmentName, tuple[OnChange, Incarnation]]:
-        """What the lanes have to be told, by fragment."""
+        """The choices for the lanes, by fragment."""
         states = self.current.states
         names = ((FragmentName(item.name), item.fate) for item in items)
         return {
@@ -120,10 +120,10 @@ class Upgrade:
     def _changed(
         self, fragment: Fragment, before: Fragment | None, record: DeployedFragment
     ) -> Item:
-        known = differences(before, fragment) if before else ()
+        found = differences(before, fragment) if before else ()
         by_us = same_format(record.digest, fragment_digest(fragment))
         otherwise = _OTHER_PLAN if by_us else _OTHER_VERSION
-        reasons = known or (otherwise,)
+        reasons = found or (otherwise,)
         if record.paused:
             reasons = (*reasons, "it is paused and stays so")
         item = Item(ItemKind.FRAGMENT, fragment.name, Action.CHANGE, reasons)
@@ -136,7 +136,7 @@ class Upgrade:
         return self._cut_off(item, record)
 
     def _with_key(self, item: Item, fragment: Fragment) -> Item:
-        """Refused if its topic would get records by two keys, whoever wrote it before."""
+        """Refused if its topic would contain records by two keys, also from an earlier writer."""
         for before in self.old.fragments if self.old else ():
             if before.name in self.current.has_run and _key_changed(before, fragment):
                 return replace(
@@ -150,7 +150,7 @@ class Upgrade:
         return item
 
     def _same(self, fragment: Fragment, record: DeployedFragment) -> Item:
-        """An unchanged fragment: kept, started again, or cut off from the topics that it knew."""
+        """An unchanged fragment: kept, restarted, or cut off from its topics."""
         item = Item(ItemKind.FRAGMENT, record.name, Action.KEEP)
         if record.paused:
             item = replace(item, reasons=("it is paused and stays so",))
@@ -169,18 +169,18 @@ class Upgrade:
         return self._cut_off(item, record)
 
     def _topics_changed(self, record: DeployedFragment) -> bool:
-        """Whether a topic of it is another one than when it was deployed: also its state's."""
+        """Whether a topic was recreated since the deploy: also its state's."""
         exist = {topic.name: topic.topic_id for topic in self.current.topics}
         return any(exist.get(name) != topic_id for name, topic_id in record.topic_ids)
 
     def _with_inputs(self, item: Item) -> Item:
-        """The item with what becomes of inputs that it begins to read or leaves."""
+        """The item with the effects on inputs that the fragment begins to read or leaves."""
         name, chosen = FragmentName(item.name), self.choices.inputs
         changed = self.current.inputs.get(name, ())
         if not changed or item.action is Action.REMOVE:
             return item
-        told = (str(one) for one in announced(name, changed, chosen))
-        reasons = (*(r for r in item.reasons if r != WORDS[Fate.POSITIONS]), *told)
+        effects = (str(one) for one in announced(name, changed, chosen))
+        reasons = (*(r for r in item.reasons if r != WORDS[Fate.POSITIONS]), *effects)
         action = Action.RESTART if item.action is Action.KEEP else item.action
         item = replace(item, action=action, reasons=reasons)
         open_ones = undecided(changed, chosen)
@@ -195,7 +195,7 @@ class Upgrade:
         )
 
     def _with_fate(self, item: Item, fragment: Fragment, before: Fragment | None = None) -> Item:
-        """The item with what becomes of what the fragment has done so far."""
+        """The item with the fate of the fragment's positions and state."""
         if fragment.name in self.current.anew:
             return replace(item, reasons=(*item.reasons, _ANEW))
         found = fate(fragment, self.current.states.get(fragment.name), self.choices)
@@ -220,7 +220,7 @@ class Upgrade:
         )
 
     def _goes_on(self, fragment: Fragment) -> tuple[str, ...]:
-        """From when on there are results of the new plan, as far as that is known."""
+        """From when on there are results of the new plan, as far as known."""
         kept = self.current.states.get(fragment.name)
         if kept is None or kept.promised_ms is None:
             return ()
@@ -229,7 +229,7 @@ class Upgrade:
         return (f"its results go on after {after}, or later: {left_out}",)
 
     def _since(self, fragment: Fragment) -> tuple[str, ...]:
-        """How far back the inputs reach, as far as that is known."""
+        """How far back the inputs reach, as far as known."""
         oldest = self.current.oldest
         topics = dict.fromkeys(stream.topic for stream in fragment.inputs)
         return tuple(
@@ -239,10 +239,10 @@ class Upgrade:
         )
 
     def _cut_off(self, item: Item, record: DeployedFragment) -> Item:
-        """Refused if a topic of its own is gone or another one by now.
+        """Refused if a topic of its own was deleted or recreated.
 
-        A topic that the new plan does not need may be gone. An input that is another topic by now
-        is one that was never read: see `inputs.py`.
+        A topic that the new plan does not need may be missing. A recreated input counts as one
+        never read: see `inputs.py`.
         """
         needed = {topic.name for topic in self.new.topics}
         inputs = {
@@ -273,27 +273,27 @@ class Upgrade:
 
 
 def _key_changed(before: Fragment, after: Fragment) -> bool:
-    """Whether one topic would get records by two keys."""
+    """Whether one topic would contain records by two keys."""
     old, new = before.output, after.output
     return old.topic == new.topic and (old.key, old.key_format) != (new.key, new.key_format)
 
 
 def words(old: Plan | None, new: Plan | None) -> str:
-    """What one version changed of the one before, in a few words; either may not be known."""
+    """The changes of one version, in a few words; either plan may be unknown."""
     if new is None:
         return "planned by another version of Medusa"
     if old is None:
         return "the first version that is known"
-    told = {
+    changed = {
         what: [item.name for item in between(old, new) if item.action is action]
         for what, action in _WORDS.items()
     }
-    parts = [f"{what} {', '.join(names)}" for what, names in told.items() if names]
+    parts = [f"{what} {', '.join(names)}" for what, names in changed.items() if names]
     return "; ".join(parts) or "no fragment changed"
 
 
 def between(old: Plan, new: Plan) -> tuple[Item, ...]:
-    """What one version changed of another one, by fragment; those that went come last."""
+    """The changes between two versions, by fragment; removed ones come last."""
     before = {fragment.name: fragment for fragment in old.fragments}
     found: list[Item] = []
     for fragment in new.fragments:
@@ -303,7 +303,7 @@ def between(old: Plan, new: Plan) -> tuple[Item, ...]:
             found.append(Item(ItemKind.FRAGMENT, fragment.name, Action.CREATE, writes))
         elif fragment_digest(was) != fragment_digest(fragment):
             reasons = differences(was, fragment) or state_differences(was, fragment)
-            reasons = reasons or ("its plan differs in what the document does not say",)
+            reasons = reasons or ("its plan differs in something that is not in the document",)
             found.append(Item(ItemKind.FRAGMENT, fragment.name, Action.CHANGE, reasons))
     gone = ("no longer in the network",)
     found += (Item(ItemKind.FRAGMENT, name, Action.REMOVE, gone) for name in before)

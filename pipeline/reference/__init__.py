@@ -1,4 +1,4 @@
-"""What a network must give, computed the simple way, and checkers that compare it with what came.
+"""Reference implementations of the example networks, and checkers of recorded output.
 
 Pure: it works on lists of records that were read before. It may import only the standard library.
 """

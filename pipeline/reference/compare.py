@@ -1,8 +1,8 @@
-"""Compares recorded output with what was expected: nothing lost, nothing twice, nothing else.
+"""Comparison of recorded output with the expected rows: none lost, duplicated or unexpected.
 
-Both sides are multisets of rows. A row beyond the expected ones is *duplicated* when it was
-expected and came more often; it is *different* when a missing row has the same identity (so it came
-with wrong values); otherwise it is *unexpected*.
+Both sides are multisets of rows. A row beyond the expected ones is *duplicated* if it was expected
+fewer times; it is *different* if a missing row has the same identity (so its values are wrong);
+otherwise it is *unexpected*.
 """
 
 from collections import Counter, defaultdict
@@ -16,7 +16,7 @@ Row = tuple[Value, ...]
 
 @dataclass(frozen=True, slots=True)
 class Different:
-    """One record that came with other values than it should have."""
+    """One record with other values than expected."""
 
     expected: Row
     seen: Row
@@ -24,14 +24,14 @@ class Different:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """How recorded output and expectation differ.
+    """Differences between recorded output and expectation.
 
     Args:
         name: of the stream.
-        columns: what the values of a row are.
-        expected: how many rows should have come.
-        seen: how many came.
-        right: how many came that should have, each counted once.
+        columns: names of the values of a row.
+        expected: number of expected rows.
+        seen: number of recorded rows.
+        right: number of expected rows that were recorded, each counted once.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Comparison:
 
     @property
     def exact(self) -> bool:
-        """Whether every expected row came exactly once and nothing else did."""
+        """Whether every expected row was recorded exactly once, and no other."""
         return self.right == self.expected == self.seen
 
 
@@ -62,9 +62,9 @@ def compare(
     Args:
         name: of the stream, for the report.
         columns: names of the values of a row.
-        identity: the columns that say which record it is; the others say what it says.
-        expected: the rows that should have come, in any order.
-        seen: the rows that came, in any order.
+        identity: the columns that identify a record.
+        expected: the expected rows, in any order.
+        seen: the recorded rows, in any order.
     """
     wanted, came = Counter(expected), Counter(seen)
     missing = wanted - came
@@ -88,7 +88,7 @@ def compare(
 
 
 def describe(comparison: Comparison, limit: int = 5) -> tuple[str, ...]:
-    """Lines for people: a summary, then up to `limit` examples of each kind of difference."""
+    """Lines of a report: a summary, then up to `limit` examples of each kind of difference."""
     name, columns = comparison.name, comparison.columns
     if comparison.exact:
         return (f"{name}: {comparison.right} compared, all right",)
@@ -111,7 +111,7 @@ def describe(comparison: Comparison, limit: int = 5) -> tuple[str, ...]:
 
 
 def _picker(columns: tuple[str, ...], identity: tuple[str, ...]) -> Callable[[Row], Row]:
-    """A function that takes the identity out of a row."""
+    """A function that returns the identity of a row."""
     places = tuple(columns.index(column) for column in identity)
     return lambda row: tuple(row[place] for place in places)
 
@@ -119,7 +119,7 @@ def _picker(columns: tuple[str, ...], identity: tuple[str, ...]) -> Callable[[Ro
 def _pair(
     missing: Counter[Row], others: Counter[Row], identify: Callable[[Row], Row]
 ) -> tuple[Different, ...]:
-    """Rows that should have come with rows of the same identity that came instead."""
+    """Pairs of a missing row and a recorded row of the same identity."""
     waiting: defaultdict[Row, list[Row]] = defaultdict(list)
     for row in _ordered(others):
         waiting[identify(row)].append(row)
@@ -132,17 +132,17 @@ def _pair(
 
 
 def _ordered(rows: Counter[Row]) -> tuple[Row, ...]:
-    """All rows in an order that depends on nothing but the rows; values may be of mixed types."""
+    """All rows in an order that depends only on the rows; values may be of mixed types."""
     return tuple(sorted(rows.elements(), key=repr))
 
 
 def _text(columns: tuple[str, ...], row: Row) -> str:
-    """A row for people."""
+    """A row in a report."""
     return ", ".join(f"{name}={value!r}" for name, value in zip(columns, row, strict=True))
 
 
 def _section(kind: str, count: int, examples: list[str], limit: int) -> list[str]:
-    """The lines about one kind of difference; none when there is none."""
+    """The lines about one kind of difference; empty if there is none."""
     if not count:
         return []
     more = [f"    … and {count - limit} more"] if count > limit else []

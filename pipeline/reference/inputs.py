@@ -1,7 +1,7 @@
-"""What lay in the input topics, and which of it each fragment computed with.
+"""Contents of the input topics, and the records of them that each fragment used.
 
-A record that came too late, or that nobody can read, is a dead letter of each fragment that reads
-its topic. Those are recorded decisions: the reference computes with the rest.
+A late or unreadable record is a dead letter of each fragment that reads its topic. Those are
+recorded decisions: the reference computes with the rest.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ PARTLY_LATE = "partly_late"
 
 @dataclass(frozen=True, slots=True, order=True)
 class Place:
-    """Where a record stands."""
+    """Position of a record: topic, partition and offset."""
 
     topic: str
     partition: int
@@ -28,8 +28,8 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
-    """A record of an input topic; `fields` is None where it cannot be read."""
+class InputRecord:
+    """A record of an input topic; `fields` is None if it is unreadable."""
 
     place: Place
     fields: Fields | None
@@ -37,14 +37,14 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """What a dead letter says.
+    """Contents of a dead letter.
 
     Args:
-        fragment: which one refused.
+        fragment: the fragment that refused the record.
         place: of the record; None for a result that could not be computed.
-        port: the input of a join that refused it; empty where all of them did.
+        port: the input of a join that refused it; empty if all inputs did.
         reason: as in the dead letter.
-        text: the dead letter for people.
+        text: the dead letter in reports.
     """
 
     fragment: str
@@ -56,7 +56,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """A row that has to come out, and its event time in ms since 1970 UTC."""
+    """An expected row, and its event time in ms since 1970 UTC."""
 
     row: Row
     at_ms: int
@@ -64,18 +64,18 @@ class Due:
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """All that was given, by stream and in the order of places; and what was refused."""
+    """All input records, by stream and in the order of places; and all refusals."""
 
-    given: Mapping[str, tuple[Given, ...]]
+    given: Mapping[str, tuple[InputRecord, ...]]
     refusals: tuple[Refusal, ...] = ()
 
     def taken(self, fragment: str, stream: str, port: str | None = None) -> list[Fields]:
-        """The records of a stream that a fragment computed with, in the order of their places.
+        """The records of a stream that a fragment used, in the order of their places.
 
         Args:
             fragment: its name.
-            stream: which of its inputs.
-            port: one input of a join; a record that only the other one refused counts there.
+            stream: one of its inputs.
+            port: one input of a join; a record that only the other input refused is included.
         """
         refused = {
             refusal.place

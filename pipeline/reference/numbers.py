@@ -1,4 +1,4 @@
-"""How the engine computes: sums as decimals with ten digits, so that the order does not matter."""
+"""Arithmetic of the engine: sums as decimals with ten digits, independent of the order."""
 
 from collections.abc import Collection
 from decimal import ROUND_HALF_UP, Decimal, localcontext
@@ -11,7 +11,7 @@ _ENOUGH_DIGITS = 60
 def decimal_of(number: float) -> Decimal:
     """A number with ten digits, rounded half up.
 
-    The shortest text of a double is what the engine turns into a decimal, too.
+    The engine converts the shortest text of a double to a decimal, too.
 
     >>> decimal_of(0.1)
     Decimal('0.1000000000')
@@ -20,7 +20,7 @@ def decimal_of(number: float) -> Decimal:
 
 
 def average(numbers: Collection[float]) -> float:
-    """The sum as a double, divided by how many there are; there is at least one."""
+    """The sum as a double, divided by the count, which is at least one."""
     return float(sum(decimal_of(number) for number in numbers)) / len(numbers)
 
 
@@ -37,7 +37,7 @@ def deviation(numbers: Collection[float], digits: int) -> float | None:
 
 
 def percentile(numbers: Collection[float], share: float) -> float:
-    """The value at a share of the numbers in order; between two of them in proportion."""
+    """The value at a share of the sorted numbers; between two of them by interpolation."""
     ordered = sorted(numbers)
     place = (len(ordered) - 1) * share
     below, above = floor(place), ceil(place)

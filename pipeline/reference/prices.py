@@ -1,23 +1,23 @@
-"""The prices network computed one record at a time, from the complete list of trades and quotes.
+"""Reference of the prices network, record by record, from the complete trades and quotes.
 
 Rules, as in the network document:
 
-- A new trade counts with its volume and its turnover, price times volume. A correction adds what it
-  says and takes away what was said before, a cancellation takes the trade away; both have the time
-  of their trade.
-- A bar has the changes of a window `[start, start + size)`, aligned to 1970-01-01T00:00:00Z: how
-  many trades, how much volume, and turnover by volume, which is unknown where no volume is left.
+- A new trade counts with its volume and its turnover, price times volume. A correction adds its
+  values and subtracts the former ones, a cancellation subtracts the trade; both have the time of
+  their trade.
+- A bar sums the changes of a window `[start, start + size)`, aligned to 1970-01-01T00:00:00Z:
+  number of trades, volume, and turnover by volume, which is null if no volume is left.
 - Turnovers are added as decimals with ten digits, rounded half up, so that the order of the reports
   does not matter.
 - An average at the end of a bar is that of its price and those of the bars of the same symbol that
-  ended up to `reach_ms` before; each bar of `size_ms` back makes a price count less by a factor.
-  Bars without a price do not count, and there is no average at their ends.
+  ended up to `reach_ms` before; the weight of a price decreases by a factor per `size_ms`. Bars
+  without a price do not count, and there is no average at their ends.
 - Spreads are those of windows of `size_ms` that begin every `slide_ms`: least, greatest, and the
-  average of the share of the ask that they are.
-- A new trade is told with the last quote of its symbol that is at most `reach_ms` older, and not
-  younger; one without such a quote is not told.
-- Averages cross where the fast one lies above the slow one and did not one bar before, or the
-  other way round.
+  average of the spread as a share of the ask.
+- A new trade is joined with the last quote of its symbol that is at most `reach_ms` older, and not
+  younger; a trade without such a quote is dropped.
+- Averages cross if the fast one is above the slow one and was not one bar before, or the other way
+  round.
 """
 
 from bisect import bisect_right
@@ -31,7 +31,7 @@ from pipeline.reference.inputs import Fields
 from pipeline.reference.numbers import average, decimal_of
 
 FAST, SLOW = 0.5, 0.75
-"""By which factor a price counts less with each bar."""
+"""The factor by which a price's weight decreases with each bar."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Aged:
-    """The price of a bar, so many bars before the one that ended at `bar_end`."""
+    """The price of a bar, and its age in bars at `bar_end`."""
 
     symbol: str
     bar_end: int
@@ -72,7 +72,7 @@ class Aged:
 
 @dataclass(frozen=True, slots=True)
 class Average:
-    """The two moving averages of a symbol when a bar ended; known at `window_end`."""
+    """The two moving averages of a symbol at the end of a bar; emitted at `window_end`."""
 
     symbol: str
     bar_end: int
@@ -95,7 +95,7 @@ class Crossing:
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """What a symbol could be sold and bought for; `quoted_at` in ms since 1970 UTC."""
+    """Bid and ask of a symbol; `quoted_at` in ms since 1970 UTC."""
 
     symbol: str
     bid: float
@@ -105,7 +105,7 @@ class Quote:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """How far bid and ask of a symbol were apart in a window; `spread` as a share of the ask."""
+    """Difference of bid and ask of a symbol in a window; `spread` as a share of the ask."""
 
     symbol: str
     window_start: int
@@ -118,7 +118,7 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Quoted:
-    """A new trade with the quote that held when it was made."""
+    """A new trade with the quote valid at its time."""
 
     symbol: str
     trade: str
@@ -132,7 +132,7 @@ class Quoted:
 
 @dataclass(slots=True)
 class _Sums:
-    """One bar while it is added up."""
+    """Running sums of one bar."""
 
     trades: int = 0
     volume: int = 0
@@ -209,7 +209,7 @@ def bars(trades: Iterable[Trade], size_ms: int) -> list[Bar]:
 
 
 def aged(found: Iterable[Bar], size_ms: int, reach_ms: int) -> list[Aged]:
-    """Every bar that has a price with those of its symbol that ended up to `reach_ms` before."""
+    """Every bar that has a price, with those of its symbol that ended up to `reach_ms` before."""
     prices: defaultdict[str, dict[int, float]] = defaultdict(dict)
     for bar in found:
         if bar.vwap is not None:
@@ -235,7 +235,7 @@ def averages(found: Iterable[Aged], size_ms: int) -> list[Average]:
 
 
 def crossings(found: Sequence[Average], size_ms: int) -> list[Crossing]:
-    """Where the averages of bars that follow one another cross, by end and symbol."""
+    """Crossings of the averages of consecutive bars, by end and symbol."""
     above = {(a.symbol, a.bar_end): a.fast > a.slow for a in found}
     return [
         Crossing(a.symbol, a.bar_end, "up" if a.fast > a.slow else "down", a.fast, a.slow)
@@ -270,27 +270,27 @@ def quoted(trades: Iterable[Trade], quotes: Iterable[Quote], reach_ms: int) -> l
 
     Args:
         trades: the reports.
-        quotes: in the order of their places, which tells first from last in one millisecond.
-        reach_ms: how old a quote may be; a trade for which there is none is left out.
+        quotes: in the order of their places, which decides within one millisecond.
+        reach_ms: maximum age of a quote; a trade without one is dropped.
     """
     by_symbol: defaultdict[str, list[Quote]] = defaultdict(list)
     for quote in sorted(quotes, key=attrgetter("quoted_at")):
         by_symbol[quote.symbol].append(quote)
     found = []
     for trade in trades:
-        known = by_symbol[trade.symbol]
-        before = bisect_right(known, trade.traded_at, key=attrgetter("quoted_at"))
+        candidates = by_symbol[trade.symbol]
+        before = bisect_right(candidates, trade.traded_at, key=attrgetter("quoted_at"))
         if trade.status != "new" or before == 0:
             continue
-        quote = known[before - 1]
+        quote = candidates[before - 1]
         if trade.traded_at - quote.quoted_at <= reach_ms:
-            told = (trade.symbol, trade.trade, trade.price, trade.volume, trade.traded_at)
-            found.append(Quoted(*told, quote.bid, quote.ask, quote.quoted_at))
+            values = (trade.symbol, trade.trade, trade.price, trade.volume, trade.traded_at)
+            found.append(Quoted(*values, quote.bid, quote.ask, quote.quoted_at))
     return found
 
 
 def _weighed(near: Iterable[Aged], factor: float) -> float:
-    """The average of prices that count by their ages."""
+    """The average of prices weighted by their ages."""
     total = weights = Decimal(0)
     for bar in near:
         weight = factor**bar.age

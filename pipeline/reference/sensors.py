@@ -1,21 +1,21 @@
-"""The sensors network computed one record at a time, from all readings and calibrations.
+"""Reference of the sensors network, record by record, from all readings and calibrations.
 
 Rules, as in the network document:
 
-- A reading counts once: it is left out if one of the same device and number lies before it, by
-  time and then by position, and at most `repeat_ms` away, whether that one was left out or not.
+- A reading counts once: it is dropped if one of the same device and number precedes it, by time
+  and then by position, at most `repeat_ms` earlier, whether or not that one was dropped.
 - It is calibrated by the last version of its device that is not younger than it and at most
-  `valid_ms` older; of versions of one moment by the one whose record stands last. Without a version
-  it is left out.
+  `valid_ms` older; of versions of one moment by the last in the log. Without a version it is
+  dropped.
 - Statistics are those of a device in a window `[start, start + size)`, aligned to
-  1970-01-01T00:00:00Z. Averages and deviations come of decimals with ten digits, rounded half up.
-- What is typical of a room is the median of its devices' averages. A device drifts where its
-  average is further away from that than `DRIFT`.
-- A device falls silent where `gap_ms` follow one of its readings without another one; not if
-  midnight lies between.
-- A reading above `HOT` decides that it is too hot, one below `COOL` that it is not. A second is as
-  its last reading that decides anything, and there is an alarm where it differs from the last
-  second before that has one.
+  1970-01-01T00:00:00Z. Averages and deviations use decimals with ten digits, rounded half up.
+- The typical value of a room is the median of its devices' averages. A device drifts if its average
+  differs from that by more than `DRIFT`.
+- A device falls silent if `gap_ms` follow one of its readings without another one; not if midnight
+  is between.
+- A reading above `HOT` means too hot, one below `COOL` not too hot; others decide nothing. The
+  level of a second is that of its last deciding reading, and there is an alarm if it differs from
+  the last earlier level.
 """
 
 from bisect import bisect_right
@@ -38,7 +38,7 @@ DAY_MS = 86_400_000
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a device measured; `measured_at` in ms since 1970 UTC, `battery` in volts."""
+    """A measurement of a device; `measured_at` in ms since 1970 UTC, `battery` in volts."""
 
     device: str
     number: int
@@ -72,7 +72,7 @@ class Calibrated:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """A device in a window; `spread` is unknown of a single reading."""
+    """A device in a window; `spread` is null for a single reading."""
 
     room: str
     device: str
@@ -90,7 +90,7 @@ class Statistics:
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """What the devices of a room showed in the window that ended at `window_start`."""
+    """The typical values of a room in the window that ended at `window_start`."""
 
     room: str
     window_start: int
@@ -100,7 +100,7 @@ class Room:
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """A device showed something else than its room in the window that ended at `at`."""
+    """A device that differed from its room in the window that ended at `at`."""
 
     device: str
     room: str
@@ -111,7 +111,7 @@ class Drift:
 
 @dataclass(frozen=True, slots=True)
 class Silence:
-    """A device has said nothing since its last of so many readings."""
+    """A device without further readings, and the number of its last consecutive readings."""
 
     device: str
     since: int
@@ -120,7 +120,7 @@ class Silence:
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """Whether it was too hot at the end of a second, as the last reading that decides it says."""
+    """Whether it was too hot at the end of a second, by the last deciding reading."""
 
     device: str
     window_start: int
@@ -141,7 +141,7 @@ class Earlier:
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
-    """It has become too hot, or no longer is, in the second that ended at `at`."""
+    """A change to or from too hot in the second that ended at `at`."""
 
     device: str
     at: int
@@ -186,7 +186,7 @@ def parse_calibration(fields: Fields) -> Calibration:
 
 
 def once(readings: Iterable[Reading], repeat_ms: int) -> list[Reading]:
-    """The readings that repeat none, by time; they are given in the order of their positions."""
+    """The readings without repeats, by time; the input is in the order of positions."""
     last: dict[tuple[str, int], int] = {}
     kept = []
     for reading in sorted(readings, key=attrgetter("measured_at")):
@@ -200,20 +200,22 @@ def once(readings: Iterable[Reading], repeat_ms: int) -> list[Reading]:
 def calibrated(
     readings: Iterable[Reading], calibrations: Iterable[Calibration], valid_ms: int
 ) -> list[Calibrated]:
-    """Readings in degrees; calibrations are given in the order of their positions."""
+    """Readings in degrees; the calibrations are in the order of their positions."""
     versions: defaultdict[str, list[Calibration]] = defaultdict(list)
     for version in sorted(calibrations, key=attrgetter("since")):
         versions[version.device].append(version)
     found = []
     for reading in readings:
-        held = _latest(versions[reading.device], attrgetter("since"), reading.measured_at, valid_ms)
-        if held is not None:
-            degrees = (reading.value - held.offset) * held.gain
+        valid = _latest(
+            versions[reading.device], attrgetter("since"), reading.measured_at, valid_ms
+        )
+        if valid is not None:
+            degrees = (reading.value - valid.offset) * valid.gain
             found.append(
                 Calibrated(
                     reading.device,
                     reading.number,
-                    held.room,
+                    valid.room,
                     degrees,
                     reading.battery,
                     reading.measured_at,
@@ -223,7 +225,7 @@ def calibrated(
 
 
 def statistics(readings: Iterable[Calibrated], size_ms: int) -> list[Statistics]:
-    """The statistics of every window in which a device was heard."""
+    """The statistics of every window with readings of a device."""
     windows: defaultdict[tuple[int, str, str], list[Calibrated]] = defaultdict(list)
     for reading in readings:
         start = reading.measured_at - reading.measured_at % size_ms
@@ -252,7 +254,7 @@ def statistics(readings: Iterable[Calibrated], size_ms: int) -> list[Statistics]
 
 
 def rooms(found: Iterable[Statistics], size_ms: int) -> list[Room]:
-    """What is typical of each room; known a window later."""
+    """The typical values of each room, a window later."""
     means: defaultdict[tuple[int, str], list[float]] = defaultdict(list)
     for one in found:
         means[one.window_end, one.room].append(one.mean)
@@ -263,7 +265,7 @@ def rooms(found: Iterable[Statistics], size_ms: int) -> list[Room]:
 
 
 def drifts(found: Iterable[Statistics], of_rooms: Iterable[Room]) -> list[Drift]:
-    """Where a device shows something else than its room."""
+    """The devices that differ from their room."""
     typical = {(one.room, one.window_start): one.typical for one in of_rooms}
     return [
         Drift(one.device, one.room, one.window_end, one.mean, typical[one.room, one.window_end])
@@ -273,26 +275,26 @@ def drifts(found: Iterable[Statistics], of_rooms: Iterable[Room]) -> list[Drift]
 
 
 def silences(readings: Iterable[Reading], gap_ms: int) -> list[Silence]:
-    """Where a device falls silent, and how many readings of one day had come without a gap."""
+    """The silences of devices, with the number of consecutive readings of the day before them."""
     by_device: defaultdict[str, list[int]] = defaultdict(list)
     for reading in readings:
         by_device[reading.device].append(reading.measured_at)
     found = []
     for device, times in by_device.items():
         times.sort()
-        heard = 0
+        count = 0
         for at_ms, next_ms in pairwise([*times, times[-1] + DAY_MS]):
-            heard += 1
+            count += 1
             midnight = at_ms // DAY_MS != (at_ms + gap_ms) // DAY_MS
             if next_ms - at_ms > gap_ms and not midnight:
-                found.append(Silence(device, at_ms, heard))
+                found.append(Silence(device, at_ms, count))
             if next_ms - at_ms > gap_ms or at_ms // DAY_MS != next_ms // DAY_MS:
-                heard = 0
+                count = 0
     return found
 
 
 def levels(readings: Iterable[Calibrated], size_ms: int) -> list[Level]:
-    """What the last reading that decides anything says, of each second that has one."""
+    """The level of each second with a deciding reading."""
     last: dict[tuple[str, int], Calibrated] = {}
     for reading in sorted(readings, key=lambda one: one.number):
         if reading.value > HOT or reading.value < COOL:
@@ -312,22 +314,22 @@ def earlier(found: Iterable[Level], size_ms: int) -> list[Earlier]:
 
 
 def alarms(found: Iterable[Level], before: Iterable[Earlier], valid_ms: int) -> list[Alarm]:
-    """Where a level differs from the last one before, which may be so much older."""
+    """The levels that differ from the last one before, at most `valid_ms` older."""
     by_device: defaultdict[str, list[Earlier]] = defaultdict(list)
     for one in sorted(before, key=attrgetter("window_end")):
         by_device[one.device].append(one)
-    told = []
+    found_alarms = []
     for level in found:
         was = _latest(by_device[level.device], attrgetter("window_end"), level.window_end, valid_ms)
         if was is not None and was.hot != level.hot:
             state = "hot" if level.hot else "cool"
-            told.append(Alarm(level.device, level.window_end, state, level.value))
-    return told
+            found_alarms.append(Alarm(level.device, level.window_end, state, level.value))
+    return found_alarms
 
 
-def _latest(known: Sequence[T], time: Callable[[T], int], at_ms: int, valid_ms: int) -> T | None:
-    """The last of what is in order of time that is not younger than a moment, nor too old."""
-    place = bisect_right(known, at_ms, key=time)
-    if place == 0 or time(known[place - 1]) < at_ms - valid_ms:
+def _latest(ordered: Sequence[T], time: Callable[[T], int], at_ms: int, valid_ms: int) -> T | None:
+    """The last element, in order of time, that is not younger than a moment, nor too old."""
+    place = bisect_right(ordered, at_ms, key=time)
+    if place == 0 or time(ordered[place - 1]) < at_ms - valid_ms:
         return None
-    return known[place - 1]
+    return ordered[place - 1]

@@ -1,4 +1,4 @@
-"""The toll network computed one record at a time, from the complete list of sightings.
+"""Reference of the toll network, record by record, from the complete list of sightings.
 
 Rules, as in the network document:
 
@@ -7,12 +7,12 @@ Rules, as in the network document:
   the order of the sightings does not matter, and divides the sum (as a double) by their number.
 - The toll is `2 * (cars - 50)²` where the average is below 40 miles an hour and more than 50
   different cars were seen, otherwise 0.
-- A moving car is told the toll of every window of its segment that ended at its sighting or at
-  most `valid_ms` before; both ends included.
-- A vehicle that stands still, unless it is a tow truck, is paired with every sighting of a tow
-  truck at the same location at most `reach_ms` before or after.
+- A moving car is notified of the toll of every window of its segment that ended at its sighting or
+  at most `valid_ms` before; both ends included.
+- A stopped vehicle, unless it is a tow truck, is paired with every sighting of a tow truck at the
+  same location at most `reach_ms` before or after.
 
-No record is late: whoever calls leaves out what the network has refused.
+No record is late: the caller leaves out the records that the network has refused.
 """
 
 from bisect import bisect_left, bisect_right
@@ -54,7 +54,7 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Toll:
-    """What a segment costs; `minute` is the end of the window that it follows from."""
+    """The toll of a segment; `minute` is the end of the window that it was computed from."""
 
     road: str
     segment: int
@@ -64,7 +64,7 @@ class Toll:
 
 @dataclass(frozen=True, slots=True)
 class TollNotification:
-    """A car is told what the segment costs."""
+    """The notification of a car of a segment's toll."""
 
     car: str
     toll: float
@@ -74,7 +74,7 @@ class TollNotification:
 
 @dataclass(frozen=True, slots=True)
 class TowDispatch:
-    """A vehicle that stands still, and a tow truck that was there."""
+    """A stopped vehicle, and a tow truck at its location."""
 
     location: str
     car: str
@@ -85,7 +85,7 @@ class TowDispatch:
 
 @dataclass(slots=True)
 class _Group:
-    """One segment in one window while it is added up."""
+    """Running sums of one segment in one window."""
 
     total: Decimal = Decimal(0)
     count: int = 0
@@ -93,7 +93,7 @@ class _Group:
 
 
 def parse_sighting(value: Fields) -> Sighting:
-    """A sighting from its fields as JSON has them.
+    """A sighting from its JSON fields.
 
     Raises:
         ValueError: a field is missing or is not of its type.
@@ -113,7 +113,7 @@ def parse_sighting(value: Fields) -> Sighting:
 
 
 def tolls(sightings: Iterable[Sighting], rules: Rules) -> list[Toll]:
-    """What each segment costs after each window in which it was seen, by end, road and segment."""
+    """The toll of each segment after each window with sightings, by end, road and segment."""
     groups: defaultdict[tuple[int, str, int], _Group] = defaultdict(_Group)
     for sighting in sightings:
         end = sighting.seen_at - sighting.seen_at % rules.window_ms + rules.window_ms
@@ -128,14 +128,14 @@ def tolls(sightings: Iterable[Sighting], rules: Rules) -> list[Toll]:
 
 
 def toll_notifications(sightings: Sequence[Sighting], rules: Rules) -> list[TollNotification]:
-    """Every notification that has to come out, as often as it has to; in no special order."""
+    """Every expected notification, as often as expected; in no special order."""
     return list(notifications_of(sightings, tolls(sightings, rules), rules))
 
 
 def notifications_of(
     sightings: Iterable[Sighting], charged: Iterable[Toll], rules: Rules
 ) -> Iterator[TollNotification]:
-    """What each moving car is told of tolls that are known; these by their `minute`."""
+    """The notifications of each moving car of given tolls; these by their `minute`."""
     by_segment: defaultdict[tuple[str, int], list[Toll]] = defaultdict(list)
     for toll in charged:
         by_segment[toll.road, toll.segment].append(toll)
@@ -150,7 +150,7 @@ def notifications_of(
 
 
 def tow_dispatches(sightings: Sequence[Sighting], rules: Rules) -> list[TowDispatch]:
-    """Every dispatch that has to come out, as often as it has to; in no special order."""
+    """Every expected dispatch, as often as expected; in no special order."""
     trucks: defaultdict[str, list[Sighting]] = defaultdict(list)
     for sighting in sorted(sightings, key=attrgetter("seen_at")):
         if sighting.kind == TOW_TRUCK:

@@ -1,4 +1,4 @@
-"""The steps of a test as calls: what the pytest fixture gives."""
+"""Python interface of a test: its steps as method calls; returned by the pytest fixture."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
@@ -13,8 +13,8 @@ from pipeline.nearest import nearest_first
 from pipeline.network.fields import Text
 from pipeline.testing.check import Checked, Checker, streams_of
 from pipeline.testing.document import (
+    DeadLettersWritten,
     ExpectWritten,
-    LettersWritten,
     Records,
     SendWritten,
     StepWritten,
@@ -28,13 +28,13 @@ from pipeline.testing.run import run_step
 from pipeline.testing.steps import Advance, Settle, Wait
 
 JsonRecord = Mapping[str, Any]
-"""A record as JSON has it; times may also be `datetime`, decimals `Decimal`."""
+"""A record as JSON; times may also be `datetime`, decimals `Decimal`."""
 
 
 class TestedNetwork:
-    """A network under test, told in Python what a test document tells in YAML."""
+    """A network under test; its methods correspond to the steps of a test document."""
 
-    __test__ = False  # pytest takes what is called Test… for tests
+    __test__ = False  # pytest collects classes named Test…
 
     def __init__(
         self,
@@ -50,22 +50,22 @@ class TestedNetwork:
 
         Args:
             file: its document.
-            test: who tests, for messages.
+            test: name of the test, for messages.
             start: starts a query.
-            looked_at: boxes inside of fragments whose records the test takes.
-            partitions: of streams from outside that have more than one.
-            schemas: files with the schemas of subjects that the network names.
+            looked_at: boxes inside fragments whose records the test reads.
+            partitions: of external streams with more than one.
+            schemas: schema files of the subjects that the network names.
 
         Raises:
             DocumentError: every mistake in the document.
             InputError: a file cannot be read.
-            UsageError: a stream or box that is named does not exist.
+            UsageError: a named stream or box does not exist.
         """
         network = read_network(file, dict(schemas or {}), test).network
         boxes = [box.name for box in network.boxes]
-        streams = streams_of(network, [_known(name, boxes) for name in looked_at])
+        streams = streams_of(network, [_checked_name(name, boxes) for name in looked_at])
         counts = {
-            streams.topics[_known(name, streams.external)]: count
+            streams.topics[_checked_name(name, streams.external)]: count
             for name, count in (partitions or {}).items()
         }
         self._checker = Checker(
@@ -84,13 +84,13 @@ class TestedNetwork:
         partition: int = 0,
         timestamp: str | datetime | None = None,
     ) -> None:
-        """Send records to a stream, and let them be computed.
+        """Send records to a stream, and compute the results.
 
         Args:
-            stream: one that comes from outside.
-            records: in the order in which they come.
+            stream: an external one.
+            records: in the order of the topic.
             key: the field that makes the Kafka key.
-            partition: where they come.
+            partition: the partition of the topic.
             timestamp: their Kafka timestamp; without it, no event time is ahead of them.
         """
         at_ms = None if timestamp is None else time_of(str(timestamp))
@@ -98,48 +98,48 @@ class TestedNetwork:
         self._do(SendWritten(Text(stream, 0), _records(records), named, partition, at_ms))
 
     def advance(self, to: str | datetime) -> None:
-        """Let event time move on: nothing that comes from outside is at or below it any more."""
+        """Advance event time: no later record of an external stream is at or below `to`."""
         self._do(Advance(time_of(str(to))))
 
     def wait(self, length: str) -> None:
-        """Let time pass in which nothing comes, such as `30s`."""
+        """Let time pass without records, such as `30s`."""
         try:
             self._do(Wait(durations.parse(length)))
         except ValueError as error:
             raise UsageError(str(error)) from error
 
     def settle(self) -> None:
-        """Let event time move on until nothing is kept any more."""
+        """Advance event time until no state is left."""
         self._do(Settle())
 
     def take(self, stream: str) -> list[JsonRecord]:
-        """What came of a stream since the last look, as JSON, in the order of its topic.
+        """The records of a stream since the last call, as JSON, in the order of its topic.
 
         Raises:
             UsageError: there is none of that name.
         """
-        found = self._network.take(_known(stream, self._checker.streams.derived))
+        found = self._network.take(_checked_name(stream, self._checker.streams.derived))
         return [came.shown for came in found]
 
     def take_dead_letters(self) -> list[JsonRecord]:
-        """The dead letters that came since the last look."""
-        return [came.shown for came in self._network.take_letters()]
+        """The dead letters since the last call."""
+        return [came.shown for came in self._network.take_dead_letters()]
 
     def expect(self, stream: str, records: Sequence[JsonRecord], *, in_order: bool = False) -> None:
-        """Compare what came of a stream since the last look; fields that are left out match.
+        """Compare the records of a stream since the last call; fields not named match.
 
         Raises:
-            AssertionError: what is different, in words.
+            AssertionError: the differences, in words.
         """
         self._do(ExpectWritten(Text(stream, 0), _records(records), in_order, 0))
 
     def expect_dead_letters(self, letters: Sequence[JsonRecord]) -> None:
-        """The same with dead letters.
+        """The same for dead letters.
 
         Raises:
-            AssertionError: what is different, in words.
+            AssertionError: the differences, in words.
         """
-        self._do(LettersWritten(_records(letters).written, 0))
+        self._do(DeadLettersWritten(_records(letters).written, 0))
 
     def close(self) -> None:
         """End its queries."""
@@ -155,16 +155,16 @@ class TestedNetwork:
             raise AssertionError("\n".join(str(failure) for failure in failures))
 
 
-def _known(name: str, names: Iterable[str]) -> StreamName:
-    """A name, if it is one of some.
+def _checked_name(name: str, names: Iterable[str]) -> StreamName:
+    """A name, if it is one of the given ones.
 
     Raises:
-        UsageError: it is none of them.
+        UsageError: it is not.
     """
-    known = tuple(names)
-    if name not in known:
-        there = ", ".join(nearest_first(name, known))
-        raise UsageError(f"there is no {name}", hint=f"there is: {there}.")
+    choices = tuple(names)
+    if name not in choices:
+        nearest = ", ".join(nearest_first(name, choices))
+        raise UsageError(f"there is no {name}", hint=f"there is: {nearest}.")
     return StreamName(name)
 
 
@@ -173,7 +173,7 @@ def _records(given: Sequence[JsonRecord]) -> Records:
 
 
 def _as_json(value: Any) -> Any:
-    """What JSON would have in its place, where it has something."""
+    """The JSON equivalent of a value, if there is one."""
     if isinstance(value, Mapping):
         return {name: _as_json(part) for name, part in value.items()}
     if isinstance(value, list | tuple):

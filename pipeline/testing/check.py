@@ -1,6 +1,6 @@
-"""A test as written, and the network that it is about → steps that can run. Pure.
+"""Checker of a test: the test as written and its network in, steps ready to run out. Pure.
 
-What a test looks at has to have a topic; a box that has none gets one in the test alone.
+A stream that a test reads needs a topic; a box without one gets one in the test only.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -19,21 +19,21 @@ from pipeline.planner.plan import Plan
 from pipeline.spark.query.hidden import Reason
 from pipeline.testing import records
 from pipeline.testing.compare import Expected, as_json
+from pipeline.testing.dead_letters import LETTER_FIELDS, RECORD, VALUES
 from pipeline.testing.document import (
+    DeadLettersWritten,
     ExpectWritten,
-    LettersWritten,
     Records,
     SendWritten,
     StepWritten,
     TestWritten,
     Written,
 )
-from pipeline.testing.letters import LETTER_FIELDS, RECORD, VALUES
 from pipeline.testing.records import Line, Schemas
 from pipeline.testing.steps import (
     Advance,
     Expect,
-    ExpectLetters,
+    ExpectDeadLetters,
     Send,
     Sent,
     Settle,
@@ -45,8 +45,8 @@ from schemas.codec import to_json
 from schemas.logical import Native
 
 UNDATED: Final = Millis(4_102_444_800_000)
-"""The Kafka timestamp of a record that is sent without one, the year 2100: no event time that a
-test is about lies beyond it."""
+"""The Kafka timestamp of a record that is sent without one, the year 2100: later than any event
+time of a test."""
 OWNER: Final = ParticipantId("test")
 
 T = TypeVar("T")
@@ -57,12 +57,12 @@ ReadFile = Callable[[str], bytes]
 
 @dataclass(frozen=True, slots=True)
 class Streams:
-    """What is known of the streams of a network under test.
+    """The streams of a network under test.
 
     Args:
         plan: the network's.
-        external: the Avro schema of each stream that comes from outside.
-        derived: the one of each stream that has a topic and is written by a box.
+        external: the Avro schema of each external stream.
+        derived: the Avro schema of each stream that a box writes to a topic.
     """
 
     plan: Plan
@@ -83,14 +83,14 @@ class Streams:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A test that can run.
+    """A test ready to run.
 
     Args:
         streams: of its network.
-        schemas: ids of all schemas that its records are written with.
-        writers: for each stream, the schemas of records that are sent to it, besides its own.
-        partitions: of topics that have more than one.
-        steps: what happens.
+        schemas: ids of the schemas of all its records.
+        writers: for each stream, the schemas of the records sent to it, besides its own.
+        partitions: of topics with more than one.
+        steps: in order.
     """
 
     streams: Streams
@@ -101,13 +101,13 @@ class Checked:
 
 
 def streams_of(network: Network, looked_at: Sequence[StreamName]) -> Streams:
-    """Plan a network so that all streams that are looked at have a topic.
+    """Plan a network so that all streams that the test reads have a topic.
 
     Raises:
         DocumentError: the plan cannot be made.
     """
     boxes = {StreamName(box.name): box for box in _streams_inside(network)}
-    known = {output.stream for output in network.outputs}
+    outputs = {output.stream for output in network.outputs}
     added = tuple(
         Output(
             name,
@@ -115,7 +115,7 @@ def streams_of(network: Network, looked_at: Sequence[StreamName]) -> Streams:
             network.partitions,
         )
         for name in dict.fromkeys(looked_at)
-        if name in boxes and name not in known
+        if name in boxes and name not in outputs
     )
     plan = planner.plan(replace(network, outputs=(*network.outputs, *added)), OWNER)
     return Streams(
@@ -126,7 +126,7 @@ def streams_of(network: Network, looked_at: Sequence[StreamName]) -> Streams:
 
 
 def _streams_inside(network: Network) -> tuple[Box, ...]:
-    """The boxes that make a stream; of a route only its branches do."""
+    """The boxes with an output stream; of a route only its branches."""
     return tuple(box for box in network.boxes if not traits(box).private)
 
 
@@ -149,14 +149,14 @@ def check(written: TestWritten, network: Network, read_file: ReadFile) -> Checke
 
 @dataclass
 class Checker:
-    """Makes steps ready to run, and learns what they need.
+    """Prepares steps, and collects their schemas and partitions.
 
     Args:
-        file: where they are written.
+        file: the document of the steps.
         network: the network under test.
         streams: its streams.
-        read_file: reads what a step names.
-        schemas: ids of all schemas that records are written with.
+        read_file: reads the files that steps name.
+        schemas: ids of the schemas of all records.
         writers: as in `Checked`.
         partitions: as in `Checked`.
     """
@@ -171,7 +171,7 @@ class Checker:
     _problems: list[Problem] = field(default_factory=list)
 
     def steps(self, written: Iterable[StepWritten]) -> tuple[Step, ...]:
-        """Steps that can run.
+        """Steps ready to run.
 
         Raises:
             DocumentError: every mistake in them.
@@ -188,9 +188,9 @@ class Checker:
                 return self._send(written)
             case ExpectWritten():
                 return self._expect(written)
-            case LettersWritten(letters, line):
-                found = self._kept(self._letter(Line(one, self.file)) for one in letters)
-                return ExpectLetters(tuple(found), f"{self.file}:{line}")
+            case DeadLettersWritten(letters, line):
+                found = self._valid(self._dead_letter(Line(one, self.file)) for one in letters)
+                return ExpectDeadLetters(tuple(found), f"{self.file}:{line}")
             case Advance() | Wait() | Settle():
                 return written
 
@@ -205,10 +205,10 @@ class Checker:
             self._problem(f"send: {name}: {what}", written.stream.line, choices)
             return None
         topic = self.streams.topics.get(name)
-        if topic is None:  # no box reads it, so nothing can come of it
+        if topic is None:  # no box reads it, so it has no results
             return None
         self.partitions[topic] = max(self.partitions.get(topic, 1), written.partition + 1)
-        sent = self._kept(self._sent(written, name, schema))
+        sent = self._valid(self._sent(written, name, schema))
         at_ms = UNDATED if written.timestamp_ms is None else written.timestamp_ms
         made = (Sent(value, key, written.partition, at_ms) for value, key in sent)
         return Send(name, tuple(made))
@@ -243,14 +243,14 @@ class Checker:
             )
             return None
         lines = self._lines(written.records)
-        found = self._kept(
+        found = self._valid(
             one if isinstance(one, Problem) else records.expected(one[0], schema) for one in lines
         )
         place = f"{self.file}:{written.line}"
         return Expect(name, tuple(found), written.in_order, place)
 
     def _why_not(self, name: StreamName) -> str:
-        """Why nothing can be expected of a stream."""
+        """Why a test cannot expect records of a stream."""
         if name in self.streams.external:
             return "it comes from outside"
         boxes = self.network.boxes
@@ -262,7 +262,7 @@ class Checker:
         return "it has no topic here: name it in looked_at"
 
     def _lines(self, given: Records) -> Iterator[tuple[Line, AvroSchema | None] | Problem]:
-        """Records with their places, and the schema that their file brings, if it does."""
+        """Records with their places, and the schema of their file, if it has one."""
         if given.file is None:
             yield from ((Line(one, self.file), None) for one in given.written)
             return
@@ -284,8 +284,8 @@ class Checker:
         for number, value in enumerate(values, start=1):
             yield Line(Written(to_json(schema, value), number), name), schema
 
-    def _letter(self, line: Line) -> Expected | Problem:
-        """What a dead letter has to say; the fields of its record, or values, stand beside it."""
+    def _dead_letter(self, line: Line) -> Expected | Problem:
+        """An expected dead letter; the fields of its record, or values, are separate entries."""
         value = line.written.value
         if not isinstance(value, dict):
             return line.problem("", "a dead letter is a mapping")
@@ -305,16 +305,20 @@ class Checker:
         return Expected(plain | fields, as_json(plain) | shown, line.place())
 
     def _unknown(self, letter: Mapping[str, Native], line: Line) -> Problem | None:
-        """What a dead letter cannot say."""
+        """A problem with fields that dead letters do not have."""
         reasons, streams = [reason.value for reason in Reason], [*self.network.by_name()]
-        there: Mapping[str, Sequence[str]] = {"reason": reasons, "stream": streams, "box": streams}
-        for name, said in letter.items():
+        allowed: Mapping[str, Sequence[str]] = {
+            "reason": reasons,
+            "stream": streams,
+            "box": streams,
+        }
+        for name, value in letter.items():
             if name not in LETTER_FIELDS:
-                known = ", ".join(LETTER_FIELDS)
-                return line.problem(f"/{name}", f"a dead letter has none (there is: {known})")
-            if name in there and said not in there[name]:
-                known = ", ".join(nearest_first(str(said), there[name]))
-                return line.problem(f"/{name}", f"there is no such {name} (there is: {known})")
+                names = ", ".join(LETTER_FIELDS)
+                return line.problem(f"/{name}", f"a dead letter has none (there is: {names})")
+            if name in allowed and value not in allowed[name]:
+                names = ", ".join(nearest_first(str(value), allowed[name]))
+                return line.problem(f"/{name}", f"there is no such {name} (there is: {names})")
         return None
 
     def _original(self, line: Line) -> Expected | Problem:
@@ -326,15 +330,15 @@ class Checker:
         written = Written(value[RECORD], line.written.line_of(f"/{RECORD}"))
         return records.expected(Line(written, line.file), schema)
 
-    def _kept(self, found: Iterator[T | Problem]) -> list[T]:
-        """What is fine; the problems are kept apart."""
-        kept: list[T] = []
+    def _valid(self, found: Iterator[T | Problem]) -> list[T]:
+        """The valid elements; the problems are collected."""
+        valid: list[T] = []
         for one in found:
             if isinstance(one, Problem):
                 self._problems.append(one)
             else:
-                kept.append(one)
-        return kept
+                valid.append(one)
+        return valid
 
     def _problem(self, message: str, line: int, choices: tuple[str, ...]) -> None:
         self._problems.append(Problem(message, self.file, line, choices=choices))

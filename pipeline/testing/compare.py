@@ -1,7 +1,7 @@
-"""What was expected and what came → what is different, in words. Pure.
+"""Comparison of expected and actual records; differences in words. Pure.
 
-An expected record names the fields that matter; the others of a record that came are not looked
-at. Each record stands for one: what is expected twice has to come twice.
+An expected record names the fields that matter; other fields of an actual record are ignored.
+Records are matched one to one: a record expected twice must occur twice.
 """
 
 import json
@@ -16,19 +16,19 @@ from schemas.logical import Native
 
 _RELATIVE: Final = 1e-9
 _ABSOLUTE: Final = 1e-12
-"""Fractions that differ by less are equal: another order of the same additions makes them so."""
+"""Fractions that differ by less are equal: the order of additions changes them."""
 _SHOWN_MAX: Final = 20
-"""Differences that are told in full; of the others there is only the number."""
+"""Number of differences shown in full; of the others only the count is."""
 
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """A record that has to come.
+    """An expected record.
 
     Args:
-        fields: the values that matter, as decoding gives them.
+        fields: the compared values, as decoded.
         shown: the same as JSON.
-        place: where it is written.
+        place: its place in the test.
     """
 
     fields: Mapping[str, Native]
@@ -37,8 +37,8 @@ class Expected:
 
 
 @dataclass(frozen=True, slots=True)
-class Came:
-    """A record that came: as decoding gives it, and as JSON."""
+class Actual:
+    """An actual record: decoded, and as JSON."""
 
     value: Mapping[str, Native | Json]
     shown: JsonObject
@@ -46,28 +46,28 @@ class Came:
 
 @dataclass(frozen=True, slots=True)
 class Different:
-    """A record that is nearly an expected one; `fields` are the names of those that differ."""
+    """A record that is similar to an expected one; `fields` are the names of differing fields."""
 
     expected: Expected
-    came: Came
+    came: Actual
     fields: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Differences:
-    """What is not as expected; empty: all is.
+    """Differences from the expected records; empty: none.
 
     Args:
-        different: pairs of which most is equal.
-        missing: what nothing like it came for.
-        unexpected: what came besides.
-        early: if only the order is wrong: the first record that came before one that is expected
+        different: pairs of mostly equal records.
+        missing: expected records without a similar one.
+        unexpected: further actual records.
+        early: if only the order is wrong: the first record that precedes one expected
             before it.
     """
 
     different: tuple[Different, ...] = ()
     missing: tuple[Expected, ...] = ()
-    unexpected: tuple[Came, ...] = ()
+    unexpected: tuple[Actual, ...] = ()
     early: Expected | None = None
 
     def __bool__(self) -> bool:
@@ -75,14 +75,14 @@ class Differences:
 
 
 def compare(
-    expected: Sequence[Expected], came: Sequence[Came], *, in_order: bool = False
+    expected: Sequence[Expected], came: Sequence[Actual], *, in_order: bool = False
 ) -> Differences:
-    """Pair every expected record with one that came, as far as that goes.
+    """Match every expected record with an actual one, as far as possible.
 
     Args:
-        expected: what has to come.
-        came: all that came.
-        in_order: whether they have to come in the order in which they are expected.
+        expected: the expected records.
+        came: the actual records.
+        in_order: whether the order must be equal, too.
     """
     paired = _paired(expected, came)
     left = [e for i, e in enumerate(expected) if i not in paired]
@@ -103,7 +103,7 @@ def compare(
 
 
 def in_words(differences: Differences) -> tuple[str, ...]:
-    """Lines for people; the number of differences that are told is bounded."""
+    """Lines of a report; the number of differences is bounded."""
     lines: list[str] = []
     for pair in differences.different[:_SHOWN_MAX]:
         lines.append(f"{pair.expected.place}: different from {_text(pair.expected.shown)}")
@@ -125,8 +125,8 @@ def in_words(differences: Differences) -> tuple[str, ...]:
 
 
 def equal(expected: Native, came: Native | Json) -> bool:
-    """Whether two values are the same; fractions nearly so."""
-    if isinstance(expected, tuple):  # a branch of a union, told by its name
+    """Whether two values are equal; fractions approximately."""
+    if isinstance(expected, tuple):  # a branch of a union, identified by its name
         expected = expected[1]
     if isinstance(expected, Mapping):
         return (
@@ -146,11 +146,11 @@ def equal(expected: Native, came: Native | Json) -> bool:
     return type(expected) is type(came) and bool(expected == came)
 
 
-def _paired(expected: Sequence[Expected], came: Sequence[Came]) -> dict[int, int]:
-    """Which expected record stands for which that came: as many pairs as there can be.
+def _paired(expected: Sequence[Expected], came: Sequence[Actual]) -> dict[int, int]:
+    """The matching of expected and actual records: as many pairs as possible.
 
-    A record that names few fields may fit several, so pairs that were made are changed when another
-    one can then be made: augmenting paths in a graph of what fits.
+    A record that names few fields may match several, so pairs are changed if that makes another
+    one possible: augmenting paths in the bipartite graph of matches.
     """
     names = _telling(expected)
     places: dict[tuple[tuple[type, Native | Json], ...], list[int]] = {}
@@ -167,7 +167,7 @@ def _paired(expected: Sequence[Expected], came: Sequence[Came]) -> dict[int, int
 
 
 def _augment(start: int, fitting: Mapping[int, Sequence[int]], taken: dict[int, int]) -> None:
-    """Give `start` a record, if needed by giving others another one."""
+    """Match `start`, if necessary by matching others differently."""
     came_from: dict[int, int] = {}
     todo = [start]
     while todo:
@@ -189,7 +189,7 @@ def _augment(start: int, fitting: Mapping[int, Sequence[int]], taken: dict[int, 
 
 
 def _telling(expected: Sequence[Expected]) -> tuple[str, ...]:
-    """The fields by which all expected records can be looked up: plain values that all name."""
+    """The fields usable as an index of all expected records: plain values that all name."""
     if not expected:
         return ()
     return tuple(
@@ -205,25 +205,25 @@ def _tuple(
     return tuple((type(part), part) for part in (value.get(name) for name in names))
 
 
-def _unequal(expected: Expected, came: Came) -> Iterator[str]:
-    """The fields of an expected record that came otherwise."""
+def _unequal(expected: Expected, came: Actual) -> Iterator[str]:
+    """The differing fields of an expected record."""
     for name, part in expected.fields.items():
         if name not in came.value or not equal(part, came.value[name]):
             yield name
 
 
-def _likeness(expected: Expected, came: Came) -> int:
+def _likeness(expected: Expected, came: Actual) -> int:
     """How many fields are equal."""
     return len(expected.fields) - sum(1 for _ in _unequal(expected, came))
 
 
 def _first_early(places: Sequence[int]) -> int | None:
-    """The first expected record that came before the one expected before it."""
+    """The first expected record that precedes the one expected before it."""
     return next((i for i in range(1, len(places)) if places[i] < places[i - 1]), None)
 
 
 def as_json(fields: Mapping[str, Native]) -> JsonObject:
-    """Fields as JSON has them: a decimal is a number, any other value that JSON lacks a text."""
+    """Fields as JSON: a decimal is a number, any other value that JSON lacks a text."""
     found: JsonObject = json.loads(json.dumps(fields, default=_plain))
     return found
 

@@ -1,6 +1,6 @@
-"""A test as written in YAML → its steps as written. Pure.
+"""Parser of a test document: YAML in, steps as written out. Pure.
 
-What streams, schemas and files say is not known here; `check.py` goes on with it.
+The contents of streams, schemas and files are not read here; `check.py` continues with them.
 """
 
 import re
@@ -35,13 +35,13 @@ class Written:
     lines: tuple[tuple[str, int], ...] = ()
 
     def line_of(self, path: str) -> int:
-        """The line of a place inside it, such as `/speed`."""
+        """The line of a part of it, such as `/speed`."""
         return dict(self.lines).get(path.split("/")[1] if "/" in path else "", self.line)
 
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """Records in the document, or the file that has them."""
+    """Records in the document, or the name of their file."""
 
     written: tuple[Written, ...]
     file: Text | None
@@ -69,14 +69,14 @@ class ExpectWritten:
 
 
 @dataclass(frozen=True, slots=True)
-class LettersWritten:
+class DeadLettersWritten:
     """`dead_letters`."""
 
     letters: tuple[Written, ...]
     line: int
 
 
-StepWritten = SendWritten | Advance | Wait | Settle | ExpectWritten | LettersWritten
+StepWritten = SendWritten | Advance | Wait | Settle | ExpectWritten | DeadLettersWritten
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +85,12 @@ class TestWritten:
 
     Args:
         file: its name, for messages.
-        network: the network's document, if it names one.
-        schemas: files with the schemas of subjects that the network names.
-        steps: what happens.
+        network: the network's document, if named.
+        schemas: schema files of the subjects that the network names.
+        steps: in order.
     """
 
-    __test__ = False  # pytest takes what is called Test… for tests
+    __test__ = False  # pytest collects classes named Test…
 
     file: str
     network: Text | None
@@ -119,7 +119,7 @@ def read(text: str, file: str) -> TestWritten:
 
 
 def json_of(node: YamlNode) -> Native:
-    """A node as JSON; numbers with a fraction keep all their digits."""
+    """A node as JSON; fractions keep all their digits."""
     if isinstance(node, YamlMap):
         return {key.text: json_of(value) for key, value in node.entries}
     if isinstance(node, YamlList):
@@ -134,10 +134,10 @@ def json_of(node: YamlNode) -> Native:
 
 
 def time_of(text: str) -> Millis:
-    """A point in time as RFC 3339 has it; without a zone it is UTC.
+    """An instant in RFC 3339; without a zone it is UTC.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is not one.
     """
     moment = datetime.fromisoformat(text)
     since = moment.replace(tzinfo=moment.tzinfo or UTC) - datetime(1970, 1, 1, tzinfo=UTC)
@@ -201,7 +201,7 @@ class _Step:
             "wait": self._wait,
             "settle": self._settle,
             "expect": self._expect,
-            "dead_letters": self._letters,
+            "dead_letters": self._dead_letters,
         }[self.verbs[0]]()
         self.fields.finish()
         return found
@@ -239,12 +239,12 @@ class _Step:
             return None
         return ExpectWritten(stream, records, order == "exact", self.line)
 
-    def _letters(self) -> StepWritten | None:
+    def _dead_letters(self) -> StepWritten | None:
         node = self.fields.node("dead_letters")
         if node is None:
             return None
         letters = self._listed(node, "dead_letters")
-        return None if letters is None else LettersWritten(letters, self.line)
+        return None if letters is None else DeadLettersWritten(letters, self.line)
 
     def _records(self) -> Records | None:
         """Either of `records` and `file`."""

@@ -49,20 +49,20 @@ INCARNATION: Final = Incarnation("test")
 _EPOCH: Final = Epoch(1)
 _NOW: Final = Millis(0)
 _TURNS_MAX: Final = 1_000
-"""More turns at one moment would be a lane that drives itself."""
+"""More turns at one moment would be an endless loop."""
 
 Write = Callable[[BatchRows, int, BatchEngine, BatchInspector], None]
-"""What is done with the rows of a batch."""
+"""Called with the rows of each batch."""
 
 
 class RunningQuery(Protocol):
-    """As `MemoryQuery` in `pipeline/spark/run/from_memory.py`."""
+    """Interface of `MemoryQuery` in `pipeline/spark/run/from_memory.py`."""
 
     def add(self, records: Sequence[KafkaRecord], ends: Positions) -> None:
-        """Hand records over; `ends` are the positions behind them."""
+        """Pass records to the query; `ends` are the positions behind them."""
 
     def drain(self) -> None:
-        """Wait until all that was handed over is computed and written."""
+        """Wait until all records passed in are computed and written."""
 
     def close(self) -> None:
         """End it."""
@@ -77,48 +77,48 @@ class StartQuery(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """A clock for deadlines that never pass: what takes long is bounded elsewhere."""
+    """A clock for deadlines that never pass: slow work is bounded elsewhere."""
 
     def now_ms(self) -> Millis:
-        """The beginning of time."""
+        """A constant time."""
         return _NOW
 
     def monotonic_s(self) -> float:
-        """The same."""
+        """A constant."""
         return 0.0
 
     def sleep(self, seconds: float) -> None:
-        """Does not wait."""
+        """Returns at once."""
         del seconds
 
 
-class KnownSchemas:
-    """The registry for a sink: every schema is known from the start."""
+class StaticSchemas:
+    """A registry for a sink: every schema is registered from the start."""
 
     def existing(self, handles: tuple[SchemaHandle, ...]) -> tuple[SchemaHandle, ...]:
-        """None that was not known."""
+        """None: no schema is looked up."""
         del handles
         return ()
 
     def look_up(self, handles: tuple[SchemaHandle, ...]) -> tuple[SchemaHandle, ...]:
-        """None that was not known."""
+        """None: no schema is looked up."""
         del handles
         return ()
 
 
 class AtOnce:
-    """Runs the jobs of a sink at once, where a node runs them beside the query."""
+    """Runs the jobs of a sink at once; a node runs them in the background."""
 
     def start(self, job: Callable[[], None]) -> None:
         """Run it."""
         job()
 
     def wait(self) -> None:
-        """Nothing runs."""
+        """Returns at once."""
 
 
 class Lane:
-    """Runs one fragment as far as what its topics hold, and what is said of time, let it go."""
+    """Runs one fragment as far as its topics and event time allow."""
 
     def __init__(
         self, fragment: Fragment, lowered: Lowered, kafka: MemoryKafka, start: StartQuery
@@ -126,9 +126,9 @@ class Lane:
         """Start its query.
 
         Args:
-            fragment: what it runs.
-            lowered: the same in Spark's terms.
-            kafka: holds all topics.
+            fragment: its fragment.
+            lowered: the fragment in Spark's terms.
+            kafka: all topics.
             start: starts the query.
         """
         self.fragment = fragment
@@ -157,36 +157,36 @@ class Lane:
         self._time = lane_time.begin(how, self._sink.marker, {}, SteadyMillis(0))
         self._query = start(lowered, INCARNATION, self._sink.write)
 
-    def hear(self, ends: Ends) -> None:
-        """Take in where external topics end now."""
+    def set_ends(self, ends: Ends) -> None:
+        """Set the end offsets of external topics."""
         self._time = lane_time.ends_read(self._time, self._ends, ends)
         self._ends = ends
 
     @property
     def is_idle(self) -> bool:
-        """Whether all its inputs are idle, and nothing that it keeps can come out by itself."""
+        """Whether all its inputs are idle, and its state has nothing left to emit."""
         return self._time.idle and is_spent(self._time.profile.shape, self._sink.marker)
 
-    def hear_activity(self, writer: str, topic_id: TopicId, *, idle: bool) -> None:
-        """Take in whether the writer of an input is idle, as if it had said so for long enough."""
+    def set_activity(self, writer: str, topic_id: TopicId, *, idle: bool) -> None:
+        """Set whether the writer of an input is idle, as if it had been so for long enough."""
         since_ms = SteadyMillis(self._now_ms - IDLE_OBSERVED_MS)
         for at_ms in (since_ms, self._now_ms):
             self._time = lane_time.activity_read(
                 self._time, (topic_id, writer), _EPOCH, idle=idle, at_ms=at_ms
             )
 
-    def run(self, told_ms: Millis | None) -> None:
-        """Read and compute all there is, and move event time as far as the rules let it.
+    def run(self, advanced_ms: Millis | None) -> None:
+        """Read and compute all available records, and advance event time as far as the rules allow.
 
         Args:
-            told_ms: what the test has said: nothing external comes any more at or below it.
+            advanced_ms: the test's advance: no later external record is at or below it.
 
         Raises:
             MedusaError: what makes a lane fail.
         """
-        self._hear_boundaries()
+        self._read_boundaries()
         for _ in range(_TURNS_MAX):
-            if not self._read() and not self._move(told_ms):
+            if not self._read() and not self._move(advanced_ms):
                 return
         raise BrokenInvariantError(
             "event time moves without end", place=f"fragment {self.fragment.name}"
@@ -194,13 +194,13 @@ class Lane:
 
     @property
     def rests(self) -> bool:
-        """Whether it keeps nothing that a later record or a later time could touch."""
+        """Whether its state is final: no later record or time can change it."""
         marker = self._sink.marker
         return all(marker.needed[at] >= end for at, end in marker.end.items())
 
     @property
     def newest_ms(self) -> Millis | None:
-        """The largest event time that it has seen."""
+        """The largest event time of its records."""
         return max(self._sink.marker.progress.values(), default=None)
 
     def close(self) -> None:
@@ -208,7 +208,7 @@ class Lane:
         self._query.close()
 
     def _read(self) -> bool:
-        """Hand everything unread to the query; whether there was anything."""
+        """Pass all unread records to the query; returns whether there were any."""
         unread: list[KafkaRecord] = []
         for at, offset in self._position.items():
             records, self._position[at] = self._kafka.read(*at, offset, Isolation.COMMITTED)
@@ -219,11 +219,11 @@ class Lane:
         self._query.drain()
         return True
 
-    def _move(self, told_ms: Millis | None) -> bool:
-        """Tell the query that event time may move on; whether it may."""
+    def _move(self, advanced_ms: Millis | None) -> bool:
+        """Send the query an advance, if event time may move; returns whether it may."""
         # Pauses between advances save batches under load; here nothing waits for the next one.
         unpaced = replace(self._time.release, released_at_ms=None)
-        time = replace(as_if_heard(self._time, told_ms), release=unpaced)
+        time = replace(with_advance(self._time, advanced_ms), release=unpaced)
         self._time, value = lane_time.advance(time, self._ends, self._now_ms)
         if value is None:
             return False
@@ -231,7 +231,7 @@ class Lane:
         self._kafka.append(self.fragment.names.advances, None, record, timestamp_ms=_NOW)
         return True
 
-    def _hear_boundaries(self) -> None:
+    def _read_boundaries(self) -> None:
         for derived in self._time.profile.inputs:
             if not isinstance(derived, DerivedInput):
                 continue
@@ -241,12 +241,12 @@ class Lane:
             records, self._boundaries[topic] = read
             for record in records:
                 assert record.value is not None  # noqa: S101 - a sink wrote it
-                said = codec.decode_boundary(record.value, f"topic {topic}")
-                boundary = PendingBoundary(said.boundary_ms, said.positions)
-                writer = said.topic_id, said.writer
-                self._time = lane_time.boundary_read(self._time, writer, said.epoch, boundary)
+                written = codec.decode_boundary(record.value, f"topic {topic}")
+                boundary = PendingBoundary(written.boundary_ms, written.positions)
+                writer = written.topic_id, written.writer
+                self._time = lane_time.boundary_read(self._time, writer, written.epoch, boundary)
 
-    def _heard(self, event: LaneEvent) -> None:
+    def _on_event(self, event: LaneEvent) -> None:
         if isinstance(event, BatchFinished):
             marker, now_ms = event.marker, self._now_ms
             self._time = lane_time.batch_finished(self._time, marker, event.rows_out, now_ms)
@@ -271,27 +271,27 @@ class Lane:
             output_partitions=lowered.encoding.partitions,
             boundaries=kafka.producer(0.0),
             mirror=GroupMirror(partial(kafka.begin_setting_offsets, fragment.names.group)),
-            schemas=KnownSchemas(),
+            schemas=StaticSchemas(),
             topics=watch_topics(kafka, fragment, self._ids),
             commits=AtOnce(),
             functions=lowered.functions,
             promised=lambda stream: lane_time.promised(self._time).get(stream),
             clock=Stopped(),
-            report=self._heard,
+            report=self._on_event,
         )
 
     def _ends_of_read(self) -> dict[InputPartition, Offset]:
         return {at: self._position[at.topic, at.partition] for at in self._assigned}
 
 
-def as_if_heard(time: LaneTime, told_ms: Millis | None) -> LaneTime:
-    """Event time as if every external partition had had a record so new that `told_ms` is over."""
-    if told_ms is None:
+def with_advance(time: LaneTime, advanced_ms: Millis | None) -> LaneTime:
+    """Event time as if every external partition had a record new enough to pass `advanced_ms`."""
+    if advanced_ms is None:
         return time
     progress = dict(time.progress)
     for external in time.profile.inputs:
         if isinstance(external, ExternalInput):
-            newest = Millis(told_ms + external.lateness_ms + 1)
+            newest = Millis(advanced_ms + external.lateness_ms + 1)
             for partition in lane_time.finished_in(time.positions, external):
                 at = InputPartition(external.stream, external.topic, partition)
                 progress[at] = max(newest, progress.get(at, newest))

@@ -1,4 +1,4 @@
-"""Reads tests, and the networks that they are about, from files."""
+"""Loader of tests, and of their networks, from files."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -16,12 +16,12 @@ PATTERN: Final = "*.yaml"
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A test that can run.
+    """A test ready to run.
 
     Args:
-        name: its file's, without the ending.
+        name: name of its file, without the suffix.
         file: for messages.
-        test: what it does.
+        test: its checked steps.
     """
 
     name: str
@@ -31,9 +31,9 @@ class Loaded:
 
 @dataclass
 class Loader:
-    """Reads tests; each network is read once.
+    """Loads tests; each network is read once.
 
-    `default` finds the document of a test that names none.
+    `default` returns the network document for a test that names none.
     """
 
     default: Callable[[], Path]
@@ -42,7 +42,7 @@ class Loader:
     )
 
     def all(self, paths: Iterable[Path]) -> tuple[Loaded, ...]:
-        """Read tests.
+        """Load tests.
 
         Raises:
             DocumentError: every mistake in all of them.
@@ -60,7 +60,7 @@ class Loader:
         return tuple(loaded)
 
     def one(self, path: Path) -> Loaded:
-        """Read a test.
+        """Load a test.
 
         Raises:
             DocumentError: every mistake in it, or in its network.
@@ -72,17 +72,17 @@ class Loader:
         return Loaded(path.stem, str(path), test)
 
     def _network(self, written: TestWritten, path: Path) -> Document:
-        beside = path.parent
+        folder = path.parent
         named = (("network", written.network), *(("schemas", name) for _, name in written.schemas))
         missing = tuple(
-            Problem(f"{key}: there is no file {beside / text.value}", str(path), text.line)
+            Problem(f"{key}: there is no file {folder / text.value}", str(path), text.line)
             for key, text in named
-            if text is not None and not (beside / text.value).is_file()
+            if text is not None and not (folder / text.value).is_file()
         )
         if missing:
             raise DocumentError(missing)
-        file = beside / written.network.value if written.network else self.default()
-        schemas = tuple((subject, beside / name.value) for subject, name in written.schemas)
+        file = folder / written.network.value if written.network else self.default()
+        schemas = tuple((subject, folder / name.value) for subject, name in written.schemas)
         key = (file.resolve(), schemas)
         if key not in self._documents:
             self._documents[key] = read_network(file, dict(schemas), str(path))
@@ -94,8 +94,8 @@ def read_network(file: Path, schemas: dict[str, Path], test: str) -> Document:
 
     Args:
         file: its document.
-        schemas: files with the schemas of subjects that it names.
-        test: for whom, for messages.
+        schemas: schema files of the subjects that it names.
+        test: name of the test, for messages.
 
     Raises:
         DocumentError: every mistake in it.
@@ -115,11 +115,11 @@ def read_network(file: Path, schemas: dict[str, Path], test: str) -> Document:
 
 
 def find_tests(paths: Iterable[Path], folder: Path) -> tuple[Path, ...]:
-    """The tests that were named, or all of a folder.
+    """The named tests, or all tests of a folder.
 
     Args:
         paths: files, or folders with tests.
-        folder: where tests are if none are named.
+        folder: the folder of the tests if none are named.
 
     Raises:
         InputError: there is none.
@@ -132,10 +132,10 @@ def find_tests(paths: Iterable[Path], folder: Path) -> tuple[Path, ...]:
     return found
 
 
-def _no_test(message: str, looked_in: Iterable[Path]) -> InputError:
+def _no_test(message: str, searched: Iterable[Path]) -> InputError:
     return InputError(
         message,
-        place=", ".join(map(str, looked_in)),
+        place=", ".join(map(str, searched)),
         hint=f"a test is a file {PATTERN} there; docs/reference/testing.md says how to write one, "
         "and `medusa init tolls --into FOLDER` writes one to begin with.",
     )

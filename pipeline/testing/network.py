@@ -26,9 +26,9 @@ from pipeline.spark.query.lower import LoweringInputs, lower
 from pipeline.spark.query.lowered import WriterSchema
 from pipeline.spark.run.topics import topics_of
 from pipeline.testing.check import Checked
-from pipeline.testing.compare import Came
+from pipeline.testing.compare import Actual
+from pipeline.testing.dead_letters import comparable
 from pipeline.testing.lane import Lane, StartQuery, Stopped
-from pipeline.testing.letters import letters
 from pipeline.testing.steps import Sent
 from schemas.avro import AvroSchema, parse
 from schemas.codec import decode, to_json
@@ -39,17 +39,17 @@ from schemas.wire import Framed, split
 _FIRST_STEP_MS: Final = 10 * UNITS_MS["m"]
 _STEPS: Final = 9
 _FASTER: Final = 10
-"""`settle` goes on by ten minutes, then ten times as far each time: nine steps are millennia."""
+"""`settle` advances by ten minutes, then ten times as far each time: nine steps are millennia."""
 
 
 class NetworkUnderTest:
-    """Runs a network as far as its records and the test's word on time let it go. Close it."""
+    """Runs a network as far as its records and the test's advances allow. Has to be closed."""
 
     def __init__(self, test: Checked, start: StartQuery) -> None:
         """Start a lane for each fragment.
 
         Args:
-            test: what is known of the network, and of the records that will be sent.
+            test: the checked test with its network and records.
             start: starts a query.
         """
         self._streams = test.streams
@@ -59,7 +59,7 @@ class NetworkUnderTest:
         self._kafka = MemoryKafka(Stopped())
         self._kafka.create_topics(tuple(_topics(test)))
         self._now_ms = SteadyMillis(0)
-        self._told_ms: Millis | None = None
+        self._advanced_ms: Millis | None = None
         self._taken: dict[TopicName, Offset] = {}
         self._lanes: list[Lane] = []
         try:
@@ -71,10 +71,10 @@ class NetworkUnderTest:
             raise
 
     def send(self, stream: StreamName, records: Sequence[Sent]) -> None:
-        """Send records, and let them be computed.
+        """Send records, and compute the results.
 
         Raises:
-            MedusaError: what makes a lane fail.
+            MedusaError: a lane failed.
         """
         topic = self._streams.topics[stream]
         for sent in records:
@@ -88,22 +88,22 @@ class NetworkUnderTest:
         self._run()
 
     def advance(self, to_ms: Millis) -> None:
-        """Let event time move on, as if all partitions had had a record that is so much newer."""
-        self._told_ms = to_ms if self._told_ms is None else max(to_ms, self._told_ms)
+        """Advance event time, as if all partitions had a record that much newer."""
+        self._advanced_ms = to_ms if self._advanced_ms is None else max(to_ms, self._advanced_ms)
         self._run()
 
     def wait(self, ms: int) -> None:
-        """Let time pass in which nothing comes."""
+        """Let time pass without records."""
         until_ms = self._now_ms + ms
-        while self._now_ms < until_ms:  # a larger step would be a hole in the observation
+        while self._now_ms < until_ms:  # a larger step would interrupt the observation of idleness
             self._now_ms = SteadyMillis(min(until_ms, self._now_ms + ENDS_FRESH_MS))
-            self._hear()
+            self._read_ends()
         self._run()
 
     def settle(self) -> None:
-        """Let event time move on until no lane keeps anything."""
+        """Advance event time until no lane has state."""
         newest = [lane.newest_ms for lane in self._lanes]
-        seen = [ms for ms in (*newest, self._told_ms) if ms is not None]
+        seen = [ms for ms in (*newest, self._advanced_ms) if ms is not None]
         step_ms = _FIRST_STEP_MS
         for _ in range(_STEPS if seen else 0):
             self.advance(Millis(max(seen) + step_ms))
@@ -111,18 +111,18 @@ class NetworkUnderTest:
                 return
             step_ms *= _FASTER
 
-    def take(self, stream: StreamName) -> tuple[Came, ...]:
-        """What came of a stream since the last call, in the order of its topic."""
+    def take(self, stream: StreamName) -> tuple[Actual, ...]:
+        """The records of a stream since the last call, in the order of its topic."""
         schema = self._streams.derived[stream]
         return tuple(
-            Came(value, object_of(to_json(schema, value)))
+            Actual(value, object_of(to_json(schema, value)))
             for record in self._new(self._streams.topics[stream])
             for value in [self._value(record, schema)]
         )
 
-    def take_letters(self) -> tuple[Came, ...]:
-        """What dead letters came since the last call."""
-        return letters(
+    def take_dead_letters(self) -> tuple[Actual, ...]:
+        """The dead letters since the last call."""
+        return comparable(
             (letter, *self._original(letter))
             for lane in self._lanes
             for letter in map(read, self._new(lane.fragment.names.dead_letters))
@@ -135,21 +135,21 @@ class NetworkUnderTest:
         self._lanes = []
 
     def _run(self) -> None:
-        """Lanes stand in topological order, so each has all its input when its turn comes."""
-        self._hear()
+        """Lanes are in topological order, so each has all its input when it runs."""
+        self._read_ends()
         for lane in self._lanes:
-            lane.run(self._told_ms)
+            lane.run(self._advanced_ms)
             writer, topic = lane.fragment.names.writer, lane.fragment.output.topic
             topic_id = TopicId(self._kafka.topics[topic].topic_id)
             for reader in self._lanes:
-                reader.hear_activity(writer, topic_id, idle=lane.is_idle)
-            self._hear()
+                reader.set_activity(writer, topic_id, idle=lane.is_idle)
+            self._read_ends()
 
-    def _hear(self) -> None:
+    def _read_ends(self) -> None:
         topics = {i.topic for f in self._streams.plan.fragments for i in f.inputs}
         ends = Ends(self._now_ms, self._kafka.end_offsets(topics))
         for lane in self._lanes:
-            lane.hear(ends)
+            lane.set_ends(ends)
 
     def _new(self, topic: TopicName) -> Iterator[KafkaRecord]:
         since = self._taken.get(topic, Offset(0))
@@ -163,7 +163,7 @@ class NetworkUnderTest:
         return value
 
     def _original(self, letter: Letter) -> tuple[Mapping[str, Native] | None, JsonObject | None]:
-        """The record of a dead letter, as decoded and as JSON; None where it is no record."""
+        """The record of a dead letter, decoded and as JSON; None if it is not decodable."""
         framed = split(letter.record.value)
         text = self._schemas.get(framed.schema) if isinstance(framed, Framed) else None
         if text is None or not isinstance(framed, Framed):
@@ -177,7 +177,7 @@ class NetworkUnderTest:
 
 
 def _texts(test: Checked) -> Iterator[str]:
-    """All schemas that values can be written with."""
+    """All schemas of values."""
     for name, schema in test.streams.schemas.items():
         yield from (schema.text, *test.writers.get(name, ()))
 
@@ -190,7 +190,7 @@ def _topics(test: Checked) -> Iterator[NewTopicSpec]:
 
 
 def _surroundings(fragment: Fragment, test: Checked, kafka: MemoryKafka) -> LoweringInputs:
-    """What a registry and a broker would say."""
+    """The facts that a registry and a broker would return."""
     ids, output = test.schemas, fragment.output
     return LoweringInputs(
         sources=named_sources(fragment),

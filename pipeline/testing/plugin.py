@@ -1,6 +1,6 @@
 """Fixtures for pytest, which finds them when Medusa is installed.
 
-pytest reads this file in every run, so it imports nothing that a test has not asked for.
+pytest imports this file in every run, so it imports nothing that a test has not requested.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,8 +22,8 @@ def medusa_session() -> Iterator["StartQuery"]:
     from pipeline.settings import SETTINGS, combine  # noqa: PLC0415
     from pipeline.testing.session import open_tests  # noqa: PLC0415
 
-    said = {s.name: os.environ[s.environment] for s in SETTINGS if os.environ.get(s.environment)}
-    with open_tests(combine((("environment", said),))) as queries:
+    written = {s.name: os.environ[s.environment] for s in SETTINGS if os.environ.get(s.environment)}
+    with open_tests(combine((("environment", written),))) as queries:
         yield queries
 
 
@@ -31,9 +31,9 @@ def medusa_session() -> Iterator["StartQuery"]:
 def medusa_network(
     request: pytest.FixtureRequest, medusa_session: "StartQuery"
 ) -> Iterator[Callable[..., "TestedNetwork"]]:
-    """Reads and starts a network: `medusa_network("../network.yaml")`, beside the test's file.
+    """Reads and starts a network: `medusa_network("../network.yaml")`, relative to the test's file.
 
-    What it gives is a `TestedNetwork`; dead letters that the test did not look at fail it.
+    It returns a `TestedNetwork`; dead letters that the test did not expect fail it.
     """
     from pipeline.testing.by_hand import TestedNetwork  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""Records as written → in Avro, or what they should equal; each mistake with its place. Pure."""
+"""Encoding of records as written, or as expected values; each mistake with its place. Pure."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -19,7 +19,7 @@ _TAILED: Final = frozenset({"topic", "partition", "offset", "timestamp", "key", 
 
 
 class Schemas:
-    """Schemas by the ids that a registry would give them; an id is given at first use."""
+    """Schemas by the ids that a registry would assign; an id is assigned at first use."""
 
     def __init__(self) -> None:
         self._ids: dict[str, SchemaId] = {}
@@ -37,19 +37,19 @@ class Line:
     file: str
 
     def place(self, path: str = "") -> str:
-        """Where it stands, or a part of it."""
+        """Its place, or that of a part of it."""
         return f"{self.file}:{self.written.line_of(path)}"
 
     def problem(self, path: str, message: str) -> Problem:
         """A mistake in it."""
-        told = f"{path.removeprefix('/')}: {message}" if path.strip("/") else message
-        return Problem(told, self.file, self.written.line_of(path))
+        text = f"{path.removeprefix('/')}: {message}" if path.strip("/") else message
+        return Problem(text, self.file, self.written.line_of(path))
 
 
 def json_lines(content: bytes, file: str) -> Iterator[Line | Problem]:
-    """The records of a file with one JSON object a line; blank lines are left out.
+    """The records of a file with one JSON object a line; blank lines are skipped.
 
-    Of what `medusa tail -o json` has printed, the values are taken.
+    Of the output of `medusa tail -o json`, the values are used.
     """
     for number, line in enumerate(content.splitlines(), start=1):
         if not line.strip():
@@ -74,7 +74,7 @@ def encoded(line: Line, schema: AvroSchema, schema_id: SchemaId) -> bytes | Prob
 
 
 def expected(line: Line, schema: AvroSchema) -> Expected | Problem:
-    """What a record that came has to equal, in the fields that are named."""
+    """The expected record, with the values of its named fields."""
     value = line.written.value
     if not isinstance(value, Mapping):
         return line.problem("", "a record is a mapping from fields to values")
@@ -93,7 +93,7 @@ def container(content: bytes, file: str) -> tuple[AvroSchema, tuple[Any, ...]] |
 
 
 def key_of(line: Line, field: str) -> bytes | Problem:
-    """The key that a field makes: a text as it is, anything else as JSON."""
+    """The key from a field: a text unchanged, anything else as JSON."""
     value = line.written.value
     part = value.get(field) if isinstance(value, Mapping) else None
     if part is None:

@@ -5,23 +5,23 @@ from dataclasses import dataclass
 
 from pipeline.counting import counted
 from pipeline.testing.check import Checked
-from pipeline.testing.compare import Came, Differences, Expected, compare, in_words
+from pipeline.testing.compare import Actual, Differences, Expected, compare, in_words
 from pipeline.testing.lane import StartQuery
 from pipeline.testing.network import NetworkUnderTest
-from pipeline.testing.steps import Advance, Expect, ExpectLetters, Send, Settle, Step, Wait
+from pipeline.testing.steps import Advance, Expect, ExpectDeadLetters, Send, Settle, Step, Wait
 from schemas.json_value import JsonObject
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A step that did not find what it expects.
+    """A failed step.
 
     Args:
         place: the step.
         what: the stream, or `dead_letters`.
-        expected: how many records it expects.
-        came: how many came.
-        differences: what is not as expected.
+        expected: number of expected records.
+        came: number of actual records.
+        differences: differences from the expected records.
     """
 
     place: str
@@ -59,14 +59,14 @@ class Failure:
 
 
 def run_steps(test: Checked, start: StartQuery, place: str) -> tuple[Failure, ...]:
-    """Run a test; what it did not find as expected, in the order of its steps.
+    """Run a test; returns its failures in the order of its steps.
 
     A step that fails does not end the test. Dead letters that no step expects are a failure.
 
     Args:
-        test: what to run.
+        test: the test.
         start: starts a query.
-        place: the test's own, for what no step is about.
+        place: the test's own, for failures of no step.
 
     Raises:
         MedusaError: a lane failed.
@@ -74,13 +74,13 @@ def run_steps(test: Checked, start: StartQuery, place: str) -> tuple[Failure, ..
     network = NetworkUnderTest(test, start)
     try:
         failures = [f for step in test.steps for f in run_step(step, network)]
-        return (*failures, *run_step(ExpectLetters((), place), network))
+        return (*failures, *run_step(ExpectDeadLetters((), place), network))
     finally:
         network.close()
 
 
 def run_step(step: Step, network: NetworkUnderTest) -> Iterator[Failure]:
-    """Run one step; what it did not find as expected.
+    """Run one step; returns its failures.
 
     Raises:
         MedusaError: a lane failed.
@@ -98,13 +98,13 @@ def run_step(step: Step, network: NetworkUnderTest) -> Iterator[Failure]:
             came = network.take(stream)
             found = compare(expected, came, in_order=in_order)
             yield from _failures(place, stream, expected, came, found)
-        case ExpectLetters(expected, place):
-            came = network.take_letters()
+        case ExpectDeadLetters(expected, place):
+            came = network.take_dead_letters()
             yield from _failures(place, "dead_letters", expected, came, compare(expected, came))
 
 
 def _failures(
-    place: str, what: str, expected: Sequence[Expected], came: Sequence[Came], found: Differences
+    place: str, what: str, expected: Sequence[Expected], came: Sequence[Actual], found: Differences
 ) -> Iterator[Failure]:
     if found:
         yield Failure(place, what, len(expected), len(came), found)

@@ -1,4 +1,4 @@
-"""A Spark session for tests: small, soon there, and fast at few records."""
+"""A Spark session for tests: small, quick to start, and fast with few records."""
 
 import os
 import tempfile
@@ -17,7 +17,7 @@ from pipeline.spark.session.command_session import command_session
 
 @contextmanager
 def open_tests(settings: Settings, progress: Progress = silent) -> Iterator[MemoryQueries]:
-    """Open a session; fetches the jars if they are not there yet.
+    """Open a session; fetches the jars if they are missing.
 
     Raises:
         EnvironmentProblem: Java is missing, or the session does not start.

@@ -1,4 +1,4 @@
-"""The steps of a test, ready to run: every record is encoded or has its types. Pure."""
+"""The steps of a test, ready to run: every record is encoded or typed. Pure."""
 
 from dataclasses import dataclass
 
@@ -26,26 +26,26 @@ class Send:
 
 @dataclass(frozen=True, slots=True)
 class Advance:
-    """Nothing that comes from outside lies at or below this time any more."""
+    """No later external record is at or below this time."""
 
     to_ms: Millis
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Nothing comes for so long."""
+    """Time passes without records."""
 
     ms: int
 
 
 @dataclass(frozen=True, slots=True)
 class Settle:
-    """Event time goes on until nothing is kept any more."""
+    """Event time advances until no state is left."""
 
 
 @dataclass(frozen=True, slots=True)
 class Expect:
-    """What came of a stream since the last look."""
+    """The records of a stream since the last step of this kind."""
 
     stream: StreamName
     records: tuple[Expected, ...]
@@ -54,11 +54,11 @@ class Expect:
 
 
 @dataclass(frozen=True, slots=True)
-class ExpectLetters:
-    """What dead letters came since the last look."""
+class ExpectDeadLetters:
+    """The dead letters since the last step of this kind."""
 
     letters: tuple[Expected, ...]
     place: str
 
 
-Step = Send | Advance | Wait | Settle | Expect | ExpectLetters
+Step = Send | Advance | Wait | Settle | Expect | ExpectDeadLetters

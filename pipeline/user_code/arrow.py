@@ -1,4 +1,4 @@
-"""Columns as Arrow knows them: what a function gets, and what it has to return."""
+"""Column types in Arrow: the arguments and results of a function."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -29,7 +29,7 @@ SCALARS: Mapping[Scalar, pa.DataType] = MappingProxyType(
         Scalar.TIMESTAMP: pa.timestamp("us", tz="UTC"),
     }
 )
-"""The types that Spark hands over, and takes back."""
+"""The types that Spark passes to a function, and accepts from it."""
 
 
 def arrow_type(data_type: DataType) -> pa.DataType:

@@ -1,4 +1,4 @@
-"""Calls a function in a child process that may raise, hang, or end at any time."""
+"""Caller of a function in a child process that may raise, hang, or end at any time."""
 
 import base64
 import contextlib
@@ -23,38 +23,38 @@ from pipeline.user_code.messages import HEAD, Kind, decoded, encoded
 from pipeline.user_code.variables import needed
 
 START_S: Final = 60.0
-"""How long Python itself may take to start on a busy machine."""
+"""Time limit for the start of Python on a busy machine."""
 LOAD_S: Final = 30.0
-"""How long a file or module may run before its function can be called."""
+"""Time limit for running a file or module before its function can be called."""
 GRACE_S: Final = 10.0
-"""How much longer than the function may take we wait for its process, before we end it."""
+"""Extra time beyond the function's timeout before its process is killed."""
 _CHUNK: Final = 1 << 20
 
 
 class CallError(Exception):
-    """A call did not give rows; the text says why, in one line."""
+    """A call returned no rows; the message says why, in one line."""
 
 
 class RaisedError(CallError):
-    """The function raised, or returned something else than it had to."""
+    """The function raised, or broke its contract."""
 
 
 class EndedError(CallError):
-    """The function did not come back in time, or ended its process."""
+    """The function exceeded its timeout, or ended its process."""
 
 
 class LoadError(Exception):
-    """There is no such function here, or the file or module of it cannot be run."""
+    """The function does not exist, or its file or module cannot be run."""
 
 
 class StartError(Exception):
-    """The child process did not start in time; nothing is known about the function."""
+    """The child process did not start in time; the function was not run."""
 
 
 class Caller:
-    """One function and the process that it runs in, started when it is needed.
+    """One function and its process, which is started when needed.
 
-    Not safe for two threads at once.
+    Not thread-safe.
     """
 
     def __init__(self, function: Function) -> None:
@@ -73,10 +73,10 @@ class Caller:
         self.close()
 
     def call(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """What the function returns for a batch: see `contract.py`.
+        """The result of the function for a batch: see `contract.py`.
 
         Raises:
-            CallError: it did not return that; the next call is made in a new process if need be.
+            CallError: there is no such result; the next call is made in a new process if necessary.
             LoadError: it cannot be called at all.
             StartError: its process did not start.
         """
@@ -89,7 +89,7 @@ class Caller:
             raise
 
     def load(self) -> None:
-        """Make sure that there is such a function.
+        """Check that the function exists.
 
         Raises:
             LoadError, StartError: see `call`.
@@ -98,7 +98,7 @@ class Caller:
             self._child = self._started()
 
     def close(self) -> None:
-        """End the process, whatever it is doing."""
+        """Kill the process, whatever it is doing."""
         if self._child is not None:
             self._child.end()
             self._child = None
@@ -106,7 +106,7 @@ class Caller:
     def _rows(self, child: "_Child", batch: pa.RecordBatch) -> pa.RecordBatch:
         within_s = self._function.timeout_ms / 1000 + GRACE_S
         try:
-            kind, content = child.ask(Kind.ROWS, encoded(batch), within_s)
+            kind, content = child.request(Kind.ROWS, encoded(batch), within_s)
             if kind is Kind.ROWS:
                 return decoded(content)
         except (EOFError, OSError, ValueError) as error:
@@ -125,7 +125,7 @@ class Caller:
         }
         child = _Child()
         try:
-            kind, answer = child.ask(Kind.LOAD, json.dumps(content).encode(), START_S + LOAD_S)
+            kind, answer = child.request(Kind.LOAD, json.dumps(content).encode(), START_S + LOAD_S)
         except TimeoutError as error:
             child.end()
             raise StartError(f"Python did not start within {START_S + LOAD_S:g} s") from error
@@ -144,7 +144,7 @@ class _Child:
         requests, self._to = _pipe()
         self._from, answers = _pipe()
         try:
-            self._process = subprocess.Popen(  # noqa: S603 - our own program
+            self._process = subprocess.Popen(  # noqa: S603 - Medusa's own program
                 [sys.executable, "-P", "-m", child.__name__, str(requests), str(answers)],
                 stdin=subprocess.DEVNULL,
                 stdout=sys.stderr.fileno() if _has_stderr() else None,
@@ -158,14 +158,14 @@ class _Child:
         os.set_blocking(self._to, False)
         os.set_blocking(self._from, False)
 
-    def ask(
+    def request(
         self, kind: Kind, content: pa.Buffer | bytes, within_s: float
     ) -> tuple[Kind, bytearray]:
-        """Send a message; the answer.
+        """Send a message; returns the response.
 
         Raises:
             TimeoutError: there was none in time.
-            EOFError, OSError, ValueError: the process is gone, or said something else.
+            EOFError, OSError, ValueError: the process has ended, or sent something else.
         """
         ends_at = time.monotonic() + within_s
         self._write(memoryview(HEAD.pack(kind.value, len(content))), ends_at)
@@ -174,7 +174,7 @@ class _Child:
         return Kind(answer), self._read(length, ends_at)
 
     def end(self) -> int | None:
-        """End it, with whatever it has started; its exit code, None if it was still running."""
+        """Kill it and its child processes; returns its exit code, None if it was running."""
         code = self._ended_within(GRACE_S if self._hung_up() else 0)
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
@@ -185,7 +185,7 @@ class _Child:
         return code
 
     def _hung_up(self) -> bool:
-        """Whether the other end of the answers is closed, so that its end is near."""
+        """Whether the other end of the responses is closed, so that the process is about to end."""
         poll = select.poll()
         poll.register(self._from, select.POLLIN)
         return any(event & select.POLLHUP for _, event in poll.poll(0))
@@ -221,7 +221,7 @@ class _Child:
 
 
 def _pipe() -> tuple[int, int]:
-    """A pipe that holds a whole batch, if it may, so that neither side waits for the other."""
+    """A pipe with room for a whole batch, if allowed, so that neither side blocks on the other."""
     ends = os.pipe()
     with contextlib.suppress(OSError):
         fcntl.fcntl(ends[1], fcntl.F_SETPIPE_SZ, _CHUNK)
@@ -229,7 +229,7 @@ def _pipe() -> tuple[int, int]:
 
 
 def _how(child: _Child, within_ms: int) -> str:
-    """How a process ended; one that still runs is ended now."""
+    """How a process ended; one that still runs is killed now."""
     code = child.end()
     if code is None or code == -signal.SIGALRM:
         return f"it did not return within {durations.format(within_ms)}"

@@ -1,10 +1,10 @@
-"""Calls a user's function, as the main program of a process of its own.
+"""Main program of a child process that calls a user's function.
 
-    python -P -m pipeline.user_code.child REQUESTS ANSWERS
+    python -P -m pipeline.user_code.child REQUESTS RESPONSES
 
-Requests come and answers go through two file descriptors; standard output is joined to standard
-error, so that nothing that a function prints is taken for an answer. The kernel keeps the time of a
-call: a function that does not come back ends with this process, even if nobody waits for it.
+Requests and responses are transferred through two file descriptors; standard output is redirected
+to standard error, so that output of a function is never read as a response. The kernel enforces the
+time limit of a call: a function that hangs ends with this process, even without a parent.
 """
 
 import base64
@@ -26,15 +26,15 @@ import pyarrow as pa
 from pipeline.user_code.contract import ContractError, fitted
 from pipeline.user_code.messages import HEAD, Kind, decoded, encoded
 
-SAID_MAX: Final = 400
-"""How much is told of what was raised, in characters."""
+MESSAGE_MAX: Final = 400
+"""Maximum length of an error message, in characters."""
 _MODULE: Final = "medusa_function"
-"""What a file is called while it runs."""
-_FIRST_TO_GO: Final = "1000"
+"""The module name of a file while it runs."""
+_OOM_SCORE_MAX: Final = "1000"
 
 
 class _Served:
-    """The function that this process is for."""
+    """The function of this process."""
 
     def __init__(self, content: dict[str, Any]) -> None:
         self._where, _, self._name = content["name"].partition(":")
@@ -46,7 +46,7 @@ class _Served:
 
     def load(self) -> None:
         """Run the file or module, and find the function in it."""
-        pa.array([0])  # the first one imports pandas: no call is to take that time
+        pa.array([0])  # the first one imports pandas: no call should include that time
         with _limited(self._load_seconds):
             module = self._of_file() if self._source else importlib.import_module(self._where)
             self._function = _found(module, self._where, self._name)
@@ -56,16 +56,16 @@ class _Served:
         module.__file__ = self._where
         sys.modules[_MODULE] = module
         code = compile(self._source, self._where, "exec")
-        exec(code, module.__dict__)  # noqa: S102 - what this is for
+        exec(code, module.__dict__)  # noqa: S102 - running the user's code is the purpose
         return module
 
     def call(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The function's answer, as the contract has it."""
+        """The function's result, checked against the contract."""
         with _limited(self._seconds):
             returned = self._function(batch)
         return fitted(returned, batch.num_rows, self._wanted)
 
-    def told(self, error: BaseException) -> str:
+    def description(self, error: BaseException) -> str:
         """The last line of a traceback, and the last line of the user's code in it."""
         last, places = _one_line(error), [*_unparsed(error), *self._places(error)[-1:]]
         return f"{last} ({', '.join(places)})" if places else last
@@ -81,10 +81,10 @@ class _Served:
 
 
 def _unparsed(error: BaseException) -> list[str]:
-    """Where a text stands that is no Python: no frame of a traceback tells."""
+    """The place of a syntax error, which no frame of a traceback contains."""
     if not isinstance(error, SyntaxError):
         return []
-    file, line = error.filename, error.lineno  # whoever raises it may have said anything
+    file, line = error.filename, error.lineno  # user code may set any value
     return [_place(file, line)] if isinstance(file, str) and isinstance(line, int) else []
 
 
@@ -94,7 +94,7 @@ def _place(file: str, line: int) -> str:
 
 @contextlib.contextmanager
 def _limited(seconds: float) -> Iterator[None]:
-    """Let a block take so long; then the kernel ends this process."""
+    """Run a block with a time limit, at which the kernel ends this process."""
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
@@ -116,30 +116,30 @@ def _found(module: ModuleType, where: str, name: str) -> Callable[[pa.RecordBatc
     except TypeError as error:
         raise TypeError(f"{name} has to take one argument, the record batch: {error}") from error
     except ValueError:
-        pass  # written in C: nobody knows what it takes
+        pass  # written in C: its parameters are unknown
     return function  # type: ignore[no-any-return]
 
 
 def _one_line(error: BaseException) -> str:
-    """What Python prints last of an error; bounded. Of one of ours, what it says."""
+    """The last line that Python prints of an error; bounded. Of one of Medusa's, its message."""
     try:
         ours = isinstance(error, ContractError)
-        told = str(error) if ours else "".join(traceback.format_exception_only(error))
-        text = (told.strip().splitlines() or [type(error).__name__])[-1]
-    except BaseException:  # noqa: BLE001 - an exception of the user's that cannot even be shown
+        full = str(error) if ours else "".join(traceback.format_exception_only(error))
+        text = (full.strip().splitlines() or [type(error).__name__])[-1]
+    except BaseException:  # noqa: BLE001 - a user's exception that cannot even be formatted
         text = type(error).__name__
     shown = _printable(text.strip().removeprefix(f"{_MODULE}."))
-    return shown if len(shown) <= SAID_MAX else shown[: SAID_MAX - 1] + "…"
+    return shown if len(shown) <= MESSAGE_MAX else shown[: MESSAGE_MAX - 1] + "…"
 
 
 def _printable(text: str) -> str:
-    """A text with nothing in it that a terminal would carry out."""
+    """A text without control characters that a terminal would interpret."""
     sound = text.encode("utf-8", "backslashreplace").decode()
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in sound)
 
 
-def serve(requests: BinaryIO, answers: BinaryIO) -> None:
-    """Answer until nobody asks any more."""
+def serve(requests: BinaryIO, responses: BinaryIO) -> None:
+    """Answer requests until the pipe is closed."""
     served: _Served | None = None
     process = os.getpid()
     while len(head := requests.read(HEAD.size)) == HEAD.size:
@@ -149,25 +149,25 @@ def serve(requests: BinaryIO, answers: BinaryIO) -> None:
             if Kind(kind) is Kind.LOAD:
                 served = _Served(json.loads(content))
                 served.load()
-                answer: tuple[Kind, Any] = (Kind.READY, b"")
+                response: tuple[Kind, Any] = (Kind.READY, b"")
             else:
                 assert served is not None, "a function is loaded first"  # noqa: S101
-                answer = (Kind.ROWS, encoded(served.call(decoded(content))))
-        except BaseException as error:  # noqa: BLE001 - whatever a user's code raises is an answer
-            told = served.told(error) if served else _one_line(error)
-            answer = (Kind.FAILED, told.encode())
+                response = (Kind.ROWS, encoded(served.call(decoded(content))))
+        except BaseException as error:  # noqa: BLE001 - any user exception is a response
+            text = served.description(error) if served else _one_line(error)
+            response = (Kind.FAILED, text.encode())
         if os.getpid() != process:
             _end_copy()
         _flush()
-        answers.write(HEAD.pack(answer[0].value, len(answer[1])))
-        answers.write(answer[1])
-        answers.flush()
+        responses.write(HEAD.pack(response[0].value, len(response[1])))
+        responses.write(response[1])
+        responses.flush()
 
 
 def _end_copy() -> None:
-    """End a copy that the user's code has made of this process: it is not the one that is asked.
+    """End a copy of this process that the user's code has forked: only the original may respond.
 
-    What the code does in a copy is its own business until it returns; two that answer are none.
+    The copy runs the user's code until that returns; two responses would break the protocol.
     """
     message = "a function called os.fork(), and the copy of its process came back: it is ended\n"
     with contextlib.suppress(OSError):
@@ -176,21 +176,21 @@ def _end_copy() -> None:
 
 
 def _flush() -> None:
-    """What a function has printed goes where errors go, before it is known what became of it."""
+    """Flush the function's output to standard error before the response is sent."""
     with contextlib.suppress(OSError, ValueError):
         sys.stdout.flush()
 
 
 def main(arguments: list[str]) -> None:
     """Serve, then end at once, whatever threads the function has started."""
-    requests, answers = (int(number) for number in arguments)
-    for descriptor in (requests, answers):
+    requests, responses = (int(number) for number in arguments)
+    for descriptor in (requests, responses):
         os.set_inheritable(descriptor, False)
     os.dup2(2, 1)
-    # If memory runs out, it is this process that has to go.
+    # If memory runs out, this process has to be killed.
     with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as score:  # noqa: PTH123
-        score.write(_FIRST_TO_GO)
-    with os.fdopen(requests, "rb") as source, os.fdopen(answers, "wb") as sink:
+        score.write(_OOM_SCORE_MAX)
+    with os.fdopen(requests, "rb") as source, os.fdopen(responses, "wb") as sink:
         serve(source, sink)
         os._exit(0)
 

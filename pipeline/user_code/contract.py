@@ -1,7 +1,7 @@
-"""What a function has to return; runs in its process, so it needs nothing but Arrow.
+"""The contract of a function's result; checked in its process, so it imports only Arrow.
 
-Either one row for each row that it was given, in the same order; or, with a column `__row`, some of
-them: the number of the given row that each row was made of. Each is named at most once.
+The result is either one row per input row, in the same order; or, with a column `__row`, a
+selection: the number of the input row of each output row. Each number occurs at most once.
 """
 
 from collections.abc import Callable
@@ -11,23 +11,23 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 ROW: Final = "__row"
-"""The column by which a function says which rows it kept."""
+"""The column with the numbers of the kept rows."""
 
 
 class ContractError(ValueError):
-    """A function returned something else than it had to."""
+    """The function's result breaks the contract."""
 
 
 def fitted(returned: object, given: int, wanted: pa.Schema) -> pa.RecordBatch:
-    """What a function returned, with the wanted columns in their order, and `__row` if it says so.
+    """A function's result with the declared columns in their order, and `__row` if it has one.
 
     Args:
-        returned: what it returned.
-        given: how many rows it was given.
+        returned: the result.
+        given: number of input rows.
         wanted: the declared columns.
 
     Raises:
-        ContractError: it is something else; in words.
+        ContractError: the result breaks the contract; the message says how.
     """
     if not isinstance(returned, pa.RecordBatch):
         name = f"{type(returned).__module__}.{type(returned).__name__}"
@@ -74,9 +74,9 @@ def _column(column: pa.Array, field: pa.Field) -> pa.Array:
 
 
 def _of_one_kind(found: pa.DataType, wanted: pa.DataType) -> bool:
-    """Whether one type only says more or less exactly what the other says.
+    """Whether two types differ only in precision.
 
-    A value that then does not fit is an error, not another value.
+    A value that then does not fit is an error; it is not changed.
     """
     if pa.types.is_dictionary(found):
         found = found.value_type
@@ -135,7 +135,7 @@ _KINDS: Final[tuple[_Is, ...]] = (
 
 
 def _null_inside(column: pa.Array, field: pa.Field) -> str:
-    """The path of something that is null and must not be; empty if there is nothing."""
+    """The path of a null that is not allowed; empty if there is none."""
     if column.null_count and not field.nullable:
         return f"column {field.name}" if "." not in field.name else field.name
     column = column.drop_null() if column.null_count else column
@@ -144,7 +144,7 @@ def _null_inside(column: pa.Array, field: pa.Field) -> str:
     elif pa.types.is_list(field.type):
         inner = [(column.flatten(), field.type.value_field)]
     elif pa.types.is_map(field.type):
-        # Copied, since of a part of a column Arrow gives the items of the whole.
+        # Copied, since for a slice of a column Arrow returns the items of the whole.
         inner = [(column.take(pa.array(range(len(column)))).items, field.type.item_field)]
     else:
         return ""
@@ -156,7 +156,7 @@ def _null_inside(column: pa.Array, field: pa.Field) -> str:
 
 
 def _rows(column: pa.Array, given: int) -> pa.Array:
-    """The numbers of rows, each of them once, in their order."""
+    """The row numbers, each once, in order."""
     nothing = len(column) == 0
     if not pa.types.is_integer(column.type) and not (nothing and pa.types.is_null(column.type)):
         raise ContractError(f"{ROW} is {column.type}, not whole numbers")

@@ -1,4 +1,4 @@
-"""A function of a user as plain data: all that is needed to call it, wherever that is."""
+"""A user-defined function as plain data: everything needed to call it on any machine."""
 
 from dataclasses import dataclass
 
@@ -10,10 +10,10 @@ class Function:
     """A pure function from a record batch to a record batch.
 
     Args:
-        name: what it is called in the document: `alerts.py:classify` or `package.module:classify`.
+        name: its name in the document: `alerts.py:classify` or `package.module:classify`.
         source: the text of the file; empty for an importable module.
-        columns: what it has to return.
-        timeout_ms: how long one call may take.
+        columns: the declared columns of its result.
+        timeout_ms: time limit of one call.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""How a process and its child talk: a byte that says what it is, a length, and so many bytes."""
+"""Message format between a process and its child: a kind byte, a length, and the content."""
 
 import struct
 from enum import Enum
@@ -7,11 +7,11 @@ from typing import Final
 import pyarrow as pa
 
 HEAD: Final = struct.Struct("!cQ")
-"""Of each message: its kind and how long the rest is."""
+"""The header of a message: its kind and the length of its content."""
 
 
 class Kind(Enum):
-    """What a message is."""
+    """The kind of a message."""
 
     LOAD = b"l"
     """The function, as JSON; answered by READY or FAILED."""
@@ -19,7 +19,7 @@ class Kind(Enum):
     """A batch; answered by a batch or by FAILED."""
     READY = b"y"
     FAILED = b"f"
-    """What was raised, in one line."""
+    """The error message, in one line."""
 
 
 def encoded(batch: pa.RecordBatch) -> pa.Buffer:
@@ -31,10 +31,10 @@ def encoded(batch: pa.RecordBatch) -> pa.Buffer:
 
 
 def decoded(content: bytes | bytearray) -> pa.RecordBatch:
-    """What `encoded` wrote.
+    """The inverse of `encoded`.
 
     Raises:
-        pa.ArrowInvalid: it is none.
+        pa.ArrowInvalid: it is not an encoded batch.
     """
     with pa.ipc.open_stream(pa.py_buffer(content)) as reader:
         return reader.read_next_batch()

@@ -1,9 +1,9 @@
-"""Finds the rows for which a function fails, so that all others pass. Pure: calls are handed in.
+"""Search for the rows for which a function fails, so that all others pass. Pure.
 
-A function is row by row pure, so what it says about some rows does not depend on the others. When a
-call fails, its rows are tried again in parts, and in the end one by one: a row that fails alone is
-what failed. If it was raised for several rows and none of them fails alone, the function is not
-pure; a call that took too long, or too much memory, says nothing of the kind.
+A function is pure and row by row, so its result for some rows does not depend on the others. When a
+call fails, its rows are retried in parts, and in the end one by one: a row that fails alone has
+failed. If the function raised for several rows and none of them fails alone, it is not pure; a
+timeout or a lack of memory is no evidence of that.
 """
 
 from collections.abc import Callable, Iterator
@@ -15,20 +15,20 @@ import pyarrow as pa
 from pipeline.user_code.caller import CallError, RaisedError
 
 PARTS: Final = (100, 1)
-"""How many rows are tried at once after a call has failed."""
+"""Numbers of rows per call when a call is retried."""
 LOST_MIN_S: Final = 60.0
 LOST_TIMEOUTS: Final = 16
-"""How long the calls of one task that fail may take: so many timeouts, but at least a minute."""
+"""Time limit for the failing calls of one task: this many timeouts, but at least a minute."""
 
 Call = Callable[[pa.RecordBatch], pa.RecordBatch]
 
 
 class FaultyError(Exception):
-    """It is the function that is at fault, and no row."""
+    """The function is faulty, not a row."""
 
 
 class GaveUpError(FaultyError):
-    """So many calls have failed, or for so long, that no more are made."""
+    """Failing calls have exceeded their time limit, so no more are made."""
 
 
 class UnlikeAloneError(FaultyError):
@@ -37,7 +37,7 @@ class UnlikeAloneError(FaultyError):
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """What a function made of the rows from `first` on; `__row` counts from there."""
+    """The function's results for the rows from `first` on; `__row` counts from there."""
 
     first: int
     rows: pa.RecordBatch
@@ -52,11 +52,11 @@ class Failed:
 
 
 @dataclass(slots=True)
-class Patience:
-    """How much time calls that fail may still take.
+class FailureBudget:
+    """The time limit for failing calls.
 
     Args:
-        timeout_ms: how long one call may take.
+        timeout_ms: time limit of one call.
         clock: steady time in seconds.
     """
 
@@ -69,7 +69,7 @@ class Patience:
 
         Raises:
             CallError: it failed.
-            GaveUpError: so did others before it, for too long.
+            GaveUpError: failing calls have exceeded the time limit.
         """
         most = max(LOST_MIN_S, LOST_TIMEOUTS * self.timeout_ms / 1000)
         since = self.clock()
@@ -85,22 +85,22 @@ class Patience:
             raise
 
 
-def tried(batch: pa.RecordBatch, call: Call, patience: Patience) -> Iterator[Passed | Failed]:
-    """What becomes of the rows of a batch, in their order.
+def tried(batch: pa.RecordBatch, call: Call, budget: FailureBudget) -> Iterator[Passed | Failed]:
+    """The results of the rows of a batch, in order.
 
     Raises:
-        FaultyError: too much time was lost, or the function is not pure.
+        FaultyError: failing calls took too long, or the function is not pure.
     """
-    yield from _tried(batch, 0, PARTS, call, patience)
+    yield from _tried(batch, 0, PARTS, call, budget)
 
 
 def _tried(
-    batch: pa.RecordBatch, first: int, parts: tuple[int, ...], call: Call, patience: Patience
+    batch: pa.RecordBatch, first: int, parts: tuple[int, ...], call: Call, budget: FailureBudget
 ) -> Iterator[Passed | Failed]:
     if not batch.num_rows:
         return
     try:
-        yield Passed(first, patience.call(call, batch))
+        yield Passed(first, budget.call(call, batch))
     except CallError as error:
         smaller = tuple(part for part in parts if part < batch.num_rows)
         if not smaller:
@@ -110,7 +110,7 @@ def _tried(
         failed = False
         for start in range(0, batch.num_rows, size):
             part = batch.slice(start, size)
-            for one in _tried(part, first + start, tuple(rest), call, patience):
+            for one in _tried(part, first + start, tuple(rest), call, budget):
                 failed = failed or isinstance(one, Failed)
                 yield one
         if not failed and isinstance(error, RaisedError):

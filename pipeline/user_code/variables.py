@@ -1,4 +1,4 @@
-"""Which variables of the environment a user's function may see: what Python needs, no secret."""
+"""Environment variables that a user's function may read: those Python needs, no secret."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -12,11 +12,11 @@ _NEEDED: Final = frozenset(
     }
 )
 _KINDS: Final = ("LC_", "PYTHON")
-"""What the names of others that are needed begin with."""
+"""Prefixes of other variables that are needed."""
 
 
 def needed(environment: Mapping[str, str]) -> dict[str, str]:
-    """Those variables of an environment that a function's process gets.
+    """The variables of an environment that a function's process inherits.
 
     >>> needed({"PATH": "/bin", "LC_ALL": "C", "KAFKA_PASSWORD": "of Kafka"})
     {'PATH': '/bin', 'LC_ALL': 'C'}

@@ -90,7 +90,7 @@ class Mailbox:
     def __init__(self) -> None:
         self.events: deque[Event] = deque()
 
-    def tell(self, event: Event) -> None:
+    def put(self, event: Event) -> None:
         """Put an event in line; a process that is gone tells nothing."""
         if Turn.current is None or not Turn.current.dead:
             self.events.append(event)
@@ -152,7 +152,7 @@ class Node:
             nothing,
             cast("Any", checkpoints),
             clock,
-            mailbox.tell,
+            mailbox.put,
             claimed=nothing.end,
         )
         context = NodeContext(
@@ -166,13 +166,13 @@ class Node:
             workers=Workers(AtOnce("planning"), AtOnce("signals"), AtOnce("reports")),
             clock=clock,
         )
-        self._performer = Performer(context, mailbox.tell)
+        self._performer = Performer(context, mailbox.put)
         state = NodeState(Shared(record.node, record.participant, record.started_at_ms))
         self._agent = Agent(cast("Any", mailbox), self._performer, state, clock)
         self._polls: tuple[Any, ...] = (
-            CatalogPoll(shared, record, clock, mailbox.tell),
-            EndsPoll(cluster, watched, clock, mailbox.tell),
-            BoundaryPoll(cluster, lambda: cluster.reader(0.0), watched, clock, mailbox.tell),
+            CatalogPoll(shared, record, clock, mailbox.put),
+            EndsPoll(cluster, watched, clock, mailbox.put),
+            BoundaryPoll(cluster, lambda: cluster.reader(0.0), watched, clock, mailbox.put),
         )
 
     @property
@@ -195,7 +195,7 @@ class Node:
         self.troubles.clear()
         for poll in self._polls:
             try:
-                poll.look()
+                poll.read()
             except MedusaError as error:
                 self.troubles.append(f"{type(poll).__name__}: {error}")
             self.hear()

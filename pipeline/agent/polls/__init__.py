@@ -1,4 +1,4 @@
-"""Threads that look at servers again and again, and tell the agent what they saw.
+"""Polling threads: they read servers periodically and send the results to the agent as events.
 
-Each is a small loop with a pause; an unreachable server is told as such and asked again.
+Each is a small loop with a pause; an unreachable server is reported as such and polled again.
 """

@@ -1,4 +1,4 @@
-"""Watches the engine that all lanes run in."""
+"""Poll of the engine that all lanes run in."""
 
 from collections.abc import Callable
 from typing import Final
@@ -10,10 +10,10 @@ PAUSE_S: Final = 0.5
 
 
 class EnginePoll:
-    """Watches the engine that all lanes run in; when it cannot run any, the node has to end.
+    """Checks the engine that all lanes run in; ends the node if it can run no lane.
 
     Args:
-        trouble: tells why it cannot; None as long as it can.
+        trouble: returns the engine's error; None while it works.
         ending: of the node.
     """
 
@@ -21,8 +21,8 @@ class EnginePoll:
         self._trouble = trouble
         self._ending = ending
 
-    def look(self) -> float:
-        """End the node if the engine is of no use; once the node was stopped, that is no loss."""
+    def read(self) -> float:
+        """End the node if the engine has failed; an engine that ends after a stop is no failure."""
         trouble = self._trouble()
         if trouble is not None and not self._ending.stopped:
             self._ending.because(trouble)

@@ -1,4 +1,4 @@
-"""What a poll is, the thread that it runs on, and what ends a node from within one."""
+"""Polls: their interface, their thread, and how a poll ends the node."""
 
 import logging
 import threading
@@ -8,23 +8,23 @@ from typing import Protocol
 from pipeline.agent.events import Event
 from pipeline.errors import MedusaError, NewerFormatError
 
-Tell = Callable[[Event], None]
+EmitEvent = Callable[[Event], None]
 
 _log = logging.getLogger(__name__)
 
 
 class Poll(Protocol):
-    """One look at the world."""
+    """Reads one source of events."""
 
-    def look(self) -> float:
-        """Look, tell, and say how many seconds to pause."""
+    def read(self) -> float:
+        """Read, send events, and return the pause in seconds."""
 
 
 class Ending:
-    """Why a node has to end by itself, if it has to.
+    """The first fatal error of a node; setting it stops the node.
 
     Args:
-        stop: set when there is a reason.
+        stop: set together with the error.
     """
 
     def __init__(self, stop: threading.Event) -> None:
@@ -32,7 +32,7 @@ class Ending:
         self._why: MedusaError | None = None
 
     def because(self, error: MedusaError) -> None:
-        """End the node; the first reason counts."""
+        """Stop the node; only the first error is kept."""
         if self._why is None:
             _log.error("the node ends: %s", error)
             self._why = error
@@ -40,11 +40,11 @@ class Ending:
 
     @property
     def stopped(self) -> bool:
-        """Whether the node ends, for whatever reason."""
+        """Whether the node is stopping, for any reason."""
         return self._stop.is_set()
 
     def check(self) -> None:
-        """Raise the reason, if there is one."""
+        """Raise the error, if there is one."""
         if self._why is not None:
             raise self._why
 
@@ -52,13 +52,14 @@ class Ending:
 def start(poll: Poll, name: str, stop: threading.Event, ending: Ending) -> threading.Thread:
     """Run a poll on a thread of its own until `stop` is set.
 
-    What a newer version of Medusa wrote ends the node: what it cannot read it must not pass over.
+    A record of a newer version of Medusa stops the node: a record that cannot be read must not
+    be skipped.
     """
 
     def loop() -> None:
         while not stop.is_set():
             try:
-                pause_s = poll.look()
+                pause_s = poll.read()
             except NewerFormatError as error:
                 ending.because(error)
                 return

@@ -1,4 +1,4 @@
-"""Warms the engine up while the node has nothing to do yet."""
+"""Warm-up of the engine while the node is idle."""
 
 from collections.abc import Mapping
 from typing import Final, Protocol
@@ -14,39 +14,39 @@ WARM_PAUSE_S: Final = 3_600.0
 
 
 class Warming(Protocol):
-    """As in `pipeline/spark/warm_up/warm_up.py`."""
+    """The interface of a warm-up; as in `pipeline/spark/warm_up/warm_up.py`."""
 
     @property
     def over(self) -> bool:
-        """Whether there is to be no more of it."""
+        """Whether the warm-up has ended."""
 
     def practise(self) -> None:
         """Run queries of every shape on made-up records."""
 
     def rehearse(self, fragment: Fragment, topic_ids: Mapping[TopicName, str]) -> bool:
-        """Run a fragment's own query on the latest records; whether there were any."""
+        """Run a fragment's own query on the latest records; returns whether there were any."""
 
 
 class WarmUpPoll:
-    """Warms the engine up while the node has nothing to do yet."""
+    """Warms up the engine while the node is idle."""
 
     def __init__(self, warm_up: Warming, watched: Watched) -> None:
         self._warm_up = warm_up
         self._watched = watched
-        self._looks = 0
+        self._calls = 0
         self._done: set[tuple[FragmentId, VersionId]] = set()
 
-    def look(self) -> float:
-        """Practise at the second look: what runs on the node from the start is known by then.
+    def read(self) -> float:
+        """Practise in the second call: the fragments assigned at the start are listed by then.
 
-        After that, rehearse what other nodes run; again when it has changed.
+        After that, rehearse the fragments of other nodes; again when they have changed.
         """
         if self._warm_up.over:
             return WARM_PAUSE_S
-        self._looks += 1
-        if self._looks == 1:
+        self._calls += 1
+        if self._calls == 1:
             return PRACTICE_AFTER_S
-        if self._looks == 2:  # noqa: PLR2004 - said above
+        if self._calls == 2:  # noqa: PLR2004 - see the docstring
             self._warm_up.practise()
         self._rehearse()
         return REHEARSAL_PAUSE_S

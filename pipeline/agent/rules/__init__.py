@@ -1,5 +1,4 @@
-"""The rules by which an agent decides, one file each; `pipeline/agent/decide.py` applies them.
+"""The rules of an agent's decisions, one module each; applied by `pipeline/agent/decide.py`.
 
-A rule of a lane sees that lane and what all lanes share; a rule of the node sees everything. None
-of them does any I/O.
+A lane rule reads one lane and the shared state; a node rule reads the whole state. All are pure.
 """

@@ -1,4 +1,4 @@
-"""What the readers of a lane's output are told of its activity."""
+"""Activity signals of a lane to the readers of its output."""
 
 from dataclasses import replace
 
@@ -10,28 +10,28 @@ from pipeline.agent.state import Lane, Running, Shared
 from pipeline.boundaries.promise import is_spent
 from pipeline.ids import TopicId
 
-IDLE_SAID_MS = 1_000
-"""An idle lane says so once a second: its readers believe it for five."""
+IDLE_INTERVAL_MS = 1_000
+"""Interval of the idle signal of an idle lane; its readers rely on each for 5 s."""
 
 
-def tell_activity(lane: Lane, _: Shared, event: Event, now: Now) -> tuple[Lane, Effects]:
-    """Tell readers that the lane is idle, now and then as long as it is; and once when it ends."""
+def send_activity(lane: Lane, _: Shared, event: Event, now: Now) -> tuple[Lane, Effects]:
+    """Send `idle` periodically while the lane is idle, and `active` once when that ends."""
     running = running_if_moved(lane, event)
     if running is None or lane.marker is None:
         return lane, ()
     idle = running.time.idle and is_spent(running.time.profile.shape, lane.marker)
-    said_ms = running.said_idle_at_ms
-    if idle and said_ms is not None and now.steady_ms - said_ms < IDLE_SAID_MS:
+    sent_at_ms = running.idle_sent_at_ms
+    if idle and sent_at_ms is not None and now.steady_ms - sent_at_ms < IDLE_INTERVAL_MS:
         return lane, ()
-    if not idle and said_ms is None:
+    if not idle and sent_at_ms is None:
         return lane, ()
-    said_ms = now.steady_ms if idle else None
-    lane = lane.with_running(replace(running, said_idle_at_ms=said_ms))
-    return lane, (says_activity(lane, running, idle=idle),)
+    sent_at_ms = now.steady_ms if idle else None
+    lane = lane.with_running(replace(running, idle_sent_at_ms=sent_at_ms))
+    return lane, (activity_signal(lane, running, idle=idle),)
 
 
-def says_activity(lane: Lane, running: Running, *, idle: bool) -> SendActivity:
-    """The word about a lane's activity, to the readers of its output."""
+def activity_signal(lane: Lane, running: Running, *, idle: bool) -> SendActivity:
+    """The signal of a lane's activity to the readers of its output."""
     topic = running.fragment.output.topic
     return SendActivity(
         lane=lane.id,

@@ -1,4 +1,4 @@
-"""What the catalog wants of a lane here."""
+"""The desired state of a lane on this node, from the catalog."""
 
 from dataclasses import replace
 
@@ -21,9 +21,9 @@ from pipeline.lanes.lifecycle import Happening
 
 
 def assign(lane: Lane, shared: Shared, event: Event, now: Now) -> tuple[Lane, Effects]:
-    """Take in what the catalog wants; a change forgives earlier failures.
+    """Update the desired state from the catalog; a change resets the failure counts.
 
-    A fenced lane hears from the catalog here, and only here, that it is still wanted on this node.
+    A fenced lane may start again only after the catalog assigns it to this node once more.
     """
     if not isinstance(event, CatalogRead):
         return lane, ()
@@ -34,7 +34,7 @@ def assign(lane: Lane, shared: Shared, event: Event, now: Now) -> tuple[Lane, Ef
         lane = replace(lane, tries=Tries(restarts=lane.tries.restarts))
         if isinstance(lane.phase, BackingOff | Failed):
             lane = lane.moved(Happening.RESET, Stopped())
-    if isinstance(lane.phase, Fenced) and lane.wanted is not None:
+    if isinstance(lane.phase, Fenced) and lane.target is not None:
         wait_ms = back_off_ms(lane.id.fragment, lane.tries.failures)
         retry_at_ms = SteadyMillis(now.steady_ms + wait_ms)
         lane = lane.moved(Happening.READMITTED, BackingOff(retry_at_ms))

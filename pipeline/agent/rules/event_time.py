@@ -1,4 +1,4 @@
-"""What moves a lane's event time: boundaries and activity of its writers, ends of its topics."""
+"""Inputs of a lane's event time: boundaries, activity of its writers, ends of its topics."""
 
 from dataclasses import replace
 
@@ -6,13 +6,13 @@ from pipeline.agent.events import ActivityRead, BoundaryRead, EndsRead, Event
 from pipeline.agent.now import Now
 from pipeline.agent.rules.rule import Effects
 from pipeline.agent.state import Lane, Running, Shared
-from pipeline.agent.status import ends_noted
+from pipeline.agent.status import with_observed_ends
 from pipeline.boundaries import lane_time
 from pipeline.boundaries.derived import PendingBoundary
 
 
 def observe_time(lane: Lane, shared: Shared, event: Event, now: Now) -> tuple[Lane, Effects]:
-    """Take in what was read of its inputs, while its query runs."""
+    """Apply an event to the event time of a running lane."""
     running = lane.running
     if running is None:
         return lane, ()
@@ -33,6 +33,6 @@ def _observed(running: Running, shared: Shared, event: Event, now: Now) -> Runni
             return replace(running, time=time)
         case EndsRead() if shared.ends is not None:
             time = lane_time.ends_read(time, shared.ends_before, shared.ends)
-            return ends_noted(replace(running, time=time), shared.ends)
+            return with_observed_ends(replace(running, time=time), shared.ends)
         case _:
             return running

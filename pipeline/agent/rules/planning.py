@@ -1,4 +1,4 @@
-"""Which versions of networks are planned."""
+"""Requests for plans of network versions."""
 
 from dataclasses import replace
 
@@ -10,11 +10,11 @@ from pipeline.catalog.snapshot import Deployed, VersionId
 from pipeline.errors import InputError
 
 
-def ask_for_plans(state: NodeState, event: Event) -> tuple[NodeState, Effects]:
-    """Ask for the plans that are needed and neither made nor under way; drop the others.
+def request_plans(state: NodeState, event: Event) -> tuple[NodeState, Effects]:
+    """Request the plans that are needed and neither made nor pending; drop the others.
 
-    A start that waits for its plan asks at once. What merely is of use is asked for when the
-    catalog is read; what this program cannot plan it does not try again.
+    A start that waits for its plan requests it at once. Other useful plans are requested when
+    the catalog is read; a version that this program cannot plan is not tried again.
     """
     shared = state.shared
     plans = shared.plans
@@ -25,12 +25,12 @@ def ask_for_plans(state: NodeState, event: Event) -> tuple[NodeState, Effects]:
             for version in _of_use(state)
             if not isinstance(plans.failed.get(version), InputError)
         }
-        plans = plans.without(plans.known - _versions(shared))
+        plans = plans.without(plans.versions - _versions(shared))
     needed |= _waited_for(state)
-    new = needed - plans.made.keys() - plans.asked
+    new = needed - plans.made.keys() - plans.pending
     if not new and plans is shared.plans:
         return state, ()
-    state = replace(state, shared=replace(shared, plans=plans.asking(new)))
+    state = replace(state, shared=replace(shared, plans=plans.with_pending(new)))
     return state, tuple(map(MakePlan, sorted(new)))
 
 
@@ -41,7 +41,7 @@ def _waited_for(state: NodeState) -> set[VersionId]:
 
 
 def _of_use(state: NodeState) -> set[VersionId]:
-    """The newest versions, for what they say of retention; a node that runs no lane rehearses."""
+    """The newest versions, for their retention; also those to rehearse on a node without lanes."""
     shared = state.shared
     found = {one.newest_version for one in shared.assigned.values()}
     if all(isinstance(lane.phase, Stopped) for lane in state.lanes.values()):

@@ -1,4 +1,4 @@
-"""What a lane is told of the promises of its inputs' writers."""
+"""Forwarding of the promises of a lane's input writers to the lane."""
 
 from dataclasses import replace
 
@@ -10,8 +10,8 @@ from pipeline.agent.state import Lane, Shared
 from pipeline.boundaries import lane_time
 
 
-def tell_promises(lane: Lane, _: Shared, event: Event, __: Now) -> tuple[Lane, Effects]:
-    """Tell the running lane what its writers have promised, if that has changed."""
+def send_promises(lane: Lane, _: Shared, event: Event, __: Now) -> tuple[Lane, Effects]:
+    """Send the running lane the promises of its writers, if they have changed."""
     running = running_if_moved(lane, event)
     if running is None:
         return lane, ()

@@ -1,11 +1,11 @@
-"""Brings what is and what is wanted of a lane together, as far as one step goes."""
+"""Reconciliation of a lane's phase with its desired state, one step at a time."""
 
 from dataclasses import replace
 
 from pipeline.agent.effects import Effect, StartLane, StopLane
 from pipeline.agent.events import Event
 from pipeline.agent.now import Now
-from pipeline.agent.rules.activity import says_activity
+from pipeline.agent.rules.activity import activity_signal
 from pipeline.agent.rules.rule import Effects
 from pipeline.agent.rules.runs import failed_start
 from pipeline.agent.state import (
@@ -32,10 +32,10 @@ def reconcile(lane: Lane, shared: Shared, event: Event, now: Now) -> tuple[Lane,
 
     While the catalog is in doubt nothing is started.
     """
-    lane = _of_its_life(lane)
-    phase, wanted = lane.phase, lane.wanted
+    lane = _without_earlier_life(lane)
+    phase, target = lane.phase, lane.target
     match phase:
-        case Starting() | Running() if phase.desired == wanted and not _has_grown(phase, shared):
+        case Starting() | Running() if phase.desired == target and not _has_grown(phase, shared):
             return lane, ()
         case Starting(fragment=None):  # nothing runs yet
             lane = lane.moved(Happening.STOP_ASKED, Stopping(phase, None))
@@ -45,22 +45,22 @@ def reconcile(lane: Lane, shared: Shared, event: Event, now: Now) -> tuple[Lane,
             return stopping, (StopLane(lane.id),)
         case Running():
             return _stopping(lane, phase)
-        case Stopping():  # it has just started: the first request may not have reached it
+        case Stopping():  # it has just started and may have missed the first request
             again = isinstance(event, LaneStarted) and event.lane == lane.id
             return lane, (StopLane(lane.id),) if again else ()
-        case BackingOff() | Fenced() | Failed() if wanted is None:
+        case BackingOff() | Fenced() | Failed() if target is None:
             lane = lane.moved(Happening.RESET, Stopped())
         case _:
             pass
-    if wanted is None or not (shared.catalog_known and _may_start(lane, now)):
+    if target is None or not (shared.catalog_current and _may_start(lane, now)):
         return lane, ()
-    return _starting(lane, wanted, shared, now)
+    return _starting(lane, target, shared, now)
 
 
-def _of_its_life(lane: Lane) -> Lane:
-    """The lane without facts of an earlier life of its network, once the run in that has ended.
+def _without_earlier_life(lane: Lane) -> Lane:
+    """The lane without facts of an earlier life of its network, once its run has ended.
 
-    The epoch stays: epochs are counted across lives. So does the number of the run.
+    The epoch remains: epochs are counted across lives. So does the number of the run.
     """
     active = isinstance(lane.phase, Starting | Running | Stopping)
     if active or lane.life is None or lane.assigned is None:
@@ -76,11 +76,11 @@ def _has_grown(phase: Starting | Running, shared: Shared) -> bool:
 
 def _stopping(lane: Lane, running: Running) -> tuple[Lane, Effects]:
     effects: list[Effect] = [StopLane(lane.id)]
-    # What comes while nobody runs it is still to be read. The topic of one that is not assigned any
-    # more may be gone; whoever has it now says what it is.
-    if running.said_idle_at_ms is not None and lane.assigned is not None:
-        effects.append(says_activity(lane, running, idle=False))
-    after = Stopping(None, replace(running, said_idle_at_ms=None))
+    # Records that arrive while the lane is stopped are still unread, so it is not idle. The topic
+    # of a lane that is no longer assigned may be deleted; its new owner sends the activity now.
+    if running.idle_sent_at_ms is not None and lane.assigned is not None:
+        effects.append(activity_signal(lane, running, idle=False))
+    after = Stopping(None, replace(running, idle_sent_at_ms=None))
     return lane.moved(Happening.STOP_ASKED, after), tuple(effects)
 
 
@@ -90,8 +90,8 @@ def _may_start(lane: Lane, now: Now) -> bool:
     return isinstance(lane.phase, Stopped)
 
 
-def _starting(lane: Lane, wanted: Desired, shared: Shared, now: Now) -> tuple[Lane, Effects]:
-    """Ask for a start; if its plan is not made yet, the start waits for it."""
+def _starting(lane: Lane, target: Desired, shared: Shared, now: Now) -> tuple[Lane, Effects]:
+    """Request a start; if its plan is not made yet, the start waits for it."""
     deployed = lane.assigned
     if deployed is None:
         return lane, ()
@@ -99,9 +99,9 @@ def _starting(lane: Lane, wanted: Desired, shared: Shared, now: Now) -> tuple[La
     found = shared.plans.fragment(deployed)
     fragment = None if isinstance(found, MedusaError) else found
     lane = replace(
-        lane.moved(Happening.START_ASKED, Starting(wanted, deployed, fragment)),
+        lane.moved(Happening.START_ASKED, Starting(target, deployed, fragment)),
         run=RunNumber(lane.run + 1),
-        life=wanted.life,
+        life=target.life,
         tries=replace(lane.tries, restarts=lane.tries.restarts + again),
     )
     if isinstance(found, MedusaError):

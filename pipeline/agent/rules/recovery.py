@@ -1,4 +1,4 @@
-"""A server answers again: lanes that failed for an external cause are tried soon."""
+"""Earlier retry of lanes that failed for an external cause, once a server answers again."""
 
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ from pipeline.ids import SteadyMillis
 
 
 def retry_soon(lane: Lane, shared: Shared, _: Event, now: Now) -> tuple[Lane, Effects]:
-    """Shorten the wait of a lane that waits for a server."""
+    """Shorten the back-off of a lane that waits for a server."""
     if not shared.answered or not isinstance(lane.phase, BackingOff) or not lane.tries.waits:
         return lane, ()
     soon_ms = SteadyMillis(now.steady_ms + back_off_ms(lane.id.fragment, 1))

@@ -1,4 +1,4 @@
-"""What a node rehearses as long as it runs no lane: the fragments that other nodes run."""
+"""Rehearsals of an idle node: which fragments of other nodes it runs."""
 
 from dataclasses import replace
 
@@ -10,7 +10,7 @@ from pipeline.errors import MedusaError
 
 
 def rehearse(state: NodeState, event: Event) -> tuple[NodeState, Effects]:
-    """Rehearse other fragments, if others run elsewhere by now."""
+    """Rehearse the fragments that other nodes run, if these have changed."""
     if not isinstance(event, CatalogRead | PlanMade):
         return state, ()
     shared = state.shared

@@ -1,4 +1,4 @@
-"""When a lane's status is reported."""
+"""Schedule of a lane's status reports."""
 
 from dataclasses import replace
 
@@ -10,17 +10,17 @@ from pipeline.agent.state import Lane, Reported, Shared
 from pipeline.agent.status import status
 
 STATUS_LEAST_MS = 1_000
-"""Between two reports of a fragment: a catalog of a hundred fragments stays calm."""
+"""Least interval between two reports of a fragment; limits the writes to the catalog."""
 STATUS_MOST_MS = 2_000
 """An unchanged report is repeated after this time, so that an old one means a silent node."""
 
 
 def report(lane: Lane, shared: Shared, _: Event, now: Now) -> tuple[Lane, Effects]:
-    """Report if something changed, or if the last report grows old; never too often.
+    """Report if something changed or the last report is old, within the rate limit.
 
     While the catalog is in doubt nothing is reported.
     """
-    if not shared.catalog_known or _is_anothers(lane, shared) or not _is_due(lane, shared, now):
+    if not shared.catalog_current or _is_anothers(lane, shared) or not _is_due(lane, shared, now):
         return lane, ()
     seen = status(lane, shared, now)
     lane = replace(lane, reported=Reported(seen, now.steady_ms))
@@ -28,7 +28,7 @@ def report(lane: Lane, shared: Shared, _: Event, now: Now) -> tuple[Lane, Effect
 
 
 def _is_anothers(lane: Lane, shared: Shared) -> bool:
-    """Whether the catalog would refuse a report: of a fragment that another node owned last."""
+    """Whether the catalog would reject a report, because another node owned the fragment last."""
     if lane.assigned is None:
         return True
     owner = lane.assigned.owner

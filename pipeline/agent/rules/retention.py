@@ -1,4 +1,4 @@
-"""What a lane is told of the retention of its dead letters."""
+"""Forwarding of the retention of dead letters to a lane."""
 
 from dataclasses import replace
 
@@ -9,8 +9,8 @@ from pipeline.agent.rules.rule import Effects
 from pipeline.agent.state import Lane, Running, Shared
 
 
-def tell_retention(lane: Lane, shared: Shared, _: Event, __: Now) -> tuple[Lane, Effects]:
-    """Tell the running lane how long topics of its network are kept, by the newest version."""
+def send_retention(lane: Lane, shared: Shared, _: Event, __: Now) -> tuple[Lane, Effects]:
+    """Send the running lane the retention of its network's topics, from the newest version."""
     running = lane.phase
     if not isinstance(running, Running) or lane.assigned is None:
         return lane, ()

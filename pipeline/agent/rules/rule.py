@@ -23,9 +23,9 @@ from pipeline.lanes.events import BatchFinished, LaneRebuilding, LaneStarted, La
 
 Effects: TypeAlias = tuple[Effect, ...]
 LaneRule: TypeAlias = Callable[[Lane, Shared, Event, Now], tuple[Lane, Effects]]
-"""(lane, what all lanes share, event, now) → the lane after it, and what is to be done."""
+"""(lane, shared state, event, now) → the new lane, and the effects to perform."""
 NodeRule: TypeAlias = Callable[[NodeState, Event], tuple[NodeState, Effects]]
-"""(state, event) → the state after it, and what is to be done."""
+"""(state, event) → the new state, and the effects to perform."""
 
 
 def running_if_moved(lane: Lane, event: Event) -> Running | None:

@@ -1,4 +1,4 @@
-"""What a lane's run reports: that it started, finished a batch, ended, or waits for its plan."""
+"""Events of a lane's run: it started, finished a batch, ended, or waits for its plan."""
 
 from dataclasses import replace
 
@@ -21,7 +21,7 @@ from pipeline.agent.state import (
     Stopping,
     Tries,
 )
-from pipeline.agent.status import ends_noted
+from pipeline.agent.status import with_observed_ends
 from pipeline.boundaries import lane_time
 from pipeline.catalog.snapshot import VersionId
 from pipeline.errors import BrokenInvariantError, MedusaError
@@ -36,18 +36,18 @@ from pipeline.lanes.events import (
 from pipeline.lanes.lifecycle import Happening
 
 FAILURES_MAX = 10
-"""So many failures in a row end the tries: after about five minutes somebody has to look. External
-ones (see `MedusaError`) do not count: when their cause ends, the next try goes through."""
+"""Failures in a row that end the tries, after about five minutes: a user has to act. External ones
+(see `MedusaError`) do not count: when their cause ends, the next try succeeds."""
 _GIVEN_UP = "given up after {} failures in a row: `medusa pause` and `medusa resume` try again"
 SUCCESS_MS = 300_000
 """A lane that ran this long has recovered: its next failure is the first again."""
 
 
 def follow_run(lane: Lane, shared: Shared, event: Event, now: Now) -> tuple[Lane, Effects]:
-    """Take in what happened to the present run of the lane; earlier runs are over.
+    """Apply an event of the lane's current run; events of earlier runs are ignored.
 
     Raises:
-        BrokenInvariantError: that cannot happen to the lane as it is.
+        BrokenInvariantError: the event is impossible in the lane's phase.
     """
     match event:
         case PlanMade(version) | PlanFailed(version):
@@ -64,7 +64,7 @@ def follow_run(lane: Lane, shared: Shared, event: Event, now: Now) -> tuple[Lane
 
 
 def _planned(lane: Lane, shared: Shared, version: VersionId, now: Now) -> tuple[Lane, Effects]:
-    """Start a lane whose start waits for its plan; if there is none, its start has failed."""
+    """Start a lane whose start waits for its plan; without a plan, its start has failed."""
     phase = lane.phase
     if not isinstance(phase, Starting) or phase.fragment is not None:
         return lane, ()
@@ -113,10 +113,10 @@ def _started(lane: Lane, shared: Shared, event: LaneStarted, now: Now) -> Lane:
         time=lane_time.begin(event.profile, event.marker, shared.writers, now.steady_ms),
         since_ms=now.steady_ms,
         read_at_ms=now.steady_at(event.marker.written_at_ms),
-        said_idle_at_ms=now.steady_ms,  # the lane before it may have said so
+        idle_sent_at_ms=now.steady_ms,  # the previous lane may have sent it
     )
     if shared.ends is not None:
-        running = ends_noted(running, shared.ends)
+        running = with_observed_ends(running, shared.ends)
     after: LanePhase = Stopping(None, running) if stopping else running
     lane = lane.moved(Happening.STARTED, after)
     return replace(lane, epoch=event.epoch, marker=event.marker)
@@ -133,7 +133,7 @@ def _rebuilding(lane: Lane, event: LaneRebuilding, now: Now) -> Lane:
 
 
 def _finished(lane: Lane, event: BatchFinished, now: Now) -> Lane:
-    """A batch of the lane; one that is reported after the lane has ended changes nothing more."""
+    """Apply a finished batch; a batch reported after the lane has ended changes nothing more."""
     running = lane.running
     if running is None:
         if isinstance(lane.phase, Starting | Stopping):
@@ -146,9 +146,9 @@ def _finished(lane: Lane, event: BatchFinished, now: Now) -> Lane:
 
 
 def _stopped(lane: Lane, event: LaneStopped, now: Now) -> Lane:
-    asked = isinstance(lane.phase, Stopping) and not event.fenced
-    tries = lane.tries if asked else _after_failure(lane, event, now)
-    error = event.error or ("" if asked else "the query ended without being asked to")
+    requested = isinstance(lane.phase, Stopping) and not event.fenced
+    tries = lane.tries if requested else _after_failure(lane, event, now)
+    error = event.error or ("" if requested else "the query ended without being asked to")
     wait_ms = back_off_ms(lane.id.fragment, tries.failures + tries.waits)
     happening, after = _end(lane, event, tries, SteadyMillis(now.steady_ms + wait_ms))
     if happening is Happening.GAVE_UP and _too_many(tries, event):
@@ -164,7 +164,7 @@ def _stopped(lane: Lane, event: LaneStopped, now: Now) -> Lane:
 def _end(
     lane: Lane, event: LaneStopped, tries: Tries, retry_at_ms: SteadyMillis
 ) -> tuple[Happening, LanePhase]:
-    """What the end of a run is, and the phase after it."""
+    """The lifecycle event of the end of a run, and the phase after it."""
     stopping = isinstance(lane.phase, Stopping)
     if stopping and not event.fenced:
         return Happening.ENDED, Stopped()
@@ -182,7 +182,7 @@ def _too_many(tries: Tries, event: LaneStopped) -> bool:
 
 
 def _after_failure(lane: Lane, event: LaneStopped, now: Now) -> Tries:
-    """Failures in a row with this one, and external ones; a lane that recovered begins anew."""
+    """The counts of failures after this one; a lane that ran long enough starts at zero again."""
     running, tries = lane.running, lane.tries
     if running is not None and now.steady_ms - running.since_ms >= SUCCESS_MS:
         tries = replace(tries, failures=0, waits=0)

@@ -1,4 +1,4 @@
-"""How far a lane's event time may move."""
+"""Advances of a lane's event time."""
 
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ from pipeline.boundaries import lane_time
 
 
 def advance(lane: Lane, shared: Shared, event: Event, now: Now) -> tuple[Lane, Effects]:
-    """Tell the running lane to move on, if it may."""
+    """Send the running lane an advance, if its event time may move."""
     running = running_if_moved(lane, event)
     if running is None:
         return lane, ()

@@ -1,4 +1,4 @@
-"""Which topics a node watches: those that its planned fragments read."""
+"""The topics a node watches: those that its planned fragments read."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -13,10 +13,10 @@ from pipeline.boundaries.profile import DerivedInput, profile
 
 
 def watch(state: NodeState, event: Event) -> tuple[NodeState, Effects]:
-    """Watch other topics, if it reads others by now.
+    """Watch other topics, if the planned fragments read others than before.
 
-    Boundaries of inputs that are watched anew are read from the beginning of their topics. What is
-    known of other writers, among them those of deleted topics, is not needed any more.
+    Boundaries of newly watched inputs are read from the beginning of their topics. The state of
+    other writers, among them those of deleted topics, is dropped.
     """
     if not isinstance(event, CatalogRead | PlanMade):
         return state, ()
@@ -38,6 +38,6 @@ def watch(state: NodeState, event: Event) -> tuple[NodeState, Effects]:
 
 
 def writers_of(derived: Iterable[DerivedInput], known: Writers) -> Writers:
-    """What is known of the writers of these inputs, and of no others."""
+    """The state of the writers of these inputs, and of no others."""
     writers = sorted({writer_of(one) for one in derived})
     return {writer: known.get(writer, WriterSeen()) for writer in writers}

@@ -1,4 +1,4 @@
-"""The kinds of boxes, one file and one function each; a new kind is one more and a line here."""
+"""The kinds of boxes, one file and one function each; a new kind adds one and a line here."""
 
 from pipeline.builder.boxes.aggregate import aggregate
 from pipeline.builder.boxes.as_of import as_of

@@ -17,17 +17,17 @@ def aggregate(
     key: Sequence[str] | None = None,
     dead_letters: Limit | None = None,
 ) -> Box:
-    """Compute one row for each window and group, when event time has passed the window's end.
+    """Compute one row for each window and group, when event time passes the window's end.
 
     Args:
         name: the box's name.
-        stream: what it reads.
+        stream: its input.
         compute: names of columns → expressions with aggregate functions, such as `avg(speed)`.
         by: the groups: columns of `stream`, or names → expressions; one group, if left out.
-        window: the windows, or the size of windows end to end; the network's, if left out.
+        window: the windows, or the size of tumbling windows; the network's, if left out.
         session: instead of windows, sessions, or the gap between them.
         key: the columns that make the Kafka key of its output; the groups, if left out.
-        dead_letters: how many rows that cannot be computed are borne; all, if left out.
+        dead_letters: how many rows that cannot be computed are accepted; all, if left out.
     """
     content = {
         "aggregate": stream,

@@ -1,10 +1,10 @@
-"""as_of: each row of a stream with what a table said of its keys at its own event time."""
+"""as_of: join of each row of a stream with the version of a table at the row's event time."""
 
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from pipeline.builder.options import Duration, Limit
-from pipeline.builder.streams import Box, Stream, add_box, said
+from pipeline.builder.streams import Box, Stream, add_box, present
 
 
 def as_of(
@@ -19,20 +19,21 @@ def as_of(
     key: Sequence[str] | None = None,
     dead_letters: Limit | None = None,
 ) -> Box:
-    """Give each row the latest one of a table that is not after it.
+    """Join each row with the latest row of a table that is not after it.
 
     Args:
         name: the box's name.
         left: the rows.
-        right: the table: rows that hold from their event time on, until the next one of their key.
+        right: the table: rows that are valid from their event time until the next one of their key.
         on: columns that must be equal: those that both sides have, or left ones → right ones.
-        within: how far before the left row, in event time, what holds for it may lie.
-        how: whether rows for which nothing holds are dropped (inner, if left out) or not (left).
+        within: how far before the left row, in event time, its match may be.
+        how: whether rows without a match are dropped (inner, if left out) or not (left).
         select: names of columns → expressions, in which `left.x` and `right.x` name a side; or a
             list of columns. All columns, if left out.
         key: the columns that make the Kafka key of its output; those of `on`, if left out.
-        dead_letters: how many rows that cannot be computed are borne; all, if left out.
+        dead_letters: how many rows that cannot be computed are accepted; all, if left out.
     """
     sides = {"left": left, "right": right}
-    content = {"as_of": said({**sides, "on": on, "within": within, "how": how}), "select": select}
+    join = present({**sides, "on": on, "within": within, "how": how})
+    content = {"as_of": join, "select": select}
     return add_box(name, sides, content, key=key, dead_letters=dead_letters)

@@ -1,4 +1,4 @@
-"""deduplicate: drops a row if another one with the same key lies shortly before it."""
+"""deduplicate: drops a row if another row with the same key precedes it within a duration."""
 
 from collections.abc import Sequence
 
@@ -15,15 +15,15 @@ def deduplicate(
     key: Sequence[str] | None = None,
     dead_letters: Limit | None = None,
 ) -> Box:
-    """Drop a row if another one that is equal in some columns lies shortly before it.
+    """Drop a row if another row with equal columns precedes it within a duration.
 
     Args:
         name: the box's name.
-        stream: what it reads.
-        by: the columns of `stream` that make two rows the same.
-        within: how far before it, in event time, the other row may lie.
+        stream: its input.
+        by: the columns of `stream` in which repeated rows are equal.
+        within: how far before it, in event time, the other row may be.
         key: the columns that make the Kafka key of its output; the input's, if left out.
-        dead_letters: how many rows that cannot be computed are borne; all, if left out.
+        dead_letters: how many rows that cannot be computed are accepted; all, if left out.
     """
     content = {"deduplicate": stream, "by": by, "within": within}
     return add_box(name, {"stream": stream}, content, key=key, dead_letters=dead_letters)

@@ -18,10 +18,10 @@ def filter(  # noqa: A001 - the kind's name
 
     Args:
         name: the box's name.
-        stream: what it reads.
+        stream: its input.
         where: the condition, a Spark SQL expression over the columns of `stream`.
         key: the columns that make the Kafka key of its output; the input's, if left out.
-        dead_letters: how many rows that cannot be computed are borne; all, if left out.
+        dead_letters: how many rows that cannot be computed are accepted; all, if left out.
     """
     content = {"filter": stream, "where": where}
     return add_box(name, {"stream": stream}, content, key=key, dead_letters=dead_letters)

@@ -1,4 +1,4 @@
-"""flat_map: a row for each element of an array."""
+"""flat_map: one row per element of an array."""
 
 from collections.abc import Mapping, Sequence
 
@@ -17,19 +17,19 @@ def flat_map(
     key: Sequence[str] | None = None,
     dead_letters: Limit | None = None,
 ) -> Box:
-    """Make a row for each element of an array; none, where it is null or empty.
+    """Make a row for each element of an array; none if it is null or empty.
 
     Args:
         name: the box's name.
-        stream: what it reads.
+        stream: its input.
         each: one name for an element → the array, a Spark SQL expression over the columns of
             `stream`.
         select: names of columns → expressions over the columns of `stream` and the element; or a
             list of such columns that keep their names.
-        at: a name for the element's place in the array, counted from 0.
+        at: a name for the element's index in the array, from 0.
         at_most: a record with more elements cannot be computed; 1,000, if left out.
         key: the columns that make the Kafka key of its output; the input's, if left out.
-        dead_letters: how many records that cannot be computed are borne; all, if left out.
+        dead_letters: how many records that cannot be computed are accepted; all, if left out.
     """
     content = {"flat_map": stream, "each": each, "at": at, "at_most": at_most, "select": select}
     return add_box(name, {"stream": stream}, content, key=key, dead_letters=dead_letters)

@@ -1,10 +1,10 @@
-"""join: pairs of rows of two streams whose keys are equal and whose times lie close together."""
+"""join: pairs of rows of two streams with equal keys and close event times."""
 
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from pipeline.builder.options import Duration, Limit, Within
-from pipeline.builder.streams import Box, Stream, add_box, said
+from pipeline.builder.streams import Box, Stream, add_box, present
 
 
 def join(
@@ -23,19 +23,19 @@ def join(
 
     Args:
         name: the box's name.
-        left: the one stream.
+        left: one stream.
         right: the other stream; it may be the same.
         on: columns that must be equal: those that both sides have, or left ones → right ones.
         within: how far apart the event times may lie: a duration, either way; `Within`; or
             comparisons such as `left.seen_at BETWEEN right.minute AND right.minute + INTERVAL 1
             MINUTE`. It can be left out when `on` compares the event times.
-        how: which rows without a partner there are as well: none, those of the left side, or those
+        how: which rows without a partner are also emitted: none, those of the left side, or those
             of both; none, if left out.
         select: names of columns → expressions, in which `left.x` and `right.x` name a side; or a
             list of columns. All columns, if left out.
         key: the columns that make the Kafka key of its output; those of `on`, if left out.
-        dead_letters: how many rows that cannot be computed are borne; all, if left out.
+        dead_letters: how many rows that cannot be computed are accepted; all, if left out.
     """
     sides = {"left": left, "right": right}
-    content = {"join": said({**sides, "on": on, "within": within, "how": how}), "select": select}
+    content = {"join": present({**sides, "on": on, "within": within, "how": how}), "select": select}
     return add_box(name, sides, content, key=key, dead_letters=dead_letters)

@@ -18,11 +18,11 @@ def map(  # noqa: A001 - the kind's name
 
     Args:
         name: the box's name.
-        stream: what it reads.
+        stream: its input.
         select: names of columns → Spark SQL expressions over the columns of `stream`; or a list of
             columns that keep their names.
         key: the columns that make the Kafka key of its output; the input's, if left out.
-        dead_letters: how many rows that cannot be computed are borne; all, if left out.
+        dead_letters: how many rows that cannot be computed are accepted; all, if left out.
     """
     content = {"map": stream, "select": select}
     return add_box(name, {"stream": stream}, content, key=key, dead_letters=dead_letters)

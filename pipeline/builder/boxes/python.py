@@ -20,14 +20,14 @@ def python(
 
     Args:
         name: the box's name.
-        stream: what it reads.
+        stream: its input.
         function: `alerts.py:classify`, a function in a file, relative to the file that is
             deployed; or `package.module:classify`, one that every node can import.
         columns: names of the columns that it returns → types, such as `DECIMAL(10,2)` or `STRING
             NOT NULL`.
-        timeout: how long one call may take; 10 s.
+        timeout: time limit of one call; 10 s.
         key: the columns that make the Kafka key of its output; the input's, if left out.
-        dead_letters: how many rows that cannot be computed are borne; all, if left out.
+        dead_letters: how many rows that cannot be computed are accepted; all, if left out.
     """
     content = {"python": stream, "function": function, "columns": columns, "timeout": timeout}
     return add_box(name, {"stream": stream}, content, key=key, dead_letters=dead_letters)

@@ -1,4 +1,4 @@
-"""route: each record to the first of several streams whose condition is true."""
+"""route: sends each record to the first of several streams whose condition is true."""
 
 from collections.abc import Mapping, Sequence
 
@@ -15,18 +15,18 @@ def route(
     key: Sequence[str] | None = None,
     dead_letters: Limit | None = None,
 ) -> Mapping[str, Box]:
-    """Send each record to the first stream whose condition is true; the streams by their names.
+    """Send each record to the first stream whose condition is true; returns the streams by name.
 
     Args:
         name: the box's name.
-        stream: what it reads.
+        stream: its input.
         to: names of streams → conditions, Spark SQL expressions over the columns of `stream`; the
             first that is true decides.
         otherwise: the stream of the records for which none is true; they are dropped, if left out.
         key: the columns that make the Kafka key of all of them; the input's, if left out.
-        dead_letters: how many records that cannot be judged are borne; all, if left out.
+        dead_letters: how many records that cannot be evaluated are accepted; all, if left out.
     """
     content = {"route": stream, "to": to, "otherwise": otherwise}
     box = add_box(name, {"stream": stream}, content, key=key, dead_letters=dead_letters)
     names = [*to] if otherwise is None else [*to, otherwise]
-    return Branches(name, box.sheet, names)
+    return Branches(name, box.draft, names)

@@ -1,4 +1,4 @@
-"""top: the few rows of each window and group that have the highest, or the lowest, of something."""
+"""top: the rows of each window and group with the highest, or lowest, value of an expression."""
 
 from collections.abc import Mapping, Sequence
 
@@ -19,19 +19,19 @@ def top(
     key: Sequence[str] | None = None,
     dead_letters: Limit | None = None,
 ) -> Box:
-    """Rank the rows of each window and group, when event time has passed the window's end.
+    """Rank the rows of each window and group, when event time passes the window's end.
 
     Args:
         name: the box's name.
-        stream: what it reads.
-        rows: how many rows of each window and group come out, at most.
-        highest: an expression: the rows for which it is highest come out. This or `lowest`.
-        lowest: an expression: the rows for which it is lowest come out.
+        stream: its input.
+        rows: maximum number of output rows per window and group.
+        highest: an expression: the rows with its highest values are emitted. This or `lowest`.
+        lowest: an expression: the rows with its lowest values are emitted.
         by: the groups: columns of `stream`, or names → expressions; one group, if left out.
-        select: columns of `stream`, or names → expressions; all that are no group, if left out.
-        window: the windows, or the size of windows end to end; the network's, if left out.
+        select: columns of `stream`, or names → expressions; all except the groups, if left out.
+        window: the windows, or the size of tumbling windows; the network's, if left out.
         key: the columns that make the Kafka key of its output; the groups, if left out.
-        dead_letters: how many rows that cannot be computed are borne; all, if left out.
+        dead_letters: how many rows that cannot be computed are accepted; all, if left out.
     """
     content = {
         "top": stream,

@@ -13,13 +13,13 @@ def union(
     key: Sequence[str] | None = None,
     dead_letters: Limit | None = None,
 ) -> Box:
-    """Bring the rows of several streams together, each as it comes.
+    """Merge the rows of several streams, in the order of their arrival.
 
     Args:
         name: the box's name.
-        streams: what it reads: at least two, with the same columns.
+        streams: its inputs: at least two, with the same columns.
         key: the columns that make the Kafka key of its output; the inputs', if left out.
-        dead_letters: how many rows that cannot be computed are borne; all, if left out.
+        dead_letters: how many rows that cannot be computed are accepted; all, if left out.
     """
     if not isinstance(streams, Sequence):
         message = f"streams of box {name} must be a list of streams, not {typed(streams)}"

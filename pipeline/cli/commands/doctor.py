@@ -13,7 +13,7 @@ from pipeline.cli.table import Table
 from pipeline.deploy.documents import read_document
 from pipeline.doctor.checks import exit_code, findings
 from pipeline.doctor.facts import Finding
-from pipeline.doctor.look import Look
+from pipeline.doctor.probes import Probes
 from pipeline.planner.plan import Plan
 from pipeline.planner.planner import plan
 from pipeline.settings import Settings
@@ -37,8 +37,8 @@ def command(session: Session, file: str | None) -> None:
       medusa doctor network.yaml
       medusa doctor -o json | jq '.findings[] | select(.verdict != "good")'
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
-    look = Look(session.settings, _spark(session.settings))
-    observed = look.observe(lambda registry: _plan(session, file, registry))
+    probes = Probes(session.settings, _spark(session.settings))
+    observed = probes.observe(lambda registry: _plan(session, file, registry))
     found = findings(observed)
     rows = [_row(finding) for finding in found]
     columns = ("what", "verdict", "message", "place", "hint")

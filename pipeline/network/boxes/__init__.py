@@ -1,1 +1,1 @@
-"""The kinds of boxes, one file each; a new kind is one more and a row in `traits.py`."""
+"""The kinds of boxes, one file each; a new kind is a file here and a row in `traits.py`."""

@@ -1,4 +1,4 @@
-"""aggregate: one row per window and group, when event time has passed the window's end."""
+"""aggregate: one row per window and group, emitted when event time passes the window's end."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -62,7 +62,7 @@ class AggregateDraft(OneInput):
         return (*self.by, *self.compute)
 
     def build(self, inputs: Sequence[StreamFacts], report: Report) -> Aggregate | None:
-        """Check groups and computed columns, and work out what comes out."""
+        """Check groups and computed columns; derive columns, event time and key."""
         (facts,) = inputs
         rows = Scope((Source(facts.columns, unreadable=facts.unreadable),))
         by = compute(self.by, rows, report, self.name, "by")
@@ -107,7 +107,7 @@ class AggregateDraft(OneInput):
 
 
 def _group_columns(entries: Sequence[Entry], by: Sequence[Computed] | None) -> Columns:
-    """The group columns; where `by` is broken, names alone, so that `compute` can be looked at."""
+    """The group columns; if `by` is invalid, names only, so that `compute` can still be checked."""
     if by is not None:
         return columns_of(by)
     return tuple(Column(entry.name.value, Scalar.STRING, nullable=True) for entry in entries)
@@ -121,7 +121,7 @@ def _compute_scope(groups: Columns, facts: StreamFacts) -> Scope:
 
 
 def _read_window(fields: Fields, defaults: Defaults) -> Window | SessionWindow | None:
-    """`window` or `session` of the box, whichever it has. None: wrong, and reported."""
+    """`window` or `session` of the box. None: invalid (reported)."""
     fields.known.extend(("window", "session"))
     if not fields.has("session"):
         return read_window(fields, defaults)
@@ -135,7 +135,7 @@ def _read_window(fields: Fields, defaults: Defaults) -> Window | SessionWindow |
 
 
 def read(name: BoxName, fields: Fields, defaults: Defaults) -> AggregateDraft | None:
-    """Take an aggregate out of its YAML."""
+    """Read an aggregate from its YAML."""
     header = read_header(name, fields)
     stream = fields.text(Aggregate.kind, required=True)
     window = _read_window(fields, defaults)

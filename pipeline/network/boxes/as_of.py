@@ -1,7 +1,7 @@
-"""as_of: each row of a stream with what a table said of its keys at its own event time.
+"""as_of: join of each row of a stream with the version of a table at the row's event time.
 
-A table is a stream whose rows are versions: what holds for a key from the event time of a row on,
-until that of the next one.
+A table is a stream whose rows are versions: each is valid for its key from its event time until
+that of the next version.
 """
 
 from collections.abc import Sequence
@@ -35,10 +35,10 @@ HOWS = (How.INNER, How.LEFT)
 class AsOf(TwoInputs):
     """`{as_of: {left: STREAM, right: TABLE, on: [COLUMN, …], within: DURATION, how: HOW}, …}`.
 
-    Each left row meets one right row at most: of those with equal `on` columns whose event time is
-    not after its own and at most `within_ms` before, the latest one; of equal times the one that
-    stands last. A null key matches nothing. `select` is that of a join. The event time of a result
-    is that of its left row; the key is what equals the `on` columns, as far as it is selected,
+    Each left row matches at most one right row: of those with equal `on` columns whose event time
+    is not after its own and at most `within_ms` before, the latest; of equal times the last in the
+    log. A null key matches nothing. `select` is that of a join. The event time of a result is that
+    of its left row; the key is the column equal to the `on` columns, as far as it is selected,
     unless declared.
     """
 
@@ -61,7 +61,7 @@ class AsOfDraft(SidesDraft):
         return self.sides.select or ()
 
     def build(self, inputs: Sequence[StreamFacts], report: Report) -> AsOf | None:
-        """Check `on` and `select`, and work out columns, event time and key."""
+        """Check `on` and `select`; derive columns, event time and key."""
         left, right = inputs
         on = self.sides.pairs(left, right, report)
         selected = self.sides.selected(left, right, on, report)
@@ -91,7 +91,7 @@ def _event_time(select: Sequence[Computed], left: str | None) -> str | None:
 
 
 def read(name: BoxName, fields: Fields, defaults: Defaults) -> AsOfDraft | None:
-    """Take the box out of its YAML."""
+    """Read the box from its YAML."""
     found = read_sides(name, fields, AsOf.kind, HOWS)
     if found is None:
         return None
@@ -112,6 +112,6 @@ def read(name: BoxName, fields: Fields, defaults: Defaults) -> AsOfDraft | None:
 
 
 def shape(box: AsOf, sources: Sources) -> Shape:
-    """A row comes when no version for it can come any more: all versions up to its time."""
+    """A row is released once all versions up to its time are read: no better match can arrive."""
     rows_alone = frozenset(sources["left"] - sources["right"])
     return Joined(box.within_ms, waits=True, passing=rows_alone)

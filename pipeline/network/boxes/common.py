@@ -1,8 +1,8 @@
-"""What the kinds of boxes share: facts about inputs, output columns, keys, `select` entries.
+"""Shared parts of the box kinds: facts about inputs, output columns, keys, `select` entries.
 
-A box comes into being in two steps. `read` takes a draft out of the YAML: names, durations, texts
-of expressions. When the inputs are known, the draft's `build` checks the expressions and works out
-columns, event time and key. A step that finds mistakes reports them and gives None.
+A box is read in two steps. `read` parses a draft from the YAML: names, durations, texts of
+expressions. When the inputs are checked, the draft's `build` checks the expressions and derives
+columns, event time and key. A step that finds mistakes reports them and returns None.
 """
 
 import re
@@ -30,14 +30,14 @@ from pipeline.network.types import Column, Columns
 from pipeline.network.yaml_reader import YamlList, YamlMap
 
 COLUMN_PATTERN = r"[A-Za-z_][A-Za-z0-9_]{0,127}"
-"""Names of columns are names of Avro fields."""
+"""Names of columns; the same as for Avro fields."""
 
 
 @dataclass(frozen=True, slots=True)
 class StreamFacts:
-    """What a box needs to know of a stream that it reads.
+    """Facts about an input stream.
 
-    `sound`: False when its event time is broken (reported); then only expressions are looked at.
+    `sound`: False when its event time is invalid (reported); then only expressions are checked.
     """
 
     name: StreamName
@@ -49,11 +49,11 @@ class StreamFacts:
 
 @dataclass(frozen=True, slots=True)
 class Defaults:
-    """What a box is read with, beside what is written in it.
+    """Document-wide settings for reading a box.
 
     Args:
-        window_ms: the size of windows that the document says for all boxes; None: not said.
-        code: box → the text of the Python file that it names, or why there is none.
+        window_ms: the document's window size for all boxes; None: not declared.
+        code: box → the text of its Python file, or why there is none.
     """
 
     window_ms: int | None
@@ -62,7 +62,7 @@ class Defaults:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Output:
-    """What comes out of a box: its columns, which of them is the event time, and the key."""
+    """Output of a box: its columns, its event time column, and its key."""
 
     columns: Columns
     event_time_column: str | None
@@ -71,7 +71,7 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class SingleInput(Output):
-    """What boxes that read one stream have in common."""
+    """Common part of boxes that read one stream."""
 
     name: BoxName
     input: StreamName
@@ -83,7 +83,7 @@ class SingleInput(Output):
 
 
 class Draft(Protocol):
-    """A box as written, before its inputs are known."""
+    """A box as written, before its inputs are checked."""
 
     @property
     def name(self) -> BoxName:
@@ -91,7 +91,7 @@ class Draft(Protocol):
 
     @property
     def line(self) -> int:
-        """Where it begins."""
+        """The line where it begins."""
 
     @property
     def inputs(self) -> tuple[Text, ...]:
@@ -99,21 +99,21 @@ class Draft(Protocol):
 
     @property
     def entries(self) -> tuple["Entry", ...]:
-        """Every expression that is written in it, with the name that a mistake is told under."""
+        """Every expression written in it, with the name used in messages."""
 
     @property
     def parts(self) -> Sequence["Draft"]:
-        """Boxes that come with it and that alone read it; empty: it is a stream for every box."""
+        """Boxes created with it, its only readers; empty: every box may read it."""
 
     def build(self, inputs: Sequence[StreamFacts], report: Report) -> Box | None:
-        """The checked box; None when something is wrong with it (reported)."""
+        """The checked box; None if it is invalid (reported)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
     """One column to compute, as written: its name and the text of its expression.
 
-    `named`: it stands in a list of columns.
+    `named`: it is in a list of columns.
     """
 
     name: Text
@@ -123,7 +123,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What every draft has: name, line, declared key."""
+    """Common entries of every draft: name, line, declared key."""
 
     name: BoxName
     line: int
@@ -131,8 +131,8 @@ class Header:
 
 
 @dataclass(frozen=True, slots=True)
-class Headed:
-    """What every draft says of itself."""
+class DraftBase:
+    """Common properties of the drafts."""
 
     header: Header
 
@@ -143,7 +143,7 @@ class Headed:
 
     @property
     def line(self) -> int:
-        """Where it begins."""
+        """The line where it begins."""
         return self.header.line
 
     @property
@@ -158,7 +158,7 @@ class Headed:
 
 
 @dataclass(frozen=True, slots=True)
-class OneInput(Headed):
+class OneInput(DraftBase):
     """A draft that reads one stream."""
 
     input: Text
@@ -170,20 +170,20 @@ class OneInput(Headed):
 
 
 def check_syntax(draft: Draft, report: Report) -> None:
-    """Report what does not parse in a box that cannot be built, since it lacks an input."""
+    """Report syntax errors of a box that cannot be built because it lacks an input."""
     for entry in draft.entries:
         faults = syntax(entry.text.value, named=entry.named)
         report.faults(faults, entry.text.line, box=draft.name, column=entry.name.value)
 
 
 WINDOW_WORD = "window"
-"""Stands for the window at the top of the document, wherever a box takes a duration."""
+"""Denotes the window at the top of the document, wherever a box takes a duration."""
 
 
 def window_size(
     fields: Fields, key: str, text: Text | None, defaults: Defaults, *, low: int = 1
 ) -> int | None:
-    """What stands under `key`, in milliseconds: `5m`, or the word `window`; None: reported."""
+    """The duration under `key` in milliseconds: `5m`, or the word `window`; None: reported."""
     if text is None:
         return None
     what = f"{key} of {fields.what}"
@@ -195,16 +195,16 @@ def window_size(
 
 
 def read_header(name: BoxName, fields: Fields) -> Header:
-    """Take what every kind of box can declare."""
+    """Read the entries that every kind of box can declare."""
     return Header(name, fields.line, fields.texts("key"))
 
 
 def read_entries(fields: Fields, key: str, *, plain_list: bool) -> tuple[Entry, ...] | None:
-    """The columns under `select`, `by` or `compute`; None when missing or broken.
+    """The columns under `select`, `by` or `compute`; None if missing or invalid.
 
     Args:
         fields: the box.
-        key: where the columns are.
+        key: the key of the columns.
         plain_list: whether `[a, b]` is allowed, short for `{a: a, b: b}`.
     """
     node = fields.node(key)
@@ -230,18 +230,18 @@ def read_entries(fields: Fields, key: str, *, plain_list: bool) -> tuple[Entry, 
 
 
 def read_select(fields: Fields) -> tuple[Entry, ...] | None:
-    """The columns under `select`; None when missing, empty or broken."""
+    """The columns under `select`; None if missing, empty or invalid."""
     entries = read_entries(fields, "select", plain_list=True)
     if entries is not None and not entries:
         fields.problem(f"select of {fields.what} names no column", fields.line_of("select"))
     return entries or None
 
 
-def unfit_name(name: str) -> tuple[str, str]:
-    """Why a column of a user's cannot be called so, and a hint; both empty when it can."""
+def column_name_problem(name: str) -> tuple[str, str]:
+    """Why a user's column cannot have this name, and a hint; both empty if it can."""
     if not re.fullmatch(COLUMN_PATTERN, name):
         hint = "letters, digits and _, not beginning with a digit"
-        if name.count(")") > name.count("("):  # YAML took `{a: f(b, c)}` apart
+        if name.count(")") > name.count("("):  # YAML splits `{a: f(b, c)}` at the comma
             hint = "in {…} a comma ends a column: put an expression that holds one in quotes"
         return f"{name!r} is no name for a column", hint
     if name.startswith(RESERVED_PREFIX):
@@ -258,19 +258,19 @@ def _names_fit(fields: Fields, key: str, entries: Sequence[Entry]) -> bool:
     fit: list[Text] = []
     for entry in entries:
         name = entry.name
-        message, hint = unfit_name(name.value)
+        message, hint = column_name_problem(name.value)
         if hint and entry.text.value.strip("`").endswith(name.value):
             hint = "to compute something write {name: expression}"
         if message:
             fields.problem(message, name.line, column=name.value, hint=hint)
         else:
             fit.append(name)
-    once = named_once(fit, key, fields.report, fields.box)
+    once = are_unique(fit, key, fields.report, fields.box)
     return once and len(fit) == len(entries)
 
 
-def named_once(names: Sequence[Text], key: str, report: Report, box: str) -> bool:
-    """Whether nothing stands twice under `key`, in whatever letters; what does is reported."""
+def are_unique(names: Sequence[Text], key: str, report: Report, box: str) -> bool:
+    """Whether the names under `key` are unique, ignoring case; duplicates are reported."""
     lines: dict[str, int] = {}
     for name in names:
         seen = name.value.lower() in lines
@@ -297,7 +297,7 @@ def compute(
 
 
 def columns_of(computed: Sequence[Computed]) -> Columns:
-    """The columns that computed expressions make."""
+    """The columns of computed expressions."""
     return tuple(
         Column(c.name, e.type, e.nullable, e.millis, e.form)
         for c in computed
@@ -327,15 +327,15 @@ def read_by_expressions(box: Box, _stream: StreamName) -> frozenset[str]:
     return columns_read(expressions(box))
 
 
-def passed_on(computed: Sequence[Computed], wanted: Sequence[ColumnRef]) -> str | None:
-    """The first output column that is just one of some input columns."""
+def unchanged_column(computed: Sequence[Computed], wanted: Sequence[ColumnRef]) -> str | None:
+    """The first output column that is an unchanged one of some input columns."""
     return next((c.name for c in computed if c.expression.plain in wanted), None)
 
 
 def check_groups(
     header: Header, entries: Sequence[Entry], by: Sequence[Computed], report: Report
 ) -> bool:
-    """Whether rows can be grouped by these columns; what cannot be is reported.
+    """Whether rows can be grouped by these columns; others are reported.
 
     `entries`: the columns as written, one for each of `by`.
     """
@@ -351,14 +351,14 @@ def check_groups(
 def check_distinct(
     header: Header, columns: Columns, written: Sequence[Entry], what: str, report: Report
 ) -> bool:
-    """Whether no two output columns share a name; those that do are reported.
+    """Whether the output columns have different names; duplicates are reported.
 
     Args:
         header: the box.
         columns: those of the output.
-        written: those of them that the document names; told is the line of the last one.
-        what: the columns that the output has, in words.
-        report: takes what is wrong.
+        written: those named in the document; the message has the line of the last one.
+        what: the output's columns, in words for the message.
+        report: receives mistakes.
     """
     names = [column.name.lower() for column in columns]
     twice = sorted({name for name in names if names.count(name) > 1})
@@ -401,19 +401,19 @@ def check_key(header: Header, columns: Columns, report: Report) -> tuple[str, ..
             names.append(column.name)
     if not header.key:
         report.add("key is empty", header.line, box=header.name, hint="leave it out")
-    once = named_once(header.key, "key", report, header.name)
+    once = are_unique(header.key, "key", report, header.name)
     return tuple(names) if once and names and len(names) == len(header.key) else None
 
 
 def key_or(
     header: Header, columns: Columns, report: Report, default: tuple[str, ...]
 ) -> tuple[str, ...] | None:
-    """The declared key, or the default; None when a declared one is wrong (reported)."""
+    """The declared key, or the default; None if a declared one is invalid (reported)."""
     return default if header.key is None else check_key(header, columns, report)
 
 
 def refuse_unreadable(facts: StreamFacts, header: Header, report: Report) -> bool:
-    """Report the fields that a box which passes on everything would have to leave out."""
+    """Report the fields that a box that passes all columns would have to drop."""
     for name, reason in facts.unreadable.items():
         report.add(
             f"column {name} of {facts.name} cannot be passed on: it holds {reason}",

@@ -1,4 +1,4 @@
-"""deduplicate: drops a row if another one with the same key lies shortly before it."""
+"""deduplicate: drops a row if another row with the same key precedes it within a duration."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,9 +9,9 @@ from pipeline.network.boxes.common import (
     OneInput,
     SingleInput,
     StreamFacts,
+    are_unique,
     input_column,
     key_or,
-    named_once,
     read_header,
     refuse_unreadable,
     window_size,
@@ -26,9 +26,9 @@ from pipeline.network.types import Column
 class Deduplicate(SingleInput):
     """`{deduplicate: STREAM, by: [COLUMN, …], within: DURATION}`; all columns and the key pass.
 
-    A row is dropped if another one that is equal in the columns `by` lies before it, by event time
-    and then by position, and at most `within_ms` of event time away, whether that one is dropped
-    itself or not. A null is equal to nothing.
+    A row is dropped if a row with equal `by` columns precedes it, by event time and then by
+    position, at most `within_ms` of event time earlier, whether or not that row is dropped itself.
+    A null equals nothing.
     """
 
     by: tuple[str, ...]
@@ -45,10 +45,10 @@ class DeduplicateDraft(OneInput):
     within_ms: int
 
     def build(self, inputs: Sequence[StreamFacts], report: Report) -> Deduplicate | None:
-        """Find the columns; columns, event time and key are the input's."""
+        """Resolve the columns; columns, event time and key are the input's."""
         (facts,) = inputs
         by = [self._column(facts, text, report) for text in self.by]
-        once = named_once(self.by, "by", report, self.name)
+        once = are_unique(self.by, "by", report, self.name)
         key = key_or(self.header, facts.columns, report, ())
         if refuse_unreadable(facts, self.header, report) or key is None:
             return None
@@ -75,7 +75,7 @@ class DeduplicateDraft(OneInput):
 
 
 def read(name: BoxName, fields: Fields, defaults: Defaults) -> DeduplicateDraft | None:
-    """Take the box out of its YAML."""
+    """Read the box from its YAML."""
     header = read_header(name, fields)
     stream = fields.text(Deduplicate.kind, required=True)
     by = fields.texts("by")
@@ -97,10 +97,10 @@ def read(name: BoxName, fields: Fields, defaults: Defaults) -> DeduplicateDraft 
 
 
 def reads(box: Deduplicate, _stream: StreamName) -> frozenset[str]:
-    """What rows are compared by."""
+    """The compared columns."""
     return frozenset(box.by)
 
 
 def shape(box: Deduplicate, _sources: Sources) -> Shape:
-    """That of a left join with the rows from t - within to t."""
+    """As a left join with the rows from t - within to t."""
     return Joined(box.within_ms, behind_ms=1, waits=True)

@@ -62,7 +62,7 @@ class FilterDraft(OneInput):
 
 
 def read(name: BoxName, fields: Fields, _defaults: Defaults) -> FilterDraft | None:
-    """Take a filter out of its YAML."""
+    """Read a filter from its YAML."""
     header = read_header(name, fields)
     stream = fields.text(Filter.kind, required=True)
     where = fields.text("where", required=True)

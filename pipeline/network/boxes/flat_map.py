@@ -1,4 +1,4 @@
-"""flat_map: a row for each element of an array of a row."""
+"""flat_map: one row per element of an array of a row."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,14 +10,14 @@ from pipeline.network.boxes.common import (
     OneInput,
     SingleInput,
     StreamFacts,
+    column_name_problem,
     columns_of,
     compute,
     key_or,
-    passed_on,
     read_entries,
     read_header,
     read_select,
-    unfit_name,
+    unchanged_column,
 )
 from pipeline.network.expressions import check
 from pipeline.network.fields import Fields, Report, Text
@@ -35,9 +35,9 @@ class FlatMap(SingleInput):
 
     Args:
         each: the name of an element, and the array, over the input's columns.
-        select: over the input's columns, the element and its place.
-        at: the name of an element's place in the array, an INT from 0; None: it has none.
-        at_most: a record with more elements cannot be computed.
+        select: over the input's columns, the element and its index.
+        at: the name of the element's index, an INT from 0; None: no such column.
+        at_most: a record with more elements fails.
     """
 
     each: Computed
@@ -63,7 +63,7 @@ class FlatMapDraft(OneInput):
         return (self.each, *self.select)
 
     def build(self, inputs: Sequence[StreamFacts], report: Report) -> FlatMap | None:
-        """Check the array, then the columns, which may use an element of it and its place."""
+        """Check the array, then the columns, which may use its element and index."""
         (facts,) = inputs
         each = self._array(facts, report)
         if each is None or not isinstance(each.expression.type, ArrayType):
@@ -89,7 +89,7 @@ class FlatMapDraft(OneInput):
             each=each,
             select=select,
             columns=columns,
-            event_time_column=passed_on(select, event_time),
+            event_time_column=unchanged_column(select, event_time),
             key=key,
             at=self.at.value if self.at else None,
             at_most=self.at_most,
@@ -117,7 +117,7 @@ class FlatMapDraft(OneInput):
         return Computed(name.value, found)
 
     def _new(self, facts: StreamFacts, report: Report) -> bool:
-        """Whether the element and its place have names of their own; else report it."""
+        """Whether the names of the element and its index are free; otherwise reported."""
         taken = {column.name.lower(): f"a column of {facts.name}" for column in facts.columns}
         fine = True
         for name, what in ((self.each.name, "the element"), (self.at, "the place of the element")):
@@ -137,12 +137,12 @@ class FlatMapDraft(OneInput):
 
 
 def read(name: BoxName, fields: Fields, _defaults: Defaults) -> FlatMapDraft | None:
-    """Take a flat_map out of its YAML."""
+    """Read a flat_map from its YAML."""
     header = read_header(name, fields)
     stream = fields.text(FlatMap.kind, required=True)
     each = _read_each(fields)
     at = fields.text("at")
-    unfit, hint = unfit_name(at.value) if at else ("", "")
+    unfit, hint = column_name_problem(at.value) if at else ("", "")
     if at and unfit:
         fields.problem(unfit, at.line, column=at.value, hint=hint)
     at_most = fields.integer("at_most", AT_MOST, low=1, high=AT_MOST_MAX)

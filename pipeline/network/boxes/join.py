@@ -1,6 +1,6 @@
-"""join: pairs of rows of two streams with equal keys whose event times lie close together.
+"""join: pairs of rows of two streams with equal keys and close event times.
 
-A left join has the rows of its left side without a partner, too, and a full join those of both.
+A left join also emits the left rows without a partner, a full join those of both sides.
 """
 
 from collections.abc import Sequence
@@ -44,10 +44,10 @@ class TimeBound:
 class Join(TwoInputs):
     """`{join: {left: A, right: B, on: [COLUMN, …], within: BOUND, how: HOW}, select: {…}}`.
 
-    `on` holds pairs (left column, right column) compared with `=`; a null key matches nothing.
+    `on` contains pairs (left column, right column) compared with `=`; a null key matches nothing.
     `select` expressions read `left`.`x` and `right`.`x`, which are null where that side is missing.
     The event time of a pair is the later of the two, that of a row without a partner its own; the
-    key is what equals the `on` columns, as far as it is selected, unless declared.
+    key is the column equal to the `on` columns, as far as it is selected, unless declared.
     """
 
     bound: TimeBound
@@ -59,7 +59,7 @@ class Join(TwoInputs):
 
 @dataclass(frozen=True, slots=True)
 class JoinDraft(SidesDraft):
-    """A join as written. `within` is None where it is missing."""
+    """A join as written. `within` is None if missing."""
 
     within: Limits | Text | None
 
@@ -71,7 +71,7 @@ class JoinDraft(SidesDraft):
         return (*bound, *(self.sides.select or ()))
 
     def build(self, inputs: Sequence[StreamFacts], report: Report) -> Join | None:
-        """Check `on`, `within` and `select`, and work out columns, event time and key."""
+        """Check `on`, `within` and `select`; derive columns, event time and key."""
         left, right = inputs
         on = self.sides.pairs(left, right, report)
         sound = left.sound and right.sound
@@ -157,7 +157,7 @@ class JoinDraft(SidesDraft):
 def _event_time(
     selected: Selected, bound: TimeBound, times: tuple[str | None, str | None], how: How
 ) -> str | None:
-    """The output column that is a result's event time, where bound and kind say which it is."""
+    """The output column that equals a result's event time, if bound and kind determine one."""
     left, right = times
     later: set[str] = set()
     if left is not None and right is not None and how is How.FULL:
@@ -171,7 +171,7 @@ def _event_time(
 
 
 def read(name: BoxName, fields: Fields, defaults: Defaults) -> JoinDraft | None:
-    """Take a join out of its YAML."""
+    """Read a join from its YAML."""
     found = read_sides(name, fields, Join.kind, tuple(How))
     if found is None:
         return None
@@ -185,10 +185,10 @@ def read(name: BoxName, fields: Fields, defaults: Defaults) -> JoinDraft | None:
 
 
 def shape(box: Join, _sources: Sources) -> Shape:
-    """A left row at t waits for right ones up to t - lower, a right one for left up to t + upper.
+    """A left row at t waits for right rows up to t - lower, a right one for left rows to t + upper.
 
-    So a watermark of w has let go the left rows below w + lower, and the right ones below w -
-    upper. One that is still there has had its partners from upper - lower before itself on.
+    So a watermark of w has released the left rows below w + lower, and the right ones below w -
+    upper. A row still in the state may have partners from upper - lower before itself on.
     """
     lower, upper = box.bound.lower_ms, box.bound.upper_ms
     left, right = 1 - lower, 1 + upper

@@ -13,9 +13,9 @@ from pipeline.network.boxes.common import (
     columns_of,
     compute,
     key_or,
-    passed_on,
     read_header,
     read_select,
+    unchanged_column,
 )
 from pipeline.network.fields import Fields, Report
 from pipeline.network.model import ColumnRef, Computed
@@ -43,7 +43,7 @@ class MapDraft(OneInput):
         return self.select
 
     def build(self, inputs: Sequence[StreamFacts], report: Report) -> Map | None:
-        """Check the expressions; the event time goes on, under its new name if it is selected."""
+        """Check the expressions; the event time is kept, under its new name if it is selected."""
         (facts,) = inputs
         scope = Scope((Source(facts.columns, unreadable=facts.unreadable),))
         select = compute(self.select, scope, report, self.name, "select")
@@ -59,13 +59,13 @@ class MapDraft(OneInput):
             input=facts.name,
             select=select,
             columns=columns,
-            event_time_column=passed_on(select, event_time),
+            event_time_column=unchanged_column(select, event_time),
             key=key,
         )
 
 
 def read(name: BoxName, fields: Fields, _defaults: Defaults) -> MapDraft | None:
-    """Take a map out of its YAML."""
+    """Read a map from its YAML."""
     header = read_header(name, fields)
     stream = fields.text(Map.kind, required=True)
     fields.required("select")

@@ -1,4 +1,4 @@
-"""python: a function of the user's over the rows of a stream."""
+"""python: a user-defined function over the rows of a stream."""
 
 import re
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ TIMEOUT_MS: Final = durations.parse("10s")
 TIMEOUT_MIN_MS: Final = durations.parse("100ms")
 TIMEOUT_MAX_MS: Final = durations.parse("1m")
 SOURCE_MAX: Final = 200_000
-"""Bytes of a file: it is kept in the catalog, with every version of the network."""
+"""Size limit of a file in bytes: the catalog stores it with every version of the network."""
 
 _FILE = re.compile(r"(?P<file>[^:]+\.py):(?P<name>[A-Za-z_]\w*)")
 _MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
@@ -41,14 +41,14 @@ class Python(SingleInput):
     Args:
         function: `alerts.py:classify`, or `package.module:classify`.
         source: the text of the file; empty for an importable module.
-        timeout_ms: how long one call may take.
+        timeout_ms: time limit of one call.
     """
 
     function: str
     source: str
     timeout_ms: int
     event_time_column: None = field(default=None, init=False)
-    """It is not known what a function makes of a column."""
+    """None: a function may change any column."""
 
     kind = "python"
 
@@ -71,7 +71,7 @@ class PythonDraft(OneInput):
     timeout_ms: int
 
     def build(self, inputs: Sequence[StreamFacts], report: Report) -> Python | None:
-        """Check the key; the function is tried by whoever can run it."""
+        """Check the key; the function itself is checked where it can run."""
         (facts,) = inputs
         key = key_or(self.header, self.columns, report, ())
         if refuse_unreadable(facts, self.header, report) or key is None:
@@ -88,7 +88,7 @@ class PythonDraft(OneInput):
 
 
 def read(name: BoxName, fields: Fields, defaults: Defaults) -> PythonDraft | None:
-    """Take a Python box out of its YAML."""
+    """Read a Python box from its YAML."""
     header = read_header(name, fields)
     stream = fields.text(Python.kind, required=True)
     function = fields.text("function", required=True)
@@ -111,19 +111,19 @@ def reads(_box: Python, _stream: StreamName) -> None:
 
 
 def read_function(fields: Fields) -> Text | None:
-    """The function that a box names; None when it names none."""
+    """The function that a box names; None if it names none."""
     return fields.text("function") if fields.has(Python.kind) else None
 
 
 def read_reference(name: BoxName, fields: Fields) -> CodeReference | None:
-    """The file that a box names; None when it names none."""
+    """The file that a box names; None if it names none."""
     function = read_function(fields)
     found = _FILE.fullmatch(function.value) if function else None
     return CodeReference(name, found["file"]) if found else None
 
 
 def _source(name: BoxName, function: Text, fields: Fields, defaults: Defaults) -> str | None:
-    """The text of the file; empty for a module, None when something is wrong (reported)."""
+    """The text of the file; empty for a module, None if invalid (reported)."""
     if _FILE.fullmatch(function.value) is None:
         if _MODULE.fullmatch(function.value):
             return ""
@@ -152,7 +152,7 @@ def _source(name: BoxName, function: Text, fields: Fields, defaults: Defaults) -
 
 
 def _columns(fields: Fields) -> Columns | None:
-    """The declared columns; None when one of them is wrong (reported)."""
+    """The declared columns; None if one is invalid (reported)."""
     entries = read_entries(fields, "columns", plain_list=False)
     if entries is None:
         return None

@@ -1,8 +1,8 @@
-"""route: each record of a stream to the first of several streams whose condition is true.
+"""route: sends each record of a stream to the first of several streams whose condition is true.
 
-In the network it is several boxes. The route judges each record and notes in a column of its own
-where it goes; behind it stands one branch for each stream that it makes, which has that stream's
-name and takes what is meant for it. Only the branches read what the route writes.
+In the network it is several boxes. The route evaluates the conditions and writes the branch into a
+column; one branch box per output stream, with the stream's name, keeps its own records. Only the
+branches read the route's output.
 """
 
 from collections.abc import Sequence
@@ -27,12 +27,12 @@ from pipeline.network.scope import Scope, Source
 from pipeline.network.types import Column, Scalar
 
 BRANCH = "__branch"
-"""The column that says to which branch a record goes."""
+"""The column with the branch of a record."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A branch, and the condition for which a record goes there."""
+    """A branch, and the condition of its records."""
 
     branch: BoxName
     where: Expression
@@ -42,7 +42,7 @@ class Choice:
 class Route(SingleInput):
     """`{route: STREAM, to: {BRANCH: CONDITION, …}, otherwise: BRANCH}`.
 
-    A record goes to the first branch whose condition is true, else to `otherwise`; None: nowhere.
+    A record is sent to the first branch whose condition is true, else to `otherwise` (None: drop).
     Its columns are those of the input and `BRANCH`; key and event time pass.
     """
 
@@ -54,17 +54,17 @@ class Route(SingleInput):
 
 @dataclass(frozen=True, slots=True)
 class Branch(SingleInput):
-    """One of the streams that a route makes; columns, key and event time are its input's."""
+    """One of the output streams of a route; columns, key and event time are its input's."""
 
     kind = "branch"
 
 
 @dataclass(frozen=True, slots=True)
 class BranchDraft(OneInput):
-    """A branch as the route names it."""
+    """A branch as named by the route."""
 
     def build(self, inputs: Sequence[StreamFacts], _report: Report) -> Branch:
-        """What the route reads, without the column that only branches see."""
+        """The route's input, without the column that only branches read."""
         (facts,) = inputs
         columns = tuple(column for column in facts.columns if column.name != BRANCH)
         return Branch(
@@ -74,7 +74,7 @@ class BranchDraft(OneInput):
 
 @dataclass(frozen=True, slots=True)
 class RouteDraft(OneInput):
-    """A route as written. `to` has names of branches with conditions."""
+    """A route as written. `to` contains names of branches with conditions."""
 
     to: tuple[Entry, ...]
     otherwise: Text | None
@@ -123,7 +123,7 @@ class RouteDraft(OneInput):
 
 
 def read(name: BoxName, fields: Fields, _defaults: Defaults) -> RouteDraft | None:
-    """Take a route out of its YAML."""
+    """Read a route from its YAML."""
     header = read_header(name, fields)
     stream = fields.text(Route.kind, required=True)
     to = _read_conditions(fields)
@@ -134,7 +134,7 @@ def read(name: BoxName, fields: Fields, _defaults: Defaults) -> RouteDraft | Non
 
 
 def branch_reads(_box: Branch, _stream: StreamName) -> frozenset[str]:
-    """The mark of the route."""
+    """The branch column of the route."""
     return frozenset({BRANCH})
 
 

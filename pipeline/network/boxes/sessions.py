@@ -1,4 +1,4 @@
-"""Sessions: records of one group that lie close together, however long that goes on."""
+"""Session windows: records of one group that follow each other within a gap."""
 
 from dataclasses import dataclass
 
@@ -8,15 +8,15 @@ from pipeline.network.fields import Fields
 from pipeline.network.yaml_reader import YamlMap
 
 LONGEST_MS = 24 * 3_600_000
-"""Where sessions are cut, if nothing is said: at midnight, UTC."""
+"""Default of the longest session: sessions are cut at midnight, UTC."""
 
 
 @dataclass(frozen=True, slots=True)
 class SessionWindow:
-    """One session for all records of a group of which each lies at most a gap from the next.
+    """One session for all records of a group of which each is at most a gap from the next.
 
     It is `[first record, last record + gap]`. Records on both sides of a multiple of `longest_ms`
-    since 1970 never share a session, so that every session ends, and what is kept of it is bounded.
+    since 1970 never share a session, so that every session ends and its state is bounded.
     """
 
     gap_ms: int
@@ -24,7 +24,7 @@ class SessionWindow:
 
 
 def read_session(fields: Fields, defaults: Defaults) -> SessionWindow | None:
-    """`session` of a box: a duration, or a mapping. None: missing or wrong, and reported."""
+    """`session` of a box: a duration, or a mapping. None: missing or invalid (reported)."""
     node = fields.node("session")
     if node is None:
         return None

@@ -1,7 +1,7 @@
-"""Shapes: the parameters by which event time closes what a box keeps, and releases results.
+"""Shapes: the parameters by which event time closes a box's state and releases results.
 
-Each kind of box that keeps state derives its shape in its own file; the table in `traits.py` names
-the function. The rules of event time (`pipeline/boundaries`, replays, the log that a rebuild needs)
+Each stateful kind of box derives its shape in its own file; the table in `traits.py` names the
+function. The rules of event time (`pipeline/boundaries`, replays, the log that a rebuild needs)
 read shapes and no boxes.
 """
 
@@ -15,21 +15,21 @@ from pipeline.network.boxes.windows import Window
 from pipeline.network.model import Box
 
 Sources = Mapping[str, AbstractSet[StreamName]]
-"""Port of a box → the inputs of its fragment whose rows come there."""
+"""Port of a box → the inputs of its fragment whose rows reach it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stateless:
-    """Nothing is kept from one batch to the next."""
+    """No state between batches."""
 
     waits, behind_ms, watermark_lead_ms = False, 0, 0
 
 
 @dataclass(frozen=True, slots=True)
 class Windowed:
-    """A result for each window and group, or some; it comes when event time passes the window.
+    """Results per window and group, released when event time passes the window's end.
 
-    A window that ends at t + 1 ms holds no time above t: a boundary of t closes it.
+    A window that ends at t + 1 ms contains no time above t: a boundary of t closes it.
     """
 
     window: Window
@@ -41,7 +41,7 @@ class Windowed:
 class Sessions:
     """A result for each session and group.
 
-    A boundary of t closes the sessions that end at or before t: a later record would lie behind
+    A boundary of t closes the sessions that end at or before t: a later record would be beyond
     their ends.
     """
 
@@ -52,16 +52,15 @@ class Sessions:
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """Rows are kept, for partners, versions or repeats that may come.
+    """Rows are kept, for later partners, versions or repeats.
 
     Args:
-        span_ms: how far before the watermark a row may lie that still counts: one that waits for
-            partners, or one that was the partner of a row that waits. Never negative.
-        behind_ms: rows without a partner may be waiting so far behind the watermark; 0: none are.
-        waits: whether there are rows that come out because event time has passed them, beside
-            those that come because a partner did.
-        passing: inputs of which nothing but what waits is kept: a row that event time has passed
-            counts for no other one.
+        span_ms: how far before the watermark a row that still counts may be: one that waits for
+            partners, or one that was the partner of a waiting row. Never negative.
+        behind_ms: how far behind the watermark rows without a partner may wait; 0: none wait.
+        waits: whether some rows are released by event time, besides those released by a partner.
+        passing: inputs of which only waiting rows are kept: a row that event time has passed
+            matches no other one.
     """
 
     span_ms: int
@@ -73,20 +72,20 @@ class Joined:
 
 
 Shape = Stateless | Windowed | Sessions | Joined
-"""`waits`: whether results come out because nothing more can come for them. A missing input holds
-these back, and without it they may be wrong; a box that does not wait only ever adds correct rows.
+"""`waits`: whether results are released because no more input for them can arrive. A missing input
+holds these back, and without it they may be wrong; a box that does not wait only adds correct rows.
 `behind_ms`: how far behind the watermark the output is complete, unless windows end there.
-`watermark_lead_ms`: how far the watermark lies above the boundary that it stands for.
+`watermark_lead_ms`: how far the watermark is above the boundary that it implements.
 """
 
 
 def stateless(_box: Box, _sources: Sources) -> Shape:
-    """The shape of every box that keeps nothing."""
+    """The shape of every stateless box."""
     return Stateless()
 
 
 def reach_ms(shape: Shape, of: StreamName) -> int:
-    """How far before its own event time a result may reach into an input for what it is made of."""
+    """How far before its own event time a result may depend on rows of an input."""
     match shape:
         case Stateless():
             return 0

@@ -1,4 +1,4 @@
-"""What the boxes share that bring rows of two streams together: `left`, `right`, `on`, `select`."""
+"""Shared parts of the boxes with two inputs: `left`, `right`, `on`, `select`."""
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -9,21 +9,21 @@ from pipeline.ids import BoxName, StreamName
 from pipeline.nearest import nearest_first
 from pipeline.network import sql_text
 from pipeline.network.boxes.common import (
+    DraftBase,
     Entry,
-    Headed,
     Header,
     Output,
     StreamFacts,
+    are_unique,
     compute,
     input_column,
-    named_once,
     read_header,
     read_select,
     refuse_unreadable,
 )
 from pipeline.network.coercion import is_integral, is_orderable
 from pipeline.network.fields import Fields, Report, Text
-from pipeline.network.logic import difference_hint, first_given
+from pipeline.network.logic import coalesce, difference_hint
 from pipeline.network.model import ColumnRef, Computed, expressions
 from pipeline.network.scope import SIDES, Scope, Source
 from pipeline.network.term import Term
@@ -31,7 +31,7 @@ from pipeline.network.yaml_reader import YamlMap
 
 
 class How(Enum):
-    """Which rows without a partner a join has as well."""
+    """Which rows without a partner a join also emits."""
 
     INNER = "inner"
     """None."""
@@ -46,7 +46,7 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class TwoInputs(Output):
-    """What such boxes have in common."""
+    """Common part of the boxes with two inputs."""
 
     name: BoxName
     left: StreamName
@@ -61,12 +61,12 @@ class TwoInputs(Output):
 
 @dataclass(frozen=True, slots=True)
 class Selected:
-    """What such a box computes.
+    """The computed columns of a box with two inputs.
 
     Args:
         select: the columns.
-        matched: what the two columns of each pair of `on` are in a result.
-        key: the columns that make the key, unless others are declared.
+        matched: each pair of `on` columns → its value in a result.
+        key: the default key columns.
     """
 
     select: tuple[Computed, ...]
@@ -76,7 +76,7 @@ class Selected:
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """Two sides as written; `broken` where something of them was reported."""
+    """Two sides as written; `broken` if a part of them was reported."""
 
     header: Header
     left: Text
@@ -94,7 +94,7 @@ class Sides:
     def pairs(
         self, left: StreamFacts, right: StreamFacts, report: Report
     ) -> tuple[Pair, ...] | None:
-        """The columns of `on`, which can be compared; None: something is wrong (reported)."""
+        """The pairs of `on` columns, all comparable; None: some are invalid (reported)."""
         pairs: list[Pair] = []
         for one, other in self.on:
             a = input_column(left, one, "on", report, self.header.name)
@@ -116,13 +116,13 @@ class Sides:
             else:
                 pairs.append((a.name, b.name))
         written = [_pair_text(one, other) for one, other in self.on]
-        once = named_once(written, "on", report, self.header.name)
+        once = are_unique(written, "on", report, self.header.name)
         return tuple(pairs) if once and pairs and len(pairs) == len(self.on) else None
 
     def selected(
         self, left: StreamFacts, right: StreamFacts, on: Sequence[Pair] | None, report: Report
     ) -> Selected | None:
-        """Check `select`; None: something is wrong (reported)."""
+        """Check `select`; None: invalid (reported)."""
         sides = (
             Source(left.columns, "left", left.unreadable, optional=self.how is How.FULL),
             Source(right.columns, "right", right.unreadable, optional=self.how is not How.INNER),
@@ -133,7 +133,7 @@ class Sides:
         select = compute(entries, scope, report, self.header.name, "select") if entries else None
         if not select:
             return None
-        select = tuple(_one_side_is_there(computed, matched) for computed in select)
+        select = tuple(_as_on_column(computed, matched) for computed in select)
         return Selected(select, matched, _default_key(select, matched, self.how))
 
     def _all_columns(
@@ -180,7 +180,7 @@ class Sides:
 
 
 @dataclass(frozen=True, slots=True)
-class SidesDraft(Headed):
+class SidesDraft(DraftBase):
     """A draft that reads two streams."""
 
     sides: Sides
@@ -192,7 +192,7 @@ class SidesDraft(Headed):
 
 
 def _pair_text(one: Text, other: Text) -> Text:
-    """What a pair of `on` is called in a message."""
+    """A pair of `on` columns in messages."""
     same = _same_name(one.value, other.value)
     return one if same else Text(f"{one.value} = {other.value}", one.line)
 
@@ -202,16 +202,16 @@ def _same_name(one: str, other: str) -> bool:
 
 
 def _matched(pair: Pair, sides: Sequence[Source], how: How) -> Term:
-    """What the two columns of a pair of `on` are in every result: that of a side it has."""
+    """The value of a pair of `on` columns in a result: from a side that is present."""
     present = Scope(tuple(replace(side, optional=False) for side in sides))
     ours, theirs = (present.resolve((s.side, n)) for s, n in zip(sides, pair, strict=True))
     if how is not How.FULL:
         return ours
-    return replace(first_given((ours, theirs)), nullable=ours.nullable or theirs.nullable)
+    return replace(coalesce((ours, theirs)), nullable=ours.nullable or theirs.nullable)
 
 
-def _one_side_is_there(computed: Computed, matched: Mapping[Pair, Term]) -> Computed:
-    """What an `on` column is is null only where that column is, though either side may lack."""
+def _as_on_column(computed: Computed, matched: Mapping[Pair, Term]) -> Computed:
+    """A copy of an `on` column that is null only where the column itself is null."""
     for term in matched.values():
         if computed.expression.sql == term.sql:
             return replace(
@@ -233,12 +233,12 @@ def _default_key(
 
 
 def repeating(select: Sequence[Computed], sqls: AbstractSet[str]) -> str | None:
-    """The first output column that is just one of some columns."""
+    """The first output column that repeats one of some columns."""
     return next((c.name for c in select if c.expression.sql in sqls), None)
 
 
 def reads(box: TwoInputs, stream: StreamName) -> frozenset[str]:
-    """The columns of a stream that `on` and `select` name; it may be both inputs."""
+    """The columns of a stream used by `on` and `select`; the stream may be both inputs."""
     sides = {side for side, of in zip(SIDES, box.inputs, strict=True) if of == stream}
     selected = (column for e in expressions(box) for column in e.columns)
     named = {column.name for column in selected if column.side in sides}
@@ -287,11 +287,11 @@ def _read_how(fields: Fields, kind: str, hows: Sequence[How]) -> How | None:
 def read_sides(
     name: BoxName, fields: Fields, kind: str, hows: Sequence[How]
 ) -> tuple[Fields, Sides | None] | None:
-    """Take what such a box says of its sides out of its YAML; None: there is nothing (reported).
+    """Read the sides of such a box from its YAML; None: there are none (reported).
 
     Returns:
-        What is written under the kind's word, to take the rest from and to finish; and the sides,
-        None where one is missing (reported).
+        The fields under the kind's key, for reading the rest and finishing; and the sides, None
+        if one is missing (reported).
     """
     header = read_header(name, fields)
     select = read_select(fields)

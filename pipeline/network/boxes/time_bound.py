@@ -1,4 +1,4 @@
-"""`within` of a join: how far apart the event times of a pair may lie."""
+"""`within` of a join: the bound on the difference of a pair's event times."""
 
 from dataclasses import dataclass
 
@@ -28,7 +28,7 @@ class Limits:
     upper: int | None
 
     def both(self, other: "Limits") -> "Limits":
-        """Where both hold."""
+        """The intersection of both."""
         lows = [x for x in (self.lower, other.lower) if x is not None]
         highs = [x for x in (self.upper, other.upper) if x is not None]
         return Limits(max(lows, default=None), min(highs, default=None))
@@ -59,7 +59,7 @@ def read_within(fields: Fields, defaults: Defaults) -> Limits | Text | None:
 
 
 def _is_duration(text: str) -> bool:
-    """Whether it is meant as a duration rather than as a comparison of two times."""
+    """Whether the text is a duration rather than a comparison of two times."""
     return not any(mark in text for mark in ("<", ">", ".", "=", "(")) and len(text.split()) == 1
 
 
@@ -72,22 +72,22 @@ def _side(fields: Fields, key: str, defaults: Defaults) -> int | None:
 
 
 def limits_of(text: str, left: StreamFacts, right: StreamFacts) -> Limits:
-    """The limits that a `within` expression states.
+    """The limits expressed by a `within` expression.
 
     Raises:
-        FaultError: it is not of the form that a time bound has.
+        FaultError: it is not a time bound.
     """
     return _Reader(left, right).limits(parsing.parse(text))
 
 
 class _Reader:
-    """Reads comparisons `left.time OP right.time ± INTERVAL`, joined with AND."""
+    """Parser of comparisons `left.time OP right.time ± INTERVAL`, joined with AND."""
 
     def __init__(self, left: StreamFacts, right: StreamFacts) -> None:
         self.facts = {"left": left, "right": right}
 
     def limits(self, node: exp.Expr) -> Limits:
-        """What a condition says."""
+        """The limits of a condition."""
         if isinstance(node, exp.Paren):
             return self.limits(node.this)
         if isinstance(node, exp.And):
@@ -120,7 +120,7 @@ class _Reader:
         return Limits(None, -least)
 
     def _moved(self, node: exp.Expr) -> tuple[str, int]:
-        """A side's event time and how far it is moved, in ms."""
+        """A side whose event time is used, and the added milliseconds."""
         if isinstance(node, exp.Paren):
             return self._moved(node.this)
         if isinstance(node, exp.Add | exp.Sub):

@@ -1,4 +1,4 @@
-"""top: the few rows of each window and group that have the highest, or the lowest, of something."""
+"""top: the rows of each window and group with the highest, or lowest, value of an expression."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ from pipeline.network.types import Column, Scalar
 
 RANK = "rank"
 ROWS_MAX = 1_000
-"""How many rows of a window and group may be asked for: all of them stand in the state."""
+"""Limit of rows per window and group: all of them are in the state."""
 
 HIGHEST, LOWEST = "highest", "lowest"
 
@@ -46,9 +46,9 @@ class Top(SingleInput):
     unless declared.
 
     Args:
-        rows: how many rows of each window and group come out, at most.
-        ordered_by: what they are compared by; rows for which it is null do not count.
-        highest: whether the highest come out; else the lowest.
+        rows: maximum number of output rows per window and group.
+        ordered_by: the compared expression; rows for which it is null are ignored.
+        highest: whether the highest are kept; otherwise the lowest.
     """
 
     window: Window
@@ -63,7 +63,7 @@ class Top(SingleInput):
 
 @dataclass(frozen=True, slots=True)
 class TopDraft(OneInput):
-    """A top as written. `window` is None where it was wrong (reported), `select` where missing."""
+    """A top as written. `window` is None if invalid (reported), `select` if missing."""
 
     window: Window | None
     by: tuple[Entry, ...]
@@ -73,11 +73,11 @@ class TopDraft(OneInput):
 
     @property
     def entries(self) -> tuple[Entry, ...]:
-        """The groups, what rows are compared by, and the columns."""
+        """The groups, the compared expression, and the columns."""
         return (*self.by, self.order, *(self.select or ()))
 
     def build(self, inputs: Sequence[StreamFacts], report: Report) -> Top | None:
-        """Check all expressions, and work out what comes out."""
+        """Check all expressions; derive columns, event time and key."""
         (facts,) = inputs
         scope = Scope((Source(facts.columns, unreadable=facts.unreadable),))
         by = compute(self.by, scope, report, self.name, "by")
@@ -126,7 +126,7 @@ class TopDraft(OneInput):
         return found
 
     def _all_columns(self, facts: StreamFacts, report: Report) -> tuple[Entry, ...] | None:
-        """Every column of the input that is no group, under its own name."""
+        """Every column of the input except the groups, under its own name."""
         if refuse_unreadable(facts, self.header, report):
             return None
         groups = {entry.name.value.lower() for entry in self.by}
@@ -135,7 +135,7 @@ class TopDraft(OneInput):
 
 
 def _read_order(fields: Fields) -> Entry | None:
-    """`highest` or `lowest`, just one of them; None: reported."""
+    """`highest` or `lowest`, exactly one of them; None: reported."""
     found = [(word, fields.text(word)) for word in (HIGHEST, LOWEST)]
     given = [Entry(Text(word, text.line), text) for word, text in found if text is not None]
     if len(given) != 1:
@@ -149,7 +149,7 @@ def _read_order(fields: Fields) -> Entry | None:
 
 
 def read(name: BoxName, fields: Fields, defaults: Defaults) -> TopDraft | None:
-    """Take a top out of its YAML."""
+    """Read a top from its YAML."""
     header = read_header(name, fields)
     stream = fields.text(Top.kind, required=True)
     window = read_window(fields, defaults)
@@ -166,5 +166,5 @@ def read(name: BoxName, fields: Fields, defaults: Defaults) -> TopDraft | None:
 
 
 def shape(box: Top, _sources: Sources) -> Shape:
-    """That of an aggregate over the same windows."""
+    """As an aggregate over the same windows."""
     return Windowed(box.window)

@@ -1,11 +1,11 @@
 """The table of box kinds: one row of traits for each kind, the same for every layer.
 
 The reader of documents, the planner, the rules of event time, the compiler to Spark and `explain`
-ask this table what a box does, and not of which kind it is. A new kind is a row here and a file in
-each layer; see "Where to add things" in `docs/architecture.md`.
+read this table instead of testing the kind of a box. A new kind is a row here and a file in each
+layer; see "Where to add things" in `docs/architecture.md`.
 
-Asking for a kind by name is left to code that is about that kind alone: its own files, passes that
-rewrite it, and code that runs the functions of users.
+Only code about a single kind tests for it by name: its own files, passes that rewrite it, and code
+that runs user-defined functions.
 """
 
 from collections.abc import Callable, Mapping
@@ -36,64 +36,64 @@ from pipeline.network.fields import Fields
 from pipeline.network.model import Box
 
 Read = Callable[[BoxName, Fields, Defaults], Draft | None]
-"""Takes a box out of its YAML; None: something is wrong with it (reported)."""
+"""Reads a box from its YAML; None: invalid (reported)."""
 
 
 class Provenance(Enum):
-    """What an output row is made of, and so whose event time and key it can have."""
+    """Origin of an output row, which determines possible event times and keys."""
 
     PASSED = "passed"
-    """One row of an input, as it is; but for the column by which a route marks its rows."""
+    """One unchanged row of an input, except for the branch column of a route."""
     COMPUTED = "computed"
     """Expressions over one row of the input."""
     CALLED = "called"
-    """What a function of a user returns for one row of the input."""
+    """The result of a user-defined function for one row of the input."""
     COMBINED = "combined"
     """Several rows."""
 
 
 class Keeps(Enum):
-    """What is kept from one batch to the next, and so in which order results come."""
+    """The state between batches, which determines the order of results."""
 
     NOTHING = "nothing"
     """Results keep the order of each input partition."""
     GROUPS = "groups"
     """An accumulator for each window or session and group: results are ordered by event time."""
     ROWS = "rows"
-    """Rows that wait for others: no order of results."""
+    """Rows that wait for others: results have no order."""
 
 
 class Lateness(Enum):
-    """Who judges whether a row is late: it counts in no result, and goes to the dead letters."""
+    """Detection of late rows, which count in no result and become dead letters."""
 
     NONE = "none"
-    """No row is late: with nothing kept, it is passed on."""
+    """No row is late: without state, it is passed on."""
     GROUP = "group"
-    """Spark drops a row whose last window, or of sessions whose own event time, is closed. Where a
-    batch is read a second time, exactly these must be found, also if Spark has dropped none."""
+    """Spark drops a row whose last window, or of sessions whose own event time, is closed. When a
+    batch is executed again, exactly these must be found, also if Spark has dropped none."""
     ROW = "row"
-    """Spark drops a row by its own event time. Late rows are looked for if it has dropped some."""
+    """Spark drops a row by its own event time. Late rows are searched if it has dropped some."""
     ANSWER = "answer"
-    """As `ROW`; but a row that is sent again with its answer is never late, since it waits for
-    nothing. So a dead letter of a result names its row and holds the answer."""
+    """As `ROW`; but a row that is sent again with its result is never late, since it waits for
+    nothing. So a dead letter of a result names its row and contains the result."""
 
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """The row of one kind.
+    """The traits of one kind.
 
     Args:
-        read: reads a box from a document; None: such boxes come with boxes of another kind.
-        provenance: what an output row is made of.
+        read: reads a box from a document; None: such boxes are created with boxes of another kind.
+        provenance: origin of an output row.
         reads: (box, stream) → the columns of the stream that the box itself evaluates; None: all.
             Of rows that are passed on, the boxes behind read more.
         keeps: the state.
         shape: (box, sources) → when event time releases results, whether they wait for it, and so
             may be wrong without an input: see `Shape`.
-        lateness: who judges late rows.
+        lateness: detection of late rows.
         reads_twice: whether a query reads each row in two places.
-        explodes: whether one row can give several.
-        private: whether only the boxes that come with it read its output, which has no topic.
+        explodes: whether one row can produce several.
+        private: whether only the boxes created with it read its output, which has no topic.
     """
 
     read: Read | None
@@ -108,7 +108,7 @@ class Traits:
 
     @property
     def stateful(self) -> bool:
-        """Whether anything is kept across batches."""
+        """Whether state is kept across batches."""
         return self.keeps is not Keeps.NOTHING
 
     @property
@@ -171,7 +171,7 @@ TRAITS: Mapping[str, Traits] = MappingProxyType(
 """`Box.kind` → its row. The order is that in which messages list the kinds."""
 
 KINDS: Mapping[str, Read] = {kind: row.read for kind, row in TRAITS.items() if row.read}
-"""The word in the document → how such a box is read."""
+"""Key in the document → the reader of such a box."""
 
 
 def traits(box: Box) -> Traits:

@@ -7,7 +7,7 @@ from pipeline.ids import BoxName, StreamName
 from pipeline.nearest import nearest_first
 from pipeline.network.boxes.common import (
     Defaults,
-    Headed,
+    DraftBase,
     Output,
     StreamFacts,
     key_or,
@@ -26,7 +26,7 @@ class Union(Output):
     """`{union: [STREAM, STREAM, …]}`; event time passes, and keys do unless one is declared.
 
     The columns are those of the first stream; each other stream has the same names and types, in
-    any order. A column can be null where it can in any of them.
+    any order. A column is nullable if it is nullable in any of them.
     """
 
     name: BoxName
@@ -36,7 +36,7 @@ class Union(Output):
 
 
 @dataclass(frozen=True, slots=True)
-class UnionDraft(Headed):
+class UnionDraft(DraftBase):
     """A union as written."""
 
     inputs: tuple[Text, ...]
@@ -104,7 +104,7 @@ class UnionDraft(Headed):
 
 
 def read(name: BoxName, fields: Fields, _defaults: Defaults) -> UnionDraft | None:
-    """Take a union out of its YAML."""
+    """Read a union from its YAML."""
     header = read_header(name, fields)
     streams = fields.texts(Union.kind)
     if streams is None:
@@ -125,7 +125,7 @@ def read(name: BoxName, fields: Fields, _defaults: Defaults) -> UnionDraft | Non
 
 
 def _merged(column: Column, inputs: Sequence[StreamFacts]) -> Column:
-    """The column as all streams together have it."""
+    """The column of the union."""
     every = [c for facts in inputs for c in facts.columns if c.name.lower() == column.name.lower()]
     return replace(
         column,
@@ -136,9 +136,9 @@ def _merged(column: Column, inputs: Sequence[StreamFacts]) -> Column:
 
 
 def _common_form(forms: Sequence[Form | None]) -> Form | None:
-    """How the values of all streams can be written: enums of one name have the symbols of all.
+    """The written form of the values of all streams: enums of one name get the symbols of all.
 
-    So a producer of one stream can add a symbol. Where the names differ, it is a plain string.
+    So a producer of one stream can add a symbol. If the names differ, it is a plain string.
     """
     first, *others = forms
     if all(form == first for form in others):

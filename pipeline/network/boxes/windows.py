@@ -1,4 +1,4 @@
-"""Windows of event time: what there are, and how a box names them."""
+"""Windows of event time, and their YAML."""
 
 from dataclasses import dataclass
 
@@ -25,7 +25,7 @@ class TumblingWindow:
 
     @property
     def slide_ms(self) -> int:
-        """How far apart neighbouring windows begin: their size."""
+        """Distance between the starts of neighbouring windows: their size."""
         return self.size_ms
 
 
@@ -45,13 +45,13 @@ class SlidingWindow:
 Window = TumblingWindow | SlidingWindow
 
 OVERLAPPING_MAX = 1_000
-"""How many windows one record may count in: each is a row of its own in the state."""
+"""Limit of windows per record: each is a row of its own in the state."""
 
 
 def read_window(fields: Fields, defaults: Defaults) -> Window | None:
-    """`window` of a box: a duration, a mapping, or nothing where the document has one.
+    """`window` of a box: a duration, a mapping, or nothing if the document declares one.
 
-    None: missing or wrong, and reported.
+    None: missing or invalid (reported).
     """
     node = fields.node("window")
     if node is None:
@@ -79,7 +79,7 @@ def read_window(fields: Fields, defaults: Defaults) -> Window | None:
 
 
 def _window(fields: Fields, at: Fields, size: int, slide: int, offset: int) -> Window | None:
-    """Windows as described; None: there are none such (reported)."""
+    """Windows of these parameters; None: invalid (reported)."""
     wrong, hint = "", ""
     if slide > size:
         wrong = "the slide of a window is longer than the window, so records would be in none"

@@ -1,1 +1,1 @@
-"""Networks as drawings: what is drawn (`picture.py`), and a file for each way to draw it. Pure."""
+"""Drawings of networks: the contents (`picture.py`), and a file for each format. Pure."""

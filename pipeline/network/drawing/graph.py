@@ -1,4 +1,4 @@
-"""A picture as the nodes and edges that drawing programs take: topics, boxes, arrows."""
+"""A picture as nodes and edges: the input of the drawing programs."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """What is drawn. `edges` go from id to id."""
+    """Nodes and edges. `edges` are pairs of ids."""
 
     topics: tuple[Node, ...]
     clusters: tuple[Cluster, ...]
@@ -35,7 +35,7 @@ class Graph:
 def graph_of(picture: Picture) -> Graph:
     """The graph of a picture; equal pictures give equal graphs.
 
-    A topic between two parts is one node, which the one part writes and the other one reads.
+    A topic between two parts is one node, which one part writes and the other reads.
     """
     topics = {inflow.topic: (inflow.name, f"[{inflow.topic}]") for inflow in picture.outside()} | {
         topic: (f"[{topic}]",)

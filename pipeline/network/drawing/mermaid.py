@@ -1,4 +1,4 @@
-"""A picture in the language of Mermaid, which many viewers of Markdown draw."""
+"""A picture in the language of Mermaid, which many viewers of Markdown render."""
 
 from collections.abc import Iterator
 

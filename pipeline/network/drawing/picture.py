@@ -1,4 +1,4 @@
-"""What a drawing shows: topics, the boxes between them, and which boxes belong together."""
+"""The contents of a drawing: topics, boxes, and groups of boxes."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from pipeline.network.model import Network
 
 @dataclass(frozen=True, slots=True)
 class Inflow:
-    """A stream that comes into a part from a topic."""
+    """A stream that a part reads from a topic."""
 
     name: str
     topic: str
@@ -21,7 +21,7 @@ class DrawnBox:
 
     Args:
         inputs: streams and earlier boxes of the part, by name.
-        topics: where its stream leaves the part.
+        topics: the topics its stream is written to.
     """
 
     name: str
@@ -37,7 +37,7 @@ class Part:
     inflows: tuple[Inflow, ...]
     boxes: tuple[DrawnBox, ...]
     name: str = ""
-    """What stands on the border; without a name there is none."""
+    """Label of the border; empty: no border."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,8 @@ class Picture:
 def picture(network: Network, owner: ParticipantId) -> Picture:
     """A network as its document describes it, in one part without a border.
 
-    A box that nobody reads ends in its own topic, if it is no output; `owner` begins its name.
+    The stream of a box without readers ends in its own topic, if it is no output; the name of
+    this topic begins with `owner`.
     """
     network_id = NetworkId(owner, network.name)
     chosen = {output.stream: (str(output.topic),) for output in network.outputs}

@@ -1,7 +1,7 @@
 """A picture as text for a terminal: a line for each stream and box, and rails between them.
 
-A stream runs down in a column of its own until the last box that reads it. A box stands to the
-right of all that it reads, or below it, where that ends.
+A stream runs down in a column of its own until the last box that reads it. A box is drawn to the
+right of all its inputs, or below an input that ends.
 """
 
 from collections import Counter
@@ -35,14 +35,14 @@ class Signs:
 
 LINES: Final = Signs("○", "●", "│", "─", "└", "├", "┴", "┼", "→", "┌")
 PLAIN: Final = Signs("o", "*", "|", "-", "`", "+", "+", "+", "->", ".")
-"""For terminals that have nothing but ASCII."""
+"""For terminals with ASCII only."""
 
 
 def as_text(picture: Picture, signs: Signs = PLAIN) -> str:
     """A picture; no line feed at the end.
 
-    Topics stand in brackets: behind a stream the one that it comes from, behind an arrow the one
-    that a box writes.
+    Topics are in brackets: behind a stream its source, behind an arrow the topic that a box
+    writes.
     """
     lines = [f"network {picture.network}"]
     for part in picture.parts:
@@ -82,7 +82,7 @@ class _Rails:
     """The rails in front of each line, from the first to the last.
 
     Args:
-        reads: stream or box → what it reads, in topological order.
+        reads: stream or box → its inputs, in topological order.
         signs: the characters.
     """
 
@@ -91,9 +91,9 @@ class _Rails:
         self._signs = signs
         self._readers = Counter(source for sources in self._reads.values() for source in sources)
         self._columns: list[str | None] = []
-        """What runs down in each column; None: nothing."""
+        """The stream in each column; None: empty."""
         self._last = -1
-        """Where the line above has its mark: what stands right below it seems to read it."""
+        """Column of the mark above: a mark right below it would appear to read it."""
 
     def rows(self) -> list[str]:
         """One text for each stream and box."""

@@ -1,6 +1,6 @@
-"""Expressions computed in Python, record by record, with the results that Spark gives.
+"""Interpreter of expressions in Python, record by record, with exactly Spark's results.
 
-A value is what its type says: TIMESTAMP as whole microseconds and DATE as whole days since 1970,
-DECIMAL as a `Decimal` with the digits of its type, FLOAT as a number that a FLOAT can hold. What
-cannot be computed here with exactly Spark's result is refused when the expression is read.
+Values by type: TIMESTAMP is whole microseconds and DATE whole days since 1970, DECIMAL a `Decimal`
+with the digits of its type, FLOAT a number of single precision. An expression whose result may
+differ from Spark's is rejected when it is read.
 """

@@ -1,4 +1,4 @@
-"""Functions of which Python computes exactly what Spark does; the others are left to Spark."""
+"""Functions that Python computes exactly as Spark does; the others are left to Spark."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -23,21 +23,21 @@ from pipeline.network.function_rules import (
 
 _MILLI_MICROS = 1_000
 _CASE_MAX = 0x530
-"""Letters below have had their capitals since before the Unicode of every Java that runs Spark."""
+"""Characters below have the same capitals in the Unicode of every Java that runs Spark."""
 _SIGMA = "Σ"
-"""Its small letter depends on where it is in a word."""
+"""Its lower case depends on its position in a word."""
 _CUT_SAFE = -9_200_000_000_000_000_000
-"""A time before cannot be cut to a unit; it fails in a box, too."""
+"""Earlier times cannot be truncated to a unit; in a box that fails, too."""
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A function that is null where an argument is.
+    """A function that is null if an argument is.
 
     Args:
-        compute: from arguments that are not null.
-        kinds: what the arguments are converted to.
-        optional: how many of the last may be left out.
+        compute: from non-null arguments.
+        kinds: types that the arguments are converted to.
+        optional: how many of the last may be omitted.
     """
 
     compute: Callable[..., Value]
@@ -55,7 +55,7 @@ def _cased(value: str) -> str:
 
 
 def lower(value: str) -> str:
-    """A text in small letters."""
+    """A text in lower case."""
     return _cased(value).lower()
 
 
@@ -64,7 +64,7 @@ def _upper(value: str) -> str:
 
 
 def _substring(value: str, start: int, length: int = INT_MAX) -> str:
-    """The part from a character on, counted from 1, or from the end when negative."""
+    """The part from a character on, counted from 1, or from the end if negative."""
     first = start - 1 if start > 0 else len(value) + start if start < 0 else 0
     return value[max(0, first) : max(0, first + length)]
 
@@ -146,7 +146,7 @@ UNITS: Mapping[str, int] = {
     "hour": 3_600 * SECOND_MICROS,
     "day": DAY_MICROS,
 }
-"""Units of `date_trunc` that are as long at all times."""
+"""Units of `date_trunc` with a fixed length."""
 
 
 def cut_to(unit: str) -> Callable[[int], int]:
@@ -172,14 +172,14 @@ def item(parts: list[Value], index: int) -> Value:
 
 
 def element(parts: list[Value], index: int) -> Value:
-    """`element_at(array, n)`, n from 1, or from the end when negative."""
+    """`element_at(array, n)`, n from 1, or from the end if negative."""
     if index == 0:
         raise RowFailedError("index 0, where they begin with 1")
     return item(parts, index - 1 if index > 0 else len(parts) + index)
 
 
-def holds(parts: list[Value], wanted: Value) -> bool | None:
-    """`array_contains`; open if it is not found and an element is null."""
+def array_contains(parts: list[Value], wanted: Value) -> bool | None:
+    """`array_contains`; null if it is not found and an element is null."""
     if any(part is not None and equal(part, wanted) for part in parts):
         return True
     return None if None in parts else False
@@ -222,4 +222,4 @@ CALLS: Mapping[str, Call] = {
     "unix_date": Call(lambda days: days, (day,)),
     "size": Call(len, (anything,)),
 }
-"""Functions that are null where an argument is, by their first name."""
+"""Functions that are null if an argument is, by their first name."""

@@ -1,4 +1,4 @@
-"""Casts: from a type to another, as ANSI rules have it. What is not here is left to Spark."""
+"""Casts between types by ANSI rules; others are left to Spark."""
 
 import math
 import re
@@ -21,24 +21,24 @@ from pipeline.network.term import FaultError
 from pipeline.network.types import DataType, DecimalType, Scalar
 
 Cast = Callable[..., Value]
-"""From a value that is not null."""
+"""From a non-null value."""
 
 DAY_MICROS = 86_400_000_000
 SECOND_MICROS = 1_000_000
 DAYS_SAFE = 100_000_000
-"""Days from 1970 within which a date is a timestamp; beyond, the cast fails in a box, too."""
+"""Days from 1970 within which a date can be cast to a timestamp; a box fails beyond, too."""
 _WHOLE = re.compile(r"[+-]?[0-9]+")
 _BLANK = "".join(map(chr, (*range(0x21), 0x7F)))
-"""What Spark cuts off around a number that is written as text."""
+"""Characters that Spark trims around a number in a text."""
 _EXACT_IN_DOUBLE = 2**53
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def cast(source: DataType, to: DataType) -> Cast:
-    """How a value becomes one of another type.
+    """The conversion of a value to another type.
 
     Raises:
-        FaultError: only Spark has this cast.
+        FaultError: only Spark implements this cast.
     """
     if source == to or source is Scalar.NULL:
         return lambda value: value
@@ -84,7 +84,7 @@ def _to_whole(source: DataType, to: DataType) -> Cast | None:
 
 
 def _cut(value: float, to: DataType) -> int:
-    """Without its fraction; the one number just beyond BIGINT becomes the greatest BIGINT."""
+    """Without its fraction; the number just beyond BIGINT becomes the greatest BIGINT."""
     low, high = (INT_MIN, INT_MAX) if to is Scalar.INT else (LONG_MIN, LONG_MAX)
     if not math.isfinite(value) or math.floor(value) > float(high) or math.ceil(value) < low:
         raise RowFailedError(f"{value} does not fit into {to}")

@@ -19,7 +19,7 @@ def equal(left: Value, right: Value) -> bool:
 
 
 def less(left: Any, right: Any) -> bool:
-    """Whether one value comes before another of its type. Texts go by their bytes in UTF-8."""
+    """Whether one value precedes another of its type. Texts are compared by their UTF-8 bytes."""
     if _nan(left) or _nan(right):
         return not _nan(left) and _nan(right)
     return bool(left < right)
@@ -33,7 +33,7 @@ OPERATORS: dict[str, Test] = {
     ">": lambda a, b: less(b, a),
     ">=": lambda a, b: not less(a, b),
 }
-"""Comparisons of two values of one type, neither of them null."""
+"""Comparisons of two non-null values of one type."""
 
 
 def same(left: Value, right: Value) -> bool:
@@ -53,7 +53,7 @@ def member(value: Value, options: list[Value]) -> bool | None:
 
 
 def greatest(values: list[Value]) -> Value:
-    """The greatest value that is not null."""
+    """The greatest non-null value."""
     found = None
     for value in values:
         if value is not None and (found is None or less(found, value)):
@@ -62,7 +62,7 @@ def greatest(values: list[Value]) -> Value:
 
 
 def least(values: list[Value]) -> Value:
-    """The least value that is not null."""
+    """The least non-null value."""
     found = None
     for value in values:
         if value is not None and (found is None or less(value, found)):

@@ -1,8 +1,8 @@
-"""From the text of an expression to what computes it for one row, without Spark.
+"""Compiler of an expression's text to a Python function of a row, without Spark.
 
 The text is checked as that of a box is. Then the same syntax tree is read again, and each node
-becomes a function of a row. The types are those that checking gives, so that both ways widen,
-compare and overflow alike.
+becomes a function of a row. The types are those of the check, so that both ways widen, compare and
+overflow alike.
 """
 
 import re
@@ -41,11 +41,11 @@ _TIMES = {Scalar.INTERVAL, Scalar.TIMESTAMP, Scalar.DATE}
 
 @dataclass(frozen=True, slots=True)
 class Computation:
-    """A checked expression and what computes it.
+    """A checked expression and its function.
 
     Args:
         expression: as a box would have it.
-        compute: from a row to the value; raises `NoValueError` where there is none.
+        compute: from a row to the value; raises `NoValueError` if there is none.
     """
 
     expression: Expression
@@ -55,12 +55,12 @@ class Computation:
 def computation(
     text: str, scope: Scope, *, wants: DataType | None = None, named: bool = False
 ) -> Computation | tuple[Fault, ...]:
-    """What computes an expression over the columns of one stream, or what is wrong with it.
+    """The computation of an expression over the columns of one stream, or its faults.
 
     Args:
         text: as the user wrote it.
-        scope: what its names mean; of one stream, not of a join.
-        wants: the type that it must have; None: any.
+        scope: of one stream, not of a join.
+        wants: the required type; None: any.
         named: as for `parsing.parse`.
     """
     checked = check(text, scope, wants=wants, named=named)
@@ -76,13 +76,13 @@ def computation(
 
 
 class _Reading:
-    """Reads one syntax tree that was checked."""
+    """Reads one checked syntax tree."""
 
     def __init__(self, scope: Scope) -> None:
         self._scope = scope
 
     def part(self, node: exp.Expr) -> Part:
-        """What computes a node.
+        """The function of a node.
 
         Raises:
             FaultError: only Spark computes it.
@@ -346,7 +346,7 @@ def _compared(operator: str, left: Part, right: Part) -> Compute:
 
 
 def _both(left: Compute, right: Compute) -> Compute:
-    """The right side counts only where the left one is not false."""
+    """`left AND right`: the right side counts only if the left one is not false."""
 
     def run(row: Row) -> bool | None:
         one = left(row)

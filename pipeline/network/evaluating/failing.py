@@ -1,4 +1,4 @@
-"""Why an expression has no value for one row."""
+"""Errors of an expression for one row."""
 
 
 class NoValueError(Exception):
@@ -6,11 +6,11 @@ class NoValueError(Exception):
 
 
 class RowFailedError(NoValueError):
-    """The expression fails for this row, as it does in a box."""
+    """The expression fails for this row, as in a box."""
 
 
 class LeftToSparkError(NoValueError):
-    """The value of this row is one of the rare ones that only Spark computes."""
+    """The value of this row is a rare one that only Spark computes."""
 
     def __init__(self, what: str) -> None:
         super().__init__(f"only a box computes this: {what}")

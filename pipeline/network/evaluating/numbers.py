@@ -1,4 +1,4 @@
-"""Numbers as Spark's types hold them: ranges, digits, single precision, and arithmetic."""
+"""Arithmetic of Spark's number types: ranges, digits, single precision."""
 
 import math
 from collections.abc import Callable
@@ -18,11 +18,11 @@ from pipeline.network.evaluating.values import Value
 from pipeline.network.types import DataType, DecimalType, Scalar
 
 EXACT = Context(prec=400, Emax=10_000, Emin=-10_000, rounding=ROUND_HALF_UP)
-"""Has more digits than any operation on two decimals of 38 digits needs."""
+"""More digits than any operation on two decimals of 38 digits needs."""
 
 
 def single(value: float) -> float:
-    """The nearest number that a FLOAT holds."""
+    """The nearest number of single precision."""
     return c_float(value).value
 
 
@@ -62,7 +62,7 @@ def whole_quotient(left: int, right: int) -> int:
 
 
 def arithmetic(operator: str, data_type: DataType) -> Callable[..., Value]:
-    """`+ - * / %` on two values that were widened already; `data_type` is the result's."""
+    """`+ - * / %` on two widened values; `data_type` is the result's."""
     if isinstance(data_type, DecimalType):
         return _of_decimals(operator, data_type)
     if is_floating(data_type):

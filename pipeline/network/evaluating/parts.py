@@ -1,4 +1,4 @@
-"""A part of an expression that can be computed, and how parts are put together."""
+"""Computable parts of an expression, and their composition."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,17 +18,17 @@ Compute = Callable[[Row], Value]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A checked sub-expression and how it is computed."""
+    """A checked sub-expression and its function."""
 
     term: Term
     compute: Compute
 
 
 def converted(part: Part, to: DataType) -> Compute:
-    """A part as another type.
+    """A part converted to another type.
 
     Raises:
-        FaultError: only Spark has this cast.
+        FaultError: only Spark implements this cast.
     """
     change, compute = cast(part.term.type, to), part.compute
     if part.term.type == to:
@@ -42,12 +42,12 @@ def converted(part: Part, to: DataType) -> Compute:
 
 
 def as_kinds(parts: Sequence[Part], kinds: Sequence[Kind]) -> list[Compute]:
-    """The arguments of a call in the types that its kinds ask for."""
+    """The arguments of a call in the types of its kinds."""
     return [converted(part, kind(part.term).type) for part, kind in zip(parts, kinds, strict=False)]
 
 
 def strict(arguments: Sequence[Compute], compute: Callable[..., Value]) -> Compute:
-    """Computes all arguments; null where one of them is."""
+    """Computes all arguments; null if one of them is."""
 
     def run(row: Row) -> Value:
         values = [argument(row) for argument in arguments]
@@ -57,7 +57,7 @@ def strict(arguments: Sequence[Compute], compute: Callable[..., Value]) -> Compu
 
 
 def swallowing(compute: Callable[..., Value]) -> Callable[..., Value]:
-    """Null where the function itself fails."""
+    """Null if the function itself fails."""
 
     def run(*values: Value) -> Value:
         try:

@@ -1,11 +1,11 @@
-"""Functions that do not just compute something from arguments that are not null."""
+"""Functions with their own rules for nulls, types or evaluation order."""
 
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 
 from pipeline.network.coercion import common_type, is_integral
 from pipeline.network.evaluating import comparing
-from pipeline.network.evaluating.calls import UNITS, cut_to, element, holds
+from pipeline.network.evaluating.calls import UNITS, array_contains, cut_to, element
 from pipeline.network.evaluating.casting import cast
 from pipeline.network.evaluating.numbers import arithmetic, negated, with_digits, within
 from pipeline.network.evaluating.parts import (
@@ -24,7 +24,7 @@ from pipeline.network.term import FaultError, Term
 from pipeline.network.types import ArrayType, DataType, DecimalType, MapType, Scalar
 
 Make = Callable[[Term, Sequence[Part]], Compute]
-"""From a call and its arguments to what computes it; raises `FaultError`."""
+"""From a call and its arguments to its function; raises `FaultError`."""
 
 
 def operation(operator: str, left: Part, right: Part, *, swallow: bool = False) -> Compute:
@@ -42,8 +42,8 @@ def absolute(value: Decimal | float, data_type: DataType) -> Decimal | float:
     return within(int(abs(value)), data_type) if is_integral(data_type) else abs(value)
 
 
-def first_given(term: Term, parts: Sequence[Part]) -> Compute:
-    """`coalesce(value, …)`: a value is computed only where all before it are null."""
+def coalesce(term: Term, parts: Sequence[Part]) -> Compute:
+    """`coalesce(value, …)`: a value is computed only if all before it are null."""
     values = [converted(part, term.type) for part in parts]
 
     def run(row: Row) -> Value:
@@ -57,7 +57,7 @@ def first_given(term: Term, parts: Sequence[Part]) -> Compute:
 
 
 def chosen(branches: Sequence[tuple[Compute, Compute]], otherwise: Compute) -> Compute:
-    """The value of the first branch of which the condition is true; only that is computed."""
+    """The value of the first branch whose condition is true; only that is computed."""
 
     def run(row: Row) -> Value:
         for condition, value in branches:
@@ -69,7 +69,7 @@ def chosen(branches: Sequence[tuple[Compute, Compute]], otherwise: Compute) -> C
 
 
 def equality(left: Part, right: Part) -> Compute:
-    """`left = right`, in the type that both have in common."""
+    """`left = right`, in their common type."""
     wide = common_type(left.term.type, right.term.type) or left.term.type
     return strict([converted(left, wide), converted(right, wide)], comparing.equal)
 
@@ -156,11 +156,11 @@ def _array_contains(_term: Term, parts: Sequence[Part]) -> Compute:
     value, wanted = parts
     of = value.term.type
     to = of.element if isinstance(of, ArrayType) else Scalar.NULL
-    return strict([value.compute, converted(wanted, to)], holds)
+    return strict([value.compute, converted(wanted, to)], array_contains)
 
 
 def _locate(_term: Term, parts: Sequence[Part]) -> Compute:
-    if len(parts) > 2:  # noqa: PLR2004 - the third says where to begin
+    if len(parts) > 2:  # noqa: PLR2004 - the third is the start
         raise FaultError("locate with a start is not computed here", hint="instr(text, part) is.")
     return strict(as_kinds(parts, [text, text]), lambda part, value: value.find(part) + 1)
 
@@ -171,8 +171,8 @@ def _tried(operator: str) -> Make:
 
 SPECIAL: Mapping[str, Make] = {
     "if": _if,
-    "coalesce": first_given,
-    "nvl": first_given,
+    "coalesce": coalesce,
+    "nvl": coalesce,
     "nvl2": _nvl2,
     "nullif": _null_if,
     "isnull": lambda _term, parts: lambda row: parts[0].compute(row) is None,

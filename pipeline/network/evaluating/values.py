@@ -1,4 +1,4 @@
-"""Values as expressions compute with them."""
+"""Values of expressions."""
 
 from decimal import Decimal
 from typing import TypeAlias
@@ -6,4 +6,4 @@ from typing import TypeAlias
 Value: TypeAlias = (
     bool | int | float | str | bytes | Decimal | list["Value"] | dict[str, "Value"] | None
 )
-"""A time is microseconds since 1970, a day is days since then; a struct is a dict by its fields."""
+"""A time is microseconds, a date days since 1970; a struct is a dict by its fields."""

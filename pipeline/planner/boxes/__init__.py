@@ -1,1 +1,1 @@
-"""What the planner has to know about each kind of box: one small file per kind."""
+"""The planner's part of each kind of box: one small file per kind."""

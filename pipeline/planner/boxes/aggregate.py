@@ -1,4 +1,4 @@
-"""What the planner says about an aggregate over windows or sessions."""
+"""Descriptions of an aggregate over windows or sessions, for plans."""
 
 from pipeline import durations
 from pipeline.network.boxes.aggregate import Aggregate

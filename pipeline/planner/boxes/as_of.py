@@ -1,4 +1,4 @@
-"""What the planner says about as-of joins."""
+"""Descriptions of as-of joins, for plans."""
 
 from pipeline import durations
 from pipeline.network.boxes.as_of import AsOf

@@ -1,4 +1,4 @@
-"""The kinds of boxes as the planner words them, and what follows from their traits."""
+"""The planner's table of box kinds, and properties derived from their traits."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -42,7 +42,7 @@ KINDS: Mapping[str, Words[Any]] = MappingProxyType(
 
 
 def facts(box: Box) -> Facts:
-    """Everything that decides what a box computes, in the user's words."""
+    """Everything that determines a box's results, in the user's words."""
     return KINDS[box.kind].facts(box)
 
 
@@ -61,7 +61,7 @@ def passes_on(box: Box) -> Mapping[str, str]:
 
 
 def keeps_key(box: Box) -> bool:
-    """Whether a row has the key that it had in the box's input."""
+    """Whether a row keeps the key of the box's input."""
     return traits(box).from_one_row and not box.key
 
 

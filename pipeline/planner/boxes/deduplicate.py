@@ -1,4 +1,4 @@
-"""What the planner says about a deduplication."""
+"""Descriptions of a deduplication, for plans."""
 
 from pipeline import durations
 from pipeline.network.boxes.deduplicate import Deduplicate

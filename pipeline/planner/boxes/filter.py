@@ -1,4 +1,4 @@
-"""What the planner says about a filter."""
+"""Descriptions of a filter, for plans."""
 
 from pipeline.network.boxes.filter import Filter
 from pipeline.planner.boxes.words import Facts, Words, on_one_line

@@ -1,4 +1,4 @@
-"""What the planner says about a flat_map."""
+"""Descriptions of a flat_map, for plans."""
 
 from pipeline.network.boxes.flat_map import FlatMap
 from pipeline.planner.boxes.words import (

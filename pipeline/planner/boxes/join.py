@@ -1,4 +1,4 @@
-"""What the planner says about a join of two streams."""
+"""Descriptions of a join of two streams, for plans."""
 
 from collections.abc import Mapping
 

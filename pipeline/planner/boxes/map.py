@@ -1,4 +1,4 @@
-"""What the planner says about a map."""
+"""Descriptions of a map, for plans."""
 
 from pipeline.network.boxes.map import Map
 from pipeline.planner.boxes.words import Facts, Words, computed_facts, repeated_columns

@@ -1,4 +1,4 @@
-"""What the planner says about a Python box."""
+"""Descriptions of a Python box, for plans."""
 
 import hashlib
 

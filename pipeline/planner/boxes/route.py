@@ -1,4 +1,4 @@
-"""What the planner says about a route and its branches."""
+"""Descriptions of a route and its branches, for plans."""
 
 from pipeline.network.boxes.route import Branch, Route
 from pipeline.planner.boxes.words import Facts, Words, on_one_line

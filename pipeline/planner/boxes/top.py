@@ -1,4 +1,4 @@
-"""What the planner says about the top rows of windows."""
+"""Descriptions of the top rows of windows, for plans."""
 
 from pipeline.counting import counted
 from pipeline.network.boxes.top import HIGHEST, LOWEST, Top

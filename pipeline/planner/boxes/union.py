@@ -1,4 +1,4 @@
-"""What the planner says about a union."""
+"""Descriptions of a union, for plans."""
 
 from pipeline.network.boxes.union import Union
 from pipeline.planner.boxes.words import Words

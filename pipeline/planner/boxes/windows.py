@@ -1,4 +1,4 @@
-"""What the planner says about windows and what is kept in them."""
+"""Descriptions of windows and their state, for plans."""
 
 from pipeline import durations
 from pipeline.network.boxes.windows import SlidingWindow, TumblingWindow, Window
@@ -7,7 +7,7 @@ from pipeline.planner.boxes.words import Facts
 
 
 def window_facts(window: Window) -> Facts:
-    """How large they are, and where they begin."""
+    """Size and start of the windows."""
     return (
         ("window", _windows(window)),
         ("window offset", f"{durations.format(window.offset_ms)}, UTC"),
@@ -15,13 +15,13 @@ def window_facts(window: Window) -> Facts:
 
 
 def kept_for_each(what: str, window: Window, by: tuple[Computed, ...]) -> str:
-    """That `what` is kept for each window and group."""
+    """The text that `what` is kept for each window and group."""
     until = "until event time passes the window's end"
     return f"{what} for each window of {_windows(window)}{grouped(by)}, {until}"
 
 
 def grouped(by: tuple[Computed, ...]) -> str:
-    """What else there is one of each for."""
+    """The text of the groups."""
     return f" and ({', '.join(c.name for c in by)})" if by else ""
 
 

@@ -1,4 +1,4 @@
-"""The form in which a kind of box tells the planner about itself."""
+"""Interface of a kind of box to the planner: its descriptions in the user's words."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -16,17 +16,17 @@ _BoxT_contra = TypeVar("_BoxT_contra", bound=Box, contravariant=True)
 
 
 def no_facts(_box: Box) -> Facts:
-    """For a kind of which there is nothing to say but what it reads."""
+    """For a kind described by its inputs alone."""
     return ()
 
 
 @dataclass(frozen=True, slots=True)
 class Words(Generic[_BoxT_contra]):
-    """What one kind of box is in the user's words; all else of it is in the table of traits.
+    """Descriptions of one kind of box in the user's words; the rest is in the table of traits.
 
     Args:
-        facts: everything that decides what a box computes, beside its inputs.
-        keeps: what it keeps across batches and until when; None for a stateless kind.
+        facts: everything that determines a box's results, except its inputs.
+        keeps: its state and until when it is kept; None for a stateless kind.
         passes_on: input column → output column that repeats it, for a kind that computes columns of
             one row; None for one that repeats none.
     """
@@ -37,7 +37,7 @@ class Words(Generic[_BoxT_contra]):
 
 
 def repeated_columns(box: Map | FlatMap) -> Mapping[str, str]:
-    """The columns of `select` that merely repeat one of the input."""
+    """The columns of `select` that repeat one of the input unchanged."""
     plain = ((plain_column(column.expression), column.name) for column in box.select)
     return {source.name: name for source, name in plain if source is not None}
 
@@ -48,5 +48,5 @@ def computed_facts(what: str, columns: tuple[Computed, ...]) -> Facts:
 
 
 def on_one_line(expression: Expression) -> str:
-    """An expression as the user wrote it, also where that took several lines."""
+    """An expression as the user wrote it, on one line."""
     return " ".join(expression.text.split())

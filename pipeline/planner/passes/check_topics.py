@@ -1,6 +1,6 @@
-"""Pass: no two streams may end up in one topic, and Kafka must accept every name.
+"""Pass: check that topic names are unique and valid.
 
-The document was checked for this already, but not with the boxes that the planner adds, whose
+The document was checked for this already, but without the boxes that the planner adds, whose
 streams may have topics of their own. An output in the topic of an external stream would even feed
 the network with its own results.
 """
@@ -17,10 +17,10 @@ _LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
 
 
 def check_topics(draft: Draft) -> Draft:
-    """The same draft, unless its topics cannot all exist.
+    """The unchanged draft, if all its topics can exist.
 
     Raises:
-        DocumentError: names every topic that is wanted twice or that Kafka would refuse.
+        DocumentError: names every topic that is used twice or that Kafka would reject.
     """
     names = Counter(topic.name for topic in draft.topics)
     wrong = {name: problem for name in names if (problem := _problem(name, names)) is not None}
@@ -35,7 +35,7 @@ def check_topics(draft: Draft) -> Draft:
 
 
 def _problem(name: str, names: Counter[TopicName]) -> Problem | None:
-    """What is wrong with one topic among all of them."""
+    """The problem with one topic among all of them."""
     if names[TopicName(name)] > 1:
         return Problem(
             f"topic {name} is used {names[TopicName(name)]} times by the network",
@@ -57,5 +57,5 @@ def _problem(name: str, names: Counter[TopicName]) -> Problem | None:
 
 
 def _same_metric(one: str, other: str) -> bool:
-    """Kafka's metrics put `_` for `.`, so two topics may not become the same by that."""
+    """Whether two names are equal in Kafka's metrics, which replace `.` by `_`."""
     return one.replace(".", "_") == other.replace(".", "_")

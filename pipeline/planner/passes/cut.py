@@ -1,16 +1,16 @@
 """Pass: cut the network into fragments, each of which one Spark query can run.
 
-A query has at most one stateful box, since one event time steers all of it. So the cuts are these:
+A query has at most one stateful box, since it has a single event time. So the cuts are these:
 
 - an output has a topic, and ends a fragment;
 - a stateful box ends a fragment too, together with the stateless boxes that follow it one by one:
-  as long as what comes next is read by nobody else, it costs nothing to do it before writing;
+  as long as each has a single reader, computing it before writing costs nothing;
 - every other stateless box is copied into each fragment that needs it: computing a filter twice is
   cheaper than a topic between;
-- a box that passes on the key bytes of a derived stream reads that from a topic, where they are;
-- a flat_map ends a fragment: a record is refused as a whole, so its rows are records of their own,
-  in a topic, before another box can refuse one of them;
-- a deduplication reads what a function makes from a topic: it reads all twice, and a function is
+- a box that passes on the key bytes of a derived stream reads it from a topic, which contains them;
+- a flat_map ends a fragment: a record is rejected as a whole, so its rows become records of their
+  own, in a topic, before another box can reject one of them;
+- a deduplication reads a function's output from a topic: it reads all rows twice, and a function is
   called once;
 - a box reads from a topic whatever has one, and computes the rest itself.
 
@@ -33,7 +33,7 @@ from pipeline.planner.plan import DerivedStream, Fragment, FragmentInput
 
 
 def cut(draft: Draft) -> Draft:
-    """Make the fragments, in topological order of the boxes that end them."""
+    """Make the fragments, in topological order of their last boxes."""
     network = draft.network
     ends = _ends(network)
     topics: dict[StreamName, FragmentInput] = {s.name: s for s in network.streams}
@@ -60,21 +60,21 @@ def cut(draft: Draft) -> Draft:
 
 def _ends(network: Network) -> frozenset[StreamName]:
     """The streams that get a topic."""
-    known = {
+    fixed = {
         *outputs_of(network),
         *_passed_keys(network),
         *_as_records(network),
         *_made_of_parts(network),
     }
-    readers, ends = readers_of(network), set(known)
+    readers, ends = readers_of(network), set(fixed)
     for box in network.boxes:
         if traits(box).stateful:
-            ends.add(_end_of_chain(box, known, readers))
+            ends.add(_end_of_chain(box, fixed, readers))
     return frozenset(ends)
 
 
 def _passed_keys(network: Network) -> frozenset[StreamName]:
-    """The derived streams whose key bytes a box passes on, since it lacks a column of the key."""
+    """The derived streams whose key bytes a box passes on, since it lacks a key column."""
     keys = {stream_of_box(box.name): box.key for box in network.boxes}
     return frozenset(
         stream
@@ -91,7 +91,7 @@ def _made_of_parts(network: Network) -> Iterator[StreamName]:
 
 
 def _as_records(network: Network) -> frozenset[StreamName]:
-    """What a function makes that a box reads twice."""
+    """The outputs of functions that a box reads twice."""
     boxes = {stream_of_box(box.name): box for box in network.boxes}
 
     def made(stream: StreamName) -> bool:
@@ -111,12 +111,12 @@ def _as_records(network: Network) -> frozenset[StreamName]:
 
 def _end_of_chain(
     box: Box,
-    known: AbstractSet[StreamName],
+    fixed: AbstractSet[StreamName],
     readers: Mapping[StreamName, tuple[Box, ...]],
 ) -> StreamName:
-    """How far the fragment of a stateful box reaches."""
+    """The last box of the fragment of a stateful box."""
     stream = stream_of_box(box.name)
-    while stream not in known and len(readers[stream]) == 1:
+    while stream not in fixed and len(readers[stream]) == 1:
         (reader,) = readers[stream]
         if traits(reader).stateful or len(reader.inputs) > 1:
             break
@@ -143,7 +143,7 @@ def _derived(draft: Draft, box: Box) -> DerivedStream:
     network = draft.network
     output = outputs_of(network).get(stream_of_box(box.name))
     by_name = {column.name: column for column in box.columns}
-    # A key is a plain text: the bytes of an enum's symbol depend on its place among the others.
+    # A key is written as plain text: the bytes of an enum's symbol depend on its index.
     key = tuple(replace(by_name[name], form=None) for name in box.key)
     key_format = output.key_format if output else KeyFormat.AVRO
     in_avro = key and key_format is KeyFormat.AVRO
@@ -163,7 +163,7 @@ def _derived(draft: Draft, box: Box) -> DerivedStream:
 
 
 def _lateness_ms(network: Network, box: Box) -> int:
-    """The least lateness of the streams from outside that a box is computed from."""
+    """The least lateness of the external streams that a box is computed from."""
     boxes = {stream_of_box(one.name): one for one in network.boxes}
     lateness_ms = {stream.name: stream.lateness_ms for stream in network.streams}
     found: list[int] = []

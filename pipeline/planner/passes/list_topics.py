@@ -1,29 +1,29 @@
-"""Pass: list every topic that the network needs, before it runs or later.
+"""Pass: list every topic that the network needs, at its start or later.
 
 How the settings were chosen:
 
-- Everything that a lane reads is kept equally long, where nothing else is said of a topic. A lane
-  that was stopped over a weekend goes on from its positions in all of its inputs; one input that
-  had forgotten them would stop it for good. So records sent again, which keep their timestamps, are
-  kept as long as that input which is kept longest.
-- An advance is worth nothing once its lane has stopped, and must never be what such a lane lacks,
-  however long it rests. So advances go by the size of what came after them, and never by age.
-- Kafka counts retention of a derived topic from its records' timestamps, which are event times. So
-  derived topics keep the timestamps that lanes write (CreateTime), whatever the broker's default.
-- Since Kafka 4 a broker refuses timestamps more than an hour ahead of its clock. Event time may be
-  ahead (`ahead` of a stream says how far), so derived topics allow any timestamp.
-- A dead letter is kept from when it came, however old its record is: the broker stamps it, and the
+- All inputs of a lane have the same retention, unless declared otherwise. A lane that was stopped
+  over a weekend continues from its positions in all of its inputs; one input that has deleted them
+  would stop it permanently. So records sent again, which keep their timestamps, are kept as long as
+  the input with the longest retention.
+- An advance is useless once its lane has stopped, but a stopped lane must never lack one, however
+  long it is stopped. So advances are deleted by size, and never by age.
+- Kafka computes retention of a derived topic from its records' timestamps, which are event times.
+  Derived topics keep the timestamps that lanes write (CreateTime), whatever the broker's default.
+- Since Kafka 4 a broker rejects timestamps more than an hour ahead of its clock. Event time may be
+  ahead (by `ahead` of a stream), so derived topics allow any timestamp.
+- A dead letter is kept from its arrival, however old its record is: the broker stamps it, and the
   record's own timestamp is in a header.
 - A rebuild needs dead letters by position, and Kafka can only expire them by age or size. So their
-  topic has no limit of either; the lane removes those that are old and not needed.
-- The broker stamps what a lane keeps for itself, too (markers, boundaries, advances): else a node
-  whose clock is wrong could not write there, or its records would be removed too early.
-- What is sent again keeps its timestamp (CreateTime), and its input topic may allow any. Most
-  fragments never get any, so its topic is created when there is something to send.
+  topic has neither limit; the lane deletes those that are old and not needed.
+- The broker also stamps a lane's internal records (markers, boundaries, advances): otherwise a node
+  with a wrong clock could not write them, or they would be deleted too early.
+- A record sent again keeps its timestamp (CreateTime), and its input topic may allow any. Most
+  fragments never get one, so its topic is created when needed.
 - Topics of which only the newest record per key counts (boundaries, markers) are compacted, in the
   smallest segments that a broker allows, since only closed segments are compacted.
-- What a lane passes on or keeps as a dead letter may come from a topic that takes more than Kafka's
-  default of 1 MB a record. So the topics that lanes write take more as well.
+- Results and dead letters may contain records of a topic that allows more than Kafka's default of
+  1 MB a record. So the topics that lanes write allow more as well.
 - With three or more replicas two must have a record before it counts as written.
 """
 
@@ -40,10 +40,10 @@ SEGMENT_BYTES = 1_048_576
 """The least that Kafka 4 accepts."""
 ANY_TIMESTAMP = 9_223_372_036_854_775_807
 RECORD_BYTES = 8_388_608
-"""Eight times Kafka's default; more than this is what many hosted clusters do not allow."""
+"""Eight times Kafka's default; many hosted clusters do not allow more."""
 SAFE_REPLICAS = 3
 ADVANCES_BYTES = 67_108_864
-"""Some hundred thousand advances. They come to a lane that runs, which reads them as they come."""
+"""Some hundred thousand advances. They are sent to a running lane, which reads them at once."""
 
 Config = tuple[tuple[str, str], ...]
 
@@ -68,11 +68,11 @@ _COMPACTED: Config = (("cleanup.policy", "compact"), *_SMALL, *_STAMPED)
 def list_topics(draft: Draft) -> Draft:
     """Fill in the draft's topics: the inputs first, then each fragment's own."""
     network = draft.network
-    wanted = [
+    topics = [
         *_external(network, draft.fragments),
         *(topic for fragment in draft.fragments for topic in _of_fragment(network, fragment)),
     ]
-    return replace(draft, topics=tuple(wanted))
+    return replace(draft, topics=tuple(topics))
 
 
 def _external(network: Network, fragments: Iterable[Fragment]) -> Iterator[NewTopic]:
@@ -93,7 +93,7 @@ def _external(network: Network, fragments: Iterable[Fragment]) -> Iterator[NewTo
 
 
 def _kept_ms(network: Network, stream: FragmentInput) -> int:
-    """How long the topic of a stream keeps records."""
+    """The retention of a stream's topic."""
     if isinstance(stream, ExternalStream):
         chosen = stream.retention_ms
     else:
@@ -114,7 +114,7 @@ def _of_fragment(network: Network, fragment: Fragment) -> Iterator[NewTopic]:
         _topic(network, names.dead_letters, widest, letters), follows=inputs, trimmed=True
     )
     longest_ms = max(network.retention_ms, *(_kept_ms(network, s) for s in fragment.inputs))
-    # What was sent again must not be forgotten before its age, whatever the broker's default is.
+    # Records sent again must not be deleted by size, whatever the broker's default is.
     again = (("retention.bytes", "-1"), *written)
     redrive = _kept(network, names.redrive, widest, longest_ms, again)
     yield replace(redrive, follows=inputs, when_needed=True)

@@ -1,4 +1,4 @@
-"""Pass: two aggregates over the same rows, windows and groups that are joined become one.
+"""Pass: merge two aggregates over the same rows, windows and groups that are joined.
 
     average_speed  = aggregate sightings by road, segment compute speed
     traffic_volume = aggregate sightings by road, segment compute cars
@@ -9,14 +9,14 @@ becomes
     tolls_windows  = aggregate sightings by road, segment compute speed, cars
     tolls          = map tolls_windows
 
-Why it means the same: both aggregates see the same rows, so a (window, group) exists in both or in
-neither, and the join pairs each with exactly its twin. A null in a group column matches nothing in
-a join, so rows with one are filtered out before the merged aggregate. Nobody else may read the two
-aggregates: who sees an average must be able to trust that the toll was computed from that one, also
-when a late record was refused by the one and not by the other.
+Correctness: both aggregates read the same rows, so a (window, group) exists in both or in neither,
+and the join pairs each with exactly its counterpart. A null in a group column matches nothing in a
+join, so rows with one are filtered out before the merged aggregate. The two aggregates may have no
+other reader: a published average must be the one that the toll was computed from, also when one of
+them rejected a late record and the other did not.
 
-What changes: a record that one aggregate cannot evaluate goes to the dead letters once, and neither
-result counts it. It saves the join's state, two topics and a whole hop of delay.
+Changed: a record that one aggregate cannot evaluate becomes one dead letter, and counts in neither
+result. The merge saves the join's state, two topics and the delay of a hop.
 """
 
 from collections.abc import Mapping
@@ -76,7 +76,7 @@ def _find(network: Network) -> _Match | None:
         if not (private_to(network, left, join) and private_to(network, right, join)):
             continue
         groups = _same_groups(left, right)
-        if groups is not None and _pairs_twins(join, left, groups):
+        if groups is not None and _pairs_counterparts(join, left, groups):
             return _Match(join, left, right, groups)
     return None
 
@@ -91,8 +91,8 @@ def _same_groups(left: Aggregate, right: Aggregate) -> Mapping[str, str] | None:
     return {theirs[sql]: ours[sql] for sql in theirs}
 
 
-def _pairs_twins(join: Join, left: Aggregate, groups: Mapping[str, str]) -> bool:
-    """Whether the join pairs every window and group with its twin and with nothing else."""
+def _pairs_counterparts(join: Join, left: Aggregate, groups: Mapping[str, str]) -> bool:
+    """Whether the join pairs every window and group with its counterpart and nothing else."""
     pairs = frozenset(join.on)
     if pairs - _WINDOW_PAIRS != {(ours, theirs) for theirs, ours in groups.items()}:
         return False
@@ -146,7 +146,7 @@ def _unsided(expression: Expression, right_names: Mapping[str, str]) -> Expressi
 
 
 def _one_aggregate(network: Network, match: _Match) -> tuple[Aggregate, Mapping[str, str]]:
-    """Both aggregates in one, and its names for the right one's columns where they differ."""
+    """Both aggregates in one, and its names for the right one's columns if they differ."""
     left, right = match.left, match.right
     taken = {name.casefold() for name in _names_inside(left)}
     kept = {a.call: a.name for a in left.aggregations}
@@ -185,7 +185,7 @@ def _names_inside(aggregate: Aggregate) -> tuple[str, ...]:
 
 
 def _free(wish: str, taken: set[str]) -> str:
-    """The wish, or the wish with a number; enters it into `taken`. Spark ignores case in names."""
+    """The wish, with a number if taken; adds it to `taken`. Spark ignores case in names."""
     name, count = wish, 2
     while name.casefold() in taken:
         name, count = f"{wish}_{count}", count + 1
@@ -194,9 +194,9 @@ def _free(wish: str, taken: set[str]) -> str:
 
 
 def _filter_of_null_groups(network: Network, match: _Match) -> Filter | None:
-    """Keeps the rows whose group columns are all there; None when they always are.
+    """Keeps the rows without null group columns; None if the columns are never null.
 
-    A row whose group cannot be evaluated passes, to fail in the aggregate.
+    A row whose group cannot be evaluated passes, and fails in the aggregate.
     """
     groups = tuple(c.expression for c in match.left.by if c.expression.nullable)
     if not groups:

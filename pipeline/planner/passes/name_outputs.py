@@ -1,7 +1,7 @@
-"""Pass: a box that nobody reads writes to a topic too.
+"""Pass: a box without readers writes to a topic too.
 
-Otherwise its work would be for nothing, or it would silently not be done. It becomes an output with
-the default topic name; a note says so.
+Otherwise its work would be useless, or silently omitted. It becomes an output with the default
+topic name; a note reports it.
 """
 
 from dataclasses import replace
@@ -12,7 +12,7 @@ from pipeline.planner.draft import Draft, outputs_of, readers_of
 
 
 def name_outputs(draft: Draft) -> Draft:
-    """Make every box that nobody reads an output."""
+    """Make every box without readers an output."""
     network = draft.network
     readers, outputs = readers_of(network), outputs_of(network)
     for box in network.boxes:

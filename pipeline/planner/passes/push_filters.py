@@ -1,4 +1,4 @@
-"""Pass: filters move towards the sources, so that less is kept in state.
+"""Pass: push filters towards the sources, so that the state is smaller.
 
     pairs = join moving, tolls select car: left.car, toll: right.toll
     dear  = filter pairs where toll > 5
@@ -8,16 +8,16 @@ becomes
     dear_right = filter tolls where toll > 5
     dear       = join moving, dear_right select car: left.car, toll: right.toll
 
-The box below takes the filter's name, so that whoever reads the filter goes on reading it. A filter
+The box below takes the filter's name, so that readers of the filter remain unchanged. A filter
 moves below
 
-- a join, when it reads only columns that the join repeats from one side, of which the join has no
-  row that lacks it;
-- an aggregate or a top, when it reads only group columns that repeat a column of the input;
-- a map, when it reads only columns that the map repeats, and can go on moving from there.
+- a join, if it reads only columns that the join repeats from one side, which no row of the join
+  lacks;
+- an aggregate or a top, if it reads only group columns that repeat a column of the input;
+- a map, if it reads only columns that the map repeats, and can move further from there.
 
-It stays where it is when anybody else sees what it filters, and when its condition can fail: below
-a join it would be evaluated for rows that have no partner, and send them to the dead letters.
+It stays if its input has another reader, and if its condition can fail: below a join it would be
+evaluated for rows without a partner, and send them to the dead letters.
 """
 
 from collections.abc import Mapping
@@ -50,12 +50,12 @@ _OPTIONAL: Mapping[How, AbstractSet[str]] = {
     How.LEFT: frozenset({"right"}),
     How.FULL: frozenset({"left", "right"}),
 }
-"""The sides that a result may lack: without a row there, another result would take its place."""
+"""The sides that a result may lack: a filter there would not drop results, but replace them."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Move:
-    """A filter that can move below a box: to which of the box's inputs, reading which columns.
+    """A possible move of a filter below a box: the target input, and the renamed columns.
 
     `port` is `left` or `right` for a join, else empty.
     """
@@ -74,7 +74,7 @@ class _Move:
 
 
 def push_filters(draft: Draft) -> Draft:
-    """Move each filter as far towards the sources as its meaning allows."""
+    """Move each filter as far towards the sources as the results allow."""
     while (move := _find(draft.network)) is not None:
         draft = _perform(draft, move)
     return draft
@@ -88,7 +88,7 @@ def _find(network: Network) -> _Move | None:
         below = streams[box.input]
         if not isinstance(below, Below) or not private_to(network, below, box):
             continue
-        if isinstance(below, Map) and not _leads_on(network, below):
+        if isinstance(below, Map) and not _can_move_further(network, below):
             continue
         move = _move(box, below)
         if move is not None:
@@ -96,8 +96,8 @@ def _find(network: Network) -> _Move | None:
     return None
 
 
-def _leads_on(network: Network, box: Map) -> bool:
-    """Whether a filter below this map could move on from there."""
+def _can_move_further(network: Network, box: Map) -> bool:
+    """Whether a filter below this map could move further from there."""
     source = network.by_name()[box.input]
     return isinstance(source, Below) and private_to(network, source, box)
 

@@ -1,4 +1,4 @@
-"""Pass: a box that keeps its input's key says which of its columns that is.
+"""Pass: name the key columns of a box that keeps its input's key.
 
     per_segment = aggregate sightings by road, segment          key road, segment
     crowded     = filter per_segment where cars > 50            key as in the input
@@ -7,11 +7,11 @@ becomes
 
     crowded     = filter per_segment where cars > 50            key road, segment
 
-A union says so where all its inputs have the same key; else each record keeps the key bytes it has.
+A union gets the key if all its inputs have the same one; else each record keeps its key bytes.
 
-So a record has the same key whether or not there is a topic between the two boxes. Where a column
-of the key does not come through, only the input's key bytes can pass, and those exist in a topic:
-`cut` puts one between. The same holds for external streams, whose keys are bytes from the start.
+So a record has the same key whether or not there is a topic between the two boxes. If a key column
+is dropped, only the input's key bytes can pass, and those exist in a topic: `cut` puts one between.
+The same applies to external streams, whose keys are bytes from the start.
 """
 
 from pipeline.names import stream_of_box
@@ -21,7 +21,7 @@ from pipeline.planner.draft import Draft, key_columns
 
 
 def settle_keys(draft: Draft) -> Draft:
-    """Name the key columns of every box whose key is its input's, as far as they come through."""
+    """Name the key columns of every box whose key is its input's, as far as they are kept."""
     streams = dict(draft.network.by_name())
     boxes: list[Box] = []
     for box in draft.network.boxes:

@@ -1,8 +1,8 @@
-"""Pass: each fragment gets the limits of dead letters of what it reads and computes.
+"""Pass: assign the limits of dead letters to the fragments.
 
 A box of the document may be computed in a fragment under another name, where boxes were merged or
-moved, and in several fragments, where it was copied. An expression remembers the box that it was
-written in, and so does a dead letter; limits follow it there. Each fragment counts for itself.
+moved, and in several fragments, where it was copied. An expression contains its original box, and
+so does a dead letter; limits refer to that box. Each fragment counts separately.
 """
 
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ def share_limits(draft: Draft) -> Draft:
 
 
 def _refusing(fragment: Fragment) -> Iterator[str]:
-    """Every name under which a fragment refuses records: its external inputs, and its boxes."""
+    """Every name under which a fragment rejects records: its external inputs, and its boxes."""
     for stream in fragment.inputs:
         if isinstance(stream, ExternalStream):
             yield stream.name

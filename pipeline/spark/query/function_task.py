@@ -23,7 +23,7 @@ from pipeline.user_code.arrow import arrow_schema
 from pipeline.user_code.caller import Caller, LoadError
 from pipeline.user_code.contract import ROW
 from pipeline.user_code.function import Function
-from pipeline.user_code.search import Call, FaultyError, Passed, Patience, tried
+from pipeline.user_code.search import Call, FailureBudget, FaultyError, Passed, tried
 from pipeline.user_code.search import Failed as FailedRow
 
 FIELD: Final = "function"
@@ -69,10 +69,10 @@ class FunctionTask:
         if self.medusa != own_version():
             there = f"{sys.executable} on {socket.gethostname()} has Medusa {own_version()}"
             raise self._trouble(f"spark.python: {there}, the node has {self.medusa}")
-        patience = Patience(self.function.timeout_ms, time.monotonic)
+        budget = FailureBudget(self.function.timeout_ms, time.monotonic)
         try:
             for batch in batches:
-                yield from self.results(batch, _caller(self.function).call, patience)
+                yield from self.results(batch, _caller(self.function).call, budget)
         except LoadError as error:
             raise self._trouble(f"cannot be loaded on this node: {error}") from error
         except FaultyError as error:
@@ -82,7 +82,7 @@ class FunctionTask:
         return FunctionError(f"{SIGN} box {self.box}: {self.function.name}: {what}")
 
     def results(
-        self, batch: pa.RecordBatch, call: Call, patience: Patience
+        self, batch: pa.RecordBatch, call: Call, budget: FailureBudget
     ) -> Iterator[pa.RecordBatch]:
         """Call the function for one batch."""
         carried = batch.select(list(self.hidden_columns))
@@ -95,7 +95,7 @@ class FunctionTask:
         asked = given if len(good) == batch.num_rows else given.take(good)
         passed: list[Passed] = []
         failed: list[FailedRow] = []
-        for one in tried(asked, call, patience):
+        for one in tried(asked, call, budget):
             (passed if isinstance(one, Passed) else failed).append(one)  # type: ignore[arg-type]
         if passed:
             rows, results = _together(passed, good)

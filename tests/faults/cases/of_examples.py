@@ -12,7 +12,7 @@ import yaml
 from pipeline.deploy.documents import read_document
 from pipeline.examples.example import DOCUMENT, Example
 from pipeline.network.model import Network
-from pipeline.reference.inputs import Due, Given, Inputs, Place, Refusal
+from pipeline.reference.inputs import Due, InputRecord, Inputs, Place, Refusal
 from tests.faults.case import AvroSchema, Case, Fed, Stream
 from tests.faults.history import Expected, Fate
 from tests.faults.history import Place as Stood
@@ -126,10 +126,10 @@ def _document(project: Path) -> str:
 
 def _inputs(accepted: Accepted, network: Network) -> Inputs:
     """What was sent and refused, as the example takes it; closing records are no input."""
-    given: dict[str, list[Given]] = {stream.name: [] for stream in network.streams}
+    given: dict[str, list[InputRecord]] = {stream.name: [] for stream in network.streams}
     for record in sorted(accepted.sent, key=lambda record: record.place):
         if record.fate is not Fate.CLOSING:
-            given[record.stream].append(Given(_place(record.place), record.fields))
+            given[record.stream].append(InputRecord(_place(record.place), record.fields))
     return Inputs(
         {name: tuple(records) for name, records in given.items()},
         tuple(

@@ -112,7 +112,7 @@ def test_a_lane_that_is_taken_away_says_nothing_any_more(agent: Agent) -> None:
     for _ in range(24):
         agent.wait(500)
         agent.hear_all(agent.answer(ends))
-    assert agent.running().said_idle_at_ms is not None
+    assert agent.running().idle_sent_at_ms is not None
     assert _said(agent.hear_all(read())) == []
 
 
@@ -128,7 +128,7 @@ def test_a_lane_that_keeps_what_can_still_come_out_is_not_idle(agent: Agent) -> 
         said += _said(agent.hear_all(agent.answer(ends)))
     assert said == []
     agent.finished(done, boundary_ms=179_999)
-    assert agent.running().said_idle_at_ms == agent.steady_ms
+    assert agent.running().idle_sent_at_ms == agent.steady_ms
 
 
 def test_what_a_writer_says_of_itself_reaches_its_readers(agent: Agent) -> None:

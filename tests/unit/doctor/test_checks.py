@@ -7,12 +7,12 @@ from brokers.records import TopicDescription, TopicRule
 from pipeline.catalog.records import FragmentStatus, LaneState
 from pipeline.doctor.checks import READS, WRITES, exit_code, findings
 from pipeline.doctor.facts import (
-    AccessSeen,
+    Check,
     Finding,
-    NetworkSeen,
     Observed,
-    Thing,
-    TopicSeen,
+    ObservedAccess,
+    ObservedNetwork,
+    ObservedTopic,
     Trouble,
     Verdict,
 )
@@ -24,16 +24,15 @@ from tests.unit.catalog.support import NOTHING_READ
 NAME = TopicName("out")
 WANTED = NewTopic(NAME, 2, 1, (("cleanup.policy", "delete"), ("retention.ms", "1000")), False)
 THERE = TopicDescription(NAME, "id", 2)
-GOOD = TopicSeen(WANTED, THERE, dict(WANTED.config), WRITES | {"DELETE"})
+GOOD = ObservedTopic(WANTED, THERE, dict(WANTED.config), WRITES | {"DELETE"})
 DOWN = Trouble("no broker can be reached", "Kafka a:1", "is it running?", ExitCode.UNAVAILABLE)
 REFUSED = Trouble("not allowed", "topic out", "ask for the right", ExitCode.BAD_INPUT)
+NETWORK = NetworkId(ParticipantId("local"), NetworkName("n"))
 
 
-def of(topic: TopicSeen, *, deployed: bool = True, auto_create: bool = True) -> list[Finding]:
+def of(topic: ObservedTopic, *, deployed: bool = True, auto_create: bool = True) -> list[Finding]:
     """What is found out about a network with one topic; nodes are up."""
-    network = NetworkSeen(
-        NetworkId(ParticipantId("local"), NetworkName("n")), deployed, auto_create, (topic,)
-    )
+    network = ObservedNetwork(NETWORK, deployed, auto_create, (topic,))
     *found, nodes = findings(Observed((), (network,), nodes=1))
     assert nodes == Finding("nodes", Verdict.GOOD, "1 up")
     return found
@@ -41,7 +40,7 @@ def of(topic: TopicSeen, *, deployed: bool = True, auto_create: bool = True) -> 
 
 def test_what_did_is_good_and_what_did_not_says_why() -> None:
     """In the order in which it was tried."""
-    good, bad = Thing("Java", "/bin/java", "version 17"), Thing("Kafka", "Kafka a:1", "", DOWN)
+    good, bad = Check("Java", "/bin/java", "version 17"), Check("Kafka", "Kafka a:1", "", DOWN)
     assert findings(Observed((good, bad))) == (
         Finding("Java", Verdict.GOOD, "version 17", "/bin/java"),
         Finding("Kafka", Verdict.WRONG, DOWN.message, DOWN.place, DOWN.hint, ExitCode.UNAVAILABLE),
@@ -72,14 +71,14 @@ def test_a_topic_as_it_should_be() -> None:
 
 def test_a_topic_that_could_be_made_is_good() -> None:
     """Before a deploy nothing is missing that it makes."""
-    (found,) = of(replace(GOOD, there=None), deployed=False)
+    (found,) = of(replace(GOOD, actual=None), deployed=False)
     assert found.verdict is Verdict.GOOD
 
 
 @pytest.mark.parametrize(("deployed", "auto_create"), [(True, True), (True, False), (False, False)])
 def test_a_topic_that_nobody_will_make_is_wrong(*, deployed: bool, auto_create: bool) -> None:
     """With all that is needed to make it."""
-    (found,) = of(replace(GOOD, there=None), deployed=deployed, auto_create=auto_create)
+    (found,) = of(replace(GOOD, actual=None), deployed=deployed, auto_create=auto_create)
     assert found.verdict is Verdict.WRONG
     assert "2 partitions, replication 1, cleanup.policy=delete retention.ms=1000" in found.message
     assert found.hint
@@ -87,12 +86,12 @@ def test_a_topic_that_nobody_will_make_is_wrong(*, deployed: bool, auto_create: 
 
 def test_a_topic_for_when_it_is_needed_is_missed_once_it_was_there() -> None:
     """Until then all topics are there without it; where it is, it is looked at as others are."""
-    later = replace(GOOD, wanted=replace(WANTED, when_needed=True))
-    absent = replace(later, there=None, config={}, allowed=frozenset())
+    later = replace(GOOD, planned=replace(WANTED, when_needed=True))
+    absent = replace(later, actual=None, config={}, allowed=frozenset())
 
-    def found(topic: TopicSeen, *known: TopicName) -> list[Finding]:
-        seen = NetworkSeen(
-            NetworkId(ParticipantId("local"), NetworkName("n")),
+    def found(topic: ObservedTopic, *known: TopicName) -> list[Finding]:
+        seen = ObservedNetwork(
+            NETWORK,
             True,
             True,
             (GOOD, topic),
@@ -111,7 +110,7 @@ def test_a_topic_for_when_it_is_needed_is_missed_once_it_was_there() -> None:
 
 def test_what_the_brokers_say_against_a_topic_is_told() -> None:
     """As they say it."""
-    (found,) = of(replace(GOOD, there=None, trouble=REFUSED), deployed=False)
+    (found,) = of(replace(GOOD, actual=None, trouble=REFUSED), deployed=False)
     assert (found.message, found.hint) == (REFUSED.message, REFUSED.hint)
 
 
@@ -127,7 +126,7 @@ def test_what_the_brokers_say_against_a_topic_is_told() -> None:
 )
 def test_rights_that_a_lane_needs(*, external: bool, allowed: frozenset[str], lacking: str) -> None:
     """Reading its inputs, writing its own; brokers that keep no rights tell none."""
-    topic = replace(GOOD, wanted=replace(WANTED, external=external), allowed=allowed)
+    topic = replace(GOOD, planned=replace(WANTED, external=external), allowed=allowed)
     found = [one for one in of(topic) if one.verdict is Verdict.WRONG]
     assert [one.message.rpartition(": ")[2] for one in found] == ([lacking] if lacking else [])
 
@@ -135,11 +134,11 @@ def test_rights_that_a_lane_needs(*, external: bool, allowed: frozenset[str], la
 def test_the_right_to_remove_old_dead_letters() -> None:
     """Without it a lane runs, and they are kept for ever; of other topics nothing is removed."""
     wanted = replace(WANTED, trimmed=True)
-    letters = replace(GOOD, wanted=wanted, config={}, allowed=WRITES)
+    letters = replace(GOOD, planned=wanted, config={}, allowed=WRITES)
     (found,) = of(letters)
     assert found.verdict is Verdict.DOUBTFUL
     assert "DELETE; old dead letters are never removed" in found.message
-    assert of(replace(letters, wanted=WANTED)) == of(GOOD)
+    assert of(replace(letters, planned=WANTED)) == of(GOOD)
     assert of(replace(letters, allowed=WRITES | {"DELETE"})) == of(GOOD)
 
 
@@ -169,7 +168,7 @@ NOW_MS = Millis(1_700_000_000_000)
 
 def running() -> FragmentStatus:
     """What the fragment that writes the topic reports."""
-    network, fragment = NetworkId(ParticipantId("local"), NetworkName("n")), FragmentName("f")
+    network, fragment = NETWORK, FragmentName("f")
     return replace(NOTHING_READ, network=network, fragment=fragment, reported_at_ms=NOW_MS)
 
 
@@ -191,8 +190,8 @@ def test_results_that_wait_for_an_input_are_reported(
     )
     for state in (LaneState.RUNNING, LaneState.RESTARTING):
         writers = {NAME: replace(status, state=state)}
-        network = NetworkSeen(
-            NetworkId(ParticipantId("local"), NetworkName("n")),
+        network = ObservedNetwork(
+            NETWORK,
             True,
             True,
             (GOOD,),
@@ -212,8 +211,8 @@ def outlived(behind_ms: int | None, config: Mapping[str, str], state: LaneState)
     status = replace(running(), state=state, boundary_ms=boundary_ms)
     kept = {"cleanup.policy": "delete", "retention.ms": str(7 * DAY_MS)}
     topic = replace(GOOD, config={**kept, **config})
-    network = NetworkSeen(
-        NetworkId(ParticipantId("local"), NetworkName("n")),
+    network = ObservedNetwork(
+        NETWORK,
         True,
         True,
         (topic,),
@@ -257,15 +256,13 @@ def test_results_that_are_kept_are_good(
 def test_a_topic_with_one_order_has_one_partition() -> None:
     """Markers and boundaries of two partitions would have none."""
     wanted = replace(WANTED, single_partition=True)
-    (found,) = of(replace(GOOD, wanted=wanted))
+    (found,) = of(replace(GOOD, planned=wanted))
     assert "it must have 1" in found.message
 
 
 def test_networks_without_a_node_do_not_run() -> None:
     """Which is told where a network is deployed, and nowhere else."""
-    network = NetworkSeen(
-        NetworkId(ParticipantId("local"), NetworkName("n")), deployed=True, auto_create=True
-    )
+    network = ObservedNetwork(NETWORK, deployed=True, auto_create=True)
     *_, nodes = findings(Observed((), (network,), nodes=0))
     assert (nodes.what, nodes.verdict) == ("nodes", Verdict.DOUBTFUL)
     (only,) = findings(Observed((), (replace(network, deployed=False),), nodes=0))
@@ -284,9 +281,9 @@ def writing(
     rules: tuple[TopicRule, ...], own: str | None = "User:medusa", *, external: bool = False
 ) -> list[Finding]:
     """What is found out where access control lists are told."""
-    topic = replace(GOOD, wanted=replace(WANTED, external=external))
-    seen = NetworkSeen(NetworkId(ParticipantId("local"), NetworkName("n")), True, True, (topic,))
-    first, *found, _ = findings(Observed((), (seen,), 1, access=AccessSeen(rules, own)))
+    topic = replace(GOOD, planned=replace(WANTED, external=external))
+    seen = ObservedNetwork(NETWORK, True, True, (topic,))
+    first, *found, _ = findings(Observed((), (seen,), 1, access=ObservedAccess(rules, own)))
     assert first.message == "all 1 topics are there"
     return found
 
@@ -320,9 +317,11 @@ def test_that_everybody_may_write_is_told_once() -> None:
 
 def test_of_many_topics_some_are_named() -> None:
     """The number says how many there are."""
-    topics = tuple(replace(GOOD, wanted=replace(WANTED, name=TopicName(f"t{n}"))) for n in range(5))
-    seen = NetworkSeen(NetworkId(ParticipantId("local"), NetworkName("n")), True, True, topics)
-    access = AccessSeen((TopicRule("*", False, "User:eve", "*", "WRITE", True),), "User:medusa")
+    topics = tuple(
+        replace(GOOD, planned=replace(WANTED, name=TopicName(f"t{n}"))) for n in range(5)
+    )
+    seen = ObservedNetwork(NETWORK, True, True, topics)
+    access = ObservedAccess((TopicRule("*", False, "User:eve", "*", "WRITE", True),), "User:medusa")
     found = findings(Observed((), (seen,), 1, access=access))[1]
     assert "into 5 topics that" in found.message
     assert found.message.endswith(": t0, t1, t2 and 2 more")

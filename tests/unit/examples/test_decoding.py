@@ -6,7 +6,7 @@ from brokers.records import KafkaRecord
 from pipeline.errors import BrokenInvariantError
 from pipeline.examples.decoding import Decoding
 from pipeline.ids import Millis, Offset, SchemaHandle, SchemaId, TopicName
-from pipeline.reference.inputs import Given, Place
+from pipeline.reference.inputs import InputRecord, Place
 from schemas.avro import AvroSchema, parse
 from schemas.codec import encode
 from schemas.wire import join
@@ -32,7 +32,7 @@ def framed(schema_id: int, schema: AvroSchema, value: object) -> bytes:
 def test_an_input_is_read_as_the_network_reads_it() -> None:
     """An older schema gives the defaults of the newer one; instants are ms."""
     given = DECODING.given(record(framed(1, FIRST, {"n": 3})), SECOND)
-    assert given == Given(Place("t", 1, 5), {"n": 3, "at": 7})
+    assert given == InputRecord(Place("t", 1, 5), {"n": 3, "at": 7})
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_an_input_is_read_as_the_network_reads_it() -> None:
 )
 def test_an_input_that_nobody_can_read_has_no_fields(value: bytes | None) -> None:
     """No value, no frame, a schema that is not registered, bytes that are something else."""
-    assert DECODING.given(record(value), SECOND) == Given(Place("t", 1, 5), None)
+    assert DECODING.given(record(value), SECOND) == InputRecord(Place("t", 1, 5), None)
 
 
 def test_a_result_that_cannot_be_read_is_a_defect() -> None:

@@ -6,12 +6,12 @@ import pytest
 
 from pipeline.deploy.documents import read_document
 from pipeline.examples.example import Result
-from pipeline.examples.judge import Letters, compared, newest_ms
+from pipeline.examples.judge import DeadLetterCheck, compared, newest_ms
 from pipeline.ids import BoxName, Millis, ParticipantId
 from pipeline.network.model import Network
 from pipeline.planner import planner
 from pipeline.reference.compare import Row
-from pipeline.reference.inputs import Due, Given, Inputs, Place, Refusal
+from pipeline.reference.inputs import Due, InputRecord, Inputs, Place, Refusal
 
 NETWORK = read_document(
     Path(str(resources.files("pipeline.projects") / "tolls" / "network.yaml")), lambda _: None
@@ -21,10 +21,10 @@ TOPIC = "car-sightings"
 FRAGMENTS = ("toll_notifications", "tolls", "tow_dispatch")
 
 
-def given(*times: int | None, partition: int = 0) -> tuple[Given, ...]:
+def given(*times: int | None, partition: int = 0) -> tuple[InputRecord, ...]:
     """Records with these event times in the order of their offsets; None: nobody can read it."""
     return tuple(
-        Given(Place(TOPIC, partition, n), None if at_ms is None else {"seen_at": at_ms})
+        InputRecord(Place(TOPIC, partition, n), None if at_ms is None else {"seen_at": at_ms})
         for n, at_ms in enumerate(times)
     )
 
@@ -34,9 +34,9 @@ def refusal(offset: int, reason: str, fragment: str = "tolls") -> Refusal:
     return Refusal(fragment, Place(TOPIC, 0, offset), "", reason, "the letter")
 
 
-def wrong(records: tuple[Given, ...], *refusals: Refusal) -> list[str]:
+def wrong(records: tuple[InputRecord, ...], *refusals: Refusal) -> list[str]:
     """What is found about dead letters."""
-    return list(Letters(Inputs({"sightings": records}, refusals), NETWORK, PLAN).wrong())
+    return list(DeadLetterCheck(Inputs({"sightings": records}, refusals), NETWORK, PLAN).wrong())
 
 
 def result(*due: Due) -> Result:
@@ -94,7 +94,7 @@ def test_a_record_that_was_too_late_is_refused_with_reason() -> None:
     ],
 )
 def test_a_letter_without_reason_is_told(
-    records: tuple[Given, ...], letter: Refusal, says: str
+    records: tuple[InputRecord, ...], letter: Refusal, says: str
 ) -> None:
     """With what it says itself."""
     assert wrong(records, letter) == [f"{says}: the letter"]

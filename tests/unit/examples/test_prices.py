@@ -11,7 +11,7 @@ from pipeline.examples.prices import BARS, PRICES, Rules, due_spreads, rules_of
 from pipeline.ids import Millis
 from pipeline.network.model import Network
 from pipeline.projects.prices.producer import TICK_MS, Market, Quote
-from pipeline.reference.inputs import Due, Given, Inputs, Place, Refusal
+from pipeline.reference.inputs import Due, InputRecord, Inputs, Place, Refusal
 
 PROJECT = Path(str(resources.files("pipeline.projects") / "prices"))
 NETWORK = read_document(PROJECT / "network.yaml", lambda _: None).network
@@ -21,12 +21,12 @@ START_MS = 1_700_000_000_000
 def market(seconds: int) -> Inputs:
     """What lies in the topics after so many seconds."""
     source = Market(1, START_MS)
-    found: dict[str, list[Given]] = {"quotes": [], "trades": []}
+    found: dict[str, list[InputRecord]] = {"quotes": [], "trades": []}
     for at_ms in range(START_MS, START_MS + seconds * 1_000, TICK_MS):
         for report in source.reports(at_ms):
             stream = "quotes" if isinstance(report, Quote) else "trades"
             place = Place(stream, 0, len(found[stream]))
-            found[stream].append(Given(place, asdict(report)))
+            found[stream].append(InputRecord(place, asdict(report)))
     return Inputs({stream: tuple(records) for stream, records in found.items()})
 
 
@@ -63,7 +63,7 @@ def test_a_short_run_gives_every_output_something_to_compare() -> None:
     for result in PRICES.results:
         rows = [due.row for due in result.due(inputs, NETWORK)]
         assert len(rows) >= (8 if result.box != "crossings" else 3)
-        assert all(result.tell(row) for row in rows)
+        assert all(result.text(row) for row in rows)
         assert compared(result, inputs, NETWORK, rows, Millis(START_MS)).exact
 
 

@@ -11,7 +11,7 @@ from pipeline.examples.sensors import SENSORS, Rules, due_once, rules_of
 from pipeline.ids import Millis
 from pipeline.network.model import Network
 from pipeline.projects.sensors.producer import TICK_MS, Fleet, Reading
-from pipeline.reference.inputs import Due, Given, Inputs, Place, Refusal
+from pipeline.reference.inputs import Due, InputRecord, Inputs, Place, Refusal
 
 PROJECT = Path(str(resources.files("pipeline.projects") / "sensors"))
 NETWORK = read_document(PROJECT / "network.yaml", lambda _: None).network
@@ -21,12 +21,12 @@ START_MS = 1_700_000_000_000
 def measured(seconds: int) -> Inputs:
     """What lies in the topics after so many seconds."""
     fleet = Fleet(1, START_MS)
-    found: dict[str, list[Given]] = {"readings": [], "calibrations": []}
+    found: dict[str, list[InputRecord]] = {"readings": [], "calibrations": []}
     for at_ms in range(START_MS, START_MS + seconds * 1_000, TICK_MS):
         for report in fleet.reports(at_ms):
             stream = "readings" if isinstance(report, Reading) else "calibrations"
             place = Place(stream, 0, len(found[stream]))
-            found[stream].append(Given(place, asdict(report)))
+            found[stream].append(InputRecord(place, asdict(report)))
     return Inputs({stream: tuple(records) for stream, records in found.items()})
 
 
@@ -73,7 +73,7 @@ def test_a_short_run_gives_every_output_something_to_compare() -> None:
     for result in SENSORS.results:
         rows = [due.row for due in result.due(inputs, NETWORK)]
         assert len(rows) > 3, result.name
-        assert all(result.tell(row) for row in rows)
+        assert all(result.text(row) for row in rows)
         assert compared(result, inputs, NETWORK, rows, Millis(START_MS)).exact
     states = {due.row[2] for due in due("alarms", inputs)}
     assert states == {"hot", "cool"}

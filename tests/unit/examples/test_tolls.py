@@ -7,15 +7,15 @@ import pytest
 from pipeline.deploy.documents import read_document
 from pipeline.errors import BrokenInvariantError
 from pipeline.examples.tolls import (
+    dispatch_text,
     due_dispatches,
     due_notifications,
+    notification_text,
     rules_of,
-    told_dispatch,
-    told_notification,
     with_short_windows,
 )
 from pipeline.network.model import Network
-from pipeline.reference.inputs import Due, Given, Inputs, Place, Refusal
+from pipeline.reference.inputs import Due, InputRecord, Inputs, Place, Refusal
 from pipeline.reference.tolls import Rules, Sighting
 
 PROJECT = Path(str(resources.files("pipeline.projects") / "tolls"))
@@ -72,7 +72,7 @@ SEEN = (
 
 def inputs(*refusals: Refusal) -> Inputs:
     """What was seen, as it lies in the topic."""
-    given = (Given(Place("car-sightings", 0, n), asdict(seen)) for n, seen in enumerate(SEEN))
+    given = (InputRecord(Place("car-sightings", 0, n), asdict(seen)) for n, seen in enumerate(SEEN))
     return Inputs({"sightings": tuple(given)}, refusals)
 
 
@@ -97,7 +97,7 @@ def test_each_fragment_computes_without_what_it_refused(tmp_path: Path) -> None:
 
 def test_results_are_told_in_words() -> None:
     """With the time of day."""
-    assert told_notification(("car-1", 200.0, 2, 12_345)) == (
+    assert notification_text(("car-1", 200.0, 2, 12_345)) == (
         "00:00:12  car-1 pays 200.0 on segment 2"
     )
-    assert told_dispatch(("A1/2.7", "a", "truck", 13_000, 0)) == "00:00:13  truck tows a at A1/2.7"
+    assert dispatch_text(("A1/2.7", "a", "truck", 13_000, 0)) == "00:00:13  truck tows a at A1/2.7"

@@ -2,7 +2,7 @@ from dataclasses import replace
 from typing import Any
 
 from pipeline.catalog.records import FragmentStatus, LaneState
-from pipeline.examples.view import Arrow, Look, Reader, View, as_lines, troubles
+from pipeline.examples.view import Arrow, Observation, Reader, View, as_lines, troubles
 from pipeline.ids import FragmentName, Millis, TopicName
 from tests.unit.catalog.support import NOTHING_READ
 
@@ -14,9 +14,9 @@ def status(name: str, **facts: Any) -> FragmentStatus:
     return replace(NOTHING_READ, fragment=FragmentName(name), **facts)
 
 
-def look(*statuses: FragmentStatus) -> Look:
+def observation(*statuses: FragmentStatus) -> Observation:
     """A look at these fragments."""
-    return Look(Millis(0), {}, {s.fragment: s for s in statuses})
+    return Observation(Millis(0), {}, {s.fragment: s for s in statuses})
 
 
 def test_the_screen_shows_arrows_and_newest_results() -> None:
@@ -50,7 +50,7 @@ def test_the_screen_shows_arrows_and_newest_results() -> None:
 
 def test_troubles_are_told_with_the_nodes_own_words() -> None:
     """A fragment that does not run and one with dead letters are both named; good ones are not."""
-    seen = look(
+    seen = observation(
         status("a"),
         status("b", state=LaneState.FAILED, last_error="no space left"),
         status("c", dead_letters=2),

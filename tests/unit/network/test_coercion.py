@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.network.coercion import common_type, decimal_result, holds
+from pipeline.network.coercion import common_type, contains, decimal_result
 from pipeline.network.types import ArrayType, DataType, DecimalType, Scalar
 
 SCALARS = [s for s in Scalar if s is not Scalar.INTERVAL]
@@ -52,5 +52,5 @@ def test_decimal_results_are_types(left: DecimalType, right: DecimalType, operat
 @given(DECIMALS, DECIMALS)
 def test_holds_means_no_digit_is_lost(wide: DecimalType, narrow: DecimalType) -> None:
     """A wider type that holds a narrower one is also their common type."""
-    if holds(wide, narrow):
+    if contains(wide, narrow):
         assert common_type(wide, narrow) == wide

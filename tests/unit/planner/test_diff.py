@@ -25,7 +25,7 @@ from pipeline.planner.changes import (
     ItemKind,
     RegisteredSchema,
 )
-from pipeline.planner.diff import changes, fitting, wanted_schemas
+from pipeline.planner.diff import changes, fitting, required_schemas
 from pipeline.planner.digest import fragment_digest, plan_digest, state_digest
 from pipeline.planner.inputs import ChangedInput, InputFrom
 from pipeline.planner.plan import Plan
@@ -53,7 +53,7 @@ def deployed(made: Plan = PLAN, *, ran: bool = True) -> Current:
         ),
         has_run=frozenset(f.name for f in made.fragments) if ran else frozenset(),
         topics=topics,
-        schemas=tuple(RegisteredSchema(s.subject, s.schema_json) for s in wanted_schemas(made)),
+        schemas=tuple(RegisteredSchema(s.subject, s.schema_json) for s in required_schemas(made)),
     )
 
 

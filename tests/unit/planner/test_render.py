@@ -3,7 +3,7 @@ from dataclasses import replace
 
 from pipeline.ids import NetworkVersion
 from pipeline.planner.changes import Current, DeployedFragment, ExistingTopic
-from pipeline.planner.diff import changes, wanted_schemas
+from pipeline.planner.diff import changes, required_schemas
 from pipeline.planner.digest import fragment_digest, plan_digest
 from pipeline.planner.planner import plan
 from pipeline.planner.render import changes_as_data, render_changes
@@ -39,7 +39,7 @@ def test_text_of_a_change() -> None:
 
 def test_text_of_nothing() -> None:
     """An unchanged network says so."""
-    schemas = wanted_schemas(OLD)
+    schemas = required_schemas(OLD)
     from_registry = changes(OLD, OLD, DEPLOYED)
     assert from_registry.register == schemas
     kept = replace(from_registry, items=from_registry.items[:-1], register=())

@@ -1,4 +1,4 @@
-from pipeline.reference.inputs import Given, Inputs, Place, Refusal
+from pipeline.reference.inputs import InputRecord, Inputs, Place, Refusal
 
 
 def place(offset: int) -> Place:
@@ -6,7 +6,7 @@ def place(offset: int) -> Place:
     return Place("cars", 0, offset)
 
 
-GIVEN = {"cars": tuple(Given(place(n), {"n": n}) for n in range(3))}
+GIVEN = {"cars": tuple(InputRecord(place(n), {"n": n}) for n in range(3))}
 
 
 def taken(*refusals: Refusal, port: str | None = None) -> list[object]:
@@ -36,5 +36,5 @@ def test_a_partly_late_record_counts() -> None:
 
 def test_what_nobody_can_read_is_never_taken() -> None:
     """Whether it was refused already or not."""
-    given = {"cars": (Given(place(0), None), Given(place(1), {"n": 1}))}
+    given = {"cars": (InputRecord(place(0), None), InputRecord(place(1), {"n": 1}))}
     assert Inputs(given).taken("f", "cars") == [{"n": 1}]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.testing.compare import (
-    Came,
+    Actual,
     Differences,
     Expected,
     as_json,
@@ -25,9 +25,9 @@ def expected(*records: Mapping[str, Any]) -> list[Expected]:
     return [Expected(r, dict(r), f"t.yaml:{line}") for line, r in enumerate(records, start=1)]
 
 
-def came(*records: Mapping[str, Any]) -> list[Came]:
+def came(*records: Mapping[str, Any]) -> list[Actual]:
     """Records that came."""
-    return [Came(r, dict(r)) for r in records]
+    return [Actual(r, dict(r)) for r in records]
 
 
 def test_what_is_as_expected_has_no_differences() -> None:

@@ -4,8 +4,8 @@ import pytest
 
 from pipeline.errors import DocumentError
 from pipeline.testing.document import (
+    DeadLettersWritten,
     ExpectWritten,
-    LettersWritten,
     SendWritten,
     TestWritten,
     read,
@@ -46,7 +46,7 @@ def test_every_kind_of_step() -> None:
     assert isinstance(expect, ExpectWritten)
     assert expect.in_order
     assert expect.records.file is not None
-    assert isinstance(letters, LettersWritten)
+    assert isinstance(letters, DeadLettersWritten)
     assert letters.letters[0].value == {"reason": "late"}
 
 

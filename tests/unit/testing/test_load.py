@@ -8,7 +8,7 @@ from pipeline.errors import DocumentError, InputError
 from pipeline.ids import StreamName
 from pipeline.testing.load import Loader, find_tests
 from pipeline.testing.run import run_steps
-from pipeline.testing.steps import ExpectLetters, Send
+from pipeline.testing.steps import ExpectDeadLetters, Send
 from tests.unit.testing.twins import DOCUMENT, SCHEMA, Toys
 
 GOOD = """
@@ -268,5 +268,5 @@ def test_looking_at_nothing_changes_nothing(folder: Path) -> None:
     """The step for letters at the end is the only one that is added."""
     path = write(folder, "network: ../cars.yaml\nsteps: [{dead_letters: []}]\n")
     test = Loader(no_default).one(path).test
-    assert test.steps == (ExpectLetters((), f"{path}:2"),)
+    assert test.steps == (ExpectDeadLetters((), f"{path}:2"),)
     assert failures(path) == []

@@ -99,11 +99,11 @@ def test_what_comes_after_its_window_is_a_dead_letter(bench: Bench) -> None:
     bench.send(("a", "00:00:01"))
     bench.advance("00:01:00")
     bench.send(("late", "00:00:02"))
-    (letter,) = bench.network.take_letters()
+    (letter,) = bench.network.take_dead_letters()
     assert letter.shown["stream"] == "sightings"
     assert letter.shown["reason"] == "late"
     assert letter.shown["record.car"] == "late"
-    assert not bench.network.take_letters()
+    assert not bench.network.take_dead_letters()
 
 
 def test_a_partition_without_records_holds_event_time_back() -> None:

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from pipeline.user_code.caller import CallError, EndedError, RaisedError
 from pipeline.user_code.search import (
     Failed,
+    FailureBudget,
     GaveUpError,
     Passed,
-    Patience,
     UnlikeAloneError,
     tried,
 )
@@ -45,9 +45,9 @@ def outcome(count: int, call: Doubling) -> tuple[dict[int, int], dict[int, str]]
     """What became of each row: results and failures by number."""
     results: dict[int, int] = {}
     failed: dict[int, str] = {}
-    patience = Patience(1_000, lambda: 0.0)
+    budget = FailureBudget(1_000, lambda: 0.0)
     order: list[int] = []
-    for one in tried(pa.record_batch({"n": list(range(count))}), call, patience):
+    for one in tried(pa.record_batch({"n": list(range(count))}), call, budget):
         if isinstance(one, Passed):
             twice = one.rows.column("twice").to_pylist()
             results |= {one.first + i: value for i, value in enumerate(twice)}
@@ -86,29 +86,29 @@ def test_a_batch_without_rows_calls_nobody() -> None:
 def test_time_that_is_lost_has_a_bound(timeout_ms: int, calls: int) -> None:
     """A function that hangs for everything gives up, and says what happened last."""
     clock = ticking(1.0)
-    patience = Patience(timeout_ms, lambda: next(clock))
+    budget = FailureBudget(timeout_ms, lambda: next(clock))
     call = Doubling(set(range(10_000)))
     with pytest.raises(GaveUpError, match="the last one: "):
-        list(tried(pa.record_batch({"n": list(range(10_000))}), call, patience))
+        list(tried(pa.record_batch({"n": list(range(10_000))}), call, budget))
     assert call.calls == calls + 1
 
 
 def test_calls_that_pass_cost_no_patience() -> None:
     """However long they take."""
     clock = ticking(1_000.0)
-    patience = Patience(1_000, lambda: next(clock))
+    budget = FailureBudget(1_000, lambda: next(clock))
     batch = pa.record_batch({"n": [1]})
     for _ in range(10):
-        (one,) = tried(batch, Doubling(set()), patience)
+        (one,) = tried(batch, Doubling(set()), budget)
         assert isinstance(one, Passed)
     with pytest.raises(GaveUpError):
-        list(tried(batch, Doubling({1}), patience))
+        list(tried(batch, Doubling({1}), budget))
 
 
 def test_a_row_that_fails_alone_is_told_why() -> None:
     """The batch of one is not tried twice."""
     call = Doubling({5})
-    (one,) = tried(pa.record_batch({"n": [5]}), call, Patience(1_000, lambda: 0.0))
+    (one,) = tried(pa.record_batch({"n": [5]}), call, FailureBudget(1_000, lambda: 0.0))
     assert one == Failed(0, "5 is bad")
     assert call.calls == 1
 

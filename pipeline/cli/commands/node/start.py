@@ -72,7 +72,7 @@ def command(
             settings,
             stop.event,
             ready,
-            tell=session.printer.note,
+            progress=session.printer.note,
             servers_within_s=servers_within,
         )
     if stop.by_hand:

@@ -132,7 +132,7 @@ class World:
         self.told.clear()
         for _ in range(times):
             self.clock.sleep(DESCRIBE_S)
-            self.poll.look()
+            self.poll.read()
         return [event.boundary_ms for event in self.told if isinstance(event, BoundaryRead)]
 
 
@@ -193,7 +193,7 @@ def test_topics_are_described_about_once_a_second(world: World) -> None:
     before = world.kafka.described
     for _ in range(10):
         world.clock.sleep(DESCRIBE_S / 10)
-        world.poll.look()
+        world.poll.read()
     assert world.kafka.described - before <= 1
 
 

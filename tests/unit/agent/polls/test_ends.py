@@ -43,11 +43,11 @@ def test_ends_of_an_unreachable_cluster_are_no_ends() -> None:
     told: list[Event] = []
     kafka, watched = kafka_with_an_open_transaction(), Watched()
     poll = EndsPoll(kafka, watched, SystemClock(), told.append)
-    poll.look()
+    poll.read()
     assert told == []
     watched.watch(frozenset({SIGHTINGS}), frozenset())
-    poll.look()
+    poll.read()
     kafka.up = False
-    poll.look()
+    poll.read()
     found = [(event.ends, event.written) for event in told if isinstance(event, EndsRead)]
     assert found == [({SIGHTINGS: {0: 7}}, {SIGHTINGS: {0: 9}}), ({}, {})]

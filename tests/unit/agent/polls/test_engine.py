@@ -13,9 +13,9 @@ def test_a_node_whose_engine_has_ended_is_told_to_end() -> None:
     troubles: list[MedusaError | None] = [EnvironmentProblem("the Java process has ended"), None]
     ending = Ending(stop)
     poll = EnginePoll(troubles.pop, ending)
-    poll.look()
+    poll.read()
     assert not stop.is_set()
-    poll.look()
+    poll.read()
     assert stop.is_set()
     with pytest.raises(EnvironmentProblem, match="Java process"):
         ending.check()

@@ -38,10 +38,10 @@ def test_a_node_practises_once_when_it_knows_whether_it_has_something_to_do() ->
     """Not at the first look: the catalog has not been read by then."""
     engine = Engine()
     poll = WarmUpPoll(engine, Watched())
-    poll.look()
+    poll.read()
     assert engine.done == []
-    poll.look()
-    poll.look()
+    poll.read()
+    poll.read()
     assert engine.done == ["practised"]
 
 
@@ -50,11 +50,11 @@ def test_what_other_nodes_run_is_rehearsed_until_there_were_records() -> None:
     engine = Engine(records=False)
     poll = WarmUpPoll(engine, _elsewhere())
     for _ in range(3):
-        poll.look()
+        poll.read()
     assert engine.done == ["practised", "speed", "speed"]
     engine.records = True
     for _ in range(3):
-        poll.look()
+        poll.read()
     assert engine.done == ["practised", "speed", "speed", "speed"]
 
 
@@ -64,9 +64,9 @@ def test_a_fragment_that_changed_is_rehearsed_again() -> None:
         engine, watched = Engine(), _elsewhere()
         poll = WarmUpPoll(engine, watched)
         for _ in range(3):
-            poll.look()
+            poll.read()
         watched.rehearse(((other, PLAN.fragments[0]),))
-        poll.look()
+        poll.read()
         assert engine.done == ["practised", "speed", "speed"]
 
 
@@ -75,5 +75,5 @@ def test_a_node_with_real_work_is_warm() -> None:
     engine = Engine(over=True)
     poll = WarmUpPoll(engine, _elsewhere())
     for _ in range(3):
-        poll.look()
+        poll.read()
     assert engine.done == []

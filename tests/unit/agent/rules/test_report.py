@@ -14,7 +14,7 @@ from tests.unit.agent.support import LANE, wish
 from tests.unit.planner.networks import OWNER
 
 HERE, THERE = NodeId("node1"), NodeId("node2")
-KNOWN = Shared(HERE, OWNER, Millis(0), catalog_known=True)
+KNOWN = Shared(HERE, OWNER, Millis(0), catalog_current=True)
 NOW = Now(Millis(0), SteadyMillis(0))
 
 
@@ -42,5 +42,5 @@ def test_what_another_node_owned_last_is_not_reported_before_it_is_claimed() -> 
 
 def test_nothing_is_reported_while_the_catalog_is_in_doubt() -> None:
     """Nor is a lane that the catalog assigns to another node."""
-    assert not _reports(HERE, Epoch(3), Shared(HERE, OWNER, Millis(0), catalog_known=False))
+    assert not _reports(HERE, Epoch(3), Shared(HERE, OWNER, Millis(0), catalog_current=False))
     assert not report(Lane(LANE), KNOWN, Tick(), NOW)[1]

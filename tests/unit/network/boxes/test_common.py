@@ -1,12 +1,12 @@
 import pytest
 
-from pipeline.network.boxes.common import unfit_name
+from pipeline.network.boxes.common import column_name_problem
 
 
 @pytest.mark.parametrize("name", ["price", "Price2", "_p"])
 def test_names_of_columns(name: str) -> None:
     """Letters, digits and _, of any case."""
-    assert unfit_name(name) == ("", "")
+    assert column_name_problem(name) == ("", "")
 
 
 @pytest.mark.parametrize(
@@ -20,4 +20,4 @@ def test_names_of_columns(name: str) -> None:
 )
 def test_what_is_no_name_has_a_hint(name: str, hint: str) -> None:
     """And one that YAML has taken apart at a comma has one of its own."""
-    assert unfit_name(name) == (f"{name!r} is no name for a column", hint)
+    assert column_name_problem(name) == (f"{name!r} is no name for a column", hint)

@@ -13,7 +13,7 @@ from pipeline.spark.query.function_task import CALLERS_MAX, SIGN, FunctionError,
 from pipeline.user_code.caller import CallError, LoadError, RaisedError
 from pipeline.user_code.contract import ROW
 from pipeline.user_code.function import Function
-from pipeline.user_code.search import Patience
+from pipeline.user_code.search import FailureBudget
 
 AT = datetime(2024, 1, 31, 12, tzinfo=UTC)
 COLUMNS = (type_text.read_column("twice", "BIGINT NOT NULL"),)
@@ -57,7 +57,7 @@ def made(
 ) -> list[dict[str, object]]:
     """The rows that come out; every batch has the same schema."""
     task = FunctionTask("doubled", FUNCTION, CARRIED, keep)
-    found = list(task.results(batch, call, Patience(1_000, lambda: 0.0)))
+    found = list(task.results(batch, call, FailureBudget(1_000, lambda: 0.0)))
     schemas = {str(one.schema) for one in found}
     assert len(schemas) <= 1
     assert all(field.nullable for one in found for field in one.schema)

@@ -5,7 +5,7 @@ import pytest
 from brokers.records import KafkaRecord
 from pipeline.dead_letters.letter import Letter, Place
 from pipeline.ids import Millis, Offset, TopicName
-from pipeline.testing.letters import letters
+from pipeline.testing.dead_letters import comparable
 
 
 def letter(reason: str, box: str, field: str, offset: int) -> Letter:
@@ -45,7 +45,7 @@ def test_what_fragments_refuse_for_one_reason_counts_once(
     reason: str, field: str, count: int
 ) -> None:
     """Unless it is a box that refuses: of another box it is another letter."""
-    found = letters((letter(reason, box, field, n), None, None) for n, box in enumerate("ab"))
+    found = comparable((letter(reason, box, field, n), None, None) for n, box in enumerate("ab"))
     assert len(found) == count
     assert ("box" in found[0].value) == (count > 1)
 
@@ -56,7 +56,7 @@ def test_a_failed_result_has_the_values_for_it() -> None:
     record = replace(one.record, value=b'{"road":"A1","sum(n)":0.5}')
     message = "compute.x cannot be computed: 1 / sum(n)"
     failed = replace(one, record=record, at=None, message=message)
-    (found,) = letters([(failed, None, None)])
+    (found,) = comparable([(failed, None, None)])
     assert (found.value["values.road"], found.shown["values.sum(n)"]) == ("A1", 0.5)
-    (other,) = letters([(replace(failed, at=one.at), None, None)])
+    (other,) = comparable([(replace(failed, at=one.at), None, None)])
     assert not [name for name in other.value if name.startswith("values")]

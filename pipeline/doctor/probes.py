@@ -1,4 +1,4 @@
-"""Looks at an installation: every connection, every right, every topic. Nothing stays changed."""
+"""Probes of an installation: every connection, right and topic. Leaves nothing changed."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator
@@ -23,8 +23,8 @@ from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.records import FragmentStatus
 from pipeline.counting import counted
 from pipeline.deploy.documents import replan
-from pipeline.doctor.facts import AccessSeen, NetworkSeen, Observed, Thing, Trouble
-from pipeline.doctor.topics import TopicsLook
+from pipeline.doctor.facts import Check, Observed, ObservedAccess, ObservedNetwork, Trouble
+from pipeline.doctor.topics import TopicProbe
 from pipeline.errors import EnvironmentProblem, MedusaError, NotAllowedError
 from pipeline.ids import NetworkId, ParticipantId, TopicName
 from pipeline.names import Znodes, doctor_group, doctor_transactions
@@ -42,21 +42,21 @@ PlanOfDocument = Callable[[RegistryClient], Plan | None]
 
 
 @dataclass
-class Look:
-    """One look at everything that settings name.
+class Probes:
+    """Probes of everything that the settings name.
 
     Args:
-        settings: where it is.
-        spark: what is seen of a cluster's master; None: Spark runs on this machine.
+        settings: addresses and folders.
+        spark: describes a cluster's master; None: Spark runs on this machine.
     """
 
     settings: Settings
     spark: Callable[[], str] | None
-    things: list[Thing] = field(default_factory=list)
+    checks: list[Check] = field(default_factory=list)
     undo: ExitStack = field(default_factory=ExitStack)
 
     def observe(self, document: PlanOfDocument) -> Observed:
-        """Look at everything; what cannot be looked at is part of what is seen."""
+        """Run all probes; a failure is an observed fact."""
         with self.undo:
             self._machine()
             brokers = self._kafka()
@@ -72,33 +72,33 @@ class Look:
                 else None
             )
             readable = tuple(_readable(self.settings))
-            return Observed(tuple(self.things), networks, nodes, readable, access)
+            return Observed(tuple(self.checks), networks, nodes, readable, access)
 
     @property
     def _participant(self) -> ParticipantId:
         return ParticipantId(self.settings.participant)
 
-    def _see(self, name: str, place: str, look: Callable[[], str]) -> bool:
-        """Try one thing, which gives what is seen of it; whether it did."""
+    def _see(self, name: str, place: str, check: Callable[[], str]) -> bool:
+        """Run a check and record its result; returns whether it succeeded."""
         try:
-            self.things.append(Thing(name, place, look()))
+            self.checks.append(Check(name, place, check()))
         except MedusaError as error:
-            self.things.append(Thing(name, place, "", Trouble.of(error)))
+            self.checks.append(Check(name, place, "", Trouble.of(error)))
             return False
         return True
 
-    def _try(self, name: str, place: str, look: Callable[[], T]) -> T | None:
-        """Ask for something; that it could not be had is seen, that it could is not."""
+    def _try(self, name: str, place: str, check: Callable[[], T]) -> T | None:
+        """Return the result of a call; only a failure is recorded."""
         try:
-            return look()
+            return check()
         except MedusaError as error:
-            self.things.append(Thing(name, place, "", Trouble.of(error)))
+            self.checks.append(Check(name, place, "", Trouble.of(error)))
             return None
 
     def _machine(self) -> None:
         java = self._try("Java", "", lambda: find_java(os.environ))
         if java is not None:
-            self.things.append(Thing("Java", str(java.executable), f"version {java.version}"))
+            self.checks.append(Check("Java", str(java.executable), f"version {java.version}"))
         cache = Path(self.settings.cache)
         self._see("jars", str(cache), lambda: f"all {len(spark_jars(cache))} for Spark are there")
         for name in ("data", "checkpoints"):
@@ -134,10 +134,10 @@ class Look:
 
     def access(
         self, brokers: KafkaServers, rights: Callable[[KafkaServers, float], KafkaRights]
-    ) -> AccessSeen | None:
-        """What access control lists say of topics; None: there are none, or we are not told.
+    ) -> ObservedAccess | None:
+        """Access control lists of topics; None: there are none, or they may not be read.
 
-        A lane does without knowing it, so neither is wrong.
+        A lane does not need them, so neither is a failure.
         """
         rules = rights(brokers, WITHIN_S).topic_rules()
         trouble = None
@@ -151,8 +151,8 @@ class Look:
             case _:
                 words = f"{counted(len(rules), 'rule')} about topics"
         place = f"Kafka {brokers}"
-        self.things.append(Thing("Kafka, access lists", place, words, trouble))
-        return None if isinstance(rules, MedusaError) else AccessSeen(rules, brokers.principal)
+        self.checks.append(Check("Kafka, access lists", place, words, trouble))
+        return None if isinstance(rules, MedusaError) else ObservedAccess(rules, brokers.principal)
 
     def _zookeeper(self) -> Catalog | None:
         place = f"ZooKeeper {self.settings.zookeeper_connect}"
@@ -171,7 +171,7 @@ class Look:
         how = ", encrypted" if servers.tls else ""
         user = f", as {servers.login.user}" if servers.login else ""
         words = f"version {version or 'not told'}{how}{user}"
-        self.things.append(Thing("ZooKeeper, connection", place, words))
+        self.checks.append(Check("ZooKeeper, connection", place, words))
 
         def write() -> str:
             path = Znodes("").doctor()
@@ -215,26 +215,28 @@ class Look:
         registry: RegistryClient | None,
         document: PlanOfDocument,
         brokers: KafkaServers | None,
-    ) -> tuple[NetworkSeen, ...]:
-        """Those of the catalog that are ours, and the project's; without brokers none."""
+    ) -> tuple[ObservedNetwork, ...]:
+        """The participant's networks of the catalog, and the project's; none without brokers."""
         if brokers is None:
             return ()
         found = self._deployed(catalog) if catalog is not None else {}
         if registry is not None:
             plan = self._try("document", "", lambda: document(registry))
             if plan is not None and plan.network not in found:
-                found[plan.network] = NetworkSeen(plan.network, False, plan.auto_create), plan
-        look = TopicsLook(KafkaAdmin(brokers, WITHIN_S), KafkaRights(brokers, WITHIN_S))
-        return tuple(seen if plan is None else look.of(seen, plan) for seen, plan in found.values())
+                found[plan.network] = ObservedNetwork(plan.network, False, plan.auto_create), plan
+        probe = TopicProbe(KafkaAdmin(brokers, WITHIN_S), KafkaRights(brokers, WITHIN_S))
+        return tuple(
+            seen if plan is None else probe.of(seen, plan) for seen, plan in found.values()
+        )
 
-    def _deployed(self, catalog: Catalog) -> dict[NetworkId, tuple[NetworkSeen, Plan | None]]:
-        found: dict[NetworkId, tuple[NetworkSeen, Plan | None]] = {}
+    def _deployed(self, catalog: Catalog) -> dict[NetworkId, tuple[ObservedNetwork, Plan | None]]:
+        found: dict[NetworkId, tuple[ObservedNetwork, Plan | None]] = {}
         for record, version in catalog.versions.deployed(self._participant):
-            seen = NetworkSeen(record.network, deployed=True, auto_create=True)
+            seen = ObservedNetwork(record.network, deployed=True, auto_create=True)
             try:
                 plan = replan(version) if version is not None else None
             except MedusaError as error:
-                seen = NetworkSeen(record.network, True, True, (), Trouble.of(error))
+                seen = ObservedNetwork(record.network, True, True, (), Trouble.of(error))
                 plan = None
             found[record.network] = seen, plan
         planned = {name: (seen, plan) for name, (seen, plan) in found.items() if plan is not None}
@@ -248,7 +250,7 @@ class Look:
 
 
 def _writers(plan: Plan, statuses: Iterable[FragmentStatus]) -> dict[TopicName, FragmentStatus]:
-    """What was last reported of a plan's fragments, by the topic that each writes."""
+    """The last reported status of a plan's fragments, by output topic."""
     topics = {fragment.name: fragment.output.topic for fragment in plan.fragments}
     return {topics[one.fragment]: one for one in statuses if one.fragment in topics}
 
@@ -266,10 +268,10 @@ def _kafka_version(brokers: KafkaServers) -> str:
 
 
 def _writable(folder: Path) -> str:
-    """Whether we may write into a folder, or make it.
+    """Check that a folder can be written or created.
 
     Raises:
-        EnvironmentProblem: we may not.
+        EnvironmentProblem: it cannot.
     """
     there = next(place for place in (folder, *folder.parents) if place.exists())
     if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
@@ -282,7 +284,7 @@ def _writable(folder: Path) -> str:
 
 
 def _readable(settings: Settings) -> Iterator[tuple[str, str]]:
-    """Settings whose secret lies in a file that others may read."""
+    """Settings whose secret is in a file that other users may read."""
     sources = dict(settings.sources)
     for setting in SETTINGS:
         if setting.kind is not Kind.SECRET:

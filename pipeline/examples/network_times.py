@@ -1,4 +1,4 @@
-"""Reads the times of a network whose boxes the reference knows by name. Pure."""
+"""Times of an example's network, read from its boxes by name. Pure."""
 
 from dataclasses import dataclass
 
@@ -13,10 +13,10 @@ from pipeline.network.model import Box, Network
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """A network that has to be the one that the reference knows.
+class NetworkTimes:
+    """Times of a network whose boxes the reference requires by name.
 
-    Each question raises `BrokenInvariantError` if it is not.
+    Each method raises `BrokenInvariantError` if the box is missing or different.
     """
 
     network: Network
@@ -26,7 +26,7 @@ class Known:
         return next((box for box in self.network.boxes if box.name == name), None)
 
     def window(self, name: str) -> TumblingWindow | SlidingWindow:
-        """The windows of an aggregate, which have one size and begin with the epoch."""
+        """The windows of an aggregate, which have one size and are aligned to the epoch."""
         box = self.box(name)
         window = box.window if isinstance(box, Aggregate) else None
         if not isinstance(window, TumblingWindow | SlidingWindow) or window.offset_ms != 0:
@@ -41,21 +41,21 @@ class Known:
         return box.window
 
     def bound(self, name: str) -> TimeBound:
-        """How far apart the sides of a join may lie."""
+        """The time bound of a join."""
         box = self.box(name)
         if not isinstance(box, Join):
             raise self.other(name)
         return box.bound
 
     def within(self, name: str) -> int:
-        """How much older what belongs to a row may be, in ms: a version, or what it repeats."""
+        """The maximum distance of a match, in ms: of a version, or of a repeat."""
         box = self.box(name)
         if not isinstance(box, AsOf | Deduplicate):
             raise self.other(name)
         return box.within_ms
 
     def other(self, name: str) -> BrokenInvariantError:
-        """The error that says that a box is not what the reference takes it for."""
+        """The error that a box is not as the reference requires."""
         return BrokenInvariantError(
             f"network {self.network.name} is not the one the reference knows: box {name}"
         )

@@ -13,8 +13,8 @@ from pipeline.catalog.records import NetworkRecord, NetworkVersionRecord
 from pipeline.deploy.apply import compare, deploy
 from pipeline.deploy.documents import read_document
 from pipeline.doctor.checks import exit_code, findings
-from pipeline.doctor.facts import AccessSeen, Observed, Verdict
-from pipeline.doctor.look import Look
+from pipeline.doctor.facts import Observed, ObservedAccess, Verdict
+from pipeline.doctor.probes import Probes
 from pipeline.errors import ExitCode, MedusaError, NotAllowedError, UnavailableError
 from pipeline.ids import (
     FragmentName,
@@ -55,13 +55,13 @@ class Rights(KafkaRights):
 )
 def test_access_lists_in_one_line(answer: Answer, words: str, code: ExitCode) -> None:
     """That there are none, or that we are not told, is not wrong: a lane runs all the same."""
-    look = Look(combine(()), None)
-    seen = look.access(KafkaServers("a:1"), lambda *_: Rights(answer))
-    (found,) = findings(Observed(tuple(look.things)))
+    probes = Probes(combine(()), None)
+    seen = probes.access(KafkaServers("a:1"), lambda *_: Rights(answer))
+    (found,) = findings(Observed(tuple(probes.checks)))
     assert words in found.message
     assert exit_code((found,)) is code
     assert (found.verdict is Verdict.GOOD) is (code is ExitCode.DONE)
-    told = AccessSeen(answer, "User:ANONYMOUS") if isinstance(answer, tuple) else None
+    told = ObservedAccess(answer, "User:ANONYMOUS") if isinstance(answer, tuple) else None
     assert seen == told
 
 
@@ -82,7 +82,7 @@ def test_a_deployed_network_is_seen_with_its_topics_and_writers(tmp_path: Path) 
         world.catalog.format.ensure(owner)
         world.catalog.networks.deploy(network, record, (), None)
     seen = {
-        name: one for name, (one, _) in Look(combine(()), None)._deployed(world.catalog).items()
+        name: one for name, (one, _) in Probes(combine(()), None)._deployed(world.catalog).items()
     }
     assert [str(name) for name in seen] == ["cars", "damaged"]
     assert {"car-sightings", "moving-cars", "stopped-cars"} <= seen[cars].known
