@@ -215,7 +215,7 @@ class TwinAdmin:
         found = self.registry.find(SchemaUse(subject, number))
         return alone(found, self.registry.find) if found and resolved else found
 
-    def beside(self, subject: str, other: str) -> str:
+    def relative_name(self, subject: str, other: str) -> str:
         """How a subject that another one refers to is named."""
         return qualified(other, context_of(subject))
 
