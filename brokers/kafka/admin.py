@@ -24,9 +24,9 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # re-exported
     ResourceType,
 )
 
-from brokers.kafka.answers import earliest, latest, offset_in
 from brokers.kafka.config import client_config
 from brokers.kafka.errors import CREDENTIALS_REJECTED, medusa_error
+from brokers.kafka.offset_answers import earliest, latest, offset_in
 from brokers.kafka.servers import Brokers, servers
 from brokers.kafka_interface import (
     Describing,

@@ -18,9 +18,9 @@ from confluent_kafka import (
 )
 
 from brokers.kafka.admin import KafkaAdmin
-from brokers.kafka.answers import bounds_in
 from brokers.kafka.config import client_config
 from brokers.kafka.errors import medusa_error, translated
+from brokers.kafka.offset_answers import bounds_in
 from brokers.kafka.servers import Brokers
 from brokers.kafka_interface import (
     FETCH_WAIT_MS,

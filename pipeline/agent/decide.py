@@ -21,7 +21,7 @@ from pipeline.agent.events import (
 )
 from pipeline.agent.now import Now
 from pipeline.agent.rules.activity import send_activity
-from pipeline.agent.rules.assignment import assign
+from pipeline.agent.rules.desired import assign
 from pipeline.agent.rules.event_time import observe_time
 from pipeline.agent.rules.planning import request_plans
 from pipeline.agent.rules.promises import send_promises

@@ -9,11 +9,11 @@ a change it is open whether it was done: read to find out.
 from brokers.versioned_store import VersionedStore
 from pipeline.catalog.deploys import Deploys
 from pipeline.catalog.formats import CatalogFormat
+from pipeline.catalog.fragment_owners import Owners
 from pipeline.catalog.fragments import Fragments
 from pipeline.catalog.missing_schemas import MissingSchemas
 from pipeline.catalog.networks import Networks
 from pipeline.catalog.nodes import Nodes
-from pipeline.catalog.owners import Owners
 from pipeline.catalog.read_snapshot import read_snapshot
 from pipeline.catalog.record_store import RecordStore
 from pipeline.catalog.snapshot import CatalogSnapshot

@@ -27,7 +27,7 @@ from pipeline.ids import (
     TopicId,
     TopicName,
 )
-from pipeline.lanes.sources import Begin
+from pipeline.lanes.source_ids import Begin
 from pipeline.markers.deploys import NO_DEPLOY, DeployId
 from pipeline.planner.state import OnChange
 

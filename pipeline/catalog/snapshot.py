@@ -15,7 +15,7 @@ from pipeline.ids import (
     TopicName,
 )
 from pipeline.lanes.output_succession import Succession
-from pipeline.lanes.sources import Begin
+from pipeline.lanes.source_ids import Begin
 from pipeline.lanes.start.facts import StateChoice
 from pipeline.names import FragmentNames
 

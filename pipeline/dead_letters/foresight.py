@@ -11,7 +11,7 @@ from pipeline.markers.commit_marker import CommitMarker
 from pipeline.network.boxes.shape import Shape, Stateless, Windowed
 from pipeline.network.model import ExternalStream
 from pipeline.planner.plan import Fragment, FragmentInput
-from pipeline.planner.rename import plain_column
+from pipeline.planner.rename_columns import plain_column
 from schemas.avro import AvroSchema, parse
 from schemas.logical import Native
 

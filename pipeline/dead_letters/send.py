@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from brokers.kafka_interface import TransactionWriter
 from pipeline.clock import Clock, Deadline
 from pipeline.dead_letters.letter import Letter
-from pipeline.dead_letters.redrive import headers_again
+from pipeline.dead_letters.redrive_rules import headers_again
 from pipeline.ids import TopicName
 
 RECORDS_PER_TRANSACTION = 1_000

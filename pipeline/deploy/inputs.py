@@ -9,7 +9,7 @@ from pipeline.catalog.records import FragmentRecord, NetworkRecord
 from pipeline.deploy.desired import positioned_topics
 from pipeline.deploy.writers import Successions
 from pipeline.ids import FragmentName, NetworkLife, Offset, StreamName, TopicId, TopicName
-from pipeline.lanes.sources import Begin, Carried, carry, planned_sources
+from pipeline.lanes.source_ids import Begin, Carried, carry, planned_sources
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.markers.positions import LeftSource
 from pipeline.network.model import ExternalStream

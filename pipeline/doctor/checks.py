@@ -19,8 +19,8 @@ from pipeline.doctor.facts import (
 from pipeline.doctor.writers import other_writers
 from pipeline.errors import ExitCode
 from pipeline.planner.diff import needs
+from pipeline.planner.existing_topics import RETENTION_MS, STAMPS, misfits
 from pipeline.planner.instants import instant
-from pipeline.planner.topic_rules import RETENTION_MS, STAMPS, misfits
 
 READS = frozenset({"READ", "DESCRIBE", "DESCRIBE_CONFIGS"})
 """Rights that a lane needs on each of its inputs."""

@@ -6,7 +6,7 @@ from typing import Final
 
 from pipeline.errors import BrokenInvariantError, RetryError
 from pipeline.ids import BatchId, Epoch, Millis, Offset, SchemaHandle
-from pipeline.lanes.continuity import check_follows
+from pipeline.lanes.marker_invariants import check_follows
 from pipeline.lanes.needed_letters import DeadLetterSpan, letters_from
 from pipeline.markers.commit_marker import CommitMarker, Judged, Totals
 from pipeline.markers.positions import InputPartition, MarkedSource, Positions

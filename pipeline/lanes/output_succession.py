@@ -17,7 +17,7 @@ from pipeline.ids import (
     StreamName,
     TopicId,
 )
-from pipeline.lanes.sources import Begin, next_number
+from pipeline.lanes.source_ids import Begin, next_number
 from pipeline.markers.commit_marker import NO_BATCH, CommitMarker, LeftOutput
 from pipeline.markers.deploys import DeployId
 from pipeline.markers.positions import InputPartition, MarkedSource, Positions

@@ -7,7 +7,7 @@ from brokers.log_reader import first_timestamp
 from pipeline.deploy.writers import pending_succession
 from pipeline.errors import RefusedError
 from pipeline.ids import Millis, Offset, StreamName, TopicName
-from pipeline.lanes.sources import carry, planned_sources
+from pipeline.lanes.source_ids import carry, planned_sources
 from pipeline.markers.codec import decode_marker
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.markers.positions import Positions, by_topic

@@ -25,9 +25,9 @@ from pipeline.planner.changes import (
     SchemaText,
 )
 from pipeline.planner.digest import plan_digest
+from pipeline.planner.existing_topics import misfits
 from pipeline.planner.plan import NewTopic, Plan
 from pipeline.planner.state import NO_CHOICES, Choices
-from pipeline.planner.topic_rules import misfits
 from pipeline.planner.upgrade import Upgrade
 
 __all__ = [

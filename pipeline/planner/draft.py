@@ -7,7 +7,7 @@ from pipeline.ids import BoxName, NetworkId, ParticipantId, StreamName
 from pipeline.names import stream_of_box
 from pipeline.network.model import Box, ExternalStream, Network, Output
 from pipeline.planner.plan import Fragment, NewTopic
-from pipeline.planner.rename import plain_column
+from pipeline.planner.rename_columns import plain_column
 
 MAX_NAME = 63
 """As in `pipeline.names.NAME_PATTERN`."""

@@ -106,7 +106,7 @@ class Begins:
     """First positions of a stream that a fragment has never read.
 
     `ranges`: per partition the first offset to read, and the end at the time of the decision.
-    `skips` and `passes_over`: as in `pipeline/lanes/sources.py`. `anew`: whether the fragment
+    `skips` and `passes_over`: as in `pipeline/lanes/source_ids.py`. `anew`: whether the fragment
     begins anew with all of its inputs.
     """
 

@@ -8,9 +8,9 @@ from pipeline.ids import FragmentName, Incarnation
 from pipeline.planner.changes import Action, Current, DeployedFragment, Item, ItemKind
 from pipeline.planner.describe import differences, key_text, state_differences
 from pipeline.planner.digest import fragment_digest, same_format
-from pipeline.planner.enums import lost_symbols
 from pipeline.planner.inputs import announced, answers, question, undecided
 from pipeline.planner.instants import instant
+from pipeline.planner.lost_enum_symbols import lost_symbols
 from pipeline.planner.plan import Fragment, Plan
 from pipeline.planner.state import (
     CHOSEN,

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, Protocol
 
-from brokers.kafka.mirror import GroupMirror
+from brokers.kafka.group_mirror import GroupMirror
 from brokers.kafka_interface import Isolation
 from brokers.memory_kafka.cluster import MemoryKafka
 from brokers.records import KafkaRecord
@@ -29,7 +29,7 @@ from pipeline.ids import (
     TopicName,
 )
 from pipeline.lanes.events import BatchFinished, LaneEvent
-from pipeline.lanes.sources import named_sources
+from pipeline.lanes.source_ids import named_sources
 from pipeline.lanes.start.facts import StartRequest
 from pipeline.lanes.start.markers import first_marker
 from pipeline.markers import codec
@@ -41,7 +41,7 @@ from pipeline.planner.digest import fragment_digest, state_digest
 from pipeline.planner.plan import Fragment
 from pipeline.spark.batch.ports import BatchEngine, BatchInspector, BatchRows
 from pipeline.spark.query.lowered import Lowered
-from pipeline.spark.run.topics import topics_of, watch_topics
+from pipeline.spark.run.topic_identity import topics_of, watch_topics
 from pipeline.spark.write.sink import Sink
 from pipeline.spark.write.sink_context import SinkContext
 

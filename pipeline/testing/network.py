@@ -19,12 +19,12 @@ from pipeline.ids import (
     TopicId,
     TopicName,
 )
-from pipeline.lanes.sources import named_sources
+from pipeline.lanes.source_ids import named_sources
 from pipeline.names import boundaries_topic
 from pipeline.planner.plan import Fragment
 from pipeline.spark.query.lower import LoweringInputs, lower
 from pipeline.spark.query.lowered import WriterSchema
-from pipeline.spark.run.topics import topics_of
+from pipeline.spark.run.topic_identity import topics_of
 from pipeline.testing.check import Checked
 from pipeline.testing.compare import Actual
 from pipeline.testing.dead_letters import comparable

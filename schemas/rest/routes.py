@@ -10,7 +10,7 @@ from enum import Enum
 from typing import Final, TypeAlias
 
 from schemas.registry.state import Decided, State
-from schemas.rest import about, compatibility, schemas, subjects, tuning
+from schemas.rest import about, compatibility_checks, configs_and_modes, schemas, subjects
 from schemas.rest.call import Answer, Call
 from schemas.rest.errors import HttpError
 
@@ -91,11 +91,11 @@ ROUTES: Final[Sequence[Route]] = (
         (f"GET {_VERSION}/schema", subjects.schema_of_version),
         (f"GET {_VERSION}/referencedby", subjects.referenced_by),
         ("GET /subjects/{subject}/metadata", subjects.by_metadata),
-        ("GET /config", tuning.get_config),
-        ("GET /config/{subject}", tuning.get_config),
-        ("GET /mode", tuning.get_mode),
-        ("GET /mode/{subject}", tuning.get_mode),
-        ("GET /contexts", tuning.list_contexts),
+        ("GET /config", configs_and_modes.get_config),
+        ("GET /config/{subject}", configs_and_modes.get_config),
+        ("GET /mode", configs_and_modes.get_mode),
+        ("GET /mode/{subject}", configs_and_modes.get_mode),
+        ("GET /contexts", configs_and_modes.list_contexts),
         ("GET /associations/subjects/{resource}", about.no_association),
         ("GET /associations/resources/{resource}", about.no_association),
         ("GET /associations/resources/{namespace}/{resource}", about.no_association),
@@ -106,8 +106,11 @@ ROUTES: Final[Sequence[Route]] = (
         ("GET /subjects", subjects.list_subjects),
         ("GET /schemas", subjects.list_schemas),
         ("POST /subjects/{subject}", subjects.look_up),
-        ("POST /compatibility/subjects/{subject}/versions", compatibility.with_all),
-        ("POST /compatibility/subjects/{subject}/versions/{version}", compatibility.with_version),
+        ("POST /compatibility/subjects/{subject}/versions", compatibility_checks.with_all),
+        (
+            "POST /compatibility/subjects/{subject}/versions/{version}",
+            compatibility_checks.with_version,
+        ),
     ),
     *_routes(
         Kind.CHANGE,
@@ -120,15 +123,15 @@ ROUTES: Final[Sequence[Route]] = (
     *_routes(
         Kind.CHANGE,
         Right.ADMIN,
-        ("PUT /config", tuning.put_config),
-        ("PUT /config/{subject}", tuning.put_config),
-        ("DELETE /config", tuning.remove_config),
-        ("DELETE /config/{subject}", tuning.remove_config),
-        ("PUT /mode", tuning.put_mode),
-        ("PUT /mode/{subject}", tuning.put_mode),
-        ("DELETE /mode", tuning.remove_mode),
-        ("DELETE /mode/{subject}", tuning.remove_mode),
-        ("DELETE /contexts/{context}", tuning.remove_context),
+        ("PUT /config", configs_and_modes.put_config),
+        ("PUT /config/{subject}", configs_and_modes.put_config),
+        ("DELETE /config", configs_and_modes.remove_config),
+        ("DELETE /config/{subject}", configs_and_modes.remove_config),
+        ("PUT /mode", configs_and_modes.put_mode),
+        ("PUT /mode/{subject}", configs_and_modes.put_mode),
+        ("DELETE /mode", configs_and_modes.remove_mode),
+        ("DELETE /mode/{subject}", configs_and_modes.remove_mode),
+        ("DELETE /contexts/{context}", configs_and_modes.remove_context),
     ),
 )
 _BY_LENGTH: Final[Mapping[int, Sequence[Route]]] = {

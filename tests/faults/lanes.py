@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from brokers.records import KafkaRecord
-from pipeline.lanes.continuity import Breach, violations
+from pipeline.lanes.marker_invariants import Breach, violations
 from pipeline.lanes.result_headers import LATE_RESULT
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.markers.signals import BoundaryRecord

@@ -7,7 +7,7 @@ from typing import Final
 
 from pipeline.agent.state import Failed, NodeState, Running
 from pipeline.deploy import documents
-from pipeline.deploy.redriving import RedriveTopic
+from pipeline.deploy.redrive_topic import RedriveTopic
 from pipeline.errors import BrokenInvariantError, MedusaError
 from pipeline.ids import NetworkId, NetworkName, SchemaId, TopicName
 from tests.histories import deploys

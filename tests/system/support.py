@@ -38,7 +38,7 @@ from pipeline.ids import (
     ParticipantId,
     TopicName,
 )
-from pipeline.lanes.continuity import violations
+from pipeline.lanes.marker_invariants import violations
 from pipeline.markers.codec import decode_marker
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.names import FragmentNames, Znodes, checkpoint_folder

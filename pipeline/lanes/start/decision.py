@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pipeline.errors import FencedError, RefusedError
 from pipeline.ids import BatchId, Epoch, Millis
 from pipeline.lanes.batch_size import too_many
-from pipeline.lanes.growth import no_beginning
+from pipeline.lanes.new_partitions import no_beginning
 from pipeline.lanes.start.facts import CheckpointFacts, PlannedBatch, StartRequest, Unusable
 from pipeline.markers.commit_marker import NO_BATCH, CommitMarker
 from pipeline.markers.positions import InputPartition, Positions

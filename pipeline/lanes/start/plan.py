@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from pipeline.ids import Incarnation, Millis
-from pipeline.lanes.growth import begin_of_all, reassigned
+from pipeline.lanes.new_partitions import begin_of_all, reassigned
 from pipeline.lanes.start.decision import BeginAt, Continue, FirstStart, Rebuild, Start
 from pipeline.lanes.start.facts import StartRequest
 from pipeline.lanes.start.markers import adopted, begun_anew, continued, first_marker, rebuilt

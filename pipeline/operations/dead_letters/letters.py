@@ -6,8 +6,8 @@ from brokers.kafka_interface import RecordReader, complete
 from brokers.records import KafkaRecord
 from pipeline.dead_letters.letter import Identity, Letter, Place, read
 from pipeline.dead_letters.originals import rounds
-from pipeline.dead_letters.redrive import sent_letters
-from pipeline.deploy.redriving import RedriveTopic
+from pipeline.dead_letters.redrive_rules import sent_letters
+from pipeline.deploy.redrive_topic import RedriveTopic
 from pipeline.operations.connections import Connections
 from pipeline.operations.topics import committed_records, topic_ends
 from pipeline.planner.plan import Fragment, Plan

@@ -11,7 +11,7 @@ from pipeline.dead_letters.choose import Wanted
 from pipeline.dead_letters.foresight import Closed, closed
 from pipeline.dead_letters.letter import Identity, Letter
 from pipeline.dead_letters.originals import with_originals
-from pipeline.dead_letters.redrive import (
+from pipeline.dead_letters.redrive_rules import (
     SCHEMA_NOT_FOUND,
     Rules,
     Tally,
@@ -23,7 +23,7 @@ from pipeline.dead_letters.redrive import (
 from pipeline.dead_letters.send import send
 from pipeline.errors import RefusedError, SchemaError
 from pipeline.ids import BoxName, Millis, SchemaHandle
-from pipeline.lanes.sources import answered_by
+from pipeline.lanes.source_ids import answered_by
 from pipeline.operations.connections import Connections
 from pipeline.operations.dead_letters.letters import (
     letters_of,

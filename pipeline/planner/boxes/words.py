@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 from pipeline.network.boxes.flat_map import FlatMap
 from pipeline.network.boxes.map import Map
 from pipeline.network.model import Box, Computed, Expression
-from pipeline.planner.rename import plain_column
+from pipeline.planner.rename_columns import plain_column
 
 Facts = tuple[tuple[str, str], ...]
 """Label and text, such as `("where", "speed > 0")`; the labels of one box are all different."""

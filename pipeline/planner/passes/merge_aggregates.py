@@ -41,7 +41,7 @@ from pipeline.planner.draft import (
     private_to,
     unused_name,
 )
-from pipeline.planner.rename import rename, without_sides
+from pipeline.planner.rename_columns import rename, without_sides
 
 _WINDOW_PAIRS = frozenset({(WINDOW_START, WINDOW_START), (WINDOW_END, WINDOW_END)})
 

@@ -41,7 +41,7 @@ from pipeline.planner.draft import (
     private_to,
     unused_name,
 )
-from pipeline.planner.rename import plain_column, rename
+from pipeline.planner.rename_columns import plain_column, rename
 
 Below = Join | Aggregate | Top | Map
 

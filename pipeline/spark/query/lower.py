@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from pipeline.errors import BrokenInvariantError, SchemaError
 from pipeline.ids import SchemaHandle, SchemaId, StreamName, TopicName
-from pipeline.lanes.sources import answered_by
+from pipeline.lanes.source_ids import answered_by
 from pipeline.markers.positions import MarkedSource
 from pipeline.network.model import Box, ExternalStream, Origin
 from pipeline.network.sql_text import string

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from brokers.kafka_interface import TopicAdmin, complete
 from pipeline.ids import StreamName
-from pipeline.lanes.sources import (
+from pipeline.lanes.source_ids import (
     Begin,
     begins_of,
     begun,

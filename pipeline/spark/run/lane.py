@@ -15,7 +15,7 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
-from brokers.kafka.mirror import GroupMirror
+from brokers.kafka.group_mirror import GroupMirror
 from brokers.kafka.servers import Brokers
 from brokers.kafka_interface import KafkaCluster, RecordWriter, TransactionWriter
 from brokers.log_reader import LogReader
@@ -32,9 +32,9 @@ from pipeline.lanes.events import (
     LaneRebuilding,
     LaneStarted,
 )
-from pipeline.lanes.growth import no_beginning, reassigned
+from pipeline.lanes.new_partitions import no_beginning, reassigned
 from pipeline.lanes.promises import Promises
-from pipeline.lanes.sources import first_positions
+from pipeline.lanes.source_ids import first_positions
 from pipeline.lanes.start.decision import (
     BeginAt,
     Continue,
@@ -79,7 +79,7 @@ from pipeline.spark.run.carried import CarriedMarker, carried
 from pipeline.spark.run.checkpoints import Checkpoints
 from pipeline.spark.run.lane_settings import LaneSettings
 from pipeline.spark.run.last_marker import read_marker, settled_marker
-from pipeline.spark.run.lost import in_batch, in_rebuild
+from pipeline.spark.run.lost_data import in_batch, in_rebuild
 from pipeline.spark.run.output_succession import OtherWriters, begin_takeover
 from pipeline.spark.run.planned import plan_first_batch
 from pipeline.spark.run.query_runner import (
@@ -94,7 +94,7 @@ from pipeline.spark.run.rebuild import Log, Rebuilding, tried
 from pipeline.spark.run.rebuild_batch import RebuildBatch
 from pipeline.spark.run.schema_resolver import SchemaResolver
 from pipeline.spark.run.start_request import start_request
-from pipeline.spark.run.topics import watch_topics
+from pipeline.spark.run.topic_identity import watch_topics
 from pipeline.spark.write.sink import Sink, UnknownSchemasError
 from pipeline.spark.write.sink_context import SinkContext
 from schemas.wire import prefix

@@ -4,7 +4,7 @@ from typing import Final
 
 from brokers.kafka_interface import KafkaCluster, NotNowError, TopicAdmin
 from brokers.log_reader import LogReader
-from pipeline.lanes.continuity import CHECKED_MAX, check_markers
+from pipeline.lanes.marker_invariants import CHECKED_MAX, check_markers
 from pipeline.markers import codec
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.names import FragmentNames

@@ -22,7 +22,7 @@ from pipeline.lanes.output_succession import (
     takeover_marker,
     with_positions,
 )
-from pipeline.lanes.sources import carry, planned_sources, sources_after
+from pipeline.lanes.source_ids import carry, planned_sources, sources_after
 from pipeline.markers import codec
 from pipeline.markers.commit_marker import CommitMarker, LeftOutput
 from pipeline.markers.positions import InputPartition, MarkedSource

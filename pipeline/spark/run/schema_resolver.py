@@ -9,7 +9,7 @@ from brokers.kafka_interface import TopicAdmin, complete
 from brokers.records import Ends
 from pipeline.errors import SchemaError
 from pipeline.ids import Offset, SchemaHandle, SchemaId, Subject, TopicName
-from pipeline.lanes.sources import first_sources, planned_sources
+from pipeline.lanes.source_ids import first_sources, planned_sources
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.markers.positions import InputPartition, MarkedSource
 from pipeline.names import key_subject, value_subject
@@ -17,7 +17,7 @@ from pipeline.network.model import ExternalStream, StartAt
 from pipeline.planner.plan import Fragment, FragmentInput
 from pipeline.spark.query.lower import LoweringInputs
 from pipeline.spark.query.lowered import Lowered, TopicRole, WriterSchema
-from pipeline.spark.run.topics import check_same, check_there, topics_of
+from pipeline.spark.run.topic_identity import check_same, check_there, topics_of
 from schemas.client import RegistryClient
 from schemas.wire import may_exist, prefix
 

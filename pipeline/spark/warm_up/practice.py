@@ -17,14 +17,14 @@ from pyspark.sql.avro.functions import to_avro
 
 from pipeline.clock import Clock
 from pipeline.ids import Incarnation, ParticipantId, SchemaId
-from pipeline.lanes.sources import named_sources
+from pipeline.lanes.source_ids import named_sources
 from pipeline.network.document import SchemaText, load, schema_references
 from pipeline.planner.plan import Fragment
 from pipeline.planner.planner import plan
 from pipeline.spark.query.emit import emit
 from pipeline.spark.query.lower import LoweringInputs, lower
 from pipeline.spark.query.lowered import Lowered, Source, TopicRole, WriterSchema
-from pipeline.spark.run.topics import topics_of
+from pipeline.spark.run.topic_identity import topics_of
 from pipeline.spark.warm_up.trial import Trial, run_trial
 from schemas import wire
 

@@ -42,7 +42,7 @@ from pipeline.lanes.needed_letters import (
     resume_dead_letters,
 )
 from pipeline.lanes.result_headers import LATE_RESULT, RESULT_ID, WRITTEN_TO
-from pipeline.lanes.sources import answered_by
+from pipeline.lanes.source_ids import answered_by
 from pipeline.markers import codec
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.markers.positions import MarkedSource, by_topic

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from brokers.kafka.mirror import GroupMirror
+from brokers.kafka.group_mirror import GroupMirror
 from brokers.kafka_interface import RecordWriter, TopicAdmin, TransactionWriter
 from pipeline.clock import Clock
 from pipeline.ids import (

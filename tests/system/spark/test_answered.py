@@ -14,10 +14,10 @@ from pyspark.sql import DataFrame
 
 from brokers.records import Headers, KafkaRecord
 from pipeline.dead_letters.letter import Letter, Place, read
-from pipeline.dead_letters.redrive import headers_again
+from pipeline.dead_letters.redrive_rules import headers_again
 from pipeline.ids import Incarnation, Millis, NetworkVersion, Offset, SchemaId, TopicName
 from pipeline.lanes.dead_letters import headers
-from pipeline.lanes.sources import answered_by
+from pipeline.lanes.source_ids import answered_by
 from pipeline.markers.codec import encode_advance
 from pipeline.markers.positions import InputPartition
 from pipeline.markers.signals import AdvanceRecord
@@ -29,7 +29,7 @@ from pipeline.spark.batch.results import Results
 from pipeline.spark.query.lower import LoweringInputs, lower
 from pipeline.spark.query.lowered import WriterSchema
 from pipeline.spark.run.from_memory import MemoryQueries
-from pipeline.spark.run.topics import topics_of
+from pipeline.spark.run.topic_identity import topics_of
 from schemas import wire
 from schemas.avro import parse
 from schemas.codec import decode, encode

@@ -17,7 +17,7 @@ from brokers.records import KafkaRecord
 from pipeline.ids import Millis, Offset, SchemaId
 from pipeline.lanes.batch import BatchFacts
 from pipeline.lanes.result_headers import WRITTEN_TO
-from pipeline.lanes.sources import named_sources
+from pipeline.lanes.source_ids import named_sources
 from pipeline.markers.positions import InputPartition
 from pipeline.planner.plan import Fragment
 from pipeline.spark.batch.facts import Engine
@@ -27,7 +27,7 @@ from pipeline.spark.query.hidden import Reason
 from pipeline.spark.query.lower import LoweringInputs, lower
 from pipeline.spark.query.lowered import WriterSchema
 from pipeline.spark.run.from_memory import MemoryQueries
-from pipeline.spark.run.topics import topics_of
+from pipeline.spark.run.topic_identity import topics_of
 from schemas import wire
 from tests.system.spark.support import fragments_of, run
 

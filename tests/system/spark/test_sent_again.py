@@ -19,7 +19,7 @@ from pipeline.spark.batch.rejected import Rejected
 from pipeline.spark.query.lower import LoweringInputs, lower
 from pipeline.spark.query.lowered import Lowered, WriterSchema
 from pipeline.spark.run.from_memory import MemoryQueries
-from pipeline.spark.run.topics import topics_of
+from pipeline.spark.run.topic_identity import topics_of
 from schemas import wire
 from tests.system.spark.support import fragments_of, run
 from tests.unit.spark.support import SCHEMA, sources_with_redrive

@@ -26,7 +26,7 @@ from pipeline.ids import (
     TopicName,
 )
 from pipeline.lanes.dead_letters import Context, headers
-from pipeline.lanes.sources import answered_by, first_sources, planned_sources
+from pipeline.lanes.source_ids import answered_by, first_sources, planned_sources
 from pipeline.markers.codec import encode_marker
 from pipeline.markers.commit_marker import CommitMarker, Totals
 from pipeline.markers.positions import MarkedSource

@@ -8,7 +8,7 @@ import pytest
 from pipeline.dead_letters.foresight import Closed, closed
 from pipeline.dead_letters.letter import Letter, Place
 from pipeline.ids import BoxName, Millis, Offset, SourceId, TopicName
-from pipeline.lanes.sources import named_sources
+from pipeline.lanes.source_ids import named_sources
 from pipeline.planner.plan import Fragment
 from schemas.avro import AvroSchema
 from tests.unit.dead_letters.support import letter

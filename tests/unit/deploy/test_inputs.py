@@ -26,7 +26,7 @@ from pipeline.ids import (
     StreamName,
     TopicName,
 )
-from pipeline.lanes.sources import carry, first_sources, planned_sources
+from pipeline.lanes.source_ids import carry, first_sources, planned_sources
 from pipeline.lanes.start.facts import StartRequest
 from pipeline.lanes.start.markers import first_marker
 from pipeline.markers.codec import decode_marker, encode_marker

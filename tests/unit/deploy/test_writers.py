@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.deploy.apply import Comparison, deploy
-from pipeline.deploy.redriving import RedriveTopic
+from pipeline.deploy.redrive_topic import RedriveTopic
 from pipeline.deploy.writers import recorded_writers
 from pipeline.errors import DeployError
 from pipeline.ids import FragmentName, StreamName, TopicId, TopicName

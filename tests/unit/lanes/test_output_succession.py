@@ -16,7 +16,7 @@ from pipeline.ids import (
     StreamName,
     TopicId,
 )
-from pipeline.lanes.continuity import violations
+from pipeline.lanes.marker_invariants import violations
 from pipeline.lanes.output_succession import (
     Succession,
     left_by,
@@ -25,7 +25,7 @@ from pipeline.lanes.output_succession import (
     takeover_marker,
     with_positions,
 )
-from pipeline.lanes.sources import Begin, first_sources, sources_after
+from pipeline.lanes.source_ids import Begin, first_sources, sources_after
 from pipeline.lanes.start.facts import StartRequest
 from pipeline.lanes.start.markers import begun_anew
 from pipeline.markers.commit_marker import (
@@ -37,7 +37,7 @@ from pipeline.markers.commit_marker import (
 )
 from pipeline.markers.refused import Refused
 from pipeline.markers.signals import BoundaryRecord
-from tests.unit.lanes.test_sources import ADVANCES, REDRIVE, at, marker, source
+from tests.unit.lanes.test_source_ids import ADVANCES, REDRIVE, at, marker, source
 
 OUTPUT, ELSEWHERE = TopicId("#out"), TopicId("#other-out")
 TWO = Incarnation("two")

@@ -4,7 +4,7 @@ import json
 from dataclasses import replace
 
 from pipeline.ids import SchemaId, StreamName, TopicName
-from pipeline.lanes.sources import first_sources, named_sources, planned_sources
+from pipeline.lanes.source_ids import first_sources, named_sources, planned_sources
 from pipeline.markers.positions import MarkedSource
 from pipeline.planner.plan import Fragment
 from pipeline.planner.planner import plan

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pipeline.errors import FencedError, RefusedError
 from pipeline.ids import BatchId, Epoch, Incarnation, Millis, Offset, StreamName, TopicName
-from pipeline.lanes.growth import reassigned
+from pipeline.lanes.new_partitions import reassigned
 from pipeline.lanes.start.decision import (
     BeginAt,
     Continue,

@@ -7,7 +7,7 @@ import pytest
 from pipeline.ids import Millis, NetworkVersion
 from pipeline.lanes.dead_letters import headers
 from pipeline.lanes.result_headers import LATE_RESULT
-from pipeline.lanes.sources import answered_by
+from pipeline.lanes.source_ids import answered_by
 from pipeline.planner.plan import Fragment
 from pipeline.planner.planner import plan
 from pipeline.spark.query.failed_results import FailedResult, FailedRow

@@ -3,10 +3,10 @@ from dataclasses import replace
 
 import pytest
 
-from pipeline.dead_letters.redrive import reads
+from pipeline.dead_letters.redrive_rules import reads
 from pipeline.errors import BrokenInvariantError
 from pipeline.ids import Offset, SchemaId
-from pipeline.lanes.sources import answered_by, named_sources
+from pipeline.lanes.source_ids import answered_by, named_sources
 from pipeline.markers.positions import InputPartition
 from pipeline.network.aggregates import Aggregation
 from pipeline.network.boxes.aggregate import Aggregate

@@ -11,7 +11,7 @@ from pipeline.spark.batch.inspection import most_frequent
 from pipeline.spark.query.lower import lower
 from pipeline.spark.query.lowered import Source, TopicRole
 from pipeline.spark.run.schema_resolver import ASKED_MAX, MISSING_MAX, SchemaResolver
-from pipeline.spark.run.topics import topics_of
+from pipeline.spark.run.topic_identity import topics_of
 from schemas.avro import AvroSchema, parse
 from schemas.client import RegistryClient
 from schemas.records import RegisteredSchema

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from brokers.kafka.mirror import GroupMirror, GroupOffsets
+from brokers.kafka.group_mirror import GroupMirror, GroupOffsets
 from brokers.kafka_interface import Isolation, KeyedValue
 from brokers.memory_kafka.writers import MemoryProducer, MemoryTransactions
 from brokers.records import Ends, Headers, KafkaRecord, TopicDescription
@@ -40,7 +40,7 @@ from pipeline.ids import (
     stable_lane,
 )
 from pipeline.lanes.batch import BatchFacts
-from pipeline.lanes.sources import named_sources
+from pipeline.lanes.source_ids import named_sources
 from pipeline.lanes.start.facts import StartRequest
 from pipeline.lanes.start.markers import first_marker
 from pipeline.markers.positions import InputPartition, Positions
@@ -51,7 +51,7 @@ from pipeline.spark.batch.rejected import Rejected
 from pipeline.spark.query.failed_results import ROW_COLUMNS
 from pipeline.spark.query.hidden import Reason
 from pipeline.spark.query.reasons import Why
-from pipeline.spark.run.topics import topics_of
+from pipeline.spark.run.topic_identity import topics_of
 from pipeline.spark.write.sink import Sink
 from pipeline.spark.write.sink_context import SinkContext
 from pipeline.system_clock import SystemClock

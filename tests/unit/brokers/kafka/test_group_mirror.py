@@ -2,7 +2,7 @@
 
 from concurrent.futures import Future
 
-from brokers.kafka.mirror import GroupMirror, GroupOffsets
+from brokers.kafka.group_mirror import GroupMirror, GroupOffsets
 from pipeline.ids import Offset, TopicName
 
 

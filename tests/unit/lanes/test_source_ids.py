@@ -19,7 +19,7 @@ from pipeline.ids import (
     TopicId,
     TopicName,
 )
-from pipeline.lanes.sources import (
+from pipeline.lanes.source_ids import (
     Begin,
     PlannedSource,
     begins_of,

@@ -1,6 +1,6 @@
 from confluent_kafka import OFFSET_INVALID
 
-from brokers.kafka.answers import bounds_in, offset_in
+from brokers.kafka.offset_answers import bounds_in, offset_in
 
 
 def test_no_offset_is_no_answer() -> None:

@@ -20,8 +20,8 @@ from pipeline.deploy.writers import pending_succession
 from pipeline.errors import RefusedError, RetryError
 from pipeline.ids import TopicName
 from pipeline.planner.diff import fitting, needs
+from pipeline.planner.existing_topics import misfits
 from pipeline.planner.plan import Fragment, NewTopic, Plan
-from pipeline.planner.topic_rules import misfits
 from pipeline.planner.upgrade import START_OVER
 
 

@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 from pipeline.ids import Incarnation, Offset
-from pipeline.lanes.growth import begin_of_all, no_beginning, reassigned
+from pipeline.lanes.new_partitions import begin_of_all, no_beginning, reassigned
 from pipeline.lanes.start.decision import Rebuild, decide_start
 from pipeline.lanes.start.markers import rebuilt
 from tests.unit.lanes.start.test_decision import CARS, GONE, NEW, STATEFUL, marker

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from pipeline.errors import BrokenInvariantError
 from pipeline.ids import BatchId, Epoch, Incarnation, Millis, Offset, StreamName, TopicName
-from pipeline.lanes.continuity import Breach, check_markers, violations
-from pipeline.lanes.growth import reassigned
+from pipeline.lanes.marker_invariants import Breach, check_markers, violations
+from pipeline.lanes.new_partitions import reassigned
 from pipeline.lanes.start.decision import Rebuild
 from pipeline.lanes.start.facts import StartRequest
 from pipeline.lanes.start.markers import adopted, begun_anew, first_marker, passed_over, rebuilt

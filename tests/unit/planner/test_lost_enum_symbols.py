@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from pipeline.network.types import Scalar
-from pipeline.planner.enums import lost_symbols
+from pipeline.planner.lost_enum_symbols import lost_symbols
 from pipeline.planner.plan import Fragment
 from pipeline.planner.planner import plan
 from tests.unit.planner.networks import OWNER, column, deduplicated, external, network

@@ -11,7 +11,7 @@ from pipeline.catalog.codec import encode
 from pipeline.clock import Deadline
 from pipeline.deploy.apply import compare, deploy
 from pipeline.deploy.documents import read_document
-from pipeline.deploy.redriving import RedriveTopic
+from pipeline.deploy.redrive_topic import RedriveTopic
 from pipeline.deploy.remove import destroy, doomed
 from pipeline.errors import DeployError, RefusedError, RetryError, UnavailableError
 from pipeline.ids import (

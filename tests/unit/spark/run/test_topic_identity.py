@@ -6,7 +6,7 @@ from brokers.kafka_interface import Describing, NoSuchTopicError
 from brokers.memory_kafka.cluster import MemoryKafka
 from pipeline.errors import RefusedError
 from pipeline.ids import TopicName
-from pipeline.spark.run.topics import TopicWatch
+from pipeline.spark.run.topic_identity import TopicWatch
 from pipeline.system_clock import SystemClock
 from tests.unit.kafka import create
 

@@ -3,9 +3,9 @@ from collections.abc import Mapping
 import pytest
 
 from pipeline.planner.diff import changes
+from pipeline.planner.existing_topics import Misfit, misfits
 from pipeline.planner.plan import NewTopic
 from pipeline.planner.planner import plan
-from pipeline.planner.topic_rules import Misfit, misfits
 from tests.unit.planner.networks import OWNER, tolls
 from tests.unit.planner.test_diff import PLAN, deployed, with_config
 

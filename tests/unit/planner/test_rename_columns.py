@@ -1,7 +1,7 @@
 import pytest
 
 from pipeline.network.model import ColumnRef
-from pipeline.planner.rename import plain_column, rename, rename_sql
+from pipeline.planner.rename_columns import plain_column, rename, rename_sql
 from tests.unit.planner.networks import expression
 
 

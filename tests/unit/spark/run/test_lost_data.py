@@ -3,7 +3,7 @@ import pytest
 from pipeline.errors import RefusedError, RetryError
 from pipeline.lanes.start.decision import Rebuild
 from pipeline.planner.state import OnChange
-from pipeline.spark.run.lost import in_batch, in_rebuild
+from pipeline.spark.run.lost_data import in_batch, in_rebuild
 from pipeline.spark.run.query_runner import LostDataError
 from tests.unit.spark.run.test_rebuild import MARKER
 

@@ -11,7 +11,7 @@ from brokers.records import KafkaRecord
 from pipeline.clock import Deadline
 from pipeline.dead_letters import send as sending
 from pipeline.dead_letters.letter import Letter
-from pipeline.dead_letters.redrive import (
+from pipeline.dead_letters.redrive_rules import (
     Rules,
     Tally,
     chosen,
@@ -24,7 +24,7 @@ from pipeline.dead_letters.send import send
 from pipeline.errors import UnavailableError
 from pipeline.ids import Millis, Offset, SchemaId, SourceId, StreamName, TopicId, TopicName
 from pipeline.lanes.dead_letters import REDRIVEN_FROM
-from pipeline.lanes.sources import named_sources
+from pipeline.lanes.source_ids import named_sources
 from pipeline.markers.positions import InputPartition
 from pipeline.system_clock import SystemClock
 from tests.unit.dead_letters.support import NAMES, NOW, letter
