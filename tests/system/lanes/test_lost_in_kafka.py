@@ -244,7 +244,7 @@ def test_a_topic_that_ends_below_what_was_acknowledged_is_refused(
 def test_an_existing_topic_with_other_settings_is_refused(medusa: Installation) -> None:
     """Event time of a derived record is its timestamp; a marker must not expire."""
     settings = {
-        "settings.counts": ("message.timestamp.type", "LogAppendTime", "CreateTime"),
+        "local.settings.counts": ("message.timestamp.type", "LogAppendTime", "CreateTime"),
         "local.settings.counts.markers": ("cleanup.policy", "delete", "compact"),
     }
     for topic, (name, value, _) in settings.items():

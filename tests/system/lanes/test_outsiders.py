@@ -32,7 +32,7 @@ boxes:
 outputs: {doubled: {topic: outsiders-out}}
 """
 COUNT = 60
-GROUP = "medusa.local.outsiders.doubled"
+GROUP = "local.outsiders.doubled"
 
 
 def results(medusa: Installation) -> list[tuple[str, int]]:

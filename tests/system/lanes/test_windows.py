@@ -196,7 +196,7 @@ TIES = """
 network: ties
 streams:
   lists:
-    topic: ties-in
+    topic: in-ties
     schema: list.avsc
     event_time: at
     lateness: 0s
@@ -249,8 +249,8 @@ def test_of_equal_event_times_the_place_in_the_log_decides(medusa: Installation)
         (0, "w", 9_000),
         (1, "z", 9_000),
     ):
-        value = medusa.encoded("ties-in-value", LABELS, {"labels": labels, "at": start + after_ms})
-        medusa.send("ties-in", value, partition=partition)
+        value = medusa.encoded("in-ties-value", LABELS, {"labels": labels, "at": start + after_ms})
+        medusa.send("in-ties", value, partition=partition)
         medusa.producer.flush(10)
 
     def first_of(topic: str) -> dict[str, Any]:
