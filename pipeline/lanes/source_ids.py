@@ -131,7 +131,7 @@ def _planned(
 
 
 def named_sources(fragment: Fragment) -> tuple[MarkedSource, ...]:
-    """The sources of a fragment over in-memory topics, whose names are their ids.
+    """The sources of a fragment over topics that do not exist, with their names as ids.
 
     There is no redrive topic.
     """

@@ -29,12 +29,12 @@ from pipeline.ids import (
     TopicName,
 )
 from pipeline.lanes.events import BatchFinished, LaneEvent
-from pipeline.lanes.source_ids import named_sources
+from pipeline.lanes.source_ids import first_sources, planned_sources
 from pipeline.lanes.start.facts import StartRequest
 from pipeline.lanes.start.markers import first_marker
 from pipeline.markers import codec
 from pipeline.markers.commit_marker import CommitMarker
-from pipeline.markers.positions import InputPartition, Positions
+from pipeline.markers.positions import InputPartition, MarkedSource, Positions
 from pipeline.markers.signals import AdvanceRecord
 from pipeline.names import boundaries_topic
 from pipeline.planner.digest import fragment_digest, state_digest
@@ -152,7 +152,7 @@ class Lane:
         self._boundaries: dict[TopicName, Offset] = {}
         self._ends: Ends | None = None
         self._sink = Sink(self._context(lowered))
-        self._sink.start(_first(fragment, self._ends_of_read()))
+        self._sink.start(_first(fragment, sources_of(fragment, kafka), self._ends_of_read()))
         how = profile(fragment, self._ids)
         self._time = lane_time.begin(how, self._sink.marker, {}, SteadyMillis(0))
         self._query = start(lowered, INCARNATION, self._sink.write)
@@ -298,14 +298,24 @@ def with_advance(time: LaneTime, advanced_ms: Millis | None) -> LaneTime:
     return replace(time, progress=progress)
 
 
-def _first(fragment: Fragment, positions: Positions) -> CommitMarker:
+def sources_of(fragment: Fragment, kafka: MemoryKafka) -> tuple[MarkedSource, ...]:
+    """The sources of a fragment, with the ids of their topics."""
+    described = kafka.describe(topics_of(fragment))
+    return first_sources(
+        planned_sources(fragment, {topic: one.topic_id for topic, one in described.items()})
+    )
+
+
+def _first(
+    fragment: Fragment, sources: tuple[MarkedSource, ...], positions: Positions
+) -> CommitMarker:
     wanted = StartRequest(
         epoch=_EPOCH,
         state=state_digest(fragment),
         stateful=fragment.stateful_box is not None,
         on_change=None,
         place=f"fragment {fragment.name}",
-        sources=named_sources(fragment),
+        sources=sources,
         plan=fragment_digest(fragment),
     )
     return first_marker(wanted, INCARNATION, positions, _NOW)

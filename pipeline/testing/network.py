@@ -19,7 +19,6 @@ from pipeline.ids import (
     TopicId,
     TopicName,
 )
-from pipeline.lanes.source_ids import named_sources
 from pipeline.names import boundaries_topic
 from pipeline.planner.plan import Fragment
 from pipeline.spark.query.lower import LoweringInputs, lower
@@ -28,7 +27,7 @@ from pipeline.spark.run.topic_identity import topics_of
 from pipeline.testing.check import Checked
 from pipeline.testing.compare import Actual
 from pipeline.testing.dead_letters import comparable
-from pipeline.testing.lane import Lane, StartQuery, Stopped
+from pipeline.testing.lane import Lane, StartQuery, Stopped, sources_of
 from pipeline.testing.steps import Sent
 from schemas.avro import AvroSchema, parse
 from schemas.codec import decode, to_json
@@ -193,7 +192,7 @@ def _surroundings(fragment: Fragment, test: Checked, kafka: MemoryKafka) -> Lowe
     """The facts that a registry and a broker would return."""
     ids, output = test.schemas, fragment.output
     return LoweringInputs(
-        sources=named_sources(fragment),
+        sources=sources_of(fragment, kafka),
         writers={
             i.name: tuple(
                 WriterSchema(ids.id_of(text), text)

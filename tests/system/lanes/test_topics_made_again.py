@@ -105,7 +105,9 @@ def test_an_output_that_is_made_again_stops_its_lane_alone(medusa: Installation)
     made_again(medusa, "local.output_again.kept")
     send(medusa, "output_again", 2)
     status = medusa.await_state("output_again", "kept", LaneState.FAILED)
-    assert "topic local.output_again.kept: the topic was deleted and made again" in status.last_error
+    assert (
+        "topic local.output_again.kept: the topic was deleted and made again" in status.last_error
+    )
     assert medusa.records("local.output_again.kept") == []
     medusa.wait_for(
         lambda: (s := medusa.status("output_again", "counts")) is not None and s.records_in == 5,
