@@ -1,6 +1,6 @@
 """One fragment in a test: its query, its sink and its event time, over topics in memory."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, Protocol
@@ -152,7 +152,7 @@ class Lane:
         self._boundaries: dict[TopicName, Offset] = {}
         self._ends: Ends | None = None
         self._sink = Sink(self._context(lowered))
-        self._sink.start(_first(fragment, sources_of(fragment, kafka), self._ends_of_read()))
+        self._sink.start(_first(fragment, sources_of(fragment, self._ids), self._ends_of_read()))
         how = profile(fragment, self._ids)
         self._time = lane_time.begin(how, self._sink.marker, {}, SteadyMillis(0))
         self._query = start(lowered, INCARNATION, self._sink.write)
@@ -298,12 +298,11 @@ def with_advance(time: LaneTime, advanced_ms: Millis | None) -> LaneTime:
     return replace(time, progress=progress)
 
 
-def sources_of(fragment: Fragment, kafka: MemoryKafka) -> tuple[MarkedSource, ...]:
-    """The sources of a fragment, with the ids of their topics."""
-    described = kafka.describe(topics_of(fragment))
-    return first_sources(
-        planned_sources(fragment, {topic: one.topic_id for topic, one in described.items()})
-    )
+def sources_of(
+    fragment: Fragment, topic_ids: Mapping[TopicName, TopicId]
+) -> tuple[MarkedSource, ...]:
+    """The sources of a fragment that has never run, with the ids of its topics."""
+    return first_sources(planned_sources(fragment, topic_ids))
 
 
 def _first(

@@ -191,8 +191,10 @@ def _topics(test: Checked) -> Iterator[NewTopicSpec]:
 def _surroundings(fragment: Fragment, test: Checked, kafka: MemoryKafka) -> LoweringInputs:
     """The facts that a registry and a broker would return."""
     ids, output = test.schemas, fragment.output
+    topics = kafka.describe(topics_of(fragment))
+    topic_ids = {topic: TopicId(one.topic_id) for topic, one in topics.items()}
     return LoweringInputs(
-        sources=sources_of(fragment, kafka),
+        sources=sources_of(fragment, topic_ids),
         writers={
             i.name: tuple(
                 WriterSchema(ids.id_of(text), text)
@@ -201,9 +203,7 @@ def _surroundings(fragment: Fragment, test: Checked, kafka: MemoryKafka) -> Lowe
             for i in fragment.inputs
         },
         missing=(),
-        partitions={
-            topic: one.partitions for topic, one in kafka.describe(topics_of(fragment)).items()
-        },
+        partitions={topic: one.partitions for topic, one in topics.items()},
         value_id=ids.id_of(_own(output.name, test)),
         key_id=None if output.key_schema_json is None else ids.id_of(output.key_schema_json),
     )
