@@ -71,8 +71,7 @@ class TopicReader:
             fetch_queue_backoff_ms=20,
             fetch_error_backoff_ms=50,
         )
-        self._settings = {**settings, "error_cb": self._on_error}
-        self._consumer = Consumer(self._settings)
+        self._consumer = Consumer({**settings, "error_cb": self._on_error})
 
     def __enter__(self) -> Self:
         return self
@@ -92,10 +91,6 @@ class TopicReader:
 
     def assign(self, starts: Ends) -> None:
         """Read these partitions from these offsets, and no others."""
-        if self._positions:
-            # A consumer that is assigned to a partition again may leave out its first record.
-            self._consumer.close()
-            self._consumer = Consumer(self._settings)
         self._positions = {topic: dict(offsets) for topic, offsets in starts.items()}
         with translated(self._place("assigning partitions")):
             self._consumer.assign(

@@ -65,8 +65,9 @@ class Cluster:
     admin_within: Callable[[float], TopicAdmin]
 
     def topic(self, partitions: int = 2, **config: str) -> TopicName:
-        """A new topic."""
-        settings = tuple((name.replace("_", "."), value) for name, value in config.items())
+        """A new topic. It keeps records of any timestamp, unless `retention_ms` is given."""
+        given = {"retention_ms": "-1", **config}
+        settings = tuple((name.replace("_", "."), value) for name, value in given.items())
         name = fresh_topic()
         self.admin.create_topics((NewTopicSpec(name, partitions, 1, settings),))
         return name

@@ -41,7 +41,8 @@ def test_topics_are_created_once_and_never_changed(cluster: Cluster) -> None:
 
 def test_settings_include_the_defaults(cluster: Cluster) -> None:
     """Those that Medusa reads."""
-    topic = cluster.topic()
+    topic = fresh_topic()
+    cluster.admin.create_topics((NewTopicSpec(topic, 1, 1),))
     found = cluster.admin.topic_configs((topic,))[topic]
     assert {name: found[name] for name in DEFAULTS} == DEFAULTS
 

@@ -44,9 +44,9 @@ def admin(bootstrap: str) -> KafkaAdmin:
 
 @pytest.fixture
 def topic(admin: KafkaAdmin) -> TopicName:
-    """A topic of two partitions of the test's own."""
+    """A topic of two partitions of the test's own, which keeps records of any timestamp."""
     name = fresh()
-    admin.create_topics((NewTopicSpec(name, 2, 1),))
+    admin.create_topics((NewTopicSpec(name, 2, 1, (("retention.ms", "-1"),)),))
     return name
 
 
