@@ -24,6 +24,11 @@ from pipeline.deploy.documents import Document, replan_or_none
 from pipeline.deploy.gather import Asked, Recorded, filled_topics, gather, last_markers
 from pipeline.deploy.ports import Registry
 from pipeline.deploy.review import review
+from pipeline.deploy.subject_schemas import (
+    kept_schema_warnings,
+    undecided_fragments,
+    with_deployed_schemas,
+)
 from pipeline.deploy.writers import Successions, recorded_writers
 from pipeline.errors import DeployError, Problem, RetryError
 from pipeline.ids import (
@@ -134,11 +139,33 @@ def compare(
     """
     plan = planner.plan(document.network, owner)
     recorded, version = _recorded(plan.network, servers.catalog)
+    old = replan_or_none(version)  # it only explains differences
+    found = _compared(document, plan, (recorded, old), servers, choices)
+    undecided = undecided_fragments(found.changes)
+    other = with_deployed_schemas(document, version, plan, undecided)
+    if other is None:
+        return found
+    again = _compared(other, planner.plan(other.network, owner), (recorded, old), servers, choices)
+    fitting = undecided - undecided_fragments(again.changes)
+    if not fitting:
+        return found
+    warnings = kept_schema_warnings(again.plan, plan, fitting)
+    warned = replace(again.changes, warnings=(*again.changes.warnings, *warnings))
+    return replace(again, changes=warned)
+
+
+def _compared(
+    document: Document,
+    plan: Plan,
+    deployed: tuple[Recorded, Plan | None],
+    servers: Servers,
+    choices: Choices,
+) -> Comparison:
+    """Compare a planned document with the deployed version and its plan."""
+    recorded, old = deployed
     asked = Asked(servers.topics, servers.log, servers.registry, servers.catalog)
     around = gather(plan, recorded, choices, asked)
-    old = replan_or_none(version)  # it only explains differences
-    found = changes(plan, old, around.current, choices)
-    found = review(plan, found, around, document.schemas)
+    found = review(plan, changes(plan, old, around.current, choices), around, document.schemas)
     ids = {topic.name: topic.topic_id for topic in around.current.topics}
     return Comparison(document, plan, recorded, found, ids, around.successions, around.markers)
 

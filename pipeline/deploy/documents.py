@@ -96,15 +96,24 @@ def deployed_document(record: NetworkVersionRecord) -> Document:
         DocumentError: this program does not understand what another version of it deployed.
     """
     file = f"network {record.network}, version {record.version}"
-    kept = dict(record.schemas)
-    schemas: dict[SchemaReference, SchemaText | Problem] = {
-        reference: SchemaText(kept[reference.stream], file)
-        for reference in document.schema_references(record.document, file)
-        if reference.stream in kept
+    return loaded(record.document, file, dict(record.schemas), dict(record.code))
+
+
+def loaded(
+    text: str, file: str, schemas: Mapping[StreamName, str], code: Mapping[BoxName, str]
+) -> Document:
+    """A document from the texts of all that it names.
+
+    Raises:
+        DocumentError: with every mistake in it.
+    """
+    found: dict[SchemaReference, SchemaText | Problem] = {
+        reference: SchemaText(schemas[reference.stream], file)
+        for reference in document.schema_references(text, file)
+        if reference.stream in schemas
     }
-    code = dict(record.code)
-    network = document.load(record.document, file, schemas, code)
-    return Document(file, record.document, kept, network, code)
+    network = document.load(text, file, found, code)
+    return Document(file, text, schemas, network, code)
 
 
 def _fetch(

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from pipeline import durations
 from pipeline.network.model import ExternalStream, KeyFormat, Limit, StartAt
+from pipeline.network.types import Column, EnumForm
 from pipeline.planner.boxes.catalogue import facts
 from pipeline.planner.boxes.words import Facts
 from pipeline.planner.columns import pruned
@@ -45,11 +46,28 @@ def state_differences(old: Fragment, new: Fragment) -> tuple[str, ...]:
 
 def _decoded_otherwise(old: FragmentInput, new: FragmentInput) -> str:
     """The columns that are decoded differently, although their types are equal; "": none."""
-    if old.schema_json == new.schema_json or old.columns != new.columns:
-        return ""
     before = decoding(old)
-    names = ", ".join(name for name, how in decoding(new).items() if before.get(name) != how)
-    return f"changed: how columns of {new.name} are decoded" + (f": {names}" if names else "")
+    changed = {name for name, how in decoding(new).items() if before.get(name) != how}
+    columns = {column.name: column for column in old.columns}
+    names = [
+        _decoded_column(columns[column.name], column)
+        for column in new.columns
+        if column.name in changed and str(columns.get(column.name)) == str(column)
+    ]
+    return f"changed: how columns of {new.name} are decoded: {', '.join(names)}" if names else ""
+
+
+def _decoded_column(old: Column, new: Column) -> str:
+    """The name of a column, with the symbols that its enum gains or loses."""
+    if not isinstance(old.form, EnumForm) or not isinstance(new.form, EnumForm):
+        return new.name
+    had, has = old.form.symbols, new.form.symbols
+    changes = {
+        "gains": [symbol for symbol in has if symbol not in had],
+        "loses": [symbol for symbol in had if symbol not in has],
+    }
+    parts = [f"{verb} {', '.join(symbols)}" for verb, symbols in changes.items() if symbols]
+    return f"{new.name} ({'; '.join(parts)})" if parts else new.name
 
 
 def start_text(start: StartAt) -> str:

@@ -7,18 +7,19 @@ from pipeline.planner.columns import pruned
 from pipeline.planner.plan import Fragment
 
 
-def lost_symbols(before: Fragment, after: Fragment) -> bool:
-    """Whether a column that is read has lost symbols.
+def lost_symbols(before: Fragment, after: Fragment) -> tuple[str, ...]:
+    """The symbols that enums in columns that are read have lost, in words; empty: none.
 
     Records with these were accepted, and a rebuild of the state could not read them. An added
     symbol changes nothing: records with it were rejected before. Enums with a default are
     excluded: see `state_digest`.
     """
     had = {stream.name: dict(_symbols(stream.schema_json)) for stream in pruned(before).inputs}
-    return any(
-        had.get(stream.name, {}).get(enum, frozenset()) - symbols
+    return tuple(
+        f"gone: {', '.join(sorted(lost))}, symbols of the enum {enum} of {stream.name}"
         for stream in pruned(after).inputs
         for enum, symbols in _symbols(stream.schema_json)
+        if (lost := had.get(stream.name, {}).get(enum, frozenset()) - symbols)
     )
 
 

@@ -131,7 +131,7 @@ class Upgrade:
             return item
         item = self._with_fate(item, fragment, before)
         if item.fate is Fate.UNDECIDED and before is not None:
-            changed = state_differences(before, fragment)
+            changed = (*state_differences(before, fragment), *lost_symbols(before, fragment))
             item = replace(item, details=(*changed, *item.details))
         return self._cut_off(item, record)
 

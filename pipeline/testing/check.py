@@ -296,7 +296,7 @@ class Checker:
         if not isinstance(values, dict):
             return line.problem(f"/{VALUES}", "they are a mapping: a name and a value of each")
         plain = {name: part for name, part in value.items() if name not in {RECORD, VALUES}}
-        plain |= {f"{VALUES}.{name}": part for name, part in values.items()}
+        plain |= {f"{VALUES}.{name}": part for name, part in as_json(values).items()}
         inner = self._original(line) if RECORD in value else Expected({}, {}, "")
         if isinstance(inner, Problem):
             return inner

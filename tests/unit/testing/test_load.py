@@ -6,6 +6,7 @@ import pytest
 
 from pipeline.errors import DocumentError, InputError
 from pipeline.ids import StreamName
+from pipeline.testing.compare import equal
 from pipeline.testing.load import Loader, find_tests
 from pipeline.testing.run import run_steps
 from pipeline.testing.steps import ExpectDeadLetters, Send
@@ -94,6 +95,15 @@ def test_dead_letters_that_nobody_expects_fail_a_test(folder: Path) -> None:
     assert failures(write(folder, late + expected)) == []
     (found,) = failures(write(folder, late + expected.replace("late}}", "b}}")))
     assert 'record.car: expected "b", came "late"' in found
+
+
+def test_values_of_a_dead_letter_are_json(folder: Path) -> None:
+    """Of a failed result; a fraction equals the one in the dead letter."""
+    letter = "{reason: evaluation_failed, values: {speed: 1.5}}"
+    path = write(folder, GOOD + f"  - dead_letters: [{letter}]\n")
+    expected = Loader(no_default).one(path).test.steps[-1]
+    assert isinstance(expected, ExpectDeadLetters)
+    assert equal(expected.letters[0].fields["values.speed"], 1.5)
 
 
 def test_what_is_wrong_with_records_is_told_with_lines(folder: Path) -> None:
