@@ -46,7 +46,7 @@ def with_deployed_schemas(
         None if these schemas are the newest, or if the document does not check with them: it may
         use a column that they lack.
     """
-    older = {} if deployed is None else _older(document, deployed)
+    older = _older(document, deployed) if deployed is not None and fragments else {}
     reached = {stream.name for name in fragments for stream in _sources(plan, name)}
     schemas = {name: text for name, text in older.items() if name in reached}
     if not schemas:
@@ -70,7 +70,8 @@ def kept_schema_warnings(
     before = {fragment.name: fragment for fragment in kept.fragments}
     schemas = {(stream.name, stream.schema_json) for stream in inputs_of(kept)}
     for fragment in newest.fragments:
-        if fragment.name not in fragments:
+        old = before.get(fragment.name)
+        if old is None or fragment.name not in fragments:
             continue
         subjects = sorted(
             {
@@ -79,7 +80,6 @@ def kept_schema_warnings(
                 if (stream.name, stream.schema_json) not in schemas
             }
         )
-        old = before[fragment.name]
         changed = (*state_differences(old, fragment), *lost_symbols(old, fragment))
         yield (
             f"the state of {fragment.name} does not fit the newest schema of "
