@@ -41,7 +41,7 @@ def removable_letters(
             f"{counted(found.needed, 'dead letter')} cannot be removed yet: a rebuild of the "
             "state needs the oldest of them",
             place=f"fragment {label(fragment)}",
-            hint="they can go once the windows and rows that their inputs fill are closed.",
+            hint="they can be removed once the windows and rows that their inputs fill are closed.",
         )
     return found
 

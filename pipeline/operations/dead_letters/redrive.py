@@ -164,7 +164,7 @@ class Redrive:
             config = dict(self._connections.topics.topic_configs([topic]).get(topic, {}))
         if int(config.get("retention.bytes", -1)) >= 0:
             raise RefusedError(
-                "the topic is limited in size, so that it may forget what was sent",
+                "the topic is limited in size, so that it may lose the record of what was sent",
                 place=f"topic {topic}",
                 hint="set its retention.bytes to -1.",
             )
