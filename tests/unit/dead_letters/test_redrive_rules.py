@@ -148,7 +148,7 @@ def test_the_copy_is_the_original_with_headers_that_route_it() -> None:
 
 
 def test_a_letter_of_a_copy_names_itself_and_the_first_origin() -> None:
-    """What the first copy said of its own letter does not hide the second."""
+    """The last header counts, not that of the first copy."""
     topic = Topic()
     topic.run([letter(5)])
     again = letter(8, topic.visible[0].headers, topic=NAMES.redrive, attempt=2)
