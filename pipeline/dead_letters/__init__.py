@@ -1,1 +1,1 @@
-"""Dead letters as people handle them: read, counted, chosen, sent again, removed."""
+"""Dead letter queue: parsing, filters, counts, redrive, purge and retention."""

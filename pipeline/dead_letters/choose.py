@@ -1,4 +1,4 @@
-"""Which letters somebody asks for, and how many of what there are. Pure."""
+"""Filter of dead letters, and their counts by reason. Pure."""
 
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping
@@ -9,17 +9,17 @@ from pipeline.ids import Millis
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """What is asked for; None: any. Times are when letters came, from (inclusive) and to (not)."""
+class LetterFilter:
+    """Filter of dead letters; None: any. `from_ms` ≤ append time < `to_ms`."""
 
     reason: str | None = None
     box: str | None = None
     from_ms: Millis | None = None
     to_ms: Millis | None = None
 
-    def holds(self, letter: Letter) -> bool:
-        """Whether a letter is asked for."""
-        time_ms = letter.came_ms
+    def matches(self, letter: Letter) -> bool:
+        """Whether a dead letter matches all conditions."""
+        time_ms = letter.appended_ms
         return (
             self.reason in {None, letter.reason}
             and self.box in {None, letter.box}
@@ -30,7 +30,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What a dead-letter topic holds; the times are when letters came, None when it is empty."""
+    """Counts of a dead-letter topic, with the oldest and newest append times; None: it is empty."""
 
     count: int
     redriven: int
@@ -40,7 +40,7 @@ class Summary:
 
 
 def summary(letters: Iterable[Letter], sent: Container[Identity]) -> Summary:
-    """Count letters; `sent` are those that were sent again."""
+    """Count dead letters; `sent`: those that were redriven."""
     reasons: Counter[str] = Counter()
     redriven = 0
     oldest: Millis | None = None
@@ -48,7 +48,7 @@ def summary(letters: Iterable[Letter], sent: Container[Identity]) -> Summary:
     for letter in letters:
         reasons[letter.reason] += 1
         redriven += letter.identity in sent
-        time_ms = letter.came_ms
+        time_ms = letter.appended_ms
         oldest = time_ms if oldest is None else min(oldest, time_ms)
         newest = time_ms if newest is None else max(newest, time_ms)
     by_count = sorted(reasons.items(), key=lambda item: (-item[1], item[0]))

@@ -1,4 +1,4 @@
-"""Whether a dead letter would be late if it were sent again now, as far as it can be said. Pure."""
+"""Prediction of lateness: whether a dead letter would be late if it were redriven now. Pure."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -16,20 +16,20 @@ from schemas.avro import AvroSchema, parse
 from schemas.logical import Native
 
 Decode = Callable[[Letter, AvroSchema], Mapping[str, Native] | None]
-"""The record of a dead letter, read with a schema; None: it cannot be read."""
+"""Decodes the record of a dead letter with a reader schema; None: it cannot be decoded."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = _EPOCH.resolution * 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """What a fragment has closed by now.
+    """Closed event time of a fragment.
 
     Args:
-        box: the one that keeps state, by whose windows or rows a record is late.
-        shape: what it computes; nothing is late to a fragment without state.
-        closed_ms: the event time up to which that is; None: nothing is.
-        inputs: by the id of their source.
+        box: the stateful box; its windows or rows determine what is late.
+        shape: its computation; no record is late in a fragment without state.
+        closed_ms: the event time up to which windows and rows are closed; None: nothing is.
+        inputs: source id → input.
     """
 
     box: BoxName
@@ -38,12 +38,12 @@ class Closed:
     inputs: Mapping[str, FragmentInput] = field(default_factory=dict)
 
     def would_be_late(self, letter: Letter, decode: Decode) -> bool | None:
-        """Whether the letter's record would be late; None: its event time cannot be said here.
+        """Whether the record would be late; None: its event time is unknown here.
 
-        One that comes with what the table of an as-of join said of it is not: it waits for nothing.
+        The row of an as-of join is not: its table version is decided, so it is not buffered.
         """
-        told = letter.row is not None
-        if isinstance(self.shape, Stateless) or self.closed_ms is None or told:
+        decided = letter.row is not None
+        if isinstance(self.shape, Stateless) or self.closed_ms is None or decided:
             return False
         stream = self.inputs.get(letter.source)
         at_ms = None if stream is None else _event_time(letter, stream, decode)
@@ -55,7 +55,7 @@ class Closed:
 
 
 def closed(fragment: Fragment, marker: CommitMarker | None) -> Closed:
-    """What a fragment has closed, by its last commit marker; None: it has never run."""
+    """Closed event time of a fragment, by its last commit marker; None: it has never run."""
     box = fragment.stateful_box
     if box is None or marker is None:
         return Closed(BoxName(fragment.name))
@@ -65,7 +65,7 @@ def closed(fragment: Fragment, marker: CommitMarker | None) -> Closed:
 
 
 def _event_time(letter: Letter, stream: FragmentInput, decode: Decode) -> Millis | None:
-    """That of a derived stream is the Kafka timestamp; else the column that has it."""
+    """Event time: the Kafka timestamp in a derived stream, else the event-time column."""
     if not isinstance(stream, ExternalStream):
         return letter.timestamp_ms
     if letter.event_time_ms is not None:

@@ -1,4 +1,4 @@
-"""A dead letter read back: the record, and what the headers say of it. Pure."""
+"""Dead letter: the record, parsed with its headers. Pure."""
 
 import json
 from dataclasses import dataclass
@@ -17,12 +17,12 @@ from pipeline.lanes.dead_letters import (
 from schemas.json_value import JsonObject
 
 UNKNOWN = "unknown"
-"""The reason of a record that no lane wrote."""
+"""Reason of a record in the dead-letter topic that no lane wrote."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Place:
-    """Where a record stands."""
+    """Place of a record in Kafka."""
 
     topic: TopicName
     partition: int
@@ -30,21 +30,21 @@ class Place:
 
 
 Identity = tuple[int, Offset, Place | None]
-"""Partition and offset of a dead letter, and where its record stood at first."""
+"""Partition and offset of a dead letter, and the place of its original."""
 
 
 @dataclass(frozen=True, slots=True)
 class Letter:
     """One record of a dead-letter topic.
 
-    `source` is what the fragment's source is called for ever, `input` a label of it.
-    `record` is as it lies there; `timestamp_ms` is the Kafka timestamp that the refused record had.
-    `at` is where the refused record stands, None for a result that
-    no single record stands for; `first` where it stood before it was sent again for the first time.
-    `row` is where the record of the left row stands that the result of an as-of join was made of;
-    `held` is what the table said of it (None: nothing), `held_by` a digest of what decided that.
-    `topic_id` is Kafka's id of the topic of `at` or `row`. `original` is the record of the row,
-    once it was looked up. What a header does not say is empty, None, or attempt 1.
+    `record` is the record itself; `timestamp_ms` is the Kafka timestamp of the refused record.
+    `source` is the permanent id of the fragment's source, `input` its name. `at` is the place of
+    the refused record, None for a failed result; `first` is its place before its first redrive.
+
+    For a result of an as-of join: `row` is the place of the record of its left row, `held` the
+    matching table version (None: none matched), `held_by` the digest of the settings that decided
+    the match, `original` the record at `row`, once it was read. `topic_id` is Kafka's id of the
+    topic of `at` or `row`. Without a header, a field is empty, None, or attempt 1.
     """
 
     record: KafkaRecord
@@ -71,31 +71,28 @@ class Letter:
 
     @property
     def number(self) -> tuple[int, Offset]:
-        """Its own partition and offset, which name it."""
+        """Its partition and offset in the dead-letter topic."""
         return self.record.partition, self.record.offset
 
     @property
     def identity(self) -> Identity:
-        """Its number and where its record stood at first; a topic made again numbers anew."""
+        """Unique also after the topic was recreated, which reuses the offsets."""
         return *self.number, self.first
 
     @property
-    def came_ms(self) -> Millis:
-        """When the broker took it."""
+    def appended_ms(self) -> Millis:
+        """Its append time: the Kafka timestamp of the dead letter itself."""
         return self.record.timestamp_ms
 
     @property
     def expression(self) -> str:
-        """The expression that could not be computed, as it stands in the document; or nothing."""
+        """The failed expression, as in the document; empty for other reasons."""
         before = f"{self.field}{NOT_COMPUTED}"
         return self.message.removeprefix(before) if self.message.startswith(before) else ""
 
     @property
     def computed_from(self) -> JsonObject | None:
-        """What a failed result was to be computed from.
-
-        None for a record, and for a value that no lane wrote.
-        """
+        """Input values of a failed result; None for a record, and a value that no lane wrote."""
         if self.at is not None or not self.expression or self.record.value is None:
             return None
         try:
@@ -106,45 +103,45 @@ class Letter:
 
     @property
     def place(self) -> Place | None:
-        """Where the record stands that is sent again; None: there is no such record."""
+        """Place of the record that a redrive sends; None: there is no such record."""
         return self.at or self.row
 
     @property
-    def again(self) -> KafkaRecord:
-        """What is sent again: the letter is the record, or names it."""
+    def redrive_record(self) -> KafkaRecord:
+        """The record that a redrive sends: the original of a row, else the dead letter itself."""
         return self.original or self.record
 
     @property
-    def again_ms(self) -> Millis:
-        """The Kafka timestamp of that record."""
+    def redrive_timestamp_ms(self) -> Millis:
+        """Kafka timestamp of the record that a redrive sends."""
         return self.timestamp_ms if self.original is None else self.original.timestamp_ms
 
     @property
     def original_headers(self) -> Headers:
-        """The headers that the original came with."""
-        headers = self.again.headers
+        """Headers of the original, without ours."""
+        headers = self.redrive_record.headers
         return tuple(h for h in headers if not h[0].startswith((PREFIX, REDRIVEN_PREFIX)))
 
 
 def read(record: KafkaRecord) -> Letter:
-    """What the headers of a record say; damaged ones say less.
+    """Parse a record of a dead-letter topic; a damaged header counts as missing.
 
     Raises:
         NewerFormatError: a newer version of Medusa wrote them.
     """
-    said = {
+    ours = {
         name: value.decode(errors="replace")
         for name, value in record.headers
         if value is not None and name.startswith((PREFIX, REDRIVEN_PREFIX))
     }
-    found = {n.removeprefix(PREFIX): v for n, v in said.items() if n.startswith(PREFIX)}
+    found = {n.removeprefix(PREFIX): v for n, v in ours.items() if n.startswith(PREFIX)}
     place = f"topic {record.topic}, partition {record.partition}, offset {record.offset}"
     check_format(found.get("format"), place)
     event_time, closed, timestamp = (
         _number(found.get(name)) for name in ("event_time", "closed", "timestamp")
     )
     at = _place(found.get("topic", ""), found.get("partition"), found.get("offset"))
-    row = told_place(found.get("row", ""))
+    row = parse_place(found.get("row", ""))
     return Letter(
         record=record,
         timestamp_ms=record.timestamp_ms if timestamp is None else Millis(timestamp),
@@ -156,7 +153,7 @@ def read(record: KafkaRecord) -> Letter:
         source=found.get("source", ""),
         port=found.get("port", ""),
         at=at,
-        first=told_place(said.get(REDRIVEN_ORIGIN, "")) or at or row,
+        first=parse_place(ours.get(REDRIVEN_ORIGIN, "")) or at or row,
         schema=_schema(found.get("schema")),
         event_time_ms=None if event_time is None else Millis(event_time),
         closed_ms=None if closed is None else Millis(closed),
@@ -169,8 +166,8 @@ def read(record: KafkaRecord) -> Letter:
     )
 
 
-def told_place(text: str) -> Place | None:
-    """A place as `topic/partition/offset`; a topic's name holds no slash."""
+def parse_place(text: str) -> Place | None:
+    """Parse `topic/partition/offset`; a topic name contains no slash."""
     parts = text.split("/")
     return _place(*parts) if len(parts) == 3 else None  # noqa: PLR2004 - the three parts
 

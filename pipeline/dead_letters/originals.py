@@ -1,4 +1,4 @@
-"""The records that dead letters name instead of holding them, looked up to be sent again. Pure."""
+"""Lookup of originals: the records that dead letters of as-of joins refer to. Pure."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -9,53 +9,50 @@ from brokers.records import KafkaRecord
 from pipeline.dead_letters.letter import Letter, Place
 from pipeline.ids import Offset, TopicName
 
-AT_ONCE: Final = 500
-"""So many letters are looked at before their records are looked up together."""
+LOOKUP_SIZE: Final = 500
+"""Dead letters per lookup."""
 _NEAR: Final = 200
-"""Offsets that are no further apart are read in one range: to begin anew takes longer."""
+"""Largest gap of offsets that is read through; a seek takes longer."""
 
 Ranges = Mapping[TopicName, Mapping[int, tuple[Offset, Offset]]]
-"""Per partition the first offset to read and the one to stop before."""
+"""Topic → partition → first offset to read, and the end."""
 
 
 def with_originals(
     letters: Iterable[Letter],
-    wanted: Callable[[Letter], bool],
+    needs_original: Callable[[Letter], bool],
     look_up: Callable[[Sequence[Letter]], Mapping[Place, KafkaRecord]],
 ) -> Iterator[Letter]:
-    """The letters in their order, those that are wanted with the records that they name.
+    """The dead letters in their order, with `original` set where it is needed and still exists.
 
     Args:
         letters: any.
-        wanted: which of them; they name a record.
-        look_up: finds the records of some of them; one that is gone is missing in the answer.
+        needs_original: whether a dead letter, which has a `row`, needs its original.
+        look_up: returns the originals that still exist of these dead letters, by their places.
     """
-    kept: list[Letter] = []
+    chunk: list[Letter] = []
     for letter in letters:
-        kept.append(letter)
-        if len(kept) == AT_ONCE:
-            yield from _looked_up(kept, wanted, look_up)
-            kept = []
-    yield from _looked_up(kept, wanted, look_up)
+        chunk.append(letter)
+        if len(chunk) == LOOKUP_SIZE:
+            yield from _looked_up(chunk, needs_original, look_up)
+            chunk = []
+    yield from _looked_up(chunk, needs_original, look_up)
 
 
 def _looked_up(
     letters: Sequence[Letter],
-    wanted: Callable[[Letter], bool],
+    needs_original: Callable[[Letter], bool],
     look_up: Callable[[Sequence[Letter]], Mapping[Place, KafkaRecord]],
 ) -> Iterator[Letter]:
-    asked = [letter for letter in letters if wanted(letter)]
-    found = look_up(asked) if asked else {}
+    incomplete = [letter for letter in letters if needs_original(letter)]
+    found = look_up(incomplete) if incomplete else {}
     for letter in letters:
         original = None if letter.row is None else found.get(letter.row)
         yield letter if original is None else replace(letter, original=original)
 
 
 def rounds(places: Iterable[Place]) -> Iterator[Ranges]:
-    """What is read one after the other to have the records of all places: few long ranges.
-
-    Each round has one range of each partition at most.
-    """
+    """Read ranges that cover all places: few and long, at most one per partition in a round."""
     ranges: dict[tuple[TopicName, int], list[tuple[Offset, Offset]]] = {}
     for place in sorted(places):
         of, end = ranges.setdefault((place.topic, place.partition), []), Offset(place.offset + 1)

@@ -1,4 +1,4 @@
-"""Which dead letters can be removed: from the oldest on, and none that a rebuild needs. Pure."""
+"""Purge decision: the oldest dead letters, up to the first that a rebuild needs. Pure."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -9,14 +9,13 @@ from pipeline.ids import Millis, Offset
 
 @dataclass(frozen=True, slots=True)
 class Purge:
-    """What a purge removes.
+    """Effects of a purge.
 
     Args:
-        until: per partition the offset before which everything goes; no more than where it ended
-            when it was looked at.
-        removed: how many letters that are.
-        needed: how many stay because a rebuild needs one of them, or one before them.
-        younger: how many stay because they, or one before them, are not old enough.
+        until: partition → offset below which everything is removed; at most the end that was read.
+        removed: number of dead letters that are removed.
+        needed: number kept because a rebuild needs one of them, or one before them.
+        younger: number kept because they, or one before them, are too young.
     """
 
     until: Mapping[int, Offset]
@@ -31,13 +30,13 @@ def purge(
     before_ms: Millis | None,
     needed_from: Mapping[int, Offset],
 ) -> Purge:
-    """Decide; letters come in the order of their offsets within a partition.
+    """Compute the offsets to remove up to.
 
     Args:
-        letters: all that there are.
+        letters: all dead letters, within a partition in the order of their offsets.
         ends: the end of each partition when they were read.
-        before_ms: only what came before; None: whatever its age.
-        needed_from: per partition the offset from which on a rebuild needs them.
+        before_ms: only those appended before; None: of any age.
+        needed_from: partition → offset from which on a rebuild needs them.
     """
     until: dict[int, Offset] = {}
     stopped_by: dict[int, str] = {}
@@ -45,7 +44,7 @@ def purge(
     for letter in letters:
         partition, offset = letter.number
         if partition not in stopped_by:
-            why = _stays(letter, before_ms, needed_from)
+            why = _why_kept(letter, before_ms, needed_from)
             if not why:
                 counts["removed"] += 1
                 continue
@@ -55,8 +54,8 @@ def purge(
     return Purge(until, counts["removed"], counts["needed"], counts["younger"])
 
 
-def _stays(letter: Letter, before_ms: Millis | None, needed_from: Mapping[int, Offset]) -> str:
-    if before_ms is not None and letter.came_ms >= before_ms:
+def _why_kept(letter: Letter, before_ms: Millis | None, needed_from: Mapping[int, Offset]) -> str:
+    if before_ms is not None and letter.appended_ms >= before_ms:
         return "younger"
     partition, offset = letter.number
     return "needed" if offset >= needed_from.get(partition, offset + 1) else ""

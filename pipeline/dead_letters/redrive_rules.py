@@ -1,12 +1,12 @@
-"""Which dead letters are sent again, each of them once, and how. Pure.
+"""Redrive rules: which dead letters are sent again, exactly once, and with which headers. Pure.
 
-The redrive topic itself is what is known of that: each record in it names its dead letter, and a
-run first fences every earlier one, then reads what there is, then sends what is missing, in
-transactions. So a run that is killed leaves whole transactions behind, and the next one goes on.
+The redrive topic is the log of what was sent: a header of each record identifies its dead letter. A
+run fences all earlier runs, reads the topic, then sends what is missing, in transactions. So a
+killed run leaves only whole transactions, and the next run continues after them.
 
-A record keeps its Kafka timestamp, by which Kafka counts retention. So what is about to reach the
-retention of the redrive topic is not sent: the lane might not come to see it, and nobody would
-remember that it was sent.
+A record keeps its Kafka timestamp, by which Kafka computes retention. So a record that is about to
+reach the retention of the redrive topic is not sent: it might be deleted before the lane reads it,
+and with it the evidence that it was sent.
 """
 
 from collections import Counter
@@ -15,7 +15,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from brokers.records import Headers, KafkaRecord, bytes_of
-from pipeline.dead_letters.letter import UNKNOWN, Identity, Letter, Place, told_place
+from pipeline.dead_letters.letter import UNKNOWN, Identity, Letter, Place, parse_place
 from pipeline.formats import WRITTEN
 from pipeline.ids import Millis, Offset, SchemaHandle, SourceId, TopicName
 from pipeline.lanes.dead_letters import (
@@ -34,58 +34,58 @@ from pipeline.planner.plan import Fragment
 
 SCHEMA_NOT_FOUND = "schema_not_found"
 MARGIN_MS = 3_600_000
-"""How long before the end of its retention a record is no longer sent, at most."""
+"""Largest margin: a record is no longer sent when its retention ends within it."""
 
 _BATCH_BYTES = 128
-"""What Kafka adds to a record that is alone in its batch, its numbers at their longest."""
+"""Overhead of a batch of one record, with varints of maximum length."""
 _FIELD_BYTES = 10
-"""The lengths that it writes before a name and a value."""
+"""The length prefixes of a name and a value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What decides whether a letter can be sent again.
+    """Conditions under which a dead letter can be sent again.
 
     Args:
-        reads: the sources that the fragment has, and their ports; a record for others is ignored.
-        kept_from_ms: older records are about to be removed by retention; None: there is no limit.
+        paths: source ids and path names of the fragment; the lane ignores records for others.
+        kept_from_ms: retention is about to delete older records; None: it is unlimited.
         has_schema: whether the registry has a schema now.
-        decided: digest of what decides what the table of an as-of join says; empty: it has none.
+        decided: digest of the settings that decide the matches of an as-of join, else empty.
         redrive: the name of the redrive topic.
-        most_bytes: how large a record may be there; None: that is not known.
+        most_bytes: the largest record that it accepts; None: unknown.
     """
 
-    reads: AbstractSet[tuple[SourceId, str]]
+    paths: AbstractSet[tuple[SourceId, str]]
     kept_from_ms: Millis | None
     has_schema: Callable[[SchemaHandle], bool]
     decided: str = ""
     redrive: str = ""
     most_bytes: int | None = None
 
-    def wants_original(self, letter: Letter) -> bool:
-        """Whether a letter can be sent again if the record is still there that it names."""
-        return letter.row is not None and not self._refused(letter)
+    def needs_original(self, letter: Letter) -> bool:
+        """Whether a redrive sends the record at `row`, if that still exists."""
+        return letter.row is not None and not self._own_obstacle(letter)
 
     def obstacle(self, letter: Letter) -> str:
-        """Why a letter is not sent again; empty when it can be.
+        """Why a dead letter is not sent again; empty if it can be.
 
-        One that names a record has been looked for by now.
+        Its original, if it needs one, has been read before.
         """
-        if why := self._refused(letter):
+        if why := self._own_obstacle(letter):
             return why
         if letter.row is not None and letter.original is None:
             return "the record of the left row is not in its topic any more"
-        if self.most_bytes is not None and size_again(letter) > self.most_bytes:
+        if self.most_bytes is not None and redrive_size(letter) > self.most_bytes:
             return "they are larger than the redrive topic takes: raise its max.message.bytes"
-        if self.kept_from_ms is not None and letter.again_ms < self.kept_from_ms:
+        if self.kept_from_ms is not None and letter.redrive_timestamp_ms < self.kept_from_ms:
             return "their timestamps have reached the retention of the redrive topic"
         if letter.reason == SCHEMA_NOT_FOUND:
             there = letter.schema is not None and self.has_schema(letter.schema)
             return "" if there else "the registry still has no such schema"
         return ""
 
-    def _refused(self, letter: Letter) -> str:
-        """The same, as far as the letter alone says it."""
+    def _own_obstacle(self, letter: Letter) -> str:
+        """Obstacle by the headers of the dead letter alone; empty: none."""
         other = letter.row is not None and letter.held_by != self.decided
         elsewhere = letter.row is not None and self._is_elsewhere(letter, letter.row)
         for holds, why in (
@@ -97,7 +97,7 @@ class Rules:
             (letter.reason == LATE, "late: what they belong to is closed, only a replay helps"),
             (letter.reason == PARTLY_LATE, "partly late: they count already in what was open"),
             (
-                (letter.source, letter.port) not in self.reads,
+                (letter.source, letter.port) not in self.paths,
                 "the fragment begins anew, or does not read that input any more on that side",
             ),
             (elsewhere, "they name a record of a topic that is not that of their input"),
@@ -108,53 +108,55 @@ class Rules:
         return ""
 
     def _is_elsewhere(self, letter: Letter, row: Place) -> bool:
-        """Whether a record is in a topic that the lane does not read it from."""
-        carrying = letter.source.rpartition("/")[0]
-        return row.topic != self.redrive and letter.topic_id != carrying
+        """Whether a record is in neither the topic of its source nor the redrive topic."""
+        source_topic_id = letter.source.rpartition("/")[0]
+        return row.topic != self.redrive and letter.topic_id != source_topic_id
 
 
-def reads(fragment: Fragment, sources: Iterable[MarkedSource]) -> frozenset[tuple[SourceId, str]]:
-    """The sources of a fragment, each with the ways on which it comes in, and "" for all.
+def source_paths(
+    fragment: Fragment, sources: Iterable[MarkedSource]
+) -> frozenset[tuple[SourceId, str]]:
+    """Source ids of a fragment with the names of their paths; "" is all paths of a source.
 
-    `sources`: as its commit marker names them; none if it has never run, or begins anew.
+    `sources`: those in its commit marker; none if it has never run, or begins anew.
     """
     return frozenset(
         (source.id, at)
         for source in sources
-        for way in fragment.ways
-        if way.source == source.name
-        for at in ("", way.name)
+        for path in fragment.ways
+        if path.source == source.name
+        for at in ("", path.name)
     )
 
 
 def read_partitions(marker: CommitMarker | None, topic: TopicName, count: int) -> Sequence[int]:
-    """Which partitions of a redrive topic the lane reads now.
+    """The partitions of a redrive topic that the running lane reads.
 
-    One that the topic got since the lane has started is read from its next start on.
+    A partition added since the lane's start is read from its next start on.
 
     Args:
         marker: the fragment's last one; None: it has never run.
         topic: the redrive topic.
-        count: how many partitions it has.
+        count: its number of partitions.
     """
     read = {at.partition for at in marker.end if at.topic == topic} if marker else set()
     return sorted(read) or range(count)
 
 
 def kept_from(retention_ms: int, now_ms: Millis) -> Millis | None:
-    """From which timestamp on a topic surely keeps records; negative retention: for ever."""
+    """Oldest timestamp that retention will not delete within the margin; None: it is unlimited."""
     if retention_ms < 0:
         return None
     return Millis(now_ms - retention_ms + min(MARGIN_MS, retention_ms // 10))
 
 
 def sent_letters(redriven: Iterable[KafkaRecord]) -> frozenset[Identity]:
-    """Which dead letters the records of a redrive topic stand for."""
-    return frozenset(n for record in redriven if (n := _letter_in(record.headers)) is not None)
+    """Identities of the dead letters that a redrive topic contains."""
+    return frozenset(n for record in redriven if (n := _identity(record.headers)) is not None)
 
 
-def headers_again(letter: Letter) -> Headers:
-    """The original's own headers, then what routes it and tells where it comes from."""
+def redrive_headers(letter: Letter) -> Headers:
+    """Headers of a redriven record: those of the original, then its route and its provenance."""
     partition, offset = letter.number
     ours: list[tuple[str, bytes]] = [
         (f"{PREFIX}format", str(WRITTEN).encode()),
@@ -173,23 +175,23 @@ def headers_again(letter: Letter) -> Headers:
     return (*letter.original_headers, *ours)
 
 
-def size_again(letter: Letter) -> int:
-    """How many bytes a letter has when it is sent again, in a batch of its own, at most."""
-    record, headers = letter.again, headers_again(letter)
+def redrive_size(letter: Letter) -> int:
+    """Upper bound of the bytes of a redriven record, in a batch of its own."""
+    record, headers = letter.redrive_record, redrive_headers(letter)
     body = len(record.key or b"") + len(record.value or b"") + bytes_of(headers)
     return body + _BATCH_BYTES + _FIELD_BYTES * (1 + len(headers))
 
 
 @dataclass
 class Tally:
-    """What became of the letters that were asked for.
+    """Counts of the selected dead letters by outcome.
 
     Args:
-        sent: how many are sent, or would be.
-        late: of those, how many would be late by now.
-        untimed: of those, of how many that cannot be said.
-        already: how many were sent before.
-        refused: how many are not sent, by the reason.
+        sent: number that are sent, or would be.
+        late: of those, the number that would be late now.
+        untimed: of those, the number whose lateness is unknown.
+        already: number that were sent before.
+        refused: numbers that are not sent, by reason.
     """
 
     sent: int = 0
@@ -200,11 +202,11 @@ class Tally:
 
     @property
     def refusals(self) -> Mapping[str, int]:
-        """How many were refused for which reason, most first."""
+        """Reason → number refused, largest first."""
         return dict(self.refused.most_common())
 
 
-def chosen(
+def select_unsent(
     letters: Iterable[Letter],
     sent: AbstractSet[Identity],
     rules: Rules,
@@ -212,9 +214,9 @@ def chosen(
     tally: Tally,
     late: Callable[[Letter], bool | None] = lambda _: False,
 ) -> Iterator[Letter]:
-    """The letters to be sent now, at most `limit`; the tally says what becomes of all of them.
+    """The dead letters to send now, at most `limit`; counts the outcome of each in the tally.
 
-    `late`: whether one would be late; None: that cannot be said.
+    `late`: whether one would be late; None: unknown.
     """
     for letter in letters:
         if letter.identity in sent:
@@ -223,20 +225,23 @@ def chosen(
             tally.refused[why_not] += 1
         elif limit is None or tally.sent < limit:
             tally.sent += 1
-            foreseen = late(letter)
-            tally.late += foreseen is True
-            tally.untimed += foreseen is None
+            would_be_late = late(letter)
+            tally.late += would_be_late is True
+            tally.untimed += would_be_late is None
             yield letter
 
 
-def _letter_in(headers: Headers) -> Identity | None:
-    """The last of such headers count: they were written by us, behind the original's."""
+def _identity(headers: Headers) -> Identity | None:
+    """Identity of the redriven dead letter; None: the headers contain none.
+
+    The last header of a name counts: ours are appended to those of the original.
+    """
     partition, _, offset = _last(headers, REDRIVEN_FROM).partition("/")
     if not (partition.isdecimal() and offset.isdecimal()):
         return None
-    return int(partition), Offset(int(offset)), told_place(_last(headers, REDRIVEN_ORIGIN))
+    return int(partition), Offset(int(offset)), parse_place(_last(headers, REDRIVEN_ORIGIN))
 
 
-def _last(headers: Headers, wanted: str) -> str:
-    told = next((value for name, value in reversed(headers) if name == wanted), None)
-    return (told or b"").decode(errors="replace")
+def _last(headers: Headers, key: str) -> str:
+    found = next((value for name, value in reversed(headers) if name == key), None)
+    return (found or b"").decode(errors="replace")

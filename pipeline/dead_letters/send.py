@@ -1,11 +1,11 @@
-"""Sends dead letters again, in transactions of bounded size."""
+"""Redrive writer: sends dead letters again, in transactions of bounded size."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
 from brokers.kafka_interface import TransactionWriter
 from pipeline.clock import Clock, Deadline
 from pipeline.dead_letters.letter import Letter
-from pipeline.dead_letters.redrive_rules import headers_again
+from pipeline.dead_letters.redrive_rules import redrive_headers
 from pipeline.ids import TopicName
 
 RECORDS_PER_TRANSACTION = 1_000
@@ -20,42 +20,42 @@ def send(
     writer: TransactionWriter,
     clock: Clock,
 ) -> None:
-    """Send letters again, each by the partition of the record that it was.
+    """Send dead letters again, with partitions chosen by those of the original records.
 
     Args:
-        letters: what is sent.
-        topic: where to.
-        partitions: those of the topic that are read.
-        writer: sends it.
+        letters: the dead letters.
+        topic: the redrive topic.
+        partitions: those of the topic that the lane reads.
+        writer: its transactional writer.
         clock: for the deadlines of transactions.
 
     Raises:
-        FencedError: somebody else began to send since.
-        UnavailableError, RetryError: what is not committed was not sent; run it again.
+        FencedError: another redrive has begun since.
+        UnavailableError, RetryError: uncommitted records were not sent; run it again.
     """
-    for part in _parts(letters):
+    for part in _transactions(letters):
         writer.begin()
         for letter in part:
-            record = letter.again
+            record = letter.redrive_record
             at = letter.place.partition if letter.place else record.partition
             writer.send(
                 topic,
                 record.key,
                 record.value,
-                timestamp_ms=letter.again_ms,
-                headers=headers_again(letter),
+                timestamp_ms=letter.redrive_timestamp_ms,
+                headers=redrive_headers(letter),
                 partition=partitions[at % len(partitions)],
             )
         writer.commit(Deadline.after(clock, TRANSACTION_WITHIN_S, "sending dead letters again"))
 
 
-def _parts(letters: Iterable[Letter]) -> Iterator[list[Letter]]:
-    """As many as go into one transaction, so that memory stays small."""
+def _transactions(letters: Iterable[Letter]) -> Iterator[list[Letter]]:
+    """Chunks for one transaction each, so that memory stays small."""
     part: list[Letter] = []
     size = 0
     for letter in letters:
         part.append(letter)
-        size += len(letter.again.value or b"")
+        size += len(letter.redrive_record.value or b"")
         if len(part) == RECORDS_PER_TRANSACTION or size >= BYTES_PER_TRANSACTION:
             yield part
             part, size = [], 0

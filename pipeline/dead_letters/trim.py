@@ -1,4 +1,4 @@
-"""Which dead letters retention removes: those that are old and that no rebuild needs. Pure."""
+"""Retention decision: removes dead letters that are old and that no rebuild needs. Pure."""
 
 from collections.abc import Mapping
 
@@ -10,12 +10,12 @@ def trim(
     needed_from: Mapping[int, Offset],
     young_from: Mapping[int, Offset],
 ) -> dict[int, Offset]:
-    """Per partition the offset before which dead letters are removed; none where nothing is.
+    """Partition → offset below which dead letters are removed; without unchanged partitions.
 
     Args:
         starts: the oldest offset of each partition.
-        needed_from: below these no dead letter is needed.
-        young_from: the first that is younger than the retention.
+        needed_from: no dead letter below these offsets is needed.
+        young_from: the offset of the first that is younger than the retention.
     """
     until = {
         partition: min(needed_from.get(partition, start), young_from.get(partition, start))

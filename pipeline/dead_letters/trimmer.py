@@ -1,9 +1,10 @@
-"""Retention of dead letters: removes those that are old and not needed, beside the lane.
+"""Retention of dead letters: removes those that are old and not needed, in the background.
 
-Kafka knows retention by age and by size, not by need. So the node that runs a lane removes its dead
-letters, once a minute at most. It asks Kafka alone, in this order: where the dead letters end, then
-the last commit marker. So that marker is about all of them, and what it says is needed only moves
-on. "Now" is when the broker took that marker; the node's clock decides nothing.
+Kafka's retention is by age and by size, not by need. So the node that runs a lane removes its dead
+letters, at most once a minute. It reads from Kafka alone, first the ends of the dead-letter topic,
+then the last commit marker. So that marker covers all dead letters below the ends, and the offsets
+that it needs only increase. The present time is the broker's timestamp of that marker; the node's
+clock decides nothing.
 """
 
 import logging
@@ -33,8 +34,8 @@ class Retention:
         names: the fragment's.
         topics: Kafka's topics.
         log: reads the last commit marker.
-        kept_ms: returns for how long dead letters are kept that no rebuild needs; None: that is not
-            known yet, so none is removed.
+        kept_ms: returns the retention of dead letters that no rebuild needs; None: it is not known
+            yet, so none is removed.
     """
 
     names: FragmentNames
@@ -43,13 +44,13 @@ class Retention:
     kept_ms: Callable[[], int | None]
 
     def apply(self) -> Mapping[int, Offset]:
-        """Remove what is old and not needed.
+        """Remove dead letters that are old and not needed.
 
         Returns:
-            Per partition the offset before which dead letters were removed now.
+            Partition → offset below which dead letters were removed now.
 
         Raises:
-            MedusaError: Kafka does not answer, or does not let us; nothing is half done.
+            MedusaError: Kafka does not answer, or denies it; nothing is half done.
         """
         topic, markers, kept_ms = self.names.dead_letters, self.names.markers, self.kept_ms()
         if kept_ms is None:
@@ -72,7 +73,7 @@ class Retention:
 
 
 class Trimmer:
-    """Applies retention from time to time, on a thread of its own. One caller."""
+    """Schedule of retention: every `EVERY_S`, on a thread of its own. One caller."""
 
     def __init__(self, retention: Retention, clock: Clock) -> None:
         self._retention = retention
@@ -85,8 +86,8 @@ class Trimmer:
             logging.getLogger(__name__), {"fragment": f"{names.network}.{names.fragment}"}
         )
 
-    def look(self) -> None:
-        """Begin to remove old dead letters if it is time to; never waits, never raises."""
+    def trim_if_due(self) -> None:
+        """Start the removal of old dead letters if it is due; never blocks, never raises."""
         now_s = self._clock.monotonic_s()
         if now_s < self._due_s or (self._thread is not None and self._thread.is_alive()):
             return
@@ -95,7 +96,7 @@ class Trimmer:
         self._thread.start()
 
     def trim(self) -> None:
-        """Remove old dead letters; a failure is a warning, once until it is another one."""
+        """Remove old dead letters; a failure is a warning, unless it equals the last one."""
         try:
             until = self._retention.apply()
         except MedusaError as error:

@@ -35,19 +35,19 @@ if TYPE_CHECKING:
 
 CONNECT_TIMEOUT_S = 5.0
 CALL_TIMEOUT_S = 20.0
-"""For calls that make a server work, such as creating many topics."""
+"""Timeout of calls that take a server long, such as creating many topics."""
 
 
 class Connections:
     """Connections to Kafka, ZooKeeper and the schema registry; `close` ends all of them.
 
-    Each property and method raises `UnavailableError` when its server does not answer. To be used
-    by one thread.
+    Each property and method raises `UnavailableError` when its server does not answer. Not
+    thread-safe.
 
     Args:
         settings: addresses and logins of the servers.
         clock: of timeouts.
-        within_s: how many seconds a server may take to answer at first.
+        within_s: timeout of the first response of a server.
     """
 
     def __init__(
@@ -65,14 +65,14 @@ class Connections:
 
     @cached_property
     def store(self) -> VersionedStore:
-        """ZooKeeper, which holds the catalog and our own schema registry."""
+        """ZooKeeper, which stores the catalog and our own schema registry."""
         store = ZooKeeperStore.connect(zookeeper_servers(self._settings), self._within_s)
         self._undo.callback(store.close)
         return store
 
     @cached_property
     def catalog(self) -> Catalog:
-        """The catalog in ZooKeeper; set up if it is new."""
+        """The catalog in ZooKeeper; created if it does not exist."""
         # The chroot is part of the connect string.
         catalog = Catalog(self.store, Znodes(""))
         catalog.format.ensure()
@@ -90,9 +90,9 @@ class Connections:
 
     @cached_property
     def _brokers(self) -> KafkaServers:
-        """The brokers, once one has answered.
+        """The brokers, after a first request has succeeded.
 
-        One that is down fails within the timeout for connecting, not within that for calls.
+        If they are down, it fails within the connect timeout, not within that of calls.
         """
         found = kafka_servers(self._settings)
         KafkaAdmin(found, self._within_s).cluster_id()
@@ -107,7 +107,7 @@ class Connections:
 
     @cached_property
     def servers(self) -> Servers:
-        """The servers as deploys take them."""
+        """The servers as arguments of a deploy."""
         log = LogReader(self._kafka, CALL_TIMEOUT_S)
         return Servers(self.catalog, self.topics, self.registry, self._clock, log, random_life)
 
@@ -124,20 +124,20 @@ class Connections:
         return producer
 
     def redriver(self, names: FragmentNames) -> TransactionWriter:
-        """The transactional writer of a redrive; starting it fences every other one."""
+        """Transactional writer of a redrive; its start fences all others."""
         writer = self._kafka.transactions(names.redriver)
         self._undo.callback(writer.close)
         return writer
 
     def replayer(self, names: FragmentNames, into: TopicName) -> TransactionWriter:
-        """The transactional writer of a replay into a topic; starting it fences every other one."""
+        """Transactional writer of a replay into a topic; its start fences all others."""
         writer = self._kafka.transactions(names.replayer(into), 1000 * TRANSACTION_S)
         self._undo.callback(writer.close)
         return writer
 
     def recomputer(self, fragment: Fragment, topic_ids: Mapping[TopicName, str]) -> "Recomputer":
-        """Computes results of a fragment again, in a Spark session of its own."""
-        # PySpark takes seconds to import; only this needs it.
+        """Recomputer of a fragment's results, in a Spark session of its own."""
+        # The import of PySpark takes seconds; only this method needs it.
         from pipeline.spark.run import replay  # noqa: PLC0415
 
         servers = replay.Servers(self._brokers, self.topics, self.registry)
@@ -145,5 +145,5 @@ class Connections:
         return self._undo.enter_context(opened)
 
     def close(self) -> None:
-        """End every connection."""
+        """Close all connections."""
         self._undo.close()

@@ -1,4 +1,4 @@
-"""Deployed fragments by the names that users type."""
+"""Lookup of deployed fragments by the names that users type."""
 
 from pipeline.errors import RefusedError
 from pipeline.ids import ParticipantId
@@ -10,7 +10,7 @@ from pipeline.planner.plan import Fragment, Plan
 def label(fragment: Fragment, participant: ParticipantId | None = None) -> str:
     """The name of a fragment across networks: `network.fragment`.
 
-    `participant`: to whom it is shown; the name of another participant's fragment has that before.
+    `participant`: of the reader; fragments of other participants have theirs as a prefix.
     """
     found = fragment.names.id
     owner = found.network.participant
@@ -18,10 +18,10 @@ def label(fragment: Fragment, participant: ParticipantId | None = None) -> str:
 
 
 def fragments_of(name: str, connections: Connections) -> tuple[Fragment, ...]:
-    """The deployed fragments that `NETWORK`, `NETWORK.FRAGMENT` or `FRAGMENT` means; "" is all.
+    """The deployed fragments named `NETWORK`, `NETWORK.FRAGMENT` or `FRAGMENT`; "" is all.
 
     Raises:
-        RefusedError: there is none of that name; lists those that exist.
+        RefusedError: no fragment has the name; lists those that exist.
     """
     every = tuple(f for plan in own_plans(connections) for f in plan.fragments)
     found = tuple(
@@ -37,10 +37,10 @@ def fragments_of(name: str, connections: Connections) -> tuple[Fragment, ...]:
 
 
 def fragment_of(name: str, connections: Connections) -> Fragment:
-    """The one fragment that a name means.
+    """The only fragment with a name.
 
     Raises:
-        RefusedError: it means none, or several.
+        RefusedError: there is none, or several.
     """
     found = fragments_of(name, connections)
     exact = [f for f in found if name in {label(f), f.names.fragment}] or found

@@ -1,4 +1,4 @@
-"""Plans of the deployed networks, as this program plans them."""
+"""Plans of the deployed networks, computed by this version."""
 
 from pipeline.catalog.catalog import Catalog
 from pipeline.deploy.documents import replan_or_none
@@ -8,9 +8,9 @@ from pipeline.planner.plan import Plan
 
 
 def deployed_plans(catalog: Catalog, participant: ParticipantId | None = None) -> tuple[Plan, ...]:
-    """The plan of every deployed network; without those that this version cannot plan.
+    """Plans of all deployed networks except those that this version cannot plan.
 
-    `participant`: only those of one; None: those of all.
+    `participant`: the owner of the networks; None: all.
     """
     plans = (replan_or_none(version) for _, version in catalog.versions.deployed(participant))
     return tuple(plan for plan in plans if plan is not None)

@@ -1,4 +1,4 @@
-"""Nodes that are up, of all participants, with the fragments that each of them owns."""
+"""Live nodes of all participants, with the fragments that each owns."""
 
 from dataclasses import dataclass
 

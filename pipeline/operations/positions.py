@@ -24,7 +24,7 @@ class PartitionPosition:
     Args:
         position: the next offset to read; None: the fragment never ran, or not with this
             partition, or begins anew at its next start.
-        log_start: the oldest offset that the partition holds.
+        log_start: the oldest offset of the partition.
         end: its committed end.
         next_ms: the Kafka timestamp of the first record at or after the position; None: there is
             none, or the position is older than the log.
@@ -82,8 +82,8 @@ def input_positions(fragment: Fragment, connections: Connections) -> tuple[Parti
         NoSuchTopicError: its marker topic does not exist.
     """
     marker = present_marker(fragment, connections)
-    known: Positions = {} if marker is None else marker.end
-    named = {(at.input, at.topic, at.partition): offset for at, offset in known.items()}
+    read: Positions = {} if marker is None else marker.end
+    positions = {(at.input, at.topic, at.partition): offset for at, offset in read.items()}
     topics = sorted({stream.topic for stream in fragment.inputs})
     starts = connections.topics.start_offsets(topics)
     ends = connections.topics.end_offsets(topics)
@@ -92,7 +92,7 @@ def input_positions(fragment: Fragment, connections: Connections) -> tuple[Parti
     for stream in fragment.inputs:
         for partition, end in sorted(ends.get(stream.topic, {}).items()):
             start = starts.get(stream.topic, {}).get(partition, end)
-            position = named.get((stream.name, stream.topic, partition))
+            position = positions.get((stream.name, stream.topic, partition))
             found.append(
                 PartitionPosition(
                     input=stream.name,
@@ -123,6 +123,6 @@ def committed_positions(
         raise RefusedError(
             "the fragment has not run yet, so it has no positions",
             place=f"fragment {label(fragment)}",
-            hint="`medusa status` says whether a node has taken it up.",
+            hint="`medusa status` shows whether a node has claimed it.",
         )
     return by_topic(marker.end, {stream.topic for stream in fragment.inputs})

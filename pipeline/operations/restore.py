@@ -1,4 +1,4 @@
-"""A catalog restored from a backup, with epochs no lower than those in commit markers."""
+"""Restore of the catalog from a backup, with epochs no lower than those in commit markers."""
 
 from brokers.kafka_interface import NoSuchTopicError
 from pipeline.catalog.backup import Backup, restore
@@ -9,15 +9,15 @@ from pipeline.operations.positions import last_marker
 
 
 def restore_catalog(backup: Backup, connections: Connections) -> int:
-    """Write the entries of a backup into the catalog; returns how many were changed.
+    """Write the entries of a backup into the catalog; returns the number of changed entries.
 
-    Fragments go on from their last commit markers, so their epochs are restored from these, too.
+    Fragments continue from their last commit markers, so their epochs are restored from these, too.
 
     Raises:
-        RefusedError: the catalog is newer than this program, or holds something else.
+        RefusedError: the catalog is newer than this program, or contains something else.
         RetryError: the catalog was changed at the same time; run it again.
     """
-    newest = connections.catalog.format.newest  # refuses a catalog that is newer
+    newest = connections.catalog.format.newest  # raises for a newer catalog
     written = _epochs(backup, connections)
     return restore(connections.store, backup, written, newest)
 

@@ -1,4 +1,4 @@
-"""Streams by name: the topic of a stream, the fragments that write it, its newest schema."""
+"""Lookup of streams by name: topic, writers, newest schema."""
 
 from pipeline.deploy.streams import choices, find
 from pipeline.errors import RefusedError, SchemaError, UnavailableError
@@ -11,15 +11,15 @@ from schemas.records import RegisteredSchema
 
 
 def topic_of(name: str, connections: Connections, *, without_catalog: bool = False) -> TopicName:
-    """The topic that a name means: a stream of a deployed network, or any topic.
+    """The topic of a stream of a deployed network, or any topic, by name.
 
     Args:
-        name: as typed.
+        name: the name that the user typed.
         connections: to the catalog, and to Kafka.
-        without_catalog: whether the name of a topic is good enough while ZooKeeper does not answer.
+        without_catalog: whether to accept the name of a topic while ZooKeeper does not answer.
 
     Raises:
-        RefusedError: nothing has this name, and the streams that there are; or it is ambiguous.
+        RefusedError: no stream or topic has the name; lists the streams; or it is ambiguous.
     """
     try:
         plans = own_plans(connections)
@@ -32,10 +32,10 @@ def topic_of(name: str, connections: Connections, *, without_catalog: bool = Fal
     topic = arrow.topic if arrow else TopicName(name)
     if topic in connections.topics.describe([topic]):
         return topic
-    known = choices(plans, name)
+    existing = choices(plans, name)
     raise RefusedError(
         f"there is no stream or topic {name}",
-        hint=f"there is: {', '.join(known)}." if known else "no network is deployed.",
+        hint=f"there is: {', '.join(existing)}." if existing else "no network is deployed.",
     )
 
 

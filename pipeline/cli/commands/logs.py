@@ -40,7 +40,7 @@ def command(session: Session, about: str | None, *, follow: bool, lines: int) ->
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
 
     def wanted(entry: LogEntry) -> bool:
-        return about is None or entry.is_about(about)
+        return about is None or entry.concerns(about)
 
     found = node_logs(session.project.logs)
     shown = last_entries(found, lines, wanted)

@@ -3,7 +3,7 @@
 import heapq
 from dataclasses import dataclass
 
-from pipeline.dead_letters.choose import Wanted
+from pipeline.dead_letters.choose import LetterFilter
 from pipeline.dead_letters.letter import Letter
 from pipeline.operations.connections import Connections
 from pipeline.operations.dead_letters.letters import letters_of
@@ -14,14 +14,13 @@ from schemas.json_value import Json
 
 @dataclass(frozen=True, slots=True)
 class LetterContent:
-    """Key and value of a dead letter as JSON has them.
+    """Decoded key and value of a dead letter, as JSON.
 
     Args:
         key: decoded; text where it is not Avro.
-        value: decoded; base64 where that failed; of a result that could not be computed, the values
-            that it was to be computed from.
+        value: decoded; base64 where that failed; the input values of a failed result.
         problem: why key or value could not be decoded; "" for none.
-        cause: why a result could not be computed, by these values; "" if they do not show it.
+        cause: why the result could not be computed, by these values; "" if they do not show it.
     """
 
     key: Json
@@ -31,7 +30,7 @@ class LetterContent:
 
 
 def newest_letters(
-    fragment: Fragment, wanted: Wanted, limit: int, connections: Connections
+    fragment: Fragment, matching: LetterFilter, limit: int, connections: Connections
 ) -> tuple[Letter, ...]:
     """The newest dead letters of a fragment that match, at most `limit`, the newest last.
 
@@ -39,8 +38,8 @@ def newest_letters(
         RefusedError: the dead-letter topic does not exist.
         UnavailableError, RetryError: Kafka does not answer, or the end was not reached.
     """
-    matching = (letter for letter in letters_of(fragment, connections) if wanted.holds(letter))
-    return tuple(reversed(heapq.nlargest(limit, matching, key=_order)))
+    found = (letter for letter in letters_of(fragment, connections) if matching.matches(letter))
+    return tuple(reversed(heapq.nlargest(limit, found, key=_order)))
 
 
 def letter_content(letter: Letter, connections: Connections) -> LetterContent:
@@ -49,11 +48,11 @@ def letter_content(letter: Letter, connections: Connections) -> LetterContent:
     values = letter.computed_from
     if values is None:
         return LetterContent(found.key, found.value, found.problem, "")
-    # It needs sqlglot, which takes a third of a second to import.
+    # It imports sqlglot, which takes a third of a second.
     from pipeline.network.causes import cause  # noqa: PLC0415
 
     return LetterContent(found.key, dict(values), "", cause(letter.expression, values))
 
 
 def _order(letter: Letter) -> tuple[int, ...]:
-    return (letter.came_ms, *letter.number)
+    return (letter.appended_ms, *letter.number)

@@ -18,12 +18,12 @@ class FragmentLetters:
     """The dead letters of one fragment.
 
     Args:
-        fragment: which.
-        summary: counts by reason, and when the oldest and the newest came.
-        redriven: how many were sent again; None: unknown, since their redrive topic is gone.
-        retention_ms: how long letters are kept that no rebuild needs.
+        fragment: the fragment.
+        summary: counts by reason, and the oldest and newest append times.
+        redriven: number that were sent again; None: unknown, since the redrive topic is gone.
+        retention_ms: retention of dead letters that no rebuild needs.
         retention_bytes: the limit of a partition of their topic; None: unlimited.
-        max_message_bytes: the largest letter that their topic takes; None: unlimited.
+        max_message_bytes: the largest record that their topic accepts; None: unlimited.
     """
 
     fragment: Fragment
@@ -43,11 +43,11 @@ class LetterCounts:
 
 
 def count_letters(name: str, connections: Connections) -> LetterCounts:
-    """Count the dead letters of the fragments that a name means; "" is all.
+    """Count the dead letters of the fragments that match a name; "" is all.
 
     Raises:
-        RefusedError: no fragment has the name, or it means a single one whose redrive topic is
-            gone.
+        RefusedError: no fragment has the name, or it matches a single one whose redrive
+            topic is gone.
         UnavailableError, RetryError: a server does not answer, or a topic was not read to its end.
     """
     plans = {plan.network: plan for plan in own_plans(connections)}

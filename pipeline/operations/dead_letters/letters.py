@@ -1,4 +1,4 @@
-"""Dead letters of a fragment, those sent again, and the records that they name."""
+"""Reads of the dead-letter topic, the redrive topic and the originals of a fragment."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -31,7 +31,7 @@ def redrive_topic(plan: Plan, fragment: Fragment, connections: Connections) -> R
 
 
 def sent_again(redrive: RedriveTopic, connections: Connections) -> frozenset[Identity]:
-    """The dead letters of a fragment that were sent again.
+    """Identities of the dead letters of a fragment that were sent again.
 
     Raises:
         RefusedError: the redrive topic is gone, and with it the record of what was sent.
@@ -45,7 +45,7 @@ def sent_again(redrive: RedriveTopic, connections: Connections) -> frozenset[Ide
 def records_of_rows(
     letters: Sequence[Letter], reader: RecordReader, connections: Connections
 ) -> Mapping[Place, KafkaRecord]:
-    """The records that letters name, of those that their topics still hold.
+    """The originals of dead letters, by their places, that still exist in their topics.
 
     Raises:
         NotNowError: Kafka returned no offsets of an existing topic, as without a leader.

@@ -20,16 +20,16 @@ def removable_letters(
 ) -> Purge:
     """The dead letters that can be removed; changes nothing.
 
-    What the last commit marker needs only moves on, so the answer holds later, too.
+    The offsets that the last commit marker needs only increase, so the result stays valid.
 
     Args:
-        fragment: whose letters.
-        before_ms: only letters that came before; None: of any age.
+        fragment: the fragment.
+        before_ms: only dead letters appended before; None: of any age.
         connections: to Kafka.
 
     Raises:
-        RefusedError: a rebuild needs the oldest letters, so none can go.
-        RetryError: a transaction is open, which may hold a later marker.
+        RefusedError: a rebuild needs the oldest dead letters, so none can be removed.
+        RetryError: a transaction is open, which may contain a later marker.
     """
     topic = fragment.names.dead_letters
     ends = topic_ends(topic, connections)
@@ -41,23 +41,23 @@ def removable_letters(
             f"{counted(found.needed, 'dead letter')} cannot be removed yet: a rebuild of the "
             "state needs the oldest of them",
             place=f"fragment {label(fragment)}",
-            hint="they can go once the windows and rows that their inputs fill are closed.",
+            hint="they can be removed once the windows and rows that their inputs fill are closed.",
         )
     return found
 
 
 def remove_letters(fragment: Fragment, found: Purge, connections: Connections) -> None:
-    """Remove dead letters for good."""
+    """Remove dead letters; this cannot be undone."""
     connections.topics.delete_records(fragment.names.dead_letters, found.until)
 
 
 def _needed_from(
     fragment: Fragment, ends: Mapping[int, Offset], connections: Connections
 ) -> Mapping[int, Offset]:
-    """The offsets from which dead letters are needed, by a marker that covers all below the ends.
+    """Partition → offset from which dead letters are needed, by a marker read after the ends.
 
     Raises:
-        RetryError: a transaction is open, which may hold a later marker.
+        RetryError: a transaction is open, which may contain a later marker.
     """
     letters, markers = fragment.names.dead_letters, fragment.names.markers
     if not connections.topics.await_decided(markers):

@@ -1,4 +1,4 @@
-"""Redrive: dead letters sent to their fragment again, each of them once."""
+"""Redrive: sends dead letters to their fragment again, exactly once."""
 
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from itertools import chain
 
 from brokers.kafka_interface import RecordReader
 from pipeline.clock import Clock, Deadline
-from pipeline.dead_letters.choose import Wanted
+from pipeline.dead_letters.choose import LetterFilter
 from pipeline.dead_letters.foresight import Closed, closed
 from pipeline.dead_letters.letter import Identity, Letter
 from pipeline.dead_letters.originals import with_originals
@@ -15,10 +15,10 @@ from pipeline.dead_letters.redrive_rules import (
     SCHEMA_NOT_FOUND,
     Rules,
     Tally,
-    chosen,
     kept_from,
     read_partitions,
-    reads,
+    select_unsent,
+    source_paths,
 )
 from pipeline.dead_letters.send import send
 from pipeline.errors import RefusedError, SchemaError
@@ -43,14 +43,14 @@ from schemas.wire import Framed, Part, identified
 
 @dataclass(frozen=True, slots=True)
 class Redriven:
-    """What was sent again, or would be.
+    """Result of a redrive or its preview.
 
     Args:
-        sent: how many letters are sent.
-        late: of those, how many would be late by now.
-        untimed: of those, how many whose event time is unknown.
-        already_sent: how many were sent before.
-        refused: how many are not sent, by the reason, most first.
+        sent: number of dead letters that are sent.
+        late: of those, the number that would be late now.
+        untimed: of those, the number whose event time is unknown.
+        already_sent: number that were sent before.
+        refused: reason → number that are not sent, largest first.
         box: the box whose windows or rows decide what is late.
         closed_ms: the event time up to which that box has closed; None: nothing.
     """
@@ -68,27 +68,27 @@ class Redrive:
     """One redrive of one fragment.
 
     Args:
-        fragment: whose dead letters.
-        wanted: which of them.
-        limit: how many at most; None: all.
+        fragment: the fragment.
+        matching: the filter of its dead letters.
+        limit: the maximum number to send; None: all.
         connections: to all servers.
         clock: of retention and of deadlines.
 
     Raises:
         RefusedError: the network is not deployed any more; the redrive topic is limited in size, so
-            that it may forget what was sent; or it is gone.
+            that it may have lost records of what was sent; or it is gone.
     """
 
     def __init__(
         self,
         fragment: Fragment,
-        wanted: Wanted,
+        matching: LetterFilter,
         limit: int | None,
         connections: Connections,
         clock: Clock,
     ) -> None:
         self._fragment = fragment
-        self._wanted = wanted
+        self._filter = matching
         self._limit = limit
         self._connections = connections
         self._clock = clock
@@ -98,7 +98,7 @@ class Redrive:
         self._rules, self._closed = self._state()
 
     def preview(self) -> Redriven:
-        """What would be sent; changes nothing.
+        """Compute what would be sent; changes nothing.
 
         Raises:
             UnavailableError, RetryError: a server does not answer, or a topic was not read to its
@@ -112,16 +112,16 @@ class Redrive:
     def send(self, deadline: Deadline) -> Redriven:
         """Send letters again, by the catalog as it is now.
 
-        First every other redrive of the fragment is fenced, then what was sent before is read. The
-        redrive topic is created once there is something to send.
+        Fences all other redrives of the fragment, then reads what was sent before. The redrive
+        topic is created only if there is something to send.
 
         Args:
             deadline: for fencing.
 
         Raises:
             FencedError: another redrive of the fragment began.
-            RefusedError: as at construction; or the topic cannot be created.
-            UnavailableError, RetryError: run it again: it goes on from there.
+            RefusedError: as in the constructor; or the topic cannot be created.
+            UnavailableError, RetryError: run it again; it continues.
         """
         self._rules, self._closed = self._state()
         connections, names, tally = self._connections, self._fragment.names, Tally()
@@ -141,7 +141,7 @@ class Redrive:
         return self._result(tally)
 
     def check(self, found: Redriven) -> None:
-        """Raise if letters were asked for and none of them can be sent again.
+        """Raise if dead letters matched and none of them can be sent again.
 
         Raises:
             RefusedError: with the reasons.
@@ -158,13 +158,13 @@ class Redrive:
         )
 
     def _state(self) -> tuple[Rules, Closed]:
-        """What decides now which letters can be sent, and what the fragment has closed."""
+        """The present redrive rules and closed event time."""
         topic, config = self._fragment.names.redrive, dict(self._topic.planned.config)
         if self._topic.is_there():
             config = dict(self._connections.topics.topic_configs([topic]).get(topic, {}))
         if int(config.get("retention.bytes", -1)) >= 0:
             raise RefusedError(
-                "the topic is limited in size, so that it may forget what was sent",
+                "the topic is limited in size, so that it may lose the record of what was sent",
                 place=f"topic {topic}",
                 hint="set its retention.bytes to -1.",
             )
@@ -174,7 +174,7 @@ class Redrive:
         sources = () if marker is None else marker.sources
         most = config.get("max.message.bytes")
         rules = Rules(
-            reads(self._fragment, sources),
+            source_paths(self._fragment, sources),
             kept_from_ms,
             self._has_schema,
             answered_by(self._fragment, sources),
@@ -196,21 +196,21 @@ class Redrive:
 
     def _chosen(self, tally: Tally) -> Iterator[Letter]:
         sent = sent_again(self._topic, self._connections)
-        letters = self._asked(sent)
-        return chosen(letters, sent, self._rules, self._limit, tally, self._late)
+        letters = self._matching(sent)
+        return select_unsent(letters, sent, self._rules, self._limit, tally, self._late)
 
-    def _asked(self, sent: Container[Identity]) -> Iterator[Letter]:
-        """The letters that are asked for, with the records that they name."""
+    def _matching(self, sent: Container[Identity]) -> Iterator[Letter]:
+        """The dead letters that match, with their originals if unsent."""
         letters = letters_of(self._fragment, self._connections)
         return with_originals(
-            (letter for letter in letters if self._wanted.holds(letter)),
-            lambda letter: letter.identity not in sent and self._rules.wants_original(letter),
+            (letter for letter in letters if self._filter.matches(letter)),
+            lambda letter: letter.identity not in sent and self._rules.needs_original(letter),
             lambda some: records_of_rows(some, self._reader, self._connections),
         )
 
     @cached_property
     def _reader(self) -> RecordReader:
-        """Reads single records."""
+        """Reader of originals, opened at first use."""
         return self._connections.reader()
 
     def _late(self, letter: Letter) -> bool | None:
@@ -228,7 +228,7 @@ class Redrive:
         return found if isinstance(found, Mapping) else None
 
     def _has_schema(self, schema: SchemaHandle) -> bool:
-        """Whether the registry has a schema; it is asked once in a run."""
+        """Whether the registry has a schema; one lookup per schema in a run."""
         if schema not in self._schemas:
             try:
                 found = self._connections.registry.schema_of(schema)
@@ -238,7 +238,7 @@ class Redrive:
         return self._schemas[schema]
 
     def _with_schema(self, letter: Letter) -> Letter:
-        """The letter, once lanes are to look its schema up again."""
+        """Clear its schema from the catalog's missing schemas, so that lanes look it up again."""
         schema = letter.schema
         if letter.reason != SCHEMA_NOT_FOUND or schema is None:
             return letter

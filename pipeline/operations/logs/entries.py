@@ -1,8 +1,8 @@
-"""Entries of logs: of nodes, and of Spark in the same processes.
+"""Parser of log entries, of nodes and of Spark in the same processes.
 
-A node writes its own log, in the form of `cli/node_log.py`. Spark writes to the standard error of
-the node's process, in its default pattern, with times of the machine's zone; `medusa up` keeps that
-in a file. An entry begins with a time; lines without one belong to the entry above.
+A node writes its own log, in the format of `cli/node_log.py`. Spark writes to the standard error of
+the node's process, in its default pattern, with times of the machine's zone; `medusa up` redirects
+that to a file. An entry begins with a time; lines without one belong to the entry above.
 """
 
 import heapq
@@ -20,11 +20,11 @@ _BY_NODE = re.compile(
 )
 _BY_SPARK = re.compile(r"(\d\d/\d\d/\d\d \d\d:\d\d:\d\d) ([A-Z]+) (.*)", re.DOTALL)
 _QUERY = re.compile(rf"\b({_NAME})\.({_NAME})(?:\.\w+)+ \[id = ")
-"""How Spark names a query of ours: by fragment, epoch and kind."""
+"""The name of a query in Spark's entries: fragment, epoch and kind."""
 
 
 class LogSource(Enum):
-    """Who wrote an entry."""
+    """The writer of an entry."""
 
     NODE = "node"
     SPARK = "spark"
@@ -38,8 +38,8 @@ class LogEntry:
         time: RFC 3339 in UTC; "": it has none.
         level: such as INFO; "": it has none.
         node: the node in whose process it was written.
-        network: the network of the fragment that it is about; "": it is about none.
-        fragment: that fragment; "": none.
+        network: the network of its fragment; "": none.
+        fragment: the fragment that it concerns; "": none.
         message: its text, of one line or several.
     """
 
@@ -53,11 +53,11 @@ class LogEntry:
 
     @property
     def label(self) -> str:
-        """The fragment that it is about, as network.fragment; "": none."""
+        """The fragment that it concerns, as network.fragment; "": none."""
         return f"{self.network}.{self.fragment}" if self.fragment else ""
 
-    def is_about(self, name: str) -> bool:
-        """Whether it is about a fragment, named with its network or without, or of that network."""
+    def concerns(self, name: str) -> bool:
+        """Whether it concerns a fragment or network; a fragment's name may omit its network."""
         return bool(self.fragment) and name in {self.fragment, self.label, self.network}
 
     def __str__(self) -> str:
@@ -67,11 +67,11 @@ class LogEntry:
 
 
 EntryParser = Callable[[Iterable[str]], Iterator[LogEntry]]
-"""Lines of a log to its entries."""
+"""Parses the lines of a log."""
 
 
 def entries_of_node(node: str, lines: Iterable[str]) -> Iterator[LogEntry]:
-    """The entries of a node's own log."""
+    """Parse a node's own log."""
     for text in _whole(lines, _BY_NODE):
         found = _BY_NODE.fullmatch(text)
         if found is None:
@@ -82,7 +82,7 @@ def entries_of_node(node: str, lines: Iterable[str]) -> Iterator[LogEntry]:
 
 
 def entries_of_spark(node: str, lines: Iterable[str]) -> Iterator[LogEntry]:
-    """The entries that Spark wrote in the process of a node, and what else was written there."""
+    """Parse the standard error of a node's process: Spark's entries, and other text."""
     for text in _whole(lines, _BY_SPARK):
         found = _BY_SPARK.fullmatch(text)
         time, level, message = ("", "", text) if found is None else found.groups()
@@ -92,31 +92,31 @@ def entries_of_spark(node: str, lines: Iterable[str]) -> Iterator[LogEntry]:
 
 
 def merged(logs: Sequence[Iterable[LogEntry]]) -> Iterator[LogEntry]:
-    """The entries of several logs by their times; those of one log stay in their order.
+    """Merge several logs by time; entries of one log keep their order.
 
-    All times have one form and zone, so texts compare as times.
+    All times have the same format and zone, so they are compared as texts.
     """
     return heapq.merge(*logs, key=lambda entry: entry.time)
 
 
 def labels(found: Iterable[LogEntry]) -> tuple[str, ...]:
-    """Every network.fragment that entries are about, sorted."""
+    """Every network.fragment that entries concern, sorted."""
     return tuple(sorted({entry.label for entry in found if entry.fragment}))
 
 
 def _whole(lines: Iterable[str], begins: re.Pattern[str]) -> Iterator[str]:
-    held: list[str] = []
+    entry: list[str] = []
     for line in lines:
-        if held and begins.match(line):
-            yield "\n".join(held)
-            held = []
-        held.append(line.rstrip("\n"))
-    if held:
-        yield "\n".join(held)
+        if entry and begins.match(line):
+            yield "\n".join(entry)
+            entry = []
+        entry.append(line.rstrip("\n"))
+    if entry:
+        yield "\n".join(entry)
 
 
 def _in_utc(local: str) -> str:
-    """A time of Spark's, in the machine's zone; what is none, such as the 31st of June, is left."""
+    """Convert a time of Spark in the machine's zone; "" if invalid, such as the 31st of June."""
     if not local:
         return ""
     try:

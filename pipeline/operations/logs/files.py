@@ -1,4 +1,4 @@
-"""Log files of the nodes on this machine: their last entries, and new ones as they are written."""
+"""Log files of the nodes on this machine: last entries, and a tail of new ones."""
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -39,7 +39,7 @@ class LogFile:
 
 
 def node_logs(folder: Path) -> tuple[LogFile, ...]:
-    """The log of each node, and what its process wrote if `up` started it: NODE.out.
+    """The log of each node, and the output of its process if `up` started it: NODE.out.
 
     Raises:
         RefusedError: the folder has no log of a node.
@@ -58,18 +58,17 @@ def node_logs(folder: Path) -> tuple[LogFile, ...]:
 
 
 def last_entries(
-    logs: Sequence[LogFile], count: int, wanted: Callable[[LogEntry], bool]
+    logs: Sequence[LogFile], count: int, matches: Callable[[LogEntry], bool]
 ) -> tuple[LogEntry, ...]:
-    """The last wanted entries of several logs, by their times, at most `count`."""
-    lasts = [deque(filter(wanted, log.entries()), maxlen=count) for log in logs]
+    """The last matching entries of several logs, by time, at most `count`."""
+    lasts = [deque(filter(matches, log.entries()), maxlen=count) for log in logs]
     return tuple(deque(merged(lasts), maxlen=count))
 
 
 def new_entries(logs: Sequence[LogFile], clock: Clock) -> Iterator[LogEntry]:
-    """Entries that are added from now on, without end; blocks while it waits.
+    """Tail of entries added from now on, without end; blocks.
 
-    Those of one look are in the order of their times. A file that was rotated is read from its
-    beginning.
+    Entries of one poll are ordered by time. A rotated file is read from its beginning.
     """
     done = {log.file: log.size for log in logs}
     while True:

@@ -1,1 +1,1 @@
-"""A network document proposed for an existing topic, from a sample of its records."""
+"""Proposal of a network document for an existing topic, from a sample of its records."""

@@ -1,4 +1,4 @@
-"""A network document for a topic, each proposal with its measurement in a comment. Pure."""
+"""Generator of a network document for a topic, with measurements in comments. Pure."""
 
 import json
 import re
@@ -18,16 +18,16 @@ ROUND = (
     *(count * _HOUR for count in (1, 2, 6, 12)),
     _DAY,
 )
-"""Durations that are proposed."""
+"""Proposed durations."""
 _IDLE_MAX_MS = durations.parse("10m")
 _ENOUGH = 1_000
-"""Fewer records may not show the disorder of a topic."""
+"""Smallest sample that shows the disorder of a topic."""
 _NAME_MAX = 40
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_.()-]*")
 _WORDS = frozenset({"true", "false", "yes", "no", "on", "off", "null", "y", "n"})
-"""Texts that YAML reads as other types unless they are quoted."""
+"""Texts that YAML parses as other types unless they are quoted."""
 _HIDDEN = frozenset({"window_start", "window_end"})
-"""Columns that a window has itself."""
+"""Columns of a window."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Subscribed:
 
 
 def rounded(length_ms: int) -> int:
-    """The next longer duration that is proposed.
+    """The shortest proposed duration that is not below a length.
 
     >>> [durations.format(rounded(ms)) for ms in (0, 1_000, 3_001, 90_000, 200_000_000)]
     ['1s', '1s', '5s', '2m', '3d']
@@ -52,7 +52,7 @@ def rounded(length_ms: int) -> int:
 
 
 def stream_name(topic: TopicName) -> str:
-    """A name for the stream of a topic, which also names its network.
+    """Name of the stream of a topic, and of its network.
 
     >>> stream_name(TopicName("Prod.Trades-v2")), stream_name(TopicName("2024"))
     ('prod_trades_v2', 'topic_2024')
@@ -63,12 +63,12 @@ def stream_name(topic: TopicName) -> str:
 
 
 def box_name(topic: TopicName) -> str:
-    """The name of the box that counts the records of a topic."""
+    """Name of the box that counts the records of a topic."""
     return f"{stream_name(topic)}_per_minute"
 
 
 def document(about: Subscribed, found: Measurements) -> str:
-    """The YAML text of a network that counts the records of a topic per minute."""
+    """YAML text of a network that counts the records of a topic per minute."""
     stream, box = stream_name(about.topic), box_name(about.topic)
     columns = {column.name.lower() for column in about.columns}
     counts = "records" if "records" not in columns else "count_of_records"
@@ -121,7 +121,7 @@ def output_topic(topic: TopicName) -> TopicName:
 
 
 def lateness_ms(disorder: Disorder | None) -> int:
-    """Nearly all records are in time; of few records the default is kept at least."""
+    """Lateness that includes 99.9 % of the records; at least the default for few records."""
     if disorder is None:
         return LATENESS_MS
     least = 0 if disorder.records >= _ENOUGH else LATENESS_MS
@@ -129,11 +129,11 @@ def lateness_ms(disorder: Disorder | None) -> int:
 
 
 def idle_after_ms(gap_ms: int | None) -> int:
-    """Longer than the silences there were, within reason: results wait so long."""
+    """The longest gap, rounded up, within bounds: an idle partition delays results by it."""
     return min(_IDLE_MAX_MS, max(IDLE_AFTER_MS, rounded(gap_ms or 0)))
 
 
-# --- in words -----------------------------------------------------------------------------------
+# --- comments -----------------------------------------------------------------------------------
 
 
 def _made_from(about: Subscribed, found: Measurements) -> str:
@@ -143,9 +143,9 @@ def _made_from(about: Subscribed, found: Measurements) -> str:
             f"Made from {source}. The topic holds no records yet, so nothing was measured: all "
             "times below are defaults."
         )
-    looked = f"{counted(found.records, 'record')} of {counted(found.partitions, 'partition')}"
+    size = f"{counted(found.records, 'record')} of {counted(found.partitions, 'partition')}"
     text = (
-        f"Made from {source}. The newest {looked} were looked at; what was measured is in the "
+        f"Made from {source}. The newest {size} were sampled; the measurement is in the "
         "comment above each proposal."
     )
     if found.undecoded:
@@ -156,9 +156,9 @@ def _made_from(about: Subscribed, found: Measurements) -> str:
 
 def _about_event_time(found: Measurements) -> str:
     best = found.event_time
-    text = f"When it happened: {best.origin}"
+    text = f"Event time: {best.origin}"
     if found.disorder is None:
-        text += ", not looked at in any record"
+        text += ", not measured in any record"
     if best.away_ms is not None:
         text += f", in the median {durations.spell(best.away_ms)} from Kafka's timestamp"
     if best.missing:
@@ -181,10 +181,10 @@ def _about_lateness(disorder: Disorder | None) -> str:
 
 def _about_idle(gap_ms: int | None) -> str:
     if gap_ms is None:
-        return "After how long without records a partition steps aside: not measured."
+        return "After how long without records a partition is idle: not measured."
     text = f"The longest time between two records of a partition was {durations.spell(gap_ms)}."
     if gap_ms > _IDLE_MAX_MS:
-        text += " A partition that is silent for longer than this steps aside."
+        text += " A partition that is silent for longer than this is idle."
     return text
 
 
@@ -192,9 +192,7 @@ def _about_key(found: Measurements, key: str | None, columns: Columns) -> str:
     if key is not None:
         return f"The key of the records is {key}, so they are counted by it."
     names = ", ".join(column.name for column in columns)
-    reason = (
-        "No record was looked at" if not found.records else "No field is the key of the records"
-    )
+    reason = "No record was sampled" if not found.records else "No field is the key of the records"
     return f"{reason}, so all are counted together. Columns to count by: {names}."
 
 
@@ -209,6 +207,6 @@ def _comment(indent: str, text: str) -> list[str]:
 
 
 def _scalar(text: str) -> str:
-    """A text in YAML, in quotes where it needs them."""
+    """A YAML scalar, quoted where needed."""
     plain = _PLAIN.fullmatch(text) and text.lower() not in _WORDS
     return text if plain else json.dumps(text, ensure_ascii=False)

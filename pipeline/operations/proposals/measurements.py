@@ -24,14 +24,14 @@ T = TypeVar("T")
 
 Values = Mapping[str, Value]
 Reading = Callable[[Values], int | None]
-"""Columns of a record to milliseconds since 1970 UTC; None: no such time."""
+"""Event time of the columns of a record, in milliseconds since 1970 UTC; None: it has none."""
 
 _YEAR_2000_MS = 946_684_800_000
 _DAY_MS = 86_400_000
 _MICROS_PER_MS = 1_000
 _NEARLY_ALL = 0.999
 _NO_TIME_MS = -(2**63)
-"""The value for a text that is no time: it counts against the column and is not measured."""
+"""Marks a text that is no time: it makes the column less plausible and is not measured."""
 _ISO = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]\d\d:\d\d)?", re.ASCII)
 _TYPICAL = re.compile(
     r"(event|occurr|happen|seen|measur|observ|record|trade|order)\w*(time|at|on|ts)|"
@@ -41,7 +41,7 @@ _TYPICAL = re.compile(
 """Names of fields that usually hold an event time."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _UNITS = (("timestamp_millis", 1.0), ("timestamp_seconds", 1e3), ("timestamp_micros", 1e-3))
-"""Functions that make a time of a number, and how many milliseconds its unit has."""
+"""Functions from number to time, and the milliseconds of their units."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +49,14 @@ class SampledRecord:
     """One record of the sample.
 
     Args:
-        arrived_ms: its Kafka timestamp; -1 if it has none.
-        key: as JSON has it; None: it has none.
-        values: its columns, as expressions have them; None: it could not be decoded, or is empty.
+        timestamp_ms: its Kafka timestamp; -1 if it has none.
+        key: decoded to JSON; None: it has none.
+        values: column values for expressions; None: it could not be decoded, or is empty.
         problem: why it could not be decoded.
     """
 
     partition: int
-    arrived_ms: int
+    timestamp_ms: int
     key: Json
     values: Values | None
     problem: str = ""
@@ -67,9 +67,9 @@ class EventTime:
     """A candidate for the event time.
 
     Args:
-        origin: what it is computed from, in words.
-        missing: in how many records of the sample there is no such time.
-        away_ms: how far it is from the Kafka timestamps, in the median; None: unknown.
+        origin: a description of what it is computed from.
+        missing: number of sampled records without such a time.
+        away_ms: median distance from the Kafka timestamp; None: unknown.
     """
 
     expression: str
@@ -81,7 +81,7 @@ class EventTime:
 
 @dataclass(frozen=True, slots=True)
 class Disorder:
-    """How far records are behind the newest earlier event time of their partition, in ms."""
+    """Distribution of the delay behind the maximum event time so far of the partition, in ms."""
 
     records: int
     nearly_all_ms: int
@@ -96,10 +96,9 @@ class Measurements:
         others: further expressions that may be the event time, best first.
         disorder: None: no record has an event time.
         gap_ms: the longest time between two records of a partition; None: unknown.
-        ahead_ms: how far event time was beyond the Kafka timestamp in nearly all records; None:
-            unknown.
-        key: the column of which the text is the record's key; None: there is none.
-        first_problem: why the first record that could not be decoded could not be.
+        ahead_ms: 99.9 % quantile of event time minus Kafka timestamp; None: unknown.
+        key: the column whose text equals the record's key; None: there is none.
+        first_problem: why the first undecoded record could not be decoded.
     """
 
     records: int
@@ -117,15 +116,15 @@ class Measurements:
 def measure(
     columns: Columns, seen: Sequence[SampledRecord], event_time: str | None
 ) -> Measurements:
-    """Measure a sample, whose records are in the order of their partitions.
+    """Measure a sample, whose records are in order within each partition.
 
     Args:
-        columns: of the topic's schema.
+        columns: the columns of the topic's schema.
         seen: the records.
-        event_time: the expression for it; None: to be found.
+        event_time: the expression for it; None: choose the best candidate.
 
     Raises:
-        InputError: no column can be the event time, or the expression is none for it.
+        InputError: no column can be the event time, or the expression is invalid.
     """
     scope = Scope((Source(columns),))
     good = [one for one in seen if one.values is not None]
@@ -136,10 +135,10 @@ def measure(
     if not times:
         fields = ", ".join(f"{column.name} {column.type}" for column in columns)
         raise InputError(
-            "no field of the schema says when something happened",
-            hint=f"say it with --event-time EXPRESSION. There is: {fields or 'no column'}.",
+            "no field of the schema can be the event time",
+            hint=f"give --event-time EXPRESSION. There is: {fields or 'no column'}.",
         )
-    best, *others = (_judged(one, good) for one in times)
+    best, *others = (_measured(one, good) for one in times)
     bad = [one for one in seen if one.values is None and one.problem]
     timed = _timed(best, good)
     ahead_ms = _ahead(timed)
@@ -161,7 +160,7 @@ def measure(
 
 
 def _given(expression: str, scope: Scope) -> EventTime:
-    """A given expression; it is measured only if it can be computed without Spark."""
+    """Event time by a given expression; measured only if it can be computed without Spark."""
     checked = check(expression, scope, wants=Scalar.TIMESTAMP)
     if checked.expression is None:
         fault = checked.faults[0]
@@ -189,10 +188,10 @@ def _computed(found: Computation | tuple[Fault, ...]) -> Reading:
 
 
 def _candidates(columns: Columns, scope: Scope, good: Sequence[SampledRecord]) -> list[EventTime]:
-    """TIMESTAMP columns, and numbers and texts that are plausible times in nearly all records."""
+    """Candidates: TIMESTAMP columns, and numbers and texts that are plausible times."""
     found = []
     for column in columns:
-        name = _written(column, scope)
+        name = _quoted(column, scope)
         if column.type is Scalar.TIMESTAMP:
             found.append(EventTime(name, "a TIMESTAMP", _field(column.name, int, _of_micros)))
         elif column.type is Scalar.LONG:
@@ -211,25 +210,25 @@ def _candidates(columns: Columns, scope: Scope, good: Sequence[SampledRecord]) -
 def _rank(
     good: Sequence[SampledRecord],
 ) -> Callable[[EventTime], tuple[bool, bool, bool, bool, int]]:
-    """Plausible ones first, then those without gaps, TIMESTAMPs, and typical names."""
+    """Sort key: plausible, then complete, then TIMESTAMP, then of a typical name."""
 
     def rank(one: EventTime) -> tuple[bool, bool, bool, bool, int]:
-        judged = _judged(one, good)
+        measured = _measured(one, good)
         name = one.expression.rpartition("(")[2].strip("`)")
         return (
             bool(good) and not _plausible(one.read, good),
-            judged.missing > 0,
+            measured.missing > 0,
             "(" in one.expression,
             _TYPICAL.fullmatch(name) is None,
-            judged.away_ms or 0,
+            measured.away_ms or 0,
         )
 
     return rank
 
 
-def _judged(one: EventTime, good: Sequence[SampledRecord]) -> EventTime:
+def _measured(one: EventTime, good: Sequence[SampledRecord]) -> EventTime:
     timed = _timed(one, good)
-    away = [abs(time - seen.arrived_ms) for seen, time in timed if seen.arrived_ms >= 0]
+    away = [abs(time - seen.timestamp_ms) for seen, time in timed if seen.timestamp_ms >= 0]
     return EventTime(
         one.expression,
         one.origin,
@@ -240,17 +239,17 @@ def _judged(one: EventTime, good: Sequence[SampledRecord]) -> EventTime:
 
 
 def _timed(one: EventTime, good: Sequence[SampledRecord]) -> list[tuple[SampledRecord, int]]:
-    """The records that have this time, with it."""
+    """The records that have this event time, with its value."""
     times = ((seen, one.read(seen.values)) for seen in good if seen.values is not None)
     return [(seen, time) for seen, time in times if time is not None and time != _NO_TIME_MS]
 
 
 def _plausible(read: Reading, good: Sequence[SampledRecord]) -> bool:
-    """Whether nearly all times lie after the year 2000 and not long after the records came."""
+    """Whether 99.9 % of the times are after the year 2000, and at most a day after Kafka's."""
     given = [(one, one.values) for one in good if one.values is not None]
     times = [(one, read(values)) for one, values in given]
     there = [(one, time) for one, time in times if time is not None]
-    odd = sum(time < _YEAR_2000_MS or 0 <= one.arrived_ms < time - _DAY_MS for one, time in there)
+    odd = sum(time < _YEAR_2000_MS or 0 <= one.timestamp_ms < time - _DAY_MS for one, time in there)
     return bool(there) and odd <= len(there) - math.ceil(_NEARLY_ALL * len(there))
 
 
@@ -271,7 +270,7 @@ def _of_number(unit_ms: float) -> Callable[[int], int]:
 
 
 def _of_text(value: str) -> int | None:
-    """A time as it is written."""
+    """Parse a time in ISO 8601."""
     if not _ISO.fullmatch(value):
         return _NO_TIME_MS
     try:
@@ -282,28 +281,28 @@ def _of_text(value: str) -> int | None:
     return (utc - _EPOCH) // timedelta(milliseconds=1)
 
 
-def _written(column: Column, scope: Scope) -> str:
-    """A column as expressions name it: in back-quotes if it is a word of SQL."""
+def _quoted(column: Column, scope: Scope) -> str:
+    """A column's name in expressions: in back-quotes if it is a word of SQL."""
     checked = check(column.name, scope).expression
     plain = checked is not None and checked.plain is not None
     return column.name if plain else f"`{column.name}`"
 
 
-# --- disorder, silence, key ---------------------------------------------------------------------
+# --- disorder, gap, key -------------------------------------------------------------------------
 
 
 def _ahead(timed: Sequence[tuple[SampledRecord, int]]) -> int | None:
-    """How far nearly all event times are at most beyond Kafka's timestamps."""
-    ahead = sorted(time - one.arrived_ms for one, time in timed if one.arrived_ms >= 0)
-    return _of_nearly_all(ahead) if ahead else None
+    """99.9 % quantile of event time minus Kafka timestamp."""
+    ahead = sorted(time - one.timestamp_ms for one, time in timed if one.timestamp_ms >= 0)
+    return _quantile(ahead) if ahead else None
 
 
 def _disorder(timed: Sequence[tuple[SampledRecord, int]], reach_ms: int) -> Disorder | None:
-    """Without what lies further ahead than it may: those records become dead letters."""
+    """Disorder without records too far in the future, which become dead letters."""
     newest: dict[int, int] = {}
     behind = []
     for one, time in timed:
-        if 0 <= one.arrived_ms < time - reach_ms:
+        if 0 <= one.timestamp_ms < time - reach_ms:
             continue
         before = newest.get(one.partition, time)
         behind.append(max(0, before - time))
@@ -311,25 +310,25 @@ def _disorder(timed: Sequence[tuple[SampledRecord, int]], reach_ms: int) -> Diso
     if not behind:
         return None
     behind.sort()
-    return Disorder(len(behind), _of_nearly_all(behind), behind[-1])
+    return Disorder(len(behind), _quantile(behind), behind[-1])
 
 
-def _of_nearly_all(ordered: Sequence[int]) -> int:
-    """The value that 99.9 % do not exceed."""
+def _quantile(ordered: Sequence[int]) -> int:
+    """99.9 % quantile of ordered values."""
     return ordered[math.ceil(_NEARLY_ALL * len(ordered)) - 1]
 
 
 def _longest_gap(seen: Sequence[SampledRecord]) -> int | None:
-    arrived: dict[int, list[int]] = {}
+    timestamps: dict[int, list[int]] = {}
     for one in seen:
-        if one.arrived_ms >= 0:
-            arrived.setdefault(one.partition, []).append(one.arrived_ms)
-    gaps = [after - before for times in arrived.values() for before, after in pairwise(times)]
+        if one.timestamp_ms >= 0:
+            timestamps.setdefault(one.partition, []).append(one.timestamp_ms)
+    gaps = [after - before for times in timestamps.values() for before, after in pairwise(times)]
     return max(0, *gaps) if gaps else None
 
 
 def _key(columns: Columns, good: Sequence[SampledRecord]) -> str | None:
-    """The first column that is the key in all records that have one."""
+    """The first column that equals the key in all records with a key."""
     keyed = [(_text(one.key), one.values) for one in good if one.key is not None]
     simple = (c for c in columns if c.type in (Scalar.STRING, Scalar.INT, Scalar.LONG))
     for column in simple if keyed else ():

@@ -14,7 +14,7 @@ from pipeline.operations.records.selection import column_values
 from schemas.avro import AvroSchema
 
 RECORDS_MAX: Final = 10_000
-"""The size of a sample, of all partitions together."""
+"""Largest sample, of all partitions together."""
 WITHIN_S: Final = 10.0
 
 
@@ -25,22 +25,22 @@ def sample(
     connections: Connections,
     clock: Clock,
 ) -> tuple[SampledRecord, ...]:
-    """The newest records of each partition, in their order; fewer if they do not come in time."""
+    """The newest records of each partition, in order; fewer if the time limit is reached."""
     starts = connections.topics.start_offsets([topic]).get(topic, {})
     ends = connections.topics.end_offsets([topic]).get(topic, {})
     share = max(1, RECORDS_MAX // max(1, len(ends)))
     first = {p: Offset(max(starts.get(p, end), end - share)) for p, end in ends.items()}
-    over_at_s = clock.monotonic_s() + WITHIN_S
+    deadline_s = clock.monotonic_s() + WITHIN_S
     records: list[KafkaRecord] = []
     reader = connections.reader()
     reader.assign({topic: first})
     try:
         for record in reader.read_to({topic: ends}):
             records.append(record)
-            if clock.monotonic_s() >= over_at_s:
+            if clock.monotonic_s() >= deadline_s:
                 break
     except RetryError:
-        pass  # an open transaction, or a leader that changes: what has come is looked at
+        pass  # an open transaction, or a change of leader: the sample is what was read
     return tuple(_seen(record, schema, columns, connections) for record in records)
 
 

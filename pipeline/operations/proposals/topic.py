@@ -1,4 +1,4 @@
-"""A network document for an existing topic, with what was measured in its newest records."""
+"""Proposal of a network document for an existing topic, from its newest records."""
 
 from dataclasses import dataclass
 
@@ -58,10 +58,10 @@ def propose(
     """Sample a topic and write a document for it; changes nothing.
 
     Args:
-        topic: the one to read.
+        topic: the topic to read.
         event_time: the SQL expression of the event time; None: the best candidate of the schema.
-        file: the name that the document will have, for errors.
-        settings: say where Kafka is, for errors.
+        file: the name of the document, for errors.
+        settings: contain Kafka's addresses, for errors.
         connections: to Kafka and the registry.
         clock: bounds the sampling.
 
@@ -74,14 +74,13 @@ def propose(
         raise RefusedError(
             f"there is no topic {topic}",
             place=f"Kafka {settings.kafka_bootstrap_servers}",
-            hint="kafka.bootstrap_servers says where Kafka is, as in --set "
-            "kafka.bootstrap_servers=HOST:PORT.",
+            hint="set another address of Kafka with --set kafka.bootstrap_servers=HOST:PORT.",
         )
     registered = newest_schema(topic, connections)
     schema = parse(registered.text)
     columns = avro_types.read(schema.value).columns
     found = measure(columns, sample(topic, schema, columns, connections, clock), event_time)
     text = document(Subscribed(topic, registered.subject, int(registered.version), columns), found)
-    known = SchemaText(registered.text, f"subject {registered.subject}")
-    load(text, file, dict.fromkeys(schema_references(text, file), known))
+    schema_text = SchemaText(registered.text, f"subject {registered.subject}")
+    load(text, file, dict.fromkeys(schema_references(text, file), schema_text))
     return Proposal(text, output_topic(topic), found)

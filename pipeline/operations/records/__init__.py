@@ -1,1 +1,1 @@
-"""Records of a topic: decoded, selected by expressions, tailed, produced."""
+"""Records of a topic: decoding, selection by expressions, tail, producer."""

@@ -1,6 +1,6 @@
 """Decoding of records: Avro by the registry's schemas, keys as text, else base64. Pure.
 
-A value that cannot be decoded raises nothing: it is base64, with the reason beside it.
+A value that cannot be decoded raises nothing: it is base64, with the reason in `problem`.
 """
 
 import base64
@@ -17,18 +17,18 @@ from schemas.wire import Part, WireFault, identified, words
 
 
 class SchemaFinder(Protocol):
-    """What decoding needs of a registry client."""
+    """Schema lookup: the part of a registry client that decoding needs."""
 
     def schema_of(self, handle: SchemaHandle) -> AvroSchema | None:
-        """The schema that a record names; None if the registry has none."""
+        """The schema of a handle; None if the registry has none."""
 
 
 @dataclass(frozen=True, slots=True)
 class DecodedRecord:
-    """A record with key and value as JSON has them.
+    """A record with key and value as JSON.
 
     Args:
-        record: as it is in Kafka.
+        record: the record in Kafka.
         key: decoded; text where it is not Avro.
         value: decoded; base64 where that failed.
         problem: why value or key could not be decoded, or a column not computed; "" for none.
@@ -41,7 +41,7 @@ class DecodedRecord:
 
     @property
     def headers(self) -> JsonObject:
-        """Text by name; of a name that is repeated, all of them in their order."""
+        """Name → text; for a repeated name, all its texts in order."""
         found: dict[str, list[Json]] = {}
         for name, part in self.record.headers:
             found.setdefault(name, []).append(_text(part))
@@ -49,7 +49,7 @@ class DecodedRecord:
 
 
 def decode_record(record: KafkaRecord, registry: SchemaFinder) -> DecodedRecord:
-    """Decode key and value of a record with the schemas that they name."""
+    """Decode key and value of a record with the schemas of their handles."""
     key, key_problem = _content(record, Part.KEY, registry)
     value, value_problem = _content(record, Part.VALUE, registry)
     return DecodedRecord(record, key, value, value_problem or key_problem)

@@ -1,4 +1,4 @@
-"""JSON lines as Avro records. Pure."""
+"""Encoding of JSON lines as Avro records. Pure."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -15,7 +15,7 @@ from schemas.wire import join
 
 @dataclass(frozen=True, slots=True)
 class EncodedLine:
-    """A line as a record. Lines count from 1."""
+    """An encoded line. Line numbers start at 1."""
 
     line: int
     key: bytes | None
@@ -24,7 +24,7 @@ class EncodedLine:
 
 @dataclass(frozen=True, slots=True)
 class BadLine:
-    """A line that is no record, and why; `path` is the place inside the value."""
+    """A line that cannot be encoded, with the reason; `path` is the place inside the value."""
 
     line: int
     path: str
@@ -37,7 +37,7 @@ class BadLine:
 
 @dataclass(frozen=True, slots=True)
 class LineEncoding:
-    """How lines become records: the schema, its id, and the key field; None: no key."""
+    """Settings of the encoding: the schema, its id, and the key field; None: no key."""
 
     schema: AvroSchema
     schema_id: SchemaId
@@ -45,7 +45,7 @@ class LineEncoding:
 
 
 def encode_lines(lines: Iterable[bytes], encoding: LineEncoding) -> Iterator[EncodedLine | BadLine]:
-    """Each line that is not blank, as a record or with its error."""
+    """Encode each line that is not blank, or return its error."""
     for number, line in enumerate(lines, start=1):
         if line.strip():
             yield _encode(number, line, encoding)

@@ -1,4 +1,4 @@
-"""Records produced into a topic, in the newest schema of its values."""
+"""Producer of records, in the newest value schema of a topic."""
 
 from collections.abc import Iterable
 
@@ -16,10 +16,10 @@ _FLUSH_WITHIN_S = 30.0
 def line_encoding(
     topic: TopicName, key_field: str | None, connections: Connections
 ) -> LineEncoding:
-    """How JSON lines become records of a topic.
+    """Encoding of JSON lines for a topic, by its newest value schema.
 
     Args:
-        topic: where they are to be sent.
+        topic: the topic of the records.
         key_field: the field whose text is the key; None: records without a key.
         connections: to the registry.
 
@@ -39,7 +39,7 @@ def line_encoding(
 
 
 def send_lines(topic: TopicName, encoded: Iterable[EncodedLine], connections: Connections) -> int:
-    """Send records and wait until Kafka has all of them; returns how many.
+    """Send records and wait until Kafka has acknowledged all; returns their number.
 
     Raises:
         UnavailableError, RetryError: Kafka has not acknowledged all of them.

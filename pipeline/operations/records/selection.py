@@ -58,10 +58,10 @@ class Selection:
     """A condition and a projection over the records of one topic.
 
     Args:
-        schema: records are read with it, whatever they were written with.
+        schema: the reader schema.
         columns: the fields of the schema that are columns.
-        condition: which records; None: all.
-        projection: which columns; None: the records as they are.
+        condition: selects records; None: all.
+        projection: selects columns; None: whole records.
     """
 
     schema: AvroSchema
@@ -72,19 +72,19 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class ColumnValues:
-    """A record as values of columns; None with the reason in `problem` if it has none."""
+    """Column values of a record; None, with the reason in `problem`, if it cannot be decoded."""
 
     values: Row | None
     problem: str = ""
 
 
 def parse_selection(schema: AvroSchema, where: str | None, select: Sequence[str]) -> Selection:
-    """A condition and columns, parsed and checked against a schema.
+    """Parse a condition and columns, and check them against a schema.
 
     Args:
-        schema: of the topic.
-        where: an SQL expression that is a condition; None: every record.
-        select: texts such as `a,b` or `NAME=EXPRESSION`; none: every field.
+        schema: the schema of the topic.
+        where: a condition, as an SQL expression; None: all records.
+        select: texts such as `a,b` or `NAME=EXPRESSION`; none: all fields.
 
     Raises:
         InputError: one of them does not fit the schema, or only Spark computes it.
@@ -94,7 +94,7 @@ def parse_selection(schema: AvroSchema, where: str | None, select: Sequence[str]
     scope = Scope((Source(read.columns, unreadable=dict(read.unreadable)),))
     condition = None
     if where is not None:
-        condition = _good(computation(where, scope, wants=Scalar.BOOLEAN), f"--where {where}")
+        condition = _checked(computation(where, scope, wants=Scalar.BOOLEAN), f"--where {where}")
     projection = _projection(select, scope) if select else None
     return Selection(schema, read.columns, condition, projection)
 
@@ -102,20 +102,22 @@ def parse_selection(schema: AvroSchema, where: str | None, select: Sequence[str]
 def _projection(select: Sequence[str], scope: Scope) -> Projection:
     found: dict[str, tuple[Column, Computation]] = {}
     for name, text, named in _entries(select):
-        made = _good(computation(text, scope, named=named), f"--select {name}")
+        made = _checked(computation(text, scope, named=named), f"--select {name}")
         if name.lower() in found:
             raise InputError(f"--select names {name} twice", hint="write NAME=EXPRESSION.")
-        told = made.expression
-        column = Column(name, told.type, nullable=told.nullable, millis=told.millis, form=told.form)
+        typed = made.expression
+        column = Column(
+            name, typed.type, nullable=typed.nullable, millis=typed.millis, form=typed.form
+        )
         found[name.lower()] = (column, made)
     columns = tuple(column for column, _ in found.values())
     return Projection(tuple(found.values()), parse(avro_types.to_avro(columns, "Selected", "")))
 
 
 def _entries(select: Sequence[str]) -> list[tuple[str, str, bool]]:
-    """Name, expression, and whether that is just a column's name."""
+    """Parse to name, expression, and whether the expression is only a column name."""
     found = []
-    for one in (part.strip() for written in select for part in _apart(written)):
+    for one in (part.strip() for written in select for part in _split(written)):
         computed = _COMPUTED.fullmatch(one)
         if computed:
             found.append((computed[1], computed[2], False))
@@ -129,8 +131,8 @@ def _entries(select: Sequence[str]) -> list[tuple[str, str, bool]]:
     return found
 
 
-def _apart(written: str) -> list[str]:
-    """The parts between commas that are outside of parentheses, brackets and quotes."""
+def _split(written: str) -> list[str]:
+    """Split at the commas outside of parentheses, brackets and quotes."""
     parts, depth, quote = [""], 0, ""
     for character in written:
         if quote:
@@ -148,7 +150,7 @@ def _apart(written: str) -> list[str]:
     return parts
 
 
-def _good(found: Computation | tuple[Fault, ...], what: str) -> Computation:
+def _checked(found: Computation | tuple[Fault, ...], what: str) -> Computation:
     if isinstance(found, Computation):
         return found
     fault = found[0]
@@ -160,12 +162,12 @@ def _good(found: Computation | tuple[Fault, ...], what: str) -> Computation:
 
 @dataclass
 class Selector:
-    """Applies a selection to one record after another.
+    """Evaluator of a selection over records.
 
     Args:
-        registry: has the schemas that records name.
-        selection: condition and columns; None: everything.
-        undecided: how many records were left out since the condition has no value for them.
+        registry: has the schemas of the records.
+        selection: condition and columns; None: whole records, all of them.
+        undecided: number of records skipped because the condition has no value for them.
         first_undecided: the first of them, and why.
     """
 
@@ -194,7 +196,7 @@ class Selector:
         return False
 
     def decode(self, record: KafkaRecord) -> DecodedRecord:
-        """A matching record, decoded, with the selected columns as its value."""
+        """Decode a matching record, with the selected columns as its value."""
         whole = decode_record(record, self.registry)
         if self.selection is None or self.selection.projection is None or record.value is None:
             return whole
@@ -207,7 +209,7 @@ class Selector:
             return replace(whole, value=None, problem=str(error))
 
     def _row(self, record: KafkaRecord, selection: Selection) -> ColumnValues:
-        """Decoded once for the condition and the columns, which are computed in turn."""
+        """Column values, decoded once for the condition and then the projection."""
         if self._last is None or self._last[0] is not record:
             found = column_values(record, selection.schema, selection.columns, self.registry)
             self._last = (record, found)
@@ -217,7 +219,7 @@ class Selector:
 def column_values(
     record: KafkaRecord, schema: AvroSchema, columns: Columns, registry: SchemaFinder
 ) -> ColumnValues:
-    """A record that has a value, read with a schema, as the columns of that schema."""
+    """Decode a record that has a value into the columns of a reader schema."""
     framed = identified(record.value, record.headers, Part.VALUE)
     if isinstance(framed, WireFault):
         return ColumnValues(None, framed.value)
@@ -228,16 +230,18 @@ def column_values(
         value = decode(writer, schema, framed.body)
     except SchemaError as error:
         return ColumnValues(None, error.message)
-    return ColumnValues({c.name: _inward(c.type, value[c.name]) for c in columns})
+    return ColumnValues({c.name: _from_avro(c.type, value[c.name]) for c in columns})
 
 
 def _value(projection: Projection, row: Row) -> Json:
-    made = {column.name: _outward(column, one.compute(row)) for column, one in projection.columns}
+    made = {
+        column.name: _to_avro_column(column, one.compute(row)) for column, one in projection.columns
+    }
     return to_json(projection.schema, made)
 
 
-def _inward(data_type: DataType, value: Native) -> Value:  # noqa: PLR0911 - one case for each type
-    """A decoded value as expressions have it."""
+def _from_avro(data_type: DataType, value: Native) -> Value:  # noqa: PLR0911 - one case for each type
+    """Convert a decoded value to the form that expressions use."""
     match data_type, value:
         case _, None:
             return None
@@ -250,24 +254,24 @@ def _inward(data_type: DataType, value: Native) -> Value:  # noqa: PLR0911 - one
         case Scalar.FLOAT | Scalar.DOUBLE, int() | float():  # a whole number in an earlier schema
             return single(float(value)) if data_type is Scalar.FLOAT else float(value)
         case ArrayType(element), list():
-            return [_inward(element, part) for part in value]
+            return [_from_avro(element, part) for part in value]
         case MapType(of), dict():
-            return {name: _inward(of, part) for name, part in value.items()}
+            return {name: _from_avro(of, part) for name, part in value.items()}
         case StructType(_, fields), dict():
-            return {one.name: _inward(one.type, value[one.name]) for one in fields}
+            return {one.name: _from_avro(one.type, value[one.name]) for one in fields}
         case _, int() | bytes() | Decimal():
             return value
-    raise _not_of(data_type, value)
+    raise _unexpected(data_type, value)
 
 
-def _outward(column: Column, value: Value) -> Native:
-    """The value of an expression as it is encoded."""
+def _to_avro_column(column: Column, value: Value) -> Native:
+    """Convert the value of an expression to the form that the encoder accepts."""
     if isinstance(column.form, UuidForm) and isinstance(value, str):
         return UUID(value)
-    return _out(column.type, value)
+    return _to_avro(column.type, value)
 
 
-def _out(data_type: DataType, value: Value) -> Native:
+def _to_avro(data_type: DataType, value: Value) -> Native:
     try:
         match data_type, value:
             case Scalar.TIMESTAMP, int():
@@ -275,17 +279,17 @@ def _out(data_type: DataType, value: Value) -> Native:
             case Scalar.DATE, int():
                 return _FIRST_DAY + timedelta(days=value)
             case ArrayType(element), list():
-                return [_out(element, part) for part in value]
+                return [_to_avro(element, part) for part in value]
             case MapType(of), dict():
-                return {name: _out(of, part) for name, part in value.items()}
+                return {name: _to_avro(of, part) for name, part in value.items()}
             case StructType(_, fields), dict():
-                return {one.name: _out(one.type, value[one.name]) for one in fields}
+                return {one.name: _to_avro(one.type, value[one.name]) for one in fields}
             case _, None | int() | float() | str() | bytes() | Decimal():
                 return value
     except OverflowError:
         raise NoValueError("a time outside of the years 1 to 9999") from None
-    raise _not_of(data_type, value)
+    raise _unexpected(data_type, value)
 
 
-def _not_of(data_type: DataType, value: Native | Value) -> TypeError:
+def _unexpected(data_type: DataType, value: Native | Value) -> TypeError:
     return TypeError(f"a value of {data_type} was expected, not {type(value).__name__}")

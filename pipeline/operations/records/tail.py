@@ -1,4 +1,4 @@
-"""Tail of a topic: the records that it holds, or the last of them, and new ones as they come."""
+"""Tail of a topic: existing records, or the last of them, then new ones."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _POLL_S = 0.5
 
 
 class TailStart(Enum):
-    """Where a tail begins, besides at a time."""
+    """Start of a tail that is not a time."""
 
     BEGINNING = "beginning"
     NOW = "now"
@@ -25,24 +25,24 @@ class TailStart(Enum):
 
 @dataclass(frozen=True, slots=True)
 class TailLimits:
-    """Where a tail begins and when it ends.
+    """Start and end of a tail.
 
     Args:
         start: a Kafka timestamp, or one end of the topic.
-        last: how many of the newest records that exist; None: all from `start` on.
-        over_at_s: the monotonic time at which it ends; None: no limit.
-        follow: whether it goes on with new records.
+        last: the number of newest existing records; None: all from `start` on.
+        deadline_s: the monotonic time at which it ends; None: no limit.
+        follow: whether it continues with new records.
     """
 
     start: TailStart | Millis
     last: int | None
-    over_at_s: float | None
+    deadline_s: float | None
     follow: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Tail:
-    """One tail of one topic."""
+    """A tail of one topic."""
 
     topic: TopicName
     limits: TailLimits
@@ -51,7 +51,7 @@ class Tail:
     clock: Clock
 
     def records(self) -> Iterator[KafkaRecord]:
-        """The matching records within the limits; blocks while it waits for new ones.
+        """The matching records within the limits; blocks until new ones are appended.
 
         Raises:
             RetryError: the last records were not found in time.
@@ -71,7 +71,7 @@ class Tail:
                 return
             starts = ends
         reader.assign({self.topic: starts})
-        yield from self._coming(reader, ends)
+        yield from self._polled(reader, ends)
 
     def _starts(self) -> Mapping[int, Offset]:
         """The first offset of each partition."""
@@ -85,8 +85,8 @@ class Tail:
                 return topics.offsets_for_time(self.topic, start)
 
     def _over(self) -> bool:
-        over_at_s = self.limits.over_at_s
-        return over_at_s is not None and self.clock.monotonic_s() >= over_at_s
+        deadline_s = self.limits.deadline_s
+        return deadline_s is not None and self.clock.monotonic_s() >= deadline_s
 
     def _matches_in_time(self, record: KafkaRecord) -> bool:
         if self._over():
@@ -97,16 +97,16 @@ class Tail:
             )
         return self.selector.matches(record)
 
-    def _coming(self, reader: RecordReader, ends: Mapping[int, Offset]) -> Iterator[KafkaRecord]:
-        """Records as they come, until a limit; the ends count only if the tail does not follow.
+    def _polled(self, reader: RecordReader, ends: Mapping[int, Offset]) -> Iterator[KafkaRecord]:
+        """Poll until a limit; the ends are limits only if the tail does not follow.
 
-        One poll is made even if opening the connections has used up the time.
+        One poll is made even if the deadline passed while the connections were opened.
         """
         follow = self.limits.follow
         while True:
             for record in reader.poll(_POLL_S):
-                here = follow or record.offset < ends.get(record.partition, 0)
-                if here and self.selector.matches(record):
+                included = follow or record.offset < ends.get(record.partition, 0)
+                if included and self.selector.matches(record):
                     yield record
             if self._over() or (not follow and _reached(reader, ends)):
                 return

@@ -1,1 +1,1 @@
-"""Replays: results of a fragment computed again from its input topics."""
+"""Replay: recomputation of a fragment's results from its input topics."""

@@ -1,4 +1,4 @@
-"""Corrections: published results of a fragment compared with those computed again."""
+"""Corrections: comparison of published results of a fragment with recomputed ones."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ from pipeline.replay.write import START_WITHIN_S
 
 @dataclass(frozen=True, slots=True)
 class ComparisonInput:
-    """What a comparison reads: the published results by id, and the inputs to compute them from."""
+    """Input of a comparison: published results by id, and the records to recompute them from."""
 
     published: Mapping[bytes, Standing]
     found: ReplayInput
@@ -34,10 +34,10 @@ class ComparisonInput:
 
 @dataclass(frozen=True, slots=True)
 class Differences:
-    """Published results that differ from those computed again.
+    """Differences between published and recomputed results.
 
     Args:
-        corrections: the records that make them equal.
+        corrections: the records that make the published results equal.
         left_out: input records that cannot be processed, by reason.
         failed: results that cannot be computed, by reason.
     """
@@ -48,7 +48,7 @@ class Differences:
 
 
 def check_correctable(what: ReplayedFragment, connections: Connections) -> None:
-    """Raise unless every reader of the fragment's output takes corrections.
+    """Raise unless the fragment's output can be corrected.
 
     Raises:
         RefusedError: the output does not declare `corrections: true`, or a fragment reads it, whose
@@ -83,7 +83,7 @@ def check_correctable(what: ReplayedFragment, connections: Connections) -> None:
 def correction_writer(
     what: ReplayedFragment, connections: Connections, clock: Clock
 ) -> TransactionWriter:
-    """The writer of corrections; fences every other run that corrects the same output.
+    """Writer of corrections; fences all other runs that correct the same output.
 
     Raises:
         UnavailableError, RetryError: Kafka does not answer in time.
@@ -96,16 +96,16 @@ def correction_writer(
 def comparison_input(
     what: ReplayedFragment, asked: Asked, connections: Connections
 ) -> ComparisonInput:
-    """Published results of a period, and the inputs that they are computed from; changes nothing.
+    """Read the published results of a period and find their inputs; changes nothing.
 
     Raises:
-        RefusedError: the fragment has not run as far as the end of the period, or a topic no longer
-            holds all that is needed.
+        RefusedError: the fragment has not reached the end of the period, or a topic no longer
+            contains all that is needed.
         RetryError: a transaction in the output topic stays open.
     """
     period = replay_period(what, asked, connections, published=True)
-    # First, so that the inputs hold whatever these results were made of: a lane without state
-    # publishes late ones at any time.
+    # Before the inputs, so that those contain the records of all these results: a lane without
+    # state publishes late ones at any time.
     published = published_results(what, period, connections)
     return ComparisonInput(published, replay_input(what, period, connections, incomplete=False))
 
@@ -115,7 +115,7 @@ def differences(compared: ComparisonInput, engine: ReplayEngine) -> Differences:
 
     Raises:
         RetryError: Spark failed.
-        RefusedError: the results carry no ids.
+        RefusedError: the results have no ids.
     """
     recomputer, found = engine.recomputer, compared.found
     engine.report(f"judging {counted(found.offsets, 'offset')} of the inputs")
@@ -136,7 +136,7 @@ def publish_corrections(
     """Write corrections into the output in one transaction, and wait until it is decided.
 
     Raises:
-        FencedError: another run that corrects the same output began.
+        FencedError: another run that corrects the same output has begun.
         UnavailableError, RetryError: nothing of it is visible; run it again.
     """
     topic = what.fragment.output.topic
@@ -150,7 +150,7 @@ def published_results(
     """The last published record of each result of a period, by id.
 
     Raises:
-        RefusedError: the output topic no longer holds all of them, or holds records without ids.
+        RefusedError: the output topic no longer contains all of them, or has records without ids.
         RetryError: results of the period may be in a transaction that does not end.
     """
     output = what.fragment.output

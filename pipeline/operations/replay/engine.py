@@ -31,12 +31,12 @@ class RecordPlace:
 
 
 class ReplayEngine:
-    """Computes records and results of a replayed fragment.
+    """Recomputation of records and results of a fragment.
 
     Args:
         what: the fragment.
-        connections: own the session, which ends with them.
-        report: receives a line for each step that takes a while.
+        connections: own the session and close it.
+        report: receives a line for each long step.
     """
 
     def __init__(
@@ -48,17 +48,17 @@ class ReplayEngine:
 
     @cached_property
     def recomputer(self) -> "Recomputer":
-        """The fragment in a Spark session."""
+        """The fragment's recomputer, in a Spark session."""
         self.report("opening a Spark session")
         return self._connections.recomputer(self.what.fragment, self.what.topic_ids)
 
     def event_time(self, place: RecordPlace) -> Millis:
-        """The event time of a record, which may begin or end a replay.
+        """Event time of a record, to use as the start or end of a replay.
 
-        Only Spark computes that of an external stream; of a derived one it is the Kafka timestamp.
+        For an external stream, Spark computes it; for a derived one, it is the Kafka timestamp.
 
         Raises:
-            RefusedError: the fragment has no such input, or the input no such record.
+            RefusedError: there is no such input or record.
         """
         fragment, offset, topics = self.what.fragment, place.offset, self._connections.topics
         stream = next((s for s in fragment.inputs if place.input in {s.name, s.topic}), None)
@@ -75,7 +75,7 @@ class ReplayEngine:
             raise RefusedError(
                 f"there is no record at offset {offset}: the partition {holds}",
                 place=f"topic {at.topic}, partition {at.partition}",
-                hint="`medusa offsets show` says what there is.",
+                hint="`medusa offsets show` lists the existing offsets.",
             )
         if isinstance(stream, ExternalStream):
             return self.recomputer.event_time(at, offset)

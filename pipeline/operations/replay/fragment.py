@@ -1,4 +1,4 @@
-"""The fragment that a replay computes again, by the name of the fragment or of a box in it."""
+"""Lookup of a fragment to replay, by its name or the name of one of its boxes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,10 +13,10 @@ from pipeline.planner.plan import Fragment, Plan
 
 @dataclass(frozen=True, slots=True)
 class ReplayedFragment:
-    """A fragment as the deployed version of its network has it.
+    """A fragment of the deployed version of its network.
 
     Args:
-        topic_ids: of its topics, as the catalog records them.
+        topic_ids: of its topics, by the catalog.
     """
 
     fragment: Fragment
@@ -26,15 +26,15 @@ class ReplayedFragment:
 
     @property
     def place(self) -> str:
-        """Names it in errors."""
+        """Its name in errors."""
         return f"fragment {label(self.fragment)}"
 
 
 def replayed_fragment(name: str, connections: Connections) -> ReplayedFragment:
-    """The fragment that a name means, or the one that computes the box of that name.
+    """The fragment with a name, or with a box of that name.
 
     Raises:
-        RefusedError: it means none, or several; lists those that exist.
+        RefusedError: there is none, or several; lists those that exist.
     """
     plans = own_plans(connections)
     every = [(plan, fragment) for plan in plans for fragment in plan.fragments]

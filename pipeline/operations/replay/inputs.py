@@ -1,4 +1,4 @@
-"""Inputs of a replay: which offsets of the input log it reads, and what it counts again."""
+"""Inputs of a replay: offset ranges, and dead letters that are processed again."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -25,11 +25,11 @@ class ReplayInput:
     """The records that a replay reads.
 
     Args:
-        period: of the results, and of the records that they are made of.
-        ranges: per input partition.
-        since: per range the Kafka timestamp of its first record; None: it holds none.
-        late: how many of its records are dead letters for lateness; they count now.
-        judged_again: how many are dead letters for another reason.
+        period: of the results, and of the records that they are computed from.
+        ranges: offset ranges, one per input partition.
+        since: for each range the Kafka timestamp of its first record; None: it has none.
+        late: number of its records that are dead letters for lateness; they count now.
+        judged_again: number of those that are dead letters for another reason.
     """
 
     period: Period
@@ -40,7 +40,7 @@ class ReplayInput:
 
     @property
     def offsets(self) -> int:
-        """The number of offsets, at least that of records."""
+        """Number of offsets, at least the number of records."""
         return sum(one.offsets for one in self.ranges)
 
 
@@ -50,7 +50,7 @@ def replay_period(
     """The period of a replay; `published`: as in `pipeline.replay.period.period`.
 
     Raises:
-        RefusedError: the fragment has not run, or not as far as the end of the period.
+        RefusedError: the fragment has not run, or has not reached the end of the period.
     """
     fragment = what.fragment
     marker = last_marker(fragment.names, connections)
@@ -71,29 +71,29 @@ def replay_input(
         what: the fragment that is replayed.
         found: the period.
         connections: to Kafka.
-        incomplete: whether to go on with the remaining records where older ones are deleted.
+        incomplete: whether to continue with the remaining records if older ones are deleted.
 
     Raises:
-        RefusedError: records that are needed may be deleted, or the inputs hold none.
+        RefusedError: needed records may be deleted, or the inputs have none.
     """
     fragment = what.fragment
     shape = fragment.shape
     kept = [
         one
         for stream in fragment.inputs
-        for one in _read_of(stream, found, reach_ms(shape, stream.name), connections)
+        for one in _stream_offsets(stream, found, reach_ms(shape, stream.name), connections)
     ]
     chosen = ranges(kept, incomplete=incomplete)
     reader = connections.reader()
     since = tuple(first_timestamp(reader, r.topic, r.partition, (r.start, r.end)) for r in chosen)
-    late, again = _letters(fragment, chosen, found, connections)
+    late, again = _count_dead_letters(fragment, chosen, found, connections)
     return ReplayInput(found, chosen, since, late, again)
 
 
-def _read_of(
+def _stream_offsets(
     stream: FragmentInput, found: Period, reach_ms: int, connections: Connections
 ) -> Iterator[Kept]:
-    """The offsets of a stream that results of a period can be made of."""
+    """Offsets of a stream that results of a period can depend on."""
     from_ms = Millis(max(found.input_from_ms, found.results_from_ms - reach_ms))
     ahead_ms = stream.ahead_ms if isinstance(stream, ExternalStream) else 0
     for one in kept_offsets(stream, timestamps_from(stream, from_ms), connections):
@@ -101,7 +101,7 @@ def _read_of(
 
 
 def kept_offsets(stream: FragmentInput, from_ms: Millis, connections: Connections) -> list[Kept]:
-    """The offsets that the partitions of a stream hold from a Kafka timestamp on.
+    """Offsets of the partitions of a stream from a Kafka timestamp on.
 
     Raises:
         RefusedError: its topic does not exist.
@@ -123,10 +123,10 @@ def kept_offsets(stream: FragmentInput, from_ms: Millis, connections: Connection
     return kept
 
 
-def _letters(
+def _count_dead_letters(
     fragment: Fragment, chosen: tuple[Range, ...], found: Period, connections: Connections
 ) -> tuple[int, int]:
-    """Late records that count now, and records that are judged again."""
+    """Numbers of late records that count now, and of records that are judged again."""
     late = again = 0
     for letter in letters_of(fragment, connections):
         at = letter.at

@@ -1,4 +1,4 @@
-"""The new topic that the results of a replay are written into."""
+"""Output topic of a replay: name, settings, and check that it is empty."""
 
 from brokers.records import NewTopicSpec
 from pipeline.errors import RefusedError
@@ -16,9 +16,9 @@ _NUMBERS_MAX = 1024
 def output_topic(
     what: ReplayedFragment, into: str | None, connections: Connections
 ) -> NewTopicSpec:
-    """The topic that a replay is written into, with partitions and settings of the output.
+    """Output topic of a replay, with the partitions and settings of the fragment's output.
 
-    Its retention is unlimited: Kafka counts retention from timestamps, and those of a replay are
+    Its retention is unlimited: Kafka computes retention from timestamps, and those of a replay are
     old.
 
     Args:
@@ -27,7 +27,7 @@ def output_topic(
         connections: to Kafka and ZooKeeper.
 
     Raises:
-        RefusedError: the name belongs to a network, or the topic holds records.
+        RefusedError: the name belongs to a network, or the topic has records.
     """
     output = what.fragment.output.topic
     topic = _unused(output, connections) if into is None else TopicName(into)
@@ -48,10 +48,10 @@ def output_topic(
 
 
 def check_empty(spec: NewTopicSpec, connections: Connections) -> None:
-    """Raise unless a topic is missing or empty, as an interrupted replay leaves it.
+    """Raise unless a topic is missing or empty, as after an interrupted replay.
 
     Raises:
-        RefusedError: it holds records, or has another number of partitions.
+        RefusedError: it has records, or another number of partitions.
     """
     there = connections.topics.describe([spec.name]).get(spec.name)
     if there is None:

@@ -1,4 +1,4 @@
-"""A replay into a topic of its own: results computed again, written in one transaction."""
+"""Replay into a topic of its own: recomputes results and writes them in one transaction."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -18,10 +18,10 @@ _PROGRESS_EVERY_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """What a replay wrote.
+    """Result of a replay.
 
     Args:
-        written: how many results.
+        written: number of results.
         left_out: input records that cannot be processed, by reason.
         failed: results that cannot be computed, by reason.
     """
@@ -43,13 +43,13 @@ def replay(
     Args:
         found: the records to read.
         into: the topic, created if there is a result.
-        engine: computes, and reports progress every few seconds.
+        engine: computes the results and reports progress.
         connections: to Kafka.
         clock: of deadlines.
 
     Raises:
-        RefusedError: the topic holds records, or a transaction cannot last as long as it takes.
-        FencedError: another replay into the same topic began.
+        RefusedError: the topic has records, or the replay exceeds the transaction timeout.
+        FencedError: another replay into the same topic has begun.
         UnavailableError, RetryError: nothing of it is visible; run it again.
     """
     recomputer = engine.recomputer
@@ -65,7 +65,7 @@ def replay(
 
 
 class _Progress:
-    """Reports every few seconds how many results are written."""
+    """Progress report: the number of written results, every few seconds."""
 
     def __init__(self, report: Callable[[str], None], clock: Clock) -> None:
         self._report = report

@@ -1,1 +1,1 @@
-"""What follows a deploy: which fragments it starts, and the wait until they run."""
+"""Rollout of a deploy: the fragments that it starts, and the wait until they run."""

@@ -8,7 +8,7 @@ from pipeline.ids import Epoch, FragmentName
 from pipeline.operations.status.observed import ObservedFragment
 
 STEADY_AFTER_S = 10.0
-"""A fragment that has run for so long counts as steady, whatever it has read."""
+"""A fragment that has run for this time is steady, also without a batch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,8 +16,8 @@ class StartedFragments:
     """The fragments that a deploy starts.
 
     Args:
-        names: which.
-        until: the epoch up to which reports are of the plan before; left out: it had none.
+        names: the fragments.
+        until: fragment → last epoch whose reports are of the previous plan; missing: it had none.
     """
 
     names: frozenset[FragmentName]
@@ -29,12 +29,12 @@ def started_fragments(
     after: Sequence[FragmentRecord],
     reports: Sequence[FragmentStatus],
 ) -> StartedFragments:
-    """Compare what the catalog held before a deploy with what it holds now.
+    """Compare the fragments in the catalog before and after a deploy.
 
     Args:
         before: the fragments of the network before the deploy.
         after: those after it.
-        reports: the last ones before it.
+        reports: the last reports before it.
     """
     then = {record.fragment: record for record in before}
     now = {record.fragment: record for record in after}
@@ -54,15 +54,14 @@ class FirstRuns:
 
     Args:
         names: the fragments.
-        seen: the monotonic time since which each runs without a break, and how many records it had
-            read then.
+        seen: fragment → monotonic start of its uninterrupted run, and its number of records then.
     """
 
     names: frozenset[FragmentName]
     seen: Mapping[FragmentName, tuple[float, int]] = field(default_factory=dict)
 
     def after(self, seen: Sequence[ObservedFragment], now_s: float) -> "FirstRuns":
-        """Updated by a look; a fragment that does not run begins again when it does."""
+        """Update by a poll; removes fragments that do not run."""
         running = {
             one.record.fragment: (now_s, one.status.records_in)
             for one in seen

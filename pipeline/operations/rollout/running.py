@@ -1,4 +1,4 @@
-"""Wait after a deploy until every fragment runs, and those that it started process records."""
+"""Wait after a deploy: until all fragments run, and those that it started process records."""
 
 from collections.abc import Callable, Sequence
 
@@ -13,7 +13,7 @@ from pipeline.operations.status.observed import ObservedFragment, failed, settle
 _POLL_S = 0.2
 
 Watch = Callable[[Sequence[ObservedFragment]], None]
-"""Receives the fragments at every look."""
+"""Receives the fragments at each poll."""
 
 
 def await_running(
@@ -27,8 +27,8 @@ def await_running(
     """Wait until every fragment of a deployed network runs, and those that start are steady.
 
     Raises:
-        RetryError: the time is over; the deploy itself is done.
-        FragmentFailedError: a fragment failed for good.
+        RetryError: timeout; the deploy itself is done.
+        FragmentFailedError: a fragment failed and is not restarted.
     """
     deadline = Deadline.after(clock, timeout_s, f"waiting for {done.name} to run")
     runs = FirstRuns(starts.names)

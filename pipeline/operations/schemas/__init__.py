@@ -1,1 +1,1 @@
-"""Schemas of a registry: versions by name, and schemas that refer to others."""
+"""Schemas of a registry: lookup of versions, and schemas with references."""

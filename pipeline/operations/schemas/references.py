@@ -1,4 +1,4 @@
-"""A schema and the versions of other subjects that it refers to."""
+"""Schema references: types that a schema uses from versions of other subjects."""
 
 from dataclasses import dataclass
 
@@ -16,9 +16,9 @@ class TypeReference:
     """A type that a schema uses from a version of another subject.
 
     Args:
-        name: of the type; "": the type that the version itself is.
-        subject: where the type is defined; without a context, in that of the schema.
-        version: which version of the subject.
+        name: of the type; "": the version's own type.
+        subject: the subject that defines it; without a context, in that of the schema.
+        version: the version of the subject.
     """
 
     name: str
@@ -28,37 +28,37 @@ class TypeReference:
 
 @dataclass(frozen=True, slots=True)
 class ReadSchema:
-    """A schema that was read together with what it refers to.
+    """A parsed schema with its references.
 
     Args:
-        text: as its author wrote it.
-        references: what it refers to.
-        alone: the schema with all of that in its place.
+        text: the original text.
+        references: the references.
+        resolved: the schema with all references replaced by their types.
     """
 
     text: str
     references: tuple[Reference, ...]
-    alone: AvroSchema
+    resolved: AvroSchema
 
 
 def read_schema(
-    text: str, wanted: tuple[TypeReference, ...], file: str, registry: RegistryClient, subject: str
+    text: str, types: tuple[TypeReference, ...], file: str, registry: RegistryClient, subject: str
 ) -> ReadSchema:
-    """Parse a schema with what it refers to.
+    """Parse a schema and resolve its references.
 
     Args:
         text: the schema.
-        wanted: the versions that it uses.
-        file: names the schema in errors.
-        registry: has them.
+        types: the types that it uses of other subjects.
+        file: the name of the schema in errors.
+        registry: contains the versions.
         subject: that of the schema; "": none yet.
 
     Raises:
         SchemaError: it is no schema, the registry does not have a version, or that does not define
             the type.
-        UsageError: a type is wanted from two places.
+        UsageError: two references have the same type.
     """
-    references = tuple(_reference(registry.admin, subject, one) for one in wanted)
+    references = tuple(_reference(registry.admin, subject, one) for one in types)
     _require_each_once(references)
     schema = registry.read(subject, text, references, file)
     return ReadSchema(text, references, written_out(schema, file))
@@ -71,13 +71,13 @@ def _reference(admin: Administration, subject: str, one: TypeReference) -> Refer
 
 
 def _type_name(name: str, schema: AvroSchema, place: str) -> str:
-    """The name of the type that is used of a schema; `name` "": that of the schema itself."""
-    chosen = name or schema.full_name
-    if chosen in schema.names:
-        return chosen
+    """Full name of a type that a schema defines; `name` "": the schema itself."""
+    full_name = name or schema.full_name
+    if full_name in schema.names:
+        return full_name
     names = ", ".join(schema.names)
     raise SchemaError(
-        f"it does not define {name}" if name else f"it is no type with a name ({chosen})",
+        f"it does not define {name}" if name else f"it is no type with a name ({full_name})",
         place=place,
         hint=f"say which of its types is used, as NAME=SUBJECT:VERSION: {names}."
         if names

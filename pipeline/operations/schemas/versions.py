@@ -1,4 +1,4 @@
-"""Versions of a subject, each with the schemas that it refers to in their place."""
+"""Lookup of versions of a subject, with resolved references."""
 
 from pipeline.errors import InputError, SchemaError
 from pipeline.nearest import near
@@ -7,7 +7,7 @@ from schemas.entries import StoredVersion
 
 
 def fetch(admin: Administration, subject: str, version: Version = "latest") -> StoredVersion:
-    """One version, with what it refers to in its place.
+    """One version, with resolved references.
 
     Raises:
         SchemaError: the registry does not have it; lists those that it has.

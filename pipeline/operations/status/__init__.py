@@ -1,1 +1,1 @@
-"""Status of fragments: what the catalog wants of them beside what nodes report."""
+"""Status of fragments: the desired state in the catalog, and the reports of nodes."""

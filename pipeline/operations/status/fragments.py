@@ -12,10 +12,10 @@ from pipeline.operations.status.observed import ObservedFragment, observe
 def fragments_status(
     network: NetworkId | None, connections: Connections
 ) -> tuple[ObservedFragment, ...]:
-    """The fragments of a network, or of all of the participant, as they are now.
+    """Present status of the fragments of a network, or of all networks of the participant.
 
     Args:
-        network: which; None: all of the participant.
+        network: the network; None: all of the participant.
         connections: to ZooKeeper.
 
     Raises:
@@ -35,7 +35,7 @@ def networks_status(
     networks: Sequence[NetworkId],
     until: Mapping[FragmentName, Epoch] = MappingProxyType({}),
 ) -> tuple[ObservedFragment, ...]:
-    """The fragments of networks as they are now, without reports up to the epochs in `until`."""
+    """Present status of the fragments of networks, without reports up to the epochs in `until`."""
     catalog = connections.catalog
     reports = [s for s in catalog.statuses.of(*networks) if s.epoch > until.get(s.fragment, 0)]
     return observe(

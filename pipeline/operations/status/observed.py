@@ -22,7 +22,7 @@ class Lag:
     """Lag of a fragment behind the ends of its inputs.
 
     Args:
-        records: how many; None: unknown.
+        records: number of records; None: unknown.
         age_ms: the age of the oldest record that is not processed, 0 for none; None: unknown.
         by_topic: records per input topic.
     """
@@ -34,12 +34,12 @@ class Lag:
 
 @dataclass(frozen=True, slots=True)
 class ObservedFragment:
-    """One fragment: its desired state and the last report of a node.
+    """A fragment with its desired state and the last report of a node.
 
     Args:
-        record: what the catalog wants.
+        record: the desired state in the catalog.
         status: the last report; None: no node has reported.
-        node_up: whether the process that reported is up.
+        node_up: whether the reporting process is still up.
     """
 
     record: FragmentRecord
@@ -59,7 +59,7 @@ class ObservedFragment:
 
     @property
     def lag(self) -> Lag:
-        """Measured by a node that is up, and only while the lane runs; else unknown."""
+        """Lag by the report of a node that is up; unknown if no lane runs."""
         status = self.status
         if status is None or not self.node_up:
             return Lag()
@@ -67,19 +67,19 @@ class ObservedFragment:
 
     @property
     def behind_ms(self) -> int | None:
-        """How long results may have been delayed, by unread records or by another input, in ms."""
+        """Upper bound of the delay of results, by unread records or by another input, in ms."""
         status, age_ms = self.status, self.lag.age_ms
         held_ms = status.held_ms if status is not None and age_ms is not None else None
         return age_ms if held_ms is None or age_ms is None else max(age_ms, held_ms)
 
     @property
     def is_held(self) -> bool:
-        """Whether an input holds event time back, as far as it is measured."""
+        """Whether an input holds event time back; False if unknown."""
         return self.status is not None and bool(self.status.held_by) and self.lag.age_ms is not None
 
     @property
     def rebuilding_since_ms(self) -> Millis | None:
-        """The beginning of the rebuild of its state; None: none is under way."""
+        """Start of the rebuild of its state; None: it is not rebuilding."""
         rebuilding = self.state == LaneState.REBUILDING.value
         return self.status.rebuild_since_ms if self.status is not None and rebuilding else None
 
@@ -99,12 +99,12 @@ def observe(
     A report of an earlier process of a node counts as one of a node that is down.
     """
     reported = {(status.network, status.fragment): status for status in statuses}
-    lives = {node.node: node for node in nodes}
+    live = {node.node: node for node in nodes}
     return tuple(
         ObservedFragment(
             record,
             status,
-            status is not None and status.node in lives and status.is_of(lives[status.node]),
+            status is not None and status.node in live and status.is_of(live[status.node]),
         )
         for record in records
         for status in (reported.get((record.network, record.fragment)),)
@@ -112,7 +112,7 @@ def observe(
 
 
 def settled(seen: Sequence[ObservedFragment]) -> bool:
-    """Whether every fragment that is wanted running runs."""
+    """Whether every fragment that should run does."""
     return all(
         one.state == LaneState.RUNNING.value
         for one in seen
@@ -121,5 +121,5 @@ def settled(seen: Sequence[ObservedFragment]) -> bool:
 
 
 def failed(seen: Sequence[ObservedFragment]) -> tuple[ObservedFragment, ...]:
-    """The fragments that have failed and are not started again."""
+    """The fragments that have failed and are not restarted."""
     return tuple(one for one in seen if one.state == LaneState.FAILED.value)

@@ -439,7 +439,7 @@ class StableLane:
             def watch(_: Engine) -> None:
                 self._write_job.check()
                 self._topics.poll()
-                self._trimmer.look()
+                self._trimmer.trim_if_due()
                 sink.publisher.publish_again()
 
             begin = sink.marker.end

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 
 from brokers.records import Headers, KafkaRecord
 from pipeline.dead_letters.letter import Letter, Place, read
-from pipeline.dead_letters.redrive_rules import headers_again
+from pipeline.dead_letters.redrive_rules import redrive_headers
 from pipeline.ids import Incarnation, Millis, NetworkVersion, Offset, SchemaId, TopicName
 from pipeline.lanes.dead_letters import headers
 from pipeline.lanes.source_ids import answered_by
@@ -175,7 +175,7 @@ def again(letter: Letter, originals: Sequence[Any], fragment: Fragment) -> Any:
     """The record that a letter names, as it is sent again."""
     assert letter.row is not None
     _, value, at_ms, of = originals[letter.row.offset]
-    return fragment.names.redrive, value, at_ms, (*of, *headers_again(letter))
+    return fragment.names.redrive, value, at_ms, (*of, *redrive_headers(letter))
 
 
 @pytest.fixture

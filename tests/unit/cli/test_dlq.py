@@ -41,14 +41,14 @@ def world(medusa: Caller) -> World:
     # The command line takes the time from the machine's clock; so the records must be young.
     young = Millis(4_000_000_000_000)
     found.put(
-        record(0, (("h", b"\xff"),), time=Millis(young - 9), came=young),
-        record(1, reason="late", came=Millis(young + 1), event_time_ms=NOW, closed_ms=NOW),
+        record(0, (("h", b"\xff"),), time=Millis(young - 9), appended=young),
+        record(1, reason="late", appended=Millis(young + 1), event_time_ms=NOW, closed_ms=NOW),
         record(
             2,
             reason="schema_not_found",
             schema=SchemaId(9),
             time=young,
-            came=Millis(young + 2),
+            appended=Millis(young + 2),
         ),
     )
     return found
@@ -139,7 +139,7 @@ def test_a_failed_result_is_shown_with_its_values_and_why(dlq: Caller, world: Wo
         field="compute.mean",
         message=message,
         **dict.fromkeys(("input", "topic", "partition", "offset")),
-        came=Millis(4_000_000_000_009),
+        appended=Millis(4_000_000_000_009),
     )
     value = b'{"road":"A1","sum(speed)":7.50,"count(speed)":0}'
     world.put(replace(failed, key=None, value=value))

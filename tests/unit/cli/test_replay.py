@@ -128,7 +128,7 @@ def test_without_yes_it_says_what_it_would_do_and_does_nothing(scene: Scene) -> 
     (read,) = found["reads"]
     assert (read["start"], read["end"], read["first_record"]) == (9, 30, at(9))
     assert (found["late_counted_in"], found["dead_letters_judged_again"]) == (1, 0)
-    assert scene.engine.asked == []
+    assert scene.engine.calls == []
     text = scene.replay("cars.speeds", "--from", at(12)).out
     assert "nothing was done; --yes does it" in text
     assert "car-sightings, partition 0: 9 up to 30" in text
@@ -142,7 +142,7 @@ def test_with_yes_results_are_written_into_a_new_topic(scene: Scene) -> None:
     assert (called.data["dry_run"], called.data["written"]) == (False, 1)
     assert called.data["left_out"] == {"undecodable": 1}
     assert called.data["failed_results"] == {"evaluation_failed": 1}
-    ((ranges, period),) = scene.engine.asked
+    ((ranges, period),) = scene.engine.calls
     assert [(r.topic, r.start, r.end) for r in ranges] == [(INPUT, 9, 30)]
     assert period.results_from_ms == BASE + 20_000
     (written,) = scene.into("car-speeds.replay-1")

@@ -29,9 +29,9 @@ NAMES = FragmentNames(
 
 
 def record(number: int = 0, original: Headers = (), /, **more: Any) -> KafkaRecord:
-    """A record of the dead-letter topic; `more` replaces what its context says.
+    """A record of the dead-letter topic; `more` replaces fields of its context.
 
-    `time` is the original's timestamp, `came` that of the topic: the same unless said otherwise.
+    `time` is the original's timestamp, `appended` that of the dead letter: equal by default.
     """
     partition = more.pop("own_partition", 0)
     facts: dict[str, Any] = {
@@ -49,12 +49,12 @@ def record(number: int = 0, original: Headers = (), /, **more: Any) -> KafkaReco
         "version": NetworkVersion(1),
         **more,
     }
-    came = facts.pop("came", facts["timestamp_ms"])
+    appended = facts.pop("appended", facts["timestamp_ms"])
     return KafkaRecord(
         NAMES.dead_letters,
         partition,
         Offset(number),
-        came,
+        appended,
         b"key",
         b"value",
         headers(NAMES, Context(**facts), original),
@@ -62,5 +62,5 @@ def record(number: int = 0, original: Headers = (), /, **more: Any) -> KafkaReco
 
 
 def letter(number: int = 0, original: Headers = (), /, **more: Any) -> Letter:
-    """The same, read back."""
+    """A dead letter, parsed from such a record."""
     return read(record(number, original, **more))

@@ -1,35 +1,39 @@
 import pytest
 
-from pipeline.dead_letters.choose import Wanted, summary
+from pipeline.dead_letters.choose import LetterFilter, summary
 from pipeline.ids import Millis, Offset
 from tests.unit.dead_letters.support import NOW, letter
 
 
 @pytest.mark.parametrize(
-    ("wanted", "held"),
+    ("matching", "matched"),
     [
-        (Wanted(), [0, 1, 2]),
-        (Wanted(reason="late"), [1]),
-        (Wanted(box="other"), [2]),
-        (Wanted(from_ms=Millis(NOW + 1)), [1, 2]),
-        (Wanted(to_ms=Millis(NOW + 1)), [0]),
-        (Wanted(reason="late", box="other"), []),
+        (LetterFilter(), [0, 1, 2]),
+        (LetterFilter(reason="late"), [1]),
+        (LetterFilter(box="other"), [2]),
+        (LetterFilter(from_ms=Millis(NOW + 1)), [1, 2]),
+        (LetterFilter(to_ms=Millis(NOW + 1)), [0]),
+        (LetterFilter(reason="late", box="other"), []),
     ],
 )
-def test_a_letter_is_asked_for_when_everything_fits(wanted: Wanted, held: list[int]) -> None:
-    """A time range holds its beginning and not its end."""
+def test_a_letter_matches_when_all_conditions_do(
+    matching: LetterFilter, matched: list[int]
+) -> None:
+    """A time range includes its beginning and not its end."""
     letters = [
-        letter(0, came=NOW),
-        letter(1, came=Millis(NOW + 1), reason="late"),
-        letter(2, came=Millis(NOW + 2), box="other"),
+        letter(0, appended=NOW),
+        letter(1, appended=Millis(NOW + 1), reason="late"),
+        letter(2, appended=Millis(NOW + 2), box="other"),
     ]
-    assert [one.number[1] for one in letters if wanted.holds(one)] == held
+    assert [one.number[1] for one in letters if matching.matches(one)] == matched
 
 
 def test_letters_are_counted_by_reason_the_most_frequent_first() -> None:
-    """With when the oldest and the newest came, in whatever order they are read."""
+    """With the oldest and the newest append times, in any order of reading."""
     times = (NOW, Millis(NOW - 5), Millis(NOW + 5))
-    letters = [letter(i, came=times[i], reason="late" if i else "undecodable") for i in range(3)]
+    letters = [
+        letter(i, appended=times[i], reason="late" if i else "undecodable") for i in range(3)
+    ]
     found = summary(letters, {letters[2].identity, (1, Offset(0), None)})
     assert (found.count, found.redriven) == (3, 1)
     assert list(found.reasons.items()) == [("late", 2), ("undecodable", 1)]

@@ -61,24 +61,24 @@ def test_a_record_is_late_to_a_join_by_its_own_time() -> None:
 
 
 @pytest.mark.parametrize("decode", [_unreadable, lambda *_: {"at": None}, lambda *_: {}])
-def test_what_cannot_be_said_is_not_guessed(decode: Any) -> None:
-    """The record cannot be read yet, or has no event time; or nobody knows its source."""
+def test_lateness_is_unknown_without_an_event_time(decode: Any) -> None:
+    """The record cannot be decoded yet, or has no event time; or its source is unknown."""
     windows = fragment("tolls")
     found = _of(windows, 5 * MINUTE)
     assert found.would_be_late(_letter(windows), decode) is None
-    strange = replace(_letter(windows), source=SourceId("other/0"))
-    assert found.would_be_late(strange, _at(0)) is None
+    foreign = replace(_letter(windows), source=SourceId("other/0"))
+    assert found.would_be_late(foreign, _at(0)) is None
 
 
-def test_a_dead_letter_may_name_the_event_time() -> None:
-    """That of a record that was ahead of its time."""
+def test_a_header_with_the_event_time_has_precedence() -> None:
+    """Records that were too early have it."""
     windows = fragment("tolls")
-    ahead = replace(_letter(windows), event_time_ms=Millis(9 * MINUTE))
-    assert _of(windows, 5 * MINUTE).would_be_late(ahead, _unreadable) is False
+    early = replace(_letter(windows), event_time_ms=Millis(9 * MINUTE))
+    assert _of(windows, 5 * MINUTE).would_be_late(early, _unreadable) is False
 
 
-def test_a_row_that_comes_with_what_the_table_said_is_not_late() -> None:
-    """It waits for nothing."""
+def test_a_row_with_its_table_version_is_not_late() -> None:
+    """It is not buffered."""
     join = fragment("toll_notifications")
     of_row = replace(_letter(join), at=None, row=Place(TopicName("t"), 0, Offset(0)))
     assert _of(join, 5 * MINUTE).would_be_late(of_row, _unreadable) is False

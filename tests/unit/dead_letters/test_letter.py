@@ -12,7 +12,7 @@ from tests.unit.dead_letters.support import NOW, letter
 
 
 def test_what_a_lane_wrote_is_read_back() -> None:
-    """Each header has its field; what is not about the letter is None."""
+    """Each header has its field; fields without a header are None."""
     found = letter(3, reason="schema_not_found", schema=SchemaId(9), attempt=2, field="where")
     assert (found.number, found.reason, found.schema) == ((0, 3), "schema_not_found", 9)
     assert (found.box, found.field, found.input, found.port) == ("moving", "where", "sightings", "")
@@ -21,16 +21,16 @@ def test_what_a_lane_wrote_is_read_back() -> None:
     assert (found.event_time_ms, found.closed_ms) == (None, None)
 
 
-def test_a_schema_is_told_by_its_id_or_its_guid() -> None:
-    """Whichever the record named it by; what is neither is as if it were not told."""
+def test_a_schema_is_an_id_or_a_guid() -> None:
+    """As in the record; a header with anything else counts as missing."""
     guid = SchemaGuid("095d71cf-1255-6b9d-5e33-0ad575b3df5d")
     assert letter(3, reason="schema_not_found", schema=guid).schema == guid
     strange = (("medusa.error.schema", b"seven"),)
     assert read(KafkaRecord(TopicName("t"), 0, Offset(0), NOW, None, None, strange)).schema is None
 
 
-def test_the_original_keeps_its_headers_and_the_place_where_it_stood_at_first() -> None:
-    """Of a record that was sent again, the redrive topic is only where it failed last."""
+def test_the_original_keeps_its_headers_and_its_first_place() -> None:
+    """For a redriven record, the redrive topic is only its latest place."""
     original = (("a", b"1"), ("a", None), (REDRIVEN_ORIGIN, b"car-sightings/1/7"))
     found = letter(0, original, topic=TopicName("cars.moving.redrive"))
     assert found.original_headers == (("a", b"1"), ("a", None))
@@ -38,7 +38,7 @@ def test_the_original_keeps_its_headers_and_the_place_where_it_stood_at_first() 
 
 
 def test_a_record_that_no_lane_wrote_is_of_unknown_reason() -> None:
-    """Whatever its headers hold, reading does not fail."""
+    """Any headers can be parsed."""
     strange = (("medusa.error.offset", b"many"), (REDRIVEN_ORIGIN, b"x/y"), ("b", b"\xff"))
     found = read(KafkaRecord(TopicName("t"), 0, Offset(0), NOW, None, None, strange))
     assert (found.reason, found.at, found.first, found.attempt) == (UNKNOWN, None, None, 1)
@@ -54,21 +54,21 @@ def test_a_letter_of_a_newer_version_is_refused() -> None:
 
 
 def test_a_failed_result_has_no_place() -> None:
-    """No single record stands for it."""
+    """It was computed from several records."""
     found = letter(input=None, topic=None, partition=None, offset=None)
     assert (found.at, found.first, found.input) == (None, None, "")
 
 
 def test_the_originals_timestamp_is_in_a_header() -> None:
-    """The topic's own says when the letter came; of a record of others nothing else is known."""
-    found = letter(time=NOW, came=Millis(NOW + 86_400_000))
-    assert (found.timestamp_ms, found.came_ms) == (NOW, NOW + 86_400_000)
+    """The record's own is the append time; for a record of another program it is both."""
+    found = letter(time=NOW, appended=Millis(NOW + 86_400_000))
+    assert (found.timestamp_ms, found.appended_ms) == (NOW, NOW + 86_400_000)
     strange = KafkaRecord(TopicName("t"), 0, Offset(0), NOW, None, None, ())
-    assert (read(strange).timestamp_ms, read(strange).came_ms) == (NOW, NOW)
+    assert (read(strange).timestamp_ms, read(strange).appended_ms) == (NOW, NOW)
 
 
 def test_a_failed_result_may_name_the_record_of_its_row() -> None:
-    """It is no record itself; where that stood at first is there, too, once it was sent again."""
+    """A header has the first place of that record after a redrive."""
     of_row = {
         **dict.fromkeys(("topic", "partition", "offset")),
         "row": "car-sightings/1/7", "held": b"\xff", "held_by": "1:a",
@@ -77,7 +77,7 @@ def test_a_failed_result_may_name_the_record_of_its_row() -> None:
     assert (found.at, found.row, found.first) == (None, found.place, found.place)
     assert found.place == Place(TopicName("car-sightings"), 1, Offset(7))
     assert (found.held, found.held_by, found.topic_id) == (b"\xff", "1:a", "id of car-sightings")
-    assert found.again == found.record
+    assert found.redrive_record == found.record
     first = letter(**of_row, first="car-sightings/0/3").first
     assert first == Place(TopicName("car-sightings"), 0, Offset(3))
     strange = letter(**{**of_row, "row": "nowhere"})
@@ -96,8 +96,8 @@ def failed_result(value: bytes | None, **more: Any) -> Letter:
     return read(replace(letter(**facts).record, value=value))
 
 
-def test_a_failed_result_tells_its_expression_and_its_values() -> None:
-    """As its writer had them."""
+def test_a_failed_result_has_its_expression_and_its_values() -> None:
+    """The values keep their JSON types."""
     found = failed_result(b'{"road":"A1","a":1,"b":0.10}')
     assert found.expression == "a / b"
     assert found.computed_from == {"road": "A1", "a": 1, "b": 0.1}
@@ -117,5 +117,5 @@ def test_a_failed_result_tells_its_expression_and_its_values() -> None:
 def test_what_is_no_failed_result_has_no_such_values(
     value: bytes | None, more: dict[str, Any]
 ) -> None:
-    """A record is never taken for one, whatever its bytes are."""
+    """A record is never parsed as one, whatever its bytes are."""
     assert failed_result(value, **more).computed_from is None

@@ -1,4 +1,4 @@
-"""Looking up the records that letters name."""
+"""Lookup of originals."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -18,12 +18,12 @@ TOPIC = TopicName("rows")
 
 
 def place(offset: int, partition: int = 0, topic: TopicName = TOPIC) -> Place:
-    """Where a record stands."""
+    """A place."""
     return Place(topic, partition, Offset(offset))
 
 
 def record(of: Place) -> KafkaRecord:
-    """The record there."""
+    """The record at a place."""
     return KafkaRecord(of.topic, of.partition, of.offset, Millis(7), b"k", b"v")
 
 
@@ -45,9 +45,9 @@ def test_every_place_is_read_once(places: set[Place]) -> None:
 
 
 def test_near_places_are_read_together_and_far_ones_apart() -> None:
-    """Partitions beside each other."""
-    asked = [place(1), place(150), place(1_000), place(5, 1)]
-    assert list(rounds(asked)) == [
+    """Partitions are read in the same round."""
+    places = [place(1), place(150), place(1_000), place(5, 1)]
+    assert list(rounds(places)) == [
         {TOPIC: {0: (1, 151), 1: (5, 6)}},
         {TOPIC: {0: (1_000, 1_001)}},
     ]
@@ -55,34 +55,35 @@ def test_near_places_are_read_together_and_far_ones_apart() -> None:
 
 
 def test_letters_keep_their_order_and_get_their_records() -> None:
-    """Those that are wanted, a few at once; what is gone is missing."""
+    """Where it is needed, some per lookup; one that is gone is missing."""
     named = [replace(letter(n), at=None, row=place(n)) for n in range(5)]
     letters = [letter(7), *named, letter(8)]
-    asked: list[list[Offset]] = []
+    lookups: list[list[Offset]] = []
 
     def look_up(some: Sequence[Letter]) -> Mapping[Place, KafkaRecord]:
         places = [one.row for one in some if one.row is not None]
-        asked.append([one.offset for one in places])
+        lookups.append([one.offset for one in places])
         return {one: record(one) for one in places if one.offset != 3}
 
-    def wanted(one: Letter) -> bool:
+    def needed(one: Letter) -> bool:
         return one.row is not None and one.row.offset > 0
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(originals, "AT_ONCE", 3)
-        found = list(with_originals(letters, wanted, look_up))
+        patch.setattr(originals, "LOOKUP_SIZE", 3)
+        found = list(with_originals(letters, needed, look_up))
     assert [one.number for one in found] == [one.number for one in letters]
     assert [n for n, one in enumerate(found) if one.original] == [2, 3, 5]
-    assert asked == [[1], [2, 3, 4]]
-    assert found[2].again == record(place(1))
-    assert (found[2].again_ms, found[1].again_ms) == (7, named[0].timestamp_ms)
+    assert lookups == [[1], [2, 3, 4]]
+    assert found[2].redrive_record == record(place(1))
+    assert found[2].redrive_timestamp_ms == 7
+    assert found[1].redrive_timestamp_ms == named[0].timestamp_ms
 
 
-def test_nothing_is_looked_up_where_nothing_is_wanted() -> None:
-    """Most fragments have no such letters."""
+def test_nothing_is_looked_up_where_no_original_is_needed() -> None:
+    """Most fragments have no such dead letters."""
 
     def look_up(_: Sequence[Letter]) -> Mapping[Place, KafkaRecord]:
-        raise AssertionError("nothing was wanted")
+        raise AssertionError("none is needed")
 
     letters = [letter(n) for n in range(3)]
     assert list(with_originals(letters, lambda _: False, look_up)) == letters

@@ -14,11 +14,11 @@ from pipeline.dead_letters.letter import Letter
 from pipeline.dead_letters.redrive_rules import (
     Rules,
     Tally,
-    chosen,
     kept_from,
     read_partitions,
-    reads,
+    select_unsent,
     sent_letters,
+    source_paths,
 )
 from pipeline.dead_letters.send import send
 from pipeline.errors import UnavailableError
@@ -33,13 +33,13 @@ from tests.unit.spark.run.test_rebuild import MARKER
 from tests.unit.spark.support import fragment
 
 SOURCE = SourceId("id of car-sightings/0")
-READS = frozenset({(SOURCE, ""), (SOURCE, "only")})
-RULES = Rules(READS, None, lambda schema: schema == SchemaId(7))
+PATHS = frozenset({(SOURCE, ""), (SOURCE, "only")})
+RULES = Rules(PATHS, None, lambda schema: schema == SchemaId(7))
 HOUR = 3_600_000
 
 
 class Topic:
-    """A redrive topic; its writers die when they were called so often."""
+    """A redrive topic; its writers fail after `calls_left` calls."""
 
     def __init__(self) -> None:
         self.kafka = with_topics([NAMES.redrive], partitions=4)
@@ -53,32 +53,32 @@ class Topic:
 
     @property
     def writer(self) -> "Writer":
-        """A new one, which has ended every other one."""
+        """A new one, which has fenced all others."""
         started = Writer(self)
         started.start(Deadline.after(SystemClock(), 10, "starting"))
         return started
 
     @property
     def visible(self) -> list[KafkaRecord]:
-        """The copies that readers see."""
+        """The committed copies."""
         return records(self.kafka, NAMES.redrive)
 
     def run(self, letters: list[Letter], limit: int | None = None) -> Tally:
-        """One run over the letters."""
+        """One run of a redrive."""
         tally = Tally()
         sent = sent_letters(self.visible)
-        todo = chosen(letters, sent, RULES, limit, tally)
+        todo = select_unsent(letters, sent, RULES, limit, tally)
         send(todo, NAMES.redrive, range(4), self.writer, SystemClock())
         return tally
 
     @property
     def numbers(self) -> list[tuple[int, Offset]]:
-        """Whose letters' copies it holds."""
+        """Numbers of the dead letters that were sent."""
         return [next(iter(sent_letters([record])))[:2] for record in self.visible]
 
 
 class Writer(MemoryTransactions):
-    """One that may die at any call."""
+    """A writer that may fail at any call."""
 
     def __init__(self, topic: Topic) -> None:
         super().__init__(topic.kafka, NAMES.redriver)
@@ -95,7 +95,7 @@ class Writer(MemoryTransactions):
         super().send(topic, key, value, **more)
 
     def commit(self, deadline: Deadline) -> None:
-        """All of it is visible."""
+        """Commit the transaction."""
         self._topic.called()
         super().commit(deadline)
 
@@ -109,7 +109,7 @@ class Writer(MemoryTransactions):
 def test_every_letter_is_sent_once_however_often_runs_are_killed(
     count: int, size: int, deaths: list[int], limits: list[int]
 ) -> None:
-    """A run that dies in between leaves whole transactions; the next ones send what is missing."""
+    """A killed run leaves whole transactions; the next ones send what is missing."""
     letters = [letter(offset) for offset in range(count)]
     topic = Topic()
     with pytest.MonkeyPatch.context() as patch:
@@ -128,10 +128,10 @@ def test_every_letter_is_sent_once_however_often_runs_are_killed(
     assert sorted(topic.numbers) == [one.number for one in letters]
 
 
-def test_the_copy_is_the_original_with_what_routes_it() -> None:
-    """Key, value, time and headers as they were; ours behind them; in the original's partition."""
+def test_the_copy_is_the_original_with_headers_that_route_it() -> None:
+    """Key, value, time, headers and partition are the original's; our headers follow."""
     original = (("a", b"1"), ("a", None))
-    one = letter(5, original, port="only", attempt=2, partition=6, came=Millis(NOW + HOUR))
+    one = letter(5, original, port="only", attempt=2, partition=6, appended=Millis(NOW + HOUR))
     topic = Topic()
     topic.run([one])
     (copy,) = topic.visible
@@ -148,7 +148,7 @@ def test_the_copy_is_the_original_with_what_routes_it() -> None:
 
 
 def test_a_letter_of_a_copy_names_itself_and_the_first_origin() -> None:
-    """What the first copy said of its own letter does not hide the second."""
+    """The last header counts, not that of the first copy."""
     topic = Topic()
     topic.run([letter(5)])
     again = letter(8, topic.visible[0].headers, topic=NAMES.redrive, attempt=2)
@@ -175,28 +175,28 @@ def test_a_letter_of_a_copy_names_itself_and_the_first_origin() -> None:
     ],
 )
 def test_what_cannot_be_taken_again_is_not_sent(one: Letter, obstacle: str) -> None:
-    """Each with the reason in words."""
+    """The obstacle is the reason in words."""
     found = RULES.obstacle(one)
     assert obstacle in found
     assert bool(found) is bool(obstacle)
 
 
 def test_a_letter_that_names_a_record_is_sent_once_that_was_found() -> None:
-    """And if what decides what the table says is what it was."""
+    """And if the settings that decide the match are unchanged."""
     facts = dict.fromkeys(("topic", "partition", "offset"))
     one = letter(**facts, row="car-sightings/3/7", held_by="1:a", port="only")
     rules = replace(RULES, decided="1:a")
-    assert rules.wants_original(one)
+    assert rules.needs_original(one)
     assert "not in its topic any more" in rules.obstacle(one)
     original = KafkaRecord(TopicName("car-sightings"), 3, Offset(7), Millis(9), b"k", b"v")
     found = replace(one, original=original)
     assert rules.obstacle(found) == ""
     assert "retention" in replace(rules, kept_from_ms=Millis(10)).obstacle(found)
-    for other in (RULES, replace(rules, decided="1:b"), replace(rules, reads=frozenset())):
-        assert not other.wants_original(one)
+    for other in (RULES, replace(rules, decided="1:b"), replace(rules, paths=frozenset())):
+        assert not other.needs_original(one)
         assert other.obstacle(found)
-    assert not rules.wants_original(letter())
-    assert not rules.wants_original(letter(**facts))
+    assert not rules.needs_original(letter())
+    assert not rules.needs_original(letter(**facts))
     topic = Topic()
     send([found], NAMES.redrive, range(4), topic.writer, SystemClock())
     (copy,) = topic.visible
@@ -204,19 +204,19 @@ def test_a_letter_that_names_a_record_is_sent_once_that_was_found() -> None:
     assert copy.headers[-1] == ("medusa.error.held_by", b"1:a")
 
 
-def test_what_the_topic_is_about_to_forget_is_not_sent() -> None:
-    """A copy that retention has removed would be sent twice, or never be seen."""
+def test_what_retention_is_about_to_delete_is_not_sent() -> None:
+    """A deleted copy would be sent twice, or never be read."""
     assert kept_from(-1, NOW) is None
     kept_from_ms = kept_from(24 * HOUR, NOW)
     assert kept_from_ms == NOW - 23 * HOUR
     assert kept_from(HOUR, NOW) == NOW - HOUR + HOUR // 10
-    rules = Rules(READS, kept_from_ms, lambda _: True)
-    assert "retention" in rules.obstacle(letter(time=Millis(NOW - 23 * HOUR - 1), came=NOW))
-    assert rules.obstacle(letter(time=Millis(NOW - 23 * HOUR), came=Millis(0))) == ""
+    rules = Rules(PATHS, kept_from_ms, lambda _: True)
+    assert "retention" in rules.obstacle(letter(time=Millis(NOW - 23 * HOUR - 1), appended=NOW))
+    assert rules.obstacle(letter(time=Millis(NOW - 23 * HOUR), appended=Millis(0))) == ""
 
 
-def test_what_the_topic_does_not_take_is_not_sent() -> None:
-    """It would be refused with all that is sent in its transaction, in each run again."""
+def test_what_is_too_large_for_the_topic_is_not_sent() -> None:
+    """It would fail its whole transaction, in each run again."""
     rules = replace(RULES, most_bytes=10_000)
     small, large = (
         replace(letter(), record=replace(letter().record, value=b"v" * size))
@@ -224,13 +224,13 @@ def test_what_the_topic_does_not_take_is_not_sent() -> None:
     )
     assert rules.obstacle(small) == ""
     assert "max.message.bytes" in rules.obstacle(large)
-    held = letter(0, (("h", b"v" * 10_000),))
-    assert "max.message.bytes" in rules.obstacle(held)
-    assert RULES.obstacle(held) == ""
+    headers = letter(0, (("h", b"v" * 10_000),))
+    assert "max.message.bytes" in rules.obstacle(headers)
+    assert RULES.obstacle(headers) == ""
 
 
 def test_a_letter_of_a_row_names_a_record_of_its_input_or_of_the_redrive_topic() -> None:
-    """Another one is no record of the row; a letter that somebody else has made may name any."""
+    """A dead letter of another program may name any record; it is refused."""
     rules = replace(RULES, redrive=NAMES.redrive, decided="1:a")
     facts = dict.fromkeys(("topic", "partition", "offset"))
     own, again, other = (
@@ -241,36 +241,36 @@ def test_a_letter_of_a_row_names_a_record_of_its_input_or_of_the_redrive_topic()
             ("limits", "#7"),
         )
     )
-    assert rules.wants_original(own)
-    assert rules.wants_original(again)
-    assert not rules.wants_original(other)
+    assert rules.needs_original(own)
+    assert rules.needs_original(again)
+    assert not rules.needs_original(other)
     assert "not that of their input" in rules.obstacle(other)
 
 
-def test_a_tally_says_what_became_of_each_letter() -> None:
-    """Sent, sent before, refused by reason; what a limit leaves is in none of them."""
+def test_a_tally_counts_outcomes() -> None:
+    """Sent, sent before, refused by reason; dead letters beyond the limit are not counted."""
     letters = [letter(0), letter(1, reason="late"), letter(2, reason="late"), letter(3), letter(4)]
     tally = Tally()
-    taken = chosen(letters, frozenset({letter(0).identity}), RULES, 1, tally)
-    assert [one.number[1] for one in taken] == [3]
+    selected = select_unsent(letters, frozenset({letter(0).identity}), RULES, 1, tally)
+    assert [one.number[1] for one in selected] == [3]
     assert (tally.sent, tally.already, list(tally.refusals.values())) == (1, 1, [2])
 
 
 def read_by(name: str) -> frozenset[tuple[SourceId, str]]:
-    """What a fragment of the toll network takes."""
+    """The source paths of a fragment of the toll network."""
     planned = fragment(name)
-    return reads(planned, named_sources(planned))
+    return source_paths(planned, named_sources(planned))
 
 
 def test_a_fragment_reads_its_inputs_at_the_ports_of_its_stateful_box() -> None:
-    """As the lane routes what is sent again."""
+    """As the lane routes redriven records."""
     assert read_by("tow_dispatch") == {("sightings-topic/0", at) for at in ("", "left", "right")}
     assert ("sightings-topic/0", "only") in read_by("tolls")
-    assert reads(fragment("tow_dispatch"), ()) == frozenset()
+    assert source_paths(fragment("tow_dispatch"), ()) == frozenset()
 
 
 def test_a_side_that_reads_another_input_by_now_takes_no_letter_of_the_first() -> None:
-    """The lane routes by source and side; what fits none would be passed over in silence."""
+    """The lane routes by source and port; it would ignore other records silently."""
     assert read_by("toll_notifications") == {
         ("local.net.tolls/0", ""),
         ("local.net.tolls/0", "right"),
@@ -279,8 +279,8 @@ def test_a_side_that_reads_another_input_by_now_takes_no_letter_of_the_first() -
     }
 
 
-def test_a_letter_of_a_topic_that_was_made_again_is_another_one() -> None:
-    """Its number may be one that was sent from the topic before; its record is not."""
+def test_a_letter_of_a_recreated_topic_has_another_identity() -> None:
+    """Its number may equal a sent one; its place does not."""
     topic = Topic()
     topic.run([letter(5)])
     again = letter(5, offset=Offset(777))
@@ -288,17 +288,17 @@ def test_a_letter_of_a_topic_that_was_made_again_is_another_one() -> None:
     assert topic.run([again]).already == 1
 
 
-def test_headers_that_name_no_letter_are_passed_over() -> None:
-    """Somebody may have written into the topic by hand."""
+def test_headers_without_an_identity_are_ignored() -> None:
+    """Other programs may write into the topic."""
     records = [
-        KafkaRecord(NAMES.redrive, 0, Offset(0), NOW, None, None, ((REDRIVEN_FROM, told),))
-        for told in (None, b"", b"1", b"a/1", b"1/", b"2/3")
+        KafkaRecord(NAMES.redrive, 0, Offset(0), NOW, None, None, ((REDRIVEN_FROM, value),))
+        for value in (None, b"", b"1", b"a/1", b"1/", b"2/3")
     ]
     assert sent_letters(records) == {(2, 3, None)}
 
 
-def test_letters_go_only_into_partitions_that_the_lane_reads() -> None:
-    """The topic may have grown since: what is said to be sent would be read at the next start."""
+def test_letters_are_sent_only_to_partitions_that_the_lane_reads() -> None:
+    """A partition added since would be read only after the next start."""
     places = {
         InputPartition(StreamName("cars"), name, partition): Offset(0)
         for name, partition in ((NAMES.redrive, 0), (NAMES.redrive, 2), (TopicName("other"), 3))
@@ -313,12 +313,12 @@ def test_letters_go_only_into_partitions_that_the_lane_reads() -> None:
     assert [record.partition for _, record in sorted(copies, key=itemgetter(0))] == [0, 2, 0, 2]
 
 
-def test_of_what_is_sent_the_tally_counts_what_would_be_late() -> None:
-    """Not of what was sent before, is refused, or is beyond the limit."""
+def test_the_tally_counts_what_would_be_late_of_what_is_sent() -> None:
+    """Not of dead letters that were sent before, are refused, or beyond the limit."""
     letters = [letter(n) for n in range(5)]
     late = {0: True, 1: None, 2: False, 3: True, 4: True}
     tally = Tally()
     sent = frozenset({letters[0].identity})
-    kept = chosen(letters, sent, RULES, 3, tally, lambda one: late[one.number[1]])
+    kept = select_unsent(letters, sent, RULES, 3, tally, lambda one: late[one.number[1]])
     assert [one.number[1] for one in kept] == [1, 2, 3]
     assert (tally.sent, tally.late, tally.untimed, tally.already) == (3, 1, 1, 1)

@@ -7,8 +7,8 @@ from pipeline.ids import Offset
 OFFSETS = st.dictionaries(st.integers(0, 3), st.integers(0, 9).map(Offset))
 
 
-def test_old_dead_letters_go_that_no_rebuild_needs() -> None:
-    """Whichever comes first keeps all that follow; where nothing goes, nothing is said."""
+def test_old_dead_letters_are_removed_that_no_rebuild_needs() -> None:
+    """The lower of the two offsets decides; partitions without removals are missing."""
     starts = {0: Offset(2), 1: Offset(2), 2: Offset(2)}
     needed = {0: Offset(5), 1: Offset(9), 2: Offset(2)}
     young = {0: Offset(9), 1: Offset(6), 2: Offset(9)}
@@ -16,9 +16,9 @@ def test_old_dead_letters_go_that_no_rebuild_needs() -> None:
 
 
 @given(starts=OFFSETS, needed=OFFSETS, young=OFFSETS)
-def test_what_is_not_known_stays(
+def test_partitions_without_both_offsets_are_kept(
     starts: dict[int, Offset], needed: dict[int, Offset], young: dict[int, Offset]
 ) -> None:
-    """A partition of which need or age is not known is left alone."""
+    """Need and age must both be known."""
     for partition, until in trim(starts, needed, young).items():
         assert starts[partition] < until <= min(needed[partition], young[partition])

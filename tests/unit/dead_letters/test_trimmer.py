@@ -30,76 +30,78 @@ MARKER = CommitMarker(
 
 
 class Kafka(MemoryKafka):
-    """Dead letters that came a second apart, the first one at `NOW`, in one partition."""
+    """Dead letters appended a second apart, the first one at `NOW`, in one partition."""
 
     def __init__(
         self,
         marker: CommitMarker | None = MARKER,
         *,
         start: int = 0,
-        came_ms: int = NOW + 10_000,
-        made_again: bool = False,
+        marked_ms: int = NOW + 10_000,
+        recreated: bool = False,
         undecided: bool = False,
     ) -> None:
         super().__init__(TwinClock())
         create(self, NAMES.dead_letters, NAMES.markers)
         self.refuses = False
-        self.asked: list[str] = []
+        self.calls: list[str] = []
         for number in range(10):
             self.append(NAMES.dead_letters, None, b"", timestamp_ms=NOW + 1_000 * number)
         self.delete_records(NAMES.dead_letters, {0: Offset(start)})
         if marker is not None:
-            letters = "" if made_again else self.topics[NAMES.dead_letters].topic_id
+            letters = "" if recreated else self.topics[NAMES.dead_letters].topic_id
             value = encode_marker(replace(marker, letters=letters))
-            self.append(NAMES.markers, b"marker", value, timestamp_ms=came_ms)
+            self.append(NAMES.markers, b"marker", value, timestamp_ms=marked_ms)
         if undecided:
             writer = self.transactions(NAMES.stable.transactional_id)
             writer.start(Deadline.after(self.clock, 1, "starting"))
             writer.begin()
-            writer.send(NAMES.markers, b"marker", b"", timestamp_ms=came_ms)
+            writer.send(NAMES.markers, b"marker", b"", timestamp_ms=marked_ms)
 
     def end_offsets(
         self, topics: Iterable[TopicName], isolation: Isolation = Isolation.COMMITTED
     ) -> Ends:
-        """Note that it was asked for dead letters."""
+        """Record a call for dead letters."""
         names = tuple(topics)
         if names == (NAMES.dead_letters,):
-            self.asked.append("ends")
+            self.calls.append("ends")
         return super().end_offsets(names, isolation)
 
     def await_decided(self, topic: TopicName) -> bool:
-        """Note it."""
+        """Record the call."""
         assert topic == NAMES.markers
-        self.asked.append("decided")
+        self.calls.append("decided")
         return super().await_decided(topic)
 
     def reader(self, timeout_s: float, **more: Any) -> MemoryReader:
-        """Note it: only the marker is read."""
-        self.asked.append("marker")
+        """Record the call: only the marker is read."""
+        self.calls.append("marker")
         return super().reader(timeout_s, **more)
 
     def delete_records(self, topic: TopicName, before: Mapping[int, Offset]) -> None:
-        """Remove them, if that is allowed."""
+        """Remove records, or refuse to."""
         if self.refuses:
             raise RefusedError("not allowed", place=f"topic {topic}")
         super().delete_records(topic, before)
 
     @property
     def start(self) -> int:
-        """Where the dead letters begin."""
+        """The oldest offset of the dead letters."""
         return self.topics[NAMES.dead_letters].partitions[0].start
 
     @property
     def retention(self) -> Retention:
-        """Over this."""
+        """Retention over this cluster."""
         return Retention(NAMES, self, LogReader(self, 1.0), lambda: KEPT_MS)
 
 
 @pytest.mark.parametrize(
     ("needed", "start"), [({}, 9), ({0: 4}, 4), ({0: 9}, 9), ({0: 99}, 9), ({1: 3}, 9)]
 )
-def test_what_is_old_and_not_needed_goes(needed: dict[int, int], start: int) -> None:
-    """Old is what came a retention before the last marker, by the brokers' clocks."""
+def test_old_dead_letters_that_are_not_needed_are_removed(
+    needed: dict[int, int], start: int
+) -> None:
+    """Age is measured at the last marker, by the brokers' clocks."""
     letters_from = {partition: Offset(offset) for partition, offset in needed.items()}
     kafka = Kafka(replace(MARKER, letters_from=letters_from))
     kafka.retention.apply()
@@ -107,10 +109,10 @@ def test_what_is_old_and_not_needed_goes(needed: dict[int, int], start: int) -> 
 
 
 def test_the_marker_is_read_after_the_ends() -> None:
-    """So it says what is needed of all letters below them, also of a batch just committed."""
+    """So it covers all dead letters below them, also those of a batch just committed."""
     kafka = Kafka()
     kafka.retention.apply()
-    assert kafka.asked == ["ends", "decided", "marker"]
+    assert kafka.calls == ["ends", "decided", "marker"]
 
 
 @pytest.mark.parametrize(
@@ -119,20 +121,20 @@ def test_the_marker_is_read_after_the_ends() -> None:
         Kafka(start=10),
         Kafka(undecided=True),
         Kafka(None),
-        Kafka(replace(MARKER, letters_from={0: Offset(3)}), made_again=True),
-        Kafka(came_ms=NOW),
+        Kafka(replace(MARKER, letters_from={0: Offset(3)}), recreated=True),
+        Kafka(marked_ms=NOW),
     ],
-    ids=["none there", "open transaction", "never ran", "made again", "all young"],
+    ids=["none there", "open transaction", "never ran", "recreated", "all young"],
 )
-def test_nothing_goes(kafka: Kafka) -> None:
-    """Where it is not certain what is needed, or nothing is old."""
+def test_nothing_is_removed(kafka: Kafka) -> None:
+    """If the need is uncertain, or nothing is old."""
     before = kafka.start
     assert kafka.retention.apply() == {}
     assert kafka.start == before
 
 
 def test_a_failure_is_one_warning(caplog: pytest.LogCaptureFixture) -> None:
-    """It does not hold up the lane; a right that is missing is not told every minute."""
+    """It does not stop the lane; a missing permission is not logged each minute."""
     kafka = Kafka()
     kafka.refuses = True
     trimmer = Trimmer(kafka.retention, TwinClock())
@@ -145,15 +147,15 @@ def test_a_failure_is_one_warning(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_it_is_done_once_a_minute() -> None:
-    """However often somebody looks."""
+    """More calls have no effect."""
     kafka, clock = Kafka(start=10), TwinClock()
     trimmer = Trimmer(kafka.retention, clock)
     for _ in range(3):
-        trimmer.look()
+        trimmer.trim_if_due()
         assert trimmer._thread is not None
         trimmer._thread.join(5)
-    assert kafka.asked == ["ends"]
+    assert kafka.calls == ["ends"]
     clock.sleep(EVERY_S)
-    trimmer.look()
+    trimmer.trim_if_due()
     trimmer._thread.join(5)  # type: ignore[union-attr]
-    assert kafka.asked == ["ends", "ends"]
+    assert kafka.calls == ["ends", "ends"]

@@ -49,5 +49,5 @@ def world(tmp_path: Path) -> World:
 
 @pytest.fixture
 def connections(world: World) -> Connections:
-    """Connections to it."""
+    """Connections to its servers."""
     return cast("Connections", TwinConnections(world, TwinRecomputer()))

@@ -23,8 +23,8 @@ DRIVING = MOVING.replace("moving:", "driving:")
 END = {"sightings": InputFrom.END}
 
 
-def test_a_fragment_that_begins_anew_goes_on_from_nothing_that_it_has_read(tmp_path: Path) -> None:
-    """Else its dead letters would be sent again to sources that its next lane does not have."""
+def test_a_fragment_that_begins_anew_has_no_present_marker(tmp_path: Path) -> None:
+    """Else a redrive would send dead letters to sources that its next lane does not have."""
     scene = Scene(tmp_path)
     world = scene.world
     world.kafka.add("car-sightings", partitions=1, records=9)
@@ -47,7 +47,7 @@ def test_a_fragment_that_begins_anew_goes_on_from_nothing_that_it_has_read(tmp_p
 def test_a_position_has_its_lag_and_the_time_of_its_next_record(
     world: World, connections: Connections
 ) -> None:
-    """Without records behind it there is no such time."""
+    """At the end of the partition there is no such time."""
     moving = fragment_of("cars.moving", connections)
     records = [KafkaRecord(SIGHTINGS, 0, Offset(n), Millis(n), None, b"") for n in range(5)]
     for new, next_ms, lag in ((records[:3], None, 0), (records[3:], 3, 2)):

@@ -11,12 +11,12 @@ INPUT, OUTPUT = TopicName("car-sightings"), TopicName("moving-cars")
 
 @pytest.mark.parametrize("name", ["sightings", "cars.sightings", "car-sightings"])
 def test_a_stream_has_several_names(connections: Connections, name: str) -> None:
-    """Of the document, with the network before it, and of its topic."""
+    """Its name in the document, with or without its network, and that of its topic."""
     assert topic_of(name, connections) == INPUT
 
 
 def test_any_topic_is_a_stream(connections: Connections, world: World) -> None:
-    """Also one of no network; what is none is refused with the streams that exist."""
+    """Also one of no network; for other names, the error lists the streams."""
     world.kafka.add("others")
     assert topic_of("others", connections) == TopicName("others")
     with pytest.raises(RefusedError, match="no stream or topic movin") as missing:
@@ -25,7 +25,7 @@ def test_any_topic_is_a_stream(connections: Connections, world: World) -> None:
 
 
 def test_the_writers_and_the_schema_of_a_topic(connections: Connections, world: World) -> None:
-    """Nobody of ours writes an input; a topic without schema is an error."""
+    """No fragment writes an input; a topic without schema is an error."""
     assert writers_of(OUTPUT, connections) == ("cars.moving",)
     assert writers_of(INPUT, connections) == ()
     assert newest_schema(INPUT, connections).subject == "car-sightings-value"

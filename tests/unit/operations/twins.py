@@ -17,30 +17,30 @@ from tests.unit.deploy.twins import World
 
 @dataclass
 class TwinRecomputer:
-    """Computes what it was given; remembers for which ranges and period."""
+    """Recomputer with given results; records the ranges and periods of its calls."""
 
     made: list[Result] = field(default_factory=list)
     times: dict[Offset, Millis] = field(default_factory=dict)
-    asked: list[tuple[tuple[Range, ...], Period]] = field(default_factory=list)
+    calls: list[tuple[tuple[Range, ...], Period]] = field(default_factory=list)
     failed: Counter[str] = field(default_factory=Counter)
 
     def event_time(self, _at: InputPartition, offset: Offset) -> Millis:
-        """As it was given."""
+        """The given time."""
         return self.times[offset]
 
     def left_out(self, ranges: tuple[Range, ...], period: Period) -> dict[str, int]:
-        """One record, always."""
-        self.asked.append((ranges, period))
+        """Always one record."""
+        self.calls.append((ranges, period))
         return {"undecodable": 1}
 
     def results(self, _ranges: tuple[Range, ...], _period: Period) -> Iterator[Result]:
-        """As they were given; one of them cannot be computed."""
+        """The given results; one more cannot be computed."""
         yield from self.made
         self.failed["evaluation_failed"] += 1
 
 
 class TwinConnections:
-    """As `Connections`, to servers in memory."""
+    """The interface of `Connections`, to servers in memory."""
 
     def __init__(self, world: World, recomputer: TwinRecomputer) -> None:
         self._recomputer = recomputer
@@ -56,15 +56,15 @@ class TwinConnections:
         return self.topics.reader(1.0)
 
     def redriver(self, names: FragmentNames) -> MemoryTransactions:
-        """Sends dead letters again."""
+        """The writer of a redrive."""
         return self.topics.transactions(names.redriver)
 
     def replayer(self, names: FragmentNames, into: TopicName) -> MemoryTransactions:
-        """Writes a replay."""
+        """The writer of a replay."""
         return self.topics.transactions(names.replayer(into))
 
     def recomputer(self, _fragment: object, _topic_ids: object) -> TwinRecomputer:
-        """The one that was handed in."""
+        """The given recomputer."""
         return self._recomputer
 
     def producer(self) -> MemoryProducer:

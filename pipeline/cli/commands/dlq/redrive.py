@@ -9,7 +9,7 @@ from pipeline.cli.options import timeout_option, with_session
 from pipeline.cli.session import Session
 from pipeline.clock import Deadline, rfc3339
 from pipeline.counting import counted
-from pipeline.dead_letters.choose import Wanted
+from pipeline.dead_letters.choose import LetterFilter
 from pipeline.operations.dead_letters.redrive import Redrive, Redriven
 from pipeline.operations.fragments import fragment_of, label
 
@@ -46,7 +46,7 @@ def command(
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
     with session.connect() as connections:
         one = fragment_of(fragment, connections)
-        run = Redrive(one, Wanted(reason=reason), limit, connections, session.clock)
+        run = Redrive(one, LetterFilter(reason=reason), limit, connections, session.clock)
         if dry_run or not yes:
             with session.printer.waiting("reading dead letters"):
                 found = run.preview()

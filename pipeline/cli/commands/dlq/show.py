@@ -12,7 +12,7 @@ from pipeline.cli.options import with_session
 from pipeline.cli.session import Session
 from pipeline.cli.times import parse_time
 from pipeline.clock import rfc3339
-from pipeline.dead_letters.choose import Wanted
+from pipeline.dead_letters.choose import LetterFilter
 from pipeline.dead_letters.letter import Letter, Place
 from pipeline.ids import Millis
 from pipeline.operations.dead_letters.content import LetterContent, letter_content, newest_letters
@@ -53,7 +53,7 @@ def command(
       medusa dlq show tow_dispatch --reason undecodable --from 1h -o json
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
     now_ms = session.clock.now_ms()
-    wanted = Wanted(
+    matching = LetterFilter(
         reason,
         box,
         parse_time(start, now_ms) if start else None,
@@ -62,7 +62,7 @@ def command(
     with session.connect() as connections:
         one = fragment_of(fragment, connections)
         with session.printer.waiting("reading dead letters"):
-            found = newest_letters(one, wanted, limit, connections)
+            found = newest_letters(one, matching, limit, connections)
         for letter in found:
             content = letter_content(letter, connections)
             session.printer.record(_data(letter, content), _text(letter, content))
@@ -77,7 +77,7 @@ def _data(letter: Letter, content: LetterContent) -> JsonObject:
         "partition": record.partition,
         "offset": record.offset,
         "timestamp": _time(letter.timestamp_ms),
-        "came": _time(letter.came_ms),
+        "came": _time(letter.appended_ms),
         "reason": letter.reason,
         "message": letter.message,
         "box": letter.box,

@@ -73,4 +73,4 @@ def _require_place(
     if registry.lookup(subject, new.text, new.references) is not None:
         return {}
     require_fit(subject, registry.check(subject, new.text, new.references))
-    return require_readers(subject, new.alone.text, session, connections, ask=False, yes=False)
+    return require_readers(subject, new.resolved.text, session, connections, ask=False, yes=False)

@@ -113,7 +113,7 @@ def _pair(
     admin = registry.admin
     if given is not None:
         first = fetch(admin, subject, old or "latest")
-        return first.schema(), given.read(registry, subject).alone, (first.version, None)
+        return first.schema(), given.read(registry, subject).resolved, (first.version, None)
     second = fetch(admin, subject, new or "latest")
     number = old if old is not None else before(admin, subject, second.version)
     first = fetch(admin, subject, number)

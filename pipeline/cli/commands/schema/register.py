@@ -58,7 +58,7 @@ def command(
         if known is None:
             require_fit(subject, registry.check(subject, new.text, new.references))
             data |= require_readers(
-                subject, new.alone.text, session, connections, ask=not dry_run, yes=yes
+                subject, new.resolved.text, session, connections, ask=not dry_run, yes=yes
             )
         if dry_run:
             words = f"{subject}: it fits{told(new.references)}"

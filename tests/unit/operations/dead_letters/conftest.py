@@ -13,8 +13,8 @@ from tests.unit.deploy.twins import World
 @pytest.fixture
 def world(world: World) -> World:
     """Three dead letters of cars.moving, of which the second was late."""
-    late = record(1, reason="late", event_time_ms=NOW, closed_ms=NOW, came=Millis(NOW + 1))
-    world.put(record(0), late, record(2, came=Millis(NOW + 2)))
+    late = record(1, reason="late", event_time_ms=NOW, closed_ms=NOW, appended=Millis(NOW + 1))
+    world.put(record(0), late, record(2, appended=Millis(NOW + 2)))
     return world
 
 

@@ -1,6 +1,6 @@
 from dataclasses import replace
 
-from pipeline.dead_letters.choose import Wanted
+from pipeline.dead_letters.choose import LetterFilter
 from pipeline.dead_letters.letter import read
 from pipeline.operations.connections import Connections
 from pipeline.operations.dead_letters.content import letter_content, newest_letters
@@ -9,10 +9,10 @@ from tests.unit.dead_letters.support import letter, record
 
 
 def test_the_newest_letters_come_last(connections: Connections, moving: Fragment) -> None:
-    """At most so many, of those that match."""
-    found = newest_letters(moving, Wanted(), 2, connections)
+    """At most the limit, of those that match."""
+    found = newest_letters(moving, LetterFilter(), 2, connections)
     assert [one.number for one in found] == [(0, 1), (0, 2)]
-    (late,) = newest_letters(moving, Wanted(reason="late"), 2, connections)
+    (late,) = newest_letters(moving, LetterFilter(reason="late"), 2, connections)
     assert late.number == (0, 1)
 
 

@@ -1,7 +1,7 @@
 import pytest
 
 from pipeline.clock import Deadline
-from pipeline.dead_letters.choose import Wanted
+from pipeline.dead_letters.choose import LetterFilter
 from pipeline.errors import RefusedError
 from pipeline.operations.connections import Connections
 from pipeline.operations.dead_letters.counts import count_letters
@@ -22,8 +22,8 @@ def test_letters_are_counted_by_fragment_and_reason(connections: Connections) ->
 def test_what_was_sent_again_is_unknown_without_its_topic(
     world: World, connections: Connections, moving: Fragment
 ) -> None:
-    """A problem beside the other fragments, an error if it is the only one."""
-    redrive = Redrive(moving, Wanted(), None, connections, world.clock)
+    """One of several fragments has a problem; a single one is an error."""
+    redrive = Redrive(moving, LetterFilter(), None, connections, world.clock)
     redrive.send(Deadline.after(world.clock, 1.0, "sending"))
     del world.kafka.topics[NAMES.redrive]
     found = count_letters("cars", connections)

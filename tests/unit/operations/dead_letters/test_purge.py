@@ -9,7 +9,7 @@ from tests.unit.deploy.twins import World
 def test_letters_that_no_rebuild_needs_are_removed(
     world: World, connections: Connections, moving: Fragment
 ) -> None:
-    """The marker needs them from offset 2 on; an answer changes nothing."""
+    """The marker needs them from offset 2 on; the preview changes nothing."""
     found = removable_letters(moving, None, connections)
     assert (found.removed, found.needed, found.younger, len(world.records(NAMES.dead_letters))) == (
         2,
@@ -22,6 +22,6 @@ def test_letters_that_no_rebuild_needs_are_removed(
 
 
 def test_younger_letters_stay(connections: Connections, moving: Fragment) -> None:
-    """By when they came."""
+    """By their append times."""
     found = removable_letters(moving, Millis(NOW + 1), connections)
     assert (found.removed, found.younger) == (1, 2)

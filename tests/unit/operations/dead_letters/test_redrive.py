@@ -1,7 +1,7 @@
 import pytest
 
 from pipeline.clock import Deadline
-from pipeline.dead_letters.choose import Wanted
+from pipeline.dead_letters.choose import LetterFilter
 from pipeline.errors import RefusedError
 from pipeline.operations.connections import Connections
 from pipeline.operations.dead_letters.redrive import Redrive
@@ -14,7 +14,7 @@ def test_letters_are_sent_again_once(
     world: World, connections: Connections, moving: Fragment
 ) -> None:
     """A preview sends nothing; late ones are refused with the reason."""
-    redrive = Redrive(moving, Wanted(), None, connections, world.clock)
+    redrive = Redrive(moving, LetterFilter(), None, connections, world.clock)
     preview = redrive.preview()
     assert (preview.sent, preview.already_sent, world.records(NAMES.redrive)) == (2, 0, [])
     (reason,) = preview.refused
@@ -30,8 +30,8 @@ def test_letters_are_sent_again_once(
 def test_it_is_an_error_if_nothing_can_be_sent(
     world: World, connections: Connections, moving: Fragment
 ) -> None:
-    """With what helps instead."""
-    redrive = Redrive(moving, Wanted(reason="late"), None, connections, world.clock)
+    """The hint is the alternative."""
+    redrive = Redrive(moving, LetterFilter(reason="late"), None, connections, world.clock)
     with pytest.raises(RefusedError, match="no dead letter can be sent again: 1 late") as refused:
         redrive.check(redrive.preview())
     assert "medusa replay cars.moving" in refused.value.hint

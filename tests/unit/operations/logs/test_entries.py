@@ -19,7 +19,7 @@ def zone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.mark.usefixtures("zone")
 def test_the_parts_of_what_spark_writes() -> None:
-    """Lines before the first entry are one of their own."""
+    """Lines before the first entry are an entry of their own."""
     odd_line = "26/02/31 00:00:02 WARN no such day"
     first, lost, query, odd = entries_of_spark("n", [*SPARK.splitlines(), odd_line])
     assert (first.time, first.level, first.message) == ("", "", "connecting to Kafka")
@@ -34,6 +34,6 @@ def test_the_parts_of_what_spark_writes() -> None:
 
 
 def test_entries_of_a_node_are_printed_as_they_are() -> None:
-    """What is no entry, too."""
+    """Also lines that are no entry."""
     lines = ["half a line", *LOG.splitlines()]
     assert "\n".join(map(str, entries_of_node("n", lines))).splitlines() == lines

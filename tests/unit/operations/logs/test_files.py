@@ -10,14 +10,14 @@ from tests.unit.operations.logs.texts import LOG
 
 
 class _Writer(TwinClock):
-    """Writes the next lines into a file whenever somebody waits; in the end it interrupts."""
+    """Clock that appends the next text to a file at each sleep, and interrupts at the end."""
 
     def __init__(self, steps: list[tuple[Path, str]]) -> None:
         super().__init__()
         self._steps = steps
 
     def sleep(self, seconds: float) -> None:
-        """Do the next step."""
+        """Append the next text."""
         super().sleep(seconds)
         if not self._steps:
             raise KeyboardInterrupt
@@ -27,7 +27,7 @@ class _Writer(TwinClock):
 
 
 def test_new_entries_are_followed_in_files_that_come_later(tmp_path: Path) -> None:
-    """Those of Spark may, and a line counts once it is whole."""
+    """Spark's file may be created later; a line is read once it is complete."""
     node, spark = tmp_path / "node-n.log", tmp_path / "n.out"
     node.write_text(LOG, encoding="utf-8")
     clock = _Writer(

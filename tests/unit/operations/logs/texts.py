@@ -1,4 +1,4 @@
-"""What logs hold."""
+"""Texts of logs."""
 
 LOG = """\
 2026-01-01T00:00:00.000Z INFO node up

@@ -41,13 +41,13 @@ def _text(found: Measurements) -> str:
 
 
 def test_doctests() -> None:
-    """The examples in the docstrings are true."""
+    """The examples in the docstrings."""
     found = doctest.testmod(proposals)
     assert (found.failed, found.attempted > 0) == (0, True)
 
 
 def test_the_document_is_a_network_with_a_box_that_runs() -> None:
-    """Counted by the key of the records, into a topic of their own."""
+    """It counts by the key of the records."""
     found = replace(
         EMPTY, records=9, key="symbol", disorder=Disorder(9, 3_000, 7_000), gap_ms=200_000
     )
@@ -64,8 +64,8 @@ def test_the_document_is_a_network_with_a_box_that_runs() -> None:
     assert "between two records of a partition was 3m 20s" in text
 
 
-def test_of_an_empty_topic_it_says_so() -> None:
-    """All proposals are defaults then."""
+def test_for_an_empty_topic_all_proposals_are_defaults() -> None:
+    """The comments say so."""
     _loaded(EMPTY)
     text = _text(EMPTY)
     assert "The topic holds no records yet, so nothing was measured" in text
@@ -76,7 +76,7 @@ def test_of_an_empty_topic_it_says_so() -> None:
 
 @pytest.mark.parametrize("topic", ["true", "1.5", "Prod.Trades-v2", "_", "x" * 200, "null", "a_b"])
 def test_every_topic_makes_good_names(topic: str) -> None:
-    """Names of networks, streams and boxes have small letters, digits and _, and are not long."""
+    """Names of networks, streams and boxes are short, of lower-case letters, digits and _."""
     network = _loaded(EMPTY, topic)
     assert [stream.topic for stream in network.streams] == [topic]
     assert re.fullmatch(NAME_PATTERN, stream_name(TopicName(topic)))
@@ -84,39 +84,44 @@ def test_every_topic_makes_good_names(topic: str) -> None:
 
 @pytest.mark.parametrize("name", ["select", "on", "records", "window_end", "Symbol", "_x"])
 def test_every_column_can_be_the_key(name: str) -> None:
-    """Words of SQL and of YAML among them; a name that a window has is left alone."""
+    """Also words of SQL and of YAML; the name of a window's column is not used."""
     columns = (Column(name, Scalar.STRING, nullable=False), COLUMNS[1])
     _loaded(replace(EMPTY, key=name), columns=columns)
 
 
-def test_every_expression_is_written_so_that_it_is_read_again() -> None:
-    """Quotes and colons among them."""
+def test_every_expression_is_parsed_to_the_same_text() -> None:
+    """Also with quotes and colons."""
     for expression in (
         "`at`",
         "timestamp_millis(unix_millis(at))",
         "coalesce(at, TIMESTAMP '2024-01-01 00:00:00')",
     ):
-        told = replace(EMPTY, event_time=replace(EMPTY.event_time, expression=expression))
-        (stream,) = _loaded(told).streams
+        given = replace(EMPTY, event_time=replace(EMPTY.event_time, expression=expression))
+        (stream,) = _loaded(given).streams
         assert stream.event_time.text == expression
 
 
-def test_lateness_is_round_and_of_few_records_not_less_than_the_default() -> None:
+def test_lateness_is_rounded_and_for_few_records_at_least_the_default() -> None:
     """Without records it is the default."""
-    told = [Disorder(2_000, ms, 99_999) for ms in (0, 1_400, 61_000)]
-    assert [durations.format(lateness_ms(one)) for one in (None, *told)] == ["5s", "1s", "2s", "2m"]
+    found = [Disorder(2_000, ms, 99_999) for ms in (0, 1_400, 61_000)]
+    assert [durations.format(lateness_ms(one)) for one in (None, *found)] == [
+        "5s",
+        "1s",
+        "2s",
+        "2m",
+    ]
     assert durations.format(lateness_ms(Disorder(10, 0, 0))) == "5s"
 
 
-def test_nobody_waits_for_hours_for_a_quiet_partition() -> None:
-    """Silences that were longer than ten minutes are told, not waited for."""
+def test_idle_after_is_at_most_ten_minutes() -> None:
+    """The comment contains longer gaps."""
     assert [durations.format(idle_after_ms(ms)) for ms in (None, 50, 200_000, 9_999_999)] == [
         "3m", "3m", "5m", "10m",
     ]  # fmt: skip
     assert "silent for longer than this" in _text(replace(EMPTY, gap_ms=9_999_999))
 
 
-def test_times_far_ahead_of_kafkas_are_allowed_for() -> None:
-    """Else every such record became a dead letter."""
+def test_ahead_includes_event_times_far_beyond_kafkas() -> None:
+    """Else every such record would become a dead letter."""
     (stream,) = _loaded(replace(EMPTY, records=1, ahead_ms=3 * 3_600_000)).streams
     assert stream.ahead_ms == durations.parse("6h")

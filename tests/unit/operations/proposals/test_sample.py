@@ -27,14 +27,14 @@ PARTITIONS = 2
 
 
 class SlowReader(MemoryReader):
-    """Takes a second for each record, and gives up after so many."""
+    """Takes a second for each record, and fails after a number of them."""
 
-    def __init__(self, kafka: MemoryKafka, gives_up_after: int) -> None:
+    def __init__(self, kafka: MemoryKafka, fails_after: int) -> None:
         super().__init__(kafka, 1.0, Isolation.COMMITTED)
-        self._clock, self._left = kafka.clock, gives_up_after
+        self._clock, self._left = kafka.clock, fails_after
 
     def read_to(self, ends: Ends) -> Iterator[KafkaRecord]:
-        """One after the other."""
+        """Read slowly."""
         for record in super().read_to(ends):
             if not self._left:
                 raise RetryError("nothing new came")
@@ -46,7 +46,7 @@ class SlowReader(MemoryReader):
 class TwinServers:
     """A topic of two partitions, and its registry."""
 
-    def __init__(self, per_partition: int, gives_up_after: int = 1 << 30) -> None:
+    def __init__(self, per_partition: int, fails_after: int = 1 << 30) -> None:
         self.registry = World.new().registry
         schema_id = self.registry.register(f"{TOPIC}-value", SCHEMA.text)
         self.clock = TwinClock()
@@ -55,11 +55,11 @@ class TwinServers:
             value = join(schema_id, encode(SCHEMA, {"n": n}))
             for p in range(PARTITIONS):
                 self.topics.append(TOPIC, b"k", value, timestamp_ms=n, partition=p)
-        self._gives_up_after = gives_up_after
+        self._fails_after = fails_after
 
     def reader(self) -> SlowReader:
-        """A slow one."""
-        return SlowReader(self.topics, self._gives_up_after)
+        """A slow reader."""
+        return SlowReader(self.topics, self._fails_after)
 
 
 def _sample(servers: TwinServers) -> tuple[SampledRecord, ...]:
@@ -67,10 +67,10 @@ def _sample(servers: TwinServers) -> tuple[SampledRecord, ...]:
     return sample.sample(TOPIC, SCHEMA, COLUMNS, connections, servers.clock)
 
 
-def test_all_of_a_short_topic_is_looked_at() -> None:
-    """With its key, its columns, and when it came."""
+def test_the_sample_of_a_short_topic_is_all_of_it() -> None:
+    """With keys, columns and timestamps."""
     seen = _sample(TwinServers(2))
-    assert [(one.partition, one.arrived_ms, one.key, one.values) for one in seen] == [
+    assert [(one.partition, one.timestamp_ms, one.key, one.values) for one in seen] == [
         (0, 0, "k", {"n": 0}),
         (0, 1, "k", {"n": 1}),
         (1, 0, "k", {"n": 0}),
@@ -78,8 +78,8 @@ def test_all_of_a_short_topic_is_looked_at() -> None:
     ]
 
 
-def test_of_a_long_topic_the_newest_records_of_each_partition_and_for_so_long_at_most() -> None:
-    """It begins so far from the end that both partitions together have the most there may be."""
+def test_the_sample_of_a_long_topic_is_limited_in_number_and_time() -> None:
+    """The partitions share the maximum equally."""
     share = sample.RECORDS_MAX // PARTITIONS
     servers = TwinServers(share + 3)
     seen = _sample(servers)
@@ -88,11 +88,11 @@ def test_of_a_long_topic_the_newest_records_of_each_partition_and_for_so_long_at
     assert servers.clock.passed_s == sample.WITHIN_S
 
 
-def test_what_came_before_a_topic_fell_silent_is_looked_at() -> None:
-    """An open transaction holds back the rest."""
-    assert len(_sample(TwinServers(4, gives_up_after=3))) == 3
+def test_the_sample_is_what_was_read_before_a_timeout() -> None:
+    """An open transaction blocks the rest."""
+    assert len(_sample(TwinServers(4, fails_after=3))) == 3
 
 
 def test_an_empty_topic_has_no_sample() -> None:
-    """That is no mistake."""
+    """It is no error."""
     assert _sample(TwinServers(0)) == ()

@@ -19,19 +19,19 @@ def record(value: bytes, *headers: tuple[str, bytes]) -> KafkaRecord:
 
 @pytest.fixture
 def registry() -> TwinRegistry:
-    """It has one schema."""
+    """A registry with one schema."""
     made = TwinRegistry(MemoryStore(MemoryTree()))
     made.register("cars-value", SCHEMA)
     return made
 
 
 def header(guid: str) -> tuple[str, bytes]:
-    """What names a schema by its GUID."""
+    """Header with the GUID of a schema."""
     return wire.Part.VALUE.value, b"\x01" + bytes.fromhex(guid.replace("-", ""))
 
 
-def test_a_schema_may_stand_before_the_value_or_in_a_header(registry: TwinRegistry) -> None:
-    """By its id, or by its GUID."""
+def test_a_handle_is_a_prefix_of_the_value_or_a_header(registry: TwinRegistry) -> None:
+    """An id or a GUID."""
     (guid,) = registry.state.contents
     prefixed = wire.join(registry.register("cars-value", SCHEMA), BODY)
     for one in (record(prefixed), record(BODY, header(guid))):
@@ -39,8 +39,10 @@ def test_a_schema_may_stand_before_the_value_or_in_a_header(registry: TwinRegist
         assert (found.value, found.problem) == ({"id": 7}, "")
 
 
-def test_what_cannot_be_decoded_says_which_schema_is_missing(registry: TwinRegistry) -> None:
-    """And is shown byte for byte."""
+def test_a_value_without_a_schema_has_the_missing_handle_as_its_problem(
+    registry: TwinRegistry,
+) -> None:
+    """It is base64."""
     found = decode_record(record(b"x", header(UNKNOWN)), registry)
     assert found.value == "eA=="
     assert found.problem == f"the registry has no schema with GUID {UNKNOWN}"

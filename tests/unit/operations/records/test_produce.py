@@ -16,7 +16,7 @@ LINE = b'{"car":"a","speed":1.5,"seen_at":"2026-01-01T00:00:00Z"}'
 def test_lines_become_records_in_the_schema_of_the_topic(
     world: World, connections: Connections
 ) -> None:
-    """Blank lines are none, and a bad one has its number and the place inside it."""
+    """Blank lines are skipped; a bad line has its number and the place inside it."""
     encoding = line_encoding(TOPIC, "car", connections)
     found = list(encode_lines([LINE, b"\n", b'{"car":"a","speed":"x"}'], encoding))
     good = [one for one in found if isinstance(one, EncodedLine)]
@@ -29,7 +29,7 @@ def test_lines_become_records_in_the_schema_of_the_topic(
 
 
 def test_a_key_is_a_field_of_the_schema(connections: Connections) -> None:
-    """Of another one the fields are named."""
+    """Otherwise the error lists the fields."""
     with pytest.raises(InputError, match="has no field driver") as refused:
         line_encoding(TOPIC, "driver", connections)
     assert refused.value.hint == "there is: car, speed, seen_at."

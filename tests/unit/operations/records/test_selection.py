@@ -56,14 +56,14 @@ def _value(*select: str) -> Any:
     return Selector(registry, parse_selection(SCHEMA, None, select)).decode(record).value
 
 
-def test_every_type_of_column_comes_out_as_it_is_shown_otherwise() -> None:
-    """Of a column that is just passed on nothing is lost."""
+def test_every_type_of_column_is_shown_as_without_a_selection() -> None:
+    """A column that is only projected is unchanged."""
     shown = {name: text for name, _, _, text in FIELDS}
     assert _value(",".join(shown)) == shown
 
 
 def test_parts_and_computed_columns() -> None:
-    """A part is named for itself; commas inside an expression separate nothing."""
+    """A part has its own name; commas inside an expression do not separate columns."""
     assert _value("place.x", "n=coalesce(missing, counts['a'], 0), t=tags[0]") == {
         "x": 3,
         "n": 1,
@@ -76,7 +76,7 @@ def test_parts_and_computed_columns() -> None:
 
 
 @pytest.mark.parametrize(
-    ("where", "wanted"),
+    ("where", "expected"),
     [
         ("at > TIMESTAMP '2024-02-29' AND day = DATE '2024-02-29'", True),
         ("id = '00000000-0000-0000-0000-000000000007'", True),
@@ -87,17 +87,17 @@ def test_parts_and_computed_columns() -> None:
         ("counts['b'] IS NULL", True),
     ],
 )
-def test_conditions_see_values_of_every_type(where: str, *, wanted: bool) -> None:
+def test_conditions_have_values_of_every_type(where: str, *, expected: bool) -> None:
     """Null is not true."""
     registry = World.new().registry
     record = _sent(registry, SCHEMA, VALUE)
     selector = Selector(registry, parse_selection(SCHEMA, where, ()))
-    assert selector.matches(record) is wanted
+    assert selector.matches(record) is expected
     assert selector.undecided == 0
 
 
 def test_records_of_an_earlier_schema_are_read_with_the_newest() -> None:
-    """A number that was whole has a fraction now, and a field has come with its default."""
+    """A whole number is promoted to a double, and an added field has its default."""
     registry = World.new().registry
     record = _sent(registry, _record_of(("n", "int")), {"n": 3})
     text = json.dumps(
@@ -118,7 +118,7 @@ def test_records_of_an_earlier_schema_are_read_with_the_newest() -> None:
     assert selector.decode(record).value == {"half": 1.5, "unit": "kg"}
 
 
-def test_a_field_that_is_no_column_is_told_by_what_it_holds() -> None:
+def test_a_field_that_is_no_column_is_an_error_with_its_type() -> None:
     """As in a box."""
     schema = _record_of(("x", ["int", "string"]), ("y", "int"))
     with pytest.raises(InputError, match="column x cannot be used: it holds a union"):

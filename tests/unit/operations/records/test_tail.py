@@ -41,7 +41,7 @@ def test_a_tail_begins_at_an_end_or_at_a_time(
     last: int | None,
     offsets: list[int],
 ) -> None:
-    """With `last`, only so many of those records."""
+    """With `last`, at most that number of those records."""
     limits = TailLimits(start, last, None, follow=False)
     assert _offsets(world, connections, limits) == offsets
 
@@ -49,7 +49,7 @@ def test_a_tail_begins_at_an_end_or_at_a_time(
 def test_the_last_records_are_an_error_if_they_are_not_found_in_time(
     world: World, connections: Connections
 ) -> None:
-    """All others end quietly, after one poll."""
+    """Other tails end without error, after one poll."""
     over = world.clock.monotonic_s()
     with pytest.raises(RetryError, match="not found in time"):
         _offsets(world, connections, TailLimits(TailStart.BEGINNING, 1, over, follow=False))

@@ -19,12 +19,12 @@ def world(world: World) -> World:
 
 
 @pytest.fixture
-def told() -> list[str]:
-    """What the engine reports."""
+def reports() -> list[str]:
+    """The lines that the engine reports."""
     return []
 
 
 @pytest.fixture
-def engine(connections: Connections, told: list[str]) -> ReplayEngine:
-    """Of the fragment `moving`."""
-    return ReplayEngine(replayed_fragment("cars.moving", connections), connections, told.append)
+def engine(connections: Connections, reports: list[str]) -> ReplayEngine:
+    """The engine of the fragment `moving`."""
+    return ReplayEngine(replayed_fragment("cars.moving", connections), connections, reports.append)

@@ -9,14 +9,14 @@ from tests.unit.operations.twins import TwinRecomputer
 
 
 def test_the_event_time_of_a_record_of_an_external_stream_is_computed(
-    engine: ReplayEngine, told: list[str]
+    engine: ReplayEngine, reports: list[str]
 ) -> None:
-    """The session is opened once, and only for that."""
-    assert told == []
+    """The session is opened once, only when needed."""
+    assert reports == []
     cast("TwinRecomputer", engine.recomputer).times[Offset(2)] = Millis(7)
     assert engine.event_time(RecordPlace("sightings", 0, Offset(2))) == 7
     assert engine.event_time(RecordPlace("car-sightings", 0, Offset(2))) == 7
-    assert told == ["opening a Spark session"]
+    assert reports == ["opening a Spark session"]
 
 
 @pytest.mark.parametrize(
@@ -30,6 +30,6 @@ def test_the_event_time_of_a_record_of_an_external_stream_is_computed(
 def test_a_record_that_is_not_there_is_refused(
     engine: ReplayEngine, place: RecordPlace, reason: str
 ) -> None:
-    """Before any session is opened."""
+    """Before a session is opened."""
     with pytest.raises(RefusedError, match=reason):
         engine.event_time(place)

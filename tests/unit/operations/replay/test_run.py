@@ -15,9 +15,9 @@ from tests.unit.operations.twins import TwinRecomputer
 
 
 def test_results_are_written_into_a_topic_of_their_own(
-    world: World, connections: Connections, engine: ReplayEngine, told: list[str]
+    world: World, connections: Connections, engine: ReplayEngine, reports: list[str]
 ) -> None:
-    """Like the output, but kept for ever; what was left out is counted."""
+    """Settings of the output, except unlimited retention; records left out are counted."""
     period = replay_period(engine.what, Asked(NOW, None), connections)
     found = replay_input(engine.what, period, connections, incomplete=False)
     assert (found.offsets, found.since, found.late) == (3, (NOW, None, None, None), 0)
@@ -27,7 +27,7 @@ def test_results_are_written_into_a_topic_of_their_own(
     done = replay(found, into, engine, connections, world.clock)
     assert done == Replayed(1, {"undecodable": 1}, {"evaluation_failed": 1})
     assert [record.key for record in world.records(into.name)] == [b"k"]
-    assert told == ["opening a Spark session", "judging 3 offsets of the inputs", "computing"]
+    assert reports == ["opening a Spark session", "judging 3 offsets of the inputs", "computing"]
     with pytest.raises(RefusedError, match="it holds records"):
         check_empty(into, connections)
 
@@ -35,6 +35,6 @@ def test_results_are_written_into_a_topic_of_their_own(
 def test_a_period_without_results_is_refused(
     connections: Connections, engine: ReplayEngine
 ) -> None:
-    """Its end lies before its beginning."""
+    """Its end is before its beginning."""
     with pytest.raises(RefusedError, match="does not lie after"):
         replay_period(engine.what, Asked(NOW, Millis(NOW - 1)), connections)

@@ -24,7 +24,7 @@ def _seen(state: LaneState, read: int, lag: int | None) -> tuple[ObservedFragmen
 
 
 def test_it_is_steady_after_a_batch() -> None:
-    """Not before it, whatever is still to be read."""
+    """Not before it, at any lag."""
     seen = _seen(LaneState.RUNNING, 7, lag=3)
     runs = STARTED.after(seen, 1.0)
     assert not runs.steady(seen, 1.0)
@@ -33,7 +33,7 @@ def test_it_is_steady_after_a_batch() -> None:
 
 
 def test_it_is_steady_with_nothing_to_read() -> None:
-    """Only if that was measured."""
+    """Only if the lag is known."""
     unknown, nothing = (_seen(LaneState.RUNNING, 0, lag) for lag in (None, 0))
     runs = STARTED.after(unknown, 1.0)
     assert not runs.steady(unknown, 1.0)
@@ -48,7 +48,7 @@ def test_it_is_steady_when_it_has_run_long_enough() -> None:
     assert runs.after(seen, 5.0).steady(seen, 1.0 + STEADY_AFTER_S)
 
 
-def test_a_run_that_broke_counts_from_its_next_beginning() -> None:
+def test_an_interrupted_run_counts_from_its_next_start() -> None:
     """A fragment that fails at each start is never steady."""
     seen, broken = _seen(LaneState.RUNNING, 0, lag=3), _seen(LaneState.RESTARTING, 0, lag=3)
     runs = STARTED.after(seen, 1.0).after(broken, 5.0).after(seen, 8.0)
@@ -56,14 +56,14 @@ def test_a_run_that_broke_counts_from_its_next_beginning() -> None:
     assert runs.steady(seen, 8.0 + STEADY_AFTER_S)
 
 
-def test_what_was_not_started_is_not_waited_for() -> None:
-    """It may have been behind for days."""
+def test_fragments_that_were_not_started_need_not_be_steady() -> None:
+    """They may have been behind for days."""
     seen = _seen(LaneState.RUNNING, 0, lag=3)
     assert FirstRuns(frozenset()).after(seen, 1.0).steady(seen, 1.0)
 
 
 def test_a_deploy_starts_what_it_adds_and_what_it_changes() -> None:
-    """Reports up to then are of the plan before; those of what stays are not."""
+    """For these, earlier reports are of the previous plan; for unchanged ones they are not."""
     other = replace(RECORD, fragment=FragmentName("stopped"))
     changed = replace(RECORD, version=NetworkVersion(2))
     reports = [

@@ -16,14 +16,14 @@ DONE = Deployed(
 )
 
 
-def test_a_network_that_does_not_come_up_is_waited_for_until_a_limit(
+def test_the_wait_for_a_network_that_does_not_run_has_a_timeout(
     world: World, connections: Connections
 ) -> None:
-    """The watcher receives the fragments at every look."""
-    looks: list[Sequence[ObservedFragment]] = []
+    """The watcher receives the fragments at each poll."""
+    polls: list[Sequence[ObservedFragment]] = []
     starts = StartedFragments(frozenset(), {})
     with pytest.raises(RetryError, match="waiting for cars@1 to run") as late:
-        await_running(DONE, starts, connections, world.clock, 1.0, looks.append)
+        await_running(DONE, starts, connections, world.clock, 1.0, polls.append)
     assert "no node is up" in late.value.hint
-    assert len(looks) > 1
-    assert [one.state for one in looks[-1]] == ["pending", "pending"]
+    assert len(polls) > 1
+    assert [one.state for one in polls[-1]] == ["pending", "pending"]

@@ -10,7 +10,7 @@ WIDER = WHEEL.replace("[]", '[{"name":"inch","type":"int","default":1}]')
 
 @pytest.fixture
 def registry() -> TwinRegistry:
-    """The subject is `wheels`."""
+    """A registry with the subject `wheels`."""
     made = World.new().registry
     for text in (WHEEL, WIDER):
         made.register("wheels", text)

@@ -10,22 +10,22 @@ from tests.unit.deploy.twins import TwinRegistry
 CART = '{"type":"record","name":"Cart","fields":[{"name":"front","type":"parts.Wheel"}]}'
 
 
-def _read(registry: TwinRegistry, *wanted: TypeReference) -> ReadSchema:
+def _read(registry: TwinRegistry, *types: TypeReference) -> ReadSchema:
     client: Any = registry
-    return read_schema(CART, wanted, "cart.avsc", client, "carts")
+    return read_schema(CART, types, "cart.avsc", client, "carts")
 
 
 def test_a_schema_is_read_with_the_types_of_other_subjects(registry: TwinRegistry) -> None:
-    """By the number of a version, whatever was asked for; without a name it is the version's."""
+    """The reference has the version's number, and without a given name the version's own."""
     found = _read(registry, TypeReference("", "wheels", "latest"))
     assert found.references == (Reference("parts.Wheel", "wheels", 2),)
-    assert "inch" in found.alone.text
+    assert "inch" in found.resolved.text
 
 
 def test_a_type_comes_from_a_version_that_defines_it_and_from_one_place(
     registry: TwinRegistry,
 ) -> None:
-    """The types that there are, and the places, are named."""
+    """The errors list the types, and the places."""
     with pytest.raises(SchemaError, match=r"it does not define parts\.Axle") as missing:
         _read(registry, TypeReference("parts.Axle", "wheels", 1))
     assert "parts.Wheel" in missing.value.hint

@@ -8,7 +8,7 @@ from tests.unit.deploy.twins import TwinRegistry
 
 
 def test_a_version_is_found_by_its_number_or_as_the_newest(registry: TwinRegistry) -> None:
-    """And has the one before it."""
+    """And so is the one before it."""
     admin: Any = registry.admin
     assert require_versions(admin, "wheels") == (1, 2)
     assert [fetch(admin, "wheels", one).version for one in (1, "latest")] == [1, 2]

@@ -17,7 +17,7 @@ def test_the_fragments_of_one_network_or_of_all(connections: Connections) -> Non
 
 
 def test_a_network_that_is_not_deployed_is_refused(connections: Connections) -> None:
-    """With those that are."""
+    """The error lists the deployed ones."""
     with pytest.raises(RefusedError, match="network x is not deployed") as refused:
         fragments_status(NetworkId(ParticipantId("local"), NetworkName("x")), connections)
     assert refused.value.hint == "there is: cars."

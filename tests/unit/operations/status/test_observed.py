@@ -28,7 +28,7 @@ UP = node()
 
 
 def test_a_fragment_that_runs_has_its_lag() -> None:
-    """By its node, which is up."""
+    """By the report of its node, which is up."""
     (one,) = observe([RECORD], [STATUS], [UP])
     assert (one.name, one.state) == ("cars.moving", "running")
     assert one.lag == Lag(7, 500, {TopicName("a"): 7})
@@ -37,15 +37,15 @@ def test_a_fragment_that_runs_has_its_lag() -> None:
 
 
 def test_a_report_of_a_node_that_is_down_or_was_started_again_is_out_of_date() -> None:
-    """Its figures say nothing."""
+    """Its numbers are not used."""
     for nodes in ([], [replace(UP, started_at_ms=Millis(NOW + 1))]):
         (one,) = observe([RECORD], [STATUS], nodes)
         assert (one.state, one.lag, one.behind_ms) == (LOST, Lag(), None)
         assert not settled([one])
 
 
-def test_what_is_to_rest_is_stopping_until_it_does() -> None:
-    """A node that is down runs nothing."""
+def test_a_fragment_to_be_paused_is_stopping_until_it_is() -> None:
+    """A node that is down runs no fragment."""
     paused = replace(RECORD, desired=DesiredState.PAUSED)
     at_rest = replace(STATUS, state=LaneState.STOPPED)
     states = [
@@ -57,7 +57,7 @@ def test_what_is_to_rest_is_stopping_until_it_does() -> None:
 
 
 def test_a_fragment_without_report_is_pending() -> None:
-    """Nothing else is known of it."""
+    """Everything else is unknown."""
     (one,) = observe([RECORD], [], [UP])
     assert (one.state, one.lag, one.is_held, one.rebuilding_since_ms) == (
         "pending", Lag(), False, None,
@@ -82,6 +82,6 @@ def test_a_rebuild_is_under_way_in_its_state_only() -> None:
 
 
 def test_failed_fragments_are_those_that_do_not_start_again() -> None:
-    """One that restarts is none."""
+    """One that restarts has not failed."""
     for state, count in ((LaneState.FAILED, 1), (LaneState.RESTARTING, 0)):
         assert len(failed(observe([RECORD], [replace(STATUS, state=state)], [UP]))) == count

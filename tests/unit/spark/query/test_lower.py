@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 
-from pipeline.dead_letters.redrive_rules import reads
+from pipeline.dead_letters.redrive_rules import source_paths
 from pipeline.errors import BrokenInvariantError
 from pipeline.ids import Offset, SchemaId
 from pipeline.lanes.source_ids import answered_by, named_sources
@@ -143,7 +143,7 @@ def test_a_union_has_a_path_for_each_of_its_inputs() -> None:
     assert found == [("only", "only.1", True, 1), ("only", "only.2", False, 2)]
     assert [lowered.twin(path) for path in lowered.paths] == ["only.1", "only.2"]
     (source,) = named_sources(planned)
-    assert reads(planned, (source,)) == {(source.id, at) for at in ("", "only.1", "only.2")}
+    assert source_paths(planned, (source,)) == {(source.id, at) for at in ("", "only.1", "only.2")}
 
 
 def test_a_union_before_one_side_of_a_join_leaves_the_other_alone() -> None:
