@@ -1,4 +1,4 @@
-"""`medusa destroy`: removes a network and what it made."""
+"""`medusa destroy`: removal of a network with its topics, groups and checkpoints."""
 
 import shutil
 from pathlib import Path
@@ -39,7 +39,7 @@ def command(session: Session, network: str, timeout: float, *, yes: bool, dry_ru
         checkpoints = _checkpoints(session, name)
         if not dry_run:
             if not yes:
-                session.printer.note(_words(what, checkpoints, "this removes"))
+                session.printer.note(_summary(what, checkpoints, "this removes"))
                 confirm(session, f"destroy {name}?")
             deadline = Deadline.after(session.clock, timeout, f"destroying {name}")
             what = destroy(what, connections.servers, deadline, session.printer.note)
@@ -54,17 +54,19 @@ def command(session: Session, network: str, timeout: float, *, yes: bool, dry_ru
             "removed_checkpoints": str(checkpoints) if checkpoints else None,
             "kept_topics": list(what.kept_topics),
         },
-        _words(what, checkpoints, f"would remove {name}:" if dry_run else f"{name} is destroyed:"),
+        _summary(
+            what, checkpoints, f"would remove {name}:" if dry_run else f"{name} is destroyed:"
+        ),
     )
 
 
 def _checkpoints(session: Session, network: NetworkId) -> Path | None:
-    """The network's checkpoints, as far as they are on this machine."""
+    """Checkpoint folder of the network on this machine; None: there is none."""
     folder = Path(session.settings.checkpoints) / checkpoint_folder(network)
     return folder if folder.is_dir() else None
 
 
-def _words(what: Doomed, checkpoints: Path | None, before: str) -> str:
+def _summary(what: Doomed, checkpoints: Path | None, before: str) -> str:
     lines = [before, f"  {counted(len(what.topics), 'topic')}: {', '.join(what.topics) or 'none'}"]
     lines.append(f"  {counted(len(what.groups), 'consumer group')}")
     if checkpoints:

@@ -1,4 +1,4 @@
-"""`medusa diff`: what differs between two versions of a network."""
+"""`medusa diff`: differences between two versions of a network."""
 
 import click
 

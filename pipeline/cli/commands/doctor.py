@@ -1,4 +1,4 @@
-"""`medusa doctor`: looks at everything that an installation needs, and says what is missing."""
+"""`medusa doctor`: health checks of the machine, its connections and the participant's topics."""
 
 import sys
 from collections.abc import Callable
@@ -50,10 +50,10 @@ def command(session: Session, file: str | None) -> None:
 
 
 def _spark(settings: Settings) -> Callable[[], str] | None:
-    """Looks at a cluster's master; None if Spark runs on this machine."""
+    """Probe of a Spark cluster's master; None if Spark runs on this machine."""
     if settings.spark_master.startswith("local"):
         return None
-    # PySpark takes a second to import, and most installations do not need it for this.
+    # PySpark takes a second to import, and most installations do not use a Spark cluster.
     from pipeline.spark.session.master import look_at_master  # noqa: PLC0415
 
     return partial(look_at_master, settings)
@@ -70,7 +70,7 @@ def _row(finding: Finding) -> JsonObject:
 
 
 def _plan(session: Session, file: str | None, registry: RegistryClient) -> Plan | None:
-    """What the project's document plans; None if the project has none."""
+    """Plan of the project's document; None if the project has none."""
     path = session.project.document(file)
     if file is None and not Path(path).is_file():
         return None

@@ -1,4 +1,4 @@
-"""`medusa explain`: how a network would run."""
+"""`medusa explain`: the plan of a network document in words."""
 
 import click
 

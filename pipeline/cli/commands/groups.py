@@ -1,4 +1,4 @@
-"""The groups of verbs below `medusa`: what each is about, and its table of verbs."""
+"""Command groups below `medusa`, with their subcommands."""
 
 from pipeline.cli.lazy import Entry, group
 

@@ -1,4 +1,4 @@
-"""`medusa pause`: fragments rest until they are resumed."""
+"""`medusa pause`: pause of a network or a fragment until it is resumed."""
 
 import click
 

@@ -1,4 +1,4 @@
-"""`medusa plan`: what a deploy would change."""
+"""`medusa plan`: changes that a deploy would make."""
 
 import click
 from rich.text import Text
@@ -15,7 +15,7 @@ from pipeline.planner.render import changes_as_data, render_changes
 from pipeline.planner.state import Choices
 
 _OWN_VERSION = "format_version"
-"""The printer gives every document its version; one is enough."""
+"""Omitted: the printer adds the version of every document."""
 
 
 @click.command("plan")
@@ -57,7 +57,7 @@ def command(
 
 
 def show_changes(session: Session, changes: Changes, before: str = "") -> None:
-    """Print changes, with a text before them for people."""
+    """Print changes; the text form begins with `before`."""
     text = render_changes(changes).rstrip("\n")
     data = {name: part for name, part in changes_as_data(changes).items() if name != _OWN_VERSION}
     shown = marked(text)

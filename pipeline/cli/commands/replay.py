@@ -1,4 +1,4 @@
-"""`medusa replay`: results computed again from the input log, into a topic of their own."""
+"""`medusa replay`: recomputation of results from the input log, or corrections of them."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -80,39 +80,39 @@ def command(
         what = replayed_fragment(name, connections)
         engine = ReplayEngine(what, connections, session.printer.note)
         now_ms = session.clock.now_ms()
-        asked = Asked(
+        requested = Asked(
             _time_of(start, now_ms, engine),
             _time_of(end, now_ms, engine) if end else None,
         )
         if as_corrections:
             if into is not None or incomplete:
                 raise UsageError("--as-corrections goes with neither --into nor --incomplete")
-            _correct(engine, asked, session, connections, yes=yes)
+            _correct(engine, requested, session, connections, yes=yes)
             return
         spec = output_topic(what, into, connections)
         with session.printer.waiting("looking at the inputs"):
-            wanted = replay_period(what, asked, connections)
-            found = replay_input(what, wanted, connections, incomplete=incomplete)
+            period = replay_period(what, requested, connections)
+            found = replay_input(what, period, connections, incomplete=incomplete)
         data = {**_data(what, found), "into": spec.name, "partitions": spec.partitions}
         if not yes:
-            text = [*_words(what, found, spec.name, "would replay"), NOTHING_DONE]
+            text = [*_period_lines(what, found, spec.name, "would replay"), NOTHING_DONE]
             session.printer.show({**data, "dry_run": True}, "\n".join(text))
             return
         done = replay(found, spec, engine, connections, session.clock)
     data |= {"dry_run": False, "written": done.written, **_left_out(done.left_out, done.failed)}
-    text = [*_words(what, found, spec.name, "replayed"), *_outcome(done, spec.name)]
+    text = [*_period_lines(what, found, spec.name, "replayed"), *_outcome_lines(done, spec.name)]
     session.printer.show(data, "\n".join(text))
 
 
 def _correct(
-    engine: ReplayEngine, asked: Asked, session: Session, connections: Connections, *, yes: bool
+    engine: ReplayEngine, requested: Asked, session: Session, connections: Connections, *, yes: bool
 ) -> None:
-    """Compute, compare and, with `yes`, write what differs."""
+    """Compute results, compare them with the output and, with `yes`, publish corrections."""
     what, topic = engine.what, engine.what.fragment.output.topic
     check_correctable(what, connections)
     writer = correction_writer(what, connections, session.clock) if yes else None
     with session.printer.waiting("looking at the inputs and the output"):
-        compared = comparison_input(what, asked, connections)
+        compared = comparison_input(what, requested, connections)
     differ = differences(compared, engine)
     if writer is not None:
         publish_corrections(what, differ, writer, connections, session.clock)
@@ -125,19 +125,19 @@ def _correct(
         **_left_out(differ.left_out, differ.failed),
     }
     text = [
-        *_words(what, compared.found, topic, "corrected" if yes else "would correct"),
-        *_left_out_words(differ.left_out, differ.failed),
-        *_corrections_words(topic, differ.corrections, len(compared.published), done=yes),
+        *_period_lines(what, compared.found, topic, "corrected" if yes else "would correct"),
+        *_left_out_lines(differ.left_out, differ.failed),
+        *_correction_lines(topic, differ.corrections, len(compared.published), done=yes),
         *([] if yes or not differ.corrections else [NOTHING_DONE]),
     ]
     session.printer.show(data, "\n".join(text))
 
 
 def _time_of(text: str, now_ms: Millis, engine: ReplayEngine) -> Millis:
-    """A time as typed, or the event time of the record at TOPIC/PARTITION/OFFSET.
+    """Event time of an argument TIME or TOPIC/PARTITION/OFFSET.
 
     Raises:
-        UsageError: it is neither.
+        UsageError: the argument is neither.
         RefusedError: there is no such record in the fragment's inputs.
     """
     if "/" not in text:
@@ -181,7 +181,9 @@ def _data(what: ReplayedFragment, found: ReplayInput) -> JsonObject:
     }
 
 
-def _words(what: ReplayedFragment, found: ReplayInput, into: TopicName, before: str) -> list[str]:
+def _period_lines(
+    what: ReplayedFragment, found: ReplayInput, into: TopicName, before: str
+) -> list[str]:
     period = found.period
     lines = [
         f"{before} {label(what.fragment)} of version {what.version} into {into}",
@@ -199,14 +201,14 @@ def _words(what: ReplayedFragment, found: ReplayInput, into: TopicName, before: 
     return lines
 
 
-def _outcome(done: Replayed, into: TopicName) -> list[str]:
-    lines = _left_out_words(done.left_out, done.failed)
+def _outcome_lines(done: Replayed, into: TopicName) -> list[str]:
+    lines = _left_out_lines(done.left_out, done.failed)
     if done.written:
         return [*lines, f"{counted(done.written, 'result')} written to {into}, complete"]
     return [*lines, f"there are no results; {into} holds none"]
 
 
-def _corrections_words(
+def _correction_lines(
     topic: TopicName, found: tuple[Correction, ...], compared: int, *, done: bool
 ) -> list[str]:
     counts = Counter(one.change for one in found)
@@ -223,7 +225,7 @@ def _left_out(records: Mapping[str, int], results: Mapping[str, int]) -> JsonObj
     return {"left_out": dict(records), "failed_results": dict(results)}
 
 
-def _left_out_words(records: Mapping[str, int], results: Mapping[str, int]) -> list[str]:
+def _left_out_lines(records: Mapping[str, int], results: Mapping[str, int]) -> list[str]:
     return [
         f"  records that cannot be processed: {_reasons(records)}",
         f"  results that cannot be computed: {_reasons(results)}",

@@ -1,4 +1,4 @@
-"""`medusa resume`: paused fragments go on."""
+"""`medusa resume`: resumption of paused fragments."""
 
 import click
 

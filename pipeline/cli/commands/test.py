@@ -1,4 +1,4 @@
-"""`medusa test`: a network tested in memory."""
+"""`medusa test`: test runner for networks, in memory."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -34,7 +34,7 @@ def command(session: Session, tests: tuple[Path, ...], file: str | None) -> None
       medusa test
       medusa test tests/tolls.yaml -o json
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
-    # PySpark takes seconds to import; what is wrong with a test is told before.
+    # PySpark takes seconds to import; errors in the tests are reported before.
     from pipeline.testing.load import Loader, find_tests  # noqa: PLC0415
 
     loaded = Loader(lambda: session.project.document(file)).all(
@@ -62,17 +62,17 @@ def command(session: Session, tests: tuple[Path, ...], file: str | None) -> None
 
 
 def _run(loaded: "Loaded", queries: "StartQuery", session: Session) -> JsonObject:
-    """Run one test and tell of it; what is to be said of it in the end."""
+    """Run one test and print its result; return it as data."""
     from pipeline.testing.run import run_steps  # noqa: PLC0415
 
-    begun_s = session.clock.monotonic_s()
+    started_s = session.clock.monotonic_s()
     error = ""
     failures: tuple[Failure, ...] = ()
     try:
         failures = run_steps(loaded.test, queries, loaded.file)
     except MedusaError as raised:
         error = str(raised)
-    seconds = round(session.clock.monotonic_s() - begun_s, 1)
+    seconds = round(session.clock.monotonic_s() - started_s, 1)
     passed = not (failures or error)
     session.printer.note(f"{'ok    ' if passed else 'FAILED'}  {loaded.name}  {seconds}s")
     for text in (*failures, *((error,) if error else ())):

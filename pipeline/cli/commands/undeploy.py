@@ -1,4 +1,4 @@
-"""`medusa undeploy`: stops a network."""
+"""`medusa undeploy`: stop of a network's fragments."""
 
 import click
 

@@ -1,4 +1,4 @@
-"""`medusa catalog upgrade`: the last step of a move to a newer version."""
+"""`medusa catalog upgrade`: upgrade of the stored format to the newest."""
 
 import click
 

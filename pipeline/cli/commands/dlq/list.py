@@ -1,4 +1,4 @@
-"""`medusa dlq list`: how many dead letters there are, and why."""
+"""`medusa dlq list`: counts of dead letters by fragment and reason."""
 
 import click
 

@@ -1,4 +1,4 @@
-"""`medusa dlq purge`: old dead letters go, unless a rebuild needs them."""
+"""`medusa dlq purge`: removal of old dead letters that no rebuild needs."""
 
 import click
 
@@ -51,7 +51,7 @@ def command(
             found = removable_letters(one, before_ms, connections)
         if not dry_run and found.removed:
             if not yes:
-                session.printer.note(_words(found, "this removes"))
+                session.printer.note(_summary(found, "this removes"))
                 confirm(session, f"remove {counted(found.removed, 'dead letter')} of {name}?")
             remove_letters(one, found, connections)
     session.printer.show(
@@ -62,11 +62,11 @@ def command(
             "kept_for_a_rebuild": found.needed,
             "kept_as_younger": found.younger,
         },
-        _words(found, "would remove" if dry_run else "removed"),
+        _summary(found, "would remove" if dry_run else "removed"),
     )
 
 
-def _words(found: Purge, before: str) -> str:
+def _summary(found: Purge, before: str) -> str:
     lines = [f"{before} {counted(found.removed, 'dead letter')}"]
     if found.needed:
         lines.append(f"  {found.needed} stay: a rebuild needs them, or one before them")

@@ -1,4 +1,4 @@
-"""`medusa dlq redrive`: dead letters to their fragment again, each of them once."""
+"""`medusa dlq redrive`: redrive of dead letters to their fragment, each once."""
 
 import click
 
@@ -52,11 +52,11 @@ def command(
                 found = run.preview()
         if not dry_run:
             if not yes:
-                session.printer.note(_words(found, "this would send"))
+                session.printer.note(_summary(found, "this would send"))
                 confirm(session, f"send {counted(found.sent, 'dead letter')} again?")
             deadline = Deadline.after(session.clock, timeout, "beginning to send again")
             with session.printer.waiting("sending dead letters again"):
-                found = run.send(deadline)  # somebody may have deployed meanwhile
+                found = run.send(deadline)  # another deploy is possible since the preview
         run.check(found)
     session.printer.show(
         {
@@ -67,11 +67,11 @@ def command(
             "already_sent": found.already_sent,
             "refused": [{"reason": why, "count": n} for why, n in found.refused.items()],
         },
-        _words(found, "would send" if dry_run else "sent"),
+        _summary(found, "would send" if dry_run else "sent"),
     )
 
 
-def _words(found: Redriven, before: str) -> str:
+def _summary(found: Redriven, before: str) -> str:
     lines = [f"{before} {counted(found.sent, 'dead letter')} again"]
     if found.late and found.closed_ms is not None:
         until = rfc3339(found.closed_ms)

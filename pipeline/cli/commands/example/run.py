@@ -1,4 +1,4 @@
-"""`medusa example run`: an example on made-up input, every result compared with a reference."""
+"""`medusa example run`: an example on generated input, its results verified by a reference."""
 
 import click
 

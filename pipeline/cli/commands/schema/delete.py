@@ -1,4 +1,4 @@
-"""`medusa schema delete`: takes versions out of the registry."""
+"""`medusa schema delete`: deletion of versions from the registry."""
 
 import click
 
@@ -49,7 +49,7 @@ def command(
         if not dry_run and what:
             require_unreferred(what)
             if not yes:
-                session.printer.note(_words(subject, what, "this deletes", permanent=permanent))
+                session.printer.note(_summary(subject, what, "this deletes", permanent=permanent))
                 confirm(session, f"delete it{' for good' if permanent else ''}?")
             delete(admin, what, version, permanent=permanent)
     before = "would delete" if dry_run else "deleted"
@@ -70,11 +70,11 @@ def command(
                 for one in what
             ],
         },
-        _words(subject, what, before, permanent=permanent),
+        _summary(subject, what, before, permanent=permanent),
     )
 
 
-def _words(subject: str, what: tuple[Doomed, ...], before: str, *, permanent: bool) -> str:
+def _summary(subject: str, what: tuple[Doomed, ...], before: str, *, permanent: bool) -> str:
     if not what:
         return f"{subject}: nothing to do, it is deleted already; --permanent deletes it for good"
     numbers = ", ".join(str(one.use.version) for one in what)

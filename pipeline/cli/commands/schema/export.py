@@ -1,4 +1,4 @@
-"""`medusa schema export`: what a registry holds, as a file."""
+"""`medusa schema export`: export of registry contents into a file."""
 
 from pathlib import Path
 

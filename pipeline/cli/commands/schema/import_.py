@@ -1,4 +1,4 @@
-"""`medusa schema import`: brings into a registry what another one held."""
+"""`medusa schema import`: import of an exported registry file."""
 
 import signal
 import sys
@@ -46,7 +46,7 @@ def command(session: Session, file: str, *, whole: bool, modes: bool, dry_run: b
         place = f"schema registry {registry.url}"
         what = plan(registry.admin, dump, place, progress, modes=modes)
         if not dry_run:
-            with _ends_in_order(session.printer):
+            with _interrupted_once(session.printer):
                 bring_in(registry.admin, what, progress, whole=whole)
         importing = still_importing(registry.admin, (one.subject for one in dump.versions))
     data: JsonObject = {
@@ -62,7 +62,7 @@ def command(session: Session, file: str, *, whole: bool, modes: bool, dry_run: b
         "modes": [{"scope": scope, "mode": mode.value} for scope, mode in what.modes.items()],
     }
     data["importing"] = list(importing)
-    session.printer.show(data, _words(what, dry_run=dry_run))
+    session.printer.show(data, _summary(what, dry_run=dry_run))
     if importing:
         session.printer.note(
             f"in mode IMPORT by themselves: {', '.join(importing)}. If an import that was killed "
@@ -78,7 +78,7 @@ def _text(file: str) -> str:
         raise InputError(f"the file cannot be read: {why}", place=file) from error
 
 
-def _words(what: Plan, *, dry_run: bool) -> str:
+def _summary(what: Plan, *, dry_run: bool) -> str:
     if not (what.register or what.delete or what.configs or what.modes):
         return f"nothing to do: {counted(what.unchanged, 'version')} there already"
     before = "would register" if dry_run else "registered"
@@ -97,17 +97,17 @@ def _words(what: Plan, *, dry_run: bool) -> str:
 
 
 @contextmanager
-def _ends_in_order(printer: Printer) -> Iterator[None]:
-    """The first request to end interrupts the work; while modes are put back, more do nothing."""
-    asked = False
+def _interrupted_once(printer: Printer) -> Iterator[None]:
+    """Raise KeyboardInterrupt at the first signal; ignore further ones while modes are restored."""
+    interrupted = False
 
     def interrupt(number: int, frame: FrameType | None) -> None:
-        nonlocal asked
+        nonlocal interrupted
         del number, frame
-        if asked:
+        if interrupted:
             printer.note("putting modes back; it takes a moment")
             return
-        asked = True
+        interrupted = True
         raise KeyboardInterrupt
 
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

@@ -1,4 +1,4 @@
-"""`medusa schema show`: one schema."""
+"""`medusa schema show`: text of a schema version."""
 
 import json
 
@@ -65,7 +65,7 @@ def command(session: Session, subject: str, number: int | None) -> None:
 
 
 def _value(found: StoredVersion) -> Json:
-    """A schema as JSON; its text itself where it is none, or none that anybody would read."""
+    """Schema as JSON; as text if it is not JSON, or nested too deeply."""
     if found.kind == "PROTOBUF":
         return found.text
     try:
