@@ -53,7 +53,9 @@ def deploy_options(function: Callable[..., None]) -> Callable[..., None]:
             default=True,
             help="Wait until every fragment runs and does its work (default).",
         ),
-        click.option("--dry-run", is_flag=True, help="Only say what would change, as `plan` does."),
+        click.option(
+            "--dry-run", is_flag=True, help="Only print what would change, as `plan` does."
+        ),
         choice_options,
     ):
         function = add(function)
@@ -74,11 +76,11 @@ def command(
     wait: bool,
     yes: bool,
 ) -> None:
-    """Make a network run as its document says.
+    """Deploy a network document.
 
     Checks everything first; then registers schemas, creates topics, and writes the new version into
     the catalog in one step, where the nodes see it. Only what changed restarts; an unchanged
-    document changes nothing. If it is cut off, run it again.
+    document changes nothing. If it is interrupted, run it again.
 
     \b
     Examples:

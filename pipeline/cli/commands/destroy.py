@@ -19,7 +19,7 @@ from pipeline.names import checkpoint_folder
 @click.command("destroy")
 @click.argument("network", shell_complete=networks)
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
+@click.option("--dry-run", is_flag=True, help="Only print what would be removed.")
 @timeout_option(120)
 @with_session
 def command(session: Session, network: str, timeout: float, *, yes: bool, dry_run: bool) -> None:

@@ -25,9 +25,9 @@ from schemas.json_value import JsonObject
 @document_options
 @with_session
 def command(session: Session, file: str | None) -> None:
-    """Check this machine, each connection, version, right and topic; say what to do.
+    """Check this machine, each connection, version, right and topic; print what to do.
 
-    Looks at the deployed networks of this participant, and at the document of this project. Changes
+    Checks the deployed networks of this participant, and the document of this project. Changes
     nothing. The exit code is 0 if nothing is wrong, 69 if a server does not answer or this machine
     lacks something, else 65.
 

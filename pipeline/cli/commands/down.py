@@ -9,7 +9,7 @@ from pipeline.cli.session import Session
 _MESSAGES = {
     Stopped.NOTHING_RAN: "nothing runs in {data}; a stack with other --data is ended with that",
     Stopped.ENDED: "stopped; data and progress stay",
-    Stopped.KILLED: "stopped by force: it did not end when asked; data and progress stay",
+    Stopped.KILLED: "stopped by force: it did not end in time; data and progress stay",
 }
 
 

@@ -37,8 +37,8 @@ BLANK = "blank"
 @click.option(
     "--event-time",
     metavar="EXPR",
-    help="With --topic: the column that says when something happened, or an expression for it. "
-    "Default: what looks most like it.",
+    help="With --topic: the column with the event time, or an expression for it. Default: the "
+    "most likely column.",
 )
 @click.option(
     "--into",
@@ -103,7 +103,7 @@ def _for_topic(session: Session, topic: TopicName, event_time: str | None, into:
     }
     where = "" if into == Path() else f"cd {into} && "
     steps = (
-        f"look at {into / DOCUMENT_FILE}, which has what was measured in comments",
+        f"check {into / DOCUMENT_FILE}: its comments contain what was measured",
         f"{where}medusa node start     in another terminal, if no node runs yet",
         f"{where}medusa deploy",
         f"{where}medusa tail {made.output}",

@@ -26,7 +26,7 @@ _OWN_VERSION = "format_version"
     help="Exit with 2 when a deploy would change something, 0 when nothing.",
 )
 @choice_options
-@click.option("--explain", "explained", is_flag=True, help="Say first how the network would run.")
+@click.option("--explain", "explained", is_flag=True, help="First print how the network would run.")
 @with_session
 def command(
     session: Session,
@@ -36,7 +36,7 @@ def command(
     detailed_exitcode: bool,
     explained: bool,
 ) -> None:
-    """Say what a deploy would create, change and why, restart or remove. Changes nothing.
+    """Print what a deploy would create, change, restart or remove, and why. Changes nothing.
 
     \b
     Examples:

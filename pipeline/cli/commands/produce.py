@@ -75,7 +75,7 @@ def command(
 
     STREAM is a stream of a deployed network, network.stream, or a topic. Bad lines are told with
     number, path and reason; the good ones are sent all the same, unless --strict. Exit code 65
-    if any line was bad. A topic that a network writes asks first, or needs --yes.
+    if any line was bad. Sending to a topic that a network writes needs a confirmation, or --yes.
 
     \b
     Examples:

@@ -43,7 +43,7 @@ NOTHING_DONE = "nothing was done; --yes does it"
     "--as-corrections", is_flag=True, help="Into the output itself, only what differs, by id."
 )
 @click.option("--incomplete", is_flag=True, help="Do with what is left where records are gone.")
-@click.option("--yes", is_flag=True, help="Do it; without this it only says what it would do.")
+@click.option("--yes", is_flag=True, help="Do it; without this, only print what would be done.")
 @with_session
 def command(
     session: Session,
@@ -60,12 +60,12 @@ def command(
 
     NETWORK.BOX is a fragment, or a box that it computes. A TIME is an event time:
     2026-01-31T12:00:00Z, or 90s, 5m, 2h, 1d for so long ago; a RECORD is TOPIC/PARTITION/OFFSET of
-    an input and stands for its event time. Late records are counted in. The running fragment, its
+    an input and means its event time. Late records are counted in. The running fragment, its
     output, its positions and its state stay as they are.
 
     All results become visible at once, or none: a topic that shows records is complete.
 
-    With --as-corrections they are compared with what the output holds, and only what differs is
+    With --as-corrections they are compared with the content of the output, and only differences are
     written into it: a record with the id of the earlier one, or without a value if there is no such
     result any more. The output has to say `corrections: true`. Without --yes it computes and
     compares, and writes nothing.
@@ -205,7 +205,7 @@ def _outcome_lines(done: Replayed, into: TopicName) -> list[str]:
     lines = _left_out_lines(done.left_out, done.failed)
     if done.written:
         return [*lines, f"{counted(done.written, 'result')} written to {into}, complete"]
-    return [*lines, f"there are no results; {into} holds none"]
+    return [*lines, f"there are no results; {into} is empty"]
 
 
 def _correction_lines(

@@ -38,8 +38,7 @@ def command(
 ) -> None:
     """Deploy the document and the schemas of an earlier version of NETWORK as a new version.
 
-    It is compared, refused and asked about exactly as `deploy` would. Records that are published
-    stay.
+    Checks and confirmations are those of `deploy`. Records that are published stay.
 
     \b
     Examples:

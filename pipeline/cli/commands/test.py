@@ -27,7 +27,7 @@ def command(session: Session, tests: tuple[Path, ...], file: str | None) -> None
     """Run tests of a network: records in, expected records out, time by command. No servers.
 
     TESTS are files or folders; without any, all of tests/ beside the network run. The exit code
-    is 0 when all found what they expect, 1 when one did not.
+    is 0 when all pass, 1 when one fails.
 
     \b
     Examples:

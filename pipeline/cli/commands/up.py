@@ -47,7 +47,7 @@ _PORT = click.IntRange(1, 65535)
 @click.option("--kafka-port", type=_PORT, help="Default: the port of kafka.bootstrap_servers.")
 @click.option("--zookeeper-port", type=_PORT, help="Default: the port of zookeeper.connect.")
 @click.option("--registry-port", type=_PORT, help="Default: the port of registry.url.")
-@click.option("--tell-fd", type=int, hidden=True, help="Where to tell the starter how far it is.")
+@click.option("--tell-fd", type=int, hidden=True, help="Where to report progress.")
 @with_session
 def command(
     session: Session,
@@ -62,11 +62,11 @@ def command(
     """Start Kafka, ZooKeeper, a schema registry and one node on this machine.
 
     Stays until Ctrl-C, or returns when ready with --detach. Data are kept in the data folder across
-    restarts: .medusa in the project, or what --data says; without either nothing is started. The
-    first start fetches jars into a cache; later ones need no network.
+    restarts: .medusa in the project, or the folder of --data; without either nothing is started.
+    The first start fetches jars into a cache; later ones need no network.
 
     Ports that are chosen here hold for this run: commands of this project use them as long as it
-    lasts, other programs have to be told. To keep them, write them into medusa.yaml.
+    lasts, other programs need the addresses. To keep them, write them into medusa.yaml.
 
     \b
     Examples:
@@ -106,8 +106,7 @@ def _refuse_secured(settings: Settings) -> None:
         value = str(getattr(settings, setting.field))
         if setting.is_access and value != setting.default:
             raise RefusedError(
-                f"`up` starts servers that let everybody on this machine in, and {setting.name} is "
-                "set",
+                f"`up` starts servers without authentication, and {setting.name} is set",
                 place="settings",
                 hint=f"leave {setting.name} out for them; `medusa node start` runs a node on "
                 "servers that others run.",
@@ -297,7 +296,7 @@ def other_programs(addresses: Mapping[str, str], environment: Mapping[str, str])
     if all(addresses[s.name] == environment.get(s.environment, s.default) for s in required):
         return []
     words = " ".join(f"{s.environment}={addresses[s.name]}" for s in required)
-    return ["Other programs, producer.py for one, need to know the addresses:", f"  export {words}"]
+    return ["Other programs, producer.py for one, need the addresses:", f"  export {words}"]
 
 
 def stack_addresses(stack_settings: StackSettings) -> dict[str, str]:

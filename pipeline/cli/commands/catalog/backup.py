@@ -18,7 +18,7 @@ def command(session: Session, file: Path) -> None:
     """Write all networks with their versions, the epochs and our registry's schemas into FILE.
 
     It can be done while everything runs. Records, commit markers and dead letters are in Kafka and
-    are not in the file; nor is what nodes say of themselves. FILE must not exist.
+    are not in the file; nor is the status of nodes and fragments. FILE must not exist.
 
     \b
     Example:

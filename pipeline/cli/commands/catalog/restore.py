@@ -22,8 +22,8 @@ from pipeline.operations.restore import restore_catalog
 def command(session: Session, file: Path, *, yes: bool, dry_run: bool) -> None:
     """Bring back the networks, epochs and schemas that `medusa catalog backup` wrote into FILE.
 
-    The catalog must hold nothing else in their places; what is there already stays. Fragments then
-    go on where their commit markers in Kafka say, also if they ran after the backup was made. What
+    The catalog must not contain other entries in their places; existing ones stay. Fragments then
+    continue from their commit markers in Kafka, also if they ran after the backup was made. What
     was deployed or registered later is not in the file: deploy it again, and register schemas in
     the order in which they were, so that they get the ids that records carry.
 

@@ -19,7 +19,7 @@ from pipeline.operations.fragments import fragment_of, label
 @click.option("--before", metavar="TIME", help="Those that came before.")
 @click.option("--all", "everything", is_flag=True, help="Those of any age.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
+@click.option("--dry-run", is_flag=True, help="Only print what would be removed.")
 @with_session
 def command(
     session: Session,
@@ -32,7 +32,7 @@ def command(
 ) -> None:
     """Remove dead letters of FRAGMENT for good, the oldest first, with --before TIME or --all.
 
-    Kafka removes from the beginning of a partition: what lies behind a letter that stays, stays
+    Kafka removes from the beginning of a partition: what follows a letter that stays, stays
     too. Letters that a rebuild of the fragment's state still needs stay, whatever their age. A TIME
     is 2026-01-31T12:00:00Z, or 90s, 5m, 2h, 1d for so long ago.
 
@@ -42,7 +42,7 @@ def command(
       medusa dlq purge tow_dispatch --all --yes
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
     if (before is None) is not everything:
-        raise UsageError("say either --before TIME or --all")
+        raise UsageError("give either --before TIME or --all")
     before_ms = parse_time(before, session.clock.now_ms()) if before is not None else None
     with session.connect() as connections:
         one = fragment_of(fragment, connections)

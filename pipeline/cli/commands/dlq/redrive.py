@@ -19,7 +19,7 @@ from pipeline.operations.fragments import fragment_of, label
 @reason_option("Only those with this reason.")
 @click.option("--limit", type=click.IntRange(min=1), help="Send at most so many.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@click.option("--dry-run", is_flag=True, help="Only say what would be sent.")
+@click.option("--dry-run", is_flag=True, help="Only print what would be sent.")
 @timeout_option(60)
 @with_session
 def command(
@@ -34,10 +34,10 @@ def command(
 ) -> None:
     """Send the dead letters of FRAGMENT to it again, byte for byte, once.
 
-    They go into the fragment's own redrive topic, so nobody else reads them twice. A letter that
-    was sent is not sent a second time, also when a run was killed; one that fails again is a new
-    dead letter with a higher attempt. Late records cannot be sent again, and of failed results only
-    those of as-of joins, as long as the record of the left row is in its topic.
+    They go into the fragment's own redrive topic, so other readers do not read them twice.
+    A letter that was sent is not sent a second time, also when a run was killed; one that fails
+    again is a new dead letter with a higher attempt. Late records cannot be sent again, and of
+    failed results only those of as-of joins, as long as the record of the left row is in its topic.
 
     \b
     Examples:
@@ -77,7 +77,7 @@ def _summary(found: Redriven, before: str) -> str:
         until = rfc3339(found.closed_ms)
         lines.append(f"  {found.late} of them late: box {found.box} has closed all up to {until}")
     if found.untimed:
-        lines.append(f"  {found.untimed} of them perhaps late: their event time is not known here")
+        lines.append(f"  {found.untimed} of them perhaps late: their event time is unknown")
     if found.already_sent:
         lines.append(f"  {found.already_sent} sent before")
     lines += [f"  {count} not sent: {why}" for why, count in found.refused.items()]

@@ -37,7 +37,7 @@ _SPARK, _KAFKA = "spark", "kafka"
 def command(session: Session, name: str, form: str) -> None:
     """Print the committed positions of a fragment's input streams for other tools.
 
-    Plain text is of one fragment; -o json and -o yaml give all fragments of a network, each with
+    Plain text is for one fragment; -o json and -o yaml give all fragments of a network, each with
     the name of its consumer group.
 
     \b

@@ -20,13 +20,13 @@ ZOOKEEPER_ANSWERS_WITHIN_S = 10.0
     "--users",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Who may do what; without it everybody may do everything.",
+    help="Users and their rights; without it, every client has all rights.",
 )
 @click.option(
     "--certificate",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Serve by TLS, with this certificate and those that it hangs on, in PEM.",
+    help="Serve by TLS, with this certificate and its chain, in PEM.",
 )
 @click.option(
     "--key",
@@ -43,7 +43,7 @@ def command(
     certificate: Path | None,
     key: Path | None,
 ) -> None:
-    """Serve the schemas that lie in ZooKeeper, until SIGTERM or Ctrl-C.
+    """Serve the schemas in ZooKeeper, until SIGTERM or Ctrl-C.
 
     Any number of these may serve the schemas of one ZooKeeper: all of them agree. The log is
     registry.log in the folder for logs.

@@ -32,12 +32,12 @@ from schemas.registry.content import Reference
 def command(
     session: Session, file: str, subject: str | None, type_references: tuple[TypeReference, ...]
 ) -> None:
-    """Say whether FILE (- for stdin) is an Avro schema; with --subject, whether it would fit.
+    """Check whether FILE (- for stdin) is an Avro schema; with --subject, whether it would fit.
 
     Without --subject and --reference no server is needed; what --reference names is read from the
     registry. With --subject, deployed boxes are named that could not read what is written with it.
-    Exit code 65 if it is none, does not fit, or breaks a box. With --registry nobody looks for
-    boxes.
+    Exit code 65 if it is none, does not fit, or breaks a box. With --registry, boxes are not
+    checked.
 
     \b
     Examples:

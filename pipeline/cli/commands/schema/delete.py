@@ -20,7 +20,9 @@ from schemas.deletion import Doomed, delete, doomed, require_unreferred
 )
 @click.option("--permanent", is_flag=True, help="For good, and what was deleted before too.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@click.option("--dry-run", is_flag=True, help="Only say what would go, and who refers to it.")
+@click.option(
+    "--dry-run", is_flag=True, help="Only print what would be deleted, and its referrers."
+)
 @with_registry
 def command(
     session: Session,
@@ -31,10 +33,10 @@ def command(
     yes: bool,
     dry_run: bool,
 ) -> None:
-    """Delete SUBJECT, or one version of it: nobody finds it any more but by its id.
+    """Delete SUBJECT, or one version of it; it is then found only by its id.
 
-    With --permanent the ids go too, so that records written with them cannot be decoded any more by
-    anyone; it cannot be undone. What other schemas refer to is not deleted before them. Boxes that
+    With --permanent the ids are deleted too: records written with them can never be decoded again,
+    and it cannot be undone. What other schemas refer to is not deleted before them. Boxes that
     are deployed keep the schemas that they were deployed with.
 
     \b

@@ -58,9 +58,9 @@ def command(
     new: Version | None,
     type_references: tuple[TypeReference, ...],
 ) -> None:
-    """Say in words what changed between two versions of SUBJECT, and which levels the step keeps.
+    """Describe the changes between two versions of SUBJECT, and the levels that they keep.
 
-    Without more said the newest version is compared with the one before it; with FILE (- for stdin)
+    By default the newest version is compared with the one before it; with FILE (- for stdin)
     the newest version, or the one that --from names, with the schema in FILE. Each change has its
     path: a field added or removed, a type widened, a default changed, and so on.
 

@@ -25,7 +25,7 @@ _SHOWN_MAX = 4
 )
 @with_registry
 def command(session: Session, subject: str, level: str | None) -> None:
-    """Say which changes of SUBJECT's newest schema may be registered, and which not, and why.
+    """List which changes of SUBJECT's newest schema may be registered, and which not, with reasons.
 
     Each usual change is tried on each field of this very schema, and judged by the rules of the
     level that is in force: a field added or removed, a number widened, null allowed, and so on.

@@ -23,16 +23,16 @@ from schemas.moving import Plan, bring_in, plan, still_importing
 @click.command("import")
 @click.argument("file", type=click.Path())
 @click.option("--whole", is_flag=True, help="Put the whole registry into mode IMPORT meanwhile.")
-@click.option("--modes", is_flag=True, help="Set the modes that the file holds, too.")
-@click.option("--dry-run", is_flag=True, help="Only say what would be done.")
+@click.option("--modes", is_flag=True, help="Set the modes of the file, too.")
+@click.option("--dry-run", is_flag=True, help="Only print what would be done.")
 @with_registry
 def command(session: Session, file: str, *, whole: bool, modes: bool, dry_run: bool) -> None:
     """Register what `medusa schema export` wrote into FILE (- for stdin), ids and all.
 
     Nothing is done unless all of it fits: where an id or a version has another content, that is
     named (65). What is there already is left alone, so a second import changes nothing, and one
-    that was cut off goes on. Subjects that change are in mode IMPORT meanwhile, so nobody else can
-    register there; their mode is put back whatever happens. Levels are set as in the file.
+    that was cut off goes on. Subjects that change are in mode IMPORT meanwhile, so other clients
+    cannot register there; their mode is always restored. Levels are set as in the file.
 
     \b
     Examples:
@@ -66,7 +66,7 @@ def command(session: Session, file: str, *, whole: bool, modes: bool, dry_run: b
     if importing:
         session.printer.note(
             f"in mode IMPORT by themselves: {', '.join(importing)}. If an import that was killed "
-            "left it there, `medusa schema mode SUBJECT --reset` takes it back."
+            "left it there, `medusa schema mode SUBJECT --reset` resets it."
         )
 
 

@@ -19,13 +19,13 @@ from schemas.compatibility import Level
     metavar="[SUBJECT] [LEVEL]",
 )
 @click.option("--general", is_flag=True, help="Where a subject has no level of its own.")
-@click.option("--reset", is_flag=True, help="Take back what the subject has of its own.")
+@click.option("--reset", is_flag=True, help="Remove the subject's own setting.")
 @with_registry
 def command(session: Session, arguments: tuple[str, ...], *, general: bool, reset: bool) -> None:
     """Show the compatibility level in force for SUBJECT, or in general, or set it to LEVEL.
 
-    LEVEL is NONE, BACKWARD, FORWARD or FULL, or one of the last three with _TRANSITIVE, which asks
-    all versions instead of the newest. --reset takes back all settings of the subject's own.
+    LEVEL is NONE, BACKWARD, FORWARD or FULL, or one of the last three with _TRANSITIVE, which
+    compares with all versions instead of the newest. --reset removes the subject's own settings.
 
     \b
     Examples:

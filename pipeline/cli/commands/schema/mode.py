@@ -15,13 +15,13 @@ from schemas.registry.config import Mode
     "arguments", type=name_of_subject, shell_complete=subjects, nargs=-1, metavar="[SUBJECT] [MODE]"
 )
 @click.option("--general", is_flag=True, help="Where a subject has no mode of its own.")
-@click.option("--reset", is_flag=True, help="Take back what the subject has of its own.")
+@click.option("--reset", is_flag=True, help="Remove the subject's own mode.")
 @with_registry
 def command(session: Session, arguments: tuple[str, ...], *, general: bool, reset: bool) -> None:
     """Show the mode in force for SUBJECT, or in general, or set it to MODE.
 
     MODE is READWRITE, READONLY (nothing may be registered or deleted), or IMPORT (only with an id,
-    as `medusa schema import` does, which sets and takes back the mode itself).
+    as `medusa schema import` does, which sets and resets the mode itself).
 
     \b
     Examples:

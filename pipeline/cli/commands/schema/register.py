@@ -19,7 +19,7 @@ from schemas.records import IncompatibleSchemaError
 @click.command("register")
 @click.argument("subject", type=name_of_subject, shell_complete=subjects)
 @click.argument("file", type=click.Path())
-@click.option("--yes", is_flag=True, help="Do not ask, and register it whatever it breaks.")
+@click.option("--yes", is_flag=True, help="Do not ask, and register it even if it breaks boxes.")
 @click.option("--dry-run", is_flag=True, help="Only check whether it would be accepted.")
 @reference_option
 @with_registry
@@ -35,9 +35,9 @@ def command(
     """Register the schema in FILE (- for stdin) under SUBJECT, such as car-sightings-value.
 
     A schema that is registered already keeps its id and version. One that does not fit is refused,
-    with the path of every difference and both types. So is one with which deployed boxes could not
-    read what producers would write, with those boxes, unless you say --yes; with --registry nobody
-    looks for boxes. What the schema uses of other subjects is named with --reference.
+    with the path of every difference and both types. So is one whose records deployed boxes
+    could not read, with the names of these boxes, unless --yes is given; with --registry, boxes are
+    not checked. Types of other subjects that the schema uses are named with --reference.
 
     \b
     Examples:

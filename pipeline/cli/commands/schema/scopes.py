@@ -40,7 +40,7 @@ def parse_request(
     if scope is not None and not rest and not reset and scope.upper() in words:
         raise UsageError(
             f"{scope} is a word to set, not a subject",
-            hint=f"`--general {scope}` sets it where nothing else is said; "
+            hint=f"`--general {scope}` sets it for subjects without their own; "
             f"`SUBJECT {scope}` for one subject.",
         )
     word = rest.pop(0).upper() if rest else None
@@ -49,7 +49,7 @@ def parse_request(
     if word is not None and word not in words:
         raise UsageError(f"{word} is none of {', '.join(words)}")
     if reset and scope is None:
-        raise UsageError("--reset needs a SUBJECT", hint="what holds for all is set, never empty.")
+        raise UsageError("--reset needs a SUBJECT", hint="set the general setting instead.")
     return ScopeRequest(scope, word, reset)
 
 
