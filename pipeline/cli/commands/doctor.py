@@ -37,8 +37,8 @@ def command(session: Session, file: str | None) -> None:
       medusa doctor network.yaml
       medusa doctor -o json | jq '.findings[] | select(.verdict != "good")'
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
-    probes = Probes(session.settings, _spark(session.settings))
-    observed = probes.observe(lambda registry: _plan(session, file, registry))
+    probes = Probes(session.settings, _spark_probe(session.settings))
+    observed = probes.observe(lambda registry: _project_plan(session, file, registry))
     found = findings(observed)
     rows = [_row(finding) for finding in found]
     columns = ("what", "verdict", "message", "place", "hint")
@@ -49,7 +49,7 @@ def command(session: Session, file: str | None) -> None:
         sys.exit(code)
 
 
-def _spark(settings: Settings) -> Callable[[], str] | None:
+def _spark_probe(settings: Settings) -> Callable[[], str] | None:
     """Probe of a Spark cluster's master; None if Spark runs on this machine."""
     if settings.spark_master.startswith("local"):
         return None
@@ -69,7 +69,7 @@ def _row(finding: Finding) -> JsonObject:
     }
 
 
-def _plan(session: Session, file: str | None, registry: RegistryClient) -> Plan | None:
+def _project_plan(session: Session, file: str | None, registry: RegistryClient) -> Plan | None:
     """Plan of the project's document; None if the project has none."""
     path = session.project.document(file)
     if file is None and not Path(path).is_file():

@@ -86,27 +86,27 @@ def _for_topic(session: Session, topic: TopicName, event_time: str | None, into:
 
     refuse_existing((PROJECT_FILE, DOCUMENT_FILE), into)
     with session.connect() as connections, session.printer.waiting(f"looking into {topic}"):
-        made = propose(
+        proposal = propose(
             topic, event_time, DOCUMENT_FILE, session.settings, connections, session.clock
         )
-    files = project_files(made, session.settings)
+    files = project_files(proposal, session.settings)
     write_project(files, into)
     data: JsonObject = {
         "topic": topic,
         "folder": str(into.resolve()),
         "files": list(files),
-        "records": made.found.records,
-        "event_time": made.found.event_time.expression,
-        "lateness": durations.format(made.lateness_ms),
-        "idle_after": durations.format(made.idle_after_ms),
-        "key": made.found.key,
+        "records": proposal.found.records,
+        "event_time": proposal.found.event_time.expression,
+        "lateness": durations.format(proposal.lateness_ms),
+        "idle_after": durations.format(proposal.idle_after_ms),
+        "key": proposal.found.key,
     }
     where = "" if into == Path() else f"cd {into} && "
     steps = (
         f"check {into / DOCUMENT_FILE}: its comments contain what was measured",
         f"{where}medusa node start     in another terminal, if no node runs yet",
         f"{where}medusa deploy",
-        f"{where}medusa tail {made.output}",
+        f"{where}medusa tail {proposal.output}",
     )
     _show(session, data, tuple(files), steps)
 

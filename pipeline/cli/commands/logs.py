@@ -68,10 +68,10 @@ def _data(entry: LogEntry) -> dict[str, str | None]:
 def _report_no_entries(
     session: Session, logs: Sequence[LogFile], about: str, *, follow: bool
 ) -> None:
-    """Raise an error that lists the existing labels; with --follow, only print a note."""
+    """Raise an error with the existing labels; with --follow, entries may come later: a note."""
     existing = labels(entry for log in logs for entry in log.entries())
-    there = ", ".join(existing) or "nothing about any fragment"
-    what = f"no log entry on this machine is about {about}"
+    found = ", ".join(existing) or "nothing about any fragment"
+    message = f"no log entry on this machine is about {about}"
     if not follow:
-        raise RefusedError(what, hint=f"there is: {there}.")
-    session.printer.note(f"{what} so far; there is: {there}")
+        raise RefusedError(message, hint=f"there is: {found}.")
+    session.printer.note(f"{message} so far; there is: {found}")

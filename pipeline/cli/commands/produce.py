@@ -88,7 +88,7 @@ def command(
         topic = topic_of(stream, connections)
         encoding = line_encoding(topic, key_field, connections)
         if not (yes or dry_run):
-            _check_own(topic, session, connections)
+            _confirm_derived(topic, session, connections)
         encoded = _good_lines(encode_lines(lines, encoding), count, session)
         if strict:
             encoded = iter(list(encoded))
@@ -112,7 +112,7 @@ def command(
         raise click.exceptions.Exit(ExitCode.BAD_INPUT)
 
 
-def _check_own(topic: TopicName, session: Session, connections: Connections) -> None:
+def _confirm_derived(topic: TopicName, session: Session, connections: Connections) -> None:
     """Require a confirmation to send to a topic that a fragment writes.
 
     Raises:

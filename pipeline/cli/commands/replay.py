@@ -77,8 +77,8 @@ def command(
       medusa replay tow_dispatch --from car-sightings/0/1200 --into towed-again --yes
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
     with session.connect() as connections:
-        what = replayed_fragment(name, connections)
-        engine = ReplayEngine(what, connections, session.printer.note)
+        replayed = replayed_fragment(name, connections)
+        engine = ReplayEngine(replayed, connections, session.printer.note)
         now_ms = session.clock.now_ms()
         requested = Asked(
             _time_of(start, now_ms, engine),
@@ -89,18 +89,21 @@ def command(
                 raise UsageError("--as-corrections goes with neither --into nor --incomplete")
             _correct(engine, requested, session, connections, yes=yes)
             return
-        spec = output_topic(what, into, connections)
+        spec = output_topic(replayed, into, connections)
         with session.printer.waiting("looking at the inputs"):
-            period = replay_period(what, requested, connections)
-            found = replay_input(what, period, connections, incomplete=incomplete)
-        data = {**_data(what, found), "into": spec.name, "partitions": spec.partitions}
+            period = replay_period(replayed, requested, connections)
+            found = replay_input(replayed, period, connections, incomplete=incomplete)
+        data = {**_data(replayed, found), "into": spec.name, "partitions": spec.partitions}
         if not yes:
-            text = [*_period_lines(what, found, spec.name, "would replay"), NOTHING_DONE]
+            text = [*_period_lines(replayed, found, spec.name, "would replay"), NOTHING_DONE]
             session.printer.show({**data, "dry_run": True}, "\n".join(text))
             return
         done = replay(found, spec, engine, connections, session.clock)
     data |= {"dry_run": False, "written": done.written, **_left_out(done.left_out, done.failed)}
-    text = [*_period_lines(what, found, spec.name, "replayed"), *_outcome_lines(done, spec.name)]
+    text = [
+        *_period_lines(replayed, found, spec.name, "replayed"),
+        *_outcome_lines(done, spec.name),
+    ]
     session.printer.show(data, "\n".join(text))
 
 
@@ -108,24 +111,24 @@ def _correct(
     engine: ReplayEngine, requested: Asked, session: Session, connections: Connections, *, yes: bool
 ) -> None:
     """Compute results, compare them with the output and, with `yes`, publish corrections."""
-    what, topic = engine.what, engine.what.fragment.output.topic
-    check_correctable(what, connections)
-    writer = correction_writer(what, connections, session.clock) if yes else None
+    replayed, topic = engine.what, engine.what.fragment.output.topic
+    check_correctable(replayed, connections)
+    writer = correction_writer(replayed, connections, session.clock) if yes else None
     with session.printer.waiting("looking at the inputs and the output"):
-        compared = comparison_input(what, requested, connections)
+        compared = comparison_input(replayed, requested, connections)
     differ = differences(compared, engine)
     if writer is not None:
-        publish_corrections(what, differ, writer, connections, session.clock)
+        publish_corrections(replayed, differ, writer, connections, session.clock)
     counts = Counter(one.change for one in differ.corrections)
     data = {
-        **_data(what, compared.found),
+        **_data(replayed, compared.found),
         "into": topic,
         **{change.value: counts[change] for change in Change},
         "dry_run": not yes,
         **_left_out(differ.left_out, differ.failed),
     }
     text = [
-        *_period_lines(what, compared.found, topic, "corrected" if yes else "would correct"),
+        *_period_lines(replayed, compared.found, topic, "corrected" if yes else "would correct"),
         *_left_out_lines(differ.left_out, differ.failed),
         *_correction_lines(topic, differ.corrections, len(compared.published), done=yes),
         *([] if yes or not differ.corrections else [NOTHING_DONE]),
@@ -153,12 +156,12 @@ def _time_of(text: str, now_ms: Millis, engine: ReplayEngine) -> Millis:
     return engine.event_time(RecordPlace(topic, partition, Offset(offset)))
 
 
-def _data(what: ReplayedFragment, found: ReplayInput) -> JsonObject:
-    names, period = what.fragment.names, found.period
+def _data(replayed: ReplayedFragment, found: ReplayInput) -> JsonObject:
+    names, period = replayed.fragment.names, found.period
     return {
         "network": names.network.name,
         "fragment": names.fragment,
-        "version": what.version,
+        "version": replayed.version,
         "results_from": rfc3339(period.results_from_ms),
         "results_until": time_text(period.results_until_ms),
         "input_from": rfc3339(period.input_from_ms),
@@ -182,11 +185,11 @@ def _data(what: ReplayedFragment, found: ReplayInput) -> JsonObject:
 
 
 def _period_lines(
-    what: ReplayedFragment, found: ReplayInput, into: TopicName, before: str
+    replayed: ReplayedFragment, found: ReplayInput, into: TopicName, before: str
 ) -> list[str]:
     period = found.period
     lines = [
-        f"{before} {label(what.fragment)} of version {what.version} into {into}",
+        f"{before} {label(replayed.fragment)} of version {replayed.version} into {into}",
         f"  results {_interval(period.results_from_ms, period.results_until_ms)}",
         f"  made of records {_interval(period.input_from_ms, period.input_until_ms)}",
         f"  read from the log: {counted(found.offsets, 'offset')}",

@@ -101,10 +101,8 @@ def command(
     deadline_s = session.clock.monotonic_s() + timeout if timeout else None
     with session.connect() as connections:
         topic = topic_of(stream, connections, without_catalog=True)
-        selective = where is not None or select
-        selection = (
-            parse_selection(_schema(topic, connections), where, select) if selective else None
-        )
+        given = where is not None or select
+        selection = parse_selection(_schema(topic, connections), where, select) if given else None
         selector = Selector(connections.registry, selection)
         follows = last is None if follow is None else follow
         limits = TailLimits(_start(start, session.clock.now_ms()), last, deadline_s, follows)

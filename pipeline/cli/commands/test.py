@@ -46,14 +46,14 @@ def command(session: Session, tests: tuple[Path, ...], file: str | None) -> None
         session.printer.waiting(f"running {counted(len(loaded), 'test')}"),
         open_tests(session.settings, StepPrinter(session.printer)) as queries,
     ):
-        found = [_run(one, queries, session) for one in loaded]
-    failed = sum(1 for one in found if not one["passed"])
-    passed = counted(len(found) - failed, "test")
+        results = [_run_test(one, queries, session) for one in loaded]
+    failed = sum(1 for one in results if not one["passed"])
+    passed = counted(len(results) - failed, "test")
     session.printer.show(
         {
-            "passed": len(found) - failed,
+            "passed": len(results) - failed,
             "failed": failed,
-            "tests": found,
+            "tests": results,
         },
         f"{passed} passed, {failed:,} failed",
     )
@@ -61,7 +61,7 @@ def command(session: Session, tests: tuple[Path, ...], file: str | None) -> None
         raise click.exceptions.Exit(ExitCode.FAILED)
 
 
-def _run(loaded: "Loaded", queries: "StartQuery", session: Session) -> JsonObject:
+def _run_test(loaded: "Loaded", queries: "StartQuery", session: Session) -> JsonObject:
     """Run one test and print its result; return it as data."""
     from pipeline.testing.run import run_steps  # noqa: PLC0415
 

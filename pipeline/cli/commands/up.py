@@ -172,7 +172,7 @@ def _run(session: Session, stack_settings: StackSettings, teller: Teller, *, nod
                 _await_node(stack, session)
             _show(session, stack_settings, node=node)
             teller.ready()
-            _watch(stack, supervisor, session)
+            _supervise(stack, supervisor, session)
         except KeyboardInterrupt:
             teller.step(STOPPING)
             if not terminated.is_set():
@@ -181,17 +181,17 @@ def _run(session: Session, stack_settings: StackSettings, teller: Teller, *, nod
             stack.stop()
 
 
-def _watch(stack: EmbeddedStack, supervisor: Supervisor | None, session: Session) -> NoReturn:
+def _supervise(stack: EmbeddedStack, supervisor: Supervisor | None, session: Session) -> NoReturn:
     """Supervision loop: a server that ends is an error, a node that ends is restarted."""
     while True:
-        _check(stack.servers)
+        _check_servers(stack.servers)
         if supervisor is not None:
             supervisor.look(session.clock.monotonic_s())
         stack.forget_ended()
         session.clock.sleep(_WATCH_S)
 
 
-def _check(servers: tuple[Child, ...]) -> None:
+def _check_servers(servers: tuple[Child, ...]) -> None:
     for child in servers:
         if not child.running:
             raise child.failure(f"it ended by itself with exit code {child.exit_code}")

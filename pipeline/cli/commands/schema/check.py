@@ -54,7 +54,7 @@ def command(
             references = new.references
             if subject is not None:
                 found = _check_subject(subject, new, session, connections)
-    what = f"fits {subject}" if subject else "is an Avro schema"
+    result = f"fits {subject}" if subject else "is an Avro schema"
     data = {
         "file": file,
         "subject": subject,
@@ -62,7 +62,7 @@ def command(
         "fits": True,
         **found,
     }
-    session.printer.show(data, f"{file} {what}{reference_lines(references)}")
+    session.printer.show(data, f"{file} {result}{reference_lines(references)}")
 
 
 def _check_subject(

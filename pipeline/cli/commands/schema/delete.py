@@ -47,20 +47,20 @@ def command(
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
     with session.connect() as connections:
         admin = connections.registry.admin
-        what = doomed(admin, subject, version, permanent=permanent)
-        if not dry_run and what:
-            require_unreferred(what)
+        found = doomed(admin, subject, version, permanent=permanent)
+        if not dry_run and found:
+            require_unreferred(found)
             if not yes:
-                session.printer.note(_summary(subject, what, "this deletes", permanent=permanent))
+                session.printer.note(_summary(subject, found, "this deletes", permanent=permanent))
                 confirm(session, f"delete it{' for good' if permanent else ''}?")
-            delete(admin, what, version, permanent=permanent)
+            delete(admin, found, version, permanent=permanent)
     before = "would delete" if dry_run else "deleted"
     session.printer.show(
         {
             "subject": subject,
             "dry_run": dry_run,
             "permanent": permanent,
-            "changed": bool(what) and not dry_run,
+            "changed": bool(found) and not dry_run,
             "versions": [
                 {
                     "version": one.use.version,
@@ -69,18 +69,19 @@ def command(
                         {"subject": by.subject, "version": by.version} for by in one.referrers
                     ],
                 }
-                for one in what
+                for one in found
             ],
         },
-        _summary(subject, what, before, permanent=permanent),
+        _summary(subject, found, before, permanent=permanent),
     )
 
 
-def _summary(subject: str, what: tuple[Doomed, ...], before: str, *, permanent: bool) -> str:
-    if not what:
+def _summary(subject: str, found: tuple[Doomed, ...], before: str, *, permanent: bool) -> str:
+    if not found:
         return f"{subject}: nothing to do, it is deleted already; --permanent deletes it for good"
-    numbers = ", ".join(str(one.use.version) for one in what)
-    words = "version" if len(what) == 1 else "versions"
+    numbers = ", ".join(str(one.use.version) for one in found)
+    words = "version" if len(found) == 1 else "versions"
     lines = [f"{before} {words} {numbers} of {subject}{' for good' if permanent else ''}"]
-    lines += [f"  {by} refers to version {one.use.version}" for one in what for by in one.referrers]
+    for one in found:
+        lines += [f"  {by} refers to version {one.use.version}" for by in one.referrers]
     return "\n".join(lines)

@@ -44,25 +44,25 @@ def command(session: Session, file: str, *, whole: bool, modes: bool, dry_run: b
         registry = connections.registry
         progress = SlowProgress(session.printer, session.clock)
         place = f"schema registry {registry.url}"
-        what = plan(registry.admin, dump, place, progress, modes=modes)
+        steps = plan(registry.admin, dump, place, progress, modes=modes)
         if not dry_run:
             with _interrupted_once(session.printer):
-                bring_in(registry.admin, what, progress, whole=whole)
+                bring_in(registry.admin, steps, progress, whole=whole)
         importing = still_importing(registry.admin, (one.subject for one in dump.versions))
     data: JsonObject = {
         "file": file,
         "registry": registry.url,
         "dry_run": dry_run,
         "registered": [
-            {"subject": one.subject, "version": one.version, "id": one.id} for one in what.register
+            {"subject": one.subject, "version": one.version, "id": one.id} for one in steps.register
         ],
-        "deleted": [{"subject": use.subject, "version": use.version} for use in what.delete],
-        "unchanged": what.unchanged,
-        "configs": [{"scope": scope, "config": config} for scope, config in what.configs.items()],
-        "modes": [{"scope": scope, "mode": mode.value} for scope, mode in what.modes.items()],
+        "deleted": [{"subject": use.subject, "version": use.version} for use in steps.delete],
+        "unchanged": steps.unchanged,
+        "configs": [{"scope": scope, "config": config} for scope, config in steps.configs.items()],
+        "modes": [{"scope": scope, "mode": mode.value} for scope, mode in steps.modes.items()],
     }
     data["importing"] = list(importing)
-    session.printer.show(data, _summary(what, dry_run=dry_run))
+    session.printer.show(data, _summary(steps, dry_run=dry_run))
     if importing:
         session.printer.note(
             f"in mode IMPORT by themselves: {', '.join(importing)}. If an import that was killed "
@@ -78,20 +78,20 @@ def _text(file: str) -> str:
         raise InputError(f"the file cannot be read: {why}", place=file) from error
 
 
-def _summary(what: Plan, *, dry_run: bool) -> str:
-    if not (what.register or what.delete or what.configs or what.modes):
-        return f"nothing to do: {counted(what.unchanged, 'version')} there already"
+def _summary(steps: Plan, *, dry_run: bool) -> str:
+    if not (steps.register or steps.delete or steps.configs or steps.modes):
+        return f"nothing to do: {counted(steps.unchanged, 'version')} there already"
     before = "would register" if dry_run else "registered"
-    versions = counted(len(what.register), "version")
-    subjects = counted(len(what.subjects), "subject")
-    lines = [f"{before} {versions} of {subjects}; {what.unchanged} there already"]
-    lines += [f"  {one.use} with id {one.id}" for one in what.register if dry_run]
-    if what.delete:
-        lines.append(f"  deleted as in the file: {', '.join(map(str, what.delete))}")
-    for scope, config in what.configs.items():
+    versions = counted(len(steps.register), "version")
+    subjects = counted(len(steps.subjects), "subject")
+    lines = [f"{before} {versions} of {subjects}; {steps.unchanged} there already"]
+    lines += [f"  {one.use} with id {one.id}" for one in steps.register if dry_run]
+    if steps.delete:
+        lines.append(f"  deleted as in the file: {', '.join(map(str, steps.delete))}")
+    for scope, config in steps.configs.items():
         words = ", ".join(f"{key} {value}" for key, value in config.items())
         lines.append(f"  {scope or 'for all subjects'}: {words}")
-    for scope, mode in what.modes.items():
+    for scope, mode in steps.modes.items():
         lines.append(f"  {scope or 'for all subjects'}: mode {mode.value}")
     return "\n".join(lines)
 

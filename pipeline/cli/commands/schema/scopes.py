@@ -67,19 +67,19 @@ def apply(
 
 
 def as_text(
-    request: ScopeRequest, what: str, own: str | None, in_force: str, *, changed: bool
+    request: ScopeRequest, setting: str, own: str | None, in_force: str, *, changed: bool
 ) -> str:
     """The current setting as a sentence."""
     origin = "its own" if own is not None else "as for all"
     end = "" if request.scope is None else f" ({origin})"
     if changed:
-        return f"{request.place}: {what} is now {in_force}{end}"
+        return f"{request.place}: {setting} is now {in_force}{end}"
     already = " already" if request.word is not None or request.reset else ""
-    return f"{request.place}: {what} is {in_force}{already}{end}"
+    return f"{request.place}: {setting} is {in_force}{already}{end}"
 
 
 def as_data(
-    request: ScopeRequest, what: str, own: str | None, in_force: str, *, changed: bool
+    request: ScopeRequest, setting: str, own: str | None, in_force: str, *, changed: bool
 ) -> Mapping[str, Json]:
     """The current setting as data."""
-    return {"subject": request.scope, what: in_force, "own": own, "changed": changed}
+    return {"subject": request.scope, setting: in_force, "own": own, "changed": changed}

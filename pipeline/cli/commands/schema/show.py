@@ -42,9 +42,9 @@ def command(session: Session, subject: str, number: int | None) -> None:
         else:
             found = admin.version(subject, number or "latest")
     if found is None:
-        what = f"version {number} of {subject}" if number else subject
+        missing = f"version {number} of {subject}" if number else subject
         raise SchemaError(
-            f"the registry does not have {what}", hint="`medusa schema list` shows what it has."
+            f"the registry does not have {missing}", hint="`medusa schema list` shows what it has."
         )
     value = _value(found)
     words = found.text if value is found.text else json.dumps(value, indent=2)
