@@ -1,4 +1,4 @@
-"""`medusa init`: project templates: the examples, a network for a topic, and a blank project."""
+"""`medusa init`: new projects from an example, for a topic, or blank."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import resources

@@ -131,7 +131,7 @@ def _start(text: str, now_ms: Millis) -> TailStart | Millis:
 
 @contextmanager
 def _note_undecided(selector: Selector, session: Session) -> Iterator[None]:
-    """At the end, print the count of records for which the condition had no value."""
+    """Print, also after an error, how many records the condition had no value for."""
     try:
         yield
     finally:

@@ -65,7 +65,7 @@ def command(session: Session, subject: str, number: int | None) -> None:
 
 
 def _value(found: StoredVersion) -> Json:
-    """Schema as JSON; as text if it is not JSON, or nested too deeply."""
+    """Schema as JSON; as text if it is Protobuf, malformed, or nested too deeply."""
     if found.kind == "PROTOBUF":
         return found.text
     try:
