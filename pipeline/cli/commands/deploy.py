@@ -53,9 +53,7 @@ def deploy_options(function: Callable[..., None]) -> Callable[..., None]:
             default=True,
             help="Wait until every fragment runs and does its work (default).",
         ),
-        click.option(
-            "--dry-run", is_flag=True, help="Only print what would change, as `plan` does."
-        ),
+        click.option("--dry-run", is_flag=True, help="Only print the changes, as `plan` does."),
         choice_options,
     ):
         function = add(function)

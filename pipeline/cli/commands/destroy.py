@@ -35,28 +35,26 @@ def command(session: Session, network: str, timeout: float, *, yes: bool, dry_ru
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
     name = session.network(network)
     with session.connect() as connections:
-        removal = doomed(name, connections.servers)
+        found = doomed(name, connections.servers)
         checkpoints = _checkpoints(session, name)
         if not dry_run:
             if not yes:
-                session.printer.note(_summary(removal, checkpoints, "this removes"))
+                session.printer.note(_text(found, checkpoints, "this removes"))
                 confirm(session, f"destroy {name}?")
             deadline = Deadline.after(session.clock, timeout, f"destroying {name}")
-            removal = destroy(removal, connections.servers, deadline, session.printer.note)
+            found = destroy(found, connections.servers, deadline, session.printer.note)
             if checkpoints is not None:
                 shutil.rmtree(checkpoints, ignore_errors=True)
     session.printer.show(
         {
             "network": name.name,
             "dry_run": dry_run,
-            "removed_topics": list(removal.topics),
-            "removed_groups": list(removal.groups),
+            "removed_topics": list(found.topics),
+            "removed_groups": list(found.groups),
             "removed_checkpoints": str(checkpoints) if checkpoints else None,
-            "kept_topics": list(removal.kept_topics),
+            "kept_topics": list(found.kept_topics),
         },
-        _summary(
-            removal, checkpoints, f"would remove {name}:" if dry_run else f"{name} is destroyed:"
-        ),
+        _text(found, checkpoints, f"would remove {name}:" if dry_run else f"{name} is destroyed:"),
     )
 
 
@@ -66,16 +64,14 @@ def _checkpoints(session: Session, network: NetworkId) -> Path | None:
     return folder if folder.is_dir() else None
 
 
-def _summary(removal: Doomed, checkpoints: Path | None, before: str) -> str:
-    lines = [
-        before,
-        f"  {counted(len(removal.topics), 'topic')}: {', '.join(removal.topics) or 'none'}",
-    ]
-    lines.append(f"  {counted(len(removal.groups), 'consumer group')}")
+def _text(found: Doomed, checkpoints: Path | None, before: str) -> str:
+    topics = ", ".join(found.topics) or "none"
+    lines = [before, f"  {counted(len(found.topics), 'topic')}: {topics}"]
+    lines.append(f"  {counted(len(found.groups), 'consumer group')}")
     if checkpoints:
         lines.append(f"  checkpoints in {checkpoints}")
     lines.append(
-        f"  kept: {', '.join(removal.kept_topics) or 'no topics'}; registered schemas; checkpoints "
+        f"  kept: {', '.join(found.kept_topics) or 'no topics'}; registered schemas; checkpoints "
         "in other data folders and on other machines"
     )
     return "\n".join(lines)

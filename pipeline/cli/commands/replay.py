@@ -95,15 +95,12 @@ def command(
             found = replay_input(replayed, period, connections, incomplete=incomplete)
         data = {**_data(replayed, found), "into": spec.name, "partitions": spec.partitions}
         if not yes:
-            text = [*_period_lines(replayed, found, spec.name, "would replay"), NOTHING_DONE]
+            text = [*_heading(replayed, found, spec.name, "would replay"), NOTHING_DONE]
             session.printer.show({**data, "dry_run": True}, "\n".join(text))
             return
         done = replay(found, spec, engine, connections, session.clock)
     data |= {"dry_run": False, "written": done.written, **_left_out(done.left_out, done.failed)}
-    text = [
-        *_period_lines(replayed, found, spec.name, "replayed"),
-        *_outcome_lines(done, spec.name),
-    ]
+    text = [*_heading(replayed, found, spec.name, "replayed"), *_outcome(done, spec.name)]
     session.printer.show(data, "\n".join(text))
 
 
@@ -128,7 +125,7 @@ def _correct(
         **_left_out(differ.left_out, differ.failed),
     }
     text = [
-        *_period_lines(replayed, compared.found, topic, "corrected" if yes else "would correct"),
+        *_heading(replayed, compared.found, topic, "corrected" if yes else "would correct"),
         *_left_out_lines(differ.left_out, differ.failed),
         *_correction_lines(topic, differ.corrections, len(compared.published), done=yes),
         *([] if yes or not differ.corrections else [NOTHING_DONE]),
@@ -184,7 +181,7 @@ def _data(replayed: ReplayedFragment, found: ReplayInput) -> JsonObject:
     }
 
 
-def _period_lines(
+def _heading(
     replayed: ReplayedFragment, found: ReplayInput, into: TopicName, before: str
 ) -> list[str]:
     period = found.period
@@ -204,7 +201,7 @@ def _period_lines(
     return lines
 
 
-def _outcome_lines(done: Replayed, into: TopicName) -> list[str]:
+def _outcome(done: Replayed, into: TopicName) -> list[str]:
     lines = _left_out_lines(done.left_out, done.failed)
     if done.written:
         return [*lines, f"{counted(done.written, 'result')} written to {into}, complete"]
