@@ -1,1 +1,1 @@
-"""One verb of the command line per module; each offers `command`. `main.py` lists them."""
+"""Commands of the command line: one module with a function `command` each, listed in `main.py`."""

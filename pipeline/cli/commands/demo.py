@@ -1,4 +1,4 @@
-"""`medusa demo`: the toll network on made-up traffic, every result compared with a reference."""
+"""`medusa demo`: the toll network on generated traffic, its results verified by a reference."""
 
 import click
 

@@ -1,4 +1,4 @@
-"""`medusa deploy`: makes a network run as its document says."""
+"""`medusa deploy`: deployment of a network document."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -25,15 +25,15 @@ _STARTING = "{name} is deployed and goes on starting: `medusa status` shows how 
 
 
 @dataclass(frozen=True, slots=True)
-class Manner:
-    """How a deploy is done.
+class DeployOptions:
+    """Options of a deploy.
 
     Args:
-        choices: what the user wants of states that do not fit, and of inputs that change.
-        dry_run: only say what would change.
-        wait: until every fragment runs.
-        yes: do not ask.
-        timeout_s: how long to wait.
+        choices: the user's choices for states that do not fit and for inputs that change.
+        dry_run: print the changes and deploy nothing.
+        wait: wait until every fragment runs.
+        yes: skip the confirmation.
+        timeout_s: limit of the wait.
     """
 
     choices: Choices
@@ -43,8 +43,8 @@ class Manner:
     timeout_s: float
 
 
-def deploying(function: Callable[..., None]) -> Callable[..., None]:
-    """Add the options that everything that deploys has, in the order of `Manner`."""
+def deploy_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Add the options that all deploying commands share."""
     for add in (
         timeout_option(120),
         click.option("--yes", is_flag=True, help="Do not ask before fragments are replaced."),
@@ -53,7 +53,7 @@ def deploying(function: Callable[..., None]) -> Callable[..., None]:
             default=True,
             help="Wait until every fragment runs and does its work (default).",
         ),
-        click.option("--dry-run", is_flag=True, help="Only say what would change, as `plan` does."),
+        click.option("--dry-run", is_flag=True, help="Only print the changes, as `plan` does."),
         choice_options,
     ):
         function = add(function)
@@ -62,7 +62,7 @@ def deploying(function: Callable[..., None]) -> Callable[..., None]:
 
 @click.command("deploy")
 @document_options
-@deploying
+@deploy_options
 @with_session
 def command(
     session: Session,
@@ -74,11 +74,11 @@ def command(
     wait: bool,
     yes: bool,
 ) -> None:
-    """Make a network run as its document says.
+    """Deploy a network document.
 
     Checks everything first; then registers schemas, creates topics, and writes the new version into
     the catalog in one step, where the nodes see it. Only what changed restarts; an unchanged
-    document changes nothing. If it is cut off, run it again.
+    document changes nothing. If it is interrupted, run it again.
 
     \b
     Examples:
@@ -90,63 +90,64 @@ def command(
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
     document = read_document(session.project.document(file), session.read_subject)
     with session.connect() as connections:
-        carry_out(session, connections, document, Manner(choices, dry_run, wait, yes, timeout))
+        options = DeployOptions(choices, dry_run, wait, yes, timeout)
+        run_deploy(session, connections, document, options)
 
 
-def carry_out(
-    session: Session, connections: Connections, document: Document, manner: Manner
+def run_deploy(
+    session: Session, connections: Connections, document: Document, options: DeployOptions
 ) -> None:
-    """Compare, ask, deploy, wait and tell."""
+    """Compare, confirm, deploy, wait and print the result."""
     owner = session.participant
-    found = compare(document, owner, connections.servers, manner.choices)
+    found = compare(document, owner, connections.servers, options.choices)
     found.check()
-    if manner.dry_run:
+    if options.dry_run:
         show_changes(session, found.changes)
         return
     for warning in found.changes.warnings:
         session.printer.note(f"warning: {warning}")
-    if not manner.yes:
+    if not options.yes:
         _confirm(session, found)
-    known = found.recorded.network is not None
-    before = connections.catalog.statuses.of(found.plan.network) if known else ()
-    with _told_when_cut_off(session, _UNFINISHED):
+    exists = found.recorded.network is not None
+    before = connections.catalog.statuses.of(found.plan.network) if exists else ()
+    with _note_on_interrupt(session, _UNFINISHED):
         done = deploy(found, connections.servers, session.printer.note)
-    with _told_when_cut_off(session, _STARTING.format(name=done.name)):
-        begun = started_fragments(found.recorded.fragments, done.fragments, before)
-        watch, timeout_s = _news(session), manner.timeout_s
+    with _note_on_interrupt(session, _STARTING.format(name=done.name)):
+        started = started_fragments(found.recorded.fragments, done.fragments, before)
+        watch, timeout_s = _state_printer(session), options.timeout_s
         seen = (
-            await_running(done, begun, connections, session.clock, timeout_s, watch)
-            if manner.wait
+            await_running(done, started, connections, session.clock, timeout_s, watch)
+            if options.wait
             else ()
         )
     _show(session, done, seen)
 
 
-def _news(session: Session) -> Callable[[Sequence[ObservedFragment]], None]:
-    """Prints each new state of a fragment."""
-    told: dict[str, str] = {}
+def _state_printer(session: Session) -> Callable[[Sequence[ObservedFragment]], None]:
+    """Callback that prints each change of a fragment's state."""
+    printed: dict[str, str] = {}
 
     def watch(seen: Sequence[ObservedFragment]) -> None:
         for one in seen:
-            if told.get(one.name) != news(one):
-                told[one.name] = news(one)
+            if printed.get(one.name) != news(one):
+                printed[one.name] = news(one)
                 session.printer.note(f"  {one.name}: {news(one)}")
 
     return watch
 
 
 @contextmanager
-def _told_when_cut_off(session: Session, words: str) -> Iterator[None]:
-    """Say how things stand if Ctrl-C ends what is done here."""
+def _note_on_interrupt(session: Session, text: str) -> Iterator[None]:
+    """Print a note when Ctrl-C interrupts the block."""
     try:
         yield
     except KeyboardInterrupt:
-        session.printer.note(words)
+        session.printer.note(text)
         raise
 
 
 def _confirm(session: Session, found: Comparison) -> None:
-    """Ask a person; a script has to say --yes."""
+    """Require a confirmation before running fragments are stopped or replaced."""
     stops = found.changes.disturbing
     if not stops:
         return
@@ -158,10 +159,10 @@ def _confirm(session: Session, found: Comparison) -> None:
 
 
 def confirm(session: Session, question: str) -> None:
-    """Ask a person on a terminal.
+    """Confirmation on a terminal.
 
     Raises:
-        RefusedError: the answer is no, or nobody can be asked.
+        RefusedError: the answer is no, or there is no terminal.
     """
     if not session.printer.can_ask:
         raise RefusedError("nobody can be asked here", hint="say --yes if this is what you want.")

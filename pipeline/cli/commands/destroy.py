@@ -1,4 +1,4 @@
-"""`medusa destroy`: removes a network and what it made."""
+"""`medusa destroy`: removal of a network with its topics, groups and checkpoints."""
 
 import shutil
 from pathlib import Path
@@ -19,7 +19,7 @@ from pipeline.names import checkpoint_folder
 @click.command("destroy")
 @click.argument("network", shell_complete=networks)
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
+@click.option("--dry-run", is_flag=True, help="Only print what would be removed.")
 @timeout_option(120)
 @with_session
 def command(session: Session, network: str, timeout: float, *, yes: bool, dry_run: bool) -> None:
@@ -35,42 +35,43 @@ def command(session: Session, network: str, timeout: float, *, yes: bool, dry_ru
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
     name = session.network(network)
     with session.connect() as connections:
-        what = doomed(name, connections.servers)
+        found = doomed(name, connections.servers)
         checkpoints = _checkpoints(session, name)
         if not dry_run:
             if not yes:
-                session.printer.note(_words(what, checkpoints, "this removes"))
+                session.printer.note(_text(found, checkpoints, "this removes"))
                 confirm(session, f"destroy {name}?")
             deadline = Deadline.after(session.clock, timeout, f"destroying {name}")
-            what = destroy(what, connections.servers, deadline, session.printer.note)
+            found = destroy(found, connections.servers, deadline, session.printer.note)
             if checkpoints is not None:
                 shutil.rmtree(checkpoints, ignore_errors=True)
     session.printer.show(
         {
             "network": name.name,
             "dry_run": dry_run,
-            "removed_topics": list(what.topics),
-            "removed_groups": list(what.groups),
+            "removed_topics": list(found.topics),
+            "removed_groups": list(found.groups),
             "removed_checkpoints": str(checkpoints) if checkpoints else None,
-            "kept_topics": list(what.kept_topics),
+            "kept_topics": list(found.kept_topics),
         },
-        _words(what, checkpoints, f"would remove {name}:" if dry_run else f"{name} is destroyed:"),
+        _text(found, checkpoints, f"would remove {name}:" if dry_run else f"{name} is destroyed:"),
     )
 
 
 def _checkpoints(session: Session, network: NetworkId) -> Path | None:
-    """The network's checkpoints, as far as they are on this machine."""
+    """Checkpoint folder of the network on this machine; None: there is none."""
     folder = Path(session.settings.checkpoints) / checkpoint_folder(network)
     return folder if folder.is_dir() else None
 
 
-def _words(what: Doomed, checkpoints: Path | None, before: str) -> str:
-    lines = [before, f"  {counted(len(what.topics), 'topic')}: {', '.join(what.topics) or 'none'}"]
-    lines.append(f"  {counted(len(what.groups), 'consumer group')}")
+def _text(found: Doomed, checkpoints: Path | None, before: str) -> str:
+    topics = ", ".join(found.topics) or "none"
+    lines = [before, f"  {counted(len(found.topics), 'topic')}: {topics}"]
+    lines.append(f"  {counted(len(found.groups), 'consumer group')}")
     if checkpoints:
         lines.append(f"  checkpoints in {checkpoints}")
     lines.append(
-        f"  kept: {', '.join(what.kept_topics) or 'no topics'}; registered schemas; checkpoints in "
-        "other data folders and on other machines"
+        f"  kept: {', '.join(found.kept_topics) or 'no topics'}; registered schemas; checkpoints "
+        "in other data folders and on other machines"
     )
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""`medusa diff`: what differs between two versions of a network."""
+"""`medusa diff`: differences between two versions of a network."""
 
 import click
 
@@ -37,10 +37,10 @@ _VERSION = click.IntRange(min=1)
 )
 @with_session
 def command(session: Session, network: str, old: int | None, new: int | None) -> None:
-    """Say what differs between two versions of NETWORK, by fragment, in the words of `plan`.
+    """Print the differences between two versions of NETWORK, by fragment, as `plan` does.
 
-    Without more said, the deployed version is compared with the one before it. What a document
-    that is not deployed yet would change, `medusa plan` says.
+    By default, the deployed version is compared with the one before it. For a document that is
+    not deployed yet, use `medusa plan`.
 
     \b
     Examples:
@@ -62,7 +62,7 @@ def _before(record: NetworkRecord, old: int | None, new: NetworkVersion) -> Netw
         raise RefusedError(
             "there is no version before version 1",
             place=f"network {record.network}",
-            hint="say with --from which version it is compared with.",
+            hint="give the version to compare with by --from.",
         )
     return NetworkVersion(new - 1)
 

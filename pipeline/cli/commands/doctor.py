@@ -1,4 +1,4 @@
-"""`medusa doctor`: looks at everything that an installation needs, and says what is missing."""
+"""`medusa doctor`: health checks of the machine, its connections and the participant's topics."""
 
 import sys
 from collections.abc import Callable
@@ -25,9 +25,9 @@ from schemas.json_value import JsonObject
 @document_options
 @with_session
 def command(session: Session, file: str | None) -> None:
-    """Check this machine, each connection, version, right and topic; say what to do.
+    """Check this machine, each connection, version, right and topic; print what to do.
 
-    Looks at the deployed networks of this participant, and at the document of this project. Changes
+    Checks the deployed networks of this participant, and the document of this project. Changes
     nothing. The exit code is 0 if nothing is wrong, 69 if a server does not answer or this machine
     lacks something, else 65.
 
@@ -37,8 +37,8 @@ def command(session: Session, file: str | None) -> None:
       medusa doctor network.yaml
       medusa doctor -o json | jq '.findings[] | select(.verdict != "good")'
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
-    probes = Probes(session.settings, _spark(session.settings))
-    observed = probes.observe(lambda registry: _plan(session, file, registry))
+    probes = Probes(session.settings, _spark_probe(session.settings))
+    observed = probes.observe(lambda registry: _project_plan(session, file, registry))
     found = findings(observed)
     rows = [_row(finding) for finding in found]
     columns = ("what", "verdict", "message", "place", "hint")
@@ -49,11 +49,11 @@ def command(session: Session, file: str | None) -> None:
         sys.exit(code)
 
 
-def _spark(settings: Settings) -> Callable[[], str] | None:
-    """Looks at a cluster's master; None if Spark runs on this machine."""
+def _spark_probe(settings: Settings) -> Callable[[], str] | None:
+    """Probe of a Spark cluster's master; None if Spark runs on this machine."""
     if settings.spark_master.startswith("local"):
         return None
-    # PySpark takes a second to import, and most installations do not need it for this.
+    # PySpark takes a second to import, and most installations do not use a Spark cluster.
     from pipeline.spark.session.master import look_at_master  # noqa: PLC0415
 
     return partial(look_at_master, settings)
@@ -69,8 +69,8 @@ def _row(finding: Finding) -> JsonObject:
     }
 
 
-def _plan(session: Session, file: str | None, registry: RegistryClient) -> Plan | None:
-    """What the project's document plans; None if the project has none."""
+def _project_plan(session: Session, file: str | None, registry: RegistryClient) -> Plan | None:
+    """Plan of the project's document; None if the project has none."""
     path = session.project.document(file)
     if file is None and not Path(path).is_file():
         return None

@@ -1,4 +1,4 @@
-"""`medusa down`: ends the stack that `medusa up` started."""
+"""`medusa down`: stop of the stack that `medusa up` started."""
 
 import click
 
@@ -6,10 +6,10 @@ from brokers.embedded.control import Stopped, stop_running
 from pipeline.cli.options import timeout_option, with_session
 from pipeline.cli.session import Session
 
-_WORDS = {
+_MESSAGES = {
     Stopped.NOTHING_RAN: "nothing runs in {data}; a stack with other --data is ended with that",
     Stopped.ENDED: "stopped; data and progress stay",
-    Stopped.KILLED: "stopped by force: it did not end when asked; data and progress stay",
+    Stopped.KILLED: "stopped by force: it did not end in time; data and progress stay",
 }
 
 
@@ -30,5 +30,5 @@ def command(session: Session, timeout: float) -> None:
     with session.printer.waiting("stopping…"):
         ended = stop_running(data, timeout, session.clock)
     session.printer.show(
-        {"data": str(data), "result": ended.value}, _WORDS[ended].format(data=data)
+        {"data": str(data), "result": ended.value}, _MESSAGES[ended].format(data=data)
     )

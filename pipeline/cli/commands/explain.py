@@ -1,4 +1,4 @@
-"""`medusa explain`: how a network would run."""
+"""`medusa explain`: the plan of a network document in words."""
 
 import click
 
@@ -13,7 +13,7 @@ from pipeline.planner.digest import fragment_digest
 @document_options
 @with_session
 def command(session: Session, file: str | None) -> None:
-    """Say how a network would run: its fragments, topics, groups, state and guarantees.
+    """Print how a network would run: its fragments, topics, groups, state and guarantees.
 
     Needs no server. The text is the same for the same document.
 

@@ -36,8 +36,8 @@ def command(session: Session, network: str, number: int | None) -> None:
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
     with session.connect() as connections:
         record = deployed(session.network(network), connections.catalog)
-        wanted = NetworkVersion(number or record.version)
-        found = version_of(record, wanted, connections.catalog)
+        version = NetworkVersion(number or record.version)
+        found = version_of(record, version, connections.catalog)
     session.printer.show(
         {
             "network": found.network.name,

@@ -1,4 +1,4 @@
-"""The groups of verbs below `medusa`: what each is about, and its table of verbs."""
+"""Command groups below `medusa`, with their subcommands."""
 
 from pipeline.cli.lazy import Entry, group
 
@@ -22,23 +22,23 @@ schema = group(
             f"{_HERE}.schema.register", "Register a schema under a subject.", _SCHEMAS
         ),
         "check": Entry(
-            f"{_HERE}.schema.check", "Say whether a schema would fit a subject.", _SCHEMAS
+            f"{_HERE}.schema.check", "Check whether a schema would fit a subject.", _SCHEMAS
         ),
         "list": Entry(
             f"{_HERE}.schema.list", "List the subjects with their newest version.", _SCHEMAS
         ),
         "show": Entry(f"{_HERE}.schema.show", "Print the schema of a subject or id.", _SCHEMAS),
-        "diff": Entry(f"{_HERE}.schema.diff", "Say what changed between two versions.", _SCHEMAS),
-        "evolve": Entry(
-            f"{_HERE}.schema.evolve", "Say what may be changed next, and what not.", _SCHEMAS
-        ),
+        "diff": Entry(f"{_HERE}.schema.diff", "Show what changed between two versions.", _SCHEMAS),
+        "evolve": Entry(f"{_HERE}.schema.evolve", "Show which changes are permitted.", _SCHEMAS),
         "level": Entry(f"{_HERE}.schema.level", "Show or set compatibility levels.", _REGISTRY),
         "mode": Entry(f"{_HERE}.schema.mode", "Show or set what may be written.", _REGISTRY),
         "delete": Entry(f"{_HERE}.schema.delete", "Delete versions of a subject.", _REGISTRY),
         "export": Entry(
             f"{_HERE}.schema.export", "Write subjects into a file, ids and all.", _REGISTRY
         ),
-        "import": Entry(f"{_HERE}.schema.import_", "Bring such a file into a registry.", _REGISTRY),
+        "import": Entry(
+            f"{_HERE}.schema.import_", "Register the schemas of such a file.", _REGISTRY
+        ),
     },
 )
 
@@ -60,7 +60,9 @@ offsets = group(
     "Positions: up to where the results of a fragment are committed, per input partition.",
     {
         "show": Entry(f"{_HERE}.offsets.show", "Show how far fragments have read their inputs."),
-        "export": Entry(f"{_HERE}.offsets.export", "Print positions as other tools take them."),
+        "export": Entry(
+            f"{_HERE}.offsets.export", "Print positions in the formats of other tools."
+        ),
     },
 )
 
@@ -71,10 +73,8 @@ catalog = group(
         "backup": Entry(
             f"{_HERE}.catalog.backup", "Write the catalog and our schemas into a file."
         ),
-        "upgrade": Entry(
-            f"{_HERE}.catalog.upgrade", "Let the newest format be written from now on."
-        ),
-        "restore": Entry(f"{_HERE}.catalog.restore", "Bring a catalog back from such a file."),
+        "upgrade": Entry(f"{_HERE}.catalog.upgrade", "Raise the stored format to the newest."),
+        "restore": Entry(f"{_HERE}.catalog.restore", "Restore a catalog from such a file."),
     },
 )
 
@@ -82,18 +82,16 @@ node = group(
     "node",
     "Nodes: agent processes, each with its own Spark session, that run fragments.",
     {
-        "start": Entry(f"{_HERE}.node.start", "Run a node until it is asked to end."),
+        "start": Entry(f"{_HERE}.node.start", "Run a node until it is stopped."),
         "list": Entry(f"{_HERE}.node.list", "Show the nodes that are up."),
     },
 )
 
 registry = group(
     "registry",
-    "The schema registry that lies in ZooKeeper, for servers without `medusa up`.",
+    "The schema registry, stored in ZooKeeper, for servers without `medusa up`.",
     {
-        "serve": Entry(
-            f"{_HERE}.registry.serve", "Serve the schema registry until it is asked to end."
-        ),
+        "serve": Entry(f"{_HERE}.registry.serve", "Serve the schema registry until it is stopped."),
     },
 )
 

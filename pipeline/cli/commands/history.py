@@ -1,4 +1,4 @@
-"""`medusa history`: the versions of a network."""
+"""`medusa history`: version history of a network."""
 
 import click
 

@@ -1,4 +1,4 @@
-"""`medusa init`: writes a project that runs as it is, one for a topic, or one to fill in."""
+"""`medusa init`: new projects from an example, for a topic, or blank."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import resources
@@ -22,7 +22,7 @@ from pipeline.ids import TopicName
 from schemas.json_value import JsonObject
 
 BLANK = "blank"
-"""The project that is no example."""
+"""Template with one stream to fill in; not an example."""
 
 
 @click.command("init")
@@ -37,8 +37,8 @@ BLANK = "blank"
 @click.option(
     "--event-time",
     metavar="EXPR",
-    help="With --topic: the column that says when something happened, or an expression for it. "
-    "Default: what looks most like it.",
+    help="With --topic: the column with the event time, or an expression for it. Default: the "
+    "most likely column.",
 )
 @click.option(
     "--into",
@@ -76,48 +76,48 @@ def command(
     files = template_files(resources.files(PROJECTS) / template)
     write_project(files, into)
     data: JsonObject = {"template": template, "folder": str(into.resolve()), "files": list(files)}
-    _tell(session, data, tuple(files), _next(template, files, into))
+    _show(session, data, tuple(files), _next_steps(template, files, into))
 
 
 def _for_topic(session: Session, topic: TopicName, event_time: str | None, into: Path) -> None:
-    # The drivers take a third of a second to import; projects of examples do without them.
+    # The drivers take a third of a second to import; only --topic needs them.
     from pipeline.cli.topic_project import project_files  # noqa: PLC0415
     from pipeline.operations.proposals.topic import propose  # noqa: PLC0415
 
-    refuse_taken((PROJECT_FILE, DOCUMENT_FILE), into)
+    refuse_existing((PROJECT_FILE, DOCUMENT_FILE), into)
     with session.connect() as connections, session.printer.waiting(f"looking into {topic}"):
-        made = propose(
+        proposal = propose(
             topic, event_time, DOCUMENT_FILE, session.settings, connections, session.clock
         )
-    files = project_files(made, session.settings)
+    files = project_files(proposal, session.settings)
     write_project(files, into)
     data: JsonObject = {
         "topic": topic,
         "folder": str(into.resolve()),
         "files": list(files),
-        "records": made.found.records,
-        "event_time": made.found.event_time.expression,
-        "lateness": durations.format(made.lateness_ms),
-        "idle_after": durations.format(made.idle_after_ms),
-        "key": made.found.key,
+        "records": proposal.found.records,
+        "event_time": proposal.found.event_time.expression,
+        "lateness": durations.format(proposal.lateness_ms),
+        "idle_after": durations.format(proposal.idle_after_ms),
+        "key": proposal.found.key,
     }
     where = "" if into == Path() else f"cd {into} && "
-    then = (
-        f"look at {into / DOCUMENT_FILE}, which has what was measured in comments",
+    steps = (
+        f"check {into / DOCUMENT_FILE}: its comments contain what was measured",
         f"{where}medusa node start     in another terminal, if no node runs yet",
         f"{where}medusa deploy",
-        f"{where}medusa tail {made.output}",
+        f"{where}medusa tail {proposal.output}",
     )
-    _tell(session, data, tuple(files), then)
+    _show(session, data, tuple(files), steps)
 
 
-def _tell(session: Session, data: JsonObject, files: Sequence[str], then: Iterable[str]) -> None:
+def _show(session: Session, data: JsonObject, files: Sequence[str], steps: Iterable[str]) -> None:
     wrote = f"Wrote {counted(len(files), 'file')}: {names(tuple(files), 12)}"
-    session.printer.show(data, "\n".join([wrote, "Next:", *(f"  {line}" for line in then)]))
+    session.printer.show(data, "\n".join([wrote, "Next:", *(f"  {line}" for line in steps)]))
 
 
-def _next(template: str, files: Mapping[str, bytes], into: Path) -> Iterator[str]:
-    """What to do with a project that was just written."""
+def _next_steps(template: str, files: Mapping[str, bytes], into: Path) -> Iterator[str]:
+    """Instructions printed after a project was written."""
     where = "" if into == Path() else f"cd {into} && "
     if template == BLANK:
         yield f"fill in the stream of {into / DOCUMENT_FILE}"
@@ -134,34 +134,34 @@ def _next(template: str, files: Mapping[str, bytes], into: Path) -> Iterator[str
 
 
 def write_project(files: Mapping[str, bytes], into: Path) -> None:
-    """Write the files of a project into a folder that has none.
+    """Write the files of a project into a folder without a project.
 
     Raises:
-        RefusedError: a file is there already; nothing was written.
+        RefusedError: one of the files exists; nothing was written.
         EnvironmentProblem: the folder cannot be written.
     """
-    refuse_taken({*files, PROJECT_FILE}, into)
+    refuse_existing({*files, PROJECT_FILE}, into)
     for name, content in files.items():
         _write(into / name, content)
 
 
-def refuse_taken(files: Iterable[str], into: Path) -> None:
-    """Nothing is overwritten.
+def refuse_existing(files: Iterable[str], into: Path) -> None:
+    """Reject a folder in which a file would be overwritten.
 
     Raises:
-        RefusedError: one of the files is there already.
+        RefusedError: one of the files exists.
     """
-    taken = [name for name in sorted(files) if (into / name).exists()]
-    if taken:
+    existing = [name for name in sorted(files) if (into / name).exists()]
+    if existing:
         raise RefusedError(
-            f"this folder has a project already: {names(taken)}",
+            f"this folder has a project already: {names(existing)}",
             place=str(into.resolve()),
             hint="use an empty folder, or --into FOLDER.",
         )
 
 
 def template_files(source: Traversable, prefix: str = "") -> dict[str, bytes]:
-    """The files of a template by relative path, in order of their names."""
+    """Files of a template by relative path, sorted by name."""
     found: dict[str, bytes] = {}
     for entry in sorted(source.iterdir(), key=lambda e: e.name):
         if entry.name.startswith(("__", ".")):

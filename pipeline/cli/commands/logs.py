@@ -1,4 +1,4 @@
-"""`medusa logs`: what the nodes of this machine logged, all or about one network or fragment."""
+"""`medusa logs`: log entries of the nodes on this machine, filtered by network or fragment."""
 
 from collections.abc import Sequence
 
@@ -39,17 +39,17 @@ def command(session: Session, about: str | None, *, follow: bool, lines: int) ->
       medusa logs -o json | jq 'select(.level == "ERROR")'
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
 
-    def wanted(entry: LogEntry) -> bool:
+    def selected(entry: LogEntry) -> bool:
         return about is None or entry.concerns(about)
 
     found = node_logs(session.project.logs)
-    shown = last_entries(found, lines, wanted)
+    shown = last_entries(found, lines, selected)
     for entry in shown:
         session.printer.record(_data(entry), str(entry))
     if about is not None and not shown and lines:
-        _say_nothing_found(session, found, about, follow=follow)
+        _report_no_entries(session, found, about, follow=follow)
     if follow:
-        for entry in filter(wanted, new_entries(found, session.clock)):
+        for entry in filter(selected, new_entries(found, session.clock)):
             session.printer.record(_data(entry), str(entry))
 
 
@@ -65,13 +65,13 @@ def _data(entry: LogEntry) -> dict[str, str | None]:
     }
 
 
-def _say_nothing_found(
+def _report_no_entries(
     session: Session, logs: Sequence[LogFile], about: str, *, follow: bool
 ) -> None:
-    """An error that names what there is; who follows may be early, and only hears of it."""
-    known = labels(entry for log in logs for entry in log.entries())
-    there = ", ".join(known) or "nothing about any fragment"
-    what = f"no log entry on this machine is about {about}"
+    """Raise an error with the existing labels; with --follow, entries may come later: a note."""
+    existing = labels(entry for log in logs for entry in log.entries())
+    found = ", ".join(existing) or "nothing about any fragment"
+    message = f"no log entry on this machine is about {about}"
     if not follow:
-        raise RefusedError(what, hint=f"there is: {there}.")
-    session.printer.note(f"{what} so far; there is: {there}")
+        raise RefusedError(message, hint=f"there is: {found}.")
+    session.printer.note(f"{message} so far; there is: {found}")

@@ -1,4 +1,4 @@
-"""`medusa pause`: fragments rest until they are resumed."""
+"""`medusa pause`: pause of a network or a fragment until it is resumed."""
 
 import click
 
@@ -12,13 +12,13 @@ from pipeline.deploy.remove import await_stopped, deployed
 
 @click.command("pause")
 @click.argument("target", metavar="NETWORK[.FRAGMENT]", shell_complete=parts)
-@click.option("--wait/--no-wait", default=True, help="Wait until it rests (default).")
+@click.option("--wait/--no-wait", default=True, help="Wait until it is paused (default).")
 @timeout_option(60)
 @with_session
 def command(session: Session, target: str, timeout: float, *, wait: bool) -> None:
     """Pause NETWORK, or one fragment of it: NETWORK.FRAGMENT. Everything that it has stays.
 
-    It stops at the end of its batch, and only `medusa resume` lets it go on, exactly there; a
+    It stops at the end of its batch, and only `medusa resume` continues it, exactly there; a
     deploy changes its plan and does not start it. What reads from it waits.
 
     \b

@@ -1,4 +1,4 @@
-"""`medusa plan`: what a deploy would change."""
+"""`medusa plan`: changes that a deploy would make."""
 
 import click
 from rich.text import Text
@@ -15,7 +15,7 @@ from pipeline.planner.render import changes_as_data, render_changes
 from pipeline.planner.state import Choices
 
 _OWN_VERSION = "format_version"
-"""The printer gives every document its version; one is enough."""
+"""Omitted: the printer adds the version of every document."""
 
 
 @click.command("plan")
@@ -26,7 +26,7 @@ _OWN_VERSION = "format_version"
     help="Exit with 2 when a deploy would change something, 0 when nothing.",
 )
 @choice_options
-@click.option("--explain", "explained", is_flag=True, help="Say first how the network would run.")
+@click.option("--explain", "explained", is_flag=True, help="First print how the network would run.")
 @with_session
 def command(
     session: Session,
@@ -36,7 +36,7 @@ def command(
     detailed_exitcode: bool,
     explained: bool,
 ) -> None:
-    """Say what a deploy would create, change and why, restart or remove. Changes nothing.
+    """Print what a deploy would create, change, restart or remove, and why. Changes nothing.
 
     \b
     Examples:
@@ -57,7 +57,7 @@ def command(
 
 
 def show_changes(session: Session, changes: Changes, before: str = "") -> None:
-    """Print changes, with a text before them for people."""
+    """Print changes; the text form begins with `before`."""
     text = render_changes(changes).rstrip("\n")
     data = {name: part for name, part in changes_as_data(changes).items() if name != _OWN_VERSION}
     shown = marked(text)

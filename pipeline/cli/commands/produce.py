@@ -1,4 +1,4 @@
-"""`medusa produce`: JSON lines in, Avro records out."""
+"""`medusa produce`: JSON lines encoded as Avro records and sent to a topic."""
 
 import sys
 from collections.abc import Iterable, Iterator
@@ -21,16 +21,16 @@ from pipeline.operations.records.produce import line_encoding, send_lines
 from pipeline.operations.streams import topic_of, writers_of
 
 _SHOWN_MAX = 20
-"""Bad lines that are told one by one; the rest are only counted."""
+"""Bad lines that are printed one by one; further ones are only counted."""
 _KEPT_MAX = 1_000
-"""Bad lines that -o json lists."""
+"""Bad lines that -o json contains."""
 
 
 @dataclass(slots=True)
 class _Count:
-    """How many lines were sent, and which were not; of those the first are kept.
+    """Counts of lines, and the first bad lines.
 
-    `unsent`: how many could have been, and were not meant to be.
+    `unsent`: good lines that --strict or --dry-run kept from being sent.
     """
 
     sent: int = 0
@@ -75,7 +75,7 @@ def command(
 
     STREAM is a stream of a deployed network, network.stream, or a topic. Bad lines are told with
     number, path and reason; the good ones are sent all the same, unless --strict. Exit code 65
-    if any line was bad. A topic that a network writes asks first, or needs --yes.
+    if any line was bad. Sending to a topic that a network writes needs a confirmation, or --yes.
 
     \b
     Examples:
@@ -88,8 +88,8 @@ def command(
         topic = topic_of(stream, connections)
         encoding = line_encoding(topic, key_field, connections)
         if not (yes or dry_run):
-            _check_own(topic, session, connections)
-        encoded = _told(encode_lines(lines, encoding), count, session)
+            _confirm_derived(topic, session, connections)
+        encoded = _good_lines(encode_lines(lines, encoding), count, session)
         if strict:
             encoded = iter(list(encoded))
         if not dry_run and not (strict and count.bad):
@@ -112,11 +112,11 @@ def command(
         raise click.exceptions.Exit(ExitCode.BAD_INPUT)
 
 
-def _check_own(topic: TopicName, session: Session, connections: Connections) -> None:
-    """Ask before anything is sent to a topic that a fragment writes.
+def _confirm_derived(topic: TopicName, session: Session, connections: Connections) -> None:
+    """Require a confirmation to send to a topic that a fragment writes.
 
     Raises:
-        RefusedError: the answer is no, or nobody can be asked.
+        RefusedError: the answer is no, or there is no terminal.
     """
     writers = writers_of(topic, connections)
     if not writers:
@@ -129,10 +129,10 @@ def _check_own(topic: TopicName, session: Session, connections: Connections) -> 
     confirm(session, "send it all the same?")
 
 
-def _told(
+def _good_lines(
     encoded: Iterable[EncodedLine | BadLine], count: _Count, session: Session
 ) -> Iterator[EncodedLine]:
-    """The good lines; the bad ones are told and counted."""
+    """Good lines; bad lines are counted, and the first are printed."""
     for one in encoded:
         if isinstance(one, EncodedLine):
             yield one

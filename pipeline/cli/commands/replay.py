@@ -1,4 +1,4 @@
-"""`medusa replay`: results computed again from the input log, into a topic of their own."""
+"""`medusa replay`: recomputation of results from the input log, or corrections of them."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -43,7 +43,7 @@ NOTHING_DONE = "nothing was done; --yes does it"
     "--as-corrections", is_flag=True, help="Into the output itself, only what differs, by id."
 )
 @click.option("--incomplete", is_flag=True, help="Do with what is left where records are gone.")
-@click.option("--yes", is_flag=True, help="Do it; without this it only says what it would do.")
+@click.option("--yes", is_flag=True, help="Do it; without this, only print what would be done.")
 @with_session
 def command(
     session: Session,
@@ -60,12 +60,12 @@ def command(
 
     NETWORK.BOX is a fragment, or a box that it computes. A TIME is an event time:
     2026-01-31T12:00:00Z, or 90s, 5m, 2h, 1d for so long ago; a RECORD is TOPIC/PARTITION/OFFSET of
-    an input and stands for its event time. Late records are counted in. The running fragment, its
+    an input and means its event time. Late records are counted in. The running fragment, its
     output, its positions and its state stay as they are.
 
     All results become visible at once, or none: a topic that shows records is complete.
 
-    With --as-corrections they are compared with what the output holds, and only what differs is
+    With --as-corrections they are compared with the content of the output, and only differences are
     written into it: a record with the id of the earlier one, or without a value if there is no such
     result any more. The output has to say `corrections: true`. Without --yes it computes and
     compares, and writes nothing.
@@ -77,67 +77,67 @@ def command(
       medusa replay tow_dispatch --from car-sightings/0/1200 --into towed-again --yes
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
     with session.connect() as connections:
-        what = replayed_fragment(name, connections)
-        engine = ReplayEngine(what, connections, session.printer.note)
+        replayed = replayed_fragment(name, connections)
+        engine = ReplayEngine(replayed, connections, session.printer.note)
         now_ms = session.clock.now_ms()
-        asked = Asked(
+        requested = Asked(
             _time_of(start, now_ms, engine),
             _time_of(end, now_ms, engine) if end else None,
         )
         if as_corrections:
             if into is not None or incomplete:
                 raise UsageError("--as-corrections goes with neither --into nor --incomplete")
-            _correct(engine, asked, session, connections, yes=yes)
+            _correct(engine, requested, session, connections, yes=yes)
             return
-        spec = output_topic(what, into, connections)
+        spec = output_topic(replayed, into, connections)
         with session.printer.waiting("looking at the inputs"):
-            wanted = replay_period(what, asked, connections)
-            found = replay_input(what, wanted, connections, incomplete=incomplete)
-        data = {**_data(what, found), "into": spec.name, "partitions": spec.partitions}
+            period = replay_period(replayed, requested, connections)
+            found = replay_input(replayed, period, connections, incomplete=incomplete)
+        data = {**_data(replayed, found), "into": spec.name, "partitions": spec.partitions}
         if not yes:
-            text = [*_words(what, found, spec.name, "would replay"), NOTHING_DONE]
+            text = [*_heading(replayed, found, spec.name, "would replay"), NOTHING_DONE]
             session.printer.show({**data, "dry_run": True}, "\n".join(text))
             return
         done = replay(found, spec, engine, connections, session.clock)
     data |= {"dry_run": False, "written": done.written, **_left_out(done.left_out, done.failed)}
-    text = [*_words(what, found, spec.name, "replayed"), *_outcome(done, spec.name)]
+    text = [*_heading(replayed, found, spec.name, "replayed"), *_outcome(done, spec.name)]
     session.printer.show(data, "\n".join(text))
 
 
 def _correct(
-    engine: ReplayEngine, asked: Asked, session: Session, connections: Connections, *, yes: bool
+    engine: ReplayEngine, requested: Asked, session: Session, connections: Connections, *, yes: bool
 ) -> None:
-    """Compute, compare and, with `yes`, write what differs."""
-    what, topic = engine.what, engine.what.fragment.output.topic
-    check_correctable(what, connections)
-    writer = correction_writer(what, connections, session.clock) if yes else None
+    """Compute results, compare them with the output and, with `yes`, publish corrections."""
+    replayed, topic = engine.what, engine.what.fragment.output.topic
+    check_correctable(replayed, connections)
+    writer = correction_writer(replayed, connections, session.clock) if yes else None
     with session.printer.waiting("looking at the inputs and the output"):
-        compared = comparison_input(what, asked, connections)
+        compared = comparison_input(replayed, requested, connections)
     differ = differences(compared, engine)
     if writer is not None:
-        publish_corrections(what, differ, writer, connections, session.clock)
+        publish_corrections(replayed, differ, writer, connections, session.clock)
     counts = Counter(one.change for one in differ.corrections)
     data = {
-        **_data(what, compared.found),
+        **_data(replayed, compared.found),
         "into": topic,
         **{change.value: counts[change] for change in Change},
         "dry_run": not yes,
         **_left_out(differ.left_out, differ.failed),
     }
     text = [
-        *_words(what, compared.found, topic, "corrected" if yes else "would correct"),
-        *_left_out_words(differ.left_out, differ.failed),
-        *_corrections_words(topic, differ.corrections, len(compared.published), done=yes),
+        *_heading(replayed, compared.found, topic, "corrected" if yes else "would correct"),
+        *_left_out_lines(differ.left_out, differ.failed),
+        *_correction_lines(topic, differ.corrections, len(compared.published), done=yes),
         *([] if yes or not differ.corrections else [NOTHING_DONE]),
     ]
     session.printer.show(data, "\n".join(text))
 
 
 def _time_of(text: str, now_ms: Millis, engine: ReplayEngine) -> Millis:
-    """A time as typed, or the event time of the record at TOPIC/PARTITION/OFFSET.
+    """Event time of an argument TIME or TOPIC/PARTITION/OFFSET.
 
     Raises:
-        UsageError: it is neither.
+        UsageError: the argument is neither.
         RefusedError: there is no such record in the fragment's inputs.
     """
     if "/" not in text:
@@ -153,12 +153,12 @@ def _time_of(text: str, now_ms: Millis, engine: ReplayEngine) -> Millis:
     return engine.event_time(RecordPlace(topic, partition, Offset(offset)))
 
 
-def _data(what: ReplayedFragment, found: ReplayInput) -> JsonObject:
-    names, period = what.fragment.names, found.period
+def _data(replayed: ReplayedFragment, found: ReplayInput) -> JsonObject:
+    names, period = replayed.fragment.names, found.period
     return {
         "network": names.network.name,
         "fragment": names.fragment,
-        "version": what.version,
+        "version": replayed.version,
         "results_from": rfc3339(period.results_from_ms),
         "results_until": time_text(period.results_until_ms),
         "input_from": rfc3339(period.input_from_ms),
@@ -181,10 +181,12 @@ def _data(what: ReplayedFragment, found: ReplayInput) -> JsonObject:
     }
 
 
-def _words(what: ReplayedFragment, found: ReplayInput, into: TopicName, before: str) -> list[str]:
+def _heading(
+    replayed: ReplayedFragment, found: ReplayInput, into: TopicName, before: str
+) -> list[str]:
     period = found.period
     lines = [
-        f"{before} {label(what.fragment)} of version {what.version} into {into}",
+        f"{before} {label(replayed.fragment)} of version {replayed.version} into {into}",
         f"  results {_interval(period.results_from_ms, period.results_until_ms)}",
         f"  made of records {_interval(period.input_from_ms, period.input_until_ms)}",
         f"  read from the log: {counted(found.offsets, 'offset')}",
@@ -200,13 +202,13 @@ def _words(what: ReplayedFragment, found: ReplayInput, into: TopicName, before: 
 
 
 def _outcome(done: Replayed, into: TopicName) -> list[str]:
-    lines = _left_out_words(done.left_out, done.failed)
+    lines = _left_out_lines(done.left_out, done.failed)
     if done.written:
         return [*lines, f"{counted(done.written, 'result')} written to {into}, complete"]
-    return [*lines, f"there are no results; {into} holds none"]
+    return [*lines, f"there are no results; {into} is empty"]
 
 
-def _corrections_words(
+def _correction_lines(
     topic: TopicName, found: tuple[Correction, ...], compared: int, *, done: bool
 ) -> list[str]:
     counts = Counter(one.change for one in found)
@@ -223,7 +225,7 @@ def _left_out(records: Mapping[str, int], results: Mapping[str, int]) -> JsonObj
     return {"left_out": dict(records), "failed_results": dict(results)}
 
 
-def _left_out_words(records: Mapping[str, int], results: Mapping[str, int]) -> list[str]:
+def _left_out_lines(records: Mapping[str, int], results: Mapping[str, int]) -> list[str]:
     return [
         f"  records that cannot be processed: {_reasons(records)}",
         f"  results that cannot be computed: {_reasons(results)}",

@@ -1,4 +1,4 @@
-"""`medusa resume`: paused fragments go on."""
+"""`medusa resume`: resumption of paused fragments."""
 
 import click
 
@@ -13,7 +13,7 @@ from pipeline.deploy.remove import deployed
 @click.argument("target", metavar="NETWORK[.FRAGMENT]", shell_complete=parts)
 @with_session
 def command(session: Session, target: str) -> None:
-    """Let what was paused of NETWORK, or one fragment of it, go on where it was.
+    """Resume the paused fragments of NETWORK, or one of them, where they stopped.
 
     \b
     Examples:

@@ -1,8 +1,8 @@
-"""`medusa rollback`: deploys an earlier version again."""
+"""`medusa rollback`: deployment of an earlier version."""
 
 import click
 
-from pipeline.cli.commands.deploy import Manner, carry_out, deploying
+from pipeline.cli.commands.deploy import DeployOptions, deploy_options, run_deploy
 from pipeline.cli.completing import networks, versions
 from pipeline.cli.options import with_session
 from pipeline.cli.session import Session
@@ -23,7 +23,7 @@ from pipeline.planner.state import Choices
     shell_complete=versions,
     help="The version whose document is deployed again.",
 )
-@deploying
+@deploy_options
 @with_session
 def command(
     session: Session,
@@ -38,8 +38,7 @@ def command(
 ) -> None:
     """Deploy the document and the schemas of an earlier version of NETWORK as a new version.
 
-    It is compared, refused and asked about exactly as `deploy` would. Records that are published
-    stay.
+    Checks and confirmations are those of `deploy`. Records that are published stay.
 
     \b
     Examples:
@@ -49,5 +48,5 @@ def command(
     with session.connect() as connections:
         record = deployed(session.network(network), connections.catalog)
         document = document_of(record, NetworkVersion(version), connections.catalog)
-        manner = Manner(choices, dry_run, wait, yes, timeout)
-        carry_out(session, connections, document, manner)
+        options = DeployOptions(choices, dry_run, wait, yes, timeout)
+        run_deploy(session, connections, document, options)

@@ -1,4 +1,4 @@
-"""`medusa show`: the network as a drawing."""
+"""`medusa show`: drawing of a network document as text, Graphviz or Mermaid."""
 
 from collections.abc import Callable, Mapping
 

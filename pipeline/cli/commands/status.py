@@ -1,4 +1,4 @@
-"""`medusa status`: fragments as they are now."""
+"""`medusa status`: current state of fragments."""
 
 import click
 
@@ -10,7 +10,7 @@ from pipeline.errors import ExitCode
 from pipeline.operations.status.fragments import fragments_status
 from pipeline.operations.status.observed import failed
 
-_EVERY_S = 1.0
+_WATCH_INTERVAL_S = 1.0
 
 
 @click.command("status")
@@ -39,6 +39,6 @@ def command(session: Session, network: str | None, *, watch: bool) -> None:
             session.printer.show({"fragments": [as_data(one) for one in seen]}, as_table(seen))
             if not watch:
                 break
-            session.clock.sleep(_EVERY_S)
+            session.clock.sleep(_WATCH_INTERVAL_S)
     if failed(seen):
         raise click.exceptions.Exit(ExitCode.FRAGMENT_FAILED)

@@ -1,4 +1,4 @@
-"""`medusa tail`: the records of a stream, decoded: all, the last ones, and those that come."""
+"""`medusa tail`: consumer of a stream that prints decoded records."""
 
 import json
 from collections.abc import Iterator
@@ -98,16 +98,16 @@ def command(
             "-n and --count cannot be given together",
             hint="-n N shows the last N records; --count N waits for N records.",
         )
-    over_at_s = session.clock.monotonic_s() + timeout if timeout else None
+    deadline_s = session.clock.monotonic_s() + timeout if timeout else None
     with session.connect() as connections:
         topic = topic_of(stream, connections, without_catalog=True)
-        asked = where is not None or select
-        selection = parse_selection(_schema(topic, connections), where, select) if asked else None
+        given = where is not None or select
+        selection = parse_selection(_schema(topic, connections), where, select) if given else None
         selector = Selector(connections.registry, selection)
-        goes_on = last is None if follow is None else follow
-        limits = TailLimits(_start(start, session.clock.now_ms()), last, over_at_s, goes_on)
+        follows = last is None if follow is None else follow
+        limits = TailLimits(_start(start, session.clock.now_ms()), last, deadline_s, follows)
         shown = 0
-        with _told_at_the_end(selector, session):
+        with _note_undecided(selector, session):
             for record in Tail(topic, limits, selector, connections, session.clock).records():
                 one = selector.decode(record)
                 session.printer.record(_data(one), _line(one))
@@ -130,8 +130,8 @@ def _start(text: str, now_ms: Millis) -> TailStart | Millis:
 
 
 @contextmanager
-def _told_at_the_end(selector: Selector, session: Session) -> Iterator[None]:
-    """However a tail ends, it says which records its condition could not decide about."""
+def _note_undecided(selector: Selector, session: Session) -> Iterator[None]:
+    """Print, also after an error, how many records the condition had no value for."""
     try:
         yield
     finally:

@@ -1,4 +1,4 @@
-"""`medusa test`: a network tested in memory."""
+"""`medusa test`: test runner for networks, in memory."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,14 +27,14 @@ def command(session: Session, tests: tuple[Path, ...], file: str | None) -> None
     """Run tests of a network: records in, expected records out, time by command. No servers.
 
     TESTS are files or folders; without any, all of tests/ beside the network run. The exit code
-    is 0 when all found what they expect, 1 when one did not.
+    is 0 when all pass, 1 when one fails.
 
     \b
     Examples:
       medusa test
       medusa test tests/tolls.yaml -o json
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
-    # PySpark takes seconds to import; what is wrong with a test is told before.
+    # PySpark takes seconds to import; errors in the tests are reported before.
     from pipeline.testing.load import Loader, find_tests  # noqa: PLC0415
 
     loaded = Loader(lambda: session.project.document(file)).all(
@@ -46,14 +46,14 @@ def command(session: Session, tests: tuple[Path, ...], file: str | None) -> None
         session.printer.waiting(f"running {counted(len(loaded), 'test')}"),
         open_tests(session.settings, StepPrinter(session.printer)) as queries,
     ):
-        found = [_run(one, queries, session) for one in loaded]
-    failed = sum(1 for one in found if not one["passed"])
-    passed = counted(len(found) - failed, "test")
+        results = [_run_test(one, queries, session) for one in loaded]
+    failed = sum(1 for one in results if not one["passed"])
+    passed = counted(len(results) - failed, "test")
     session.printer.show(
         {
-            "passed": len(found) - failed,
+            "passed": len(results) - failed,
             "failed": failed,
-            "tests": found,
+            "tests": results,
         },
         f"{passed} passed, {failed:,} failed",
     )
@@ -61,18 +61,18 @@ def command(session: Session, tests: tuple[Path, ...], file: str | None) -> None
         raise click.exceptions.Exit(ExitCode.FAILED)
 
 
-def _run(loaded: "Loaded", queries: "StartQuery", session: Session) -> JsonObject:
-    """Run one test and tell of it; what is to be said of it in the end."""
+def _run_test(loaded: "Loaded", queries: "StartQuery", session: Session) -> JsonObject:
+    """Run one test and print its result; return it as data."""
     from pipeline.testing.run import run_steps  # noqa: PLC0415
 
-    begun_s = session.clock.monotonic_s()
+    started_s = session.clock.monotonic_s()
     error = ""
     failures: tuple[Failure, ...] = ()
     try:
         failures = run_steps(loaded.test, queries, loaded.file)
     except MedusaError as raised:
         error = str(raised)
-    seconds = round(session.clock.monotonic_s() - begun_s, 1)
+    seconds = round(session.clock.monotonic_s() - started_s, 1)
     passed = not (failures or error)
     session.printer.note(f"{'ok    ' if passed else 'FAILED'}  {loaded.name}  {seconds}s")
     for text in (*failures, *((error,) if error else ())):

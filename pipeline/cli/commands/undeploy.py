@@ -1,4 +1,4 @@
-"""`medusa undeploy`: stops a network."""
+"""`medusa undeploy`: stop of a network's fragments."""
 
 import click
 
@@ -17,7 +17,7 @@ from pipeline.deploy.remove import await_stopped, deployed, stop
 def command(session: Session, network: str, timeout: float, *, wait: bool) -> None:
     """Stop the fragments of NETWORK. Topics, records and progress stay.
 
-    `medusa deploy` lets it go on exactly where it stopped.
+    `medusa deploy` continues it exactly where it stopped.
 
     \b
     Example:

@@ -47,7 +47,7 @@ _PORT = click.IntRange(1, 65535)
 @click.option("--kafka-port", type=_PORT, help="Default: the port of kafka.bootstrap_servers.")
 @click.option("--zookeeper-port", type=_PORT, help="Default: the port of zookeeper.connect.")
 @click.option("--registry-port", type=_PORT, help="Default: the port of registry.url.")
-@click.option("--tell-fd", type=int, hidden=True, help="Where to tell the starter how far it is.")
+@click.option("--tell-fd", type=int, hidden=True, help="Where to report progress.")
 @with_session
 def command(
     session: Session,
@@ -62,11 +62,11 @@ def command(
     """Start Kafka, ZooKeeper, a schema registry and one node on this machine.
 
     Stays until Ctrl-C, or returns when ready with --detach. Data are kept in the data folder across
-    restarts: .medusa in the project, or what --data says; without either nothing is started. The
-    first start fetches jars into a cache; later ones need no network.
+    restarts: .medusa in the project, or the folder of --data; without either nothing is started.
+    The first start fetches jars into a cache; later ones need no network.
 
     Ports that are chosen here hold for this run: commands of this project use them as long as it
-    lasts, other programs have to be told. To keep them, write them into medusa.yaml.
+    lasts, other programs need the addresses. To keep them, write them into medusa.yaml.
 
     \b
     Examples:
@@ -76,49 +76,48 @@ def command(
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
     settings = session.settings
     _refuse_secured(settings)
-    wanted = StackSettings(
+    stack_settings = StackSettings(
         session.project.data,
         Path(settings.cache),
         kafka_port or port_of("kafka.bootstrap_servers", settings.kafka_bootstrap_servers),
         zookeeper_port or port_of("zookeeper.connect", settings.zookeeper_connect),
         registry_port or port_of("registry.url", settings.registry_url),
     )
-    _refuse_shared_ports(wanted)
-    _require_place(session.project)
+    _refuse_shared_ports(stack_settings)
+    _require_data_folder(session.project)
     if detach:
         arguments = [
             *(f"--set={name}={value}" for name, value in session.flags.items()),
-            f"--kafka-port={wanted.kafka_port}",
-            f"--zookeeper-port={wanted.zookeeper_port}",
-            f"--registry-port={wanted.registry_port}",
+            f"--kafka-port={stack_settings.kafka_port}",
+            f"--zookeeper-port={stack_settings.zookeeper_port}",
+            f"--registry-port={stack_settings.registry_port}",
             *(["--no-node"] if no_node else []),
         ]
         start_detached(arguments, session.project, StepPrinter(session.printer), session.clock)
-        _show(session, wanted, node=not no_node, end=down_command(session.project))
+        _show(session, stack_settings, node=not no_node, end=down_command(session.project))
         return
     with Teller(tell_fd, StepPrinter(session.printer)) as teller:
-        _run(session, wanted, teller, node=not no_node)
+        _run(session, stack_settings, teller, node=not no_node)
 
 
 def _refuse_secured(settings: Settings) -> None:
-    """Refuse settings for servers that ask who comes: those of a stack ask nobody."""
+    """Reject access settings: the servers of a stack have no authentication."""
     for setting in SETTINGS:
         value = str(getattr(settings, setting.field))
         if setting.is_access and value != setting.default:
             raise RefusedError(
-                f"`up` starts servers that let everybody on this machine in, and {setting.name} is "
-                "set",
+                f"`up` starts servers without authentication, and {setting.name} is set",
                 place="settings",
                 hint=f"leave {setting.name} out for them; `medusa node start` runs a node on "
                 "servers that others run.",
             )
 
 
-def _refuse_shared_ports(wanted: StackSettings) -> None:
+def _refuse_shared_ports(stack_settings: StackSettings) -> None:
     ports = (
-        ("Kafka", wanted.kafka_port),
-        ("ZooKeeper", wanted.zookeeper_port),
-        ("the schema registry", wanted.registry_port),
+        ("Kafka", stack_settings.kafka_port),
+        ("ZooKeeper", stack_settings.zookeeper_port),
+        ("the schema registry", stack_settings.registry_port),
     )
     for (one, port), (other, same) in combinations(ports, 2):
         if port == same:
@@ -128,11 +127,11 @@ def _refuse_shared_ports(wanted: StackSettings) -> None:
             )
 
 
-def _require_place(project: Project) -> None:
-    """Refuse to leave a data folder in whatever folder somebody happens to stand in.
+def _require_data_folder(project: Project) -> None:
+    """Reject the default data folder outside of a project: it would be in the current folder.
 
     Raises:
-        RefusedError: there is no project, and nobody said where data go.
+        RefusedError: there is no project, and the data folder is not set.
     """
     if project.file is None and project.source("data") == "default":
         raise RefusedError(
@@ -145,18 +144,20 @@ def _require_place(project: Project) -> None:
 
 
 def down_command(project: Project) -> str:
-    """What ends the stack of this project's data folder."""
+    """Command that stops the stack of this project's data folder."""
     words = ["medusa", "down"]
     if project.source("data") == FLAG:
         words += ["--data", str(project.data)]
     return shlex.join(words)
 
 
-def _run(session: Session, wanted: StackSettings, teller: Teller, *, node: bool) -> None:
-    """Run the stack until it is asked to end, by SIGTERM (`medusa down`) or by Ctrl-C."""
-    archive = partial(ensure_archive, wanted.cache, program=ARCHIVE_PROGRAM, progress=teller.step)
+def _run(session: Session, stack_settings: StackSettings, teller: Teller, *, node: bool) -> None:
+    """Run the stack until SIGTERM (`medusa down`) or Ctrl-C."""
+    archive = partial(
+        ensure_archive, stack_settings.cache, program=ARCHIVE_PROGRAM, progress=teller.step
+    )
     stack = EmbeddedStack(
-        wanted,
+        stack_settings,
         start_registry,
         teller.step,
         prepare=archive if node else None,
@@ -165,13 +166,13 @@ def _run(session: Session, wanted: StackSettings, teller: Teller, *, node: bool)
     with _sigterm_interrupts() as terminated:
         try:
             supervisor = _supervisor(stack, session) if node else None
-            stack.start(partial(_begin, supervisor, session) if supervisor else None)
+            stack.start(partial(_start_node, supervisor, session) if supervisor else None)
             if supervisor is not None:
                 teller.step(Step("starting the node"))
                 _await_node(stack, session)
-            _show(session, wanted, node=node)
+            _show(session, stack_settings, node=node)
             teller.ready()
-            _watch(stack, supervisor, session)
+            _supervise(stack, supervisor, session)
         except KeyboardInterrupt:
             teller.step(STOPPING)
             if not terminated.is_set():
@@ -180,35 +181,35 @@ def _run(session: Session, wanted: StackSettings, teller: Teller, *, node: bool)
             stack.stop()
 
 
-def _watch(stack: EmbeddedStack, supervisor: Supervisor | None, session: Session) -> NoReturn:
-    """Stay until asked to end; a server that ends is an error, a node is started again."""
+def _supervise(stack: EmbeddedStack, supervisor: Supervisor | None, session: Session) -> NoReturn:
+    """Supervision loop: a server that ends is an error, a node that ends is restarted."""
     while True:
-        _check(stack.servers)
+        _check_servers(stack.servers)
         if supervisor is not None:
             supervisor.look(session.clock.monotonic_s())
         stack.forget_ended()
         session.clock.sleep(_WATCH_S)
 
 
-def _check(servers: tuple[Child, ...]) -> None:
+def _check_servers(servers: tuple[Child, ...]) -> None:
     for child in servers:
         if not child.running:
             raise child.failure(f"it ended by itself with exit code {child.exit_code}")
 
 
 def _supervisor(stack: EmbeddedStack, session: Session) -> Supervisor:
-    """What starts the node as a child of the stack, and starts it again when it ends."""
+    """Supervisor that starts and restarts the node as a child process of the stack."""
     ready_file = _ready_file(session)
     ready_file.unlink(missing_ok=True)
-    spec = _node(session, stack.settings, ready_file)
+    spec = _node_spec(session, stack.settings, ready_file)
     return Supervisor(lambda: stack.add_child(spec), spec.name, session.printer.note)
 
 
-def _begin(supervisor: Supervisor, session: Session) -> None:
-    """Start the node beside the servers: most of its time goes into its own Java.
+def _start_node(supervisor: Supervisor, session: Session) -> None:
+    """Start the node while the servers start: most of its start time is its own JVM's.
 
     Raises:
-        RefusedError: somebody runs it already. As a child it could only end, and say so in a log.
+        RefusedError: the node runs already. The child process would end, with the reason in a log.
     """
     with only_node(session.project.data, session.settings.node):
         pass
@@ -216,7 +217,7 @@ def _begin(supervisor: Supervisor, session: Session) -> None:
 
 
 def _await_node(stack: EmbeddedStack, session: Session) -> None:
-    """Wait until the node takes up fragments."""
+    """Wait until the node is ready to claim fragments."""
     deadline = Deadline.after(session.clock, _NODE_READY_WITHIN_S, "starting the node")
     while not _ready_file(session).exists():
         stack.check()
@@ -229,10 +230,10 @@ def _ready_file(session: Session) -> Path:
     return session.project.data / "node-ready"
 
 
-def _node(session: Session, wanted: StackSettings, ready_file: Path) -> ChildSpec:
-    """What to run; the node gets its addresses as flags."""
+def _node_spec(session: Session, stack_settings: StackSettings, ready_file: Path) -> ChildSpec:
+    """Process of the node; its flags contain the addresses of the stack."""
     settings, logs = session.settings, session.project.logs
-    flags = {**session.flags, "data": settings.data, **stack_addresses(wanted)}
+    flags = {**session.flags, "data": settings.data, **stack_addresses(stack_settings)}
     return ChildSpec(
         name=f"node {settings.node}",
         command=medusa_command(
@@ -251,7 +252,7 @@ def _node(session: Session, wanted: StackSettings, ready_file: Path) -> ChildSpe
 
 @contextmanager
 def _sigterm_interrupts() -> Iterator[threading.Event]:
-    """SIGTERM interrupts as Ctrl-C does, once; the event tells afterwards that it was that."""
+    """Raise KeyboardInterrupt at the first SIGTERM; the event is set if that happened."""
     terminated = threading.Event()
 
     def interrupt(number: int, frame: FrameType | None) -> None:
@@ -267,8 +268,10 @@ def _sigterm_interrupts() -> Iterator[threading.Event]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _show(session: Session, wanted: StackSettings, *, node: bool, end: str = "Ctrl-C") -> None:
-    addresses = stack_addresses(wanted)
+def _show(
+    session: Session, stack_settings: StackSettings, *, node: bool, end: str = "Ctrl-C"
+) -> None:
+    addresses = stack_addresses(stack_settings)
     logs = str(session.project.logs)
     lines = [
         "Medusa is up.",
@@ -288,18 +291,18 @@ def _show(session: Session, wanted: StackSettings, *, node: bool, end: str = "Ct
 
 
 def other_programs(addresses: Mapping[str, str], environment: Mapping[str, str]) -> list[str]:
-    """What to tell programs that are not ours, such as producer.py, if they cannot guess it."""
-    asked = [s for s in SETTINGS if s.name in {"kafka.bootstrap_servers", "registry.url"}]
-    if all(addresses[s.name] == environment.get(s.environment, s.default) for s in asked):
+    """Shell exports for other programs, such as producer.py, unless these find the addresses."""
+    required = [s for s in SETTINGS if s.name in {"kafka.bootstrap_servers", "registry.url"}]
+    if all(addresses[s.name] == environment.get(s.environment, s.default) for s in required):
         return []
-    words = " ".join(f"{s.environment}={addresses[s.name]}" for s in asked)
-    return ["Other programs, producer.py for one, need to know the addresses:", f"  export {words}"]
+    words = " ".join(f"{s.environment}={addresses[s.name]}" for s in required)
+    return ["Other programs, producer.py for one, need the addresses:", f"  export {words}"]
 
 
-def stack_addresses(wanted: StackSettings) -> dict[str, str]:
-    """The settings under which others reach the stack."""
+def stack_addresses(stack_settings: StackSettings) -> dict[str, str]:
+    """Address settings of the stack."""
     return {
-        "kafka.bootstrap_servers": wanted.kafka_bootstrap_servers,
-        "zookeeper.connect": wanted.zookeeper_connect,
-        "registry.url": wanted.registry_url,
+        "kafka.bootstrap_servers": stack_settings.kafka_bootstrap_servers,
+        "zookeeper.connect": stack_settings.zookeeper_connect,
+        "registry.url": stack_settings.registry_url,
     }

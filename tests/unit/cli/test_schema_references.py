@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.cli.commands.schema.references import wanted_by
+from pipeline.cli.commands.schema.references import parse_reference
 from pipeline.operations.schemas.references import TypeReference
 from schemas.entries import SchemaUse
 from tests.unit.schemas.fake_registry import FakeRegistry, serving
@@ -165,4 +165,4 @@ def test_an_option_is_split_at_its_first_equals_sign_and_its_last_colon(
     word: str, wanted: TypeReference | None
 ) -> None:
     """Names of types have no `=`, subjects may have both."""
-    assert wanted_by(word) == wanted
+    assert parse_reference(word) == wanted

@@ -1,1 +1,1 @@
-"""The verbs of `medusa catalog`."""
+"""Subcommands of `medusa catalog`, one per module."""

@@ -1,4 +1,4 @@
-"""`medusa catalog backup`: the catalog as a file."""
+"""`medusa catalog backup`: backup of the catalog into a file."""
 
 from pathlib import Path
 
@@ -18,17 +18,17 @@ def command(session: Session, file: Path) -> None:
     """Write all networks with their versions, the epochs and our registry's schemas into FILE.
 
     It can be done while everything runs. Records, commit markers and dead letters are in Kafka and
-    are not in the file; nor is what nodes say of themselves. FILE must not exist.
+    are not in the file; nor is the status of nodes and fragments. FILE must not exist.
 
     \b
     Example:
       medusa catalog backup medusa-catalog.json
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
     with session.connect() as connections:
-        _ = connections.catalog  # sets up an empty one, and refuses one that is too new
+        _ = connections.catalog  # creates an empty one, and rejects one that is too new
         backup = read(connections.store, session.clock.now_ms())
     write_new(file, (dumps(backup),))
-    told = f"{counted(len(backup.networks), 'network')}, {counted(backup.schemas, 'schema')}"
+    counts = f"{counted(len(backup.networks), 'network')}, {counted(backup.schemas, 'schema')}"
     session.printer.show(
         {
             "file": str(file),
@@ -36,5 +36,5 @@ def command(session: Session, file: Path) -> None:
             "schemas": backup.schemas,
             "entries": len(backup.entries),
         },
-        f"wrote {file}: {told}, {len(backup.entries)} entries",
+        f"wrote {file}: {counts}, {len(backup.entries)} entries",
     )

@@ -1,4 +1,4 @@
-"""`medusa catalog restore`: a catalog from a file."""
+"""`medusa catalog restore`: restore of the catalog from a backup file."""
 
 from pathlib import Path
 
@@ -22,8 +22,8 @@ from pipeline.operations.restore import restore_catalog
 def command(session: Session, file: Path, *, yes: bool, dry_run: bool) -> None:
     """Bring back the networks, epochs and schemas that `medusa catalog backup` wrote into FILE.
 
-    The catalog must hold nothing else in their places; what is there already stays. Fragments then
-    go on where their commit markers in Kafka say, also if they ran after the backup was made. What
+    The catalog must not contain other entries in their places; existing ones stay. Fragments then
+    continue from their commit markers in Kafka, also if they ran after the backup was made. What
     was deployed or registered later is not in the file: deploy it again, and register schemas in
     the order in which they were, so that they get the ids that records carry.
 
@@ -37,7 +37,7 @@ def command(session: Session, file: Path, *, yes: bool, dry_run: bool) -> None:
     if not dry_run:
         with session.connect() as connections:
             if not yes:
-                session.printer.note(_words(backup, "this restores"))
+                session.printer.note(_summary(backup, "this restores"))
                 confirm(session, "restore it?")
             changed = restore_catalog(backup, connections)
     session.printer.show(
@@ -49,7 +49,7 @@ def command(session: Session, file: Path, *, yes: bool, dry_run: bool) -> None:
             "changed": changed,
             "dry_run": dry_run,
         },
-        _words(backup, "would restore" if dry_run else "restored"),
+        _summary(backup, "would restore" if dry_run else "restored"),
     )
 
 
@@ -61,7 +61,7 @@ def _text(file: Path) -> str:
         raise RefusedError(f"the file cannot be read: {why}", place=str(file)) from error
 
 
-def _words(backup: Backup, before: str) -> str:
+def _summary(backup: Backup, before: str) -> str:
     networks = counted(len(backup.networks), "network")
     names = ", ".join(network.full_name for network in backup.networks)
     named = f" ({names})" if names else ""

@@ -1,4 +1,4 @@
-"""`medusa catalog upgrade`: the last step of a move to a newer version."""
+"""`medusa catalog upgrade`: upgrade of the stored format to the newest."""
 
 import click
 
@@ -16,7 +16,7 @@ def command(session: Session, *, yes: bool) -> None:
 
     The last step of a move to a newer version: until then all nodes write what the oldest of them
     reads, and any of them can go back to the older version. Refused, with their names, as long as
-    nodes are up that do not read it. Nobody can go back afterwards.
+    nodes are up that do not read it. Afterwards none can go back.
 
     \b
     Example:

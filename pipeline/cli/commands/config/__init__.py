@@ -1,1 +1,1 @@
-"""`medusa config …`: one verb per module."""
+"""Subcommands of `medusa config`, one per module."""

@@ -1,4 +1,4 @@
-"""`medusa config show`: every setting, its value and where the value comes from."""
+"""`medusa config show`: effective settings with the source of each value."""
 
 import click
 

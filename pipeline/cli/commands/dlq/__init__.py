@@ -1,1 +1,1 @@
-"""The verbs of `medusa dlq`, one module each."""
+"""Subcommands of `medusa dlq`, one per module."""

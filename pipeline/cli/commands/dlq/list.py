@@ -1,4 +1,4 @@
-"""`medusa dlq list`: how many dead letters there are, and why."""
+"""`medusa dlq list`: counts of dead letters by fragment and reason."""
 
 import click
 
@@ -20,8 +20,8 @@ _COLUMNS = ("fragment", "letters", "redriven", "reasons", "oldest", "newest", "k
 def command(session: Session, name: str) -> None:
     """Count the dead letters of every fragment, or of those that are named.
 
-    Oldest and newest are when they came; kept says how long those are kept that no rebuild needs,
-    and how much the topic holds. Redriven letters stay in it until they are purged or expire.
+    Oldest and newest are when they came; kept is the retention of those that no rebuild needs,
+    and the size limit of a partition. Redriven letters stay in it until they are purged or expire.
 
     \b
     Examples:

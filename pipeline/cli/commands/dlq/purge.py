@@ -1,4 +1,4 @@
-"""`medusa dlq purge`: old dead letters go, unless a rebuild needs them."""
+"""`medusa dlq purge`: removal of old dead letters that no rebuild needs."""
 
 import click
 
@@ -19,7 +19,7 @@ from pipeline.operations.fragments import fragment_of, label
 @click.option("--before", metavar="TIME", help="Those that came before.")
 @click.option("--all", "everything", is_flag=True, help="Those of any age.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
+@click.option("--dry-run", is_flag=True, help="Only print what would be removed.")
 @with_session
 def command(
     session: Session,
@@ -32,7 +32,7 @@ def command(
 ) -> None:
     """Remove dead letters of FRAGMENT for good, the oldest first, with --before TIME or --all.
 
-    Kafka removes from the beginning of a partition: what lies behind a letter that stays, stays
+    Kafka removes from the beginning of a partition: what follows a letter that stays, stays
     too. Letters that a rebuild of the fragment's state still needs stay, whatever their age. A TIME
     is 2026-01-31T12:00:00Z, or 90s, 5m, 2h, 1d for so long ago.
 
@@ -42,7 +42,7 @@ def command(
       medusa dlq purge tow_dispatch --all --yes
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
     if (before is None) is not everything:
-        raise UsageError("say either --before TIME or --all")
+        raise UsageError("give either --before TIME or --all")
     before_ms = parse_time(before, session.clock.now_ms()) if before is not None else None
     with session.connect() as connections:
         one = fragment_of(fragment, connections)
@@ -51,7 +51,7 @@ def command(
             found = removable_letters(one, before_ms, connections)
         if not dry_run and found.removed:
             if not yes:
-                session.printer.note(_words(found, "this removes"))
+                session.printer.note(_summary(found, "this removes"))
                 confirm(session, f"remove {counted(found.removed, 'dead letter')} of {name}?")
             remove_letters(one, found, connections)
     session.printer.show(
@@ -62,11 +62,11 @@ def command(
             "kept_for_a_rebuild": found.needed,
             "kept_as_younger": found.younger,
         },
-        _words(found, "would remove" if dry_run else "removed"),
+        _summary(found, "would remove" if dry_run else "removed"),
     )
 
 
-def _words(found: Purge, before: str) -> str:
+def _summary(found: Purge, before: str) -> str:
     lines = [f"{before} {counted(found.removed, 'dead letter')}"]
     if found.needed:
         lines.append(f"  {found.needed} stay: a rebuild needs them, or one before them")

@@ -1,4 +1,4 @@
-"""`--reason`, which several verbs of `medusa dlq` have."""
+"""The option `--reason` of several subcommands of `medusa dlq`."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""`medusa dlq redrive`: dead letters to their fragment again, each of them once."""
+"""`medusa dlq redrive`: redrive of dead letters to their fragment, each once."""
 
 import click
 
@@ -19,7 +19,7 @@ from pipeline.operations.fragments import fragment_of, label
 @reason_option("Only those with this reason.")
 @click.option("--limit", type=click.IntRange(min=1), help="Send at most so many.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@click.option("--dry-run", is_flag=True, help="Only say what would be sent.")
+@click.option("--dry-run", is_flag=True, help="Only print what would be sent.")
 @timeout_option(60)
 @with_session
 def command(
@@ -34,10 +34,10 @@ def command(
 ) -> None:
     """Send the dead letters of FRAGMENT to it again, byte for byte, once.
 
-    They go into the fragment's own redrive topic, so nobody else reads them twice. A letter that
-    was sent is not sent a second time, also when a run was killed; one that fails again is a new
-    dead letter with a higher attempt. Late records cannot be sent again, and of failed results only
-    those of as-of joins, as long as the record of the left row is in its topic.
+    They go into the fragment's own redrive topic, so other readers do not read them twice.
+    A letter that was sent is not sent a second time, also when a run was killed; one that fails
+    again is a new dead letter with a higher attempt. Late records cannot be sent again, and of
+    failed results only those of as-of joins, as long as the record of the left row is in its topic.
 
     \b
     Examples:
@@ -52,11 +52,11 @@ def command(
                 found = run.preview()
         if not dry_run:
             if not yes:
-                session.printer.note(_words(found, "this would send"))
+                session.printer.note(_summary(found, "this would send"))
                 confirm(session, f"send {counted(found.sent, 'dead letter')} again?")
             deadline = Deadline.after(session.clock, timeout, "beginning to send again")
             with session.printer.waiting("sending dead letters again"):
-                found = run.send(deadline)  # somebody may have deployed meanwhile
+                found = run.send(deadline)  # another deploy is possible since the preview
         run.check(found)
     session.printer.show(
         {
@@ -67,17 +67,17 @@ def command(
             "already_sent": found.already_sent,
             "refused": [{"reason": why, "count": n} for why, n in found.refused.items()],
         },
-        _words(found, "would send" if dry_run else "sent"),
+        _summary(found, "would send" if dry_run else "sent"),
     )
 
 
-def _words(found: Redriven, before: str) -> str:
+def _summary(found: Redriven, before: str) -> str:
     lines = [f"{before} {counted(found.sent, 'dead letter')} again"]
     if found.late and found.closed_ms is not None:
         until = rfc3339(found.closed_ms)
         lines.append(f"  {found.late} of them late: box {found.box} has closed all up to {until}")
     if found.untimed:
-        lines.append(f"  {found.untimed} of them perhaps late: their event time is not known here")
+        lines.append(f"  {found.untimed} of them perhaps late: their event time is unknown")
     if found.already_sent:
         lines.append(f"  {found.already_sent} sent before")
     lines += [f"  {count} not sent: {why}" for why, count in found.refused.items()]

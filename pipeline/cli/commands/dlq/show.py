@@ -1,4 +1,4 @@
-"""`medusa dlq show`: dead letters, decoded as far as they go."""
+"""`medusa dlq show`: decoded dead letters."""
 
 import base64
 import json
@@ -53,7 +53,7 @@ def command(
       medusa dlq show tow_dispatch --reason undecodable --from 1h -o json
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
     now_ms = session.clock.now_ms()
-    matching = LetterFilter(
+    selection = LetterFilter(
         reason,
         box,
         parse_time(start, now_ms) if start else None,
@@ -62,7 +62,7 @@ def command(
     with session.connect() as connections:
         one = fragment_of(fragment, connections)
         with session.printer.waiting("reading dead letters"):
-            found = newest_letters(one, matching, limit, connections)
+            found = newest_letters(one, selection, limit, connections)
         for letter in found:
             content = letter_content(letter, connections)
             session.printer.record(_data(letter, content), _text(letter, content))
@@ -104,8 +104,8 @@ def _data(letter: Letter, content: LetterContent) -> JsonObject:
 
 def _text(letter: Letter, content: LetterContent) -> str:
     record = letter.record
-    came = _time(record.timestamp_ms) if record.timestamp_ms >= 0 else "-"
-    head = [f"{record.partition}@{record.offset}", str(came), letter.reason]
+    arrived = _time(record.timestamp_ms) if record.timestamp_ms >= 0 else "-"
+    head = [f"{record.partition}@{record.offset}", str(arrived), letter.reason]
     head += [f"box {letter.box}"] if letter.box else []
     head += [letter.field] if letter.field else []
     head += [f"attempt {letter.attempt}"] if letter.attempt > 1 else []
@@ -123,24 +123,26 @@ def _text(letter: Letter, content: LetterContent) -> str:
     return "\n".join(lines)
 
 
-def _values(given: JsonObject) -> list[str]:
-    """A line for each value that a result was to be computed from."""
-    width = max(map(len, given), default=0)
-    return [f"  with   {name:<{width}} = {_compact(value)}" for name, value in given.items()]
+def _values(inputs: JsonObject) -> list[str]:
+    """One line for each input value of a result that could not be computed."""
+    width = max(map(len, inputs), default=0)
+    return [f"  with   {name:<{width}} = {_compact(value)}" for name, value in inputs.items()]
 
 
 def _from(letter: Letter) -> str:
     if letter.place is None:
         return "a result, which no single record stands for"
     if letter.at is None:
-        told = f"a result: that of the left row in {_words(letter.place)}, input {letter.input}"
+        text = (
+            f"a result: that of the left row in {_place_text(letter.place)}, input {letter.input}"
+        )
     else:
-        told = f"{_words(letter.at)} of {_time(letter.timestamp_ms)}, input {letter.input}"
+        text = f"{_place_text(letter.at)} of {_time(letter.timestamp_ms)}, input {letter.input}"
     again = letter.first is not None and letter.first != letter.place
-    return f"{told}; at first {_words(letter.first)}" if again and letter.first else told
+    return f"{text}; at first {_place_text(letter.first)}" if again and letter.first else text
 
 
-def _words(place: Place) -> str:
+def _place_text(place: Place) -> str:
     return f"{place.topic} {place.partition}@{place.offset}"
 
 
@@ -155,7 +157,7 @@ def _headers(headers: Headers) -> list[Json]:
 
 
 def _time(at_ms: Millis | None) -> str | int | None:
-    """A time as text; one outside of the years 1 to 9999 as milliseconds."""
+    """RFC 3339 text; milliseconds for a time outside of the years 1 to 9999."""
     try:
         return None if at_ms is None else rfc3339(at_ms)
     except (OverflowError, ValueError):

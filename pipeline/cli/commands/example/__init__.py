@@ -1,1 +1,1 @@
-"""`medusa example …`: one verb per module."""
+"""Subcommands of `medusa example`, one per module."""

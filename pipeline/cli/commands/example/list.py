@@ -1,4 +1,4 @@
-"""`medusa example list`: the examples that come with Medusa."""
+"""`medusa example list`: list of the included examples."""
 
 import click
 

@@ -1,4 +1,4 @@
-"""`medusa example run`: an example on made-up input, every result compared with a reference."""
+"""`medusa example run`: an example on generated input, its results verified by a reference."""
 
 import click
 
@@ -27,8 +27,8 @@ def command(session: Session, *, name: str, seconds: float, seed: int, keep: boo
     NAME is one of `medusa example list`. Starts servers and a node of its own in a temporary folder
     and on free ports, deploys the network of `medusa init NAME`, and feeds it from the project's
     own producer, an ordinary Kafka program. Then every result is compared with one that was
-    computed record by record from what lies in the input topics, less what the dead letters name;
-    and everything that was started is stopped.
+    computed record by record from the input topics, without the records of dead letters; and
+    everything that was started is stopped.
 
     Exit code 1 if a result is missing, wrong or one too many, if a dead letter is about a good
     record that came in time, or if nothing was due.

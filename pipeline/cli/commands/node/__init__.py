@@ -1,1 +1,1 @@
-"""`medusa node …`: one verb per module."""
+"""Subcommands of `medusa node`, one per module."""

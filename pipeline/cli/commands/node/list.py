@@ -1,4 +1,4 @@
-"""`medusa node list`: the nodes that are up."""
+"""`medusa node list`: list of the running nodes."""
 
 import click
 

@@ -1,4 +1,4 @@
-"""`medusa node start`: an agent process with its own Spark session."""
+"""`medusa node start`: agent process with its own Spark session."""
 
 import os
 from pathlib import Path
@@ -54,9 +54,9 @@ def command(
     def ready() -> None:
         session.printer.note(f"node {settings.node} is up; its log is {log}")
         if ready_file is not None:
-            _write(ready_file)
+            _write_ready_file(ready_file)
 
-    # The lock first: a second process must not write into the log of the one that runs.
+    # The lock comes first, so that a second process does not write into the log of a running node.
     with (
         only_node(session.project.data, settings.node),
         log_to(log, verbose=session.verbose),
@@ -64,7 +64,7 @@ def command(
         session.with_way_out(),
     ):
         if ready_file is not None:
-            _remove(ready_file)
+            _remove_ready_file(ready_file)
         # PySpark takes seconds to import; only this command needs it.
         from pipeline.node.run import run_node  # noqa: PLC0415
 
@@ -79,8 +79,8 @@ def command(
         raise KeyboardInterrupt
 
 
-def _remove(path: Path) -> None:
-    """What an earlier life wrote says nothing of this one."""
+def _remove_ready_file(path: Path) -> None:
+    """Remove the ready file of an earlier process."""
     try:
         path.unlink(missing_ok=True)
     except OSError as error:
@@ -89,12 +89,12 @@ def _remove(path: Path) -> None:
         ) from error
 
 
-def _write(path: Path) -> None:
-    """Write our process id, so that whoever waits never reads half of it."""
+def _write_ready_file(path: Path) -> None:
+    """Write the process id atomically: a waiting process never reads a part of it."""
     try:
-        half = path.with_name(f"{path.name}.{os.getpid()}")
-        half.write_text(f"{os.getpid()}\n", encoding="ascii")
-        half.replace(path)
+        partial = path.with_name(f"{path.name}.{os.getpid()}")
+        partial.write_text(f"{os.getpid()}\n", encoding="ascii")
+        partial.replace(path)
     except OSError as error:
         raise EnvironmentProblem(
             f"the file cannot be written: {error.strerror}", place=str(path)

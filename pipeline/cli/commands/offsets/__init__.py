@@ -1,1 +1,1 @@
-"""The verbs of `medusa offsets`."""
+"""Subcommands of `medusa offsets`, one per module."""

@@ -1,4 +1,4 @@
-"""`medusa offsets export`: positions in the forms that other tools take."""
+"""`medusa offsets export`: committed positions in the formats of Spark and Kafka tools."""
 
 import json
 from collections.abc import Mapping
@@ -37,7 +37,7 @@ _SPARK, _KAFKA = "spark", "kafka"
 def command(session: Session, name: str, form: str) -> None:
     """Print the committed positions of a fragment's input streams for other tools.
 
-    Plain text is of one fragment; -o json and -o yaml give all fragments of a network, each with
+    Plain text is for one fragment; -o json and -o yaml give all fragments of a network, each with
     the name of its consumer group.
 
     \b
@@ -48,8 +48,8 @@ def command(session: Session, name: str, form: str) -> None:
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
     plain = session.printer.format is Format.TABLE
     with session.connect() as connections:
-        asked = (fragment_of(name, connections),) if plain else fragments_of(name, connections)
-        found = [(one.names, _positions(one, connections)) for one in asked]
+        selected = (fragment_of(name, connections),) if plain else fragments_of(name, connections)
+        found = [(one.names, _positions(one, connections)) for one in selected]
     if not plain:
         session.printer.show({"fragments": [_data(*one) for one in found]}, "")
         return
@@ -63,7 +63,7 @@ def command(session: Session, name: str, form: str) -> None:
 
 
 def _positions(fragment: Fragment, connections: Connections) -> Positions:
-    """In the form of Spark's `startingOffsets`: partitions are text."""
+    """Committed positions in the format of Spark's `startingOffsets`: partitions are text."""
     return {
         str(topic): {str(partition): int(at) for partition, at in sorted(offsets.items())}
         for topic, offsets in committed_positions(fragment, connections).items()

@@ -1,1 +1,1 @@
-"""`medusa registry …`: one verb per module."""
+"""Subcommands of `medusa registry`, one per module."""

@@ -1,4 +1,4 @@
-"""`medusa registry serve`: the schema registry as a process of its own."""
+"""`medusa registry serve`: schema registry server."""
 
 from pathlib import Path
 
@@ -20,13 +20,13 @@ ZOOKEEPER_ANSWERS_WITHIN_S = 10.0
     "--users",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Who may do what; without it everybody may do everything.",
+    help="Users and their rights; without it, every client has all rights.",
 )
 @click.option(
     "--certificate",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Serve by TLS, with this certificate and those that it hangs on, in PEM.",
+    help="Serve by TLS, with this certificate and its chain, in PEM.",
 )
 @click.option(
     "--key",
@@ -43,7 +43,7 @@ def command(
     certificate: Path | None,
     key: Path | None,
 ) -> None:
-    """Serve the schemas that lie in ZooKeeper, until SIGTERM or Ctrl-C.
+    """Serve the schemas in ZooKeeper, until SIGTERM or Ctrl-C.
 
     Any number of these may serve the schemas of one ZooKeeper: all of them agree. The log is
     registry.log in the folder for logs.
@@ -55,7 +55,7 @@ def command(
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
     if (certificate is None) != (key is None):
         raise click.UsageError("--certificate and --key belong together")
-    # The drivers take a third of a second to import; commands without servers do without them.
+    # The drivers take a third of a second to import; commands without servers do not need them.
     from brokers.zookeeper import ZooKeeperStore, zookeeper_servers  # noqa: PLC0415
     from schemas.rest.access import Access  # noqa: PLC0415
     from schemas.rest.users import read_users  # noqa: PLC0415
@@ -68,7 +68,7 @@ def command(
     with log_to(log, verbose=session.verbose), stop, session.with_way_out():
         servers = zookeeper_servers(session.settings)
         store = ZooKeeperStore.connect(servers, ZOOKEEPER_ANSWERS_WITHIN_S)
-        # The chroot stands in the connect string already.
+        # The connect string contains the chroot already.
         server = RegistryServer(store, host, port, names=Znodes(""), guard=Guard(access, proof))
         try:
             server.start()

@@ -1,1 +1,1 @@
-"""`medusa schema …`: one verb per module."""
+"""Subcommands of `medusa schema`, one per module."""

@@ -1,4 +1,4 @@
-"""What a new schema would do to the boxes that are deployed, told before it is registered."""
+"""Check that deployed boxes can read records of a schema, before it is registered."""
 
 from pipeline.cli.commands.deploy import confirm
 from pipeline.cli.session import Session
@@ -9,25 +9,25 @@ from pipeline.operations.networks import deployed_plans
 from schemas.json_value import JsonObject
 
 
-def require_readers(
+def check_deployed_boxes(
     subject: str, text: str, session: Session, connections: Connections, *, ask: bool, yes: bool
 ) -> JsonObject:
-    """Look for boxes that could not read records of a schema; what was found, as data.
+    """Check that deployed boxes can read records of a schema; return broken ones as data.
 
-    Nobody looks for a registry that was named by its address: which boxes read what is written with
-    its schemas, only the catalog of its own installation knows.
+    Not checked with --registry: the boxes that read records with schemas of another registry are
+    only in the catalog of its own installation.
 
     Args:
-        subject: where it is to be registered.
+        subject: of the new version.
         text: the schema.
-        session: asks and tells.
-        connections: the catalog knows the boxes.
-        ask: whether a person on a terminal may say that it shall be.
-        yes: whether it shall be, whatever breaks.
+        session: prints notes and asks for the confirmation.
+        connections: its catalog contains the deployed boxes.
+        ask: whether a confirmation on a terminal permits broken boxes.
+        yes: whether broken boxes are permitted without a confirmation.
 
     Raises:
         BreaksBoxesError: there are such boxes.
-        RefusedError: a person was asked and said no.
+        RefusedError: the answer to the confirmation is no.
     """
     if session.elsewhere:
         return {"boxes_checked": False, "breaks": []}

@@ -1,14 +1,14 @@
-"""`medusa schema check`: whether a schema would fit."""
+"""`medusa schema check`: validity of a schema, and compatibility with a subject."""
 
 from dataclasses import asdict
 
 import click
 
-from pipeline.cli.commands.schema.boxes import require_readers
+from pipeline.cli.commands.schema.boxes import check_deployed_boxes
 from pipeline.cli.commands.schema.files import open_schema
 from pipeline.cli.commands.schema.names import name_of_subject
-from pipeline.cli.commands.schema.references import reference_option, told
-from pipeline.cli.commands.schema.register import require_fit
+from pipeline.cli.commands.schema.references import reference_lines, reference_option
+from pipeline.cli.commands.schema.register import require_compatible
 from pipeline.cli.completing import subjects
 from pipeline.cli.options import with_registry
 from pipeline.cli.session import Session
@@ -30,14 +30,14 @@ from schemas.registry.content import Reference
 @reference_option
 @with_registry
 def command(
-    session: Session, file: str, subject: str | None, wanted: tuple[TypeReference, ...]
+    session: Session, file: str, subject: str | None, type_references: tuple[TypeReference, ...]
 ) -> None:
-    """Say whether FILE (- for stdin) is an Avro schema; with --subject, whether it would fit.
+    """Check whether FILE (- for stdin) is an Avro schema; with --subject, whether it would fit.
 
     Without --subject and --reference no server is needed; what --reference names is read from the
     registry. With --subject, deployed boxes are named that could not read what is written with it.
-    Exit code 65 if it is none, does not fit, or breaks a box. With --registry nobody looks for
-    boxes.
+    Exit code 65 if it is none, does not fit, or breaks a box. With --registry, boxes are not
+    checked.
 
     \b
     Examples:
@@ -45,16 +45,16 @@ def command(
       medusa schema check new.avsc --subject car-sightings-value
       medusa schema check cart.avsc --reference wheels:latest
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
-    given = open_schema(file, wanted)
+    given = open_schema(file, type_references)
     references: tuple[Reference, ...] = ()
     found: JsonObject = {}
-    if subject is not None or wanted:
+    if subject is not None or type_references:
         with session.connect() as connections:
             new = given.read(connections.registry, subject or "")
             references = new.references
             if subject is not None:
-                found = _require_place(subject, new, session, connections)
-    what = f"fits {subject}" if subject else "is an Avro schema"
+                found = _check_subject(subject, new, session, connections)
+    result = f"fits {subject}" if subject else "is an Avro schema"
     data = {
         "file": file,
         "subject": subject,
@@ -62,15 +62,17 @@ def command(
         "fits": True,
         **found,
     }
-    session.printer.show(data, f"{file} {what}{told(references)}")
+    session.printer.show(data, f"{file} {result}{reference_lines(references)}")
 
 
-def _require_place(
+def _check_subject(
     subject: str, new: ReadSchema, session: Session, connections: Connections
 ) -> JsonObject:
-    """Raise if a schema could not be registered; what was found of boxes, as data."""
+    """Raise if a schema could not be registered; result of the check of boxes, as data."""
     registry = connections.registry
     if registry.lookup(subject, new.text, new.references) is not None:
         return {}
-    require_fit(subject, registry.check(subject, new.text, new.references))
-    return require_readers(subject, new.resolved.text, session, connections, ask=False, yes=False)
+    require_compatible(subject, registry.check(subject, new.text, new.references))
+    return check_deployed_boxes(
+        subject, new.resolved.text, session, connections, ask=False, yes=False
+    )

@@ -1,4 +1,4 @@
-"""`medusa schema delete`: takes versions out of the registry."""
+"""`medusa schema delete`: deletion of versions from the registry."""
 
 import click
 
@@ -20,7 +20,9 @@ from schemas.deletion import Doomed, delete, doomed, require_unreferred
 )
 @click.option("--permanent", is_flag=True, help="For good, and what was deleted before too.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@click.option("--dry-run", is_flag=True, help="Only say what would go, and who refers to it.")
+@click.option(
+    "--dry-run", is_flag=True, help="Only print what would be deleted, and its referrers."
+)
 @with_registry
 def command(
     session: Session,
@@ -31,10 +33,10 @@ def command(
     yes: bool,
     dry_run: bool,
 ) -> None:
-    """Delete SUBJECT, or one version of it: nobody finds it any more but by its id.
+    """Delete SUBJECT, or one version of it; it is then found only by its id.
 
-    With --permanent the ids go too, so that records written with them cannot be decoded any more by
-    anyone; it cannot be undone. What other schemas refer to is not deleted before them. Boxes that
+    With --permanent the ids are deleted too: records written with them can never be decoded again,
+    and it cannot be undone. What other schemas refer to is not deleted before them. Boxes that
     are deployed keep the schemas that they were deployed with.
 
     \b
@@ -45,20 +47,20 @@ def command(
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
     with session.connect() as connections:
         admin = connections.registry.admin
-        what = doomed(admin, subject, version, permanent=permanent)
-        if not dry_run and what:
-            require_unreferred(what)
+        found = doomed(admin, subject, version, permanent=permanent)
+        if not dry_run and found:
+            require_unreferred(found)
             if not yes:
-                session.printer.note(_words(subject, what, "this deletes", permanent=permanent))
+                session.printer.note(_summary(subject, found, "this deletes", permanent=permanent))
                 confirm(session, f"delete it{' for good' if permanent else ''}?")
-            delete(admin, what, version, permanent=permanent)
+            delete(admin, found, version, permanent=permanent)
     before = "would delete" if dry_run else "deleted"
     session.printer.show(
         {
             "subject": subject,
             "dry_run": dry_run,
             "permanent": permanent,
-            "changed": bool(what) and not dry_run,
+            "changed": bool(found) and not dry_run,
             "versions": [
                 {
                     "version": one.use.version,
@@ -67,18 +69,19 @@ def command(
                         {"subject": by.subject, "version": by.version} for by in one.referrers
                     ],
                 }
-                for one in what
+                for one in found
             ],
         },
-        _words(subject, what, before, permanent=permanent),
+        _summary(subject, found, before, permanent=permanent),
     )
 
 
-def _words(subject: str, what: tuple[Doomed, ...], before: str, *, permanent: bool) -> str:
-    if not what:
+def _summary(subject: str, found: tuple[Doomed, ...], before: str, *, permanent: bool) -> str:
+    if not found:
         return f"{subject}: nothing to do, it is deleted already; --permanent deletes it for good"
-    numbers = ", ".join(str(one.use.version) for one in what)
-    words = "version" if len(what) == 1 else "versions"
+    numbers = ", ".join(str(one.use.version) for one in found)
+    words = "version" if len(found) == 1 else "versions"
     lines = [f"{before} {words} {numbers} of {subject}{' for good' if permanent else ''}"]
-    lines += [f"  {by} refers to version {one.use.version}" for one in what for by in one.referrers]
+    for one in found:
+        lines += [f"  {by} refers to version {one.use.version}" for by in one.referrers]
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""`medusa schema diff`: what changed between two versions."""
+"""`medusa schema diff`: changes between two versions of a schema."""
 
 import click
 
@@ -21,7 +21,7 @@ from schemas.meaning import other_meanings
 
 
 def _version(_ctx: click.Context, _of: click.Parameter, value: str | None) -> Version | None:
-    """A number from 1, or `latest`."""
+    """Version of an option: a number from 1, or `latest`."""
     if value is None:
         return None
     version = as_version(value)
@@ -56,11 +56,11 @@ def command(
     file: str | None,
     old: int | None,
     new: Version | None,
-    wanted: tuple[TypeReference, ...],
+    type_references: tuple[TypeReference, ...],
 ) -> None:
-    """Say in words what changed between two versions of SUBJECT, and which levels the step keeps.
+    """Describe the changes between two versions of SUBJECT, and the levels that they keep.
 
-    Without more said the newest version is compared with the one before it; with FILE (- for stdin)
+    By default the newest version is compared with the one before it; with FILE (- for stdin)
     the newest version, or the one that --from names, with the schema in FILE. Each change has its
     path: a field added or removed, a type widened, a default changed, and so on.
 
@@ -73,9 +73,9 @@ def command(
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
     if file is not None and new is not None:
         raise UsageError("FILE is the new schema already: leave --to out")
-    if file is None and wanted:
+    if file is None and type_references:
         raise UsageError("--reference is about the schema in FILE: name FILE too")
-    given = None if file is None else open_schema(file, wanted)
+    given = None if file is None else open_schema(file, type_references)
     with session.connect() as connections:
         first, second, names = _pair(connections.registry, subject, old, new, given)
     found = changes(first, second)
@@ -98,7 +98,7 @@ def command(
             },
             "other_meanings": list(meanings),
         },
-        _words(head, found, reasons, meanings),
+        _summary(head, found, reasons, meanings),
     )
 
 
@@ -109,7 +109,7 @@ def _pair(
     new: Version | None,
     given: SchemaFile | None,
 ) -> tuple[AvroSchema, AvroSchema, tuple[int, int | None]]:
-    """The two schemas, and the numbers of their versions."""
+    """The two schemas with their version numbers; the number is None for FILE."""
     admin = registry.admin
     if given is not None:
         first = fetch(admin, subject, old or "latest")
@@ -120,7 +120,7 @@ def _pair(
     return first.schema(), second.schema(), (first.version, second.version)
 
 
-def _words(
+def _summary(
     head: str,
     found: tuple[Change, ...],
     reasons: dict[Level, tuple[str, ...]],
@@ -131,7 +131,7 @@ def _words(
         lines.append("  nothing changed")
     for level, why in reasons.items():
         lines.append(f"{level.value}: {'broken' if why else 'kept'}")
-        # What breaks FULL is what breaks the two others.
+        # The reasons against FULL are those against BACKWARD and FORWARD.
         lines += [f"  - {reason}" for reason in why if level is not Level.FULL]
     if meanings:
         lines.append("taken by a registry, and yet values mean something else:")

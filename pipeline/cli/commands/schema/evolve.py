@@ -1,4 +1,4 @@
-"""`medusa schema evolve`: what may be done to a schema next."""
+"""`medusa schema evolve`: changes that the compatibility level permits."""
 
 import click
 
@@ -13,7 +13,7 @@ from schemas.evolution import REQUIREMENTS, Group, Verdict, evolution, grouped
 from schemas.json_value import JsonObject
 
 _SHOWN_MAX = 4
-"""Examples of each sort of change in a table; data hold all."""
+"""Examples of each kind of change in a table; data contain all."""
 
 
 @click.command("evolve")
@@ -25,7 +25,7 @@ _SHOWN_MAX = 4
 )
 @with_registry
 def command(session: Session, subject: str, level: str | None) -> None:
-    """Say which changes of SUBJECT's newest schema may be registered, and which not, and why.
+    """List which changes of SUBJECT's newest schema may be registered, and which not, with reasons.
 
     Each usual change is tried on each field of this very schema, and judged by the rules of the
     level that is in force: a field added or removed, a number widened, null allowed, and so on.
@@ -40,15 +40,15 @@ def command(session: Session, subject: str, level: str | None) -> None:
         admin = connections.registry.admin
         numbers = require_versions(admin, subject)
         of = Level(level.upper()) if level else admin.level_in_force(subject)
-        wanted = numbers if is_transitive(of) else numbers[-1:]
-        versions = [fetch(admin, subject, number).schema() for number in wanted]
+        compared = numbers if is_transitive(of) else numbers[-1:]
+        versions = [fetch(admin, subject, number).schema() for number in compared]
     verdicts = evolution(of, versions, SlowProgress(session.printer, session.clock))
     # Under a level that was set later, the newest version itself may not fit older ones.
-    standing = check(of, versions[-1], versions[:-1])
+    newest_breaks = check(of, versions[-1], versions[:-1])
     head = [f"{subject}, version {numbers[-1]}, level {of.value}: {REQUIREMENTS[of]}"]
-    if standing:
+    if newest_breaks:
         head.append("the newest version itself does not fit older ones:")
-        head += [f"  - {reason}" for reason in standing]
+        head += [f"  - {reason}" for reason in newest_breaks]
     session.printer.show(
         {
             "subject": subject,
@@ -56,11 +56,11 @@ def command(session: Session, subject: str, level: str | None) -> None:
             "level": of.value,
             "in_force": level is None,
             "transitive": is_transitive(of),
-            "compared_with": list(wanted),
-            "newest_breaks": list(standing),
+            "compared_with": list(compared),
+            "newest_breaks": list(newest_breaks),
             "changes": [_data(one) for one in verdicts],
         },
-        "\n".join([*head, *_words(grouped(verdicts))]),
+        "\n".join([*head, *_lines(grouped(verdicts))]),
     )
 
 
@@ -75,7 +75,7 @@ def _data(one: Verdict) -> JsonObject:
     }
 
 
-def _words(groups: tuple[Group, ...]) -> list[str]:
+def _lines(groups: tuple[Group, ...]) -> list[str]:
     lines: list[str] = []
     for allowed, heading in ((True, "allowed:"), (False, "not allowed:")):
         of = [group for group in groups if group.allowed == allowed]

@@ -1,4 +1,4 @@
-"""`medusa schema export`: what a registry holds, as a file."""
+"""`medusa schema export`: export of registry contents into a file."""
 
 from pathlib import Path
 
@@ -25,7 +25,7 @@ def command(session: Session, arguments: tuple[str, ...]) -> None:
     """Write the subjects that begin with PREFIX, or all, into FILE (- for stdout) as JSON lines.
 
     Every version is in it with its id, what it refers to, and metadata, also those that are
-    deleted; so are levels and modes. Without PREFIX also what holds for all subjects. FILE must not
+    deleted; so are levels and modes. Without PREFIX, general settings are in it, too. FILE must not
     exist. `medusa schema import` brings it into another registry.
 
     \b
@@ -34,7 +34,7 @@ def command(session: Session, arguments: tuple[str, ...]) -> None:
       medusa schema export car- cars.jsonl --registry http://registry:8081
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
     if not 1 <= len(arguments) <= _ARGUMENTS_MAX:
-        raise UsageError("write [PREFIX] FILE", hint="medusa schema export --help says more.")
+        raise UsageError("write [PREFIX] FILE", hint="see `medusa schema export --help`.")
     typed, file = ("", *arguments)[-2:]
     prefix = prefix_of_subjects(typed)
     if file != "-" and Path(file).exists():
@@ -50,8 +50,8 @@ def command(session: Session, arguments: tuple[str, ...]) -> None:
     others = sorted(scope for scope, one in configs.items() if scope and one.get("alias"))
     if others:
         session.printer.note(
-            f"of subjects that stand for others only that is written: {', '.join(others)}; if they "
-            "hold versions of their own, take the alias away and export again."
+            f"only the aliases of these subjects are written: {', '.join(others)}; if they have "
+            "versions of their own, remove the alias and export again."
         )
     if file == "-":
         for line in lines(dump):

@@ -1,4 +1,4 @@
-"""Schema files as people name them, and what is made of them with what they refer to."""
+"""Schema files of the command line, read with the types that they refer to."""
 
 import sys
 from dataclasses import dataclass
@@ -12,34 +12,34 @@ from schemas.client import RegistryClient
 
 @dataclass(frozen=True, slots=True)
 class SchemaFile:
-    """A file of which it is known that it holds a schema, unless that uses others.
+    """Schema file; it is validated when it is opened, unless it has type references.
 
     Args:
         name: of the file, `-` for stdin.
-        text: what is in it.
-        wanted: the others.
+        text: content of the file.
+        type_references: types of other subjects.
     """
 
     name: str
     text: str
-    wanted: tuple[TypeReference, ...]
+    type_references: tuple[TypeReference, ...]
 
     def read(self, registry: RegistryClient, subject: str) -> ReadSchema:
-        """The schema with what it refers to; raises as `read_schema` does."""
-        return read_schema(self.text, self.wanted, self.name, registry, subject)
+        """The schema with its references resolved; raises as `read_schema` does."""
+        return read_schema(self.text, self.type_references, self.name, registry, subject)
 
 
-def open_schema(file: str, wanted: tuple[TypeReference, ...]) -> SchemaFile:
-    """A schema file, `-` for stdin; it is checked at once where no registry is needed for it.
+def open_schema(file: str, type_references: tuple[TypeReference, ...]) -> SchemaFile:
+    """Schema file, `-` for stdin; validated at once if no registry is necessary for it.
 
     Raises:
-        InputError: it cannot be read.
-        SchemaError: it is no schema; the place names the file and the path inside it.
+        InputError: the file cannot be read.
+        SchemaError: it is not a schema; the place contains the file and the path inside it.
     """
     text = _text(file)
-    if not wanted:
+    if not type_references:
         _require_schema(file, text)
-    return SchemaFile(file, text, wanted)
+    return SchemaFile(file, text, type_references)
 
 
 def _text(file: str) -> str:

@@ -1,4 +1,4 @@
-"""`medusa schema import`: brings into a registry what another one held."""
+"""`medusa schema import`: import of an exported registry file."""
 
 import signal
 import sys
@@ -23,16 +23,16 @@ from schemas.moving import Plan, bring_in, plan, still_importing
 @click.command("import")
 @click.argument("file", type=click.Path())
 @click.option("--whole", is_flag=True, help="Put the whole registry into mode IMPORT meanwhile.")
-@click.option("--modes", is_flag=True, help="Set the modes that the file holds, too.")
-@click.option("--dry-run", is_flag=True, help="Only say what would be done.")
+@click.option("--modes", is_flag=True, help="Set the modes of the file, too.")
+@click.option("--dry-run", is_flag=True, help="Only print what would be done.")
 @with_registry
 def command(session: Session, file: str, *, whole: bool, modes: bool, dry_run: bool) -> None:
     """Register what `medusa schema export` wrote into FILE (- for stdin), ids and all.
 
     Nothing is done unless all of it fits: where an id or a version has another content, that is
     named (65). What is there already is left alone, so a second import changes nothing, and one
-    that was cut off goes on. Subjects that change are in mode IMPORT meanwhile, so nobody else can
-    register there; their mode is put back whatever happens. Levels are set as in the file.
+    that was cut off goes on. Subjects that change are in mode IMPORT meanwhile, so other clients
+    cannot register there; their mode is always restored. Levels are set as in the file.
 
     \b
     Examples:
@@ -44,29 +44,29 @@ def command(session: Session, file: str, *, whole: bool, modes: bool, dry_run: b
         registry = connections.registry
         progress = SlowProgress(session.printer, session.clock)
         place = f"schema registry {registry.url}"
-        what = plan(registry.admin, dump, place, progress, modes=modes)
+        steps = plan(registry.admin, dump, place, progress, modes=modes)
         if not dry_run:
-            with _ends_in_order(session.printer):
-                bring_in(registry.admin, what, progress, whole=whole)
+            with _interrupted_once(session.printer):
+                bring_in(registry.admin, steps, progress, whole=whole)
         importing = still_importing(registry.admin, (one.subject for one in dump.versions))
     data: JsonObject = {
         "file": file,
         "registry": registry.url,
         "dry_run": dry_run,
         "registered": [
-            {"subject": one.subject, "version": one.version, "id": one.id} for one in what.register
+            {"subject": one.subject, "version": one.version, "id": one.id} for one in steps.register
         ],
-        "deleted": [{"subject": use.subject, "version": use.version} for use in what.delete],
-        "unchanged": what.unchanged,
-        "configs": [{"scope": scope, "config": config} for scope, config in what.configs.items()],
-        "modes": [{"scope": scope, "mode": mode.value} for scope, mode in what.modes.items()],
+        "deleted": [{"subject": use.subject, "version": use.version} for use in steps.delete],
+        "unchanged": steps.unchanged,
+        "configs": [{"scope": scope, "config": config} for scope, config in steps.configs.items()],
+        "modes": [{"scope": scope, "mode": mode.value} for scope, mode in steps.modes.items()],
     }
     data["importing"] = list(importing)
-    session.printer.show(data, _words(what, dry_run=dry_run))
+    session.printer.show(data, _summary(steps, dry_run=dry_run))
     if importing:
         session.printer.note(
             f"in mode IMPORT by themselves: {', '.join(importing)}. If an import that was killed "
-            "left it there, `medusa schema mode SUBJECT --reset` takes it back."
+            "left it there, `medusa schema mode SUBJECT --reset` resets it."
         )
 
 
@@ -78,36 +78,36 @@ def _text(file: str) -> str:
         raise InputError(f"the file cannot be read: {why}", place=file) from error
 
 
-def _words(what: Plan, *, dry_run: bool) -> str:
-    if not (what.register or what.delete or what.configs or what.modes):
-        return f"nothing to do: {counted(what.unchanged, 'version')} there already"
+def _summary(steps: Plan, *, dry_run: bool) -> str:
+    if not (steps.register or steps.delete or steps.configs or steps.modes):
+        return f"nothing to do: {counted(steps.unchanged, 'version')} there already"
     before = "would register" if dry_run else "registered"
-    versions = counted(len(what.register), "version")
-    subjects = counted(len(what.subjects), "subject")
-    lines = [f"{before} {versions} of {subjects}; {what.unchanged} there already"]
-    lines += [f"  {one.use} with id {one.id}" for one in what.register if dry_run]
-    if what.delete:
-        lines.append(f"  deleted as in the file: {', '.join(map(str, what.delete))}")
-    for scope, config in what.configs.items():
+    versions = counted(len(steps.register), "version")
+    subjects = counted(len(steps.subjects), "subject")
+    lines = [f"{before} {versions} of {subjects}; {steps.unchanged} there already"]
+    lines += [f"  {one.use} with id {one.id}" for one in steps.register if dry_run]
+    if steps.delete:
+        lines.append(f"  deleted as in the file: {', '.join(map(str, steps.delete))}")
+    for scope, config in steps.configs.items():
         words = ", ".join(f"{key} {value}" for key, value in config.items())
         lines.append(f"  {scope or 'for all subjects'}: {words}")
-    for scope, mode in what.modes.items():
+    for scope, mode in steps.modes.items():
         lines.append(f"  {scope or 'for all subjects'}: mode {mode.value}")
     return "\n".join(lines)
 
 
 @contextmanager
-def _ends_in_order(printer: Printer) -> Iterator[None]:
-    """The first request to end interrupts the work; while modes are put back, more do nothing."""
-    asked = False
+def _interrupted_once(printer: Printer) -> Iterator[None]:
+    """Raise KeyboardInterrupt at the first signal; ignore further ones while modes are restored."""
+    interrupted = False
 
     def interrupt(number: int, frame: FrameType | None) -> None:
-        nonlocal asked
+        nonlocal interrupted
         del number, frame
-        if asked:
+        if interrupted:
             printer.note("putting modes back; it takes a moment")
             return
-        asked = True
+        interrupted = True
         raise KeyboardInterrupt
 
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

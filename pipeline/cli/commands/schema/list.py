@@ -1,4 +1,4 @@
-"""`medusa schema list`: the subjects of the registry."""
+"""`medusa schema list`: list of the subjects of the registry."""
 
 import click
 

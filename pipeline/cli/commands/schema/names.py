@@ -1,4 +1,4 @@
-"""Names of subjects, versions and ids as they are typed."""
+"""Validation of subject names, versions and ids on the command line."""
 
 import re
 
@@ -9,10 +9,10 @@ from schemas.outside import is_text
 
 
 def prefix_of_subjects(word: str) -> str:
-    """What names begin with; an empty one means all.
+    """Prefix of subject names; an empty one matches all.
 
     Raises:
-        BadParameter: it holds bytes that are no text.
+        BadParameter: it contains bytes that are not text.
     """
     if not is_text(word):
         raise click.BadParameter(f"{word!r} is not UTF-8 text")
@@ -20,10 +20,10 @@ def prefix_of_subjects(word: str) -> str:
 
 
 def name_of_subject(word: str) -> str:
-    """The name of one.
+    """Name of one subject.
 
     Raises:
-        BadParameter: it is empty, or holds bytes that are no text.
+        BadParameter: it is empty, or contains bytes that are not text.
     """
     if not word:
         raise click.BadParameter("the name is empty; `medusa schema list` shows what there is")
@@ -31,11 +31,11 @@ def name_of_subject(word: str) -> str:
 
 
 def as_version(word: str) -> Version | None:
-    """A number from 1, or `latest`; None: it is neither."""
+    """Version: a number from 1, or `latest`; None if it is neither."""
     return "latest" if word == "latest" else as_id(word)
 
 
 def as_id(word: str) -> int | None:
-    """A number from 1; None: it is none, or longer than any that a registry gives."""
+    """Schema id: a number from 1; None if it is not one, or longer than any id of a registry."""
     number = int(word) if re.fullmatch(r"[0-9]{1,10}", word) else 0
     return number or None

@@ -1,4 +1,4 @@
-"""`--reference`: the types of other subjects that the schema in a file uses."""
+"""The option `--reference`: types of other subjects that the schema in a file uses."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -13,20 +13,20 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def reference_option(function: F) -> F:
-    """Add `--reference`, which gives what is `wanted`."""
+    """Add `--reference`; the command gets `type_references`."""
     return click.option(
         "--reference",
-        "wanted",
+        "type_references",
         multiple=True,
         metavar="[NAME=]SUBJECT:VERSION",
-        callback=_all_wanted,
+        callback=_type_references,
         help="A version of another subject whose type FILE uses; VERSION may be latest. NAME is "
         "the full name of the type; default: the type that the version is. May be repeated.",
     )(function)
 
 
-def wanted_by(word: str) -> TypeReference | None:
-    """What `[NAME=]SUBJECT:VERSION` means; None: nothing. Subjects may have colons in them."""
+def parse_reference(word: str) -> TypeReference | None:
+    """Reference of `[NAME=]SUBJECT:VERSION`; None if malformed. Subjects may contain colons."""
     *before, rest = word.split("=", 1)
     subject, _, number = rest.rpartition(":")
     version = as_version(number)
@@ -35,14 +35,14 @@ def wanted_by(word: str) -> TypeReference | None:
     return TypeReference("".join(before), subject, version)
 
 
-def _all_wanted(
+def _type_references(
     _ctx: click.Context, _option: click.Parameter, values: tuple[str, ...]
 ) -> tuple[TypeReference, ...]:
-    return tuple(_wanted(name_of_subject(value)) for value in values)
+    return tuple(_type_reference(name_of_subject(value)) for value in values)
 
 
-def _wanted(value: str) -> TypeReference:
-    found = wanted_by(value)
+def _type_reference(value: str) -> TypeReference:
+    found = parse_reference(value)
     if found is None:
         raise click.BadParameter(
             f"{value!r} is not [NAME=]SUBJECT:VERSION with a number from 1 or latest as VERSION"
@@ -50,8 +50,8 @@ def _wanted(value: str) -> TypeReference:
     return found
 
 
-def told(references: tuple[Reference, ...]) -> str:
-    """Lines that say what a schema refers to, behind what else is said of it."""
+def reference_lines(references: tuple[Reference, ...]) -> str:
+    """Lines with the references of a schema, appended to a message about it."""
     return "".join(
         f"\n  {one.name} is that of {one.subject} version {one.version}" for one in references
     )

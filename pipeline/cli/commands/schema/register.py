@@ -1,13 +1,13 @@
-"""`medusa schema register`: adds a schema to a subject."""
+"""`medusa schema register`: registration of a schema under a subject."""
 
 from dataclasses import asdict
 
 import click
 
-from pipeline.cli.commands.schema.boxes import require_readers
+from pipeline.cli.commands.schema.boxes import check_deployed_boxes
 from pipeline.cli.commands.schema.files import open_schema
 from pipeline.cli.commands.schema.names import name_of_subject
-from pipeline.cli.commands.schema.references import reference_option, told
+from pipeline.cli.commands.schema.references import reference_lines, reference_option
 from pipeline.cli.completing import subjects
 from pipeline.cli.options import with_registry
 from pipeline.cli.session import Session
@@ -19,7 +19,7 @@ from schemas.records import IncompatibleSchemaError
 @click.command("register")
 @click.argument("subject", type=name_of_subject, shell_complete=subjects)
 @click.argument("file", type=click.Path())
-@click.option("--yes", is_flag=True, help="Do not ask, and register it whatever it breaks.")
+@click.option("--yes", is_flag=True, help="Do not ask, and register it even if it breaks boxes.")
 @click.option("--dry-run", is_flag=True, help="Only check whether it would be accepted.")
 @reference_option
 @with_registry
@@ -28,16 +28,16 @@ def command(
     subject: str,
     file: str,
     *,
-    wanted: tuple[TypeReference, ...],
+    type_references: tuple[TypeReference, ...],
     yes: bool,
     dry_run: bool,
 ) -> None:
     """Register the schema in FILE (- for stdin) under SUBJECT, such as car-sightings-value.
 
     A schema that is registered already keeps its id and version. One that does not fit is refused,
-    with the path of every difference and both types. So is one with which deployed boxes could not
-    read what producers would write, with those boxes, unless you say --yes; with --registry nobody
-    looks for boxes. What the schema uses of other subjects is named with --reference.
+    with the path of every difference and both types. So is one whose records deployed boxes
+    could not read, with the names of these boxes, unless --yes is given; with --registry, boxes are
+    not checked. Types of other subjects that the schema uses are named with --reference.
 
     \b
     Examples:
@@ -46,37 +46,37 @@ def command(
       medusa schema register carts-value cart.avsc --reference parts.Wheel=wheels:1
       medusa schema register orders-value order.avsc --registry http://registry:8081
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
-    given = open_schema(file, wanted)
+    given = open_schema(file, type_references)
     with session.connect() as connections:
         registry = connections.registry
         new = given.read(registry, subject)
-        known = registry.lookup(subject, new.text, new.references)
+        registered = registry.lookup(subject, new.text, new.references)
         data: JsonObject = {
             "subject": subject,
             "references": [asdict(one) for one in new.references],
         }
-        if known is None:
-            require_fit(subject, registry.check(subject, new.text, new.references))
-            data |= require_readers(
+        if registered is None:
+            require_compatible(subject, registry.check(subject, new.text, new.references))
+            data |= check_deployed_boxes(
                 subject, new.resolved.text, session, connections, ask=not dry_run, yes=yes
             )
         if dry_run:
-            words = f"{subject}: it fits{told(new.references)}"
+            words = f"{subject}: it fits{reference_lines(new.references)}"
             session.printer.show({**data, "fits": True}, words)
             return
         schema_id = registry.register(subject, new.text, new.references)
-    done = "was registered already" if known is not None else "registered"
+    done = "was registered already" if registered is not None else "registered"
     session.printer.show(
-        {**data, "id": schema_id, "changed": known is None},
-        f"{subject}: {done} with id {schema_id}{told(new.references)}",
+        {**data, "id": schema_id, "changed": registered is None},
+        f"{subject}: {done} with id {schema_id}{reference_lines(new.references)}",
     )
 
 
-def require_fit(subject: str, reasons: tuple[str, ...]) -> None:
-    """Raise if there are reasons against a schema.
+def require_compatible(subject: str, reasons: tuple[str, ...]) -> None:
+    """Reject an incompatible schema.
 
     Raises:
-        IncompatibleSchemaError: with all of them.
+        IncompatibleSchemaError: `reasons` is not empty; the error contains all of them.
     """
     if reasons:
         raise IncompatibleSchemaError(subject, reasons)

@@ -1,4 +1,4 @@
-"""What `medusa schema level` and `mode` have in common: a scope, and a word that may be set."""
+"""Requests to show, set or reset the level or mode of a scope: all subjects, or one."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -8,13 +8,13 @@ from schemas.json_value import Json
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """What was typed.
+class ScopeRequest:
+    """Request to show, set or reset a level or mode.
 
     Args:
-        scope: a subject; None: what holds where a subject has nothing of its own.
-        word: what is to be set, in capitals; None: only show it.
-        reset: whether what the subject has of its own is to be taken back.
+        scope: a subject; None: the general setting, for subjects without their own.
+        word: the new level or mode, in capitals; None: only show it.
+        reset: whether the subject's own settings are removed.
     """
 
     scope: str | None
@@ -27,18 +27,20 @@ class Wish:
         return self.scope if self.scope is not None else "all subjects without one of their own"
 
 
-def wish(arguments: tuple[str, ...], words: list[str], *, everywhere: bool, reset: bool) -> Wish:
-    """What `[SUBJECT] [WORD]` with `--general` and `--reset` means.
+def parse_request(
+    arguments: tuple[str, ...], words: list[str], *, general: bool, reset: bool
+) -> ScopeRequest:
+    """Request of the arguments `[SUBJECT] [WORD]`, `--general` and `--reset`.
 
     Raises:
-        UsageError: it means nothing, or could mean two things.
+        UsageError: the arguments are invalid or ambiguous.
     """
     rest = list(arguments)
-    scope = None if everywhere or not rest else rest.pop(0)
+    scope = None if general or not rest else rest.pop(0)
     if scope is not None and not rest and not reset and scope.upper() in words:
         raise UsageError(
             f"{scope} is a word to set, not a subject",
-            hint=f"`--general {scope}` sets it where nothing else is said; "
+            hint=f"`--general {scope}` sets it for subjects without their own; "
             f"`SUBJECT {scope}` for one subject.",
         )
     word = rest.pop(0).upper() if rest else None
@@ -47,35 +49,37 @@ def wish(arguments: tuple[str, ...], words: list[str], *, everywhere: bool, rese
     if word is not None and word not in words:
         raise UsageError(f"{word} is none of {', '.join(words)}")
     if reset and scope is None:
-        raise UsageError("--reset needs a SUBJECT", hint="what holds for all is set, never empty.")
-    return Wish(scope, word, reset)
+        raise UsageError("--reset needs a SUBJECT", hint="set the general setting instead.")
+    return ScopeRequest(scope, word, reset)
 
 
 def apply(
-    wanted: Wish, own: str | None, set_to: Callable[[str], None], reset: Callable[[], None]
+    request: ScopeRequest, own: str | None, set_to: Callable[[str], None], reset: Callable[[], None]
 ) -> bool:
-    """Do what is wanted, unless it is so already; whether something was done."""
-    if wanted.reset and own is not None:
+    """Perform a request; return whether anything changed."""
+    if request.reset and own is not None:
         reset()
         return True
-    if wanted.word is not None and wanted.word != own:
-        set_to(wanted.word)
+    if request.word is not None and request.word != own:
+        set_to(request.word)
         return True
     return False
 
 
-def told(wanted: Wish, what: str, own: str | None, in_force: str, *, changed: bool) -> str:
-    """What is so now, in a sentence."""
-    whose = "its own" if own is not None else "as for all"
-    end = "" if wanted.scope is None else f" ({whose})"
+def as_text(
+    request: ScopeRequest, setting: str, own: str | None, in_force: str, *, changed: bool
+) -> str:
+    """The current setting as a sentence."""
+    origin = "its own" if own is not None else "as for all"
+    end = "" if request.scope is None else f" ({origin})"
     if changed:
-        return f"{wanted.place}: {what} is now {in_force}{end}"
-    already = " already" if wanted.word is not None or wanted.reset else ""
-    return f"{wanted.place}: {what} is {in_force}{already}{end}"
+        return f"{request.place}: {setting} is now {in_force}{end}"
+    already = " already" if request.word is not None or request.reset else ""
+    return f"{request.place}: {setting} is {in_force}{already}{end}"
 
 
 def as_data(
-    wanted: Wish, what: str, own: str | None, in_force: str, *, changed: bool
+    request: ScopeRequest, setting: str, own: str | None, in_force: str, *, changed: bool
 ) -> Mapping[str, Json]:
-    """The same for programs."""
-    return {"subject": wanted.scope, what: in_force, "own": own, "changed": changed}
+    """The current setting as data."""
+    return {"subject": request.scope, setting: in_force, "own": own, "changed": changed}

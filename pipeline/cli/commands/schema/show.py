@@ -1,4 +1,4 @@
-"""`medusa schema show`: one schema."""
+"""`medusa schema show`: text of a schema version."""
 
 import json
 
@@ -42,9 +42,9 @@ def command(session: Session, subject: str, number: int | None) -> None:
         else:
             found = admin.version(subject, number or "latest")
     if found is None:
-        what = f"version {number} of {subject}" if number else subject
+        missing = f"version {number} of {subject}" if number else subject
         raise SchemaError(
-            f"the registry does not have {what}", hint="`medusa schema list` shows what it has."
+            f"the registry does not have {missing}", hint="`medusa schema list` shows what it has."
         )
     value = _value(found)
     words = found.text if value is found.text else json.dumps(value, indent=2)
@@ -65,7 +65,7 @@ def command(session: Session, subject: str, number: int | None) -> None:
 
 
 def _value(found: StoredVersion) -> Json:
-    """A schema as JSON; its text itself where it is none, or none that anybody would read."""
+    """Schema as JSON; as text if it is Protobuf, malformed, or nested too deeply."""
     if found.kind == "PROTOBUF":
         return found.text
     try:
