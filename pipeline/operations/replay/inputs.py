@@ -16,8 +16,8 @@ from pipeline.operations.positions import last_marker
 from pipeline.operations.replay.fragment import ReplayedFragment
 from pipeline.operations.topics import topic_ends
 from pipeline.planner.plan import Fragment, FragmentInput
-from pipeline.replay.period import Asked, Period, period
-from pipeline.replay.ranges import Kept, Range, may_lack, ranges, timestamps_from
+from pipeline.replay.period import Period, RequestedPeriod, period
+from pipeline.replay.ranges import PartitionLog, Range, may_lack, ranges, timestamps_from
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,11 @@ class ReplayInput:
 
 
 def replay_period(
-    what: ReplayedFragment, asked: Asked, connections: Connections, *, published: bool = False
+    what: ReplayedFragment,
+    asked: RequestedPeriod,
+    connections: Connections,
+    *,
+    published: bool = False,
 ) -> Period:
     """The period of a replay; `published`: as in `pipeline.replay.period.period`.
 
@@ -92,7 +96,7 @@ def replay_input(
 
 def _read_of(
     stream: FragmentInput, found: Period, reach_ms: int, connections: Connections
-) -> Iterator[Kept]:
+) -> Iterator[PartitionLog]:
     """The offsets of a stream that results of a period can be made of."""
     from_ms = Millis(max(found.input_from_ms, found.results_from_ms - reach_ms))
     ahead_ms = stream.ahead_ms if isinstance(stream, ExternalStream) else 0
@@ -100,7 +104,9 @@ def _read_of(
         yield replace(one, reach_ms=reach_ms + ahead_ms)
 
 
-def kept_offsets(stream: FragmentInput, from_ms: Millis, connections: Connections) -> list[Kept]:
+def kept_offsets(
+    stream: FragmentInput, from_ms: Millis, connections: Connections
+) -> list[PartitionLog]:
     """The offsets that the partitions of a stream hold from a Kafka timestamp on.
 
     Raises:
@@ -114,9 +120,9 @@ def kept_offsets(stream: FragmentInput, from_ms: Millis, connections: Connection
     for partition, end in sorted(ends.items()):
         at = InputPartition(stream.name, topic, partition)
         start = starts.get(partition, end)
-        one = Kept(at, start, end, min(end, max(start, since.get(partition, end))), None)
+        one = PartitionLog(at, start, end, min(end, max(start, since.get(partition, end))), None)
         if may_lack(one):
-            one = Kept(
+            one = PartitionLog(
                 at, start, end, one.since, first_timestamp(reader, topic, partition, (start, end))
             )
         kept.append(one)
@@ -130,7 +136,7 @@ def _letters(
     late = again = 0
     for letter in letters_of(fragment, connections):
         at = letter.at
-        if at is None or not any(r.holds(at.topic, at.partition, at.offset) for r in chosen):
+        if at is None or not any(r.contains(at.topic, at.partition, at.offset) for r in chosen):
             continue
         if letter.reason not in LATENESS:
             again += 1
