@@ -1,4 +1,4 @@
-"""The `medusa` command: the table of its verbs, and how each call ends."""
+"""Entry point of `medusa`: the table of verbs, and the exit code of every call."""
 
 import os
 import sys
@@ -9,7 +9,7 @@ from typing import NoReturn
 import click
 
 from pipeline.cli.common import common_options
-from pipeline.cli.failures import manner_of, tell, tell_bug, tell_usage
+from pipeline.cli.failures import error_format, report_bug, report_error, report_usage_error
 from pipeline.cli.lazy import Entry, LazyGroup
 from pipeline.cli.session import Opener
 from pipeline.errors import ExitCode, MedusaError
@@ -111,37 +111,37 @@ def run(arguments: Sequence[str], opener: Opener | None = None) -> int:
     """Run one command; returns the exit code and raises nothing.
 
     Args:
-        arguments: what follows `medusa`.
-        opener: makes the connections; None: to the real servers.
+        arguments: those after `medusa`.
+        opener: opens the connections; None: to the real servers.
     """
-    manner = manner_of(arguments)
+    requested = error_format(arguments)
     try:
         result = cli.main(
             args=list(arguments), prog_name="medusa", standalone_mode=False, obj=opener
         )
         sys.stdout.flush()
     except MedusaError as error:
-        return tell(error, manner)
+        return report_error(error, requested)
     except click.ClickException as error:
-        return tell_usage(error, manner)
+        return report_usage_error(error, requested)
     except (KeyboardInterrupt, click.Abort):
         sys.stderr.write("interrupted\n")
         return ExitCode.INTERRUPTED
     except BrokenPipeError:
-        return _reader_left()
-    except Exception as error:  # noqa: BLE001 - the top level: nothing may end in a bare trace
-        return tell_bug(error, manner)
+        return _exit_on_closed_pipe()
+    except Exception as error:  # noqa: BLE001 - the top level: users get no bare trace
+        return report_bug(error, requested)
     return result if isinstance(result, int) else ExitCode.DONE
 
 
-def _reader_left() -> int:
-    """Whoever read our output (`| head`) has enough: end quietly."""
+def _exit_on_closed_pipe() -> int:
+    """The exit code when the reader of stdout (`| head`) has ended: success, without an error."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return ExitCode.DONE
 
 
 def main() -> NoReturn:
-    """The console script."""
+    """The console script `medusa`."""
     sys.exit(run(sys.argv[1:]))
 
 
