@@ -38,7 +38,7 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         help="Where logs, checkpoints and the embedded stack are; like --set data=FOLDER.",
     ),
     click.option("--no-color", is_flag=True, help="No colour; NO_COLOR does the same."),
-    click.option("-v", "--verbose", is_flag=True, help="Say more on stderr."),
+    click.option("-v", "--verbose", is_flag=True, help="Print more details on stderr."),
 )
 _NAMES = ("output", "assignments", "data", "no_color", "verbose")
 

@@ -18,7 +18,7 @@ _HERE = f"{__package__}.commands"
 _BEGIN, _NETWORK, _SEE, _DATA, _REST = (
     "Begin",
     "Networks",
-    "See what happens",
+    "Monitoring",
     "Schemas and records",
     "Nodes and settings",
 )
@@ -31,17 +31,17 @@ COMMANDS: dict[str, Entry] = {
     "example": Entry(f"{_HERE}.groups", "Run an example, checked.", _BEGIN, "example"),
     "show": Entry(f"{_HERE}.show", "Draw a network document: text, DOT, Mermaid.", _NETWORK),
     "explain": Entry(
-        f"{_HERE}.explain", "Say how a network would run: fragments, topics, state.", _NETWORK
+        f"{_HERE}.explain", "Show how a network would run: fragments, topics, state.", _NETWORK
     ),
     "test": Entry(f"{_HERE}.test", "Run tests of a network, without servers.", _NETWORK),
-    "plan": Entry(f"{_HERE}.plan", "Say what a deploy would change.", _NETWORK),
+    "plan": Entry(f"{_HERE}.plan", "Show what a deploy would change.", _NETWORK),
     "deploy": Entry(f"{_HERE}.deploy", "Make a network run as its document says.", _NETWORK),
     "history": Entry(f"{_HERE}.history", "List the versions of a network.", _NETWORK),
     "get": Entry(f"{_HERE}.get", "Print the document of a deployed network.", _NETWORK),
-    "diff": Entry(f"{_HERE}.diff", "Say what differs between two versions.", _NETWORK),
+    "diff": Entry(f"{_HERE}.diff", "Show the differences between two versions.", _NETWORK),
     "rollback": Entry(f"{_HERE}.rollback", "Deploy an earlier version again.", _NETWORK),
-    "pause": Entry(f"{_HERE}.pause", "Let a network, or a fragment of it, rest.", _NETWORK),
-    "resume": Entry(f"{_HERE}.resume", "Let what was paused go on.", _NETWORK),
+    "pause": Entry(f"{_HERE}.pause", "Pause a network or a fragment of it.", _NETWORK),
+    "resume": Entry(f"{_HERE}.resume", "Resume a paused network or fragment.", _NETWORK),
     "undeploy": Entry(f"{_HERE}.undeploy", "Stop a network; topics and progress stay.", _NETWORK),
     "destroy": Entry(f"{_HERE}.destroy", "Remove a network and the topics it made.", _NETWORK),
     "status": Entry(f"{_HERE}.status", "Show fragments: state, records, lag, errors.", _SEE),
@@ -51,7 +51,7 @@ COMMANDS: dict[str, Entry] = {
     "schema": Entry(
         f"{_HERE}.groups", "Avro schemas: register, compare, evolve, move.", _DATA, "schema"
     ),
-    "dlq": Entry(f"{_HERE}.groups", "Look at dead letters; send them again.", _DATA, "dlq"),
+    "dlq": Entry(f"{_HERE}.groups", "Show, redrive and purge dead letters.", _DATA, "dlq"),
     "replay": Entry(f"{_HERE}.replay", "Compute results again, into a new topic.", _DATA),
     "offsets": Entry(
         f"{_HERE}.groups", "Show and export how far fragments have read.", _DATA, "offsets"

@@ -47,8 +47,8 @@ def with_registry(function: Callable[Concatenate[Session, P], None]) -> Callable
     @click.option(
         "--registry",
         metavar="URL",
-        help="The registry at this address, which may hold a login: no Medusa has to be installed "
-        "around it, and deployed boxes are not looked at. Default: registry.url.",
+        help="The registry at this address, which may contain a login. It needs no Medusa "
+        "installation, and deployed boxes are not checked. Default: registry.url.",
     )
     @with_session
     @functools.wraps(function)
@@ -98,8 +98,8 @@ def document_option(function: F) -> F:
         "file",
         metavar="FILE",
         type=click.Path(),
-        help="The network document, in YAML or Python; default: network.yaml or network.py beside "
-        "medusa.yaml.",
+        help="The network document, in YAML or Python; default: network.yaml or network.py in the "
+        "folder of medusa.yaml.",
     )(function)
 
 
@@ -124,8 +124,8 @@ def _state_option(function: F) -> F:
         multiple=True,
         metavar="[FRAGMENT=]HOW",
         callback=_choices,
-        help="What becomes of a state that does not fit the new plan: rebuild it from what the "
-        "input topics hold, or begin empty. For all such fragments, or for one; may be repeated.",
+        help="What to do with a state that does not fit the new plan: rebuild it from the input "
+        "topics, or begin empty. For all such fragments, or for one; may be repeated.",
     )(function)
 
 
@@ -138,7 +138,7 @@ def _input_option(function: F) -> F:
         callback=_inputs,
         help="Where a fragment that has run begins to read a stream that it has never read: at "
         "the beginning of its topic, or at its end. Of one that it leaves before its end, `end` "
-        "leaves the rest unread. May be repeated; `medusa plan` says where it is needed.",
+        "leaves the rest unread. May be repeated; `medusa plan` shows where it is needed.",
     )(function)
 
 

@@ -171,7 +171,7 @@ def read_settings_file(path: Path) -> Mapping[str, str]:
         return {}
     content, problems = yaml_reader.read(text, str(path))
     if content is not None and not isinstance(content, YamlMap):
-        problems = (Problem("a settings file holds names and values", file=str(path), line=1),)
+        problems = (Problem("a settings file contains names and values", file=str(path), line=1),)
     found: dict[str, str] = {}
     if not problems and isinstance(content, YamlMap):
         problems = tuple(_flatten(content, "", found, str(path)))

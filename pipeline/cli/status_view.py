@@ -60,7 +60,7 @@ def as_data(one: ObservedFragment) -> JsonObject:
         "records_out": status.records_out,
         "lag_records": lag.records,
         "lag_ms": lag.age_ms,
-        "held": _lag_source_data(one),
+        "held": _event_time_wait_data(one),
         "steps_ms": status.steps_ms,
         "lag_by_topic": {str(topic): records for topic, records in lag.by_topic.items()},
         "boundary": time_text(boundary),
@@ -74,7 +74,7 @@ def as_data(one: ObservedFragment) -> JsonObject:
     }
 
 
-def _lag_source_data(one: ObservedFragment) -> JsonObject | None:
+def _event_time_wait_data(one: ObservedFragment) -> JsonObject | None:
     """The input that event time waits for; None if there is none, or it is not measured."""
     status = one.status
     if status is None or not one.is_held:

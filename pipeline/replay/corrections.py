@@ -82,7 +82,7 @@ def latest_records(records: Iterable[KafkaRecord], period: Period) -> dict[bytes
             raise RefusedError(
                 "the record carries no id, so nothing can take its place",
                 place=f"topic {record.topic}, partition {record.partition}, offset {record.offset}",
-                hint="it was written before its output said `corrections: true`: begin later.",
+                hint="it was written before its output declared `corrections: true`: begin later.",
             )
         number = int(headers.get(CORRECTION) or 0)
         found[result] = LatestRecord(
@@ -90,7 +90,7 @@ def latest_records(records: Iterable[KafkaRecord], period: Period) -> dict[bytes
         )
         if len(found) > IDS_MAX:
             raise RefusedError(
-                f"more than {IDS_MAX} results lie in the period",
+                f"more than {IDS_MAX} results belong to the period",
                 place=f"topic {record.topic}",
                 hint="correct it in shorter pieces.",
             )

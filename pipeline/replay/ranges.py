@@ -91,7 +91,7 @@ def ranges(logs: Iterable[PartitionLog], *, incomplete: bool) -> tuple[Range, ..
     if not any(one.offsets for one in found):
         raise RefusedError(
             "the inputs hold no records that can belong to these results",
-            hint="`medusa offsets show` says what they hold.",
+            hint="`medusa offsets show` prints their offsets.",
         )
     return found
 
@@ -112,9 +112,7 @@ def _records_gone(one: PartitionLog) -> RefusedError:
     if one.oldest_ms is not None:
         left = f"whose record has the time {instant(one.oldest_ms)}"
         first = instant(Millis(one.oldest_ms + one.reach_ms + 1))
-        later = (
-            f"begin after {first}, which is the first time for which this partition is whole, or "
-        )
+        later = f"begin after {first}, the first time for which this partition is complete, or "
     return RefusedError(
         f"records that are needed may be gone: the partition begins at offset {one.log_start}, "
         f"{left}",
