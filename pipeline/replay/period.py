@@ -1,6 +1,6 @@
 """Period of a replay: event times of the results to compute and of their input records. Pure.
 
-The period is requested in event time, because that identifies a result: the end of its window, or
+A replay is requested in event time, because that identifies a result: the end of its window, or
 the later row of its pair. The input to read follows from it. A result of a window or a join is
 computed only up to the fragment's boundary, so the last results of a replay are as complete as the
 first ones.
@@ -18,8 +18,8 @@ from pipeline.planner.instants import instant
 
 
 @dataclass(frozen=True, slots=True)
-class RequestedPeriod:
-    """Requested event times, `until_ms` excluded; None: up to the last complete result."""
+class Interval:
+    """Interval of event time, `until_ms` excluded; None: up to the last complete result."""
 
     from_ms: Millis
     until_ms: Millis | None
@@ -51,56 +51,45 @@ class Period:
 
 
 def period(
-    shape: Shape,
-    request: RequestedPeriod,
-    boundary_ms: Millis | None,
-    place: str,
-    *,
-    published: bool = False,
+    shape: Shape, when: Interval, boundary_ms: Millis | None, place: str, *, published: bool = False
 ) -> Period:
-    """The results to compute for a request, and the input records that they depend on.
+    """The results to compute for an interval, and the input records that they depend on.
 
     Args:
         shape: of the fragment.
-        request: every window that overlaps it is computed, otherwise the results within it. For
-            a comparison with published sessions it is extended to cuts between sessions.
+        when: the requested interval; every window that overlaps it is computed, otherwise the
+            results within it. For published sessions it is extended to cuts between sessions.
         boundary_ms: the fragment's boundary; its results up to it are complete.
         place: the fragment, for errors.
         published: whether the results are compared with the published ones; then all of these have
             to be complete, those of a fragment without state too.
 
     Raises:
-        RefusedError: the requested period is empty, or not all of its results are complete.
+        RefusedError: the requested interval is empty, or not all of its results are complete.
     """
-    if request.until_ms is not None and request.until_ms <= request.from_ms:
+    if when.until_ms is not None and when.until_ms <= when.from_ms:
         raise RefusedError("the end of the replay does not lie after its beginning", place=place)
     match shape:
         case Stateless():
-            until_ms = request.until_ms
+            until_ms = when.until_ms
             if published:
-                until_ms = _complete_until(request.from_ms, until_ms, boundary_ms, place)
-            return Period(request.from_ms, until_ms, request.from_ms, until_ms)
+                until_ms = _complete(when.from_ms, until_ms, boundary_ms, place)
+            return Period(when.from_ms, until_ms, when.from_ms, until_ms)
         case Windowed(window):
-            first = next_end(window, request.from_ms)
-            last = (
-                None
-                if request.until_ms is None
-                else final_end(window, Millis(request.until_ms - 1))
-            )
-            until = _complete_until(
-                first, None if last is None else Millis(last + 1), boundary_ms, place
-            )
+            first = next_end(window, when.from_ms)
+            last = None if when.until_ms is None else final_end(window, Millis(when.until_ms - 1))
+            until = _complete(first, None if last is None else Millis(last + 1), boundary_ms, place)
             final = last_end(window, Millis(until - 1))
             return Period(first, until, Millis(first - window.size_ms), final)
         case Sessions(window):
             if published:
-                request, boundary_ms = _extend_to_cuts(window, request, boundary_ms)
-            until = _complete_until(request.from_ms, request.until_ms, boundary_ms, place)
-            return Period(request.from_ms, until, oldest_record(window, request.from_ms), until)
+                when, boundary_ms = _extend_to_cuts(window, when, boundary_ms)
+            until = _complete(when.from_ms, when.until_ms, boundary_ms, place)
+            return Period(when.from_ms, until, oldest_record(window, when.from_ms), until)
         case Joined(span_ms, behind_ms):
-            until = _complete_until(request.from_ms, request.until_ms, boundary_ms, place)
+            until = _complete(when.from_ms, when.until_ms, boundary_ms, place)
             last = Millis(until + behind_ms)  # the last row without a partner may have one up to it
-            return Period(request.from_ms, until, Millis(request.from_ms - span_ms), last)
+            return Period(when.from_ms, until, Millis(when.from_ms - span_ms), last)
 
 
 def _within(at_ms: Millis, from_ms: Millis, until_ms: Millis | None) -> bool:
@@ -108,22 +97,22 @@ def _within(at_ms: Millis, from_ms: Millis, until_ms: Millis | None) -> bool:
 
 
 def _extend_to_cuts(
-    window: SessionWindow, request: RequestedPeriod, boundary_ms: Millis | None
-) -> tuple[RequestedPeriod, Millis | None]:
-    """The requested period and the boundary, moved to cuts across which no two sessions can merge.
+    window: SessionWindow, when: Interval, boundary_ms: Millis | None
+) -> tuple[Interval, Millis | None]:
+    """The requested interval and the boundary, at cuts across which no two sessions can merge.
 
     A late record that counts now may extend a session or merge two; their published results must
-    then be removed, so the period must contain all of them.
+    then be removed, so the interval must contain all of them.
     """
-    until_ms = request.until_ms
+    until_ms = when.until_ms
     if until_ms is not None:
         until_ms = Millis(last_cut(window, Millis(until_ms - 1)) + window.longest_ms)
     if boundary_ms is not None:
         boundary_ms = Millis(last_cut(window, Millis(boundary_ms + 1)) - 1)
-    return RequestedPeriod(last_cut(window, request.from_ms), until_ms), boundary_ms
+    return Interval(last_cut(window, when.from_ms), until_ms), boundary_ms
 
 
-def _complete_until(
+def _complete(
     first: Millis, until: Millis | None, boundary_ms: Millis | None, place: str
 ) -> Millis:
     """The exclusive end of the results: the requested one, else just after the boundary.

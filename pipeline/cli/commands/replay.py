@@ -28,7 +28,7 @@ from pipeline.operations.replay.inputs import ReplayInput, replay_input, replay_
 from pipeline.operations.replay.output import output_topic
 from pipeline.operations.replay.run import Replayed, replay
 from pipeline.replay.corrections import Change, Correction
-from pipeline.replay.period import RequestedPeriod
+from pipeline.replay.period import Interval
 from schemas.json_value import JsonObject
 
 NOTHING_DONE = "nothing was done; --yes does it"
@@ -80,7 +80,7 @@ def command(
         what = replayed_fragment(name, connections)
         engine = ReplayEngine(what, connections, session.printer.note)
         now_ms = session.clock.now_ms()
-        asked = RequestedPeriod(
+        asked = Interval(
             _time_of(start, now_ms, engine),
             _time_of(end, now_ms, engine) if end else None,
         )
@@ -105,12 +105,7 @@ def command(
 
 
 def _correct(
-    engine: ReplayEngine,
-    asked: RequestedPeriod,
-    session: Session,
-    connections: Connections,
-    *,
-    yes: bool,
+    engine: ReplayEngine, asked: Interval, session: Session, connections: Connections, *, yes: bool
 ) -> None:
     """Compute, compare and, with `yes`, write what differs."""
     what, topic = engine.what, engine.what.fragment.output.topic

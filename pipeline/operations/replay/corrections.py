@@ -25,7 +25,7 @@ from pipeline.replay.corrections import (
     latest_records,
     publish,
 )
-from pipeline.replay.period import Period, RequestedPeriod
+from pipeline.replay.period import Interval, Period
 from pipeline.replay.ranges import possibly_empty_ranges
 from pipeline.replay.write import START_WITHIN_S
 
@@ -100,7 +100,7 @@ def correction_writer(
 
 
 def comparison_input(
-    what: ReplayedFragment, asked: RequestedPeriod, connections: Connections
+    what: ReplayedFragment, asked: Interval, connections: Connections
 ) -> ComparisonInput:
     """Published results of a period, and the inputs that they are computed from; changes nothing.
 

@@ -16,7 +16,7 @@ from pipeline.operations.positions import last_marker
 from pipeline.operations.replay.fragment import ReplayedFragment
 from pipeline.operations.topics import topic_ends
 from pipeline.planner.plan import Fragment, FragmentInput
-from pipeline.replay.period import Period, RequestedPeriod, period
+from pipeline.replay.period import Interval, Period, period
 from pipeline.replay.ranges import PartitionLog, Range, may_lack, ranges, timestamps_from
 
 
@@ -45,11 +45,7 @@ class ReplayInput:
 
 
 def replay_period(
-    what: ReplayedFragment,
-    asked: RequestedPeriod,
-    connections: Connections,
-    *,
-    published: bool = False,
+    what: ReplayedFragment, asked: Interval, connections: Connections, *, published: bool = False
 ) -> Period:
     """The period of a replay; `published`: as in `pipeline.replay.period.period`.
 

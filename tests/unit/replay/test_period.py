@@ -7,7 +7,7 @@ from pipeline.ids import Millis, StreamName
 from pipeline.network.boxes.sessions import SessionWindow
 from pipeline.network.boxes.shape import Joined, Sessions, Shape, Stateless, Windowed, reach_ms
 from pipeline.network.boxes.windows import TumblingWindow, Window
-from pipeline.replay.period import Period, RequestedPeriod, period
+from pipeline.replay.period import Interval, Period, period
 from tests.unit.boundaries.made_sessions import SESSIONS, sessions_of
 from tests.unit.boundaries.made_windows import WINDOWS, ends_over
 
@@ -19,8 +19,8 @@ PLACE = "fragment cars.means"
 
 def found(shape: Shape, start: int, until: int | None, boundary: int | None) -> Period:
     """The period, with plain numbers."""
-    request = RequestedPeriod(Millis(start), None if until is None else Millis(until))
-    return period(shape, request, None if boundary is None else Millis(boundary), PLACE)
+    interval = Interval(Millis(start), None if until is None else Millis(until))
+    return period(shape, interval, None if boundary is None else Millis(boundary), PLACE)
 
 
 def test_a_box_without_state_reads_the_requested_period() -> None:
@@ -111,10 +111,10 @@ def test_a_late_record_changes_published_sessions_only_inside_or_only_outside_th
     window: SessionWindow, start: int, length: int | None, times: list[int], late: int
 ) -> None:
     """Otherwise a merged session could be outside, and one of the two that it replaces inside."""
-    request = RequestedPeriod(Millis(start), None if length is None else Millis(start + length))
+    interval = Interval(Millis(start), None if length is None else Millis(start + length))
     shape = Sessions(window)
     try:
-        one = period(shape, request, Millis(900), PLACE, published=True)
+        one = period(shape, interval, Millis(900), PLACE, published=True)
     except RefusedError:
         return
     before, after = sessions_of(window, times), sessions_of(window, [*times, late])
