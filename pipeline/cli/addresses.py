@@ -1,4 +1,4 @@
-"""Addresses of the embedded stack: which ports the settings mean. Pure."""
+"""Ports of the embedded stack, from the addresses in the settings. Pure."""
 
 from urllib.parse import urlsplit
 
@@ -11,11 +11,11 @@ def port_of(setting: str, address: str) -> int:
     """The port of a single loopback address.
 
     Args:
-        setting: the setting's name, for the message.
-        address: `host:port`, with a scheme before or a path behind it, or both.
+        setting: the setting's name, for the error.
+        address: `host:port`, optionally with a scheme and a path.
 
     Raises:
-        RefusedError: it is not one address on this machine.
+        RefusedError: it is not a single address on this machine.
 
     >>> port_of("zookeeper.connect", "127.0.0.1:2181/medusa")
     2181
@@ -29,6 +29,6 @@ def port_of(setting: str, address: str) -> int:
         raise RefusedError(
             f"`up` starts servers on this machine only, and {setting} is {address}",
             place="settings",
-            hint="those servers are not ours to start; `medusa node start` runs a node on them.",
+            hint="start servers elsewhere yourself; `medusa node start` runs a node on them.",
         )
     return port

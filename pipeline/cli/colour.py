@@ -1,4 +1,4 @@
-"""Colours of what `plan` and its like print: by the mark at the beginning of a line. Pure."""
+"""Colours of the lines that `plan` and `diff` print, by the mark that begins a line. Pure."""
 
 from collections.abc import Mapping
 

@@ -1,6 +1,6 @@
-"""The options that every verb has: behind the verb, or before it, as in `medusa -o json status`.
+"""Options common to all verbs, after the verb or before it, as in `medusa -o json status`.
 
-This module is imported for every call, `--help` too, so it imports nothing that is slow.
+Every call imports this module, `--help` too, so it imports nothing that is slow.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -38,21 +38,21 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         help="Where logs, checkpoints and the embedded stack are; like --set data=FOLDER.",
     ),
     click.option("--no-color", is_flag=True, help="No colour; NO_COLOR does the same."),
-    click.option("-v", "--verbose", is_flag=True, help="Say more on stderr."),
+    click.option("-v", "--verbose", is_flag=True, help="Print more details on stderr."),
 )
 _NAMES = ("output", "assignments", "data", "no_color", "verbose")
 
 
 @dataclass(frozen=True, slots=True)
 class Common:
-    """What a call said in these options, wherever it said it.
+    """Values of the common options of a call.
 
     Args:
-        output: how to print data.
-        assignments: settings, as `NAME=VALUE`; a later one counts before an earlier one.
-        data: the data folder; None: as the settings say.
-        no_color: whether colour is unwanted.
-        verbose: whether to say more on stderr.
+        output: the format of printed data.
+        assignments: settings, as `NAME=VALUE`; a later one overrides an earlier one.
+        data: the data folder; None: that of the settings.
+        no_color: whether colour is switched off.
+        verbose: whether to print more details on stderr.
     """
 
     output: Format = _DEFAULT
@@ -61,8 +61,8 @@ class Common:
     no_color: bool = False
     verbose: bool = False
 
-    def then(self, values: Mapping[str, Any]) -> "Common":
-        """The same with the options of one place; what stands later on the line counts."""
+    def updated(self, values: Mapping[str, Any]) -> "Common":
+        """These values, overridden by those of a later part of the command line."""
         output = values.get("output")
         return Common(
             Format(output) if output else self.output,
@@ -74,25 +74,25 @@ class Common:
 
 
 def common_options(function: F) -> F:
-    """Add the options; the function takes their values by name."""
+    """Decorator that adds the common options; the function takes their values by name."""
     for add in reversed(_OPTIONS):
         function = add(function)
     return function
 
 
 def common_of(context: click.Context) -> Common:
-    """What a call said before its verb and behind it."""
+    """The common options of a call, from before and after its verb."""
     found = Common()
     for one in reversed(tuple(_with_parents(context))):
-        found = found.then(one.params)
+        found = found.updated(one.params)
     return found
 
 
 def flags_of(common: Common) -> Mapping[str, str]:
-    """The settings that a call gives.
+    """The settings from `--set` and `--data`.
 
     Raises:
-        UsageError: there is no such setting, or it cannot have the value.
+        UsageError: a setting does not exist or cannot have the value.
     """
     found = from_assignments(common.assignments)
     return {**found, "data": str(Path(common.data).absolute())} if common.data else found

@@ -1,7 +1,7 @@
-"""What a shell offers when Tab is pressed: names out of the catalog and the schema registry.
+"""Shell completion of names from the catalog and the schema registry.
 
-A shell calls the program for each Tab, so nothing here fails, writes or waits for long: when a
-server is away, nothing is offered. What is slow to import is imported when it is asked for.
+A shell calls the program for each Tab, so completion never fails, writes or blocks for long: if a
+server is unreachable, there are no candidates. Slow imports happen only where they are needed.
 """
 
 import logging
@@ -26,32 +26,32 @@ if TYPE_CHECKING:
     from pipeline.operations.connections import Connections
 
 Completer = Callable[[click.Context, click.Parameter, str], list[str]]
-"""Gives what may stand where the cursor is, by what is typed there already."""
+"""Returns the candidates at the cursor for the typed prefix."""
 SERVERS_WITHIN_S = 1.0
 _WITHIN_S = 4.0
-"""Servers are given less; this also bounds what a driver does beside the wait for them."""
+"""Limit of a completion; longer than that of the servers, since drivers need time of their own."""
 
 
-def answered(ask: Callable[[], Sequence[str]], within_s: float) -> Sequence[str]:
-    """What somebody answers in time; nothing if it fails or takes longer."""
+def result_within(fetch: Callable[[], Sequence[str]], within_s: float) -> Sequence[str]:
+    """The result of a function, empty if it fails or takes longer; a timeout leaves it running."""
     found: list[str] = []
 
     def run() -> None:
         with suppress(Exception):
-            found.extend(ask())
+            found.extend(fetch())
 
-    asking = threading.Thread(target=run, daemon=True)
-    asking.start()
-    asking.join(within_s)
-    return () if asking.is_alive() else found
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(within_s)
+    return () if thread.is_alive() else found
 
 
 def _completer(names: Callable[["Connections", click.Context], Iterable[str]]) -> Completer:
     def complete(ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
-        # What a driver logs would stand in the middle of the line that is typed.
+        # Log lines of a driver would appear within the line that is being typed.
         logging.disable(logging.CRITICAL)
         try:
-            found = answered(lambda: _asked(names, ctx), _WITHIN_S)
+            found = result_within(lambda: _fetch(names, ctx), _WITHIN_S)
         finally:
             logging.disable(logging.NOTSET)
         return [name for name in found if name.startswith(incomplete)]
@@ -59,21 +59,21 @@ def _completer(names: Callable[["Connections", click.Context], Iterable[str]]) -
     return complete
 
 
-def open_briefly(settings: Settings, clock: Clock) -> "Connections":
-    """Connections to the real servers, which are given up soon."""
+def open_with_short_timeout(settings: Settings, clock: Clock) -> "Connections":
+    """Connections to the real servers with a short timeout."""
     from pipeline.operations.connections import Connections  # noqa: PLC0415
 
     return Connections(settings, clock, SERVERS_WITHIN_S)
 
 
-def _asked(
+def _fetch(
     names: Callable[["Connections", click.Context], Iterable[str]], ctx: click.Context
 ) -> Sequence[str]:
     flags = dict(flags_of(common_of(ctx)))
     if ctx.params.get("registry"):
         flags["registry.url"] = ctx.params["registry"]
     settings = load_project(flags, os.environ, Path.cwd()).settings
-    connections: Connections = (ctx.obj or open_briefly)(settings, SystemClock())
+    connections: Connections = (ctx.obj or open_with_short_timeout)(settings, SystemClock())
     try:
         return tuple(names(connections, ctx))
     finally:
@@ -81,7 +81,7 @@ def _asked(
 
 
 def _catalog(connections: "Connections") -> "Catalog":
-    """The catalog as it is: the property of the connections would set a new one up."""
+    """The catalog, read-only: `connections.catalog` would create a missing one."""
     from pipeline.catalog.catalog import Catalog  # noqa: PLC0415
     from pipeline.names import Znodes  # noqa: PLC0415
 
@@ -119,34 +119,34 @@ def _subjects(connections: "Connections", _ctx: click.Context) -> Iterable[str]:
 
 
 def _versions(connections: "Connections", ctx: click.Context) -> Iterable[str]:
-    network = _behind_the_verb(ctx, "network")
+    network = _typed_argument(ctx, "network")
     name = NetworkId(connections.participant, NetworkName(network))
     record = _catalog(connections).networks.get(name) if network else None
     return (str(number) for number in range(1, record.version + 1)) if record else ()
 
 
 def _schema_versions(connections: "Connections", ctx: click.Context) -> Iterable[str]:
-    subject = _behind_the_verb(ctx, "subject")
+    subject = _typed_argument(ctx, "subject")
     numbers = connections.registry.admin.version_numbers(subject) if subject else ()
     return map(str, numbers)
 
 
-def _behind_the_verb(ctx: click.Context, name: str) -> str:
-    """An argument that is typed already: click leaves it unread if an option lacks its value."""
+def _typed_argument(ctx: click.Context, name: str) -> str:
+    """An argument that is typed already: click leaves it unparsed if an option lacks its value."""
     return str(ctx.params.get(name) or next(iter(ctx.args), ""))
 
 
 networks: Completer = _completer(_networks)
 """Deployed networks."""
 fragments: Completer = _completer(_fragments)
-"""Their fragments, as NETWORK.FRAGMENT."""
+"""Fragments of deployed networks, as NETWORK.FRAGMENT."""
 parts: Completer = _completer(_parts)
-"""Networks, and fragments of them."""
+"""Deployed networks and their fragments."""
 streams: Completer = _completer(_streams)
 """Streams that have a topic."""
 subjects: Completer = _completer(_subjects)
 """Subjects of the schema registry."""
 versions: Completer = _completer(_versions)
-"""Versions of the network that stands behind the verb."""
+"""Versions of the network that is the verb's argument."""
 schema_versions: Completer = _completer(_schema_versions)
-"""Versions of the subject that stands behind the verb."""
+"""Versions of the subject that is the verb's argument."""

@@ -1,7 +1,8 @@
-"""`medusa up --detach`: starts `medusa up` in a session of its own and waits until it is ready.
+"""Daemon start of `medusa up --detach`: `medusa up` in a new session, awaited until it is ready.
 
-The two talk through a pipe: a JSON object a line, `step` for progress, `error` for what went wrong,
-`ready` at the end. If the pipe ends before that, the process has died; its log says why.
+The daemon reports through a pipe with a JSON object per line: `step` for progress, `error` for a
+failure, `ready` at the end. If the pipe ends without `ready`, the daemon has died; the error
+contains the end of its log.
 """
 
 import json
@@ -34,7 +35,7 @@ from pipeline.errors import (
 from schemas.json_value import Encodable
 
 _STARTS_WITHIN_S = 900.0
-"""With a cold cache the jars are fetched first."""
+"""Includes fetching the jars into an empty cache."""
 _ENDS_WITHIN_S = 60.0
 _POLL_S = 0.5
 _LOG_LINES = 15
@@ -51,17 +52,17 @@ _ERRORS: dict[str, type[MedusaError]] = {
 }
 
 
-class Teller:
-    """The side of the process that runs the stack.
+class StartupReporter:
+    """Writing end of the pipe, in the daemon that runs the stack.
 
     Args:
-        descriptor: the pipe to whoever started it; None: a person did.
-        shown: shows progress as well.
+        descriptor: the pipe to the parent process; None: started without `--detach`.
+        progress: shows progress as well.
     """
 
-    def __init__(self, descriptor: int | None, shown: Progress) -> None:
+    def __init__(self, descriptor: int | None, progress: Progress) -> None:
         self._pipe = None if descriptor is None else os.fdopen(descriptor, "w", buffering=1)
-        self._shown = shown
+        self._progress = progress
 
     def __enter__(self) -> Self:
         return self
@@ -73,23 +74,23 @@ class Teller:
         trace: TracebackType | None,
     ) -> None:
         if isinstance(error, MedusaError):
-            told = {"code": error.code, "message": error.message}
-            self._tell({"error": told | {"place": error.place, "hint": error.hint}})
+            head = {"code": error.code, "message": error.message}
+            self._write({"error": head | {"place": error.place, "hint": error.hint}})
         self._close()
 
     def step(self, step: Step) -> None:
-        """Tell how far it is."""
-        self._shown(step)
-        self._tell({"step": asdict(step)})
+        """Report progress."""
+        self._progress(step)
+        self._write({"step": asdict(step)})
 
     def ready(self) -> None:
-        """Tell that everything answers; nothing is told after that."""
-        self._tell({"ready": True})
+        """Report that all servers answer; ends the reports."""
+        self._write({"ready": True})
         self._close()
 
-    def _tell(self, message: Mapping[str, Encodable]) -> None:
+    def _write(self, message: Mapping[str, Encodable]) -> None:
         if self._pipe is not None:
-            # Whoever started us may have gone; the stack runs on without.
+            # The parent process may have ended; the stack runs on without it.
             with suppress(BrokenPipeError):
                 self._pipe.write(json.dumps(message) + "\n")
 
@@ -106,7 +107,7 @@ def start_detached(
     """Start `medusa up` with these arguments and return when it is ready.
 
     Raises:
-        MedusaError: what the started process failed with; it has ended then.
+        MedusaError: the error of the started process, which has ended.
     """
     log = project.logs / "up.log"
     read_end, write_end = os.pipe()
@@ -134,7 +135,7 @@ def start_detached(
 def _spawn(
     arguments: list[str], project: Project, inherited: int
 ) -> tuple["subprocess.Popen[bytes]", int]:
-    """The process, and where its part of the log begins."""
+    """The process, and the position in the log at which its output begins."""
     project.logs.mkdir(parents=True, exist_ok=True)
     log = project.logs / "up.log"
     with log.open("ab") as output:
@@ -152,18 +153,18 @@ def _spawn(
 
 
 ARCHIVE_PROGRAM = (sys.executable, "-P", "-m", modules.CLASS_ARCHIVE)
-"""Makes the archive of classes; a process of its own, since it opens a Spark session."""
+"""Creates the class archive, in a separate process because it opens a Spark session."""
 
 
 def medusa_command(*arguments: str) -> tuple[str, ...]:
-    """This program with other arguments; -P keeps the current folder out of the import path."""
+    """Command line of this program; -P keeps the current folder out of the import path."""
     return (sys.executable, "-P", "-m", modules.MAIN, *arguments)
 
 
 def _await_ready(
     descriptor: int, progress: Progress, deadline: Deadline, log: Callable[[], str]
 ) -> None:
-    """Show progress until it is ready; raise what it failed with."""
+    """Show progress until the daemon is ready; raise the error that it reports."""
     for line in _lines(descriptor, deadline):
         message = json.loads(line)
         if "ready" in message:
@@ -171,9 +172,9 @@ def _await_ready(
         if "step" in message:
             progress(Step(**message["step"]))
         if "error" in message:
-            told = message["error"]
-            kind = _ERRORS.get(told["code"], EnvironmentProblem)
-            raise kind(told["message"], place=told["place"], hint=told["hint"])
+            failure = message["error"]
+            kind = _ERRORS.get(failure["code"], EnvironmentProblem)
+            raise kind(failure["message"], place=failure["place"], hint=failure["hint"])
     lines = "\n    ".join(log().strip().splitlines()[-_LOG_LINES:])
     raise EnvironmentProblem(f"the stack ended while it started; its last lines:\n    {lines}")
 
@@ -181,7 +182,7 @@ def _await_ready(
 def _lines(descriptor: int, deadline: Deadline) -> Iterator[bytes]:
     with os.fdopen(descriptor, "rb", buffering=0) as pipe, selectors.DefaultSelector() as selector:
         selector.register(pipe, selectors.EVENT_READ)
-        held = b""
+        buffered = b""
         while True:
             deadline.check("its log is up.log in the folder for logs.")
             if not selector.select(_POLL_S):
@@ -189,8 +190,8 @@ def _lines(descriptor: int, deadline: Deadline) -> Iterator[bytes]:
             part = pipe.read(65_536)
             if not part:
                 return
-            *whole, held = (held + part).split(b"\n")
-            yield from whole
+            *lines, buffered = (buffered + part).split(b"\n")
+            yield from lines
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:

@@ -1,4 +1,4 @@
-"""Runs an example from an empty folder to the verdict, and cleans up behind it."""
+"""Run of an example in a temporary folder: stack, deploy, producer, verdict, clean-up."""
 
 import os
 import shutil
@@ -40,12 +40,13 @@ from pipeline.reference.inputs import Inputs
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """Which example runs, what is fed, and how it is shown.
+class ExampleOptions:
+    """Options of a run.
 
     Args:
-        label: before every line, and in the name of the folder.
-        keep: whether the folder stays when all was right.
+        feed: arguments and duration of the producer.
+        label: prefix of every line; part of the folder's name.
+        keep: whether the folder is kept after a run without differences.
     """
 
     example: Example
@@ -54,38 +55,38 @@ class Wanted:
     keep: bool
 
 
-def run_example(session: Session, wanted: Wanted) -> None:
-    """Run it, print the verdict, and end with the exit code that says whether all was right."""
+def run_example(session: Session, options: ExampleOptions) -> None:
+    """Run an example, print its verdict, and exit with a code that depends on it."""
     cache = Path(session.settings.cache)
     java = find_java(os.environ)
     ensure_jars(cache, lambda: java, StepPrinter(session.printer))
-    folder = Path(tempfile.mkdtemp(prefix=f"medusa-{wanted.label}-"))
+    folder = Path(tempfile.mkdtemp(prefix=f"medusa-{options.label}-"))
     terminal = sys.stderr.isatty()
     with _signals_interrupt():
         finished = False
         try:
-            with screen_for(session.printer, wanted.label, terminal=terminal) as screen:
-                verdict = _perform(session, folder, wanted, screen)
+            with screen_for(session.printer, options.label, terminal=terminal) as screen:
+                verdict = _run_to_verdict(session, folder, options, screen)
             finished = verdict.right
         except KeyboardInterrupt:
             finished = True
             raise
         finally:
-            if wanted.keep or not finished:
-                session.printer.note(f"[{wanted.label}] logs and data are in {folder}")
+            if options.keep or not finished:
+                session.printer.note(f"[{options.label}] logs and data are in {folder}")
             else:
                 shutil.rmtree(folder, ignore_errors=True)
-    _tell(session, verdict)
+    _report(session, verdict)
 
 
-def _perform(
-    session: Session, folder: Path, wanted: Wanted, screen: PlainScreen | LiveScreen
+def _run_to_verdict(
+    session: Session, folder: Path, options: ExampleOptions, screen: PlainScreen | LiveScreen
 ) -> Verdict:
-    """The whole play, from the empty folder to the verdict; all processes have ended after it."""
-    example = wanted.example
+    """The verdict of a run in an empty folder; all its processes have ended on return."""
+    example = options.example
     place = choose_place(folder, Path(session.settings.cache))
     write_project(place, example, template_files(resources.files(PROJECTS) / example.name))
-    # The project names its schemas by file, so nothing is asked of a registry.
+    # The project refers to its schemas by file, so no registry is needed.
     network = read_document(folder / DOCUMENT, lambda _: None).network
     owner = session.participant
     plan = planner.plan(network, owner)
@@ -110,8 +111,8 @@ def _perform(
         decoding = stage.decoding()
         run = Run(world, Collected(watched(plan, example.results), decoding.result))
         run.await_running()
-        screen.step(f"feeding {example.fed}: {' '.join((PRODUCER, *wanted.feed.arguments))}")
-        run.watch(stage.feed(wanted.feed), wanted.feed.seconds)
+        screen.step(f"feeding {example.fed}: {' '.join((PRODUCER, *options.feed.arguments))}")
+        run.watch(stage.feed(options.feed), options.feed.seconds)
         given = run.inputs(network, decoding)
         until_ms = Millis(newest_ms(given, network) + example.settle_ms)
         complete = run.settle(until_ms)
@@ -131,8 +132,8 @@ def _perform(
     )
 
 
-def _tell(session: Session, verdict: Verdict) -> None:
-    """The verdict on stdout, and the exit code."""
+def _report(session: Session, verdict: Verdict) -> None:
+    """Print the verdict on stdout and set the exit code."""
     session.printer.show(
         {
             "right": verdict.right,
@@ -163,7 +164,7 @@ def _tell(session: Session, verdict: Verdict) -> None:
 
 @contextmanager
 def _signals_interrupt() -> Iterator[None]:
-    """A request to end, and the end of the terminal, stop a run as Ctrl-C does."""
+    """SIGTERM, and SIGHUP of a closed terminal, interrupt the block as Ctrl-C does."""
 
     def interrupt(number: int, frame: FrameType | None) -> NoReturn:
         del number, frame

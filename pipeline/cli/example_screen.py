@@ -1,4 +1,4 @@
-"""Where a run shows what happens: a screen that is drawn anew, or lines where there is none."""
+"""Progress display of an example's run: redrawn in place on a terminal, lines elsewhere."""
 
 from types import TracebackType
 from typing import Self
@@ -10,17 +10,17 @@ from rich.text import Text
 from pipeline.cli.output import Printer
 from pipeline.examples.view import View, as_lines
 
-_EVERY_LOOKS = 5
-"""Without a terminal: how many looks make a line."""
+_UPDATES_PER_LINE = 5
+"""Without a terminal only every fifth view is printed."""
 
 
 class PlainScreen:
-    """One line for each step, and one now and then while the network runs."""
+    """Display without a terminal: a line for each step, and some for every fifth view."""
 
     def __init__(self, printer: Printer, label: str) -> None:
         self._printer = printer
         self._label = label
-        self._looks = 0
+        self._updates = 0
         self._graph_shown = False
 
     def __enter__(self) -> Self:
@@ -32,26 +32,26 @@ class PlainScreen:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Nothing to give back."""
+        """No resources to release."""
 
     def step(self, text: str) -> None:
-        """A line for a step."""
+        """Print a step."""
         self._printer.note(f"[{self._label}] {text}")
 
     def show(self, view: View) -> None:
-        """The graph once; then the state in a line or two, not at every look."""
+        """Print the graph once, and every fifth view in a few lines."""
         if not self._graph_shown:
             self._graph_shown = True
             self._printer.note(view.graph.rstrip("\n"))
-        if self._looks % _EVERY_LOOKS == 0:
+        if self._updates % _UPDATES_PER_LINE == 0:
             self._printer.note(f"[{self._label}] {view.headline}")
             for line in (*view.newest[-1:], *view.troubles):
                 self._printer.note(f"[{self._label}]   {line}")
-        self._looks += 1
+        self._updates += 1
 
 
 class LiveScreen:
-    """The graph once, then what changes, drawn in place below it; steps are lines above."""
+    """Display on a terminal: steps, the graph once, and below it the view, redrawn in place."""
 
     def __init__(self, printer: Printer, label: str) -> None:
         self._printer = printer
@@ -77,7 +77,7 @@ class LiveScreen:
             self._live.stop()
 
     def step(self, text: str) -> None:
-        """A line above the view."""
+        """Print a step above the view."""
         if self._drawn:
             self._live.console.print(f"[{self._label}] {text}", markup=False)
         else:
@@ -94,5 +94,5 @@ class LiveScreen:
 
 
 def screen_for(printer: Printer, label: str, *, terminal: bool) -> PlainScreen | LiveScreen:
-    """The screen that fits where stderr goes; the label stands before each line."""
+    """The display for stderr; the label begins each line."""
     return LiveScreen(printer, label) if terminal else PlainScreen(printer, label)

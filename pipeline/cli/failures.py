@@ -1,4 +1,4 @@
-"""How a failed command ends: what is said, in which format, and with which exit code."""
+"""Error reports of failed commands: text on stderr, JSON or YAML on stdout, the exit code."""
 
 import json
 import os
@@ -17,60 +17,60 @@ from schemas.json_value import JsonObject
 
 
 @dataclass(frozen=True, slots=True)
-class Manner:
-    """How the user wants to hear of an error, as far as it can be seen before parsing."""
+class ErrorFormat:
+    """Format of an error report."""
 
     format: Format
     verbose: bool
 
 
-def manner_of(arguments: Sequence[str]) -> Manner:
-    """Read `-o` and `-v` straight from the arguments: an error may come before they are parsed."""
+def error_format(arguments: Sequence[str]) -> ErrorFormat:
+    """Read `-o` and `-v` from unparsed arguments, since parsing them may fail."""
     found = Format.TABLE
-    known = {f.value: f for f in Format}
+    formats = {f.value: f for f in Format}
     for position, argument in enumerate(arguments):
         if argument == "--":
             break
         following = arguments[position + 1] if position + 1 < len(arguments) else ""
         if argument in {"-o", "--output"}:
-            found = known.get(following, found)
+            found = formats.get(following, found)
         elif argument.startswith("--output="):
-            found = known.get(argument.removeprefix("--output="), found)
+            found = formats.get(argument.removeprefix("--output="), found)
         elif argument.startswith("-o"):
-            found = known.get(argument.removeprefix("-o"), found)
+            found = formats.get(argument.removeprefix("-o"), found)
     verbose = any(a in {"-v", "--verbose"} for a in arguments)
-    return Manner(found, verbose)
+    return ErrorFormat(found, verbose)
 
 
-def tell(error: MedusaError, manner: Manner) -> ExitCode:
-    """Print an error of ours: text on stderr, and the same as data on stdout if that is wanted."""
+def report_error(error: MedusaError, requested: ErrorFormat) -> ExitCode:
+    """Print an error of Medusa: text on stderr, and data on stdout if `-o` requests it."""
     _print(f"error: {error}")
-    _print_data(manner, _as_data(error))
-    if manner.verbose:
+    _print_data(requested, _as_data(error))
+    if requested.verbose:
         _print("".join(traceback.format_exception(error)).rstrip())
     return error.exit_code
 
 
-def tell_usage(error: click.ClickException, manner: Manner) -> ExitCode:
-    """Print what was typed wrongly, with how it is typed."""
+def report_usage_error(error: click.ClickException, requested: ErrorFormat) -> ExitCode:
+    """Print an error in the arguments, with the usage of the command."""
     context = error.ctx if isinstance(error, click.UsageError) else None
-    hint = f"{context.command_path} --help says more." if context else ""
+    hint = f"see {context.command_path} --help for more." if context else ""
     if context:
         _print(context.get_usage())
     _print(f"error: {error.format_message()}" + (f"\n  hint: {hint}" if hint else ""))
-    _print_data(manner, {"code": "usage", "message": error.format_message(), "hint": hint})
+    _print_data(requested, {"code": "usage", "message": error.format_message(), "hint": hint})
     return ExitCode.USAGE
 
 
-def tell_bug(error: Exception, manner: Manner) -> ExitCode:
-    """Print one line about an error that nobody foresaw; the trace goes into a file."""
+def report_bug(error: Exception, requested: ErrorFormat) -> ExitCode:
+    """Print an unexpected error in one line; its trace goes into a file."""
     trace = "".join(traceback.format_exception(error))
-    place = _keep(trace)
+    place = _store(trace)
     what = f"{type(error).__name__}: {' '.join(str(error).split())}"[:300]
     hint = f"the trace is in {place}" if place else "call it again with -v to see the trace"
     _print(f"error: this is a bug in medusa ({what})\n  hint: {hint}; please report it.")
-    _print_data(manner, {"code": "bug", "message": what, "hint": hint})
-    if manner.verbose:
+    _print_data(requested, {"code": "bug", "message": what, "hint": hint})
+    if requested.verbose:
         _print(trace.rstrip())
     return ExitCode.FAILED
 
@@ -100,8 +100,8 @@ def _problem(problem: Problem) -> JsonObject:
     }
 
 
-def _keep(trace: str) -> Path | None:
-    """Write the trace into a new file that only this user can read; None if that cannot be done."""
+def _store(trace: str) -> Path | None:
+    """Write the trace into a new file that only this user can read; None if that fails."""
     try:
         descriptor, name = tempfile.mkstemp(prefix="medusa-crash-", suffix=".log")
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
@@ -115,8 +115,8 @@ def _print(text: str) -> None:
     sys.stderr.write(f"{text}\n")
 
 
-def _print_data(manner: Manner, error: JsonObject) -> None:
-    if manner.format is Format.TABLE:
+def _print_data(requested: ErrorFormat, error: JsonObject) -> None:
+    if requested.format is Format.TABLE:
         return
     # YAML is a superset of JSON, so one form serves both.
     document = {"schema_version": SCHEMA_VERSION, "error": error}

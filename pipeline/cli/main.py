@@ -1,4 +1,4 @@
-"""The `medusa` command: the table of its verbs, and how each call ends."""
+"""Entry point of `medusa`: the table of verbs, and the exit code of every call."""
 
 import os
 import sys
@@ -9,7 +9,7 @@ from typing import NoReturn
 import click
 
 from pipeline.cli.common import common_options
-from pipeline.cli.failures import manner_of, tell, tell_bug, tell_usage
+from pipeline.cli.failures import error_format, report_bug, report_error, report_usage_error
 from pipeline.cli.lazy import Entry, LazyGroup
 from pipeline.cli.session import Opener
 from pipeline.errors import ExitCode, MedusaError
@@ -18,7 +18,7 @@ _HERE = f"{__package__}.commands"
 _BEGIN, _NETWORK, _SEE, _DATA, _REST = (
     "Begin",
     "Networks",
-    "See what happens",
+    "Monitoring",
     "Schemas and records",
     "Nodes and settings",
 )
@@ -31,17 +31,17 @@ COMMANDS: dict[str, Entry] = {
     "example": Entry(f"{_HERE}.groups", "Run an example, checked.", _BEGIN, "example"),
     "show": Entry(f"{_HERE}.show", "Draw a network document: text, DOT, Mermaid.", _NETWORK),
     "explain": Entry(
-        f"{_HERE}.explain", "Say how a network would run: fragments, topics, state.", _NETWORK
+        f"{_HERE}.explain", "Show how a network would run: fragments, topics, state.", _NETWORK
     ),
     "test": Entry(f"{_HERE}.test", "Run tests of a network, without servers.", _NETWORK),
-    "plan": Entry(f"{_HERE}.plan", "Say what a deploy would change.", _NETWORK),
+    "plan": Entry(f"{_HERE}.plan", "Show what a deploy would change.", _NETWORK),
     "deploy": Entry(f"{_HERE}.deploy", "Make a network run as its document says.", _NETWORK),
     "history": Entry(f"{_HERE}.history", "List the versions of a network.", _NETWORK),
     "get": Entry(f"{_HERE}.get", "Print the document of a deployed network.", _NETWORK),
-    "diff": Entry(f"{_HERE}.diff", "Say what differs between two versions.", _NETWORK),
+    "diff": Entry(f"{_HERE}.diff", "Show the differences between two versions.", _NETWORK),
     "rollback": Entry(f"{_HERE}.rollback", "Deploy an earlier version again.", _NETWORK),
-    "pause": Entry(f"{_HERE}.pause", "Let a network, or a fragment of it, rest.", _NETWORK),
-    "resume": Entry(f"{_HERE}.resume", "Let what was paused go on.", _NETWORK),
+    "pause": Entry(f"{_HERE}.pause", "Pause a network or a fragment of it.", _NETWORK),
+    "resume": Entry(f"{_HERE}.resume", "Resume a paused network or fragment.", _NETWORK),
     "undeploy": Entry(f"{_HERE}.undeploy", "Stop a network; topics and progress stay.", _NETWORK),
     "destroy": Entry(f"{_HERE}.destroy", "Remove a network and the topics it made.", _NETWORK),
     "status": Entry(f"{_HERE}.status", "Show fragments: state, records, lag, errors.", _SEE),
@@ -51,7 +51,7 @@ COMMANDS: dict[str, Entry] = {
     "schema": Entry(
         f"{_HERE}.groups", "Avro schemas: register, compare, evolve, move.", _DATA, "schema"
     ),
-    "dlq": Entry(f"{_HERE}.groups", "Look at dead letters; send them again.", _DATA, "dlq"),
+    "dlq": Entry(f"{_HERE}.groups", "Show, redrive and purge dead letters.", _DATA, "dlq"),
     "replay": Entry(f"{_HERE}.replay", "Compute results again, into a new topic.", _DATA),
     "offsets": Entry(
         f"{_HERE}.groups", "Show and export how far fragments have read.", _DATA, "offsets"
@@ -111,37 +111,37 @@ def run(arguments: Sequence[str], opener: Opener | None = None) -> int:
     """Run one command; returns the exit code and raises nothing.
 
     Args:
-        arguments: what follows `medusa`.
-        opener: makes the connections; None: to the real servers.
+        arguments: those after `medusa`.
+        opener: opens the connections; None: to the real servers.
     """
-    manner = manner_of(arguments)
+    requested = error_format(arguments)
     try:
         result = cli.main(
             args=list(arguments), prog_name="medusa", standalone_mode=False, obj=opener
         )
         sys.stdout.flush()
     except MedusaError as error:
-        return tell(error, manner)
+        return report_error(error, requested)
     except click.ClickException as error:
-        return tell_usage(error, manner)
+        return report_usage_error(error, requested)
     except (KeyboardInterrupt, click.Abort):
         sys.stderr.write("interrupted\n")
         return ExitCode.INTERRUPTED
     except BrokenPipeError:
-        return _reader_left()
-    except Exception as error:  # noqa: BLE001 - the top level: nothing may end in a bare trace
-        return tell_bug(error, manner)
+        return _exit_on_closed_pipe()
+    except Exception as error:  # noqa: BLE001 - the top level: users get no bare trace
+        return report_bug(error, requested)
     return result if isinstance(result, int) else ExitCode.DONE
 
 
-def _reader_left() -> int:
-    """Whoever read our output (`| head`) has enough: end quietly."""
+def _exit_on_closed_pipe() -> int:
+    """The exit code when the reader of stdout (`| head`) has ended: success, without an error."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return ExitCode.DONE
 
 
 def main() -> NoReturn:
-    """The console script."""
+    """The console script `medusa`."""
     sys.exit(run(sys.argv[1:]))
 
 

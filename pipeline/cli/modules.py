@@ -1,11 +1,11 @@
-"""Names of our own modules, for what is found by name: programs that we start, files that we copy.
+"""Names of Medusa's own modules that are run as programs or contain files to copy.
 
-They are made from the name of this package, which is another one where Medusa is installed: there,
-all of it lies below `medusa_streams`.
+They are derived from the name of this package, because an installed Medusa is a subpackage of
+`medusa_streams`.
 """
 
-_ABOVE = __package__.rpartition(".")[0]
+_PARENT = __package__.rpartition(".")[0]
 
 MAIN = f"{__package__}.main"
-CLASS_ARCHIVE = f"{_ABOVE}.spark.warm_up.class_archive"
-PROJECTS = f"{_ABOVE}.projects"
+CLASS_ARCHIVE = f"{_PARENT}.spark.warm_up.class_archive"
+PROJECTS = f"{_PARENT}.projects"

@@ -1,4 +1,4 @@
-"""A file that a command writes, and never overwrites."""
+"""Output files of commands, which never overwrite an existing file."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -7,7 +7,7 @@ from pipeline.errors import EnvironmentProblem, RefusedError
 
 
 def write_new(file: Path, parts: Iterable[str]) -> None:
-    """Write a file that must not exist.
+    """Create a file with a text given in parts.
 
     Raises:
         RefusedError: it exists.

@@ -1,4 +1,4 @@
-"""One process a node: a lock in the data folder, held as long as the node's process lives."""
+"""Lock file that limits a node to one process per data folder."""
 
 import fcntl
 import os
@@ -14,12 +14,12 @@ _PID_BYTES = 32
 
 @contextmanager
 def only_node(data: Path, node: str) -> Iterator[None]:
-    """Hold the lock of a node; the system gives it back when the process ends, however it does.
+    """Hold the lock of a node; the operating system releases it when the process ends, even killed.
 
-    Nodes of other names may run in the same folder.
+    Nodes with other names may run in the same folder.
 
     Raises:
-        RefusedError: another process runs this node here; names it.
+        RefusedError: another process runs this node here; contains its id.
         EnvironmentProblem: the folder cannot be written.
     """
     path = data / f"node-{node}.lock"

@@ -1,4 +1,4 @@
-"""The log of a node: one file, a line for each event, in the form that `medusa logs` reads.
+"""Log file of a node: a line per event, in the format that `medusa logs` parses.
 
 2026-01-31T12:00:00.000Z INFO [tolls.moving] starting version 1 as epoch 1
 """
@@ -15,14 +15,14 @@ from pipeline.errors import EnvironmentProblem
 _BYTES_MAX = 20_000_000
 _FILES_KEPT = 3
 _QUIET = ("kazoo", "httpx", "httpcore", "pyspark")
-"""Libraries whose chatter would drown what the node says."""
+"""Libraries that log only warnings, since their other entries would outnumber the node's."""
 
 
 class LineFormatter(logging.Formatter):
-    """Time in UTC, level, the fragment that it is about if there is one, and the message."""
+    """Format of an entry: time in UTC, level, fragment if it concerns one, message."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """One entry; a trace goes below it, indented."""
+        """An entry; a trace follows it, indented."""
         fragment = getattr(record, "fragment", "")
         label = f"[{fragment}] " if fragment else ""
         text = record.getMessage()
@@ -33,16 +33,16 @@ class LineFormatter(logging.Formatter):
 
 
 def _is_not_py4j(record: logging.LogRecord) -> bool:
-    """Whether it is worth keeping: py4j tells with a trace each call that found Java gone.
+    """Log filter that drops the entries of py4j, which logs a trace for each call to a dead JVM.
 
-    It does so under its own name and under none at all. The lane or the node says what matters.
+    It does so with its own logger and with the root logger. The lane or the node logs the cause.
     """
     return not record.name.startswith("py4j") and Path(record.pathname).parent.name != "py4j"
 
 
 @contextmanager
 def log_to(path: Path, *, verbose: bool) -> Iterator[None]:
-    """Send what this process logs into a file as long as the block runs.
+    """Log to a rotating file while the block runs.
 
     Raises:
         EnvironmentProblem: the file cannot be written.

@@ -1,4 +1,4 @@
-"""What every command begins with, and the decorators that add options shared by several."""
+"""Decorators of commands: the session, and options that several commands share."""
 
 import functools
 import os
@@ -23,7 +23,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def with_session(function: Callable[Concatenate[Session, P], None]) -> Callable[..., None]:
-    """Add the common options; the command gets a `Session` as its first argument."""
+    """Decorator that adds the common options; the command receives a `Session` first."""
 
     @common_options
     @click.pass_context
@@ -42,13 +42,13 @@ def with_session(function: Callable[Concatenate[Session, P], None]) -> Callable[
 
 
 def with_registry(function: Callable[Concatenate[Session, P], None]) -> Callable[..., None]:
-    """`with_session`, and `--registry URL` for another registry than that of the settings."""
+    """As `with_session`, with `--registry URL` for a registry other than that of the settings."""
 
     @click.option(
         "--registry",
         metavar="URL",
-        help="The registry at this address, which may hold a login: no Medusa has to be installed "
-        "around it, and deployed boxes are not looked at. Default: registry.url.",
+        help="The registry at this address, which may contain a login. It needs no Medusa "
+        "installation, and deployed boxes are not checked. Default: registry.url.",
     )
     @with_session
     @functools.wraps(function)
@@ -65,7 +65,7 @@ def with_registry(function: Callable[Concatenate[Session, P], None]) -> Callable
 
 
 def document_options(function: Callable[P, None]) -> Callable[..., None]:
-    """Add FILE behind the verb and `-f FILE`, the network document; the command gets `file`."""
+    """Decorator that adds FILE and `-f FILE`, the network document; the command receives `file`."""
 
     @click.argument("document", metavar="[FILE]", required=False, type=click.Path())
     @document_option
@@ -77,10 +77,10 @@ def document_options(function: Callable[P, None]) -> Callable[..., None]:
 
 
 def one_document(argument: str | None, option: str | None) -> str | None:
-    """The document that a call names, by its argument, by `-f`, or by both.
+    """The document of a call, given by its argument, by `-f`, or by both.
 
     Raises:
-        UsageError: they name two documents.
+        UsageError: they are different documents.
     """
     if argument and option and Path(argument) != Path(option):
         raise UsageError(
@@ -91,20 +91,20 @@ def one_document(argument: str | None, option: str | None) -> str | None:
 
 
 def document_option(function: F) -> F:
-    """Add `-f FILE`, the network document."""
+    """Decorator that adds `-f FILE`, the network document."""
     return click.option(
         "-f",
         "--file",
         "file",
         metavar="FILE",
         type=click.Path(),
-        help="The network document, in YAML or Python; default: network.yaml or network.py beside "
-        "medusa.yaml.",
+        help="The network document, in YAML or Python; default: network.yaml or network.py in the "
+        "folder of medusa.yaml.",
     )(function)
 
 
 def choice_options(function: Callable[P, None]) -> Callable[..., None]:
-    """Add `--state` and `--input`; the command gets `choices`."""
+    """Decorator that adds `--state` and `--input`; the command receives `choices`."""
 
     @_input_option
     @_state_option
@@ -124,8 +124,8 @@ def _state_option(function: F) -> F:
         multiple=True,
         metavar="[FRAGMENT=]HOW",
         callback=_choices,
-        help="What becomes of a state that does not fit the new plan: rebuild it from what the "
-        "input topics hold, or begin empty. For all such fragments, or for one; may be repeated.",
+        help="What to do with a state that does not fit the new plan: rebuild it from the input "
+        "topics, or begin empty. For all such fragments, or for one; may be repeated.",
     )(function)
 
 
@@ -138,7 +138,7 @@ def _input_option(function: F) -> F:
         callback=_inputs,
         help="Where a fragment that has run begins to read a stream that it has never read: at "
         "the beginning of its topic, or at its end. Of one that it leaves before its end, `end` "
-        "leaves the rest unread. May be repeated; `medusa plan` says where it is needed.",
+        "leaves the rest unread. May be repeated; `medusa plan` shows where it is needed.",
     )(function)
 
 
@@ -179,7 +179,7 @@ def _choices(_ctx: click.Context, _option: click.Parameter, values: tuple[str, .
 
 
 def timeout_option(seconds: float) -> Callable[[F], F]:
-    """Add `--timeout SECONDS` with a default."""
+    """Decorator that adds `--timeout SECONDS` with a default."""
     return click.option(
         "--timeout",
         type=click.FloatRange(min=0.1),

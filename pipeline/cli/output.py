@@ -1,7 +1,7 @@
-"""What a command prints: tables for people, JSON and YAML for programs, notes on stderr.
+"""Output of commands: tables for people, JSON and YAML for programs, notes on stderr.
 
-Data go to stdout, everything else to stderr. JSON and YAML carry `schema_version`, names in snake
-case, whole numbers for offsets and RFC 3339 UTC for times; they stay stable. Tables may change.
+Data are written to stdout, everything else to stderr. JSON and YAML contain `schema_version`, names
+in snake case, integer offsets and times in RFC 3339 UTC; they stay stable. Tables may change.
 """
 
 import json
@@ -23,7 +23,7 @@ from schemas.json_value import Encodable
 
 SCHEMA_VERSION = 1
 _PLAIN_WIDTH = 4_000
-"""Columns of a table that goes into a file or a pipe: wide enough that nothing is cut."""
+"""Width of tables written to a file or a pipe: large enough that nothing is cut."""
 
 
 class Format(Enum):
@@ -35,30 +35,30 @@ class Format(Enum):
 
 
 class Printer:
-    """Writes in the wanted format.
+    """Writer of a command's output, in the format of `-o`.
 
     Args:
-        wanted: the format of data on stdout.
+        output_format: of data on stdout.
         color: False switches colour off; True leaves it to the terminal.
-        out: where data go; None: the process's stdout.
-        err: where notes go; None: the process's stderr.
+        out: receives data; None: the process's stdout.
+        err: receives notes; None: the process's stderr.
     """
 
     def __init__(
         self,
-        wanted: Format,
+        output_format: Format,
         *,
         color: bool = True,
         out: TextIO | None = None,
         err: TextIO | None = None,
     ) -> None:
-        self.format = wanted
+        self.format = output_format
         self._out = out if out is not None else sys.stdout
         self._err = err if err is not None else sys.stderr
         self._color = color
 
     def show(self, data: Mapping[str, Encodable], table: Table | Text | str) -> None:
-        """One document for programs, or the table (or text) that says the same to people."""
+        """Print one document: data for programs, or a table or text with the same content."""
         match self.format:
             case Format.JSON:
                 self.line(json.dumps({"schema_version": SCHEMA_VERSION, **data}, indent=2))
@@ -66,10 +66,10 @@ class Printer:
                 self._out.write(_yaml({"schema_version": SCHEMA_VERSION, **data}))
                 self._out.flush()
             case Format.TABLE:
-                self._for_people(table)
+                self._formatted(table)
 
     def record(self, data: Mapping[str, Encodable], text: str) -> None:
-        """One of many: a JSON line, a YAML document, or a line of text."""
+        """Print one of several documents: a JSON line, a YAML document, or a line of text."""
         match self.format:
             case Format.JSON:
                 self.line(json.dumps(data, ensure_ascii=False))
@@ -80,27 +80,27 @@ class Printer:
                 self.line(text)
 
     def line(self, text: str) -> None:
-        """One line of data, at once."""
+        """Print a line of data, unbuffered."""
         self._out.write(f"{text}\n")
         self._out.flush()
 
     def note(self, text: str) -> None:
-        """One line of diagnostics on stderr."""
+        """Print a line of diagnostics on stderr."""
         self._err.write(f"{text}\n")
         self._err.flush()
 
     def clear(self) -> None:
-        """Begin again at the top of the screen, if stdout is a terminal."""
+        """Clear the screen, if stdout is a terminal."""
         if self.on_terminal:
             self._out.write("\x1b[H\x1b[2J")
 
     @property
     def on_terminal(self) -> bool:
-        """Whether a person sees stdout directly."""
+        """Whether stdout is a terminal."""
         return self._out.isatty()
 
     def can_draw(self, text: str) -> bool:
-        """Whether stdout has all characters of a text."""
+        """Whether the encoding of stdout contains all characters of a text."""
         try:
             text.encode(self._out.encoding or "ascii")
         except UnicodeEncodeError:
@@ -109,12 +109,12 @@ class Printer:
 
     @property
     def can_ask(self) -> bool:
-        """Whether a person is there to answer a question."""
+        """Whether a confirmation can be requested: stdin and stderr are a terminal."""
         return sys.stdin.isatty() and self._err.isatty()
 
     @contextmanager
     def waiting(self, text: str) -> Iterator[None]:
-        """Say that something takes a while: a spinner on a terminal, one line elsewhere."""
+        """Show that an operation is in progress: a spinner on a terminal, one line elsewhere."""
         if not self._err.isatty():
             self.note(text)
             yield
@@ -128,14 +128,14 @@ class Printer:
 
     @contextmanager
     def _captured(self) -> Iterator[Console]:
-        """A console whose lines are printed in the end, without spaces behind them."""
+        """A console whose lines are printed at the end of the block, without trailing spaces."""
         console = self._console(self._out)
         with console.capture() as captured:
             yield console
         for line in captured.get().splitlines():
             self.line(line.rstrip())
 
-    def _for_people(self, shown: Table | Text | str) -> None:
+    def _formatted(self, shown: Table | Text | str) -> None:
         if isinstance(shown, Table):
             self._table(shown)
         elif isinstance(shown, Text) and self.on_terminal:
@@ -156,7 +156,7 @@ class Printer:
 
 
 def _print_fitted(fitted: Fitted, console: Console) -> None:
-    """Print it; rows with texts between them are tables of their own, all with the same widths."""
+    """Print a fitted table; if texts follow its rows, each row is a table with the same widths."""
     table, widths = fitted.table, fitted.widths
     if any(fitted.below):
         console.print(_as_rich(replace(table, rows=()), widths))
@@ -188,7 +188,7 @@ def _as_rich(table: Table, widths: Sequence[int], *, header: bool = True) -> Ric
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes a text of several lines as these lines, where YAML can."""
+    """YAML dumper that writes a text of several lines as a literal block, where YAML allows it."""
 
 
 def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
@@ -204,6 +204,6 @@ def _yaml(data: Mapping[str, Encodable]) -> str:
 
 
 def names(values: Sequence[str], limit: int = 8) -> str:
-    """A list of names for a sentence, cut after `limit`."""
+    """Names joined for a sentence, cut after `limit`."""
     shown = ", ".join(values[:limit])
     return shown if len(values) <= limit else f"{shown} and {len(values) - limit} more"

@@ -1,4 +1,4 @@
-"""Shows the steps of something slow: a line for each step, and a line for every tenth of it."""
+"""Progress of slow operations: a line per step, and a line per tenth of a step with a total."""
 
 from brokers.embedded.progress import Step
 from pipeline.cli.output import Printer
@@ -7,14 +7,14 @@ _PARTS = 10
 
 
 class StepPrinter:
-    """A `Progress` that writes to stderr."""
+    """`Progress` that prints on stderr."""
 
     def __init__(self, printer: Printer) -> None:
         self._printer = printer
         self._last = ""
 
     def __call__(self, step: Step) -> None:
-        """Show a step, unless the same was shown last."""
+        """Print a step, unless it equals the last one."""
         text = words(step)
         if text != self._last:
             self._last = text
@@ -22,7 +22,7 @@ class StepPrinter:
 
 
 def words(step: Step) -> str:
-    """A step in words; its number is rounded down to tenths of the total.
+    """Text of a step; its percentage is rounded down to tenths of the total.
 
     >>> words(Step("fetching jars", 17, 57)), words(Step("starting"))
     ('fetching jars: 20 %', 'starting')

@@ -1,8 +1,8 @@
-"""Finds the settings: flags, environment, project file, user file, defaults.
+"""Settings of a project, by precedence: flags, environment, project file, user file, defaults.
 
-The project file is `medusa.yaml`, in this folder or the nearest one above. What `medusa up` chose
-for this project (its ports) counts between the environment and the project file, as long as that
-stack runs.
+The project file is `medusa.yaml`, in this folder or the nearest one above. While a stack of
+`medusa up` runs for this project, its ports have precedence between the environment and the project
+file.
 """
 
 import os
@@ -22,15 +22,15 @@ DOCUMENT_FILE = "network.yaml"
 PYTHON_FILE = "network.py"
 TESTS_FOLDER = "tests"
 FLAG = "flag"
-"""Where a value came from that was given on the command line."""
+"""Source of a value that was given on the command line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """Settings with the folder that they hold for.
+    """Project folder with its settings.
 
     Args:
-        folder: where the project file is; the current folder if there is none.
+        folder: that of the project file; the current folder if there is none.
         file: the project file, if there is one.
         settings: in force; `data`, `cache` and `checkpoints` are absolute paths.
     """
@@ -50,10 +50,10 @@ class Project:
         return self.data / "logs"
 
     def document(self, named: str | None) -> Path:
-        """The network document: the one that was named, else the one that the project has.
+        """The network document: the one given, else that of the project.
 
         Raises:
-            InputError: none is named, and there is one in YAML and one in Python.
+            InputError: none is given, and the project has one in YAML and one in Python.
         """
         if named:
             return Path(named)
@@ -61,13 +61,13 @@ class Project:
         if yaml.is_file() and python.is_file():
             raise InputError(
                 f"there is {DOCUMENT_FILE}, and there is {PYTHON_FILE}",
-                place=str(seen_from_here(self.folder)),
+                place=str(relative_to_cwd(self.folder)),
                 hint=f"name one, as in `medusa plan {DOCUMENT_FILE}`, or with -f FILE.",
             )
-        return seen_from_here(python if python.is_file() else yaml)
+        return relative_to_cwd(python if python.is_file() else yaml)
 
     def source(self, setting: str) -> str:
-        """Where the value of a setting came from."""
+        """The source of a setting's value."""
         return dict(self.settings.sources).get(setting, "default")
 
 
@@ -76,17 +76,16 @@ def load_project(
     environment: Mapping[str, str],
     folder: Path,
 ) -> Project:
-    """Read the files and combine every layer.
+    """Read the settings files and combine all sources.
 
     Args:
         flags: dotted name → value, as typed.
         environment: the process's variables.
-        folder: where to begin to look for the project file.
+        folder: start of the search for the project file, which continues upwards.
 
     Raises:
-        DocumentError: a file that is not YAML, with keys that are no settings, or with values that
-            a setting cannot have.
-        InputError: a file that cannot be read, or a variable with such a value.
+        DocumentError: a file is not YAML, or contains unknown settings or invalid values.
+        InputError: a file cannot be read, or a variable has an invalid value.
     """
     file = find_project_file(folder)
     base = file.parent if file else folder
@@ -117,10 +116,10 @@ def find_project_file(folder: Path) -> Path | None:
 
 
 def from_environment(environment: Mapping[str, str]) -> Mapping[str, str]:
-    """The settings that variables give; an empty variable gives none.
+    """Settings from environment variables; empty ones are ignored.
 
     Raises:
-        InputError: a value that the setting cannot have.
+        InputError: a value is invalid.
     """
     found: dict[str, str] = {}
     for setting in SETTINGS:
@@ -135,10 +134,10 @@ def from_environment(environment: Mapping[str, str]) -> Mapping[str, str]:
 
 
 def from_assignments(assignments: tuple[str, ...]) -> Mapping[str, str]:
-    """The settings that `--set NAME=VALUE` gives.
+    """Settings from `--set NAME=VALUE`.
 
     Raises:
-        UsageError: there is no `=`, no such setting, or it cannot have the value.
+        UsageError: `=` is missing, the setting does not exist, or the value is invalid.
     """
     found: dict[str, str] = {}
     for assignment in assignments:
@@ -154,15 +153,14 @@ def from_assignments(assignments: tuple[str, ...]) -> Mapping[str, str]:
         if tells_a_secret(name, value):
             raise UsageError(
                 f"--set {name}: everybody on this machine can see a password that is typed here",
-                hint="settings that are passwords take '${env:NAME}' and '${file:PATH}', which say "
-                "where the password lies.",
+                hint="give a reference to the password: '${env:NAME}' or '${file:PATH}'.",
             )
         found[name] = value
     return found
 
 
 def read_settings_file(path: Path) -> Mapping[str, str]:
-    """A settings file as dotted name → value; nesting stands for dots: `kafka: {…: x}`."""
+    """A settings file as dotted name → value; nested keys are joined by dots: `kafka: {…: x}`."""
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
@@ -173,7 +171,7 @@ def read_settings_file(path: Path) -> Mapping[str, str]:
         return {}
     content, problems = yaml_reader.read(text, str(path))
     if content is not None and not isinstance(content, YamlMap):
-        problems = (Problem("a settings file holds names and values", file=str(path), line=1),)
+        problems = (Problem("a settings file contains names and values", file=str(path), line=1),)
     found: dict[str, str] = {}
     if not problems and isinstance(content, YamlMap):
         problems = tuple(_flatten(content, "", found, str(path)))
@@ -183,7 +181,7 @@ def read_settings_file(path: Path) -> Mapping[str, str]:
 
 
 def _flatten(content: YamlMap, prefix: str, found: dict[str, str], file: str) -> Iterator[Problem]:
-    """Fill `found`; gives what is wrong, each with its line."""
+    """Add the settings to `found`; yields the problems, each with its line."""
     for key, value in content.entries:
         name = f"{prefix}{key.text}"
         if isinstance(value, YamlMap):
@@ -198,7 +196,7 @@ def _flatten(content: YamlMap, prefix: str, found: dict[str, str], file: str) ->
 
 
 def _running(data: Path) -> Mapping[str, str]:
-    """The addresses of the embedded stack that runs in a data folder, if one does."""
+    """The addresses of the embedded stack that runs in a data folder, if any."""
     stack = running_stack(data)
     if stack is None:
         return {}
@@ -216,7 +214,7 @@ def _user_layer(environment: Mapping[str, str]) -> tuple[str, Mapping[str, str]]
 
 
 def _from_base(settings: Settings, base: Path) -> Settings:
-    """With absolute paths: relative ones begin at the project file."""
+    """The settings with absolute paths; relative ones are relative to the project folder."""
     changes: dict[str, Any] = {}
     for setting in SETTINGS:
         value = getattr(settings, setting.field)
@@ -237,7 +235,7 @@ def _checkpoints(text: str, data: Path, base: Path) -> str:
     return str(_absolute(text, base))
 
 
-def seen_from_here(path: Path) -> Path:
-    """The path as seen from the current folder, if it lies below it: shorter in messages."""
-    here = Path(os.getcwd())  # noqa: PTH109 - as the user's shell names it
-    return path.relative_to(here) if path.is_relative_to(here) else path
+def relative_to_cwd(path: Path) -> Path:
+    """The path relative to the current folder, if it is below it; shorter in messages."""
+    cwd = Path(os.getcwd())  # noqa: PTH109 - the path of the user's shell
+    return path.relative_to(cwd) if path.is_relative_to(cwd) else path

@@ -1,4 +1,4 @@
-"""What every command has at hand: the project's settings, the printer, and the connections."""
+"""Session of a command: the project's settings, the printer, and the connections."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
     from pipeline.operations.connections import Connections
 
 Opener = Callable[[Settings, Clock], "Connections"]
-"""Makes the connections of a command; tests hand in one that makes twins."""
+"""Opens the connections of a command; tests pass one that returns in-memory doubles."""
 
 
 @dataclass
 class Session:
-    """One call of one command.
+    """Context of one call of a command.
 
     Args:
-        printer: where output goes.
+        printer: writes output.
         flags: settings given on the command line.
-        verbose: whether to say more on stderr.
-        opener: makes connections; None: to the real servers.
-        elsewhere: whether the command is about another registry than that of an installation.
+        verbose: whether to print more details on stderr.
+        opener: opens connections; None: to the real servers.
+        elsewhere: whether `--registry` selects a registry other than that of the settings.
     """
 
     printer: Printer
@@ -68,14 +68,14 @@ class Session:
         opener = self.opener or _open_real
         connections = opener(self.settings, self.clock)
         try:
-            with self.with_way_out():
+            with self.suggesting_up():
                 yield connections
         finally:
             connections.close()
 
     @contextmanager
-    def with_way_out(self) -> Iterator[None]:
-        """A server that does not answer is told with `medusa up`, unless that runs here already."""
+    def suggesting_up(self) -> Iterator[None]:
+        """Add `medusa up` to the hint of an unreachable server, unless a stack runs already."""
         try:
             yield
         except UnavailableError as error:
@@ -83,7 +83,7 @@ class Session:
             raise
 
     def read_subject(self, subject: str) -> str | None:
-        """The newest schema of a subject; asks the registry only when it is called."""
+        """The newest schema of a subject; connects to the registry only when it is called."""
         with self.connect() as connections:
             found = connections.registry.latest(subject)
         return found.text if found else None
@@ -95,7 +95,7 @@ class Session:
 
 
 def _open_real(settings: Settings, clock: Clock) -> "Connections":
-    # The drivers take a third of a second to import; commands without servers do without them.
+    # The drivers take a third of a second to import; commands without servers do not need them.
     from pipeline.operations.connections import Connections  # noqa: PLC0415
 
     return Connections(settings, clock)

@@ -1,4 +1,4 @@
-"""Tells how far long work is, once it turns out to be long."""
+"""Delayed progress: only operations that take longer than two seconds report any."""
 
 from brokers.embedded.progress import Step
 from pipeline.cli.output import Printer
@@ -9,14 +9,14 @@ _QUIET_S = 2.0
 
 
 class SlowProgress:
-    """Says nothing for two seconds, then a line on stderr for every tenth of each piece of work."""
+    """Progress printer: silent for two seconds, then one line per tenth of each step."""
 
     def __init__(self, printer: Printer, clock: Clock) -> None:
-        self._tell = StepPrinter(printer)
+        self._print = StepPrinter(printer)
         self._clock = clock
         self._began_s = clock.monotonic_s()
 
     def __call__(self, what: str, done: int, total: int) -> None:
-        """So much of it is done."""
+        """Print `done` of `total` of a step, after the delay."""
         if self._clock.monotonic_s() - self._began_s >= _QUIET_S:
-            self._tell(Step(what, done, total))
+            self._print(Step(what, done, total))

@@ -1,4 +1,4 @@
-"""Fragments as `medusa status` and `medusa deploy` print them: tables, data and reasons. Pure."""
+"""Status of fragments as `medusa status` and `medusa deploy` print it: tables and data. Pure."""
 
 from collections.abc import Sequence
 
@@ -14,19 +14,19 @@ _COLUMNS = (
 )  # fmt: skip
 _NUMBERS = frozenset({"in", "out", "lag", "behind", "late", "dead", "restarts"})
 _PLACE_WIDTH = 40
-"""A longer place would leave no room for what happened there."""
+"""A longer place would leave no room for the message."""
 _UNKNOWN = "-"
-_TOLD_WHY = frozenset({LaneState.WAITING.value, LaneState.RESTARTING.value})
+_STATES_WITH_REASON = frozenset({LaneState.WAITING.value, LaneState.RESTARTING.value})
 
 
 def news(one: ObservedFragment) -> str:
-    """The word for its state; why, if it waits or is started again."""
+    """The state of a fragment, with the reason if it waits or is started again."""
     error = _error(one.state, one.status) if one.status else ""
-    return f"{one.state}: {error}" if error and one.state in _TOLD_WHY else one.state
+    return f"{one.state}: {error}" if error and one.state in _STATES_WITH_REASON else one.state
 
 
 def as_table(seen: Sequence[ObservedFragment]) -> Table:
-    """For people."""
+    """Table of fragments."""
     return Table(
         _COLUMNS,
         tuple(_row(one) for one in seen),
@@ -39,7 +39,7 @@ def as_table(seen: Sequence[ObservedFragment]) -> Table:
 
 
 def as_data(one: ObservedFragment) -> JsonObject:
-    """For programs; times are RFC 3339, lengths of time milliseconds."""
+    """Data of a fragment; times are RFC 3339, durations milliseconds."""
     status = one.status
     data: JsonObject = {
         "network": one.record.network.name,
@@ -60,7 +60,7 @@ def as_data(one: ObservedFragment) -> JsonObject:
         "records_out": status.records_out,
         "lag_records": lag.records,
         "lag_ms": lag.age_ms,
-        "held": _held_data(one),
+        "held": _event_time_wait_data(one),
         "steps_ms": status.steps_ms,
         "lag_by_topic": {str(topic): records for topic, records in lag.by_topic.items()},
         "boundary": time_text(boundary),
@@ -74,8 +74,8 @@ def as_data(one: ObservedFragment) -> JsonObject:
     }
 
 
-def _held_data(one: ObservedFragment) -> JsonObject | None:
-    """The input that holds event time back; None when none does, or nobody measures it."""
+def _event_time_wait_data(one: ObservedFragment) -> JsonObject | None:
+    """The input that event time waits for; None if there is none, or it is not measured."""
     status = one.status
     if status is None or not one.is_held:
         return None
@@ -89,7 +89,7 @@ def _held_data(one: ObservedFragment) -> JsonObject | None:
 
 
 def _rebuild_data(one: ObservedFragment) -> JsonObject | None:
-    """How far a rebuild of the state is; None when none is under way."""
+    """Progress of a rebuild of the state; None if none is running."""
     status, since_ms = one.status, one.rebuilding_since_ms
     if status is None or since_ms is None:
         return None
@@ -101,13 +101,14 @@ def _rebuild_data(one: ObservedFragment) -> JsonObject | None:
 
 
 def _error(state: str, status: FragmentStatus) -> str:
-    """The last error on one line, or what a rebuild does; one that is over is left to programs.
+    """The error column: the last error on one line, or the progress of a rebuild or of event time.
 
-    What happened comes first: the place in front of it is often a long path. Of a fragment that
-    runs it says which input holds event time back, or that it catches up.
+    A place longer than `_PLACE_WIDTH`, often a path, is omitted so that the message is visible. Of
+    a running fragment the column contains the input that event time waits for, or that it catches
+    up; only programs get an error that is over.
     """
     if state == LaneState.RUNNING.value:
-        return _held_back(status)
+        return _event_time_wait(status)
     last_error, since_ms = status.last_error, status.rebuild_since_ms
     if state == LaneState.REBUILDING.value and since_ms is not None:
         read, all_of_it = f"{status.rebuild_read:,}", f"{status.rebuild_offsets:,}"
@@ -117,7 +118,7 @@ def _error(state: str, status: FragmentStatus) -> str:
     return message if colon and len(place) > _PLACE_WIDTH else line
 
 
-def _held_back(status: FragmentStatus) -> str:
+def _event_time_wait(status: FragmentStatus) -> str:
     if not status.held_by:
         if status.steps_ms is None:
             return ""

@@ -1,4 +1,4 @@
-"""SIGTERM and Ctrl-C as an event, for commands that run until they are asked to end."""
+"""SIGTERM and SIGINT (Ctrl-C) as an event, for commands that run until they are stopped."""
 
 import os
 import signal
@@ -9,7 +9,10 @@ from typing import Any, Self
 
 
 class StopSignals:
-    """While the block runs, SIGTERM and Ctrl-C set `event`; a second one interrupts."""
+    """Signal handlers of a block: SIGTERM and SIGINT set `event`; a second one interrupts.
+
+    `by_hand` is true if the first one was SIGINT.
+    """
 
     def __init__(self) -> None:
         self.event = threading.Event()
@@ -35,6 +38,6 @@ class StopSignals:
         if self.event.is_set():
             raise KeyboardInterrupt
         self.by_hand = number == signal.SIGINT
-        # Not through a stream: this may interrupt somebody who writes into it.
+        # Not through a stream: this handler may interrupt a write into it.
         os.write(sys.stderr.fileno(), "stopping…\n".encode())
         self.event.set()

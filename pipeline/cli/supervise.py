@@ -1,7 +1,7 @@
-"""Keeps a node of the embedded stack running: started again with back-off, but not for ever.
+"""Restart of the embedded stack's node with back-off and a limit of attempts.
 
-A node that died is remembered by ZooKeeper until its session ends, and the next one is refused
-until then; the waits add up to more than that.
+A dead node stays registered in ZooKeeper until its session expires, and the next one is refused
+until then; the sum of the waits is longer than that.
 """
 
 from collections.abc import Callable
@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from typing import Protocol
 
 WAITS_S = (1.0, 3.0, 6.0, 12.0, 24.0, 48.0)
-"""Before each start after the first; then it is left alone."""
+"""Waits before each restart; after the last one there is none."""
 HEALTHY_AFTER_S = 300.0
-"""A node that ran this long failed for a new reason: its waits begin anew."""
+"""A node that ran this long failed for a new reason, so its waits begin again."""
 
 
 class Process(Protocol):
-    """What is kept running."""
+    """Process that is restarted."""
 
     @property
     def exit_code(self) -> int | None:
@@ -23,66 +23,66 @@ class Process(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
-    """Decision after an end: start it again at a time, or leave it; times are monotonic seconds."""
+class Restart:
+    """Decision after an exit: the time of the restart in monotonic seconds; None: no restart."""
 
     tries: int
     again_at_s: float | None
 
 
-def after_end(tries: int, ran_s: float, now_s: float) -> Ended:
-    """What to do about a process that ended after it ran for so long.
+def decide_restart(tries: int, ran_s: float, now_s: float) -> Restart:
+    """Whether and when to restart a process that has exited.
 
     Args:
-        tries: how often in a row it was started again.
-        ran_s: how long it ran this time.
-        now_s: now.
+        tries: number of restarts in a row.
+        ran_s: duration of the last run.
+        now_s: current time.
     """
     done = 0 if ran_s >= HEALTHY_AFTER_S else tries
     if done >= len(WAITS_S):
-        return Ended(done, None)
-    return Ended(done + 1, now_s + WAITS_S[done])
+        return Restart(done, None)
+    return Restart(done + 1, now_s + WAITS_S[done])
 
 
 class Supervisor:
-    """Watches one process; `look` is called now and then.
+    """Supervisor of one process; `check` is called periodically.
 
     Args:
         start: starts the process.
-        name: how it is called in messages.
-        tell: hears of every end and start.
+        name: of the process, for messages.
+        report: receives a message about every exit and restart.
     """
 
     def __init__(
-        self, start: Callable[[], Process], name: str, tell: Callable[[str], None]
+        self, start: Callable[[], Process], name: str, report: Callable[[str], None]
     ) -> None:
         self._start = start
         self._name = name
-        self._tell = tell
+        self._report = report
         self._process: Process | None = None
         self._started_at_s = 0.0
-        self._ended: Ended | None = None
+        self._restart: Restart | None = None
         self._tries = 0
 
     def begin(self, now_s: float) -> None:
-        """Start it for the first time."""
+        """Start the process."""
         self._process, self._started_at_s = self._start(), now_s
 
-    def look(self, now_s: float) -> None:
-        """Notice an end, or start it again when it is due."""
+    def check(self, now_s: float) -> None:
+        """Detect an exit, or restart the process when that is due."""
         if self._process is not None and self._process.exit_code is not None:
             code = self._process.exit_code
-            self._ended = after_end(self._tries, now_s - self._started_at_s, now_s)
-            self._tries, self._process = self._ended.tries, None
-            at = self._ended.again_at_s
+            self._restart = decide_restart(self._tries, now_s - self._started_at_s, now_s)
+            self._tries, self._process = self._restart.tries, None
+            at = self._restart.again_at_s
             what_next = (
                 f"starting it again in {at - now_s:g} s"
                 if at is not None
                 else "it ended too often and is left alone; `medusa logs` may say why"
             )
-            self._tell(f"{self._name} ended with exit code {code}; {what_next}")
-        due = self._ended.again_at_s if self._ended else None
+            self._report(f"{self._name} ended with exit code {code}; {what_next}")
+        due = self._restart.again_at_s if self._restart else None
         if self._process is None and due is not None and now_s >= due:
-            self._ended = None
+            self._restart = None
             self.begin(now_s)
-            self._tell(f"{self._name} was started again")
+            self._report(f"{self._name} was started again")

@@ -1,8 +1,8 @@
-"""Tables for people, and how one fits a narrow terminal. Pure.
+"""Tables, and their fitting into a narrow terminal. Pure.
 
-The rule: first the column that may stand below its row moves there. As long as the rest is too
-wide, columns go that may: those first in which no row says anything, then the others, in the
-order that the table names. What is too wide even then is folded in its widest column.
+The rule: first the column `below` moves below its rows. While the rest is too wide, the columns in
+`spare` are left out in order, empty ones before the others. If it is still too wide, its widest
+column is folded.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,18 +14,18 @@ from rich.cells import cell_len
 GAP: Final = 2
 """Spaces between two columns."""
 _NARROWEST = 8
-_SAYS_NOTHING = frozenset({"", "-", "0"})
+_EMPTY_CELLS = frozenset({"", "-", "0"})
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows for people. `empty` is said instead of a table without rows.
+    """Table of texts; `empty` is printed instead of a table without rows.
 
     Args:
-        numbers: the columns that are set to the right.
-        spare: the columns that may be left out where there is no room, the first one first.
-        below: the column whose texts stand below their rows where there is no room; "": none.
-        styles: how to mark a text in a column, by both, in the words of `rich`.
+        numbers: right-aligned columns.
+        spare: columns that may be left out if there is no room, in this order.
+        below: column whose texts are moved below their rows if there is no room; "": none.
+        styles: `rich` style of a cell, by column and text.
     """
 
     columns: tuple[str, ...]
@@ -39,13 +39,13 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """A table for a terminal.
+    """Table that is fitted to the width of a terminal.
 
     Args:
-        table: with the columns that are shown beside each other.
+        table: with the remaining columns.
         widths: of these columns.
         below: the text below each row; "": none.
-        left_out: the columns that are not shown although they say something.
+        left_out: columns that are not shown although they are not empty.
     """
 
     table: Table
@@ -55,18 +55,18 @@ class Fitted:
 
 
 def fit(table: Table, width: int) -> Fitted:
-    """The table with as much as a terminal of so many columns has room for."""
+    """The table fitted to a terminal with this number of character columns."""
     below = ("",) * len(table.rows)
     if _width(table) > width and table.below:
         below = _column(table, table.below)
         table = _without(table, table.below)
     left_out: list[str] = []
-    silent = [name for name in table.spare if _SAYS_NOTHING.issuperset(_column(table, name))]
-    for name in (*silent, *(name for name in table.spare if name not in silent)):
+    empty = [name for name in table.spare if _EMPTY_CELLS.issuperset(_column(table, name))]
+    for name in (*empty, *(name for name in table.spare if name not in empty)):
         if _width(table) <= width:
             break
         table = _without(table, name)
-        if name not in silent:
+        if name not in empty:
             left_out.append(name)
     return Fitted(table, _folded(_widths(table), width), below, tuple(left_out))
 
@@ -101,7 +101,7 @@ def _total(widths: Sequence[int]) -> int:
 
 
 def _folded(widths: tuple[int, ...], width: int) -> tuple[int, ...]:
-    """The widths with less for the widest column, as far as that helps."""
+    """The widths with the widest one reduced, at most to `_NARROWEST`."""
     over = _total(widths) - width
     if over <= 0:
         return widths

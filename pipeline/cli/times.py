@@ -1,4 +1,4 @@
-"""Times as people read and write them on the command line: RFC 3339 in UTC, or so long ago."""
+"""Times on the command line: RFC 3339 in UTC, or a duration before now."""
 
 import re
 from datetime import UTC, datetime
@@ -12,10 +12,10 @@ _AGO = re.compile(r"(\d{1,6})([smhd])")
 
 
 def parse_time(text: str, now_ms: Millis) -> Millis:
-    """A time as typed: RFC 3339 (UTC if it names no zone), or `90s`, `5m`, `2h`, `1d` ago.
+    """Parse a time: RFC 3339 (UTC if it has no zone), or a duration ago: `90s`, `5m`, `2h`, `1d`.
 
     Raises:
-        UsageError: it is neither.
+        UsageError: the text is neither.
     """
     ago = _AGO.fullmatch(text)
     if ago:
@@ -33,12 +33,12 @@ def parse_time(text: str, now_ms: Millis) -> Millis:
 
 
 def time_text(at_ms: int | None) -> str | None:
-    """A time for people and programs; None for none."""
+    """A time in RFC 3339, or None."""
     return None if at_ms is None else rfc3339(at_ms)
 
 
 def span(length_ms: int) -> str:
-    """A length of time, short, for tables.
+    """A duration in short form, for tables.
 
     >>> [span(n) for n in (0, 250, 1500, 75_000, 7_260_000)]
     ['0s', '0.2s', '1.5s', '1m15s', '2h1m']

@@ -19,7 +19,7 @@ def project_files(proposal: Proposal, settings: Settings) -> dict[str, bytes]:
 
 
 def settings_text(settings: Settings) -> str:
-    """The project file: the addresses in force, and how to get in, without any secret."""
+    """The project file: addresses and authentication settings in force, without any secret."""
     sections: dict[str, list[str]] = {}
     for setting in SETTINGS:
         value = getattr(settings, setting.field)
@@ -33,6 +33,6 @@ def settings_text(settings: Settings) -> str:
 
 
 def _quoted(value: str) -> str:
-    """A value in YAML; in quotes if anything in it could mean something there."""
+    """A value in YAML, quoted if it contains a character with a meaning in YAML."""
     plain = all(letter.isalnum() or letter in "_-./:," for letter in value) and value.isascii()
     return value if plain and value else "'" + value.replace("'", "''") + "'"

@@ -1,1 +1,1 @@
-"""A replay: results of a fragment computed again from its input log, into a topic of their own."""
+"""Replay: results recomputed from the input log, for a separate topic or as corrections."""

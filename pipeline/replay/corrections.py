@@ -1,8 +1,8 @@
-"""What has to be written so that a topic says what was computed again, and writing it.
+"""Corrections: the records that make an output topic equal to recomputed results.
 
-Of the records with one id the last one counts, so a correction is one more record with that id, in
-the partition and at the time of the result; one without a value takes the result away. What stands
-in the topic already is not written again, so a second run writes nothing.
+The last record of an id is valid, so a correction is another record with that id, in the partition
+and with the timestamp of the result; a tombstone (no value) removes the result. Unchanged results
+are not written again, so a second run writes nothing.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,11 +19,11 @@ from pipeline.replay.period import Period
 from pipeline.replay.write import Result, one_transaction
 
 IDS_MAX = 1_000_000
-"""So many results are compared at once; each costs a few hundred bytes and its value."""
+"""Most results per comparison; each takes a few hundred bytes of memory, plus its value."""
 
 
 class Change(Enum):
-    """What a correction does to a result."""
+    """Effect of a correction on a result."""
 
     CHANGED = "changed"
     ADDED = "added"
@@ -31,8 +31,8 @@ class Change(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """The last record of an id; `number` counts the corrections, and is 0 for a first result."""
+class LatestRecord:
+    """Last record of a result id; `number` is that of the correction, 0 for the first result."""
 
     key: bytes | None
     value: bytes | None
@@ -43,7 +43,7 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """One record to be written; `partition` -1: by its key."""
+    """Record to write; `partition` -1: chosen by its key."""
 
     change: Change
     result: bytes
@@ -55,21 +55,22 @@ class Correction:
 
     @property
     def headers(self) -> tuple[tuple[str, bytes | None], ...]:
-        """What makes it a correction."""
+        """Headers of a correction: the result's id and the correction's number."""
         return (RESULT_ID, self.result), (CORRECTION, str(self.number).encode())
 
 
-def standing(records: Iterable[KafkaRecord], period: Period) -> dict[bytes, Standing]:
-    """What a topic says about the results of a period, by id.
+def latest_records(records: Iterable[KafkaRecord], period: Period) -> dict[bytes, LatestRecord]:
+    """The last record of each result of a period, by result id.
 
     Args:
-        records: its records from the first one of the period on, in order within a partition.
+        records: of the output topic, from the first one of the period on, in order within each
+            partition.
         period: with an end.
 
     Raises:
-        RefusedError: a record of the period has no id, or there are too many of them.
+        RefusedError: a record of the period has no id, or there are more than `IDS_MAX` ids.
     """
-    found: dict[bytes, Standing] = {}
+    found: dict[bytes, LatestRecord] = {}
     for record in records:
         headers = dict(record.headers)
         result = headers.get(RESULT_ID)
@@ -81,15 +82,15 @@ def standing(records: Iterable[KafkaRecord], period: Period) -> dict[bytes, Stan
             raise RefusedError(
                 "the record carries no id, so nothing can take its place",
                 place=f"topic {record.topic}, partition {record.partition}, offset {record.offset}",
-                hint="it was written before its output said `corrections: true`: begin later.",
+                hint="it was written before its output declared `corrections: true`: begin later.",
             )
         number = int(headers.get(CORRECTION) or 0)
-        found[result] = Standing(
+        found[result] = LatestRecord(
             record.key, record.value, record.timestamp_ms, record.partition, number
         )
         if len(found) > IDS_MAX:
             raise RefusedError(
-                f"more than {IDS_MAX} results lie in the period",
+                f"more than {IDS_MAX} results belong to the period",
                 place=f"topic {record.topic}",
                 hint="correct it in shorter pieces.",
             )
@@ -97,10 +98,10 @@ def standing(records: Iterable[KafkaRecord], period: Period) -> dict[bytes, Stan
 
 
 def corrections(
-    stands: Mapping[bytes, Standing], results: Iterable[Result]
+    published: Mapping[bytes, LatestRecord], results: Iterable[Result]
 ) -> Iterator[Correction]:
-    """What differs: results in their order, then those that are no results any more."""
-    rest = dict(stands)
+    """Changed and added results in their order, then the removed ones."""
+    rest = dict(published)
     for key, value, timestamp_ms, partition, result in results:
         if result is None:
             raise RefusedError("the results carry no ids")
@@ -110,27 +111,27 @@ def corrections(
         elif (before.key, before.value, before.timestamp_ms) != (key, value, at):
             change = Change.ADDED if before.value is None else Change.CHANGED
             yield Correction(change, result, key, value, at, before.partition, before.number + 1)
-    for result, gone in rest.items():
-        if gone.value is not None:
+    for result, removed in rest.items():
+        if removed.value is not None:
             yield Correction(
                 Change.REMOVED,
                 result,
-                gone.key,
+                removed.key,
                 None,
-                gone.timestamp_ms,
-                gone.partition,
-                gone.number + 1,
+                removed.timestamp_ms,
+                removed.partition,
+                removed.number + 1,
             )
 
 
 def publish(
     found: Sequence[Correction], topic: TopicName, writer: TransactionWriter, clock: Clock
 ) -> None:
-    """Write corrections in one transaction of a writer that has started.
+    """Write corrections in one transaction of a started writer.
 
     Raises:
         FencedError: another run into the same topic began.
-        UnavailableError, RetryError: nothing of it is visible; run it again.
+        UnavailableError, RetryError: no record is visible; run it again.
     """
     if not found:
         return

@@ -1,9 +1,9 @@
-"""Which results a replay computes, and the event times of the input that they are made of. Pure.
+"""Period of a replay: event times of the results to compute and of their input records. Pure.
 
-Everything is asked for in event time, since that is what names a result: the window that it is of,
-or the later row of its pair. What has to be read follows from it. A result of a window or of a join
-is computed only if the fragment has promised that nothing more belongs to it; so the last results
-of a replay are as complete as the first ones.
+A replay is requested in event time, because that identifies a result: the end of its window, or
+the later row of its pair. The input to read follows from it. A result of a window or a join is
+computed only up to the fragment's boundary, so the last results of a replay are as complete as the
+first ones.
 """
 
 from dataclasses import dataclass
@@ -18,8 +18,8 @@ from pipeline.planner.instants import instant
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What was asked for: event times from, and before; `until_ms` None: as far as there is."""
+class Interval:
+    """Interval of event time, `until_ms` excluded; None: up to the last complete result."""
 
     from_ms: Millis
     until_ms: Millis | None
@@ -27,13 +27,13 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """Half-open intervals of event time; an end of None is no limit.
+    """Half-open intervals of event time, of results and of their inputs; an end of None: unlimited.
 
     Args:
-        results_from_ms: the least event time of a result.
-        results_until_ms: results lie before this.
-        input_from_ms: the least event time of a record that these results can be made of.
-        input_until_ms: these records lie before this.
+        results_from_ms: minimum event time of the results.
+        results_until_ms: exclusive upper bound of their event times.
+        input_from_ms: minimum event time of the input records that these results can depend on.
+        input_until_ms: exclusive upper bound of the event times of these records.
     """
 
     results_from_ms: Millis
@@ -42,85 +42,86 @@ class Period:
     input_until_ms: Millis | None
 
     def has_result(self, at_ms: Millis) -> bool:
-        """Whether a result of this event time is asked for."""
+        """Whether a result with this event time belongs to the period."""
         return _within(at_ms, self.results_from_ms, self.results_until_ms)
 
     def has_input(self, at_ms: Millis) -> bool:
-        """Whether a record of this event time can be part of one."""
+        """Whether a result of the period can depend on an input record with this event time."""
         return _within(at_ms, self.input_from_ms, self.input_until_ms)
 
 
 def period(
-    shape: Shape, asked: Asked, boundary_ms: Millis | None, place: str, *, published: bool = False
+    shape: Shape, when: Interval, boundary_ms: Millis | None, place: str, *, published: bool = False
 ) -> Period:
-    """What to compute and what that is made of.
+    """The results to compute for an interval, and the input records that they depend on.
 
     Args:
-        shape: the fragment's.
-        asked: of windows every one that reaches into it, of all others the results that lie in it.
-            Where published sessions are compared, it is widened to where all of them are cut.
-        boundary_ms: what the fragment has promised: its results up to there are complete.
-        place: names the fragment, for errors.
-        published: whether all of the fragment's own results in it have to be there, without state
-            too: what is computed is compared with them.
+        shape: of the fragment.
+        when: the requested interval; every window that overlaps it is computed, otherwise the
+            results within it. For published sessions it is extended to cuts between sessions.
+        boundary_ms: the fragment's boundary; its results up to it are complete.
+        place: the fragment, for errors.
+        published: whether the results are compared with the published ones; then all of these have
+            to be complete, those of a fragment without state too.
 
     Raises:
-        RefusedError: nothing lies in it, or not all of it is complete yet.
+        RefusedError: the requested interval is empty, or not all of its results are complete.
     """
-    if asked.until_ms is not None and asked.until_ms <= asked.from_ms:
+    if when.until_ms is not None and when.until_ms <= when.from_ms:
         raise RefusedError("the end of the replay does not lie after its beginning", place=place)
     match shape:
         case Stateless():
-            until_ms = asked.until_ms
+            until_ms = when.until_ms
             if published:
-                until_ms = _complete(asked.from_ms, until_ms, boundary_ms, place)
-            return Period(asked.from_ms, until_ms, asked.from_ms, until_ms)
+                until_ms = _complete(when.from_ms, until_ms, boundary_ms, place)
+            return Period(when.from_ms, until_ms, when.from_ms, until_ms)
         case Windowed(window):
-            first = next_end(window, asked.from_ms)
-            last = None if asked.until_ms is None else final_end(window, Millis(asked.until_ms - 1))
+            first = next_end(window, when.from_ms)
+            last = None if when.until_ms is None else final_end(window, Millis(when.until_ms - 1))
             until = _complete(first, None if last is None else Millis(last + 1), boundary_ms, place)
             final = last_end(window, Millis(until - 1))
             return Period(first, until, Millis(first - window.size_ms), final)
         case Sessions(window):
             if published:
-                asked, boundary_ms = _between_cuts(window, asked, boundary_ms)
-            until = _complete(asked.from_ms, asked.until_ms, boundary_ms, place)
-            return Period(asked.from_ms, until, oldest_record(window, asked.from_ms), until)
+                when, boundary_ms = _extend_to_cuts(window, when, boundary_ms)
+            until = _complete(when.from_ms, when.until_ms, boundary_ms, place)
+            return Period(when.from_ms, until, oldest_record(window, when.from_ms), until)
         case Joined(span_ms, behind_ms):
-            until = _complete(asked.from_ms, asked.until_ms, boundary_ms, place)
-            last = Millis(until + behind_ms)  # where the last row without a partner may have one
-            return Period(asked.from_ms, until, Millis(asked.from_ms - span_ms), last)
+            until = _complete(when.from_ms, when.until_ms, boundary_ms, place)
+            last = Millis(until + behind_ms)  # the last row without a partner may have one up to it
+            return Period(when.from_ms, until, Millis(when.from_ms - span_ms), last)
 
 
 def _within(at_ms: Millis, from_ms: Millis, until_ms: Millis | None) -> bool:
     return from_ms <= at_ms and (until_ms is None or at_ms < until_ms)
 
 
-def _between_cuts(
-    window: SessionWindow, asked: Asked, boundary_ms: Millis | None
-) -> tuple[Asked, Millis | None]:
-    """What was asked for, and what is complete, where no session of it can be joined to another.
+def _extend_to_cuts(
+    window: SessionWindow, when: Interval, boundary_ms: Millis | None
+) -> tuple[Interval, Millis | None]:
+    """The requested interval and the boundary, at cuts across which no two sessions can merge.
 
-    A record that was late may prolong a session, or join two: then other ones have to go, too.
+    A late record that counts now may extend a session or merge two; their published results must
+    then be removed, so the interval must contain all of them.
     """
-    until_ms = asked.until_ms
+    until_ms = when.until_ms
     if until_ms is not None:
         until_ms = Millis(last_cut(window, Millis(until_ms - 1)) + window.longest_ms)
     if boundary_ms is not None:
         boundary_ms = Millis(last_cut(window, Millis(boundary_ms + 1)) - 1)
-    return Asked(last_cut(window, asked.from_ms), until_ms), boundary_ms
+    return Interval(last_cut(window, when.from_ms), until_ms), boundary_ms
 
 
 def _complete(
     first: Millis, until: Millis | None, boundary_ms: Millis | None, place: str
 ) -> Millis:
-    """The end of the results: the one that was asked for, or what is promised.
+    """The exclusive end of the results: the requested one, else just after the boundary.
 
     Args:
-        first: the least event time of a result.
-        until: the end that was asked for; None: none was.
-        boundary_ms: the promise.
-        place: names the fragment.
+        first: the minimum event time of the results.
+        until: the requested end, if any.
+        boundary_ms: the fragment's boundary; None: it has published none.
+        place: the fragment, for errors.
     """
     if boundary_ms is None or first > boundary_ms:
         so_far, earlier = "none", ""

@@ -1,9 +1,10 @@
-"""Which offsets of the input log a replay reads, and whether all of them are still there. Pure.
+"""Offset ranges of the input log that a replay reads; detects deleted records. Pure.
 
-A record of an external stream whose event time lies further than `ahead` beyond its Kafka timestamp
-is no good record; the event time of a derived stream is its Kafka timestamp. So what has an event
-time at or after t has a Kafka timestamp at or after t - ahead, and lies at or behind the first
-record that has. Late records may lie anywhere behind it, so the range ends where the log ends now.
+A record of an external stream whose event time exceeds its Kafka timestamp by more than `ahead` is
+a dead letter; the event time of a derived stream is its Kafka timestamp. So a record with an event
+time at or after t has a Kafka timestamp at or after t - ahead, and its offset is at or after that
+of the first record with such a timestamp. Late records may be at any offset after it, so the range
+ends at the current end of the log.
 """
 
 from collections.abc import Iterable
@@ -18,16 +19,17 @@ from pipeline.planner.plan import FragmentInput
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """What one input partition holds.
+class PartitionLog:
+    """Offsets of one input partition.
 
     Args:
         log_start: its oldest offset.
         end: its committed end.
-        since: the first record at or after the Kafka timestamp that a replay begins with; the end
+        since: the first offset to read, by the Kafka timestamp from which records are needed; `end`
             if there is none.
-        oldest_ms: the Kafka timestamp of its oldest record; None: it holds none, or nobody asked.
-        reach_ms: how far a result and the timestamps of its records here may lie apart.
+        oldest_ms: the Kafka timestamp of its oldest record; None: it has none, or it was not read.
+        reach_ms: maximum difference between the event time of a result and the Kafka timestamps of
+            its records in this partition.
     """
 
     at: InputPartition
@@ -40,7 +42,7 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """What is read of one input partition; `gone`: the log may have held more that is needed."""
+    """Offset range to read of one partition; `gone`: needed records may have been deleted."""
 
     input: StreamName
     topic: TopicName
@@ -51,68 +53,66 @@ class Range:
 
     @property
     def offsets(self) -> int:
-        """How many offsets that are, at least as many as records."""
+        """The number of offsets, at least that of records."""
         return max(0, self.end - self.start)
 
-    def holds(self, topic: TopicName, partition: int, offset: Offset) -> bool:
-        """Whether a record lies in it."""
+    def contains(self, topic: TopicName, partition: int, offset: Offset) -> bool:
+        """Whether it contains a record."""
         return (topic, partition) == (self.topic, self.partition) and (
             self.start <= offset < self.end
         )
 
 
 def timestamps_from(stream: FragmentInput, input_from_ms: Millis) -> Millis:
-    """From which Kafka timestamp on records can have an event time at or after this one."""
+    """The minimum Kafka timestamp of the records with an event time at or after this one."""
     ahead_ms = stream.ahead_ms if isinstance(stream, ExternalStream) else 0
     return Millis(input_from_ms - ahead_ms)
 
 
-def may_lack(kept: Kept) -> bool:
-    """Whether records that are needed may be gone: all that is left is needed, and more was there.
+def may_lack(log: PartitionLog) -> bool:
+    """Whether needed records may be deleted: some are, and all remaining ones are needed.
 
-    If an older record than the first that is needed is still there, so is everything behind it.
+    If a record older than the first needed one remains, no record after it is deleted.
     """
-    return kept.log_start > 0 and kept.since <= kept.log_start
+    return log.log_start > 0 and log.since <= log.log_start
 
 
-def ranges(kept: Iterable[Kept], *, incomplete: bool) -> tuple[Range, ...]:
-    """What to read of every input partition.
+def ranges(logs: Iterable[PartitionLog], *, incomplete: bool) -> tuple[Range, ...]:
+    """The offset range to read of every input partition.
 
     Args:
-        kept: all input partitions.
-        incomplete: whether to do with what is left where records are gone.
+        logs: all input partitions.
+        incomplete: whether to go on with the remaining records where older ones may be deleted.
 
     Raises:
-        RefusedError: records that are needed may be gone, with the place and what can be done.
+        RefusedError: needed records may be deleted, or all ranges are empty.
     """
-    found = whole(kept, incomplete=incomplete)
+    found = possibly_empty_ranges(logs, incomplete=incomplete)
     if not any(one.offsets for one in found):
         raise RefusedError(
             "the inputs hold no records that can belong to these results",
-            hint="`medusa offsets show` says what they hold.",
+            hint="`medusa offsets show` prints their offsets.",
         )
     return found
 
 
-def whole(kept: Iterable[Kept], *, incomplete: bool) -> tuple[Range, ...]:
-    """The same, also when they hold nothing."""
+def possibly_empty_ranges(logs: Iterable[PartitionLog], *, incomplete: bool) -> tuple[Range, ...]:
+    """As `ranges`, but all of them may be empty."""
     found = []
-    for one in kept:
+    for one in logs:
         gone = may_lack(one)
         if gone and not incomplete:
-            raise _gone(one)
+            raise _records_gone(one)
         found.append(Range(one.at.input, one.at.topic, one.at.partition, one.since, one.end, gone))
     return tuple(found)
 
 
-def _gone(one: Kept) -> RefusedError:
+def _records_gone(one: PartitionLog) -> RefusedError:
     left, later = "and it holds no record any more", ""
     if one.oldest_ms is not None:
         left = f"whose record has the time {instant(one.oldest_ms)}"
         first = instant(Millis(one.oldest_ms + one.reach_ms + 1))
-        later = (
-            f"begin after {first}, which is the first time for which this partition is whole, or "
-        )
+        later = f"begin after {first}, the first time for which this partition is complete, or "
     return RefusedError(
         f"records that are needed may be gone: the partition begins at offset {one.log_start}, "
         f"{left}",

@@ -1,8 +1,8 @@
-"""Writes the results of a replay: all of them in one Kafka transaction, or none.
+"""Transactional write of a replay's results: all of them in one Kafka transaction.
 
-A topic that a replay made holds nothing until its last record is committed. So a run that is killed
-leaves a topic in which no reader of committed records sees anything, and a topic that shows a
-record is complete. A replay without any result makes no topic.
+A topic that a replay created is empty to readers of committed records until its last record is
+committed, also after a run was killed. So a topic with a visible record is complete. A replay
+without results creates no topic.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -17,10 +17,10 @@ from pipeline.errors import MedusaError, RefusedError
 from pipeline.lanes.result_headers import RESULT_ID
 
 Result = tuple[bytes | None, bytes, int, int, bytes | None]
-"""Key, value, timestamp in ms, partition or -1, id if it has one."""
+"""Key, value, timestamp in ms, partition or -1 (by key), result id if it has one."""
 
 TRANSACTION_S = 900
-"""How long a transaction may be open: Kafka's own default for the most that brokers allow."""
+"""Transaction timeout: Kafka's default for the maximum that brokers allow."""
 WRITE_WITHIN_S = 780.0
 COMMIT_WITHIN_S = 100.0
 START_WITHIN_S = 60.0
@@ -29,18 +29,18 @@ RECORDS_AT_ONCE = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a replay writes.
+    """Target topic of a replay.
 
     Args:
-        spec: the topic, as it is created if it is not there.
-        check: raises RefusedError when the topic is there and holds something; called once no
-            other run can write into it any more.
-        tell: hears how many records are written, now and then.
+        spec: the topic, created if it does not exist.
+        check: raises RefusedError if the topic exists and contains a record; called when every
+            other run is fenced from it.
+        report: called with the number of written records, after each portion.
     """
 
     spec: NewTopicSpec
     check: Callable[[], None]
-    tell: Callable[[int], None]
+    report: Callable[[int], None]
 
 
 def write(
@@ -50,12 +50,12 @@ def write(
     topics: TopicAdmin,
     clock: Clock,
 ) -> int:
-    """Write all results in one transaction; returns how many, and makes no topic for none.
+    """Write all results in one transaction and return their number; none: no topic is created.
 
     Raises:
-        RefusedError: the topic holds something, or a transaction cannot last as long as it takes.
+        RefusedError: the topic contains records, or writing exceeds the transaction timeout.
         FencedError: another run into the same topic began.
-        UnavailableError, RetryError: nothing of it is visible; run it again.
+        UnavailableError, RetryError: no record is visible; run it again.
     """
     rest = iter(results)
     first = next(rest, None)
@@ -78,7 +78,7 @@ def write(
 
 @contextmanager
 def one_transaction(writer: TransactionWriter, clock: Clock) -> Iterator[None]:
-    """Commit what the block sends; give all of it up if the block or the commit fails."""
+    """A transaction around the block: committed after it, aborted if it or the commit fails."""
     committed = False
     try:
         writer.begin()
@@ -107,7 +107,7 @@ def _written(
                 partition=partition,
             )
         count += len(part)
-        target.tell(count)
+        target.report(count)
         if deadline.passed:
             raise RefusedError(
                 f"{count} records were written in {WRITE_WITHIN_S:g} s and there are more, but a "

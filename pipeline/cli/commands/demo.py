@@ -2,7 +2,7 @@
 
 import click
 
-from pipeline.cli.example_run import Wanted, run_example
+from pipeline.cli.example_run import ExampleOptions, run_example
 from pipeline.cli.options import with_session
 from pipeline.cli.session import Session
 from pipeline.examples.stage import Feed
@@ -44,4 +44,4 @@ def command(session: Session, *, seconds: float, rate: float, seed: int, keep: b
       DEMO_SECONDS=120 medusa demo --rate 1000
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
     feed = Feed(seconds, seed, (f"--rate={rate:g}",))
-    run_example(session, Wanted(TOLLS, feed, "demo", keep))
+    run_example(session, ExampleOptions(TOLLS, feed, "demo", keep))

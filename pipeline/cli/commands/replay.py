@@ -28,7 +28,7 @@ from pipeline.operations.replay.inputs import ReplayInput, replay_input, replay_
 from pipeline.operations.replay.output import output_topic
 from pipeline.operations.replay.run import Replayed, replay
 from pipeline.replay.corrections import Change, Correction
-from pipeline.replay.period import Asked
+from pipeline.replay.period import Interval
 from schemas.json_value import JsonObject
 
 NOTHING_DONE = "nothing was done; --yes does it"
@@ -80,7 +80,7 @@ def command(
         replayed = replayed_fragment(name, connections)
         engine = ReplayEngine(replayed, connections, session.printer.note)
         now_ms = session.clock.now_ms()
-        requested = Asked(
+        requested = Interval(
             _time_of(start, now_ms, engine),
             _time_of(end, now_ms, engine) if end else None,
         )
@@ -105,7 +105,12 @@ def command(
 
 
 def _correct(
-    engine: ReplayEngine, requested: Asked, session: Session, connections: Connections, *, yes: bool
+    engine: ReplayEngine,
+    requested: Interval,
+    session: Session,
+    connections: Connections,
+    *,
+    yes: bool,
 ) -> None:
     """Compute results, compare them with the output and, with `yes`, publish corrections."""
     replayed, topic = engine.what, engine.what.fragment.output.topic

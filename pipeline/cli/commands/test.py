@@ -7,7 +7,7 @@ import click
 
 from pipeline.cli.options import document_option, with_session
 from pipeline.cli.progress import StepPrinter
-from pipeline.cli.project import TESTS_FOLDER, seen_from_here
+from pipeline.cli.project import TESTS_FOLDER, relative_to_cwd
 from pipeline.cli.session import Session
 from pipeline.counting import counted
 from pipeline.errors import ExitCode, MedusaError
@@ -38,7 +38,7 @@ def command(session: Session, tests: tuple[Path, ...], file: str | None) -> None
     from pipeline.testing.load import Loader, find_tests  # noqa: PLC0415
 
     loaded = Loader(lambda: session.project.document(file)).all(
-        find_tests(tests, seen_from_here(session.project.folder / TESTS_FOLDER))
+        find_tests(tests, relative_to_cwd(session.project.folder / TESTS_FOLDER))
     )
     from pipeline.testing.session import open_tests  # noqa: PLC0415
 

@@ -19,7 +19,7 @@ from brokers.embedded.processes import Child, ChildSpec
 from brokers.embedded.progress import Step
 from brokers.embedded.stack import STOPPING, EmbeddedStack, StackSettings
 from pipeline.cli.addresses import port_of
-from pipeline.cli.detached import ARCHIVE_PROGRAM, Teller, medusa_command, start_detached
+from pipeline.cli.detached import ARCHIVE_PROGRAM, StartupReporter, medusa_command, start_detached
 from pipeline.cli.node_lock import only_node
 from pipeline.cli.options import with_session
 from pipeline.cli.progress import StepPrinter
@@ -96,7 +96,7 @@ def command(
         start_detached(arguments, session.project, StepPrinter(session.printer), session.clock)
         _show(session, stack_settings, node=not no_node, end=down_command(session.project))
         return
-    with Teller(tell_fd, StepPrinter(session.printer)) as teller:
+    with StartupReporter(tell_fd, StepPrinter(session.printer)) as teller:
         _run(session, stack_settings, teller, node=not no_node)
 
 
@@ -151,7 +151,9 @@ def down_command(project: Project) -> str:
     return shlex.join(words)
 
 
-def _run(session: Session, stack_settings: StackSettings, teller: Teller, *, node: bool) -> None:
+def _run(
+    session: Session, stack_settings: StackSettings, teller: StartupReporter, *, node: bool
+) -> None:
     """Run the stack until SIGTERM (`medusa down`) or Ctrl-C."""
     archive = partial(
         ensure_archive, stack_settings.cache, program=ARCHIVE_PROGRAM, progress=teller.step
@@ -186,7 +188,7 @@ def _supervise(stack: EmbeddedStack, supervisor: Supervisor | None, session: Ses
     while True:
         _check_servers(stack.servers)
         if supervisor is not None:
-            supervisor.look(session.clock.monotonic_s())
+            supervisor.check(session.clock.monotonic_s())
         stack.forget_ended()
         session.clock.sleep(_WATCH_S)
 

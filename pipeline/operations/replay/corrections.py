@@ -18,9 +18,15 @@ from pipeline.operations.replay.inputs import (
     replay_input,
     replay_period,
 )
-from pipeline.replay.corrections import Correction, Standing, corrections, publish, standing
-from pipeline.replay.period import Asked, Period
-from pipeline.replay.ranges import whole
+from pipeline.replay.corrections import (
+    Correction,
+    LatestRecord,
+    corrections,
+    latest_records,
+    publish,
+)
+from pipeline.replay.period import Interval, Period
+from pipeline.replay.ranges import possibly_empty_ranges
 from pipeline.replay.write import START_WITHIN_S
 
 
@@ -28,7 +34,7 @@ from pipeline.replay.write import START_WITHIN_S
 class ComparisonInput:
     """Input of a comparison: published results by id, and the records to recompute them from."""
 
-    published: Mapping[bytes, Standing]
+    published: Mapping[bytes, LatestRecord]
     found: ReplayInput
 
 
@@ -94,7 +100,7 @@ def correction_writer(
 
 
 def comparison_input(
-    what: ReplayedFragment, asked: Asked, connections: Connections
+    what: ReplayedFragment, asked: Interval, connections: Connections
 ) -> ComparisonInput:
     """Read the published results of a period and find their inputs; changes nothing.
 
@@ -146,7 +152,7 @@ def publish_corrections(
 
 def published_results(
     what: ReplayedFragment, period: Period, connections: Connections
-) -> dict[bytes, Standing]:
+) -> dict[bytes, LatestRecord]:
     """The last published record of each result of a period, by id.
 
     Raises:
@@ -161,8 +167,8 @@ def published_results(
             hint="run it again",
         )
     kept = kept_offsets(output, period.results_from_ms, connections)
-    read = whole(kept, incomplete=False)
+    read = possibly_empty_ranges(kept, incomplete=False)
     reader = connections.reader()
     reader.assign({output.topic: {one.partition: one.start for one in read}})
     ends = {output.topic: {one.partition: one.end for one in read}}
-    return standing(reader.read_to(ends), period)
+    return latest_records(reader.read_to(ends), period)

@@ -16,8 +16,8 @@ from pipeline.operations.positions import last_marker
 from pipeline.operations.replay.fragment import ReplayedFragment
 from pipeline.operations.topics import topic_ends
 from pipeline.planner.plan import Fragment, FragmentInput
-from pipeline.replay.period import Asked, Period, period
-from pipeline.replay.ranges import Kept, Range, may_lack, ranges, timestamps_from
+from pipeline.replay.period import Interval, Period, period
+from pipeline.replay.ranges import PartitionLog, Range, may_lack, ranges, timestamps_from
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class ReplayInput:
 
 
 def replay_period(
-    what: ReplayedFragment, asked: Asked, connections: Connections, *, published: bool = False
+    what: ReplayedFragment, asked: Interval, connections: Connections, *, published: bool = False
 ) -> Period:
     """The period of a replay; `published`: as in `pipeline.replay.period.period`.
 
@@ -92,7 +92,7 @@ def replay_input(
 
 def _stream_offsets(
     stream: FragmentInput, found: Period, reach_ms: int, connections: Connections
-) -> Iterator[Kept]:
+) -> Iterator[PartitionLog]:
     """Offsets of a stream that results of a period can depend on."""
     from_ms = Millis(max(found.input_from_ms, found.results_from_ms - reach_ms))
     ahead_ms = stream.ahead_ms if isinstance(stream, ExternalStream) else 0
@@ -100,7 +100,9 @@ def _stream_offsets(
         yield replace(one, reach_ms=reach_ms + ahead_ms)
 
 
-def kept_offsets(stream: FragmentInput, from_ms: Millis, connections: Connections) -> list[Kept]:
+def kept_offsets(
+    stream: FragmentInput, from_ms: Millis, connections: Connections
+) -> list[PartitionLog]:
     """Offsets of the partitions of a stream from a Kafka timestamp on.
 
     Raises:
@@ -114,9 +116,9 @@ def kept_offsets(stream: FragmentInput, from_ms: Millis, connections: Connection
     for partition, end in sorted(ends.items()):
         at = InputPartition(stream.name, topic, partition)
         start = starts.get(partition, end)
-        one = Kept(at, start, end, min(end, max(start, since.get(partition, end))), None)
+        one = PartitionLog(at, start, end, min(end, max(start, since.get(partition, end))), None)
         if may_lack(one):
-            one = Kept(
+            one = PartitionLog(
                 at, start, end, one.since, first_timestamp(reader, topic, partition, (start, end))
             )
         kept.append(one)
@@ -130,7 +132,7 @@ def _count_dead_letters(
     late = again = 0
     for letter in letters_of(fragment, connections):
         at = letter.at
-        if at is None or not any(r.holds(at.topic, at.partition, at.offset) for r in chosen):
+        if at is None or not any(r.contains(at.topic, at.partition, at.offset) for r in chosen):
             continue
         if letter.reason not in LATENESS:
             again += 1

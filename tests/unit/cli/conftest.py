@@ -1,4 +1,4 @@
-"""What the tests of the command line share."""
+"""Fixtures of the command line's tests."""
 
 import json
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from pipeline.cli.session import Opener
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """How one call ended."""
+    """Result of a call: exit code and output."""
 
     code: int
     out: str
@@ -22,7 +22,7 @@ class Called:
 
     @property
     def data(self) -> Any:
-        """What it printed as JSON."""
+        """Its output, parsed as JSON."""
         return json.loads(self.out)
 
 
@@ -33,7 +33,7 @@ Caller = Callable[..., Called]
 def medusa(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Caller:
-    """Calls the command line in an empty folder with an empty environment."""
+    """Caller of the command line, in an empty folder with an empty environment."""
     home = tmp_path / "home"
     home.mkdir()
     work = tmp_path / "work"

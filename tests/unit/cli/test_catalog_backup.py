@@ -1,4 +1,4 @@
-"""A catalog that is backed up comes back as it was, and nothing goes back in time."""
+"""Backup and restore of the catalog: the content is restored, epochs never decrease."""
 
 import json
 from collections.abc import Callable
@@ -72,8 +72,8 @@ def epoch_of(world: World) -> int:
     return decode(EpochRecord, found.value, path).epoch
 
 
-def test_what_was_deployed_and_registered_is_there_again(medusa: Caller, world: World) -> None:
-    """In an empty catalog, that it has run, too; who ran it and how is not."""
+def test_networks_and_schemas_are_restored(medusa: Caller, world: World) -> None:
+    """Also that a fragment has run, but neither its owner nor its status."""
     made = medusa("catalog", "backup", FILE, "-o", "json", opener=opener(world))
     assert (made.code, made.data["networks"], made.data["schemas"]) == (0, ["local.cars"], 3)
     new = World.new()
@@ -92,8 +92,8 @@ def test_what_was_deployed_and_registered_is_there_again(medusa: Caller, world: 
     )
 
 
-def test_epochs_do_not_go_back_below_what_has_written(medusa: Caller, world: World) -> None:
-    """Else no lane could write any more: a newer epoch's marker fences it."""
+def test_epochs_are_not_restored_below_those_of_markers(medusa: Caller, world: World) -> None:
+    """Otherwise the marker of a newer epoch would fence every lane."""
     assert medusa("catalog", "backup", FILE, opener=opener(world)).code == 0
     assert epoch_of(world) == 1
     new = World.new()
@@ -102,10 +102,10 @@ def test_epochs_do_not_go_back_below_what_has_written(medusa: Caller, world: Wor
     assert epoch_of(new) == 41
 
 
-def test_restoring_twice_changes_nothing_more_and_a_cut_off_restore_goes_on(
+def test_restoring_is_idempotent_and_an_interrupted_restore_can_be_repeated(
     medusa: Caller, world: World
 ) -> None:
-    """What is there already stays."""
+    """Existing records are kept."""
     backup = read(world.store, NOW)
     new = World.new()
     operations = restored(backup, {}, {})
@@ -118,8 +118,8 @@ def test_restoring_twice_changes_nothing_more_and_a_cut_off_restore_goes_on(
     assert again.data["changed"] == 1, "the revision alone"
 
 
-def test_a_catalog_that_holds_something_else_is_not_touched(medusa: Caller, world: World) -> None:
-    """It names the paths."""
+def test_a_catalog_with_other_content_is_refused(medusa: Caller, world: World) -> None:
+    """The error names the paths."""
     assert medusa("catalog", "backup", FILE, opener=opener(world)).code == 0
     other = World.new()
     write_project(Path("other"), document=Path("network.yaml").read_text() + "# changed\n")
@@ -133,7 +133,7 @@ def test_a_catalog_that_holds_something_else_is_not_touched(medusa: Caller, worl
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("plain text", "no whole backup"),
         ('{"kind": "medusa-catalog", "format": 1}', "no whole backup"),
@@ -148,12 +148,12 @@ def test_a_catalog_that_holds_something_else_is_not_touched(medusa: Caller, worl
         ),
     ],
 )
-def test_a_file_that_is_no_backup_is_refused(medusa: Caller, text: str, told: str) -> None:
-    """Before any server is asked."""
+def test_a_file_that_is_no_backup_is_refused(medusa: Caller, text: str, message: str) -> None:
+    """Before any connection is opened."""
     Path(FILE).write_text(text)
     refused = medusa("catalog", "restore", FILE, "--yes")
     assert refused.code != 0
-    assert told in refused.err
+    assert message in refused.err
     assert FILE in refused.err
 
 
@@ -166,7 +166,7 @@ def test_a_backup_of_a_newer_catalog_is_refused(world: World) -> None:
         loads(text, FILE)
 
 
-def test_a_file_is_never_written_over(medusa: Caller, world: World) -> None:
+def test_a_file_is_never_overwritten(medusa: Caller, world: World) -> None:
     """Not even an older backup."""
     Path(FILE).write_text("mine")
     refused = medusa("catalog", "backup", FILE, opener=opener(world))
@@ -179,14 +179,14 @@ def test_a_file_is_never_written_over(medusa: Caller, world: World) -> None:
 
 
 def test_a_dry_run_restores_nothing(medusa: Caller, world: World) -> None:
-    """It says what the file holds."""
+    """It prints the content of the file."""
     assert medusa("catalog", "backup", FILE, opener=opener(world)).code == 0
-    told = medusa("catalog", "restore", FILE, "--dry-run")
-    assert (told.code, "1 network (local.cars)" in told.out) == (0, True)
+    called = medusa("catalog", "restore", FILE, "--dry-run")
+    assert (called.code, "1 network (local.cars)" in called.out) == (0, True)
 
 
-def test_large_catalogs_go_in_steps() -> None:
-    """None is larger than the bound, unless one value alone is."""
+def test_large_catalogs_are_restored_in_steps() -> None:
+    """No step exceeds the bound, unless a single value does."""
     half = "x" * (STEP_BYTES // 2)
     entries = {ZnodePath("/format"): "{}", **{f"/registry/contents/{n}": half for n in range(5)}}
     sizes = [
@@ -197,16 +197,16 @@ def test_large_catalogs_go_in_steps() -> None:
     assert max(sizes) <= STEP_BYTES
 
 
-def test_epochs_are_there_before_their_fragments(world: World) -> None:
-    """A node that is up may claim a fragment between two steps; where they are above, so is it."""
+def test_epochs_are_restored_before_their_fragments(world: World) -> None:
+    """A running node may claim a fragment between two steps and must not get an older epoch."""
     paths = [o.path for o in restored(read(world.store, NOW), {}, {NAMES: Epoch(9)})]
     last = paths.index(ZNODES.epoch(CARS, MOVING))
     above = {ZNODES.participants(), ZNODES.participant(ME), ZNODES.epochs(ME)}
     assert set(paths[:last]) == above
 
 
-def test_the_revision_rises_so_that_nodes_look(world: World) -> None:
-    """Also above that of the catalog which is restored into."""
+def test_the_revision_is_raised_so_that_nodes_read_the_catalog(world: World) -> None:
+    """Also above that of the target catalog."""
     backup = read(world.store, NOW)
     found = world.store.get(ZNODES.networks(ME))
     assert found is not None

@@ -1,4 +1,4 @@
-"""The format is raised on request, and only when every node reads it."""
+"""Upgrade of the catalog's format: on request, and only when every node can read it."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -22,17 +22,17 @@ OLD = NodeRecord(NodeId("n1"), ParticipantId("local"), "host", 7, NOW, "0.1", re
 
 @pytest.fixture
 def world() -> World:
-    """A catalog that a program of today set up."""
+    """A catalog in the present format."""
     return World.new()
 
 
 def of_tomorrow(world: World) -> World:
-    """The same catalog for a program that knows a second format."""
+    """The same catalog for a program that supports a second format."""
     return replace(world, catalog=Catalog(world.store, Znodes(""), newest=2))
 
 
-def test_there_is_nothing_to_raise_in_the_newest_format(medusa: Caller, world: World) -> None:
-    """Nobody is asked, and it is no error."""
+def test_a_catalog_in_the_newest_format_is_not_changed(medusa: Caller, world: World) -> None:
+    """No confirmation is needed, and it is no error."""
     done = medusa("catalog", "upgrade", opener=opener(world))
     assert (done.code, done.out) == (
         0,
@@ -40,8 +40,10 @@ def test_there_is_nothing_to_raise_in_the_newest_format(medusa: Caller, world: W
     )
 
 
-def test_nodes_that_do_not_read_it_are_named(medusa: Caller, world: World) -> None:
-    """Before anybody is asked; when they are gone, a person has to say yes."""
+def test_nodes_that_cannot_read_the_new_format_prevent_the_upgrade(
+    medusa: Caller, world: World
+) -> None:
+    """They are named; without them a confirmation is required."""
     world.catalog.nodes.register(OLD)
     later = opener(of_tomorrow(world))
     refused = medusa("catalog", "upgrade", opener=later)
@@ -49,18 +51,18 @@ def test_nodes_that_do_not_read_it_are_named(medusa: Caller, world: World) -> No
     assert "n1 (Medusa 0.1 on host, reads up to format 1)" in refused.err
     assert medusa("catalog", "upgrade", "--yes", opener=later).err == refused.err
     world.catalog.nodes.register(replace(OLD, reads=2), replaces=OLD)
-    asked = medusa("catalog", "upgrade", opener=later)
-    assert asked.code == 65
-    assert "from 1 to 2" in asked.err
+    unconfirmed = medusa("catalog", "upgrade", opener=later)
+    assert unconfirmed.code == 65
+    assert "from 1 to 2" in unconfirmed.err
     assert world.catalog.format.current() == 1
     raised = medusa("catalog", "upgrade", "--yes", "-o", "json", opener=later)
     assert (raised.code, raised.data["before"], raised.data["format"]) == (0, 1, 2)
-    told = medusa("node", "list", "-o", "json", opener=later).data["nodes"]
-    assert [(node["version"], node["reads"]) for node in told] == [("0.1", 2)]
+    nodes = medusa("node", "list", "-o", "json", opener=later).data["nodes"]
+    assert [(node["version"], node["reads"]) for node in nodes] == [("0.1", 2)]
 
 
-def test_an_older_backup_goes_into_a_newer_catalog(medusa: Caller, world: World) -> None:
-    """Older records fit into it, and the format stays as it is there."""
+def test_an_older_backup_is_restored_into_a_newer_catalog(medusa: Caller, world: World) -> None:
+    """It can read older records, and keeps its format."""
     write_project(Path())
     assert medusa("deploy", "--no-wait", opener=opener(world)).code == 0
     assert medusa("catalog", "backup", "old.json", opener=opener(world)).code == 0
@@ -73,8 +75,8 @@ def test_an_older_backup_goes_into_a_newer_catalog(medusa: Caller, world: World)
     )
 
 
-def test_a_newer_backup_does_not_shut_out_the_nodes_of_an_older_catalog(world: World) -> None:
-    """Not even by a program that understands both."""
+def test_a_newer_backup_is_not_restored_into_an_older_catalog(world: World) -> None:
+    """Its nodes could not read it; also if the restoring program supports both formats."""
     later = of_tomorrow(World.new())
     later.catalog.format.raise_to_newest()
     backup = read(later.store, NOW)

@@ -13,7 +13,7 @@ from tests.unit.deploy.twins import write_project
 Caller = Callable[..., Any]
 
 
-def test_options_before_the_verb_count_as_those_behind_it(medusa: Caller) -> None:
+def test_options_before_the_verb_equal_those_after_it(medusa: Caller) -> None:
     """The format, settings, and the data folder; also before the second word of a verb."""
     behind = medusa("config", "show", "-o", "json", "--set", "node=n7", "--data", "there")
     assert behind.code == 0
@@ -23,8 +23,8 @@ def test_options_before_the_verb_count_as_those_behind_it(medusa: Caller) -> Non
     assert medusa(*options[:2], "config", *options[2:4], "show", *options[4:]).out == behind.out
 
 
-def test_what_stands_later_counts(medusa: Caller) -> None:
-    """Of a format and a setting that are given twice; the others of the first place stay."""
+def test_later_options_override_earlier_ones(medusa: Caller) -> None:
+    """A format and a setting that are given twice; other earlier ones are kept."""
     before = ("-o", "yaml", "--set", "node=n1", "--set", "participant=p")
     shown = medusa(*before, "config", "show", "-o", "json", "--set", "node=n2").data
     found = {one["name"]: one["value"] for one in shown["settings"]}
@@ -32,7 +32,7 @@ def test_what_stands_later_counts(medusa: Caller) -> None:
 
 
 def test_a_mistake_before_the_verb_is_a_usage_error(medusa: Caller) -> None:
-    """With the words that it has behind it."""
+    """With the same message as after it."""
     assert medusa("-o", "xml", "config", "show").code == 64
     wrong = medusa("--set", "noed=n1", "config", "show")
     assert wrong.code == 64
@@ -40,24 +40,24 @@ def test_a_mistake_before_the_verb_is_a_usage_error(medusa: Caller) -> None:
     assert medusa("-o", "json").code == 64
 
 
-def test_an_error_is_data_if_the_format_stands_before_the_verb(medusa: Caller) -> None:
-    """As if it stood behind it."""
+def test_an_error_is_data_if_the_format_is_before_the_verb(medusa: Caller) -> None:
+    """As if it were after it."""
     assert medusa("-o", "json", "show").data["error"]["code"] == "bad-input"
 
 
-def test_options_are_put_together_in_their_order() -> None:
-    """Absent ones change nothing, flags stay once they are set."""
+def test_options_are_combined_in_their_order() -> None:
+    """Absent ones change nothing; a flag that is set stays set."""
     nothing = {"output": None, "assignments": (), "data": None, "no_color": False}
-    first = Common().then({"output": "json", "no_color": True, "assignments": ("a=1",)})
-    assert first.then(nothing) == Common(Format.JSON, ("a=1",), no_color=True)
-    assert first.then({"assignments": ("a=2",), "verbose": True}) == Common(
+    first = Common().updated({"output": "json", "no_color": True, "assignments": ("a=1",)})
+    assert first.updated(nothing) == Common(Format.JSON, ("a=1",), no_color=True)
+    assert first.updated({"assignments": ("a=2",), "verbose": True}) == Common(
         Format.JSON, ("a=1", "a=2"), no_color=True, verbose=True
     )
 
 
 @pytest.mark.parametrize("name", ["show", "explain"])
-def test_the_document_may_stand_behind_the_verb(medusa: Caller, name: str) -> None:
-    """Alone, or with -f if both mean the same file; two different files are a usage error."""
+def test_the_document_may_be_an_argument(medusa: Caller, name: str) -> None:
+    """Alone, or with -f for the same file; two different files are a usage error."""
     write_project(Path())
     Path("network.yaml").rename("cars.yaml")
     by_option = medusa(name, "-f", "cars.yaml")
@@ -70,8 +70,8 @@ def test_the_document_may_stand_behind_the_verb(medusa: Caller, name: str) -> No
     assert medusa(name, "vans.yaml").code == 65
 
 
-def test_every_verb_that_takes_a_document_takes_it_behind_it() -> None:
-    """But for `test`, behind which tests stand."""
+def test_every_verb_with_a_document_takes_it_as_an_argument() -> None:
+    """Except `test`, whose arguments are tests, and `produce`."""
     context = click.Context(cli)
     commands = [cli.get_command(context, name) for name in COMMANDS]
     by_option = {

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from click.shell_completion import ShellComplete
 
-from pipeline.cli.completing import SERVERS_WITHIN_S, answered, open_briefly
+from pipeline.cli.completing import SERVERS_WITHIN_S, open_with_short_timeout, result_within
 from pipeline.cli.main import COMMANDS, cli
 from pipeline.cli.session import Opener
 from pipeline.clock import Clock
@@ -23,7 +23,7 @@ Caller = Callable[..., Any]
 
 
 def _offered(connect: Opener, *words: str) -> list[str]:
-    """What the shell offers for the last word."""
+    """The candidates for the last word."""
     shell = ShellComplete(cli, {"obj": connect}, "medusa", "_MEDUSA_COMPLETE")
     return [item.value for item in shell.get_completions(list(words[:-1]), words[-1])]
 
@@ -41,7 +41,7 @@ def connect(medusa: Caller) -> Opener:
 
 
 def test_names_of_the_catalog_are_offered(connect: Opener) -> None:
-    """Networks, fragments, streams and versions, where each may stand."""
+    """Networks, fragments, streams and versions, each for its arguments."""
     assert _offered(connect, "history", "") == ["cars"]
     assert _offered(connect, "history", "x") == []
     parts = ["cars", "cars.moving", "cars.stopped"]
@@ -57,22 +57,22 @@ def test_names_of_the_catalog_are_offered(connect: Opener) -> None:
 
 
 def test_names_of_the_registry_are_offered(connect: Opener) -> None:
-    """Subjects, and versions of the one that is typed."""
+    """Subjects, and versions of a typed subject."""
     subject = "moving-cars-value"
     assert subject in _offered(connect, "schema", "show", "moving")
     assert _offered(connect, "schema", "show", subject, "--version", "") == ["1"]
 
 
-def test_files_are_left_to_the_shell(connect: Opener) -> None:
-    """Which knows them better."""
+def test_files_are_completed_by_the_shell(connect: Opener) -> None:
+    """The completion returns only the type `file`."""
     shell = ShellComplete(cli, {"obj": connect}, "medusa", "_MEDUSA_COMPLETE")
-    asked = (["plan"], ["plan", "-f"], ["schema", "register", "s"], ["schema", "export"], ["test"])
-    for words in asked:
+    calls = (["plan"], ["plan", "-f"], ["schema", "register", "s"], ["schema", "export"], ["test"])
+    for words in calls:
         assert [one.type for one in shell.get_completions(words, "")][:1] == ["file"], words
 
 
-def test_verbs_are_offered_with_what_they_do(connect: Opener) -> None:
-    """Those of the table, and those of a group."""
+def test_verbs_are_offered(connect: Opener) -> None:
+    """Those of the table, those of a group, and options."""
     assert _offered(connect, "de") == ["demo", "deploy", "destroy"]
     assert _offered(connect, "") == list(COMMANDS)
     assert _offered(connect, "dlq", "re") == ["redrive"]
@@ -80,22 +80,22 @@ def test_verbs_are_offered_with_what_they_do(connect: Opener) -> None:
     assert _offered(connect, "deplyo", "") == list(COMMANDS)
 
 
-def test_nothing_is_offered_when_servers_are_away(medusa: Caller) -> None:
-    """And nothing is raised, whatever goes wrong."""
+def test_nothing_is_offered_when_servers_are_unreachable(medusa: Caller) -> None:
+    """No error is raised, for invalid settings neither."""
 
-    def away(_settings: Settings, _clock: Clock) -> Connections:
+    def unreachable(_settings: Settings, _clock: Clock) -> Connections:
         raise UnavailableError("no answer", place="zookeeper")
 
     for words in (["history", ""], ["tail", ""], ["schema", "show", ""], ["dlq", "show", ""]):
-        assert _offered(away, *words) == []
+        assert _offered(unreachable, *words) == []
     Path("medusa.yaml").write_text("nod: n1\n", encoding="utf-8")
-    assert _offered(away, "history", "") == []
-    assert _offered(away, "--set", "nod=1", "history", "") == []
-    assert medusa("history", "x", opener=away).code == 65
+    assert _offered(unreachable, "history", "") == []
+    assert _offered(unreachable, "--set", "nod=1", "history", "") == []
+    assert medusa("history", "x", opener=unreachable).code == 65
 
 
 def test_the_catalog_is_read_as_it_is(medusa: Caller) -> None:
-    """What would set a new one up is not even asked for: who presses Tab writes nothing."""
+    """Completion never creates a missing catalog: it reads only the store."""
     world = World.new()
     write_project(Path())
     assert medusa("deploy", "--no-wait", opener=opener(world)).code == 0
@@ -107,28 +107,28 @@ def test_the_catalog_is_read_as_it_is(medusa: Caller) -> None:
         participant = ParticipantId("local")
 
         def close(self) -> None:
-            """Nothing to end."""
+            """No resources to release."""
 
     assert _offered(lambda *_: StoreOnly(), "history", "") == ["cars"]  # type: ignore[arg-type] # a part of Connections is enough
 
 
-def test_who_answers_late_is_not_waited_for() -> None:
-    """What comes in time counts; an error counts as no answer."""
+def test_a_late_result_is_not_awaited() -> None:
+    """A result in time is returned; an error is an empty result."""
 
     def late() -> list[str]:
         time.sleep(5)
         return ["x"]
 
     began = time.monotonic()
-    assert answered(late, 0.05) == ()
+    assert result_within(late, 0.05) == ()
     assert time.monotonic() - began < 4
-    assert answered(lambda: ["x"], 5.0) == ["x"]
-    assert list(answered(lambda: [str(1 // 0)], 5.0)) == []
+    assert result_within(lambda: ["x"], 5.0) == ["x"]
+    assert list(result_within(lambda: [str(1 // 0)], 5.0)) == []
 
 
-def test_real_servers_are_given_up_soon(connect: Opener) -> None:
-    """Sooner than by a verb; and logging works again afterwards."""
-    given_s = open_briefly(combine(()), SystemClock())._within_s
-    assert given_s == SERVERS_WITHIN_S < CONNECT_TIMEOUT_S
+def test_real_servers_have_a_short_timeout(connect: Opener) -> None:
+    """Shorter than that of a verb; and logging is enabled again afterwards."""
+    timeout_s = open_with_short_timeout(combine(()), SystemClock())._within_s
+    assert timeout_s == SERVERS_WITHIN_S < CONNECT_TIMEOUT_S
     _offered(connect, "history", "")
     assert logging.root.manager.disable == logging.NOTSET

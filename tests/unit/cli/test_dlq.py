@@ -56,7 +56,7 @@ def world(medusa: Caller) -> World:
 
 @pytest.fixture
 def dlq(medusa: Caller, world: World) -> Caller:
-    """Calls `medusa dlq` on that."""
+    """Caller of `medusa dlq` in that world."""
     connect: Opener = opener(world)
 
     def call(*arguments: str) -> Any:
@@ -65,7 +65,7 @@ def dlq(medusa: Caller, world: World) -> Caller:
     return call
 
 
-def test_list_counts_by_fragment_and_reason_and_tells_the_limits(dlq: Caller) -> None:
+def test_list_counts_by_fragment_and_reason_and_shows_the_limits(dlq: Caller) -> None:
     """A fragment without dead letters is listed too; a name narrows it."""
     found = dlq("list", "-o", "json").data["fragments"]
     assert [(f["fragment"], f["letters"]) for f in found] == [("moving", 3), ("stopped", 0)]
@@ -80,7 +80,7 @@ def test_list_counts_by_fragment_and_reason_and_tells_the_limits(dlq: Caller) ->
 
 
 def test_a_list_fits_a_terminal(dlq: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of 80 columns; what is left out is named."""
+    """Of 80 columns; columns that are left out are named."""
     screen = Screen()
     monkeypatch.setattr("sys.stdout", screen)
     monkeypatch.setenv("COLUMNS", "80")
@@ -93,7 +93,9 @@ def test_a_list_fits_a_terminal(dlq: Caller, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize("verb", [("list",), ("show",), ("redrive", "--yes"), ("purge", "--all")])
-def test_an_unknown_name_is_told_with_what_there_is(dlq: Caller, verb: tuple[str, ...]) -> None:
+def test_the_error_for_an_unknown_name_lists_the_existing_ones(
+    dlq: Caller, verb: tuple[str, ...]
+) -> None:
     """Before anything is read."""
     called = dlq(*verb, "nothing")
     assert called.code == 65
@@ -101,14 +103,14 @@ def test_an_unknown_name_is_told_with_what_there_is(dlq: Caller, verb: tuple[str
 
 
 def test_a_network_is_not_one_fragment(dlq: Caller) -> None:
-    """The fragments that it may mean are named."""
+    """The error names its fragments."""
     called = dlq("show", "cars")
     assert called.code == 65
     assert "cars.moving, cars.stopped" in called.err
 
 
-def test_show_says_what_is_wrong_and_is_complete_as_json(dlq: Caller) -> None:
-    """The newest come last; every byte can be had back."""
+def test_show_prints_the_reason_and_is_complete_as_json(dlq: Caller) -> None:
+    """The newest are last; the JSON contains every byte."""
     lines = [json.loads(line) for line in dlq("show", "moving", "-o", "json").out.splitlines()]
     assert [one["reason"] for one in lines] == ["undecodable", "late", "schema_not_found"]
     first = lines[0]
@@ -130,8 +132,8 @@ def test_show_says_what_is_wrong_and_is_complete_as_json(dlq: Caller) -> None:
     assert "no such dead letters" in dlq("show", "moving", "--to", "1h").err
 
 
-def test_a_failed_result_is_shown_with_its_values_and_why(dlq: Caller, world: World) -> None:
-    """Also as JSON; the bytes can be had back."""
+def test_a_failed_result_is_shown_with_its_values_and_reason(dlq: Caller, world: World) -> None:
+    """Also as JSON, which contains every byte."""
     message = "compute.mean cannot be computed: sum(speed) / count(speed)"
     failed = record(
         3,
@@ -157,14 +159,16 @@ def test_a_failed_result_is_shown_with_its_values_and_why(dlq: Caller, world: Wo
     assert base64.b64decode(data["value_base64"]) == value
 
 
-def test_redrive_sends_once_and_says_why_not(dlq: Caller, world: World) -> None:
-    """A dry run sends nothing; without --yes and a person to ask it is refused."""
+def test_redrive_sends_each_record_once_and_prints_why_others_are_not(
+    dlq: Caller, world: World
+) -> None:
+    """A dry run sends nothing; without --yes or a terminal a redrive is refused."""
     dry = dlq("redrive", "moving", "--dry-run", "-o", "json").data
     assert (dry["sent"], dry["already_sent"], len(dry["refused"])) == (1, 0, 2)
     assert dry["late"] == {"box": "moving", "count": 0, "unknown": 0}
-    asked = dlq("redrive", "moving")
-    assert asked.code == 65
-    assert "this would send 1 dead letter again" in asked.err
+    unconfirmed = dlq("redrive", "moving")
+    assert unconfirmed.code == 65
+    assert "this would send 1 dead letter again" in unconfirmed.err
     assert world.records(NAMES.redrive) == []
     assert dlq("redrive", "moving", "--yes", "-o", "json").data["sent"] == 1
     assert dlq("redrive", "moving", "--yes", "-o", "json").data["already_sent"] == 1
@@ -173,10 +177,8 @@ def test_redrive_sends_once_and_says_why_not(dlq: Caller, world: World) -> None:
     assert dlq("list", "moving", "-o", "json").data["fragments"][0]["redriven"] == 1
 
 
-def test_the_topic_for_what_is_sent_again_comes_with_the_first_that_is(
-    dlq: Caller, world: World
-) -> None:
-    """Neither a look nor a run that sends nothing creates it; the catalog knows it from then on."""
+def test_the_redrive_topic_is_created_for_the_first_record(dlq: Caller, world: World) -> None:
+    """Not by a dry run or a run that sends nothing; the catalog records it."""
     assert dlq("list", "moving", "-o", "json").data["fragments"][0]["redriven"] == 0
     assert dlq("redrive", "moving", "--dry-run", "-o", "json").data["sent"] == 1
     assert dlq("redrive", "moving", "--reason", "late", "--yes").code == 65
@@ -194,10 +196,10 @@ def test_the_topic_for_what_is_sent_again_comes_with_the_first_that_is(
 
 
 @pytest.mark.parametrize("verb", [("list",), ("redrive", "--dry-run"), ("redrive", "--yes")])
-def test_what_was_sent_again_is_not_guessed(
+def test_a_lost_redrive_topic_stops_a_redrive(
     dlq: Caller, world: World, verb: tuple[str, ...]
 ) -> None:
-    """The topic is gone that says so: nothing is sent twice."""
+    """It contained which records were sent; none may be sent twice."""
     assert dlq("redrive", "moving", "--yes").code == 0
     del world.kafka.topics[NAMES.redrive]
     called = dlq(*verb, "moving")
@@ -206,8 +208,8 @@ def test_what_was_sent_again_is_not_guessed(
     assert world.records(NAMES.redrive) == []
 
 
-def test_a_lost_redrive_topic_hides_nothing_of_the_others(dlq: Caller, world: World) -> None:
-    """What it would say is not known; the rest is listed."""
+def test_a_lost_redrive_topic_does_not_affect_the_list_of_others(dlq: Caller, world: World) -> None:
+    """Its counts are unknown; the rest is listed."""
     assert dlq("redrive", "moving", "--yes").code == 0
     del world.kafka.topics[NAMES.redrive]
     called = dlq("list", "-o", "json")
@@ -218,8 +220,8 @@ def test_a_lost_redrive_topic_hides_nothing_of_the_others(dlq: Caller, world: Wo
     assert "?" in dlq("list").out
 
 
-def test_late_records_are_refused_with_the_way_out(dlq: Caller, world: World) -> None:
-    """Nothing could be sent: that is an error with words."""
+def test_late_records_are_refused_with_a_hint(dlq: Caller, world: World) -> None:
+    """No record could be sent, which is an error."""
     called = dlq("redrive", "moving", "--reason", "late", "--yes")
     assert called.code == 65
     assert "1 late" in called.err
@@ -227,8 +229,8 @@ def test_late_records_are_refused_with_the_way_out(dlq: Caller, world: World) ->
     assert world.records(NAMES.redrive) == []
 
 
-def test_a_schema_that_is_there_by_now_is_looked_up_again(dlq: Caller, world: World) -> None:
-    """The catalog forgets that it was missing before its records are sent."""
+def test_a_schema_that_was_missing_is_looked_up_again(dlq: Caller, world: World) -> None:
+    """The catalog's record of the missing schema is removed before the records are sent."""
     last = SchemaId(0)
     for number in range(20):
         text = json.dumps({"type": "record", "name": f"R{number}", "fields": []})
@@ -272,7 +274,7 @@ def test_purge_removes_what_no_rebuild_needs(dlq: Caller, world: World) -> None:
 
 
 def test_purge_refuses_what_a_rebuild_needs(dlq: Caller, world: World) -> None:
-    """With the words why, and when they can go."""
+    """With the reason, and when they can be removed."""
     world.write(NAMES.markers, marker(world, 0))
     called = dlq("purge", "moving", "--all", "--yes")
     assert called.code == 65
@@ -280,14 +282,14 @@ def test_purge_refuses_what_a_rebuild_needs(dlq: Caller, world: World) -> None:
     assert len(world.records(NAMES.dead_letters)) == 3
 
 
-def test_purge_before_a_time_keeps_what_is_younger(dlq: Caller, world: World) -> None:
-    """By when they came."""
+def test_purge_before_a_time_keeps_younger_dead_letters(dlq: Caller, world: World) -> None:
+    """By the time of the dead letters."""
     found = dlq("purge", "moving", "--before", "2096-10-02T07:06:40.001Z", "--yes", "-o", "json")
     assert (found.data["removed"], found.data["kept_as_younger"]) == (1, 2)
     assert len(world.records(NAMES.dead_letters)) == 2
 
 
 @pytest.mark.parametrize("options", [(), ("--all", "--before", "1h"), ("--before", "soon")])
-def test_purge_has_to_be_told_what(dlq: Caller, options: tuple[str, ...]) -> None:
+def test_purge_requires_one_selection(dlq: Caller, options: tuple[str, ...]) -> None:
     """Never everything by default."""
     assert dlq("purge", "moving", "--yes", *options).code == 64

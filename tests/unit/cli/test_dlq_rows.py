@@ -1,4 +1,4 @@
-"""Dead letters of results of an as-of join: shown with the left row, and its record sent again."""
+"""Dead letters of results of an as-of join: shown with the left row, whose record is redriven."""
 
 import json
 from collections.abc import Callable, Iterable
@@ -59,7 +59,7 @@ VALUES = b'{"left":{"car":"a","speed":1.0},"right":{"car":"a","speed":0.0}}'
 
 @dataclass
 class Rated:
-    """A network with an as-of join, its letters and what calls `medusa dlq`."""
+    """A network with an as-of join, its dead letters, and the caller of `medusa dlq`."""
 
     world: World
     dlq: Caller
@@ -72,7 +72,7 @@ class Rated:
         return next(source for source in self.sources if source.name == "sightings")
 
     def letter(self, number: int, offset: int, **more: Any) -> None:
-        """The letter of a result that was made of a record of sightings."""
+        """The dead letter of a result of one record of sightings."""
         facts: dict[str, Any] = {
             "row": f"{SIGHTINGS}/0/{offset}",
             "topic_id": self.world.kafka.topics[SIGHTINGS].topic_id,
@@ -101,18 +101,18 @@ class Rated:
         self.world.put(KafkaRecord(topic, 0, Offset(number), came, None, VALUES, of))
 
     def redriven(self) -> list[KafkaRecord]:
-        """What was sent again."""
+        """The redriven records."""
         return self.world.records(NAMES.redrive)
 
     def change(self, number: int, **changes: Any) -> None:
-        """Let one of the sightings be another one."""
+        """Replace one of the sightings."""
         log = self.world.kafka.topics[SIGHTINGS].partitions[0].log
         log[number] = replace(log[number], **changes)
 
 
 @pytest.fixture
 def bare(medusa: Caller) -> Rated:
-    """Three sightings, and no letter yet."""
+    """Three sightings, and no dead letter yet."""
     world = World.new()
     for topic in (SIGHTINGS, "car-limits"):
         world.kafka.add(topic, 1)
@@ -143,13 +143,13 @@ def bare(medusa: Caller) -> Rated:
 
 @pytest.fixture
 def rated(bare: Rated) -> Rated:
-    """A letter of a result that was made of the second sighting."""
+    """A dead letter of a result of the second sighting."""
     bare.letter(0, 1)
     return bare
 
 
 def test_the_left_row_is_shown(rated: Rated) -> None:
-    """BackgroundJob the values, and as data."""
+    """Besides the values, and as data."""
     lines = rated.dlq("show", "rated").out.splitlines()
     assert (
         lines[2] == "  from   a result: that of the left row in car-sightings 0@1, input sightings"
@@ -163,7 +163,7 @@ def test_the_left_row_is_shown(rated: Rated) -> None:
 
 
 def test_the_record_of_the_left_row_is_sent_again_once(rated: Rated) -> None:
-    """As it stands in its topic, with what the table said; it is not late."""
+    """As it is in its topic, with the version from the table; it is not late."""
     rated.letter(1, 2, held=None)
     dry = rated.dlq("redrive", "rated", "--dry-run", "-o", "json").data
     assert (dry["sent"], dry["late"]["count"], dry["late"]["unknown"]) == (2, 0, 0)
@@ -187,8 +187,8 @@ def test_the_record_of_the_left_row_is_sent_again_once(rated: Rated) -> None:
     assert (again["sent"], again["already_sent"]) == (0, 2)
 
 
-def test_what_failed_again_is_read_from_the_redrive_topic(rated: Rated) -> None:
-    """It keeps the place where it stood at first, and the original's own headers."""
+def test_a_record_that_failed_again_is_read_from_the_redrive_topic(rated: Rated) -> None:
+    """It keeps its first position, and the headers of the original."""
     rated.dlq("redrive", "rated", "--yes")
     ids = rated.world.kafka.topics
     rated.letter(
@@ -214,8 +214,10 @@ def test_what_failed_again_is_read_from_the_redrive_topic(rated: Rated) -> None:
         ({"held_by": "1:other"}, "would decide otherwise by now"),
     ],
 )
-def test_what_cannot_be_had_exactly_is_refused(bare: Rated, more: dict[str, Any], why: str) -> None:
-    """With the reason; nothing is sent."""
+def test_a_record_that_cannot_be_restored_exactly_is_refused(
+    bare: Rated, more: dict[str, Any], why: str
+) -> None:
+    """With the reason; no record is sent."""
     bare.letter(0, 1, **more)
     called = bare.dlq("redrive", "rated", "--yes")
     assert called.code == 65
@@ -224,10 +226,8 @@ def test_what_cannot_be_had_exactly_is_refused(bare: Rated, more: dict[str, Any]
     assert bare.redriven() == []
 
 
-def test_a_topic_without_a_leader_is_asked_again(
-    rated: Rated, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It holds the record all the same, so that nobody is to be sent to a replay."""
+def test_a_topic_without_a_leader_is_retried(rated: Rated, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It still contains the record, so the error must not recommend a replay."""
     start_offsets = rated.world.kafka.start_offsets
 
     def without(topics: Iterable[TopicName]) -> Ends:
@@ -240,8 +240,8 @@ def test_a_topic_without_a_leader_is_asked_again(
     assert rated.redriven() == []
 
 
-def test_what_the_redrive_topic_does_not_take_stops_no_other_letter(rated: Rated) -> None:
-    """It is named; the other one is sent."""
+def test_a_record_that_the_redrive_topic_rejects_stops_no_other(rated: Rated) -> None:
+    """It is named; the other record is sent."""
     rated.change(2, value=b"v" * 9_000_000)
     rated.letter(1, 2)
     called = rated.dlq("redrive", "rated", "--yes", "-o", "json")
@@ -254,7 +254,7 @@ def test_what_the_redrive_topic_does_not_take_stops_no_other_letter(rated: Rated
 
 
 def test_a_record_about_to_expire_is_not_sent(rated: Rated) -> None:
-    """By its own timestamp, which the copy has; that of the result may be younger."""
+    """By its own timestamp, which the copy keeps; that of the result may be younger."""
     old = Millis(1_000_000_000_000)
     for number in range(3):
         rated.change(number, timestamp_ms=old)
@@ -263,8 +263,8 @@ def test_a_record_about_to_expire_is_not_sent(rated: Rated) -> None:
     assert "have reached the retention" in called.err
 
 
-def test_a_deploy_with_another_select_still_takes_it(rated: Rated) -> None:
-    """What is made of both sides decides nothing about what the table said."""
+def test_a_deploy_with_another_select_still_accepts_it(rated: Rated) -> None:
+    """The output columns do not affect the version from the table."""
     mended = DOCUMENT.replace("left.speed / right.speed", "try_divide(left.speed, right.speed)")
     assert json.dumps(mended) != json.dumps(DOCUMENT)
     write_project(Path(), mended)

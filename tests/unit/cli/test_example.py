@@ -10,7 +10,7 @@ Caller = Callable[..., Any]
 
 
 def test_the_examples_are_listed_with_their_outputs(medusa: Caller) -> None:
-    """For people in a line each, for programs with the boxes that are compared."""
+    """One line each; the data contain the boxes that are compared."""
     called = medusa("example", "list")
     assert called.code == 0
     assert all(example.summary in called.out for example in EXAMPLES.values())
@@ -21,7 +21,7 @@ def test_the_examples_are_listed_with_their_outputs(medusa: Caller) -> None:
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_the_project_of_every_example_is_written_and_checked(medusa: Caller, name: str) -> None:
-    """What `init` writes can be drawn as it is, and `init` says what to look at."""
+    """The written project can be drawn; `init` prints the command for its results."""
     called = medusa("init", name)
     assert called.code == 0
     assert f"medusa tail {EXAMPLES[name].topic}" in called.out
@@ -30,7 +30,7 @@ def test_the_project_of_every_example_is_written_and_checked(medusa: Caller, nam
 
 
 def test_an_unknown_example_is_a_usage_error(medusa: Caller) -> None:
-    """With the ones that there are, before anything is started."""
+    """With the existing ones, before anything is started."""
     called = medusa("example", "run", "nonsense")
     assert called.code == 64
     assert "tolls" in called.err

@@ -10,8 +10,8 @@ def view(headline: str, *, troubles: tuple[str, ...] = ()) -> View:
     return View(headline, "[car-sightings] -> moving\n", (), ("car-1 pays 2.0",), troubles)
 
 
-def test_without_a_terminal_there_are_lines_and_the_graph_once() -> None:
-    """Steps and every fifth look are lines on stderr; stdout stays free for the verdict."""
+def test_without_a_terminal_lines_are_printed_and_the_graph_once() -> None:
+    """Steps and every fifth view go to stderr, so that stdout contains only the verdict."""
     out, err = io.StringIO(), io.StringIO()
     printer = Printer(Format.TABLE, color=False, out=out, err=err)
     with PlainScreen(printer, "demo") as screen:
@@ -31,8 +31,8 @@ def test_without_a_terminal_there_are_lines_and_the_graph_once() -> None:
     ]
 
 
-def test_the_screen_fits_where_stderr_goes() -> None:
-    """Drawing in place is for terminals only."""
+def test_only_a_terminal_is_redrawn() -> None:
+    """Other outputs get lines."""
     printer = Printer(Format.TABLE, color=False, out=io.StringIO(), err=io.StringIO())
     assert isinstance(screen_for(printer, "demo", terminal=False), PlainScreen)
     assert isinstance(screen_for(printer, "demo", terminal=True), LiveScreen)

@@ -35,7 +35,7 @@ def test_init_refuses_a_folder_with_a_project(medusa: Caller) -> None:
 
 
 def test_init_into_another_folder(medusa: Caller) -> None:
-    """--into makes the folder and says to go there."""
+    """--into creates the folder and prints its name."""
     called = medusa("init", "tolls", "--into", "a/b")
     assert called.code == 0
     assert Path("a/b/network.yaml").is_file()
@@ -49,16 +49,16 @@ def test_unknown_template_is_a_usage_error(medusa: Caller) -> None:
     assert "tolls" in called.err
 
 
-def test_a_folder_that_cannot_be_written_is_told(medusa: Caller) -> None:
-    """A file in the way of the folder is a problem of this machine, not a trace."""
+def test_a_folder_that_cannot_be_written_is_an_error(medusa: Caller) -> None:
+    """A file in place of the folder is a problem of this machine, without a trace."""
     Path("taken").write_text("", encoding="utf-8")
     assert medusa("init", "tolls", "--into", "taken/x").code == 69
 
 
-def test_a_blank_project_says_what_is_missing_and_is_good_once_it_is_filled_in(
+def test_a_blank_project_names_its_gaps_and_is_valid_once_they_are_filled(
     medusa: Caller,
 ) -> None:
-    """Three values, no more; the box and the output fit any schema."""
+    """Three values only; the box and the output fit any schema."""
     called = medusa("init", "blank")
     assert (called.code, called.err) == (0, "")
     assert "fill in the stream of network.yaml" in called.out
@@ -92,7 +92,7 @@ TRADES = json.dumps(
 
 
 def _world(count: int) -> World:
-    """A topic with so many trades, one a second, and every tenth four seconds late."""
+    """A topic with one trade per second, every tenth of them four seconds late."""
     world = World.new()
     world.kafka.add("trades", 1)
     schema_id = world.registry.register("trades-value", TRADES)
@@ -107,7 +107,7 @@ def _world(count: int) -> World:
 
 
 def test_a_project_for_a_topic_is_measured_and_can_be_planned(medusa: Caller) -> None:
-    """Schema from the registry, proposals from the records, and then `plan` as it is."""
+    """Schema from the registry, proposals from the records; `plan` needs no change."""
     connect = opener(_world(50))
     called = medusa("init", "--topic", "trades", "-o", "json", opener=connect)
     assert called.code == 0, called.err
@@ -124,8 +124,8 @@ def test_a_project_for_a_topic_is_measured_and_can_be_planned(medusa: Caller) ->
     assert medusa("init", "--topic", "trades", opener=connect).code == 65
 
 
-def test_a_project_for_an_empty_topic_has_defaults_and_says_so(medusa: Caller) -> None:
-    """The schema is all that there is."""
+def test_a_project_for_an_empty_topic_has_defaults_that_are_marked(medusa: Caller) -> None:
+    """There are no records to measure."""
     called = medusa("init", "--topic", "trades", "--into", "new", opener=opener(_world(0)))
     assert called.code == 0, called.err
     assert "cd new && medusa deploy" in called.out
@@ -134,7 +134,7 @@ def test_a_project_for_an_empty_topic_has_defaults_and_says_so(medusa: Caller) -
 
 
 def test_a_topic_needs_a_schema_and_has_to_exist(medusa: Caller) -> None:
-    """Each is told, and nothing is written."""
+    """Each is an error, and no file is written."""
     world = _world(1)
     world.kafka.add("bare")
     connect = opener(world)
@@ -153,8 +153,8 @@ def test_a_topic_needs_a_schema_and_has_to_exist(medusa: Caller) -> None:
     assert not Path("network.yaml").exists()
 
 
-def test_the_settings_in_force_go_into_the_project_without_secrets(medusa: Caller) -> None:
-    """Addresses that were given for this call, so that the next calls need them no more."""
+def test_the_settings_in_force_are_written_without_secrets(medusa: Caller) -> None:
+    """Addresses given for this call are written, so that later calls do not need them."""
     called = medusa(
         "init", "--topic", "trades", "--registry", "http://me:secret@registry.test:8081",
         "--set", "kafka.bootstrap_servers=broker.test:9093", "--set", "kafka.user=o'neill",
@@ -162,9 +162,9 @@ def test_the_settings_in_force_go_into_the_project_without_secrets(medusa: Calle
     )  # fmt: skip
     assert called.code == 0, called.err
     shown = medusa("config", "show", "-o", "json").data
-    told = {one["name"]: one["value"] for one in shown["settings"]}
-    assert told["kafka.bootstrap_servers"] == "broker.test:9093"
-    assert told["kafka.user"] == "o'neill"
-    assert told["registry.url"] == "http://registry.test:8081"
-    assert told["registry.user"] == "me"
+    settings = {one["name"]: one["value"] for one in shown["settings"]}
+    assert settings["kafka.bootstrap_servers"] == "broker.test:9093"
+    assert settings["kafka.user"] == "o'neill"
+    assert settings["registry.url"] == "http://registry.test:8081"
+    assert settings["registry.user"] == "me"
     assert "secret" not in Path("medusa.yaml").read_text(encoding="utf-8")

@@ -17,22 +17,22 @@ def _log() -> None:
     (folder / "node-node1.log").write_text(LOG, encoding="utf-8")
 
 
-def test_logs_of_one_fragment_keep_lines_that_belong_together(medusa: Caller) -> None:
-    """An entry is shown whole, also the lines below its first."""
+def test_logs_of_one_fragment_contain_whole_entries(medusa: Caller) -> None:
+    """With all lines after their first."""
     _log()
     called = medusa("logs", "stopped")
     assert called.out.splitlines() == LOG.splitlines()[2:4]
 
 
 def test_a_full_name_selects_one_network(medusa: Caller) -> None:
-    """network.fragment tells two fragments of one name apart."""
+    """network.fragment distinguishes two fragments with one name."""
     _log()
     assert len(medusa("logs", "moving").out.splitlines()) == 2
     assert medusa("logs", "other.moving").out == LOG.splitlines()[4] + "\n"
 
 
 def test_the_name_of_a_network_selects_its_fragments(medusa: Caller) -> None:
-    """What is about none of them is left out."""
+    """Other entries are left out."""
     _log()
     assert medusa("logs", "tolls").out.splitlines() == LOG.splitlines()[1:4]
 
@@ -43,8 +43,8 @@ def test_only_the_last_entries(medusa: Caller) -> None:
     assert medusa("logs", "-n", "2").out.splitlines() == LOG.splitlines()[2:]
 
 
-def test_the_logs_of_several_nodes_are_one_by_time(medusa: Caller) -> None:
-    """-n counts over all of them; lines that belong together stay so."""
+def test_the_logs_of_several_nodes_are_merged_by_time(medusa: Caller) -> None:
+    """-n counts all of them; the lines of an entry stay together."""
     _log()
     other = Path(".medusa/logs/node-a.log")
     other.write_text(
@@ -59,14 +59,14 @@ def test_the_logs_of_several_nodes_are_one_by_time(medusa: Caller) -> None:
     assert medusa("logs", "tolls.moving", "-n", "1").out == f"{b}\n"
 
 
-def test_no_logs_is_told_with_the_place(medusa: Caller) -> None:
-    """Without a node's log the command says where it looked."""
+def test_missing_logs_are_an_error_with_the_folder(medusa: Caller) -> None:
+    """There is no log of a node."""
     called = medusa("logs")
     assert called.code == 65
     assert ".medusa/logs" in called.err
 
 
-def test_a_name_that_nothing_is_about_is_an_error_with_those_that_exist(medusa: Caller) -> None:
+def test_an_unknown_name_is_an_error_with_the_existing_ones(medusa: Caller) -> None:
     """A mistyped name is not an empty log."""
     _log()
     called = medusa("logs", "movign")
@@ -85,8 +85,8 @@ def zone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     time.tzset()
 
 
-def test_entries_are_data_one_line_each(medusa: Caller) -> None:
-    """With what their lines say, in parts."""
+def test_entries_are_data_with_one_line_each(medusa: Caller) -> None:
+    """With the parts of their lines."""
     _log()
     lines = [json.loads(line) for line in medusa("logs", "-o", "json").out.splitlines()]
     assert len(lines) == 4
@@ -105,7 +105,7 @@ def test_entries_are_data_one_line_each(medusa: Caller) -> None:
 
 
 @pytest.mark.usefixtures("zone")
-def test_what_spark_wrote_is_among_them_by_its_time(medusa: Caller) -> None:
+def test_entries_of_spark_are_merged_by_time(medusa: Caller) -> None:
     """In UTC, whatever the zone of the machine; a trace stays with its entry."""
     _log()
     folder = Path(".medusa/logs")

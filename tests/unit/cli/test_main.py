@@ -54,17 +54,17 @@ def test_unknown_option_is_a_usage_error(medusa: Caller) -> None:
 
 
 def test_no_command_prints_help_and_is_a_usage_error(medusa: Caller) -> None:
-    """`medusa` alone shows what there is."""
+    """`medusa` alone prints the verbs."""
     called = medusa()
     assert called.code == ExitCode.USAGE
     assert "deploy" in called.err
 
 
 @pytest.mark.parametrize("spelling", [("-o", "json"), ("--output=json",), ("-ojson",)])
-def test_errors_are_data_when_json_is_wanted(
+def test_errors_are_data_with_json_output(
     medusa: Caller, monkeypatch: pytest.MonkeyPatch, spelling: tuple[str, ...]
 ) -> None:
-    """With -o json an error is an object on stdout, and the words are still on stderr."""
+    """With -o json an error is an object on stdout, and its text is still on stderr."""
     _command_that_raises(
         monkeypatch, UnavailableError("no answer", place="kafka", hint="is it up?")
     )
@@ -79,10 +79,10 @@ def test_errors_are_data_when_json_is_wanted(
     assert "error: kafka: no answer" in called.err
 
 
-def test_every_problem_of_a_document_is_told(
+def test_every_problem_of_a_document_is_printed(
     medusa: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All problems are printed, each with its place; as data they keep their parts."""
+    """Each with its place; as data they are structured."""
     problems = (
         Problem("there is no column spede", "network.yaml", 12, "tolls", "spede", ("speed",)),
         Problem("there is no stream x", "network.yaml", 14),
@@ -97,7 +97,7 @@ def test_every_problem_of_a_document_is_told(
 
 
 def test_interrupt_ends_with_130(medusa: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-C is told in a word, without a trace."""
+    """Ctrl-C prints no trace."""
     _command_that_raises(monkeypatch, KeyboardInterrupt())
     called = medusa("show")
     assert called.code == ExitCode.INTERRUPTED
@@ -107,7 +107,7 @@ def test_interrupt_ends_with_130(medusa: Caller, monkeypatch: pytest.MonkeyPatch
 def test_a_bug_is_one_line_and_a_file(
     medusa: Caller, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """What nobody foresaw ends with 1 and two lines; the trace is shown only with -v."""
+    """An unexpected error ends with 1 and two lines; the trace is shown only with -v."""
     _command_that_raises(monkeypatch, ZeroDivisionError("oh"))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     called = medusa("show")
@@ -122,7 +122,7 @@ def test_a_bug_is_one_line_and_a_file(
 
 
 def test_help_is_fast_because_it_imports_no_command() -> None:
-    """The table of verbs is read without importing the modules behind it."""
+    """The help imports no module of a verb, and no driver."""
     started = time.monotonic()
     import subprocess  # noqa: PLC0415 - a fresh interpreter is what is measured
 

@@ -59,7 +59,7 @@ def _report(
 
 
 def test_show_and_explain_need_no_server(medusa: Caller) -> None:
-    """Both read the document alone."""
+    """Both read only the document."""
     write_project(Path())
     shown = medusa("show")
     assert shown.code == 0
@@ -69,7 +69,7 @@ def test_show_and_explain_need_no_server(medusa: Caller) -> None:
 
 
 def test_a_description_in_python_is_deployed_as_its_document(medusa: Caller) -> None:
-    """The catalog holds YAML; the same in Python or in YAML changes nothing."""
+    """The catalog contains YAML; the same network in Python or YAML is no change."""
     world = World.new()
     connect = opener(world)
     Path("sighting.avsc").write_text(SCHEMA)
@@ -83,8 +83,8 @@ def test_a_description_in_python_is_deployed_as_its_document(medusa: Caller) -> 
     assert "nothing changed" in medusa("deploy", "--no-wait", "-f", "same.yaml", opener=connect).out
 
 
-def test_plan_says_what_is_pending_by_exit_code(medusa: Caller) -> None:
-    """2 with --detailed-exitcode while something would change, 0 after the deploy, 0 without it."""
+def test_the_exit_code_of_plan_shows_pending_changes(medusa: Caller) -> None:
+    """2 with --detailed-exitcode if there are changes, 0 after the deploy, 0 without the option."""
     world = World.new()
     write_project(Path())
     connect = opener(world)
@@ -97,8 +97,8 @@ def test_plan_says_what_is_pending_by_exit_code(medusa: Caller) -> None:
     assert medusa("plan", "--detailed-exitcode", opener=connect).code == 0
 
 
-def test_a_mistyped_input_topic_is_told_before_it_is_created(medusa: Caller) -> None:
-    """`plan` and `deploy` name the topic that does not exist and the one that may be meant."""
+def test_a_mistyped_input_topic_is_refused_before_it_is_created(medusa: Caller) -> None:
+    """`plan` and `deploy` name the missing topic and a similar one that exists."""
     world = World.new()
     write_project(Path(), DOCUMENT.replace("topic: car-sightings", "topic: car-sigthings"))
     world.kafka.add("car-sightings")
@@ -112,8 +112,8 @@ def test_a_mistyped_input_topic_is_told_before_it_is_created(medusa: Caller) -> 
     assert "input topic car-sigthings does not exist: creating it too" in deployed.err
 
 
-def test_plan_tells_what_stands_against_a_deploy(medusa: Caller) -> None:
-    """A plan that could not be deployed ends with 65 and every reason."""
+def test_plan_prints_every_reason_against_a_deploy(medusa: Caller) -> None:
+    """A plan that cannot be deployed ends with 65."""
     world = World.new()
     write_project(Path())
     world.kafka.add("moving-cars", records=3)
@@ -123,7 +123,7 @@ def test_plan_tells_what_stands_against_a_deploy(medusa: Caller) -> None:
     assert "moving-cars" in called.data["error"]["problems"][0]["message"]
 
 
-def test_a_document_with_many_mistakes_tells_all_of_them(medusa: Caller) -> None:
+def test_all_mistakes_of_a_document_are_printed(medusa: Caller) -> None:
     """One pass, every mistake with its line, exit code 65."""
     write_project(
         Path(),
@@ -136,8 +136,8 @@ def test_a_document_with_many_mistakes_tells_all_of_them(medusa: Caller) -> None
     assert "network.yaml:6" in called.err
 
 
-def test_deploy_twice_says_that_nothing_changed(medusa: Caller) -> None:
-    """The id is the same, and the words say so."""
+def test_a_second_deploy_changes_nothing(medusa: Caller) -> None:
+    """The id is the same, and the output states it."""
     world = World.new()
     connect = _deployed(medusa, world)
     again = medusa("deploy", "--no-wait", opener=connect)
@@ -146,7 +146,7 @@ def test_deploy_twice_says_that_nothing_changed(medusa: Caller) -> None:
 
 
 def test_dry_run_deploys_nothing(medusa: Caller) -> None:
-    """It says what plan says."""
+    """It prints the output of plan."""
     world = World.new()
     write_project(Path())
     called = medusa("deploy", "--dry-run", opener=opener(world))
@@ -156,7 +156,7 @@ def test_dry_run_deploys_nothing(medusa: Caller) -> None:
 
 
 def test_deploy_waits_until_all_fragments_run(medusa: Caller) -> None:
-    """It ends as soon as the last one reports that it runs."""
+    """It ends when the last one reports that it runs."""
     world = World.new()
     connect = _deployed(medusa, world)
     _report(world, "moving", LaneState.RUNNING)
@@ -166,7 +166,7 @@ def test_deploy_waits_until_all_fragments_run(medusa: Caller) -> None:
     assert [f["state"] for f in called.data["fragments"]] == ["running", "running"]
 
 
-def test_deploy_without_a_node_says_so_in_time(medusa: Caller) -> None:
+def test_deploy_without_a_node_ends_with_a_timeout(medusa: Caller) -> None:
     """The wait has a limit: 75, and a hint that no node is up."""
     write_project(Path())
     called = medusa("deploy", "--timeout", "0.3", opener=opener(World.new()))
@@ -174,10 +174,10 @@ def test_deploy_without_a_node_says_so_in_time(medusa: Caller) -> None:
     assert "no node is up" in called.err
 
 
-def test_a_deploy_that_is_cut_off_says_how_things_stand(
+def test_an_interrupted_deploy_prints_its_state(
     medusa: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Before the catalog is written: again. After that: it goes on without us."""
+    """Before the write into the catalog: deploy again. After it: the nodes go on."""
     world = World.new()
     write_project(Path())
     connect = opener(world)
@@ -198,7 +198,7 @@ def test_a_deploy_that_is_cut_off_says_how_things_stand(
 
 
 def test_deploy_ends_when_a_fragment_failed_for_good(medusa: Caller) -> None:
-    """Its error is told at once instead of after the whole wait."""
+    """Its error is printed at once instead of after the timeout."""
     world = World.new()
     connect = _deployed(medusa, world)
     _report(world, "moving", LaneState.FAILED, "no such column")
@@ -208,8 +208,8 @@ def test_deploy_ends_when_a_fragment_failed_for_good(medusa: Caller) -> None:
     assert "medusa logs cars.moving" in called.err
 
 
-def test_deploy_goes_by_reports_of_what_it_starts(medusa: Caller) -> None:
-    """How a fragment had ended before it is started again says nothing of the new run."""
+def test_deploy_ignores_reports_of_earlier_runs(medusa: Caller) -> None:
+    """The end of an earlier run of a fragment is no result of the new one."""
     world = World.new()
     connect = _deployed(medusa, world)
     _report(world, "moving", LaneState.FAILED, "no such column")
@@ -219,10 +219,10 @@ def test_deploy_goes_by_reports_of_what_it_starts(medusa: Caller) -> None:
     assert "no such column" not in called.err
 
 
-def test_deploy_waits_for_the_first_records_of_what_it_starts(
+def test_deploy_waits_for_the_first_records_of_started_fragments(
     medusa: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A fragment may run, and fail at the first record that it reads."""
+    """A running fragment may fail at its first record."""
     world = World.new()
     write_project(Path())
     reported, read = iter([LaneState.RUNNING, LaneState.FAILED]), Statuses.of
@@ -240,7 +240,7 @@ def test_deploy_waits_for_the_first_records_of_what_it_starts(
 
 
 def test_status_ends_with_3_when_a_fragment_has_failed(medusa: Caller) -> None:
-    """A script need not read the table."""
+    """So that a script need not parse the table."""
     world = World.new()
     connect = _deployed(medusa, world)
     _report(world, "moving", LaneState.RUNNING)
@@ -252,8 +252,8 @@ def test_status_ends_with_3_when_a_fragment_has_failed(medusa: Caller) -> None:
 
 
 @pytest.mark.parametrize("state", [LaneState.WAITING, LaneState.RESTARTING])
-def test_deploy_tells_why_a_fragment_does_not_run_yet(medusa: Caller, state: LaneState) -> None:
-    """It may come: the deploy goes on waiting, and whoever sees it can do something."""
+def test_deploy_prints_why_a_fragment_does_not_run_yet(medusa: Caller, state: LaneState) -> None:
+    """It may still start, so the deploy goes on waiting, and users see the reason."""
     world = World.new()
     connect = _deployed(medusa, world)
     _report(world, "moving", state, "Kafka does not allow this to us")
@@ -262,8 +262,8 @@ def test_deploy_tells_why_a_fragment_does_not_run_yet(medusa: Caller, state: Lan
     assert f"cars.moving: {state.value}: Kafka does not allow this to us" in called.err
 
 
-def test_replacing_a_fragment_asks_first(medusa: Caller) -> None:
-    """Where nobody can be asked --yes is needed; without it nothing changes."""
+def test_replacing_a_fragment_requires_a_confirmation(medusa: Caller) -> None:
+    """Without a terminal --yes is required; otherwise nothing changes."""
     world = World.new()
     connect = _deployed(medusa, world)
     write_project(Path(), DOCUMENT.replace("speed > 0", "speed > 9"))
@@ -274,7 +274,7 @@ def test_replacing_a_fragment_asks_first(medusa: Caller) -> None:
 
 
 def test_status_fits_a_terminal(medusa: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of 80 columns; what failed stands below, and the word for it has a colour."""
+    """Of 80 columns; the error is below its row, and the failed state has a colour."""
     world = World.new()
     connect = _deployed(medusa, world)
     _report(world, "moving", LaneState.FAILED, "the record at offset 17 of topic x is no Avro")
@@ -291,7 +291,7 @@ def test_status_fits_a_terminal(medusa: Caller, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_status_shows_lost_when_the_node_is_gone(medusa: Caller) -> None:
-    """A report of a node that is no longer up is not believed."""
+    """A report of a node that is no longer up is ignored."""
     world = World.new()
     connect = _deployed(medusa, world)
     _report(world, "moving", LaneState.RUNNING)
@@ -304,7 +304,7 @@ def test_status_shows_lost_when_the_node_is_gone(medusa: Caller) -> None:
 
 
 def test_the_lag_of_a_lost_fragment_is_unknown(medusa: Caller) -> None:
-    """Old figures say nothing: a dash in the table, null in data, and when it was last seen."""
+    """A dash in the table, null in data, and the time of its last report."""
     world = World.new()
     connect = _deployed(medusa, world)
     _report(world, "moving", LaneState.RUNNING, "boom", lag=7)
@@ -318,8 +318,8 @@ def test_the_lag_of_a_lost_fragment_is_unknown(medusa: Caller) -> None:
     assert row.endswith(f"last seen {lost['reported_at']}; boom")
 
 
-def test_status_shows_how_far_a_rebuild_is(medusa: Caller) -> None:
-    """How much of how much and for how long, instead of the error that led to it."""
+def test_status_shows_the_progress_of_a_rebuild(medusa: Caller) -> None:
+    """Records read, records to read and duration, instead of the error that led to it."""
     world = World.new()
     connect = _deployed(medusa, world)
     _report(world, "moving", LaneState.REBUILDING, "the checkpoint is damaged", rebuild=400_000)
@@ -332,8 +332,8 @@ def test_status_shows_how_far_a_rebuild_is(medusa: Caller) -> None:
     assert found["rebuild"] is None
 
 
-def test_status_does_not_believe_an_earlier_life_of_a_node(medusa: Caller) -> None:
-    """The node is up again, but has not yet taken up what it ran before it died."""
+def test_status_ignores_reports_of_an_earlier_life_of_a_node(medusa: Caller) -> None:
+    """The node is up again, but has not yet started the fragment that it ran before it died."""
     world = World.new()
     connect = _deployed(medusa, world)
     _report(world, "moving", LaneState.RUNNING)
@@ -343,8 +343,8 @@ def test_status_does_not_believe_an_earlier_life_of_a_node(medusa: Caller) -> No
     assert [f["state"] for f in found] == ["lost", "pending"]
 
 
-def test_status_knows_a_nodes_life_although_its_clock_was_set(medusa: Caller) -> None:
-    """A report from before the node was started, by its clock, is of this life all the same."""
+def test_status_identifies_a_nodes_life_although_its_clock_was_set(medusa: Caller) -> None:
+    """A report may be older, by the node's clock, than the start of the node in this life."""
     world = World.new()
     connect = _deployed(medusa, world)
     _report(world, "moving", LaneState.RUNNING)
@@ -357,30 +357,30 @@ def test_status_knows_a_nodes_life_although_its_clock_was_set(medusa: Caller) ->
         assert found[0]["state"] == state
 
 
-def test_status_says_which_input_holds_event_time_back(medusa: Caller) -> None:
-    """By how much, in the table as well; a fragment is behind by it, although it has read all."""
+def test_status_names_the_input_that_event_time_waits_for(medusa: Caller) -> None:
+    """With the delay, in the table too; the fragment is behind by it without any lag."""
     world = World.new()
     connect = _deployed(medusa, world)
     _report(world, "moving", LaneState.RUNNING, lag=0)
     status = world.catalog.statuses.get(CARS, FragmentName("moving"))
     assert status is not None
-    held = replace(status, held_by="sightings", held_ms=313_000, held_since_ms=NOW)
-    world.catalog.statuses.report(held)
+    waiting = replace(status, held_by="sightings", held_ms=313_000, held_since_ms=NOW)
+    world.catalog.statuses.report(waiting)
     row = medusa("status", opener=connect).out.splitlines()[1]
     assert "event time is held back by sightings, 5m13s behind" in row
     assert row.split()[6] == "5m13s"
     found = medusa("status", "-o", "json", opener=connect).data["fragments"][0]
     assert found["lag_ms"] == 0
-    told = {"by": "sightings", "ms": 313_000, "since": rfc3339(NOW), "silent_since": None}
-    assert found["held"] == told
-    world.catalog.statuses.report(replace(held, held_ms=None))
+    expected = {"by": "sightings", "ms": 313_000, "since": rfc3339(NOW), "silent_since": None}
+    assert found["held"] == expected
+    world.catalog.statuses.report(replace(waiting, held_ms=None))
     row = medusa("status", opener=connect).out.splitlines()[1]
     assert "event time waits for sightings: it has given none" in row
     silent_since_ms = Millis(status.reported_at_ms - 75_000)
-    world.catalog.statuses.report(replace(held, held_silent_since_ms=silent_since_ms))
+    world.catalog.statuses.report(replace(waiting, held_silent_since_ms=silent_since_ms))
     row = medusa("status", opener=connect).out.splitlines()[1]
     assert "event time is held back by sightings, 5m13s behind, silent for 1m15s" in row
-    world.catalog.statuses.report(replace(held, held_ms=0, held_silent_since_ms=silent_since_ms))
+    world.catalog.statuses.report(replace(waiting, held_ms=0, held_silent_since_ms=silent_since_ms))
     row = medusa("status", opener=connect).out.splitlines()[1]
     assert "event time waits for sightings, silent for 1m15s" in row
     found = medusa("status", "-o", "json", opener=connect).data["fragments"][0]
@@ -395,7 +395,7 @@ def test_status_says_which_input_holds_event_time_back(medusa: Caller) -> None:
 
 
 def test_status_of_nothing(medusa: Caller) -> None:
-    """No network is no error; an unknown one is."""
+    """An installation without networks is no error; an unknown network is one."""
     connect = opener(World.new())
     empty = medusa("status", opener=connect)
     assert (empty.code, empty.out) == (0, "")
@@ -404,7 +404,7 @@ def test_status_of_nothing(medusa: Caller) -> None:
 
 
 def test_undeploy_and_destroy(medusa: Caller) -> None:
-    """Stopping keeps all; destroying needs --yes and says what goes and what stays."""
+    """Undeploy keeps all; destroy requires --yes and prints what is deleted and what is kept."""
     world = World.new()
     connect = _deployed(medusa, world)
     assert medusa("undeploy", "cars", opener=connect).out == "cars is stopped\n"
@@ -423,7 +423,7 @@ def test_undeploy_and_destroy(medusa: Caller) -> None:
 
 
 def test_a_server_that_is_down_names_medusa_up(medusa: Caller) -> None:
-    """69, with what to try."""
+    """69, with the hint `medusa up`."""
     write_project(Path())
 
     def connect(_settings: Settings, _clock: Clock) -> Any:
@@ -435,7 +435,7 @@ def test_a_server_that_is_down_names_medusa_up(medusa: Caller) -> None:
                 raise UnavailableError("no answer", place="ZooKeeper")
 
             def close(self) -> None:
-                """Nothing was opened."""
+                """No resources to release."""
 
         return Down()
 
@@ -455,7 +455,7 @@ def test_node_list(medusa: Caller) -> None:
 
 
 def test_schema_verbs(medusa: Caller) -> None:
-    """Check, register twice, list, show; an unfit one is refused with path and types."""
+    """Check, register twice, list, show; an incompatible schema is refused with path and types."""
     connect = opener(World.new())
     write_project(Path())
     assert medusa("schema", "check", "sighting.avsc").code == 0

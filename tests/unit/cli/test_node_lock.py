@@ -11,8 +11,8 @@ from pipeline.errors import EnvironmentProblem, RefusedError
 Caller = Callable[..., Any]
 
 
-def test_a_second_process_of_a_node_is_refused_with_the_first_ones_number(tmp_path: Path) -> None:
-    """Also after earlier holders; a node of another name is welcome in the folder."""
+def test_a_second_process_of_a_node_is_refused_with_the_id_of_the_first(tmp_path: Path) -> None:
+    """Also after earlier holders; a node with another name may use the folder."""
     data = tmp_path / "data"
     with only_node(data, "n1"):
         pass
@@ -23,7 +23,7 @@ def test_a_second_process_of_a_node_is_refused_with_the_first_ones_number(tmp_pa
         pass
 
 
-def test_a_node_that_runs_keeps_its_log_to_itself(medusa: Caller) -> None:
+def test_a_second_node_start_does_not_write_into_the_log(medusa: Caller) -> None:
     """The second start ends at once with 65; no log is opened."""
     with only_node(Path(".medusa").absolute(), "n7"):
         called = medusa("node", "start", "--name", "n7", "-o", "json")
@@ -32,9 +32,9 @@ def test_a_node_that_runs_keeps_its_log_to_itself(medusa: Caller) -> None:
     assert not Path(".medusa/logs").exists()
 
 
-def test_a_file_in_the_way_of_the_data_folder_is_named(tmp_path: Path) -> None:
-    """What is wrong, where, and what to do."""
+def test_the_error_names_a_file_that_prevents_the_data_folder(tmp_path: Path) -> None:
+    """It may be any of the folder's parents."""
     (tmp_path / "file").touch()
-    told = pytest.raises(EnvironmentProblem, match=f"{tmp_path}/file is a file")
-    with told, only_node(tmp_path / "file" / "deep" / "er", "n"):
+    refused = pytest.raises(EnvironmentProblem, match=f"{tmp_path}/file is a file")
+    with refused, only_node(tmp_path / "file" / "deep" / "er", "n"):
         pass

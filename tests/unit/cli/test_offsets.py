@@ -48,7 +48,7 @@ def world(medusa: Caller) -> World:
 
 @pytest.fixture
 def offsets(medusa: Caller, world: World) -> Caller:
-    """Calls `medusa offsets` on that."""
+    """Caller of `medusa offsets` in that world."""
     connect = opener(world)
 
     def call(*arguments: str) -> Any:
@@ -57,8 +57,8 @@ def offsets(medusa: Caller, world: World) -> Caller:
     return call
 
 
-def test_show_tells_position_end_and_lag_of_input_streams_only(offsets: Caller) -> None:
-    """What a fragment is told by its agent is no input stream."""
+def test_show_prints_position_end_and_lag_of_input_streams_only(offsets: Caller) -> None:
+    """The source of the agent's messages is no input stream."""
     (row,) = offsets("show", "cars.moving", "-o", "json").data["offsets"]
     assert row == {
         "network": "cars",
@@ -76,7 +76,7 @@ def test_show_tells_position_end_and_lag_of_input_streams_only(offsets: Caller) 
 
 
 def test_a_fragment_that_never_ran_has_no_position(offsets: Caller) -> None:
-    """Unknown is null, not zero; an export of it is refused."""
+    """An unknown position is null, not zero; its export is refused."""
     (row,) = offsets("show", "cars.stopped", "-o", "json").data["offsets"]
     assert (row["position"], row["lag"], row["next_record"]) == (None, None, None)
     assert "-" in offsets("show", "cars.stopped").out
@@ -85,7 +85,7 @@ def test_a_fragment_that_never_ran_has_no_position(offsets: Caller) -> None:
     assert "has not run yet" in refused.err
 
 
-def test_export_gives_the_forms_of_other_tools(offsets: Caller) -> None:
+def test_export_has_the_formats_of_other_tools(offsets: Caller) -> None:
     """Spark's JSON, the CSV of Kafka's tool, and data with the group."""
     assert json.loads(offsets("export", "cars.moving").out) == {"car-sightings": {"0": 3}}
     assert offsets("export", "moving", "--form", "kafka").out == "car-sightings,0,3\n"
@@ -94,7 +94,7 @@ def test_export_gives_the_forms_of_other_tools(offsets: Caller) -> None:
     assert found["positions"] == {"car-sightings": {"0": 3}}
 
 
-def test_plain_text_is_of_one_fragment(offsets: Caller) -> None:
+def test_plain_text_is_limited_to_one_fragment(offsets: Caller) -> None:
     """A network of several is refused, with their names."""
     called = offsets("export", "cars")
     assert called.code == 65

@@ -22,7 +22,7 @@ DATA = {"fragments": ["cars.moving"]}
 
 @pytest.fixture
 def screen(monkeypatch: pytest.MonkeyPatch) -> Screen:
-    """One with colours, 40 columns wide."""
+    """A terminal with colours, 40 columns wide."""
     for name in ("NO_COLOR", "FORCE_COLOR"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TERM", "xterm-256color")
@@ -30,10 +30,10 @@ def screen(monkeypatch: pytest.MonkeyPatch) -> Screen:
     return Screen()
 
 
-def test_a_narrow_terminal_gets_what_it_has_room_for(
+def test_a_table_is_fitted_to_a_narrow_terminal(
     screen: Screen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The error below its row, and a word about columns that are missing."""
+    """The error is below its row; a line names the columns that are left out."""
     Printer(Format.TABLE, color=False, out=screen).show(DATA, TABLE)
     lines = screen.plain.splitlines()
     assert lines == [
@@ -49,10 +49,10 @@ def test_a_narrow_terminal_gets_what_it_has_room_for(
     assert all(len(line) <= 22 for line in smaller.plain.splitlines())
 
 
-def test_a_wide_terminal_and_a_pipe_get_all_columns(
+def test_a_wide_terminal_and_a_pipe_receive_all_columns(
     screen: Screen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each row in one line."""
+    """One line per row."""
     pipe = io.StringIO()
     Printer(Format.TABLE, out=pipe).show(DATA, TABLE)
     assert pipe.getvalue().splitlines() == [
@@ -65,8 +65,8 @@ def test_a_wide_terminal_and_a_pipe_get_all_columns(
     assert screen.plain == pipe.getvalue()
 
 
-def test_a_word_has_its_colour_in_its_column_on_a_terminal_only(screen: Screen) -> None:
-    """And only if colour is wanted; another column may hold the same word."""
+def test_a_cell_is_coloured_by_column_and_text_on_a_terminal_only(screen: Screen) -> None:
+    """And only if colour is on; the same text in another column is not coloured."""
     table = Table(TABLE.columns, (("failed", "failed", "n1", ""),), styles=TABLE.styles)
     Printer(Format.TABLE, out=screen).show(DATA, table)
     assert screen.getvalue().count("\x1b[1;31mfailed") == 1
@@ -75,8 +75,8 @@ def test_a_word_has_its_colour_in_its_column_on_a_terminal_only(screen: Screen) 
         assert "31m" not in output.getvalue()
 
 
-def test_marked_lines_have_their_colours_on_a_terminal_only(screen: Screen) -> None:
-    """And are never folded there: they are to be copied."""
+def test_marked_lines_are_coloured_on_a_terminal_only(screen: Screen) -> None:
+    """They are never folded, so that they can be copied."""
     text = marked(f"network x\n  + new  {'y' * 60}\n  ~ other\n  - gone\nwarning: w\n    + detail")
     Printer(Format.TABLE, out=screen).show(DATA, text)
     lines = screen.getvalue().splitlines()
@@ -89,14 +89,14 @@ def test_marked_lines_have_their_colours_on_a_terminal_only(screen: Screen) -> N
     assert plain.getvalue() == pipe.getvalue() == f"{text.plain}\n"
 
 
-def test_data_have_no_colour(screen: Screen) -> None:
-    """Nor are they cut."""
+def test_data_are_neither_coloured_nor_cut(screen: Screen) -> None:
+    """On a terminal too."""
     Printer(Format.JSON, out=screen).show(DATA, TABLE)
     assert json.loads(screen.getvalue()) == {"schema_version": 1, **DATA}
 
 
-def test_lines_stay_lines_in_yaml() -> None:
-    """Where YAML can write them so; what is read is the same always."""
+def test_texts_of_several_lines_are_literal_blocks_in_yaml() -> None:
+    """Where YAML allows them; every text is read back unchanged."""
     data = {"a": "x: 1\ny: 2\n", "b": "one", "c": "ends with a space \nhere", "d": "\ttab\n"}
     out = io.StringIO()
     Printer(Format.YAML, out=out).show(data, Text(""))

@@ -16,7 +16,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def test_layers_in_order(tmp_path: Path) -> None:
-    """Flag, environment, project file, user file, default: the first that has a value counts."""
+    """Flag, environment, project file, user file, default: the first value is used."""
     user = tmp_path / "xdg"
     _write(user / "medusa" / "config.yaml", "participant: user\nnode: user\nspark: {memory: 2g}\n")
     _write(
@@ -42,7 +42,7 @@ def test_layers_in_order(tmp_path: Path) -> None:
 
 
 def test_project_file_is_found_upward_and_paths_begin_there(tmp_path: Path) -> None:
-    """From a folder below the project, data lie where the project file is."""
+    """In a folder below the project, the data folder is that of the project."""
     _write(tmp_path / "medusa.yaml", "data: state\n")
     below = tmp_path / "a" / "b"
     below.mkdir(parents=True)
@@ -53,13 +53,13 @@ def test_project_file_is_found_upward_and_paths_begin_there(tmp_path: Path) -> N
 
 
 def test_checkpoints_are_no_uri(tmp_path: Path) -> None:
-    """They lie in a folder, which a file server may have."""
+    """They are in a folder, which may be a mounted network folder."""
     with pytest.raises(InputError, match="a folder of this machine, or one that it has mounted"):
         load_project({}, {"MEDUSA_CHECKPOINTS": "s3a://bucket/x"}, tmp_path)
 
 
 def test_unknown_setting_names_the_file_and_what_exists(tmp_path: Path) -> None:
-    """A typing mistake in a settings file is told with the choices."""
+    """The error for a mistyped setting lists the existing ones."""
     _write(tmp_path / "medusa.yaml", "kafka: {bootstrap: x}\n")
     with pytest.raises(DocumentError) as caught:
         load_project({}, {"HOME": str(tmp_path)}, tmp_path)
@@ -72,7 +72,7 @@ def test_unknown_setting_names_the_file_and_what_exists(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["a: [", "- 1\n- 2\n", "\x00"])
 def test_a_file_that_is_no_settings_file_is_bad_input(tmp_path: Path, text: str) -> None:
-    """Broken YAML and lists are told as such, with the place."""
+    """Broken YAML and lists are errors that name the file."""
     _write(tmp_path / "medusa.yaml", text)
     with pytest.raises(InputError) as caught:
         load_project({}, {"HOME": str(tmp_path)}, tmp_path)
@@ -80,7 +80,7 @@ def test_a_file_that_is_no_settings_file_is_bad_input(tmp_path: Path, text: str)
 
 
 def test_an_empty_settings_file_sets_nothing(tmp_path: Path) -> None:
-    """Nor does one in which everything is commented out."""
+    """Nor does one with comments only."""
     _write(tmp_path / "medusa.yaml", "# node: n1\n\n")
     project = load_project({}, {"HOME": str(tmp_path)}, tmp_path)
     assert (project.folder, project.settings.node) == (tmp_path, "node1")
@@ -90,10 +90,10 @@ def test_an_empty_settings_file_sets_nothing(tmp_path: Path) -> None:
     ("setting", "value"),
     [("spark.memory", "lots"), ("spark.memory", "1024"), ("participant", "a.b"), ("node", "../x")],
 )
-def test_a_value_that_a_setting_cannot_have_is_told_where_it_is(
+def test_the_error_for_an_invalid_value_names_its_source(
     medusa: Caller, monkeypatch: pytest.MonkeyPatch, setting: str, value: str
 ) -> None:
-    """With file and line, with the variable, or as typed; not by Java half a minute later."""
+    """File and line, variable, or argument; it is not left to Java half a minute later."""
     assert medusa("config", "show", "--set", f"{setting}={value}").code == 64
     monkeypatch.setenv(f"MEDUSA_{setting.upper().replace('.', '_')}", value)
     by_variable = medusa("config", "show")
@@ -121,10 +121,10 @@ def test_a_value_that_a_setting_cannot_have_is_told_where_it_is(
         ("registry.url", "http://a:b:c"),
     ],
 )
-def test_what_is_no_address_is_told_when_settings_are_read(
+def test_invalid_addresses_are_refused_when_settings_are_read(
     medusa: Caller, setting: str, value: str
 ) -> None:
-    """With what an address looks like; not by a driver that cannot reach it."""
+    """The error contains the form of an address; it is not left to a driver."""
     called = medusa("config", "show", "--set", f"{setting}={value}")
     assert called.code == 64
     assert f"{setting} cannot be '{value}': it is " in called.err
@@ -140,7 +140,7 @@ def test_what_is_no_address_is_told_when_settings_are_read(
         ("registry.url", "https://user@registry.example/path"),
     ],
 )
-def test_every_form_of_an_address_is_taken(medusa: Caller, setting: str, value: str) -> None:
+def test_every_form_of_an_address_is_accepted(medusa: Caller, setting: str, value: str) -> None:
     """Several with commas, names with and without a port, IPv6, a scheme, a path."""
     assert medusa("config", "show", "--set", f"{setting}={value}").code == 0
 
@@ -158,7 +158,7 @@ SECRETS = ("kafka.password", "kafka.tls.key_password", "zookeeper.password", "re
 
 @pytest.mark.parametrize("form", ["table", "json", "yaml"])
 def test_no_secret_is_shown(medusa: Caller, monkeypatch: pytest.MonkeyPatch, form: str) -> None:
-    """Wherever it comes from, in a URL too; what refers to one is shown as it is written."""
+    """From any source, in a URL too; a reference to one is shown as it is written."""
     monkeypatch.setenv("KAFKA_PASSWORD", "geheim-1")
     monkeypatch.setenv("SCHEMA_REGISTRY_URL", "https://me:geheim-2@registry.example/path")
     Path("medusa.yaml").write_text(
@@ -177,7 +177,7 @@ def test_no_secret_is_shown(medusa: Caller, monkeypatch: pytest.MonkeyPatch, for
 
 
 def test_a_login_in_the_address_of_a_registry_is_a_login(tmp_path: Path) -> None:
-    """As if it had been written into the settings for it, which count more in the same place."""
+    """Equal to the settings for it, which override it in the same source."""
     url = "https://m%40e:a%3Ab@registry.example:81/path"
     variables = {"SCHEMA_REGISTRY_URL": url, "HOME": str(tmp_path)}
     found = load_project({}, variables, tmp_path).settings
@@ -190,7 +190,7 @@ def test_a_login_in_the_address_of_a_registry_is_a_login(tmp_path: Path) -> None
 
 
 def test_files_of_a_project_are_found_from_anywhere(tmp_path: Path) -> None:
-    """Certificates and secrets too, relative to the project file."""
+    """Certificates and secrets are relative to the project file."""
     below = tmp_path / "a" / "b"
     below.mkdir(parents=True)
     _write(tmp_path / "medusa.yaml", "kafka: {password: '${file:of/kafka}', tls: {ca: ca.pem}}\n")
@@ -201,8 +201,8 @@ def test_files_of_a_project_are_found_from_anywhere(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("setting", SECRETS)
-def test_a_secret_is_not_taken_from_the_command_line(medusa: Caller, setting: str) -> None:
-    """Where all who are on the machine can see it; a reference is."""
+def test_a_secret_on_the_command_line_is_refused(medusa: Caller, setting: str) -> None:
+    """All users of the machine can see it there; a reference is accepted."""
     called = medusa("config", "show", "--set", f"{setting}=geheim")
     assert called.code == 64
     assert "geheim" not in called.err
@@ -210,8 +210,8 @@ def test_a_secret_is_not_taken_from_the_command_line(medusa: Caller, setting: st
     assert medusa("config", "show", "--set", f"{setting}=${{env:SOMETHING}}").code == 0
 
 
-def test_a_password_in_an_address_is_not_taken_from_the_command_line(medusa: Caller) -> None:
-    """Nor there."""
+def test_a_password_in_an_address_on_the_command_line_is_refused(medusa: Caller) -> None:
+    """It is a secret too."""
     called = medusa("config", "show", "--set", "registry.url=http://me:geheim@registry.example")
     assert called.code == 64
     assert "geheim" not in called.err
@@ -225,20 +225,20 @@ def test_a_password_in_an_address_is_not_taken_from_the_command_line(medusa: Cal
         ("SCHEMA_REGISTRY_USER", "x"),
     ],
 )
-def test_up_starts_no_servers_that_ask_who_comes(
+def test_up_refuses_authentication_settings(
     medusa: Caller, monkeypatch: pytest.MonkeyPatch, variable: tuple[str, str]
 ) -> None:
-    """Settings for such servers are for servers that others run."""
+    """They are for external servers; those of `up` have no authentication."""
     monkeypatch.setenv(*variable)
     called = medusa("up", "--data", "data")
     assert called.code == 65
     assert "`medusa node start`" in called.err
 
 
-def test_config_show_says_where_values_come_from(
+def test_config_show_prints_the_source_of_values(
     medusa: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`config show -o json` carries value and source of every setting."""
+    """`config show -o json` contains value and source of every setting."""
     monkeypatch.setenv("KAFKA_BOOTSTRAP_SERVERS", "broker:1")
     called = medusa("config", "show", "-o", "json", "--set", "node=n7")
     assert called.code == 0
@@ -251,5 +251,5 @@ def test_config_show_says_where_values_come_from(
 
 @pytest.mark.parametrize("assignment", ["node", "nodes=1"])
 def test_a_wrong_assignment_is_a_usage_error(medusa: Caller, assignment: str) -> None:
-    """--set takes NAME=VALUE with the name of a setting."""
+    """--set requires NAME=VALUE with the name of a setting."""
     assert medusa("config", "show", "--set", assignment).code == 64

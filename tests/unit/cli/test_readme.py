@@ -18,7 +18,7 @@ TOLLS = Path(pipeline.__file__).parent / "projects" / "tolls"
 
 
 def block(info: str) -> list[str]:
-    """The lines of the first block that is marked so."""
+    """The lines of the first block with this info string."""
     found = re.search(rf"^```{info}\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
     assert found is not None
     return found[1].splitlines()
@@ -36,7 +36,7 @@ def document(tmp_path: Path) -> Document:
 
 
 def test_the_first_screen_installs_describes_runs_and_shows() -> None:
-    """A line, ten lines, a few commands, what came of them; and the two commands of a clone."""
+    """One line, ten lines, a few commands, their results; and the two commands of a clone."""
     assert block("sh") == ["pip install ."]
     assert len(block("yaml speeds.yaml")) == 10
     assert PAGE[: PAGE.index(block("text")[-1])].count("\n") < SCREEN_LINES
@@ -44,14 +44,14 @@ def test_the_first_screen_installs_describes_runs_and_shows() -> None:
 
 
 def test_its_commands_exist() -> None:
-    """Each verb is one of ours; the producer is what `init` writes."""
+    """Each verb is one of `medusa`; the producer is that of `init`."""
     words = [shlex.split(line, comments=True) for line in block("sh run")]
     assert {verb for program, verb, *_ in words if program == "medusa"} <= COMMANDS.keys()
     assert {script for program, script, *_ in words if program == "python"} == {"producer.py"}
 
 
-def test_what_it_shows_is_what_its_network_writes(document: Document) -> None:
-    """Every column, and windows of the length that it says."""
+def test_its_results_have_the_schema_of_its_network(document: Document) -> None:
+    """Every column, and the end of the window as the time."""
     (box,) = document.network.boxes
     columns = [column.name for column in box.columns]
     for line in block("text"):

@@ -39,7 +39,7 @@ def _lines(*values: object) -> str:
     return "in.jsonl"
 
 
-def test_what_is_produced_is_what_tail_shows(medusa: Caller, world: World) -> None:
+def test_tail_shows_produced_records(medusa: Caller, world: World) -> None:
     """JSON in, Avro with the registered schema in between, the same JSON out."""
     file = _lines(CAR, {**CAR, "car": "b"})
     sent = medusa("produce", "sightings", "-f", file, "--key", "car", opener=opener(world))
@@ -57,7 +57,9 @@ def test_what_is_produced_is_what_tail_shows(medusa: Caller, world: World) -> No
     assert found[0]["timestamp"] == "2023-11-14T22:13:20.000Z"
 
 
-def test_bad_lines_are_told_by_number_and_the_good_are_sent(medusa: Caller, world: World) -> None:
+def test_bad_lines_are_reported_by_number_and_the_good_are_sent(
+    medusa: Caller, world: World
+) -> None:
     """Every bad line has its number, path and reason; the exit code is 65."""
     file = _lines(CAR, "{", "", {**CAR, "speed": "fast"}, {**CAR, "car": None}, CAR)
     called = medusa("produce", "sightings", "-f", file, "--key", "car", "-o", "json",
@@ -73,26 +75,26 @@ def test_bad_lines_are_told_by_number_and_the_good_are_sent(medusa: Caller, worl
     assert len(world.records(SIGHTINGS)) == 2
 
 
-def test_a_dry_run_says_how_many_would_be_sent(medusa: Caller, world: World) -> None:
-    """In data beside those that were: none."""
-    asked = ("produce", "sightings", "-f", _lines(CAR, {**CAR, "car": "b"}), "--dry-run")
-    called = medusa(*asked, opener=opener(world))
+def test_a_dry_run_prints_how_many_would_be_sent(medusa: Caller, world: World) -> None:
+    """The data contain it beside the number of sent records, 0."""
+    arguments = ("produce", "sightings", "-f", _lines(CAR, {**CAR, "car": "b"}), "--dry-run")
+    called = medusa(*arguments, opener=opener(world))
     assert (called.code, called.out) == (0, "2 records would be sent to car-sightings\n")
-    data = medusa(*asked, "-o", "json", opener=opener(world)).data
+    data = medusa(*arguments, "-o", "json", opener=opener(world)).data
     assert (data["sent"], data["good"]) == (0, 2)
     assert world.records(SIGHTINGS) == []
 
 
 @pytest.mark.parametrize("flag", ["--strict", "--dry-run"])
-def test_nothing_is_sent_when_that_was_asked(medusa: Caller, world: World, flag: str) -> None:
+def test_strict_and_dry_runs_send_nothing(medusa: Caller, world: World, flag: str) -> None:
     """--strict sends all or nothing; --dry-run only checks."""
     called = medusa("produce", "sightings", "-f", _lines(CAR, "{"), flag, opener=opener(world))
     assert called.code == 65
     assert not world.records(SIGHTINGS)
 
 
-def test_what_a_network_writes_is_no_place_to_produce_to(medusa: Caller, world: World) -> None:
-    """Its readers would make dead letters of it; who means it says so."""
+def test_producing_to_a_topic_of_a_network_is_refused(medusa: Caller, world: World) -> None:
+    """Its readers could reject such records; --yes overrides it."""
     arguments = ("produce", "moving-cars", "-f", _lines(CAR))
     refused = medusa(*arguments, opener=opener(world))
     assert refused.code == 65
@@ -106,7 +108,7 @@ def test_what_a_network_writes_is_no_place_to_produce_to(medusa: Caller, world: 
 
 
 def test_produce_reads_stdin(medusa: Caller, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without -f lines come from stdin; bytes that are no text are a bad line."""
+    """Without -f lines are read from stdin; bytes that are not UTF-8 are a bad line."""
     data = json.dumps(CAR).encode() + b"\n\xff\xfe\n"
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
     called = medusa("produce", "sightings", opener=opener(world))
@@ -115,8 +117,8 @@ def test_produce_reads_stdin(medusa: Caller, world: World, monkeypatch: pytest.M
     assert len(world.records(SIGHTINGS)) == 1
 
 
-def test_produce_needs_a_schema_a_stream_and_a_key_that_exist(medusa: Caller, world: World) -> None:
-    """Each mistake is told with what exists instead, before anything is read."""
+def test_produce_requires_an_existing_schema_stream_and_key(medusa: Caller, world: World) -> None:
+    """Each error lists the existing ones, before any line is read."""
     connect = opener(world)
     unknown = medusa("produce", "sighting", "-f", _lines(CAR), opener=connect)
     assert unknown.code == 65
@@ -131,7 +133,7 @@ def test_produce_needs_a_schema_a_stream_and_a_key_that_exist(medusa: Caller, wo
     assert medusa("produce", "sightings", "-f", "missing.jsonl", opener=connect).code == 65
 
 
-def test_tail_shows_what_is_no_avro_with_the_reason(medusa: Caller, world: World) -> None:
+def test_tail_shows_invalid_avro_with_the_reason(medusa: Caller, world: World) -> None:
     """Plain bytes, unknown ids and tombstones do not end a tail."""
     world.kafka.append(SIGHTINGS, b"k", b"plain")
     world.kafka.append(SIGHTINGS, None, b"\x00\x00\x00\x03\xe7abc")
@@ -147,7 +149,7 @@ def test_tail_shows_what_is_no_avro_with_the_reason(medusa: Caller, world: World
     assert broken["problem"]
 
 
-def test_tail_counts_starts_and_gives_up(medusa: Caller, world: World) -> None:
+def test_tail_has_a_count_a_start_and_a_timeout(medusa: Caller, world: World) -> None:
     """--count ends it, --from skips, and a count that is not reached in time ends with 75."""
     connect = opener(world)
     medusa("produce", "sightings", "-f", _lines(CAR, CAR, CAR), opener=connect)
@@ -163,7 +165,7 @@ def test_tail_counts_starts_and_gives_up(medusa: Caller, world: World) -> None:
 
 
 def test_n_shows_the_last_records_and_ends(medusa: Caller, world: World) -> None:
-    """As `tail` does: the newest, in their order; fewer are no mistake."""
+    """As `tail` of Unix: the newest, in their order; fewer are no error."""
     connect = opener(world)
     cars = [{**CAR, "car": name} for name in "abcde"]
     medusa("produce", "sightings", "-f", _lines(*cars), opener=connect)
@@ -183,7 +185,7 @@ def test_n_shows_the_last_records_and_ends(medusa: Caller, world: World) -> None
 
 
 def _trades() -> World:
-    """A topic and its schema, and nothing that Medusa made."""
+    """A topic with its schema, without any network."""
     world = World.new()
     world.kafka.add("trades", 1)
     world.registry.register("trades-value", TRADES)
@@ -213,7 +215,7 @@ def _trade(symbol: str, price: float | None, amount: int = 1) -> dict[str, objec
     return {"symbol": symbol, "price": price, "amount": amount, "at": at, "side": "BUY"}
 
 
-def test_tail_looks_into_a_topic_that_no_network_has(medusa: Caller) -> None:
+def test_tail_filters_a_topic_of_no_network(medusa: Caller) -> None:
     """--where and --select take expressions over the columns of the topic's newest schema."""
     world = _trades()
     connect = opener(world)
@@ -244,8 +246,8 @@ def _shown_trade(symbol: str, price: float | None) -> dict[str, object]:
     return {**_trade(symbol, price), "at": "2026-01-01T00:00:00.000Z"}
 
 
-def test_what_a_condition_cannot_decide_is_counted(medusa: Caller) -> None:
-    """A row that fails, a value that is no Avro; a tombstone has no columns."""
+def test_records_without_a_value_of_the_condition_are_counted(medusa: Caller) -> None:
+    """A row that fails, a value that is not Avro, a tombstone without columns."""
     world = _trades()
     connect = opener(world)
     medusa("produce", "trades", "-f", _lines(_trade("a", 1.0, 0), _trade("b", 9.0, 2)),
@@ -278,10 +280,10 @@ def test_what_a_condition_cannot_decide_is_counted(medusa: Caller) -> None:
         (("--select", "price,price=amount"), "names price twice"),
     ],
 )
-def test_a_wrong_expression_is_told_before_anything_is_read(
+def test_a_wrong_expression_is_refused_before_anything_is_read(
     medusa: Caller, options: tuple[str, ...], why: str
 ) -> None:
-    """With the choices that there are, and exit code 65."""
+    """With the possible choices, and exit code 65."""
     world = _trades()
     called = medusa("tail", "trades", *options, opener=opener(world))
     assert called.code == 65, called.out
@@ -289,20 +291,20 @@ def test_a_wrong_expression_is_told_before_anything_is_read(
 
 
 class WithoutCatalog(TwinConnections):
-    """ZooKeeper does not answer."""
+    """Connections without ZooKeeper."""
 
     @property
     def catalog(self) -> Catalog:
-        """Not there."""
-        raise UnavailableError("nobody answers", place="ZooKeeper")
+        """Raise the error of an unreachable server."""
+        raise UnavailableError("no answer", place="ZooKeeper")
 
     @catalog.setter
     def catalog(self, _catalog: Catalog) -> None:
-        """What the twin has is not asked."""
+        """Ignore the catalog of the double."""
 
 
 def test_a_topic_is_tailed_while_zookeeper_does_not_answer(medusa: Caller) -> None:
-    """A name of a stream means nothing then, and nothing is sent to a topic."""
+    """A stream's name cannot be resolved then, and producing is refused."""
     world = _trades()
     down = cast("Connections", WithoutCatalog(world, TwinRecomputer()))
     medusa("produce", "trades", "-f", _lines(_trade("a", 1.0)), opener=opener(world))
@@ -314,8 +316,8 @@ def test_a_topic_is_tailed_while_zookeeper_does_not_answer(medusa: Caller) -> No
     assert len(world.records(TopicName("trades"))) == 1
 
 
-def test_looking_into_a_topic_needs_its_schema(medusa: Caller) -> None:
-    """As producing does."""
+def test_filtering_a_topic_requires_its_schema(medusa: Caller) -> None:
+    """Which columns exist is unknown without it."""
     world = _trades()
     world.kafka.add("bare")
     called = medusa("tail", "bare", "--where", "TRUE", opener=opener(world))
@@ -332,7 +334,7 @@ def test_a_table_line_is_short(medusa: Caller, world: World) -> None:
 
 
 def test_of_a_repeated_header_all_values_are_shown() -> None:
-    """Kafka allows it, and a dead letter keeps the original's headers beside ours."""
+    """Kafka allows it, and a dead letter keeps the original's headers beside Medusa's."""
     headers = (("a", b"1"), ("b", None), ("a", b"2"))
     record = KafkaRecord(TopicName("t"), 0, Offset(0), NOW, None, None, headers)
     shown = decode_record(record, World.new().registry)

@@ -50,17 +50,17 @@ def test_every_verb_and_option_is_in_the_reference(name: str, command: click.Com
 
 @pytest.mark.parametrize(("name", "command"), list(verbs(cli)))
 def test_every_verb_has_an_example(name: str, command: click.Command) -> None:
-    """Help without an example is half a help."""
+    """In its help text."""
     assert command.help
     assert f"  {name}" in command.help or name == "medusa demo"
 
 
 def test_every_exit_code_is_in_the_reference_and_in_the_help() -> None:
-    """A script goes by them."""
-    text, told = PAGE.read_text(encoding="utf-8"), cli.epilog or ""
+    """Scripts depend on them."""
+    text, epilog = PAGE.read_text(encoding="utf-8"), cli.epilog or ""
     for code in ExitCode:
         assert f"\n| {code.value} | " in text
-        assert re.search(rf"(?<!\d){code.value} [a-z]", told), code
+        assert re.search(rf"(?<!\d){code.value} [a-z]", epilog), code
 
 
 def test_every_setting_is_in_the_reference() -> None:

@@ -66,7 +66,7 @@ FAST = FragmentNames(
 
 @dataclass
 class Scene:
-    """A world with the network deployed, records of half a minute, and what computes."""
+    """A world with the network deployed, records of 30 s, and the computing engine."""
 
     medusa: Caller
     world: World
@@ -77,18 +77,18 @@ class Scene:
         return self.medusa("replay", *arguments, opener=opener(self.world, self.engine))
 
     def into(self, topic: str) -> list[KafkaRecord]:
-        """What a topic holds."""
+        """The records of a topic."""
         return self.world.records(TopicName(topic))
 
 
 def at(seconds: int) -> str:
-    """A time as a user writes it."""
+    """A time as a user types it."""
     return f"2023-11-14T22:13:{20 + seconds:02d}.000Z"
 
 
 @pytest.fixture
 def scene(medusa: Caller) -> Scene:
-    """Speeds are promised for 25 seconds; one late record is a dead letter."""
+    """The boundary of speeds is at 25 s; one late record is a dead letter."""
     world = World.new()
     world.kafka.add(INPUT, 1)
     write_project(Path(), DOCUMENT)
@@ -116,8 +116,8 @@ def scene(medusa: Caller) -> Scene:
     return Scene(medusa, world)
 
 
-def test_without_yes_it_says_what_it_would_do_and_does_nothing(scene: Scene) -> None:
-    """Windows are read from the beginning of the first one, and `ahead` before that."""
+def test_without_yes_a_replay_only_prints_its_plan(scene: Scene) -> None:
+    """The input is read from the start of the first window, minus `ahead`."""
     called = scene.replay("cars.speeds", "--from", at(12), "-o", "json")
     assert called.code == 0, called.err
     found = called.data
@@ -135,7 +135,7 @@ def test_without_yes_it_says_what_it_would_do_and_does_nothing(scene: Scene) -> 
 
 
 def test_with_yes_results_are_written_into_a_new_topic(scene: Scene) -> None:
-    """Keys, values and timestamps as computed; what is left out is told."""
+    """Keys, values and timestamps as computed; records that are left out are reported."""
     scene.engine.made = [(b"k", b"v", BASE + 20_000, -1, None)]
     called = scene.replay("cars.speeds", "--from", at(12), "--yes", "-o", "json")
     assert called.code == 0, called.err
@@ -152,15 +152,15 @@ def test_with_yes_results_are_written_into_a_new_topic(scene: Scene) -> None:
     assert "1 result written to car-speeds.replay-2, complete" in again.out
 
 
-def test_no_results_make_no_topic(scene: Scene) -> None:
-    """A topic of a replay that shows nothing is not complete, so there must be none."""
+def test_no_topic_is_created_without_results(scene: Scene) -> None:
+    """A replay topic without visible records counts as incomplete, so none is created."""
     called = scene.replay("cars.speeds", "--from", at(12), "--yes")
     assert "there are no results" in called.out
     assert TopicName("car-speeds.replay-1") not in scene.world.kafka.topics
 
 
-def test_a_topic_is_used_if_it_holds_nothing(scene: Scene) -> None:
-    """A run that was killed leaves such a one; records or other partitions are refused."""
+def test_an_empty_topic_is_used(scene: Scene) -> None:
+    """A killed run leaves one; records or another number of partitions are refused."""
     scene.engine.made = [(None, b"v", BASE + 20_000, -1, None)]
     scene.world.kafka.add("left", 4)
     arguments = ("cars.speeds", "--from", at(12), "--yes", "--into")
@@ -175,15 +175,15 @@ def test_a_topic_is_used_if_it_holds_nothing(scene: Scene) -> None:
 @pytest.mark.parametrize(
     "topic", ["car-speeds", "car-sightings", "x.markers", "local.cars.speeds.dlq"]
 )
-def test_topics_of_networks_are_never_replayed_into(scene: Scene, topic: str) -> None:
-    """Also while they hold nothing."""
+def test_topics_of_networks_are_refused_as_targets(scene: Scene, topic: str) -> None:
+    """Also while they are empty."""
     called = scene.replay("cars.speeds", "--from", at(12), "--into", topic)
     assert called.code == 65
     assert "a replay goes into a topic of its own" in called.err
 
 
-def test_a_box_means_the_fragment_that_computes_it(scene: Scene) -> None:
-    """A name that means none is refused with what there is."""
+def test_a_box_selects_the_fragment_that_computes_it(scene: Scene) -> None:
+    """An unknown name is refused with the existing ones."""
     found = scene.replay("cars.moving", "--from", at(12), "-o", "json").data
     assert found["fragment"] == "speeds"
     refused = scene.replay("cars.nothing", "--from", at(12))
@@ -191,8 +191,8 @@ def test_a_box_means_the_fragment_that_computes_it(scene: Scene) -> None:
     assert "cars.speeds" in refused.err
 
 
-def test_a_record_stands_for_its_event_time(scene: Scene) -> None:
-    """Of an external stream only the engine knows it."""
+def test_a_record_selects_its_event_time(scene: Scene) -> None:
+    """For an external stream the engine computes it."""
     scene.engine.times[Offset(4)] = Millis(BASE + 3_000)
     found = scene.replay("cars.speeds", "--from", "sightings/0/4", "-o", "json").data
     assert (found["results_from"], found["input_from"]) == (at(10), at(0))
@@ -205,7 +205,7 @@ def test_a_record_stands_for_its_event_time(scene: Scene) -> None:
 
 @pytest.fixture
 def fast(scene: Scene) -> Scene:
-    """The fragment whose output takes corrections has run as well, and has written a result."""
+    """The fragment with `corrections: true` has run too, and has written a result."""
     read = {InputPartition(StreamName("speeds"), TopicName("car-speeds"), 0): Offset(1)}
     marker = CommitMarker(
         Epoch(1), Incarnation("a"), BatchId(1), read, read, read, None, None, {},
@@ -224,7 +224,7 @@ def fast(scene: Scene) -> Scene:
 
 
 def test_corrections_are_compared_first_and_written_with_yes(fast: Scene) -> None:
-    """With the id and the number of the correction; a second run has nothing to write."""
+    """With the result's id and the correction's number; a second run writes nothing."""
     fast.engine.made = [(b"k", b"new", BASE + 20_000, -1, b"car-speeds/0/0")]
     arguments = ("cars.fast", "--from", at(1), "--as-corrections")
     would = fast.replay(*arguments)
@@ -245,26 +245,26 @@ def test_corrections_are_compared_first_and_written_with_yes(fast: Scene) -> Non
     assert len(fast.into("fast-cars")) == len((written, would))
 
 
-def test_inputs_hold_whatever_the_compared_results_were_made_of(
+def test_the_inputs_contain_all_records_of_the_compared_results(
     fast: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A lane without state may publish a late result while the two are looked at."""
+    """A lane without state may publish a late result during the comparison."""
     published = corrections.published_results
     late = KafkaRecord(TopicName("car-speeds"), 0, Offset(1), Millis(BASE + 9_000), b"k", b"late")
 
-    def looked_at(*arguments: Any) -> Any:
+    def published_then_late(*arguments: Any) -> Any:
         found = published(*arguments)
         fast.world.put(late)
         return found
 
-    monkeypatch.setattr(corrections, "published_results", looked_at)
+    monkeypatch.setattr(corrections, "published_results", published_then_late)
     called = fast.replay("cars.fast", "--from", at(1), "--as-corrections", "-o", "json")
     assert called.code == 0, called.err
     assert [one["end"] for one in called.data["reads"]] == [2, 0, 0, 0]
 
 
-def test_corrections_need_readers_that_take_them(fast: Scene) -> None:
-    """The output has to say so; and they go nowhere else, nor are they made of a part."""
+def test_corrections_require_readers_that_accept_them(fast: Scene) -> None:
+    """The output must declare it; --into and --incomplete are refused with corrections."""
     arguments = ("--from", at(1), "--as-corrections")
     refused = fast.replay("cars.speeds", *arguments)
     assert refused.code == 65
@@ -280,7 +280,7 @@ def test_corrections_need_readers_that_take_them(fast: Scene) -> None:
     assert "cannot be corrected while a fragment reads it: readers.slow" in refused.err
 
 
-def test_what_never_ran_has_nothing_to_replay(scene: Scene) -> None:
+def test_a_fragment_that_never_ran_cannot_be_replayed(scene: Scene) -> None:
     """The other fragment of the network has no marker."""
     refused = scene.replay("cars.fast", "--from", at(1))
     assert refused.code == 65

@@ -28,7 +28,7 @@ Caller = Callable[..., Any]
 def test_the_requests_of_a_command_are_bounded(
     medusa: Caller, arguments: tuple[str, ...], requests: int
 ) -> None:
-    """Over all networks, or for one."""
+    """For all networks, and for one."""
     for networks, fragments in ((1, 1), (1, 50), (5, 10)):
         store = CountingStore(filled(networks, fragments))
         world = replace(World.new(), catalog=Catalog(store, Znodes("")), store=store)

@@ -1,4 +1,4 @@
-"""The verbs of `medusa schema` against somebody else's registry, over HTTP."""
+"""The verbs of `medusa schema` with an external registry, over HTTP."""
 
 import io
 import json
@@ -30,7 +30,7 @@ def fake() -> FakeRegistry:
 
 @pytest.fixture
 def schema(medusa: Caller, fake: FakeRegistry) -> Iterator[Caller]:
-    """Calls `medusa schema … --registry URL -o json`; nothing else of Medusa is there."""
+    """Caller of `medusa schema … --registry URL -o json`, without any installation."""
     with serving(fake) as url:
 
         def call(*arguments: str, output: str = "json") -> Any:
@@ -39,10 +39,8 @@ def schema(medusa: Caller, fake: FakeRegistry) -> Iterator[Caller]:
         yield call
 
 
-def test_a_registry_of_somebody_else_needs_no_installation(
-    schema: Caller, fake: FakeRegistry
-) -> None:
-    """Neither ZooKeeper nor Kafka is asked, and no box is looked for."""
+def test_an_external_registry_needs_no_installation(schema: Caller, fake: FakeRegistry) -> None:
+    """Neither ZooKeeper nor Kafka is contacted, and no box is checked."""
     assert schema("list").data["subjects"] == [
         {"subject": "s", "version": 2, "id": 2, "type": "AVRO"}
     ]
@@ -54,8 +52,8 @@ def test_a_registry_of_somebody_else_needs_no_installation(
     assert SchemaUse("new", 1) in fake.versions
 
 
-def test_schemas_of_every_sort_are_listed_and_shown(schema: Caller, fake: FakeRegistry) -> None:
-    """Other types than Avro, and those that refer to others: as they are stored."""
+def test_schemas_of_every_type_are_listed_and_shown(schema: Caller, fake: FakeRegistry) -> None:
+    """Types other than Avro, and schemas with references, as they are stored."""
     reference = {"name": "R", "subject": "s", "version": 1}
     fake.add("l", '{"type":"array","items":"R"}', references=[reference])
     fake.add("p", "message M {}", schemaType="PROTOBUF", metadata={"properties": {"a": "b"}})
@@ -71,8 +69,8 @@ def test_schemas_of_every_sort_are_listed_and_shown(schema: Caller, fake: FakeRe
     assert schema("show", "j", output="table").out == f"{odd}\n"
 
 
-def test_an_address_that_is_none_is_a_usage_error(medusa: Caller) -> None:
-    """It is told with what an address looks like; a server that is down is not ours to start."""
+def test_an_invalid_address_is_a_usage_error(medusa: Caller) -> None:
+    """With the form of an address; for an external server there is no hint `medusa up`."""
     called = medusa("schema", "list", "--registry", "registry:8081")
     assert called.code == 64
     assert "--registry: registry.url cannot be" in called.err
@@ -82,7 +80,7 @@ def test_an_address_that_is_none_is_a_usage_error(medusa: Caller) -> None:
 
 
 def test_a_login_in_the_address_is_used_and_never_shown(medusa: Caller) -> None:
-    """The name and password of the settings are for the other one."""
+    """The login of the settings is for the other registry."""
     with serving(FakeRegistry()) as url:
         inside = url.replace("http://", "http://me:hush@")
         called = medusa("schema", "export", "x.jsonl", "--registry", inside, "-o", "json")
@@ -90,9 +88,7 @@ def test_a_login_in_the_address_is_used_and_never_shown(medusa: Caller) -> None:
     assert "hush" not in Path("x.jsonl").read_text(encoding="utf-8") + called.out
 
 
-def test_diff_tells_what_changed_and_which_levels_it_keeps(
-    schema: Caller, fake: FakeRegistry
-) -> None:
+def test_diff_prints_changes_and_the_compatible_levels(schema: Caller, fake: FakeRegistry) -> None:
     """Between the last two, between any two, and with a file."""
     found = schema("diff", "s").data
     assert (found["from"], found["to"]) == (1, 2)
@@ -123,7 +119,7 @@ def test_diff_tells_what_changed_and_which_levels_it_keeps(
 
 
 def test_diff_reads_schemas_that_refer_to_others(schema: Caller, fake: FakeRegistry) -> None:
-    """They are put in their places."""
+    """Referenced types are inlined."""
     for version in (1, 2):
         reference = {"name": "R", "subject": "s", "version": version}
         fake.add("l", '{"type":"array","items":"R"}', references=[reference])
@@ -160,10 +156,10 @@ def test_diff_reads_schemas_that_refer_to_others(schema: Caller, fake: FakeRegis
         (("show", "9" * 5000), 65, "does not have 999"),
     ],
 )
-def test_mistakes_are_told(
+def test_mistakes_are_errors(
     schema: Caller, fake: FakeRegistry, arguments: tuple[str, ...], code: int, message: str
 ) -> None:
-    """With what to do instead."""
+    """With a message on stderr and in the data."""
     fake.add("p", "message M {}", schemaType="PROTOBUF")
     fake.add("p", "message N {}", schemaType="PROTOBUF")
     called = schema(*arguments)
@@ -171,8 +167,8 @@ def test_mistakes_are_told(
     assert called.data["error"]["message"]
 
 
-def test_evolve_says_what_may_follow(schema: Caller, fake: FakeRegistry) -> None:
-    """By the level in force, or by another."""
+def test_evolve_prints_the_allowed_changes(schema: Caller, fake: FakeRegistry) -> None:
+    """For the level in force, or for another."""
     found = schema("evolve", "s").data
     assert (found["level"], found["in_force"], found["version"]) == ("BACKWARD", True, 2)
     allowed = {one["change"]: one["allowed"] for one in found["changes"]}
@@ -189,8 +185,8 @@ def test_evolve_says_what_may_follow(schema: Caller, fake: FakeRegistry) -> None
     assert "because the old schema (latest) cannot read data" in text
 
 
-def test_levels_are_shown_set_and_taken_back(schema: Caller) -> None:
-    """Setting what is so already does nothing."""
+def test_levels_are_shown_set_and_reset(schema: Caller) -> None:
+    """Setting the present level changes nothing."""
     assert schema("level").data["level"] == "BACKWARD"
     assert schema("level", "s").data["own"] is None
     assert schema("level", "s", "full").data["changed"] is True
@@ -203,7 +199,7 @@ def test_levels_are_shown_set_and_taken_back(schema: Caller) -> None:
     assert schema("level", "s", "--reset").data["changed"] is False
 
 
-def test_modes_are_shown_set_and_taken_back(schema: Caller) -> None:
+def test_modes_are_shown_set_and_reset(schema: Caller) -> None:
     """As levels are."""
     assert schema("mode", "s", "READONLY").data == {
         "schema_version": 1,
@@ -218,8 +214,8 @@ def test_modes_are_shown_set_and_taken_back(schema: Caller) -> None:
     assert schema("mode", "s", "--reset").data["mode"] == "READWRITE"
 
 
-def test_delete_takes_versions_away_step_by_step(schema: Caller, fake: FakeRegistry) -> None:
-    """What refers to them is named first; what was done already is no error."""
+def test_delete_removes_versions_step_by_step(schema: Caller, fake: FakeRegistry) -> None:
+    """Referring schemas are named first; repeating a deletion is no error."""
     fake.add(
         "l",
         '{"type":"array","items":"R"}',
@@ -239,10 +235,10 @@ def test_delete_takes_versions_away_step_by_step(schema: Caller, fake: FakeRegis
     assert fake.versions == {}
 
 
-def test_a_registry_moves_as_a_file(
+def test_a_registry_is_moved_as_a_file(
     schema: Caller, medusa: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Export, look, import, import again."""
+    """Export, dry run, import, import again."""
     exported = schema("export", "all.jsonl").data
     assert (exported["subjects"], exported["versions"]) == (["s"], 2)
     assert schema("export", "all.jsonl").code == 65
@@ -264,10 +260,8 @@ def test_a_registry_moves_as_a_file(
         assert medusa("schema", "import", "-", *to).data["unchanged"] == 2
 
 
-def test_an_import_that_is_interrupted_leaves_no_mode_behind(
-    schema: Caller, medusa: Caller
-) -> None:
-    """Ctrl-C in the middle: the mode is back, the exit code is 130, and the next one goes on."""
+def test_an_interrupted_import_restores_the_mode(schema: Caller, medusa: Caller) -> None:
+    """Ctrl-C during the import: the mode is restored, the exit code is 130; it can be repeated."""
     schema("export", "all.jsonl")
 
     def interrupt(request: Request) -> Answer | None:

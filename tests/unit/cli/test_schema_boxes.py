@@ -15,7 +15,7 @@ from tests.unit.deploy.twins import SCHEMA, World, write_project
 Caller = Callable[..., Any]
 
 
-def test_a_schema_that_would_break_deployed_boxes_is_refused_unless_it_is_wanted(
+def test_a_schema_that_would_break_deployed_boxes_is_refused_without_yes(
     medusa: Caller,
 ) -> None:
     """They are named with path and types, before anything is registered."""
@@ -45,7 +45,7 @@ def test_a_schema_that_would_break_deployed_boxes_is_refused_unless_it_is_wanted
     assert medusa(*register, opener=connect).code == 0, "it is registered by now"
 
 
-def test_boxes_are_looked_at_with_what_a_schema_refers_to(medusa: Caller) -> None:
+def test_boxes_are_checked_with_referenced_schemas(medusa: Caller) -> None:
     """The type of a column may be defined under another subject."""
     world = World.new()
     write_project(Path())
@@ -62,27 +62,27 @@ def test_boxes_are_looked_at_with_what_a_schema_refers_to(medusa: Caller) -> Non
     assert "cars.moving: stream sightings, /fields/speed/type" in refused.err
 
 
-def test_schemas_are_registered_where_no_catalog_can_be_reached(medusa: Caller) -> None:
-    """It is said that nobody looked at boxes."""
+def test_schemas_are_registered_without_a_reachable_catalog(medusa: Caller) -> None:
+    """A note says that boxes were not checked."""
     world = World.new()
     inner = opener(world)
     write_project(Path())
 
     class WithoutCatalog:
-        """Everything but the catalog."""
+        """Connections without ZooKeeper."""
 
         @property
         def catalog(self) -> Catalog:
-            """Does not answer."""
+            """Raise the error of an unreachable server."""
             raise UnavailableError("ZooKeeper does not answer", place="127.0.0.1:1")
 
         @property
         def registry(self) -> Any:
-            """The world's."""
+            """The registry of the world."""
             return world.registry
 
         def close(self) -> None:
-            """Nothing is open."""
+            """No resources to release."""
 
     def connect(settings: Settings, clock: Clock) -> Connections:
         inner(settings, clock)

@@ -1,4 +1,4 @@
-"""`--reference` of `medusa schema register`, `check` and `diff`, with a registry of others."""
+"""`--reference` of `medusa schema register`, `check` and `diff`, with an external registry."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,7 +21,7 @@ SENT = {"name": "parts.Wheel", "subject": "wheels", "version": 2}
 
 @pytest.fixture
 def fake() -> FakeRegistry:
-    """A registry with two versions of a type, and what cannot be used as one."""
+    """A registry with two versions of a type, and schemas that cannot be referenced."""
     made = FakeRegistry()
     made.add("wheels", WHEEL)
     made.add("wheels", WIDER)
@@ -33,7 +33,7 @@ def fake() -> FakeRegistry:
 
 @pytest.fixture
 def schema(medusa: Caller, fake: FakeRegistry) -> Iterator[Caller]:
-    """Calls `medusa schema … --registry URL` in a folder with a schema that uses the type."""
+    """Caller of `medusa schema … --registry URL` in a folder with a schema that uses the type."""
     Path("cart.avsc").write_text(CART, encoding="utf-8")
     with serving(fake) as url:
 
@@ -44,12 +44,12 @@ def schema(medusa: Caller, fake: FakeRegistry) -> Iterator[Caller]:
 
 
 def sent(fake: FakeRegistry) -> list[tuple[tuple[str, ...], Any]]:
-    """What was sent, and where."""
+    """Sent requests: path and body."""
     return [(one.path, one.body) for one in fake.requests if one.method == "POST"]
 
 
-def test_a_schema_is_registered_with_what_it_refers_to(schema: Caller, fake: FakeRegistry) -> None:
-    """As it stands in the file; the newest version is sent by its number."""
+def test_a_schema_is_registered_with_its_references(schema: Caller, fake: FakeRegistry) -> None:
+    """Unchanged from the file; `latest` is sent as the number of the version."""
     latest = ("register", "carts", "cart.avsc", "--reference", "wheels:latest")
     assert schema(*latest, "--dry-run").data["fits"]
     assert SchemaUse("carts", 1) not in fake.versions
@@ -65,8 +65,8 @@ def test_a_schema_is_registered_with_what_it_refers_to(schema: Caller, fake: Fak
     )
 
 
-def test_a_file_is_checked_with_what_it_refers_to(schema: Caller, fake: FakeRegistry) -> None:
-    """For itself, or for a subject; a type of another type's file may be used too."""
+def test_a_file_is_checked_with_its_references(schema: Caller, fake: FakeRegistry) -> None:
+    """Alone, or against a subject; a type within the file of another type may be used too."""
     checked = schema("check", "cart.avsc", "--reference", "wheels:1", output="table")
     assert checked.out == (
         "cart.avsc is an Avro schema\n  parts.Wheel is that of wheels version 1\n"
@@ -78,8 +78,10 @@ def test_a_file_is_checked_with_what_it_refers_to(schema: Caller, fake: FakeRegi
     assert [path[0] for path, _ in sent(fake)] == ["subjects", "compatibility"]
 
 
-def test_why_a_schema_does_not_fit_is_told_of_the_whole(schema: Caller, fake: FakeRegistry) -> None:
-    """With the path into what it refers to."""
+def test_incompatibilities_in_referenced_types_are_reported(
+    schema: Caller, fake: FakeRegistry
+) -> None:
+    """With the path within the referenced type."""
     fake.add("carts", CART, references=[SENT])
     fake.refused = ("no",)
     for verb in (("register", "carts", "cart.avsc"), ("check", "cart.avsc", "--subject", "carts")):
@@ -89,8 +91,8 @@ def test_why_a_schema_does_not_fit_is_told_of_the_whole(schema: Caller, fake: Fa
     assert fake.versions.keys() & {SchemaUse("carts", 2)} == set()
 
 
-def test_a_file_is_compared_with_what_it_refers_to(schema: Caller, fake: FakeRegistry) -> None:
-    """So that a change in a type of another subject shows."""
+def test_a_file_is_compared_with_its_references(schema: Caller, fake: FakeRegistry) -> None:
+    """Changes in a type of another subject are included."""
     fake.add("carts", CART, references=[{**SENT, "version": 1}])
     (change,) = schema("diff", "carts", "cart.avsc", "--reference", "wheels:2").data["changes"]
     assert (change["path"], change["kind"]) == (
@@ -99,8 +101,10 @@ def test_a_file_is_compared_with_what_it_refers_to(schema: Caller, fake: FakeReg
     )
 
 
-def test_subjects_lie_in_the_context_of_the_schema(schema: Caller, fake: FakeRegistry) -> None:
-    """Unless one is named; it stands in what is sent as it was typed."""
+def test_referenced_subjects_are_in_the_context_of_the_schema(
+    schema: Caller, fake: FakeRegistry
+) -> None:
+    """Unless a context is given; the subject is sent as it was typed."""
     fake.add(":.c:wheels", WHEEL)
     for subject in ("wheels", ":.c:wheels"):
         call = ("register", ":.c:carts", "cart.avsc", "--reference", f"{subject}:latest")
@@ -124,10 +128,10 @@ def test_subjects_lie_in_the_context_of_the_schema(schema: Caller, fake: FakeReg
         (("wheels:1", "parts.Wheel=lists:1"), 64, "wanted from wheels version 1 and lists"),
     ],
 )
-def test_mistakes_are_told(
+def test_mistakes_are_errors(
     schema: Caller, fake: FakeRegistry, references: tuple[str, ...], code: int, message: str
 ) -> None:
-    """With file, subject or option, and what to do; nothing is sent."""
+    """With the file, subject or option, and a hint; no request is sent."""
     options = [word for one in references for word in ("--reference", one)]
     for verb in (("register", "s", "cart.avsc"), ("check", "cart.avsc")):
         called = schema(*verb, *options)
@@ -135,8 +139,8 @@ def test_mistakes_are_told(
     assert sent(fake) == []
 
 
-def test_mistakes_in_a_file_that_refers_to_others_name_it(schema: Caller) -> None:
-    """With the path inside it."""
+def test_mistakes_in_a_file_with_references_name_it(schema: Caller) -> None:
+    """With the path within it."""
     Path("bad.avsc").write_text(CART.replace("Wheel", "Whel"), encoding="utf-8")
     called = schema("check", "bad.avsc", "--reference", "wheels:1")
     assert called.code == 65
@@ -144,8 +148,8 @@ def test_mistakes_in_a_file_that_refers_to_others_name_it(schema: Caller) -> Non
     assert "types defined before this: Cart, parts.Wheel" in called.err
 
 
-def test_only_a_file_refers_to_others(schema: Caller) -> None:
-    """Versions of the registry know themselves what they refer to."""
+def test_references_are_given_for_files_only(schema: Caller) -> None:
+    """Versions in the registry contain their references."""
     called = schema("diff", "wheels", "--reference", "wheels:1")
     assert (called.code, "name FILE too" in called.err) == (64, True)
 
@@ -164,5 +168,5 @@ def test_only_a_file_refers_to_others(schema: Caller) -> None:
 def test_an_option_is_split_at_its_first_equals_sign_and_its_last_colon(
     word: str, wanted: TypeReference | None
 ) -> None:
-    """Names of types have no `=`, subjects may have both."""
+    """Names of types contain no `=`; subjects may contain both characters."""
     assert parse_reference(word) == wanted

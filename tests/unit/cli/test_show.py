@@ -17,7 +17,7 @@ TOLLS = Path(pipeline.__file__).parent / "projects" / "tolls"
 
 @pytest.mark.parametrize("language", ["text", "dot", "mermaid"])
 @pytest.mark.parametrize("options", [[], ["--fragments"]])
-def test_the_toll_network_is_drawn_as_agreed(
+def test_the_drawings_of_the_toll_network_equal_the_golden_files(
     medusa: Caller, language: str, options: list[str]
 ) -> None:
     """In all three languages, with and without the borders of fragments."""
@@ -27,10 +27,10 @@ def test_the_toll_network_is_drawn_as_agreed(
     assert shown.out == (GOLDEN / f"{name}.{language}").read_text(encoding="utf-8")
 
 
-def test_a_terminal_without_lines_gets_ascii(
+def test_a_terminal_without_line_characters_gets_ascii(
     medusa: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The encoding of stdout decides."""
+    """By the encoding of stdout."""
     write_project(Path())
     assert "●" in medusa("show").out
     screen = io.BytesIO()
@@ -39,8 +39,8 @@ def test_a_terminal_without_lines_gets_ascii(
     assert b"-> [moving-cars]" in screen.getvalue()
 
 
-def test_data_are_the_same_with_the_fragments_behind(medusa: Caller) -> None:
-    """For programs: what the document has, and what is computed together."""
+def test_data_with_fragments_contain_those_without(medusa: Caller) -> None:
+    """For programs: the content of the document, and its fragments."""
     write_project(Path())
     plain = medusa("show", "-o", "json").data
     cut = medusa("show", "-o", "json", "--fragments").data
@@ -49,16 +49,16 @@ def test_data_are_the_same_with_the_fragments_behind(medusa: Caller) -> None:
     assert {f["output"]["topic"] for f in fragments} >= {"moving-cars"}
 
 
-def test_a_drawing_is_no_data(medusa: Caller) -> None:
-    """Both together are refused, rather than one of them passed over."""
+def test_a_drawing_cannot_be_data(medusa: Caller) -> None:
+    """Both options together are refused, instead of ignoring one."""
     write_project(Path())
     refused = medusa("show", "-o", "json", "--format", "dot")
     assert refused.code == 64
     assert "leave one of them out" in refused.err
 
 
-def test_a_python_file_is_shown_explained_and_found_by_itself(medusa: Caller) -> None:
-    """`network.py` stands for `network.yaml` where there is none; with both, one must be named."""
+def test_a_python_file_is_shown_explained_and_found_by_default(medusa: Caller) -> None:
+    """`network.py` is used if there is no `network.yaml`; with both, one must be named."""
     Path("sighting.avsc").write_text(SCHEMA)
     Path("network.py").write_text(CARS)
     assert "[moving-cars]" in medusa("show").out
@@ -70,8 +70,8 @@ def test_a_python_file_is_shown_explained_and_found_by_itself(medusa: Caller) ->
     assert medusa("show", "-f", "network.yaml").code == 0
 
 
-def test_a_mistake_in_python_is_told_with_its_line(medusa: Caller) -> None:
-    """As data, too."""
+def test_a_mistake_in_python_is_printed_with_its_line(medusa: Caller) -> None:
+    """In the data too."""
     Path("sighting.avsc").write_text(SCHEMA)
     Path("network.py").write_text(CARS.replace("speed >", "spede >"))
     shown = medusa("show", "-o", "json")

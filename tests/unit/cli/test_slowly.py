@@ -5,7 +5,7 @@ from pipeline.cli.slowly import SlowProgress
 from tests.unit.deploy.twins import TwinClock
 
 
-def test_only_long_work_is_told_of() -> None:
+def test_only_long_operations_print_progress() -> None:
     """Nothing for two seconds, then one line for every tenth."""
     err, clock = io.StringIO(), TwinClock()
     progress = SlowProgress(Printer(Format.TABLE, out=io.StringIO(), err=err), clock)

@@ -10,8 +10,8 @@ TABLE = Table(
 )
 
 
-def test_a_table_that_fits_stays_as_it_is() -> None:
-    """With every column as wide as its widest text."""
+def test_a_table_that_fits_is_unchanged() -> None:
+    """Every column is as wide as its widest text."""
     fitted = fit(TABLE, 50)
     assert fitted.table == TABLE
     assert fitted.widths == (11, 2, 4, 4, 20)
@@ -20,7 +20,7 @@ def test_a_table_that_fits_stays_as_it_is() -> None:
 
 
 def test_first_one_column_moves_below() -> None:
-    """Then its texts stand under their rows, and nothing is lost."""
+    """Its texts are below their rows, and no column is left out."""
     fitted = fit(TABLE, 48)
     assert fitted.table.columns == ("name", "in", "late", "node")
     assert fitted.table.rows[0] == ("cars.moving", "12", "0", "n1")
@@ -28,22 +28,22 @@ def test_first_one_column_moves_below() -> None:
     assert fitted.left_out == ()
 
 
-def test_then_columns_go_that_say_nothing() -> None:
-    """Although others come before them; they are not missed."""
+def test_then_empty_columns_are_left_out() -> None:
+    """Before others that precede them in `spare`; they are not listed."""
     fitted = fit(TABLE, 26)
     assert fitted.table.columns == ("name", "in", "node")
     assert fitted.left_out == ()
 
 
-def test_then_others_in_their_order() -> None:
-    """Those are told."""
+def test_then_others_are_left_out_in_their_order() -> None:
+    """They are listed."""
     assert fit(TABLE, 20).left_out == ("node",)
     assert fit(TABLE, 14).left_out == ("node", "in")
     assert fit(TABLE, 14).table.columns == ("name",)
 
 
-def test_what_may_not_go_is_folded() -> None:
-    """The widest column gets what is left, but never so little that nobody could read it."""
+def test_required_columns_are_folded() -> None:
+    """The widest column gets the remaining width, but not less than a legible minimum."""
     assert fit(TABLE, 9).widths == (9,)
     assert fit(TABLE, 3).widths == (8,)
     wide = replace(TABLE, spare=(), below="")

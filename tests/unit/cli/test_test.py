@@ -15,7 +15,7 @@ Caller = Callable[..., Any]
 
 @pytest.fixture
 def project(medusa: Caller, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A project with one test; its queries are toys."""
+    """A project with one test; its queries run on a double of Spark."""
     del medusa
 
     @contextmanager
@@ -34,15 +34,15 @@ def project(medusa: Caller, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.usefixtures("project")
 def test_all_tests_of_a_project_run(medusa: Caller) -> None:
-    """What each took is a note; the exit code is 0."""
+    """Durations are notes; the exit code is 0."""
     called = medusa("test")
     assert called.code == 0, called.err
     assert called.out == "1 test passed, 0 failed\n"
     assert "ok      good" in called.err
 
 
-def test_what_is_different_is_told_and_is_1(medusa: Caller, project: Path) -> None:
-    """For people as notes, for programs as data."""
+def test_differences_are_printed_and_end_with_1(medusa: Caller, project: Path) -> None:
+    """As notes, or as data with -o json."""
     bad = GOOD.replace("n: 2", "n: 3").replace("network: ../cars.yaml", "")
     (project / "bad.yaml").write_text(bad, encoding="utf-8")
     called = medusa("test", "-o", "json")
@@ -59,7 +59,7 @@ def test_what_is_different_is_told_and_is_1(medusa: Caller, project: Path) -> No
 def test_a_lane_that_fails_fails_its_test(
     medusa: Caller, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With the error in words; it is no failure of the command."""
+    """With the error's message; the command itself does not fail."""
     del project
 
     def fail(*_: object, **__: object) -> None:
@@ -72,8 +72,8 @@ def test_a_lane_that_fails_fails_its_test(
     assert called.data["tests"][0]["error"].startswith("the query failed")
 
 
-def test_mistakes_are_told_before_anything_runs(medusa: Caller, project: Path) -> None:
-    """All of them, of all tests; as everywhere the exit code is 65."""
+def test_mistakes_are_printed_before_anything_runs(medusa: Caller, project: Path) -> None:
+    """All mistakes of all tests, with exit code 65."""
     (project / "x.yaml").write_text("steps: [now]\n", encoding="utf-8")
     (project / "y.yaml").write_text("stps: []\n", encoding="utf-8")
     called = medusa("test")

@@ -20,7 +20,7 @@ boxes:
 
 
 def test_commands_act_for_the_participant_of_the_settings(medusa: Caller) -> None:
-    """Deploy, status, pause, plan and destroy; the network of the other one stays as it is."""
+    """Deploy, status, pause, plan and destroy; the network of the other one is unchanged."""
     world = World.new()
     connect = opener(world)
     write_project(Path(), DOCUMENT)

@@ -49,7 +49,7 @@ def _deployed(medusa: Caller, world: World, document: str = DOCUMENT) -> Opener:
 
 
 def _has_run(world: World, state: str = "") -> None:
-    """The windows have a state, and a marker that tells of it."""
+    """Write a commit marker of a run whose windows have a state."""
     version = world.catalog.versions.get(CARS, NetworkVersion(1))
     assert version is not None
     (fragment,) = replan(version).fragments
@@ -69,7 +69,7 @@ def _report(world: World, fragment: str, state: LaneState, error: str = "") -> N
 
 
 def test_plan_and_deploy_refuse_a_state_that_does_not_fit(medusa: Caller) -> None:
-    """65 with both choices in words; nothing is changed."""
+    """65 with both choices in the message; nothing is changed."""
     world = World.new()
     connect = _deployed(medusa, world, WINDOWS)
     _has_run(world)
@@ -84,25 +84,25 @@ def test_plan_and_deploy_refuse_a_state_that_does_not_fit(medusa: Caller) -> Non
     assert [f.version for f in world.catalog.fragments.of(CARS)] == [1]
 
 
-def test_a_choice_is_shown_asked_about_and_kept_for_the_lane(medusa: Caller) -> None:
-    """`plan` shows it, `deploy` asks, --yes answers, and the catalog holds it."""
+def test_a_choice_is_shown_confirmed_and_stored_for_the_lane(medusa: Caller) -> None:
+    """`plan` shows it, `deploy` requires --yes, and the catalog contains it."""
     world = World.new()
     connect = _deployed(medusa, world, WINDOWS)
     _has_run(world)
     write_project(Path(), SHORTER)
     shown = medusa("plan", "--state", "rebuild", "-o", "json", opener=connect)
     assert shown.data["fragments"][0]["state"] == "rebuild"
-    asked = medusa("deploy", "--state", "counts=empty", opener=connect)
-    assert asked.code == 65
-    assert "its state begins empty" in asked.err
+    unconfirmed = medusa("deploy", "--state", "counts=empty", opener=connect)
+    assert unconfirmed.code == 65
+    assert "its state begins empty" in unconfirmed.err
     called = medusa("deploy", "--state", "cars.counts=empty", "--yes", "--no-wait", opener=connect)
     assert called.out.startswith("cars@2")
     (record,) = world.catalog.fragments.of(CARS)
     assert record.choice == (OnChange.EMPTY, "1-7")
 
 
-def test_a_state_that_another_version_made_is_refused_with_the_way_out(medusa: Caller) -> None:
-    """Its digest is in another format, which says neither that it fits nor that it does not."""
+def test_a_state_of_another_version_is_refused_with_a_hint(medusa: Caller) -> None:
+    """Digests in different formats cannot be compared."""
     world = World.new()
     connect = _deployed(medusa, world, WINDOWS)
     _has_run(world, state="2:abc")
@@ -119,15 +119,15 @@ def test_a_state_that_another_version_made_is_refused_with_the_way_out(medusa: C
 
 
 def test_an_unknown_choice_is_a_usage_error(medusa: Caller) -> None:
-    """64, with the words that there are."""
+    """64, with the possible values."""
     write_project(Path())
     called = medusa("plan", "--state", "keep", opener=opener(World.new()))
     assert called.code == 64
     assert "rebuild or empty" in called.err
 
 
-def test_deploy_does_not_take_an_old_report_for_the_new_plan(medusa: Caller) -> None:
-    """A fragment that failed with the old plan is waited for; that it ran says nothing either."""
+def test_deploy_ignores_reports_of_the_old_plan(medusa: Caller) -> None:
+    """Neither a failure nor a run with the old plan ends the wait."""
     world = World.new()
     connect = _deployed(medusa, world)
     _report(world, "moving", LaneState.FAILED, "boom")
@@ -141,7 +141,7 @@ def test_deploy_does_not_take_an_old_report_for_the_new_plan(medusa: Caller) -> 
 
 
 def test_history_and_rollback(medusa: Caller) -> None:
-    """Versions with what each changed; a rollback is a new version of an old document."""
+    """Versions with their changes; a rollback is a new version with an old document."""
     world = World.new()
     connect = _deployed(medusa, world)
     write_project(Path(), DOCUMENT.replace("speed > 0", "speed > 9"))
@@ -166,8 +166,8 @@ def test_history_and_rollback(medusa: Caller) -> None:
     assert "medusa history cars" in missing.err
 
 
-def test_rollback_needs_a_choice_as_deploy_does(medusa: Caller) -> None:
-    """The state that the newer version made does not fit the older one either."""
+def test_rollback_requires_a_choice_as_deploy_does(medusa: Caller) -> None:
+    """The state of the newer version does not fit the older one."""
     world = World.new()
     connect = _deployed(medusa, world, SHORTER)
     write_project(Path(), WINDOWS)
@@ -188,7 +188,7 @@ def test_rollback_needs_a_choice_as_deploy_does(medusa: Caller) -> None:
 
 
 def test_pause_and_resume(medusa: Caller) -> None:
-    """Both may be repeated; status says `paused`; a deploy does not wait for what is paused."""
+    """Both are idempotent; status shows `paused`; a deploy does not wait for paused fragments."""
     world = World.new()
     connect = _deployed(medusa, world)
     assert medusa("pause", "cars.moving", opener=connect).out == "cars.moving is paused\n"
@@ -204,8 +204,8 @@ def test_pause_and_resume(medusa: Caller) -> None:
     assert medusa("pause", "nobody", opener=connect).code == 65
 
 
-def test_pausing_waits_until_the_fragment_rests(medusa: Caller) -> None:
-    """75 while a node still runs it; what else runs is not waited for."""
+def test_pause_waits_until_the_fragment_is_stopped(medusa: Caller) -> None:
+    """75 while a node still runs it; other fragments are not awaited."""
     world = World.new()
     connect = _deployed(medusa, world)
     _report(world, "moving", LaneState.RUNNING)
@@ -220,7 +220,7 @@ def test_pausing_waits_until_the_fragment_rests(medusa: Caller) -> None:
 
 
 def test_undeploy_ends_a_pause(medusa: Caller) -> None:
-    """All of a stopped network waits for the next deploy, and resume says so."""
+    """The fragments of a stopped network start with the next deploy; resume is refused."""
     world = World.new()
     connect = _deployed(medusa, world)
     assert medusa("pause", "cars", opener=connect).code == 0

@@ -19,7 +19,7 @@ KEPT = OTHERS.replace("network: cars\n", "network: cars\nretention: 3d\n")
 
 @pytest.fixture
 def connect(medusa: Caller) -> Opener:
-    """Four versions of cars: a box changes, another one has another name, topics keep less."""
+    """Four versions of cars: a changed box, a renamed box, a shorter retention."""
     found = opener(World.new())
     for text in (DOCUMENT, FASTER, OTHERS, KEPT):
         write_project(Path(), text)
@@ -28,13 +28,13 @@ def connect(medusa: Caller) -> Opener:
 
 
 def test_the_document_is_printed_as_it_was_deployed(medusa: Caller, connect: Opener) -> None:
-    """The deployed version's, or that of another one."""
+    """That of the given version, or of the deployed one."""
     assert medusa("get", "cars", "--version", "1", opener=connect).out == DOCUMENT
     assert medusa("get", "cars", "--version", "3", opener=connect).out == OTHERS
 
 
-def test_a_document_comes_with_what_was_deployed_with_it(medusa: Caller, connect: Opener) -> None:
-    """As data; in YAML its lines are lines."""
+def test_the_data_of_a_version_contain_schemas_and_code(medusa: Caller, connect: Opener) -> None:
+    """In YAML the document is a literal block."""
     data = medusa("get", "cars", "--version", "2", "-o", "json", opener=connect).data
     assert (data["network"], data["version"], data["deployed"]) == ("cars", 2, False)
     assert (data["document"], data["schemas"], data["code"]) == (FASTER, {"sightings": SCHEMA}, {})
@@ -44,10 +44,10 @@ def test_a_document_comes_with_what_was_deployed_with_it(medusa: Caller, connect
     assert yaml.safe_load(printed) == data
 
 
-def test_what_a_version_changed_is_told_by_fragment(medusa: Caller, connect: Opener) -> None:
-    """By default from the version before, in the words of `plan`."""
-    told = medusa("diff", "cars", "--to", "2", opener=connect).out
-    assert told == (
+def test_the_changes_of_a_version_are_printed_by_fragment(medusa: Caller, connect: Opener) -> None:
+    """By default from the previous version, in the format of `plan`."""
+    printed = medusa("diff", "cars", "--to", "2", opener=connect).out
+    assert printed == (
         "network cars: from version 1 to version 2\n"
         "fragments (1 change)\n"
         "  ~ moving  change   changed: where of moving `speed > 0` → `speed > 9`\n"
@@ -59,11 +59,11 @@ def test_what_a_version_changed_is_told_by_fragment(medusa: Caller, connect: Ope
     assert line.split() in [other.split() for other in planned.splitlines()]
 
 
-def test_new_and_removed_fragments_are_told(medusa: Caller, connect: Opener) -> None:
-    """Between any two versions, as data too."""
-    told = medusa("diff", "cars", "--from", "1", "--to", "3", opener=connect).out
-    assert "  + parked   create   writes parked-cars" in told
-    assert "  - stopped  remove   no longer in the network" in told
+def test_new_and_removed_fragments_are_printed(medusa: Caller, connect: Opener) -> None:
+    """Between any two versions; in the data too."""
+    printed = medusa("diff", "cars", "--from", "1", "--to", "3", opener=connect).out
+    assert "  + parked   create   writes parked-cars" in printed
+    assert "  - stopped  remove   no longer in the network" in printed
     data = medusa("diff", "cars", "--from", "1", "-o", "json", opener=connect).data
     assert (data["from"], data["to"], data["identical"]) == (1, 4, False)
     assert {one["name"]: one["action"] for one in data["fragments"]} == {
@@ -73,8 +73,8 @@ def test_new_and_removed_fragments_are_told(medusa: Caller, connect: Opener) -> 
     }
 
 
-def test_versions_without_a_difference_say_so(medusa: Caller, connect: Opener) -> None:
-    """The same text, or one that differs where no fragment does."""
+def test_equal_versions_are_reported_as_equal(medusa: Caller, connect: Opener) -> None:
+    """The same text, or a difference that affects no fragment."""
     same = medusa("diff", "cars", "--from", "3", "--to", "3", opener=connect)
     assert (same.code, same.out.splitlines()[1]) == (0, "both are the same, word for word")
     kept = medusa("diff", "cars", opener=connect).out.splitlines()
@@ -87,18 +87,16 @@ def test_versions_without_a_difference_say_so(medusa: Caller, connect: Opener) -
 
 
 @pytest.mark.parametrize("verb", [["get", "--version"], ["diff", "--from"], ["diff", "--to"]])
-def test_a_version_that_is_not_there_is_an_error(
-    medusa: Caller, connect: Opener, verb: list[str]
-) -> None:
-    """With what lists those that are."""
+def test_a_missing_version_is_an_error(medusa: Caller, connect: Opener, verb: list[str]) -> None:
+    """With the command that lists the existing ones."""
     missing = medusa(verb[0], "cars", verb[1], "9", opener=connect)
     assert missing.code == 65
     assert "medusa history cars" in missing.err
     assert medusa(verb[0], "vans", opener=connect).code == 65
 
 
-def test_the_first_version_has_none_before_it(medusa: Caller, connect: Opener) -> None:
-    """Then it has to be said which one is meant."""
+def test_the_first_version_has_no_predecessor(medusa: Caller, connect: Opener) -> None:
+    """Without --from it cannot be compared."""
     first = medusa("diff", "cars", "--to", "1", opener=connect)
     assert first.code == 65
     assert "no version before version 1" in first.err

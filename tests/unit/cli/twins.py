@@ -1,4 +1,4 @@
-"""A terminal, and connections of a command to servers in memory."""
+"""Terminal double, and connections of a command to servers in memory."""
 
 import io
 from typing import cast
@@ -15,21 +15,21 @@ from tests.unit.operations.twins import TwinConnections, TwinRecomputer
 
 
 class Screen(io.StringIO):
-    """A terminal."""
+    """Terminal double that records its output."""
 
     def isatty(self) -> bool:
-        """As one says."""
+        """True."""
         return True
 
     @property
     def plain(self) -> str:
-        """What is read on it, without marks for bold, faint and coloured letters."""
+        """The output without escape sequences and trailing spaces."""
         lines = Text.from_ansi(self.getvalue()).plain.splitlines()
         return "".join(f"{line.rstrip()}\n" for line in lines)
 
 
 def opener(world: World, recomputer: TwinRecomputer | None = None) -> Opener:
-    """Makes connections to this world."""
+    """Opener of connections to this world."""
     engine = recomputer or TwinRecomputer()
 
     def connect(settings: Settings, _clock: Clock) -> Connections:

@@ -10,7 +10,7 @@ from pipeline.errors import RefusedError, UnavailableError
 from pipeline.ids import Millis, Offset, TopicName
 from pipeline.lanes.result_headers import CORRECTION, RESULT_ID
 from pipeline.replay import corrections as module
-from pipeline.replay.corrections import Change, Correction, corrections, publish, standing
+from pipeline.replay.corrections import Change, Correction, corrections, latest_records, publish
 from pipeline.replay.period import Period
 from pipeline.replay.write import Result
 from tests.unit.deploy.twins import TwinClock
@@ -39,14 +39,14 @@ def made(result: bytes | None, value: bytes, *, at: int = 100) -> Result:
 
 
 def differences(records: Sequence[KafkaRecord], *results: Result) -> list[Correction]:
-    """What has to be written over some records."""
-    return list(corrections(standing(records, PERIOD), results))
+    """The corrections of some published records."""
+    return list(corrections(latest_records(records, PERIOD), results))
 
 
 def test_only_what_differs_is_written() -> None:
     """Changed, added and removed ones, in the partition and at the time of the result."""
-    there = [record(b"1", b"a"), record(b"2", b"b"), record(b"3", b"c")]
-    found = differences(there, made(b"1", b"a"), made(b"2", b"B"), made(b"4", b"d", at=150))
+    published = [record(b"1", b"a"), record(b"2", b"b"), record(b"3", b"c")]
+    found = differences(published, made(b"1", b"a"), made(b"2", b"B"), made(b"4", b"d", at=150))
     assert found == [
         Correction(Change.CHANGED, b"2", b"k", b"B", Millis(100), 1, 1),
         Correction(Change.ADDED, b"4", b"k", b"d", Millis(150), -1, 1),
@@ -56,7 +56,7 @@ def test_only_what_differs_is_written() -> None:
 
 
 def test_the_last_record_of_an_id_counts() -> None:
-    """A correction is corrected in turn; what was taken away comes back, or stays away."""
+    """A correction is corrected in turn; a removed result is added again, or stays removed."""
     there = [record(b"1", b"a"), record(b"1", b"b", number=1), record(b"1", None, number=2)]
     assert differences(there) == []
     (back,) = differences(there, made(b"1", b"a"))
@@ -65,34 +65,34 @@ def test_the_last_record_of_an_id_counts() -> None:
     assert (again.change, again.number) == (Change.CHANGED, 2)
 
 
-def test_what_lies_outside_of_the_period_is_left_alone() -> None:
-    """Also what a correction has moved out of it; and a record there needs no id."""
+def test_results_outside_the_period_are_not_corrected() -> None:
+    """Nor one that a correction has moved out of it; a record outside needs no id."""
     there = [record(None, b"x", at=99), record(b"1", b"a"), record(b"1", b"a", at=200, number=1)]
     assert differences([*there, record(b"2", b"b", at=200)]) == []
 
 
 def test_a_record_without_an_id_cannot_be_replaced() -> None:
-    """It is named."""
+    """The error names its offset."""
     with pytest.raises(RefusedError, match="carries no id") as refused:
-        standing([record(None, b"a")], PERIOD)
+        latest_records([record(None, b"a")], PERIOD)
     assert refused.value.place == "topic out, partition 1, offset 7"
     with pytest.raises(RefusedError, match="no ids"):
         differences([], made(None, b"a"))
 
 
 def test_too_many_results_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are held in memory."""
+    """They are compared in memory."""
     monkeypatch.setattr(module, "IDS_MAX", 1)
     with pytest.raises(RefusedError, match="more than 1 results"):
-        standing([record(b"1", b"a"), record(b"2", b"b")], PERIOD)
+        latest_records([record(b"1", b"a"), record(b"2", b"b")], PERIOD)
 
 
 VALUES = st.dictionaries(st.binary(max_size=1), st.binary(max_size=1), max_size=6)
 
 
 @given(st.lists(VALUES, min_size=1, max_size=4))
-def test_afterwards_the_topic_says_what_was_computed(rounds: list[dict[bytes, bytes]]) -> None:
-    """Read by id, after each of several rounds; and a round that changes nothing writes nothing."""
+def test_a_corrected_topic_equals_the_computed_results(rounds: list[dict[bytes, bytes]]) -> None:
+    """The last records by id, after each of several rounds; an unchanged round writes nothing."""
     log: list[KafkaRecord] = []
     for computed in rounds:
         results = [made(result, value) for result, value in computed.items()]
@@ -101,13 +101,15 @@ def test_afterwards_the_topic_says_what_was_computed(rounds: list[dict[bytes, by
             KafkaRecord(TOPIC, 1, Offset(0), c.timestamp_ms, c.key, c.value, c.headers)
             for c in found
         ]
-        said = {dict(r.headers)[RESULT_ID]: r.value for r in log}
-        assert {result: value for result, value in said.items() if value is not None} == computed
+        published = {dict(r.headers)[RESULT_ID]: r.value for r in log}
+        assert {
+            result: value for result, value in published.items() if value is not None
+        } == computed
         assert differences(log, *results) == []
 
 
-def test_all_of_them_are_one_transaction() -> None:
-    """Nothing to write opens none; what fails is given up."""
+def test_corrections_are_one_transaction() -> None:
+    """No correction: no transaction. A failed one is aborted."""
     clock = TwinClock()
     kafka = with_topics([TOPIC], partitions=2, clock=clock)
     writer = Writer(kafka)

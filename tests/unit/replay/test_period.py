@@ -7,7 +7,7 @@ from pipeline.ids import Millis, StreamName
 from pipeline.network.boxes.sessions import SessionWindow
 from pipeline.network.boxes.shape import Joined, Sessions, Shape, Stateless, Windowed, reach_ms
 from pipeline.network.boxes.windows import TumblingWindow, Window
-from pipeline.replay.period import Asked, Period, period
+from pipeline.replay.period import Interval, Period, period
 from tests.unit.boundaries.made_sessions import SESSIONS, sessions_of
 from tests.unit.boundaries.made_windows import WINDOWS, ends_over
 
@@ -19,49 +19,49 @@ PLACE = "fragment cars.means"
 
 def found(shape: Shape, start: int, until: int | None, boundary: int | None) -> Period:
     """The period, with plain numbers."""
-    asked = Asked(Millis(start), None if until is None else Millis(until))
-    return period(shape, asked, None if boundary is None else Millis(boundary), PLACE)
+    interval = Interval(Millis(start), None if until is None else Millis(until))
+    return period(shape, interval, None if boundary is None else Millis(boundary), PLACE)
 
 
-def test_a_box_without_state_reads_what_is_asked_for() -> None:
-    """Each result stands alone, so nothing has to be promised."""
+def test_a_box_without_state_reads_the_requested_period() -> None:
+    """Each result depends on one record, so no boundary is needed."""
     assert found(Stateless(), 5, None, None) == Period(Millis(5), None, Millis(5), None)
     assert found(Stateless(), 5, 9, None) == Period(Millis(5), Millis(9), Millis(5), Millis(9))
 
 
-def test_every_window_that_reaches_into_the_interval_is_computed_whole() -> None:
+def test_every_window_that_overlaps_the_period_is_computed_completely() -> None:
     """Windows are 3 to 13, 13 to 23, and so on; a result has the time of its window's end."""
     assert found(TEN, 15, 24, 1_000) == Period(Millis(23), Millis(34), Millis(13), Millis(33))
     assert found(TEN, 13, 23, 1_000) == Period(Millis(23), Millis(24), Millis(13), Millis(23))
 
 
-def test_without_an_end_what_is_promised_is_computed() -> None:
+def test_without_an_end_all_complete_results_are_computed() -> None:
     """The last window is the last one that the fragment has closed."""
     assert found(TEN, 15, None, 52) == Period(Millis(23), Millis(53), Millis(13), Millis(43))
     assert found(JOIN, 15, None, 52) == Period(Millis(15), Millis(53), Millis(11), Millis(53))
 
 
-def test_pairs_are_made_of_rows_that_lie_a_span_before_them() -> None:
-    """A pair has the time of its later row, and the other lies at most the span before it."""
+def test_the_input_of_pairs_begins_a_span_before_them() -> None:
+    """A pair has the time of its later row; the other one is at most the span older."""
     assert found(JOIN, 15, 20, 100) == Period(Millis(15), Millis(20), Millis(11), Millis(20))
 
 
-def test_rows_without_a_partner_had_none_for_as_long_as_they_waited() -> None:
-    """What came behind the last result counts too, where it may be a partner."""
+def test_the_input_of_rows_without_a_partner_ends_after_their_wait() -> None:
+    """Records after the last result are read too, because they may be its partner."""
     join = Joined(span_ms=4, behind_ms=3)
     assert found(join, 15, 20, 100) == Period(Millis(15), Millis(20), Millis(11), Millis(23))
 
 
 @pytest.mark.parametrize("shape", [TEN, VISITS, JOIN], ids=["windows", "sessions", "join"])
 @pytest.mark.parametrize(("until", "boundary"), [(None, None), (None, 9), (30, 25)])
-def test_what_is_not_complete_yet_is_refused(
+def test_incomplete_results_are_refused(
     shape: Shape, until: int | None, boundary: int | None
 ) -> None:
-    """It says how far the fragment has got."""
+    """The error contains the boundary of the fragment."""
     with pytest.raises(RefusedError) as refused:
         found(shape, 15, until, boundary)
-    told = "none" if boundary is None else f"1970-01-01T00:00:00.{boundary:03d}Z"
-    assert told in refused.value.message
+    complete = "none" if boundary is None else f"1970-01-01T00:00:00.{boundary:03d}Z"
+    assert complete in refused.value.message
     assert refused.value.place == PLACE
 
 
@@ -72,32 +72,32 @@ def test_an_end_before_the_beginning_is_refused() -> None:
 
 
 @given(WINDOWS, st.integers(0, 500), st.integers(1, 500), st.integers(0, 1_500))
-def test_windows_in_the_period_are_just_those_that_reach_into_it(
+def test_the_period_contains_exactly_the_windows_that_overlap_the_request(
     window: Window, start: int, length: int, at: int
 ) -> None:
-    """Window by window, and the records of all of them lie in the period of the input."""
+    """Window by window; the input period contains the records of all of them, and no others."""
     one = found(Windowed(window), start, start + length, 5_000)
-    reach_in = []
+    overlaps = []
     for end in ends_over(window, at):
-        reach_in.append(end > start and end - window.size_ms < start + length)
-        assert one.has_result(Millis(end)) == reach_in[-1]
-    assert one.has_input(Millis(at)) == any(reach_in)
+        overlaps.append(end > start and end - window.size_ms < start + length)
+        assert one.has_result(Millis(end)) == overlaps[-1]
+    assert one.has_input(Millis(at)) == any(overlaps)
 
 
 @given(
     SESSIONS, st.integers(100, 400), st.integers(1, 200), st.lists(st.integers(0, 700), max_size=30)
 )
-def test_sessions_that_end_in_the_period_are_made_of_its_input_alone(
+def test_sessions_that_end_in_the_period_depend_only_on_its_input(
     window: SessionWindow, start: int, length: int, times: list[int]
 ) -> None:
-    """What lies outside of it changes none of them."""
+    """Records outside the input period change none of them."""
     one = found(Sessions(window), start, start + length, 5_000)
 
-    def asked_for(records: list[int]) -> list[list[int]]:
+    def in_period(records: list[int]) -> list[list[int]]:
         every = sessions_of(window, records)
         return [s for s in every if one.has_result(Millis(s[-1] + window.gap_ms))]
 
-    assert asked_for([at for at in times if one.has_input(Millis(at))]) == asked_for(times)
+    assert in_period([at for at in times if one.has_input(Millis(at))]) == in_period(times)
 
 
 @given(
@@ -107,14 +107,14 @@ def test_sessions_that_end_in_the_period_are_made_of_its_input_alone(
     st.lists(st.integers(0, 700), max_size=30),
     st.integers(0, 700),
 )
-def test_a_late_record_changes_published_sessions_inside_the_period_or_outside_alone(
+def test_a_late_record_changes_published_sessions_only_inside_or_only_outside_the_period(
     window: SessionWindow, start: int, length: int | None, times: list[int], late: int
 ) -> None:
-    """Else the one that takes the place of two would lie outside, and one of the two inside."""
-    asked = Asked(Millis(start), None if length is None else Millis(start + length))
+    """Otherwise a merged session could be outside, and one of the two that it replaces inside."""
+    interval = Interval(Millis(start), None if length is None else Millis(start + length))
     shape = Sessions(window)
     try:
-        one = period(shape, asked, Millis(900), PLACE, published=True)
+        one = period(shape, interval, Millis(900), PLACE, published=True)
     except RefusedError:
         return
     before, after = sessions_of(window, times), sessions_of(window, [*times, late])
@@ -124,12 +124,12 @@ def test_a_late_record_changes_published_sessions_inside_the_period_or_outside_a
     assert length is None or (one.results_until_ms or 0) >= start + length
 
 
-def test_how_far_results_reach_back() -> None:
-    """A window its size, a session its longest and a gap, a pair its span, all others nothing.
+def test_the_reach_of_results_into_the_past() -> None:
+    """A window: its size. A session: its maximum length and a gap. A pair: its span. Others: 0.
 
-    Nor does an as-of join into its rows, beside what a table said.
+    An as-of join: 0 into its rows, its span into the table.
     """
     rows, table = StreamName("rows"), StreamName("table")
-    known = Joined(9, waits=True, passing=frozenset({rows}))
+    as_of = Joined(9, waits=True, passing=frozenset({rows}))
     assert [reach_ms(one, rows) for one in (Stateless(), TEN, VISITS, JOIN)] == [0, 10, 12, 4]
-    assert (reach_ms(known, rows), reach_ms(known, table)) == (0, 9)
+    assert (reach_ms(as_of, rows), reach_ms(as_of, table)) == (0, 9)

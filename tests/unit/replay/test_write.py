@@ -19,7 +19,7 @@ TOPIC = TopicName("out.replay-1")
 
 
 class Writer(MemoryTransactions):
-    """A writer whose calls are kept, and may last."""
+    """Transactional writer that records its calls; a send may take time."""
 
     def __init__(self, kafka: MemoryKafka, *, slow_s: float = 0.0) -> None:
         super().__init__(kafka, TransactionalId("replay"))
@@ -28,7 +28,7 @@ class Writer(MemoryTransactions):
         self.calls: list[str] = []
 
     def start(self, deadline: Deadline) -> None:
-        """End every other one."""
+        """Fence every other writer."""
         self.calls.append("start")
         super().start(deadline)
 
@@ -38,23 +38,23 @@ class Writer(MemoryTransactions):
         super().begin()
 
     def send(self, topic: TopicName, key: bytes | None, value: bytes | None, **more: Any) -> None:
-        """Add a record; it may last."""
+        """Add a record; it may take time."""
         super().send(topic, key, value, **more)
         self._kafka.clock.sleep(self._slow_s)
 
     def commit(self, deadline: Deadline) -> None:
-        """All of it is seen."""
+        """Make all records visible."""
         self.calls.append("commit")
         super().commit(deadline)
 
     def abort(self, deadline: Deadline) -> None:
-        """None of it is ever seen."""
+        """Discard all records."""
         self.calls.append("abort")
         super().abort(deadline)
 
 
 def visible(kafka: MemoryKafka, topic: TopicName = TOPIC) -> list[Result]:
-    """The results that readers see."""
+    """The results that are visible to readers."""
     return [
         (r.key, r.value or b"", r.timestamp_ms, r.partition, dict(r.headers).get(RESULT_ID))
         for r in records(kafka, topic)
@@ -62,31 +62,31 @@ def visible(kafka: MemoryKafka, topic: TopicName = TOPIC) -> list[Result]:
 
 
 def results(count: int) -> Iterator[Result]:
-    """So many results."""
+    """A number of results."""
     return ((b"k", str(n).encode(), n, -1, None) for n in range(count))
 
 
-def target(told: list[int] | None = None) -> Target:
-    """A topic that is not there yet."""
-    tell = (told if told is not None else []).append
-    return Target(NewTopicSpec(TOPIC, 1, 1), lambda: None, tell)
+def target(counts: list[int] | None = None) -> Target:
+    """A topic that does not exist yet."""
+    report = (counts if counts is not None else []).append
+    return Target(NewTopicSpec(TOPIC, 1, 1), lambda: None, report)
 
 
-def test_everything_is_one_transaction() -> None:
-    """Earlier runs are ended before the topic is made; portions only tell how far it is."""
-    clock, told = TwinClock(), list[int]()
+def test_all_results_are_one_transaction() -> None:
+    """Earlier runs are fenced before the topic is created; each portion reports its progress."""
+    clock, counts = TwinClock(), list[int]()
     kafka = MemoryKafka(clock)
     writer = Writer(kafka)
     count = 2 * RECORDS_AT_ONCE + 1
-    assert write(results(count), target(told), writer, kafka, clock) == count
+    assert write(results(count), target(counts), writer, kafka, clock) == count
     assert writer.calls == ["start", "begin", "commit"]
     assert [value for _, value, *_ in visible(kafka)] == [str(n).encode() for n in range(count)]
-    assert told == [RECORDS_AT_ONCE, 2 * RECORDS_AT_ONCE, count]
+    assert counts == [RECORDS_AT_ONCE, 2 * RECORDS_AT_ONCE, count]
     assert TOPIC in kafka.topics
 
 
-def test_ids_go_with_the_results() -> None:
-    """So that a copy can be compared by them."""
+def test_results_are_written_with_their_ids() -> None:
+    """So that a copy can be compared by id."""
     clock = TwinClock()
     kafka = MemoryKafka(clock)
     writer = Writer(kafka)
@@ -96,7 +96,7 @@ def test_ids_go_with_the_results() -> None:
 
 
 def test_without_results_there_is_no_topic() -> None:
-    """So a topic of a replay that shows nothing is never a complete one."""
+    """So a replay topic without visible records is never complete."""
     clock = TwinClock()
     kafka = MemoryKafka(clock)
     writer = Writer(kafka)
@@ -104,8 +104,8 @@ def test_without_results_there_is_no_topic() -> None:
     assert (writer.calls, kafka.topics) == ([], {})
 
 
-def test_what_fails_midway_leaves_nothing() -> None:
-    """The transaction is given up, and the topic that was made for it goes."""
+def test_a_failed_run_leaves_nothing() -> None:
+    """Its transaction is aborted, and the topic that it created is deleted."""
 
     def failing() -> Iterator[Result]:
         yield from results(3)
@@ -120,8 +120,8 @@ def test_what_fails_midway_leaves_nothing() -> None:
     assert kafka.topics == {}
 
 
-def test_a_topic_that_was_there_stays_when_it_fails() -> None:
-    """Only what the run made is removed."""
+def test_a_failed_run_keeps_a_topic_that_existed() -> None:
+    """Only a topic that the run created is deleted."""
     clock = TwinClock()
     kafka = MemoryKafka(clock)
     create(kafka, TOPIC)
@@ -132,8 +132,8 @@ def test_a_topic_that_was_there_stays_when_it_fails() -> None:
     assert visible(kafka) == []
 
 
-def test_a_topic_that_somebody_filled_meanwhile_is_left_alone() -> None:
-    """It is looked at again once no other run can write."""
+def test_a_topic_that_was_filled_meanwhile_is_refused() -> None:
+    """It is checked again when every other run is fenced."""
 
     def full() -> None:
         raise RefusedError("it holds records")
@@ -148,6 +148,6 @@ def test_a_topic_that_somebody_filled_meanwhile_is_left_alone() -> None:
     assert kafka.topics == {}
 
 
-def test_writing_ends_within_the_life_of_a_transaction() -> None:
-    """With time to commit it, too."""
+def test_writing_and_committing_end_before_the_transaction_timeout() -> None:
+    """Otherwise the broker would abort it."""
     assert module.WRITE_WITHIN_S + module.COMMIT_WITHIN_S < module.TRANSACTION_S

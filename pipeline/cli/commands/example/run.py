@@ -2,7 +2,7 @@
 
 import click
 
-from pipeline.cli.example_run import Wanted, run_example
+from pipeline.cli.example_run import ExampleOptions, run_example
 from pipeline.cli.options import with_session
 from pipeline.cli.session import Session
 from pipeline.examples.catalogue import EXAMPLES
@@ -39,4 +39,4 @@ def command(session: Session, *, name: str, seconds: float, seed: int, keep: boo
       medusa example run tolls --seconds 60 -o json
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
     example = EXAMPLES[name]
-    run_example(session, Wanted(example, Feed(seconds, seed, example.feed), name, keep))
+    run_example(session, ExampleOptions(example, Feed(seconds, seed, example.feed), name, keep))

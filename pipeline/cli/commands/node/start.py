@@ -61,7 +61,7 @@ def command(
         only_node(session.project.data, settings.node),
         log_to(log, verbose=session.verbose),
         stop,
-        session.with_way_out(),
+        session.suggesting_up(),
     ):
         if ready_file is not None:
             _remove_ready_file(ready_file)

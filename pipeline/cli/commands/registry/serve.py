@@ -65,7 +65,7 @@ def command(
     proof = Certificate(certificate, key) if certificate and key else None
     stop = StopSignals()
     log = session.project.logs / "registry.log"
-    with log_to(log, verbose=session.verbose), stop, session.with_way_out():
+    with log_to(log, verbose=session.verbose), stop, session.suggesting_up():
         servers = zookeeper_servers(session.settings)
         store = ZooKeeperStore.connect(servers, ZOOKEEPER_ANSWERS_WITHIN_S)
         # The connect string contains the chroot already.

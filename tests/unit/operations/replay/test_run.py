@@ -9,7 +9,7 @@ from pipeline.operations.replay.engine import ReplayEngine
 from pipeline.operations.replay.inputs import replay_input, replay_period
 from pipeline.operations.replay.output import check_empty, output_topic
 from pipeline.operations.replay.run import Replayed, replay
-from pipeline.replay.period import Asked
+from pipeline.replay.period import Interval
 from tests.unit.deploy.twins import NOW, World
 from tests.unit.operations.twins import TwinRecomputer
 
@@ -18,7 +18,7 @@ def test_results_are_written_into_a_topic_of_their_own(
     world: World, connections: Connections, engine: ReplayEngine, reports: list[str]
 ) -> None:
     """Settings of the output, except unlimited retention; records left out are counted."""
-    period = replay_period(engine.what, Asked(NOW, None), connections)
+    period = replay_period(engine.what, Interval(NOW, None), connections)
     found = replay_input(engine.what, period, connections, incomplete=False)
     assert (found.offsets, found.since, found.late) == (3, (NOW, None, None, None), 0)
     into = output_topic(engine.what, None, connections)
@@ -37,4 +37,4 @@ def test_a_period_without_results_is_refused(
 ) -> None:
     """Its end is before its beginning."""
     with pytest.raises(RefusedError, match="does not lie after"):
-        replay_period(engine.what, Asked(NOW, Millis(NOW - 1)), connections)
+        replay_period(engine.what, Interval(NOW, Millis(NOW - 1)), connections)
