@@ -25,24 +25,29 @@ ITEMS_MAX: Final = 4_194_304
 """Items of one collection that are read."""
 _MORE: Final = 0x80
 """Bit of a byte of a number that more bytes follow."""
+_LONG_BITS: Final = 64
 _FIXED_BYTES: Final = {Kind.BOOLEAN: 1, Kind.FLOAT: 4, Kind.DOUBLE: 8}
 
 
 def check_empty_items(schema: AvroSchema, body: bytes) -> None:
     """Reject a body that declares more than `ITEMS_MAX` array items without bytes.
 
-    A body that is broken elsewhere is accepted: decoding reports it.
+    A body that is broken before such an array is rejected, too: a decoder that is less strict, as
+    about numbers of more than 64 bits, would read on.
 
     Raises:
-        SchemaError: it declares too many.
+        SchemaError: it declares too many, or is broken.
     """
     if not _may_have_empty_items(schema):
         return
     walk = _Walk(schema, body)
     try:
         walk.value(schema.root)
-    except (IndexError, RecursionError):
-        return
+    except (IndexError, RecursionError) as error:
+        raise SchemaError(
+            f"the bytes are no {schema.full_name}: a value is cut off, out of range, or nested too "
+            "deeply"
+        ) from error
 
 
 class _Walk:
@@ -55,7 +60,7 @@ class _Walk:
         self._empty_items = 0
 
     def value(self, avro_type: AvroType) -> None:
-        """Pass over one value; an IndexError at the end of the body."""
+        """Pass over one value; an IndexError where the body is broken."""
         if _is_empty(self._schema, avro_type):
             return
         match avro_type:
@@ -127,15 +132,15 @@ class _Walk:
         self._position += size
 
     def _long(self) -> int:
-        """A zigzag number of variable length."""
-        shift = number = 0
-        while True:
+        """A zigzag number of variable length; an IndexError if it has more than 64 bits."""
+        number = 0
+        for shift in range(0, _LONG_BITS, 7):
             byte = self._body[self._position]
             self._position += 1
             number |= (byte & 0x7F) << shift
-            if byte < _MORE:
+            if byte < _MORE and number < 1 << _LONG_BITS:
                 return (number >> 1) ^ -(number & 1)
-            shift += 7
+        raise IndexError
 
 
 @lru_cache(maxsize=1024)

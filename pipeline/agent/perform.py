@@ -28,7 +28,7 @@ from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.records import FragmentStatus, NodeRecord
 from pipeline.catalog.snapshot import VersionId
 from pipeline.clock import Clock, Deadline, rfc3339
-from pipeline.errors import MedusaError
+from pipeline.errors import BrokenInvariantError, MedusaError
 from pipeline.ids import (
     NO_EPOCH,
     Epoch,
@@ -275,6 +275,10 @@ class Performer:
             plan = self._context.make_plan(version)
         except MedusaError as error:
             self._emit(PlanFailed(version, error))
+        except Exception as error:  # noqa: BLE001 - without an event the version stays pending
+            _log.exception("planning failed: %s", version)
+            message = f"planning failed with {type(error).__name__}: {error}".splitlines()[0]
+            self._emit(PlanFailed(version, BrokenInvariantError(message)))
         else:
             self._emit(PlanMade(version, plan))
 
@@ -292,17 +296,10 @@ class Performer:
         self._context.signals.send(topic, key=key, value=value, partition=0, timestamp_ms=now_ms)
 
     def _report(self, effect: PublishStatus) -> None:
-        """Report a status; before the first claim of a lane, under this node's last epoch.
-
-        Until this node has read the lane's counts, the last reported counts remain.
-        """
+        """Report a status; until this node has read the lane's counts, the last ones remain."""
         catalog, status = self._context.catalog, effect.status
         if not effect.counted:
             status = _with_counts(status, catalog.statuses.get(status.network, status.fragment))
-        if status.epoch == NO_EPOCH:
-            owner = catalog.owners.get(status.network, status.fragment)
-            if owner is not None and owner.node == self._context.node.node:
-                status = replace(status, epoch=owner.epoch)
         catalog.statuses.report(status)
 
 

@@ -27,7 +27,7 @@ from pipeline.boundaries.lane_time import (
 from pipeline.boundaries.profile import LaneInput
 from pipeline.boundaries.promise import is_spent
 from pipeline.catalog.records import FragmentStatus, LaneState
-from pipeline.ids import SteadyMillis, TopicName
+from pipeline.ids import NO_EPOCH, Epoch, SteadyMillis, TopicName
 from pipeline.markers.commit_marker import Totals
 from pipeline.planner.instants import instant
 
@@ -72,7 +72,7 @@ def status(lane: Lane, shared: Shared, now: Now) -> FragmentStatus:
         network=lane.id.fragment.network,
         fragment=lane.id.fragment.fragment,
         node=shared.node,
-        epoch=lane.epoch,
+        epoch=_epoch(lane, shared),
         state=shown,
         reported_at_ms=now.wall_ms,
         life=shared.life,
@@ -97,6 +97,17 @@ def status(lane: Lane, shared: Shared, now: Now) -> FragmentStatus:
         held_silent_since_ms=None if silent_ms is None else now.wall_at(silent_ms),
         steps_ms=running.time.steps_ms if running else None,
     )
+
+
+def _epoch(lane: Lane, shared: Shared) -> Epoch:
+    """The lane's epoch; before its first claim, the epoch that this node owned the fragment with.
+
+    It is that of the last snapshot, so a status that was decided before a claim is never published
+    with the epoch of that claim.
+    """
+    owner = lane.assigned.owner if lane.assigned else None
+    owned = owner is not None and owner.node == shared.node
+    return owner.epoch if owner and owned and lane.epoch == NO_EPOCH else lane.epoch
 
 
 def _held_back(lane: Lane, running: Running) -> HeldBack | None:

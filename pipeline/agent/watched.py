@@ -14,12 +14,16 @@ class Watched:
         """The topics whose ends are polled."""
         self.derived: frozenset[DerivedInput] = frozenset()
         """The inputs whose boundaries are read."""
+        self.derived_changes = 0
+        """How often they have changed: a poll may miss a change that is undone at once."""
         self.elsewhere: tuple[tuple[Deployed, Fragment], ...] = ()
         """The fragments that other nodes run."""
 
     def watch(self, topics: frozenset[TopicName], derived: frozenset[DerivedInput]) -> None:
         """Read these topics and inputs from now on."""
+        changed = derived != self.derived
         self.topics, self.derived = topics, derived
+        self.derived_changes += changed
 
     def rehearse(self, fragments: tuple[tuple[Deployed, Fragment], ...]) -> None:
         """Rehearse these fragments from now on."""

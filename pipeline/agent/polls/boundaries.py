@@ -54,6 +54,7 @@ class BoundaryPoll:
         self._clock = clock
         self._emit = emit
         self._inputs: frozenset[DerivedInput] = frozenset()
+        self._changes = 0
         self._reader: RecordReader | None = None
         self._ids: Mapping[TopicName, str] = {}
         self._present: Ends = {}
@@ -62,10 +63,10 @@ class BoundaryPoll:
 
     def read(self) -> float:
         """Send the boundaries that arrived; waits for some, so that no pause is needed."""
-        inputs = self._watched.derived
-        if inputs != self._inputs:
+        changes, inputs = self._watched.derived_changes, self._watched.derived
+        if (changes, inputs) != (self._changes, self._inputs):
             self._close()
-            self._inputs = inputs
+            self._changes, self._inputs = changes, inputs
         if not inputs:
             return POLL_S
         try:

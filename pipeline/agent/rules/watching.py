@@ -16,7 +16,8 @@ def watch(state: NodeState, event: Event) -> tuple[NodeState, Effects]:
     """Watch other topics, if the planned fragments read others than before.
 
     Boundaries of newly watched inputs are read from the beginning of their topics. The state of
-    other writers, among them those of deleted topics, is dropped.
+    other writers, among them those of deleted topics, is dropped. While a version is being planned,
+    everything that was watched remains so: a changed fragment reads most of it again.
     """
     if not isinstance(event, CatalogRead | PlanMade):
         return state, ()
@@ -30,6 +31,8 @@ def watch(state: NodeState, event: Event) -> tuple[NodeState, Effects]:
         for lane_input in profile(fragment, one.topic_ids).inputs
         if isinstance(lane_input, DerivedInput)
     )
+    if any(one.version not in shared.plans.versions for one in shared.assigned.values()):
+        topics, derived = topics | shared.topics, derived | shared.derived
     if (topics, derived) == (shared.topics, shared.derived):
         return state, ()
     writers = writers_of(derived, shared.writers)

@@ -222,7 +222,7 @@ class Redrive:
             return None
         try:
             writer = self._connections.registry.schema_of(framed.schema)
-            found = None if writer is None else decode(reader, writer, framed.body)
+            found = None if writer is None else decode(writer, reader, framed.body)
         except SchemaError:
             return None
         return found if isinstance(found, Mapping) else None

@@ -64,11 +64,33 @@ def test_values_before_an_array_are_passed_over() -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"\x02", b"\x80" * 40, b"\x04", number(1) + number(99)])
-def test_a_body_that_is_broken_elsewhere_is_left_to_decoding(body: bytes) -> None:
-    """Its error names the place."""
-    check_empty_items(INNER, body)
+def test_a_broken_body_is_rejected(body: bytes) -> None:
+    """Wherever it is broken."""
     with pytest.raises(SchemaError, match="the bytes are no R: "):
         decode(INNER, INNER, body)
+
+
+@pytest.mark.parametrize(
+    "length", [b"\x82" + b"\x80" * 8 + b"\x02", b"\x82" + b"\x80" * 9 + b"\x02"]
+)
+def test_a_number_of_more_than_64_bits_hides_no_array(length: bytes) -> None:
+    """A decoder that keeps the lowest 64 bits reads a length of 1, and then the array."""
+    schema = parse(
+        '{"type":"record","name":"R","fields":[{"name":"s","type":"string"},'
+        '{"name":"n","type":{"type":"array","items":"null"}}]}'
+    )
+    with pytest.raises(SchemaError, match="the bytes are no R: "):
+        decode(schema, schema, length + b"x" + number(2**40) + b"\x00")
+
+
+def test_a_negative_branch_hides_no_array() -> None:
+    """A list has a last element by a negative index."""
+    schema = parse(
+        '{"type":"record","name":"R","fields":[{"name":"u","type":["null","long"]},'
+        '{"name":"n","type":{"type":"array","items":"null"}}]}'
+    )
+    with pytest.raises(SchemaError, match="the bytes are no R: "):
+        decode(schema, schema, number(-1) + number(7) + number(2**40) + b"\x00")
 
 
 def test_a_schema_that_contains_itself_is_checked() -> None:
