@@ -146,8 +146,8 @@ def test_the_second_network_with_one_output_topic_is_refused(tmp_path: Path) -> 
     topics = set(world.kafka.topics)
     with pytest.raises(DeployError) as caught:
         _deploy(world, tmp_path / "them", THEM, CHOSEN)
-    place = "topic moving-cars is the output of fragment moving of network cars of participant us"
-    assert expected in str(caught.value)
+    use = "topic moving-cars is the output of fragment moving of network cars of participant us"
+    assert use in str(caught.value)
     assert set(world.kafka.topics) == topics
     assert world.catalog.networks.get(THEIRS) is None
 
