@@ -2,8 +2,7 @@
 
 1. A claim replaces the fragment's epoch counter by compare-and-set. So of all claims that read the
    same counter exactly one succeeds. The counter is never removed.
-2. A claim also checks the fragment's record: a fragment that was undeployed concurrently gets no
-   owner.
+2. A claim also checks the fragment's record: a concurrently undeployed fragment gets no owner.
 """
 
 from collections.abc import Mapping

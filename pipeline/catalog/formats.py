@@ -138,7 +138,7 @@ class CatalogFormat:
             )
         except (VersionConflictError, NoSuchPathError) as error:
             raise RetryError(
-                "a node came, or somebody changed the catalog meanwhile; nothing was changed",
+                "a node registered, or the catalog was changed concurrently; nothing was changed",
                 hint="run it again.",
             ) from error
         return before

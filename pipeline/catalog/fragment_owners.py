@@ -77,7 +77,7 @@ class Owners:
             records.store.apply(claim_step(znodes, FragmentId(network, fragment), claimed, found))
         except LOST as error:
             raise RetryError(
-                f"somebody else was first to claim epoch {epoch}, or changed the fragment",
+                f"epoch {epoch} was claimed concurrently, or the fragment was changed",
                 place=place,
             ) from error
         return epoch

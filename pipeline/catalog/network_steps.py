@@ -60,7 +60,7 @@ def deploy_step(
     name = network.network
     if (version.network, version.version) != (name, network.version):
         raise BrokenInvariantError(
-            "the version to deploy is not the wanted one", place=f"network {name}"
+            "the version to deploy is not that of the network's record", place=f"network {name}"
         )
     record = put(znodes.network(name), encode(network), stored.network)
     counted = bump(znodes.networks(name.participant), stored.revision)

@@ -50,10 +50,7 @@ Report = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Servers:
-    """Clients of the servers that a deploy uses.
-
-    `new_life` returns the id of a network's life, at its first deploy.
-    """
+    """Clients of the servers of a deploy; `new_life` returns the id of a network's new life."""
 
     catalog: Catalog
     topics: TopicAdmin

@@ -47,10 +47,7 @@ class Clients:
 
 
 def gather(plan: Plan, recorded: Recorded, choices: Choices, clients: Clients) -> Surroundings:
-    """Read the state of all topics and subjects of the plan and the deployed fragments.
-
-    Also reads the topics that other networks write.
-    """
+    """Read the topics and subjects of the plan and of deployed fragments, and other networks."""
     topics, registry = clients.topics, clients.registry
     known = frozenset(topic for record in recorded.fragments for topic, _ in record.topic_ids)
     names = sorted(known.union(topic.name for topic in plan.topics))

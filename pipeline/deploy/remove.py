@@ -57,10 +57,7 @@ def deployed(network: NetworkId, catalog: Catalog) -> NetworkRecord:
 
 
 def stop(network: NetworkId, catalog: Catalog) -> bool:
-    """Set the desired state of all fragments to stopped, also of paused ones.
-
-    Returns whether any state was changed.
-    """
+    """Set the desired state of all fragments, also paused ones, to stopped; False: all were."""
     changes = any(f.desired is not DesiredState.STOPPED for f in catalog.fragments.of(network))
     if changes:
         catalog.fragments.set_desired(network, DesiredState.STOPPED)
