@@ -42,7 +42,7 @@ from pipeline.planner.digest import plan_digest
 from pipeline.planner.plan import NewTopic, Plan
 from pipeline.planner.state import NO_CHOICES, Choices
 
-_RETRY_HINT = "run it again: what it would do is different by now."
+_RETRY_HINT = "run it again: its changes may be different by now."
 
 Report = Callable[[str], None]
 """Callback with a short description of each step."""
