@@ -1,5 +1,6 @@
-"""The catalog: what is deployed, who owns it, what nodes see. Kept in a versioned store.
+"""The catalog: deployed networks, owners of fragments, observed status; in a versioned store.
 
-Records, their codec and the steps on them are pure; `catalog.py` reads, asks them, and applies.
-May import brokers' store protocol, names, ids and errors.
+Records, their codec, and the modules that compute atomic steps are pure; the classes in
+`catalog.py` read, compute a step, and apply it. May import brokers' store protocol, names, ids and
+errors.
 """

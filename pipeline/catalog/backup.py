@@ -1,8 +1,8 @@
-"""The catalog as one document, and how it comes back.
+"""Backup and restore of the catalog, as one JSON document.
 
-Kept is what people and deploys decided (networks, versions, registered schemas) and what must never
-go back (epochs, which fragments have run). Left out is what only running nodes say: nodes, owners,
-status. Records and commit markers are in Kafka; they need no backup here.
+A backup contains the decisions of users and deploys (networks, versions, registered schemas) and
+monotonic state (epochs, which fragments have run). It does not contain reports of running nodes:
+nodes, owners, status. Records and commit markers are in Kafka; they need no backup here.
 """
 
 import json
@@ -30,16 +30,16 @@ from pipeline.names import FragmentNames, Znodes
 from schemas.json_value import Json
 
 FORMAT_VERSION: Final = 1
-"""Of the document; a file is not shared with nodes, so that it has a number of its own."""
+"""Format version of the document, which nodes do not read: independent of the catalog's format."""
 STEP_BYTES: Final = 500_000
-"""So much is restored in one step; a restore that is cut off goes on when it is run again."""
-CONFLICTS_TOLD: Final = 5
+"""Maximum bytes per restore step; running an interrupted restore again continues it."""
+CONFLICTS_SHOWN: Final = 5
 _KIND: Final = "medusa-catalog"
 _ZNODES: Final = Znodes("")
 
 
 def _below(folder: Callable[[ParticipantId], ZnodePath]) -> str:
-    """The pattern of one folder of any participant."""
+    """Regular expression of one folder of any participant."""
     return folder(ParticipantId("([^/]+)"))
 
 
@@ -63,7 +63,7 @@ _OF_RUNNING_NODES: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Backup:
-    """A catalog at a moment. `entries`: values by path, parents before their children."""
+    """Backup of a catalog. `entries`: values by path, parents before their children."""
 
     made_at_ms: Millis
     entries: Mapping[str, str]
@@ -85,7 +85,7 @@ class Backup:
 
     @property
     def schemas(self) -> int:
-        """How many schemas the registry had given ids to; 0 with somebody else's registry."""
+        """Number of schemas with ids of Medusa's registry; 0 if another registry was used."""
         contents = f"{_ZNODES.registry()}/contents/"
         return sum(path.startswith(contents) for path in self.entries)
 
@@ -95,7 +95,7 @@ def _network(participant: str, name: str) -> NetworkId:
 
 
 def read(store: VersionedStore, now_ms: Millis) -> Backup:
-    """Read a whole catalog. What changes meanwhile is in it as it was before or after."""
+    """Read a whole catalog. Not atomic: concurrent changes are contained or not."""
     found: dict[str, str] = {}
     paths: Sequence[str] = _ROOTS
     while paths:
@@ -109,29 +109,29 @@ def read(store: VersionedStore, now_ms: Millis) -> Backup:
 
 
 def _position(path: str) -> tuple[int, list[str]]:
-    """Where an entry is in a document: below its root, after its parent."""
+    """Sort key of an entry: below its root, after its parent."""
     parts = path.split("/")
     return _ROOTS.index(ZnodePath(f"/{parts[1]}")), parts
 
 
 def dumps(backup: Backup) -> str:
-    """The document: JSON, one line for each entry, so that two backups can be compared."""
+    """Serialise as JSON with one line for each entry, so that backups can be compared."""
     head = {"kind": _KIND, "format": FORMAT_VERSION, "made_at_ms": backup.made_at_ms}
-    told = json.dumps(head, indent=2)[:-2]
+    opening = json.dumps(head, indent=2)[:-2]
     entries = json.dumps(dict(backup.entries), indent=4, ensure_ascii=False)
-    return f'{told},\n  "entries": {entries}\n}}\n'
+    return f'{opening},\n  "entries": {entries}\n}}\n'
 
 
 def loads(text: str, place: str) -> Backup:
-    """A document that `dumps` made.
+    """Parse a document of `dumps`.
 
     Args:
         text: the document.
-        place: names it, for errors.
+        place: its name, for errors.
 
     Raises:
-        RefusedError: it is none, or it is damaged.
-        NewerFormatError: a newer version of Medusa made it.
+        RefusedError: it is not a backup, or it is damaged.
+        NewerFormatError: a newer version of Medusa created it.
     """
     try:
         document = json.loads(text)
@@ -170,33 +170,33 @@ def _not_one(place: str) -> RefusedError:
 
 def restored(
     backup: Backup,
-    there: Mapping[str, Versioned],
+    stored: Mapping[str, Versioned],
     written: Mapping[FragmentNames, Epoch],
     newest: int = NEWEST,
 ) -> tuple[Operation, ...]:
-    """What has to be done so that a catalog holds all that a backup holds.
+    """Compute the operations that restore a backup into a catalog.
 
-    What is there already stays. Epochs never go back: neither below what is there, nor below what
-    stands in a fragment's last commit marker. They come first, so that a node that is up never sees
-    a fragment whose epoch is not there yet.
+    Existing entries stay. Epochs never decrease: neither below the stored ones, nor below the epoch
+    in a fragment's last commit marker. They are restored first, so that a node that is up never
+    reads a fragment without its epoch.
 
     Args:
-        backup: what to restore.
-        there: what the catalog holds now, at the paths of the backup and of `written`'s epochs.
+        backup: the backup.
+        stored: values of the catalog, at the paths of the backup and of `written`'s epochs.
         written: the epoch of the last commit marker of each fragment that has one.
-        newest: the newest format that is understood.
+        newest: the newest format that this program can read.
 
     Raises:
-        RefusedError: the catalog holds something else at a path, or the backup is of a catalog in
-            a newer format than this one's.
+        RefusedError: the catalog has another value at a path, or the backup is of a catalog in a
+            newer format than this one's.
     """
     floors: dict[str, Epoch] = {_epoch(names): epoch for names, epoch in written.items()}
     operations: list[Operation] = []
     conflicts: list[str] = []
-    for path in sorted(dict.fromkeys((*backup.entries, *floors)), key=_turn):
-        found, value = there.get(path), backup.entries.get(path, "").encode()
+    for path in sorted(dict.fromkeys((*backup.entries, *floors)), key=_stage):
+        found, value = stored.get(path), backup.entries.get(path, "").encode()
         if _EPOCH.fullmatch(path):
-            value = _raised(path, value, found, floors.get(path))
+            value = _largest_epoch(path, value, found, floors.get(path))
         elif _REVISION.fullmatch(path) and found is not None:
             value = _next_revision(path, value, found)
         elif path == _ZNODES.format() and found is not None:
@@ -208,18 +208,18 @@ def restored(
         elif found.value != value:
             operations.append(Set(path, value, found.version))
     if conflicts:
-        more = f" and {len(conflicts) - CONFLICTS_TOLD} more" * (len(conflicts) > CONFLICTS_TOLD)
+        more = f" and {len(conflicts) - CONFLICTS_SHOWN} more" * (len(conflicts) > CONFLICTS_SHOWN)
         raise RefusedError(
-            f"the catalog holds something else at {', '.join(conflicts[:CONFLICTS_TOLD])}{more}",
+            f"the catalog holds something else at {', '.join(conflicts[:CONFLICTS_SHOWN])}{more}",
             hint="restore into an empty catalog: another chroot in zookeeper.connect will do.",
         )
     return tuple(operations)
 
 
-def _turn(path: str) -> int:
-    """Epochs come first, with the paths above them. The registry's revision comes last.
+def _stage(path: str) -> int:
+    """Order of a restore: epochs with their parents first, the registry's revision last.
 
-    Its readers must find the rest.
+    Readers of that revision expect the registry's other entries to exist.
     """
     if any(pattern.fullmatch(path) for pattern in (_PARTICIPANT, _EPOCHS, _EPOCH)):
         return 0
@@ -230,7 +230,7 @@ def _epoch(names: FragmentNames) -> str:
     return _ZNODES.epoch(names.network, names.fragment)
 
 
-def _raised(path: str, value: bytes, found: Versioned | None, floor: Epoch | None) -> bytes:
+def _largest_epoch(path: str, value: bytes, found: Versioned | None, floor: Epoch | None) -> bytes:
     epochs = [floor or Epoch(0)]
     epochs += [decode(EpochRecord, value, path).epoch] if value else []
     epochs += [decode(EpochRecord, found.value, path).epoch] if found else []
@@ -238,13 +238,13 @@ def _raised(path: str, value: bytes, found: Versioned | None, floor: Epoch | Non
 
 
 def _next_revision(path: str, value: bytes, found: Versioned) -> bytes:
-    """Nodes look at what has changed when the revision has."""
+    """A revision above both, since nodes read the catalog again when the revision changes."""
     both = [decode(RevisionRecord, one, path).revision for one in (value, found.value)]
     return encode(RevisionRecord(max(both) + 1))
 
 
 def _kept_format(path: str, value: bytes, found: Versioned, newest: int) -> bytes:
-    """The catalog's own format: older records fit into it, and nodes rely on it."""
+    """The catalog's own format: it permits older records, and nodes depend on it."""
     both = (decode(FormatRecord, one, path, newest).format for one in (value, found.value))
     backed_up, now = both
     if backed_up > now:
@@ -256,7 +256,7 @@ def _kept_format(path: str, value: bytes, found: Versioned, newest: int) -> byte
 
 
 def steps(operations: tuple[Operation, ...]) -> Iterator[tuple[Operation, ...]]:
-    """The operations in their order, in steps of bounded size."""
+    """Split operations into steps of bounded size, in their order."""
     step: list[Operation] = []
     size = 0
     for operation in operations:
@@ -276,16 +276,16 @@ def restore(
     written: Mapping[FragmentNames, Epoch],
     newest: int = NEWEST,
 ) -> int:
-    """Let a catalog hold all that a backup holds; how many paths were changed.
+    """Restore a backup into a catalog; returns the number of changed paths.
 
     Raises:
-        RefusedError: the catalog holds something else; nothing was changed.
-        RetryError: somebody changed it meanwhile; run it again.
+        RefusedError: the catalog has other values; nothing was changed.
+        RetryError: the catalog was changed concurrently; run it again.
     """
     paths = tuple({*backup.entries, *map(_epoch, written)})
     values = zip(paths, store.get_all(paths), strict=True)
-    there = {path: found for path, found in values if found is not None}
-    operations = restored(backup, there, written, newest)
+    stored = {path: found for path, found in values if found is not None}
+    operations = restored(backup, stored, written, newest)
     for step in steps(operations):
         store.apply(step)
     return len(operations)

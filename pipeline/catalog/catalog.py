@@ -1,9 +1,9 @@
 """The catalog: one object per aggregate, all on one versioned store.
 
-A step that lost a race is tried again from reading, a few times; what then still loses is
-`RetryError`. Every method raises `UnavailableError` when the store does not answer, and
-`NewerFormatError` when a newer version of Medusa wrote what is read. After an `UnavailableError` of
-a change it is open whether it was done: read to find out.
+A step that loses a compare-and-set is retried from its reads, a limited number of times; after that
+it raises `RetryError`. Every method raises `UnavailableError` when the store does not answer, and
+`NewerFormatError` when it reads a record of a newer version of Medusa. A change that raises
+`UnavailableError` may have been applied or not: read again to decide.
 """
 
 from brokers.versioned_store import VersionedStore
@@ -26,9 +26,9 @@ from pipeline.names import Znodes
 
 
 class Catalog:
-    """All that nodes and commands share. Thread-safe if the store is.
+    """Catalog of all participants. Thread-safe if the store is.
 
-    `newest` is the newest format that the program understands.
+    `newest` is the newest format that the program can read.
     """
 
     def __init__(self, store: VersionedStore, znodes: Znodes, newest: int = NEWEST) -> None:

@@ -1,8 +1,8 @@
 """Claims of fragments as pure functions: stored values → the operations of one atomic step.
 
-1. An epoch is taken by replacing the fragment's epoch counter. So of all claims that read the same
-   counter exactly one is done. The counter is never removed.
-2. A claim also checks the fragment's record: one that was undeployed meanwhile gets no owner.
+1. A claim replaces the fragment's epoch counter by compare-and-set. So of all claims that read the
+   same counter exactly one succeeds. The counter is never removed.
+2. A claim also checks the fragment's record: a concurrently undeployed fragment gets no owner.
 """
 
 from collections.abc import Mapping
@@ -19,9 +19,9 @@ from pipeline.names import Znodes
 def claim_step(
     znodes: Znodes, fragment: FragmentId, owner: OwnerRecord, stored: Mapping[str, Versioned]
 ) -> tuple[Operation, ...]:
-    """Take the epoch of `owner`: replaces the counter and the owner, or neither.
+    """Claim the epoch of `owner`: replaces the counter and the owner, or neither.
 
-    `stored` are the values of the fragment's paths that exist, by path; its record is one of them.
+    `stored`: values of the fragment's existing paths, by path; contains its record.
     """
     name = fragment.network, fragment.fragment
     of_fragment, of_epoch, of_owner = (
@@ -37,20 +37,20 @@ def claim_step(
 
 
 def next_epoch(counter: EpochRecord | None, written: Epoch) -> Epoch:
-    """The epoch after every earlier one: those claimed, and those that wrote markers.
+    """The epoch above all earlier ones: claimed ones, and ones that wrote markers.
 
-    A marker of an epoch that was never claimed shows that ZooKeeper was restored from an older
-    state: the counter went back, and commit markers did not.
+    A marker whose epoch exceeds the counter shows that ZooKeeper was restored from an older state:
+    the counter decreased, and commit markers remained.
 
     Args:
-        counter: the last epoch claimed, as stored; None: none.
+        counter: the stored counter, the last epoch claimed; None: none.
         written: the epoch of the fragment's last commit marker; `NO_EPOCH`: there is none.
     """
     return Epoch(max(written, NO_EPOCH if counter is None else counter.epoch) + 1)
 
 
 def check_participant(network: NetworkRecord, participant: ParticipantId) -> None:
-    """Make sure that a node may run a network's fragments: both are of the same participant.
+    """Check that a node may run a network's fragments: both are of the same participant.
 
     Raises:
         RefusedError: another participant owns the network.

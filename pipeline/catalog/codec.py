@@ -1,9 +1,9 @@
-"""The records of the catalog as JSON bytes, each with its format version.
+"""JSON codec of the catalog's records, each with its format version.
 
-A field's type decides its form: names and numbers as they are, enums by value, tuples as lists,
-dataclasses as objects. A reader takes every version up to its own and refuses a newer one. Within a
-version it ignores fields that it does not know and gives defaults to those that are missing, so a
-field with a default may be added without a new version.
+A field's type determines its form: names and numbers unchanged, enums by value, tuples as lists,
+dataclasses as objects. A reader accepts every version up to its own and rejects newer ones. Within
+a version it ignores unknown fields and sets missing ones to their defaults, so a field with a
+default may be added without a new version.
 """
 
 import json
@@ -29,7 +29,7 @@ from schemas.json_value import Json, JsonObject
 
 R = TypeVar("R", bound=Record)
 Stored: TypeAlias = bool | int | str | Enum | tuple["Stored", ...] | None
-"""The value of a field."""
+"""Value of a field."""
 
 _FORMAT: Final = "format"
 _HINTS: Final[dict[type, dict[str, Any]]] = {
@@ -38,7 +38,7 @@ _HINTS: Final[dict[type, dict[str, Any]]] = {
 
 
 def encode(record: Record) -> bytes:
-    """A record as JSON: one line, keys sorted, so that equal records are equal bytes."""
+    """Encode as JSON: one line, keys sorted, so that equal records are equal bytes."""
     plain: JsonObject = {_FORMAT: WRITTEN}
     for field in fields(record):
         plain[field.name] = _plain(getattr(record, field.name))
@@ -47,11 +47,11 @@ def encode(record: Record) -> bytes:
 
 
 def decode(kind: type[R], value: bytes, place: str, newest: int = NEWEST) -> R:
-    """Read a record; `place` is its path, for the error; `newest` the last format understood.
+    """Decode a record; `place`: its path, for errors; `newest`: the newest format that is read.
 
     Raises:
         NewerFormatError: a newer version of Medusa wrote it.
-        BrokenInvariantError: it is not such a record.
+        BrokenInvariantError: it is not a valid record of this kind.
     """
     try:
         found = json.loads(value)
@@ -89,7 +89,7 @@ def _plain(value: Stored) -> Json:
 
 
 def _typed(hint: Any, value: Json) -> object:
-    """The value as its declared type. Raises ValueError or TypeError when it is none."""
+    """Convert a value to its declared type. Raises ValueError or TypeError if it has another."""
     while isinstance(hint, NewType):
         hint = hint.__supertype__
     origin = get_origin(hint)
@@ -110,7 +110,7 @@ def _typed(hint: Any, value: Json) -> object:
 
 
 def _nested(kind: Any, value: Json) -> object:
-    """A dataclass, or a tuple with names."""
+    """Decode a dataclass or a named tuple."""
     hints = get_type_hints(kind)
     if issubclass(kind, tuple):
         return kind(*_tuple(tuple(hints.values()), value))

@@ -1,4 +1,4 @@
-"""Unfinished deploys: the topics that they were about to create."""
+"""Intent records of unfinished deploys: the topics that they were about to create."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,13 +14,13 @@ from pipeline.ids import NetworkId, TopicName
 
 @dataclass(frozen=True, slots=True)
 class Deploys:
-    """A deploy that was cut off may have created its topics: the next one finds them here."""
+    """Intent records, from which a deploy identifies topics created by an interrupted one."""
 
     records: RecordStore
 
     def begin(self, network: NetworkId, topics: tuple[TopicName, ...]) -> None:
-        """Record the topics that a deploy is about to create, beside those of earlier deploys."""
-        self._change(network, lambda known: known.union(topics))
+        """Record the topics that a deploy is about to create, in addition to earlier deploys'."""
+        self._change(network, lambda recorded: recorded.union(topics))
 
     def begun(self, network: NetworkId) -> tuple[TopicName, ...]:
         """The topics that unfinished deploys were about to create."""
@@ -28,8 +28,8 @@ class Deploys:
         return found.topics if found else ()
 
     def end(self, network: NetworkId, topics: tuple[TopicName, ...]) -> None:
-        """Forget the topics of a deploy that is done: the network's record contains them."""
-        self._change(network, lambda known: known.difference(topics))
+        """Remove the topics of a finished deploy: the network's record contains them."""
+        self._change(network, lambda recorded: recorded.difference(topics))
 
     def _change(
         self, network: NetworkId, change: Callable[[set[TopicName]], set[TopicName]]
@@ -38,8 +38,8 @@ class Deploys:
 
         def step() -> None:
             stored = self.records.values(path)
-            known, found = stored.record(DeployRecord, path), stored.get(path)
-            topics = change(set(known.topics if known else ()))
+            record, found = stored.record(DeployRecord, path), stored.get(path)
+            topics = change(set(record.topics if record else ()))
             if topics:
                 value = encode(DeployRecord(tuple(sorted(topics))))
                 store.apply((put(path, value, found),))

@@ -1,16 +1,16 @@
-"""The catalog's format: which format may be written, so that every node that is up can read it.
+"""Format version of the catalog: the newest format that may be written, readable by every node.
 
-1. The format record names the newest format in which anything may be written. A program that does
-   not understand it refuses to use the catalog.
-2. The record of a node names the newest format that the node understands. Nodes of several versions
-   may be up together: all of them write what the catalog allows.
-3. `raise_to_newest` allows the newest format of this program, in one step that is done only if
-   every node that is up understands it. Earlier versions cannot read what is written then, so this
+1. The format record contains the newest format that may be written. A program that cannot read this
+   format does not use the catalog.
+2. The record of a node contains the newest format that the node can read. Nodes of several versions
+   may be up together: all of them write in formats that the catalog permits.
+3. `raise_to_newest` permits the newest format of this program, in one step that succeeds only if
+   every node that is up can read it. Earlier versions cannot read records in that format, so this
    step cannot be reverted.
 
 A node registers in a step that checks the format record and changes its participant's folder of
-nodes; raising the format checks these folders, and that no participant was added meanwhile. So of a
-registration and a raise that excludes it only one is done.
+nodes; raising the format checks these folders, and that no participant was added concurrently. So
+of a registration and a raise that excludes it only one succeeds.
 """
 
 from collections.abc import Iterable
@@ -43,13 +43,13 @@ class CatalogFormat:
 
     @property
     def newest(self) -> int:
-        """The newest format that this program understands."""
+        """The newest format that this program can read."""
         return self.records.newest
 
     def ensure(self, *participants: ParticipantId) -> None:
-        """Set the catalog up if it is new, and check that this program understands it.
+        """Set the catalog up if it is new, and check that this program can read it.
 
-        Also adds participants to it, those that it does not contain yet.
+        Also adds the participants that it does not contain yet.
 
         Raises:
             NewerFormatError: its format is newer than `newest`.
@@ -80,7 +80,7 @@ class CatalogFormat:
                 raise
 
     def _add(self, participant: ParticipantId) -> None:
-        """Add a participant, unless it is there; raising the format checks the changed folder."""
+        """Add a participant, unless it exists; changes a folder that raising the format checks."""
         records, znodes = self.records, self.records.znodes
         path = znodes.participant(participant)
         stored = records.values(znodes.participants(), path)
@@ -98,7 +98,7 @@ class CatalogFormat:
         records.store.apply((changed, *(Create(path, value) for path, value in values.items())))
 
     def current(self) -> int:
-        """The newest format in which anything may be written.
+        """The newest format that may be written.
 
         Raises:
             NewerFormatError: it is newer than `newest`.
@@ -108,12 +108,12 @@ class CatalogFormat:
         return format_of(self.records.values(path), path)
 
     def raise_to_newest(self) -> int:
-        """Allow the newest format of this program; returns the format that was allowed before.
+        """Permit the newest format of this program; returns the format permitted before.
 
         Raises:
             NewerFormatError: the catalog is newer than that.
-            RefusedError: a node that is up does not understand it; nothing was changed.
-            RetryError: somebody changed the catalog meanwhile; nothing was changed.
+            RefusedError: a node that is up cannot read it; nothing was changed.
+            RetryError: the catalog was changed concurrently; nothing was changed.
         """
         records, znodes = self.records, self.records.znodes
         upper = records.values(znodes.format(), znodes.participants())
@@ -133,29 +133,29 @@ class CatalogFormat:
                     Check(znodes.participants(), folders.version),
                     *(Check(path, lower.required(path).version) for path in of_nodes),
                     Set(znodes.format(), newest, upper[znodes.format()].version),
-                    *(bump(path, lower.required(path)) for path in of_networks),  # nodes look again
+                    *(bump(path, lower.required(path)) for path in of_networks),  # nodes read again
                 )
             )
         except (VersionConflictError, NoSuchPathError) as error:
             raise RetryError(
-                "a node came, or somebody changed the catalog meanwhile; nothing was changed",
+                "a node registered, or the catalog was changed concurrently; nothing was changed",
                 hint="run it again.",
             ) from error
         return before
 
 
 def format_of(stored: Values, path: str) -> int:
-    """The format that the stored format record at `path` allows.
+    """The format that the stored format record at `path` permits.
 
     Raises:
-        NewerFormatError: it is newer than the program understands.
+        NewerFormatError: it is newer than this program can read.
         RefusedError: the catalog is not set up.
     """
     return stored.required_record(FormatRecord, path).format
 
 
 def registration(records: RecordStore, participant: ParticipantId) -> tuple[Operation, ...]:
-    """The operations that a step which registers a node contains; reads the format first.
+    """The checks that are part of a step which registers a node; reads the format first.
 
     Raises:
         NewerFormatError: the catalog is too new for the node.
@@ -172,10 +172,10 @@ def registration(records: RecordStore, participant: ParticipantId) -> tuple[Oper
 
 
 def check_all_read(newest: int, nodes: Iterable[NodeRecord]) -> None:
-    """Make sure that all nodes understand a format.
+    """Check that all nodes can read a format.
 
     Raises:
-        RefusedError: names those that do not.
+        RefusedError: names the nodes that cannot.
     """
     older = [
         f"{node.node} (Medusa {node.version} on {node.host}, reads up to format {node.reads})"

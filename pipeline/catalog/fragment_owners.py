@@ -1,4 +1,4 @@
-"""Ownership of fragments: node and epoch, changed only by compare-and-set."""
+"""Owners of fragments: node and epoch, changed only by compare-and-set."""
 
 from dataclasses import dataclass
 
@@ -31,7 +31,7 @@ class Owners:
         return self.records.read(OwnerRecord, self.records.znodes.owner(network, fragment))
 
     def of(self, *networks: NetworkId) -> dict[FragmentId, OwnerRecord]:
-        """The owners of the fragments of networks; two requests. Without those never claimed."""
+        """The owners of the claimed fragments of networks; two requests."""
         return self.records.read_of_fragments(OwnerRecord, self.records.znodes.owner, networks)
 
     def claim(
@@ -43,17 +43,17 @@ class Owners:
         *,
         written: Epoch = NO_EPOCH,
     ) -> Epoch:
-        """Take a fragment over: its next epoch is that of this life of a node.
+        """Claim a fragment for a node in its present life; returns the new epoch.
 
-        Of all claims of an epoch exactly one is done. A claim that lost is not tried again here:
-        its caller looks at the winner first.
+        Of all claims of an epoch exactly one succeeds. A lost claim is not retried here: its caller
+        reads the winner first.
 
-        `written`: the epoch of the fragment's last commit marker; the new epoch exceeds it, even
-        where the catalog's counter is below it.
+        `written`: the epoch of the fragment's last commit marker; the new epoch exceeds it, even if
+        the catalog's counter is below it.
 
         Raises:
-            RetryError: another node was first, or owns it and is alive.
-            RefusedError: there is no such fragment, or another participant owns its network.
+            RetryError: another node was first, or owns the fragment and is alive.
+            RefusedError: the fragment does not exist, or another participant owns its network.
         """
         records, znodes, place = self.records, self.records.znodes, f"fragment {network}.{fragment}"
         of_network, of_fragment = znodes.network(network), znodes.fragment(network, fragment)
@@ -77,7 +77,7 @@ class Owners:
             records.store.apply(claim_step(znodes, FragmentId(network, fragment), claimed, found))
         except LOST as error:
             raise RetryError(
-                f"somebody else was first to claim epoch {epoch}, or changed the fragment",
+                f"epoch {epoch} was claimed concurrently, or the fragment was changed",
                 place=place,
             ) from error
         return epoch

@@ -1,4 +1,4 @@
-"""Fragments: the desired state of each, and the topics that it gets after its deploy."""
+"""Fragment records: desired states, and topics created after a deploy."""
 
 from dataclasses import dataclass, replace
 
@@ -24,7 +24,7 @@ class Fragments:
         return self.records.read(FragmentRecord, self.records.znodes.fragment(network, fragment))
 
     def of(self, *networks: NetworkId) -> tuple[FragmentRecord, ...]:
-        """The fragments of networks, by name; two requests. None of a network not deployed."""
+        """The fragments of networks, by name; two requests. Undeployed networks have none."""
         path = self.records.znodes.fragment
         return tuple(self.records.read_of_fragments(FragmentRecord, path, networks).values())
 
@@ -37,7 +37,7 @@ class Fragments:
     ) -> None:
         """Change the desired state of some fragments, or of all of a network, in one step.
 
-        With `before`, only of those of which that was desired so far.
+        With `before`, only of fragments whose desired state is `before`.
 
         Raises:
             RefusedError: the network or a fragment is not deployed.
@@ -72,15 +72,15 @@ class Fragments:
         *,
         made: bool,
     ) -> None:
-        """Add a topic that was created after the deploy; nothing happens if it is there.
+        """Add a topic that was created after the deploy to a fragment's record. Idempotent.
 
-        To its node this is a change of the ids of its topics, as by a deploy: the lane restarts.
-        `made`: the network has created the topic, so that `destroy` removes it.
+        Its node handles this as a deploy that changes topic ids: the lane restarts. `made`: the
+        network has created the topic, so that `destroy` removes it.
 
         Raises:
             RefusedError: the fragment is not deployed any more.
-            RetryError: it has another topic of that name; or others change the catalog all the
-                time.
+            RetryError: the record contains another topic of that name, or too many concurrent
+                changes of the catalog.
         """
         records, znodes, place = self.records, self.records.znodes, f"fragment {network}.{fragment}"
         of_all = znodes.networks(network.participant)

@@ -1,4 +1,4 @@
-"""Schemas that the registry was found not to have, so that their records stay undecodable."""
+"""Ids and GUIDs that the registry does not contain, so that their records stay undecodable."""
 
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ class MissingSchemas:
     records: RecordStore
 
     def all(self) -> frozenset[SchemaHandle]:
-        """Those for which the registry answered that there are none; one request."""
+        """All ids and GUIDs for which the registry returned no schema; one request."""
         znodes = self.records.znodes
         ids, guids = self.records.store.children_all(
             (znodes.missing_schemas(), znodes.missing_guids())
@@ -25,7 +25,7 @@ class MissingSchemas:
         return frozenset((*(SchemaId(int(name)) for name in ids), *map(SchemaGuid, guids)))
 
     def record(self, schema: SchemaHandle) -> None:
-        """Record that the registry answered that there is no such schema."""
+        """Record that the registry returned no such schema."""
         path = self.records.znodes.missing_schema(schema)
         record: MissingSchemaRecord | MissingGuidRecord
         if isinstance(schema, int):
@@ -36,6 +36,6 @@ class MissingSchemas:
             self.records.store.apply((Create(path, encode(record)),))
 
     def forget(self, schema: SchemaHandle) -> None:
-        """Remove a schema that the registry has by now."""
+        """Remove a schema that has been registered since."""
         with suppress(NoSuchPathError):
             self.records.store.apply((Delete(self.records.znodes.missing_schema(schema), None),))

@@ -1,7 +1,7 @@
 """Changes of networks as pure functions: stored values → the operations of one atomic step.
 
-Every change of what is deployed or desired replaces the revision counter in the same step. Two
-such changes that read the same revision cannot both be done.
+Every change of a deployed version or desired state replaces the revision counter in the same step.
+Of two such changes that read the same revision only one succeeds.
 """
 
 from collections.abc import Iterable, Mapping
@@ -22,13 +22,13 @@ from pipeline.names import Znodes
 
 
 def no_fragment(
-    network: NetworkId, fragment: FragmentName, there: Iterable[FragmentName]
+    network: NetworkId, fragment: FragmentName, existing: Iterable[FragmentName]
 ) -> RefusedError:
-    """The refusal of a fragment that a network does not have; `there` are its fragments."""
+    """Error for a fragment that a network does not have; `existing` are its fragments."""
     return RefusedError(
         f"there is no fragment {fragment}",
         place=f"network {network}",
-        hint=f"its fragments are: {', '.join(there) or 'none'}.",
+        hint=f"its fragments are: {', '.join(existing) or 'none'}.",
     )
 
 
@@ -40,7 +40,7 @@ class StoredNetwork:
         revision: the revision counter.
         network: the network's record; None: it is not deployed.
         fragments: the records of its fragments.
-        values: of all its paths that exist, by path; without its versions.
+        values: of all its existing paths, by path; without its versions.
     """
 
     revision: Versioned
@@ -56,11 +56,11 @@ def deploy_step(
     version: NetworkVersionRecord,
     fragments: tuple[FragmentRecord, ...],
 ) -> tuple[Operation, ...]:
-    """Make this version the wanted one: creates, changes and removes fragments."""
+    """Deploy a version: creates, changes and removes fragments."""
     name = network.network
     if (version.network, version.version) != (name, network.version):
         raise BrokenInvariantError(
-            "the version to deploy is not the wanted one", place=f"network {name}"
+            "the version to deploy is not that of the network's record", place=f"network {name}"
         )
     record = put(znodes.network(name), encode(network), stored.network)
     counted = bump(znodes.networks(name.participant), stored.revision)
@@ -68,19 +68,19 @@ def deploy_step(
     if stored.network is None:
         operations += [Create(znodes.versions(name), b""), Create(znodes.fragments(name), b"")]
     operations.append(Create(znodes.version(name, version.version), encode(version)))
-    wanted = {record.fragment: record for record in fragments}
-    for fragment in sorted(wanted.keys() | stored.fragments.keys()):
-        if fragment not in wanted:
+    new = {record.fragment: record for record in fragments}
+    for fragment in sorted(new.keys() | stored.fragments.keys()):
+        if fragment not in new:
             operations += _remove_fragment(znodes, stored, name, fragment)
             continue
-        value, found = encode(wanted[fragment]), stored.fragments.get(fragment)
+        value, found = encode(new[fragment]), stored.fragments.get(fragment)
         if found is None or found.value != value:
             operations.append(put(znodes.fragment(name, fragment), value, found))
     return tuple(operations)
 
 
 def check_unchanged(current: NetworkRecord | None, expected: NetworkRecord | None) -> None:
-    """Make sure that a network is still what it was; None: whatever it is.
+    """Check that a network's record is unchanged; `expected` None: no check.
 
     Raises:
         RetryError: it was deployed since.
@@ -96,9 +96,9 @@ def check_unchanged(current: NetworkRecord | None, expected: NetworkRecord | Non
 def remove_step(
     znodes: Znodes, stored: StoredNetwork, network: NetworkId, versions: Mapping[str, Versioned]
 ) -> tuple[Operation, ...]:
-    """Remove a network with all that is stored of it; the epoch counters stay.
+    """Remove all records of a network except its epoch counters.
 
-    `versions` are the stored versions by path.
+    `versions`: the stored versions by path.
     """
     if stored.network is None:
         raise BrokenInvariantError("only what is stored can be removed", place=f"network {network}")
@@ -113,64 +113,64 @@ def remove_step(
 
 
 def check_unmoved(
-    stored: Mapping[FragmentName, Versioned], known: tuple[FragmentRecord, ...], place: str
+    stored: Mapping[FragmentName, Versioned], expected: tuple[FragmentRecord, ...], place: str
 ) -> None:
-    """Make sure that of each fragment the same is wanted as when a deploy was planned.
+    """Check that fragment records are the same as when a deploy was planned.
 
     Raises:
-        RetryError: somebody paused, resumed or stopped it meanwhile, or it got another topic.
+        RetryError: a fragment was paused, resumed or stopped since, or got another topic.
     """
-    for record in known:
+    for record in expected:
         found = stored.get(record.fragment)
         if found is not None and found.value != encode(record):
             what = f"fragment {record.fragment} is not what it was when the plan was made"
-            raise _changed_meanwhile(what, place)
+            raise _concurrent_change(what, place)
 
 
 def check_expected(
     current: NetworkRecord | None, expected: NetworkVersion | None, life: NetworkLife, place: str
 ) -> None:
-    """Make sure that a network is in the life and at the version that a deploy was planned against.
+    """Check that a network has the life and the version that a deploy was planned against.
 
     Args:
         current: the stored network; None: not deployed.
-        expected: the version that the plan was made against; None: not deployed.
-        life: the life that the deploy begins or goes on with.
+        expected: the version that the plan was computed against; None: not deployed.
+        life: the life that the deploy begins or continues.
         place: names the network, for the error.
 
     Raises:
-        RetryError: somebody else deployed or removed it meanwhile.
+        RetryError: it was deployed or removed since.
     """
     found = None if current is None else current.version
     if current is not None and found == expected and current.life != life:
         what = "it was destroyed and deployed again since the plan was made"
-        raise _changed_meanwhile(what, place)
+        raise _concurrent_change(what, place)
     if found != expected:
         now = "is not deployed" if found is None else f"is at version {found}"
         then = "was not deployed" if expected is None else f"was at version {expected}"
-        raise _changed_meanwhile(f"it {now}, the plan was made when it {then}", place)
+        raise _concurrent_change(f"it {now}, the plan was made when it {then}", place)
 
 
-def _changed_meanwhile(what: str, place: str) -> RetryError:
-    hint = "somebody else changed it meanwhile: look at it and deploy again."
+def _concurrent_change(what: str, place: str) -> RetryError:
+    hint = "somebody else changed it meanwhile: check it and deploy again."
     return RetryError(what, place=place, hint=hint)
 
 
 def bump(path: str, revision: Versioned) -> Set:
-    """The operation that counts a change of what is deployed or desired; `path`: the counter's."""
+    """The operation that increments the revision counter; `path`: of the counter."""
     count = decode(RevisionRecord, revision.value, path).revision
     return Set(path, encode(RevisionRecord(count + 1)), revision.version)
 
 
 def put(path: str, value: bytes, found: Versioned | None) -> Create | Set:
-    """Create a path that was not there, or replace the value that was."""
+    """Create a path, or replace its value if it existed."""
     return Create(path, value) if found is None else Set(path, value, found.version)
 
 
 def _remove_fragment(
     znodes: Znodes, stored: StoredNetwork, network: NetworkId, fragment: FragmentName
 ) -> list[Operation]:
-    """Remove a fragment. The version of its status does not matter: a report stops no removal."""
+    """Remove a fragment. Its status has any version, since reports must not prevent a removal."""
     owner, path = znodes.owner(network, fragment), znodes.fragment(network, fragment)
     versions = {
         owner: stored.values[owner].version if owner in stored.values else None,

@@ -1,4 +1,4 @@
-"""Networks: deploy, remove, and the revision that counts every change of them."""
+"""Network records: deploy, removal, and the revision counter of all changes."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -24,7 +24,7 @@ from pipeline.errors import RefusedError
 from pipeline.ids import NetworkId, NetworkVersion, ParticipantId
 
 VERSIONS_PER_STEP_MAX: Final = 200
-"""Versions that one step removes; the rest of a long history goes in steps before it."""
+"""Versions removed in one step; the rest of a long history is removed in earlier steps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Networks:
     records: RecordStore
 
     def revision(self, participant: ParticipantId) -> int:
-        """Counts each deploy, removal and change of a desired state of a participant's networks."""
+        """Number of deploys, removals and changes of desired states of a participant's networks."""
         path = self.records.znodes.networks(participant)
         found = self.records.read(RevisionRecord, path)
         return 0 if found is None else found.revision
@@ -53,22 +53,21 @@ class Networks:
         version: NetworkVersionRecord,
         fragments: tuple[FragmentRecord, ...],
         expected_version: NetworkVersion | None,
-        known: tuple[FragmentRecord, ...] = (),
+        expected_fragments: tuple[FragmentRecord, ...] = (),
     ) -> None:
-        """Make a version the wanted one, in one atomic step.
+        """Deploy a version, in one atomic step.
 
-        Fragments whose record is unchanged are not touched; those that are not among `fragments`
-        are removed.
+        Fragments with unchanged records are not written; those missing in `fragments` are removed.
 
         Args:
-            network: the network as it is to be; names the new version.
+            network: the new record of the network; names the new version.
             version: the new version; it must not exist.
-            fragments: all fragments that there are to be.
-            expected_version: what the plan was made against; None: not deployed.
-            known: the fragments that it was made against, as far as they are not to have changed.
+            fragments: the new records of all fragments.
+            expected_version: the version that the plan was computed against; None: not deployed.
+            expected_fragments: records of that version that must not have changed.
 
         Raises:
-            RetryError: somebody else changed the network since the plan was made.
+            RetryError: the network was changed since the plan was computed.
             RefusedError: the document and its schemas are too large for the catalog.
         """
         name, records = network.network, self.records
@@ -78,18 +77,18 @@ class Networks:
             stored = read_network(records, name)
             current = stored.values.record(NetworkRecord, path)
             check_expected(current, expected_version, network.life, f"network {name}")
-            check_unmoved(stored.fragments, known, f"network {name}")
+            check_unmoved(stored.fragments, expected_fragments, f"network {name}")
             operations = deploy_step(records.znodes, stored, network, version, fragments)
             records.store.apply(operations)
 
         retrying(step, f"network {name}")
 
     def remove(self, network: NetworkId, expected: NetworkRecord | None = None) -> bool:
-        """End a network's life: remove it with its versions, fragments, owners and statuses.
+        """Remove a network with its versions, fragments, owners and statuses; ends its life.
 
-        False if there is none. `expected`: as it was when that was decided; if it was deployed
-        since, RetryError. A very long history goes first, in steps of its own; the rest is one
-        step. The counters of epochs stay: a later deploy under this name goes on after them.
+        False if it is not deployed. `expected`: the record when the removal was decided; if it was
+        deployed since, RetryError. A very long history is removed first, in separate steps; the
+        rest is one step. Epoch counters stay: a later deploy of this name continues them.
         """
         store, znodes = self.records.store, self.records.znodes
         path = znodes.network(network)
@@ -130,8 +129,8 @@ def read_network(records: RecordStore, network: NetworkId) -> StoredNetwork:
 
 
 def not_deployed(records: RecordStore, network: NetworkId) -> RefusedError:
-    """The refusal of a network that is not deployed; its hint names those that are."""
-    there = ", ".join(str(one.network) for one in Networks(records).of(network.participant))
+    """Error for a network that is not deployed; its hint names the deployed ones."""
+    names = ", ".join(str(one.network) for one in Networks(records).of(network.participant))
     return RefusedError(
-        "it is not deployed", place=f"network {network}", hint=f"deployed are: {there or 'none'}."
+        "it is not deployed", place=f"network {network}", hint=f"deployed are: {names or 'none'}."
     )

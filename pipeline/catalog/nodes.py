@@ -1,4 +1,4 @@
-"""The ephemeral records of the nodes of participants."""
+"""Ephemeral records of nodes."""
 
 from dataclasses import dataclass
 
@@ -14,19 +14,19 @@ from pipeline.ids import NodeId, ParticipantId
 
 @dataclass(frozen=True, slots=True)
 class Nodes:
-    """The nodes that are up. The record of a node lives as long as the session of its process."""
+    """The nodes that are up. A node's record exists until the session of its process ends."""
 
     records: RecordStore
 
     def register(self, record: NodeRecord, replaces: NodeRecord | None = None) -> None:
-        """Create the record of a node, for as long as the store's session lives.
+        """Create the record of a node, for the duration of the store's session.
 
-        Registering the same process again, in a new session too, renews it.
+        Registering the same process again replaces its record, also from a new session.
 
         Args:
             record: the node.
-            replaces: an earlier life of the node that has ended for certain, although its session
-                still seems alive.
+            replaces: the record of an earlier process of the node that has certainly ended,
+                although its session has not expired yet.
 
         Raises:
             RefusedError: another process is up under this name; names that process.
@@ -67,7 +67,7 @@ class Nodes:
 
 
 def name_taken(existing: NodeRecord) -> RefusedError:
-    """The refusal of a second process under the name of a node that is up."""
+    """Error for a second process with the name of a node that is up."""
     return RefusedError(
         f"node {existing.node} is up already: process {existing.pid} on {existing.host}",
         place=f"participant {existing.participant}",

@@ -1,4 +1,4 @@
-"""Reads a snapshot of the catalog, in a number of requests that does not depend on its size."""
+"""Snapshot reads of the catalog, with a number of requests independent of its size."""
 
 from pipeline.catalog.formats import format_of
 from pipeline.catalog.record_store import RecordStore
@@ -10,15 +10,15 @@ from pipeline.ids import NetworkId, NetworkName, NodeId, ParticipantId
 def read_snapshot(records: RecordStore, participant: ParticipantId) -> CatalogSnapshot:
     """The fragments of a participant with their owners, and its nodes that are up; four requests.
 
-    Nothing of other participants is read. The tree has two levels, each read with one request for
-    names and one for values. The values are not of one moment: nodes and networks are read before
+    Records of other participants are not read. The tree has two levels, each read with one request
+    for names and one for values. The read is not atomic: nodes and networks are read before
     fragments, and fragments before owners.
-    Every change of what is deployed or desired raises the revision. So a caller that reads the
-    revision before the snapshot finds another revision later if something changed meanwhile, and
+    Every change of a deployed version or desired state raises the revision. So a caller that reads
+    the revision before the snapshot detects concurrent changes by a different revision later, and
     reads a new snapshot.
 
     Raises:
-        NewerFormatError: the catalog was raised beyond this version meanwhile.
+        NewerFormatError: the catalog's format was raised beyond this program's.
         RefusedError: the catalog is not set up.
     """
     znodes = records.znodes

@@ -12,7 +12,7 @@ from pipeline.names import Znodes
 
 
 class Values(dict[str, Versioned]):
-    """Values that were read, by path; without the paths that do not exist."""
+    """Stored values by path; without the paths that do not exist."""
 
     def __init__(self, found: Iterable[tuple[str, Versioned | None]], newest: int) -> None:
         super().__init__((path, value) for path, value in found if value is not None)
@@ -47,7 +47,7 @@ class RecordStore:
     Args:
         store: the versioned store.
         znodes: the paths in it.
-        newest: the newest format that the program understands.
+        newest: the newest format that the program can read.
     """
 
     store: VersionedStore

@@ -1,7 +1,7 @@
-"""What the catalog keeps, as plain records; every stored form carries a format version.
+"""Records of the catalog; every stored form contains a format version.
 
-Desired and observed state are apart: people change what is desired, nodes report what they see.
-A field that is added later has a default, which is what its absence means; see `codec.py`.
+Desired and observed state are separate: users change desired state, nodes report observed state.
+A field that is added later has a default, the value of a record without it; see `codec.py`.
 """
 
 from collections.abc import Mapping
@@ -34,14 +34,14 @@ from pipeline.planner.state import OnChange
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One value of the catalog, which `codec` stores."""
+    """A value of the catalog, encoded by `codec`."""
 
 
 @dataclass(frozen=True, slots=True)
 class FormatRecord(Record):
-    """In which format the things that are shared may be written; the record's own is the same.
+    """The newest format that shared records may be written in; this record itself is in it.
 
-    So a program that is too old for the catalog is too old for this record.
+    So a program that is too old for the catalog cannot read this record either.
     """
 
     format: int
@@ -50,7 +50,7 @@ class FormatRecord(Record):
 
 @dataclass(frozen=True, slots=True)
 class RevisionRecord(Record):
-    """Counts every change of what is deployed or desired, over all networks of a participant."""
+    """Counter of all deploys, removals and changes of desired state of a participant's networks."""
 
     revision: int
 
@@ -59,8 +59,8 @@ class RevisionRecord(Record):
 class EpochRecord(Record):
     """The last epoch claimed; 0 before the first.
 
-    It stays when the fragment goes: commit markers of an earlier deploy carry epochs too, and a
-    new deploy under the same name must not begin below them.
+    It stays when the fragment is removed: commit markers of an earlier deploy contain epochs too,
+    and a new deploy of the same name must not begin below them.
     """
 
     epoch: Epoch
@@ -70,11 +70,11 @@ class EpochRecord(Record):
 class StartRecord(Record):
     """A fragment has run since it was deployed: a first commit marker was written.
 
-    Only its owner says so, after that marker is committed. An empty marker topic beside this record
-    has lost its markers.
+    Written by its owner only, after that marker is committed. If this record exists and the marker
+    topic is empty, markers were lost.
 
     Args:
-        epoch: under which that was.
+        epoch: the owner's epoch.
     """
 
     epoch: Epoch
@@ -82,53 +82,54 @@ class StartRecord(Record):
 
 @dataclass(frozen=True, slots=True)
 class MissingSchemaRecord(Record):
-    """A schema id for which the registry answered that there is none."""
+    """A schema id that the registry does not contain."""
 
     schema: SchemaId
 
 
 @dataclass(frozen=True, slots=True)
 class MissingGuidRecord(Record):
-    """A schema's GUID for which the registry answered that there is none."""
+    """A schema GUID that the registry does not contain."""
 
     guid: SchemaGuid
 
 
 @dataclass(frozen=True, slots=True)
 class DeployRecord(Record):
-    """The topics that deploys of a network were about to create, none of which is done.
+    """The topics that unfinished deploys of a network were about to create.
 
-    One that was cut off may have created them; the next one then knows whose they are.
+    An interrupted deploy may have created them; by this record the next one identifies them as the
+    network's.
     """
 
     topics: tuple[TopicName, ...]
 
 
 class DesiredState(Enum):
-    """What the owner of a network wants of a fragment."""
+    """The state of a fragment that users request."""
 
     RUNNING = "running"
     STOPPED = "stopped"
-    """Its network is undeployed: the next deploy lets it run."""
+    """Its network is undeployed: the next deploy starts it."""
     PAUSED = "paused"
-    """Only `resume` lets it run; deploys go by it."""
+    """Only `resume` starts it; deploys do not."""
 
 
 class LaneState(Enum):
-    """What a node sees of a fragment's stable lane; the words that `status` shows."""
+    """The observed state of a fragment's stable lane; the values that `status` shows."""
 
     PENDING = "pending"
-    """No node has taken it up yet."""
+    """No node has claimed it yet."""
     STARTING = "starting"
     REBUILDING = "rebuilding"
-    """It builds its state from the log before it starts."""
+    """It rebuilds its state from the log before it starts."""
     RUNNING = "running"
     WAITING = "waiting"
-    """A server it needs does not answer; it goes on by itself when that comes back."""
+    """A required server does not answer; it continues by itself when the server answers."""
     RESTARTING = "restarting"
-    """It failed and is waiting for its next try."""
+    """It failed and is waiting for its next attempt."""
     FAILED = "failed"
-    """It failed too often, or must not be started again unasked."""
+    """It failed too often, or must not be restarted automatically."""
     STOPPED = "stopped"
 
 
@@ -141,9 +142,9 @@ class ParticipantRecord(Record):
 
 @dataclass(frozen=True, slots=True)
 class NodeRecord(Record):
-    """A node that is up (ephemeral). When it was started names its life.
+    """A node that is up (ephemeral). Its start time identifies its life.
 
-    `reads`: the newest format that it understands; it understands all older ones too.
+    `reads`: the newest format that it can read; it can read all older ones too.
     """
 
     node: NodeId
@@ -156,19 +157,18 @@ class NodeRecord(Record):
 
 
 Writers = tuple[tuple[TopicId, tuple[FragmentName, ...]], ...]
-"""The id of a topic, and the fragments that were deployed to write it, the last one first."""
+"""Topic ids, each with the fragments that were deployed to write the topic, the last one first."""
 
 
 @dataclass(frozen=True, slots=True)
 class NetworkRecord(Record):
-    """A deployed network: which of its versions is wanted.
+    """A deployed network and its deployed version.
 
     Args:
-        life: made by its first deploy and kept by later ones; `destroy` ends it.
+        life: created by its first deploy and kept by later ones; `destroy` ends it.
         made_topics: the topics that deploys of this network created for its output and for its
             fragments' own records, sorted; `destroy` removes these and no others.
-        writers: Kafka's ids of the topics that its fragments were deployed to write, sorted, each
-            with these fragments: the one that was deployed last comes first.
+        writers: sorted by Kafka's topic id.
     """
 
     network: NetworkId
@@ -180,13 +180,13 @@ class NetworkRecord(Record):
 
 @dataclass(frozen=True, slots=True)
 class NetworkVersionRecord(Record):
-    """One version of a network, never changed once written.
+    """One version of a network; immutable.
 
     Args:
         document: the YAML text as deployed.
         schemas: external stream name → its Avro schema text as deployed, so that the version can be
             planned again without the user's files.
-        digest: of everything that decides what runs; equal digests mean nothing to do.
+        digest: of the plan; versions with equal digests run the same.
         code: box → the text of the Python file that it names, as deployed.
     """
 
@@ -200,14 +200,14 @@ class NetworkVersionRecord(Record):
 
 
 class Begun(NamedTuple):
-    """Where a stream begins that a fragment has never read, as a deploy has decided.
+    """Decision of a deploy: the beginning of a stream that a fragment has never read.
 
     Args:
-        stream: which one.
+        stream: the stream.
         topic_id: of the topic that carries it.
-        ranges: per partition the first offset to read, and the end when that was decided.
+        ranges: per partition the first offset to read, and the end at the time of the decision.
         skips: as in `Begin`; so is `passes_over`.
-        version: with which it was decided; `NO_VERSION`: see `Begin`.
+        version: the version with this decision; `NO_VERSION`: see `Begin`.
     """
 
     stream: StreamName
@@ -218,7 +218,7 @@ class Begun(NamedTuple):
     version: NetworkVersion
 
     def begin(self, life: NetworkLife) -> Begin:
-        """The same as a lane takes it, in a life of the network."""
+        """The decision in a lane's terms, within a life of the network."""
         return Begin(
             offsets={partition: begin for partition, begin, _ in self.ranges},
             until={partition: end for partition, _, end in self.ranges},
@@ -229,26 +229,26 @@ class Begun(NamedTuple):
 
 
 Succeeds = tuple[NetworkVersion, TopicId, tuple[FragmentName, ...], tuple[FragmentName, ...]]
-"""With which version of its network a fragment got an output topic that another one had written
-last, the id of that topic, and all who had written it: those that are gone, and those that write
-another topic now."""
+"""Succession of a fragment to an output topic that another one wrote last: the version of its
+network with which this was deployed, the topic's id, and the other writers: removed ones, and ones
+that write another topic now."""
 
 
 @dataclass(frozen=True, slots=True)
 class FragmentRecord(Record):
-    """What a fragment should be.
+    """Desired state of a fragment.
 
     Args:
         version: the network version that last changed this fragment.
         digest: of the fragment's plan; a lane restarts only when it changes.
-        topic_ids: the Kafka topic ids (UUIDs) seen at deploy: a topic deleted and made again is
-            another topic.
-        choice: what the user chose for its state, and for which life of its lane: once that is
-            over, the choice is done. None: to go on with the state, exactly.
-        begins: where it begins to read topics that it has never read, as deploys have decided.
-            Once a topic is read, this is done.
-        succeeds: the other fragments that have written its output; once it has begun anew, this
-            is done. None: it is the one that wrote it last.
+        topic_ids: the Kafka topic ids (UUIDs) at the deploy: a topic that was deleted and created
+            again is another topic.
+        choice: the user's choice for its state, and the incarnation of its lane that it applies to:
+            it has no effect on later ones. None: continue with the state, exactly.
+        begins: decisions of deploys for topics that it has never read; without effect once the
+            topic is read.
+        succeeds: the other fragments that have written its output; without effect once the fragment
+            has begun anew. None: it is the last writer itself.
     """
 
     network: NetworkId
@@ -262,16 +262,16 @@ class FragmentRecord(Record):
     succeeds: Succeeds | None
 
     def decided(self, life: NetworkLife) -> Mapping[StreamName, Begin]:
-        """Where its streams begin, as a lane takes it, in a life of the network."""
+        """The beginnings of its streams in a lane's terms, within a life of the network."""
         return {begun.stream: begun.begin(life) for begun in self.begins}
 
 
 @dataclass(frozen=True, slots=True)
 class OwnerRecord(Record):
-    """Who owns a fragment. Changed only by compare-and-set; each claim raises the epoch by one.
+    """The owner of a fragment. Changed only by compare-and-set; each claim raises the epoch.
 
     Args:
-        life: when the node was started, as its record says.
+        life: the node's start time, as in its record.
     """
 
     node: NodeId
@@ -281,35 +281,35 @@ class OwnerRecord(Record):
     life: Millis
 
     def is_of(self, node: NodeRecord) -> bool:
-        """Whether this life of a node made the claim."""
+        """Whether the node made the claim in this life."""
         return (self.node, self.life) == (node.node, node.started_at_ms)
 
 
 @dataclass(frozen=True, slots=True)
 class FragmentStatus(Record):
-    """What the owner of a fragment last saw.
+    """Status of a fragment, as last reported by its owner.
 
     Args:
-        life: when the node was started, as its record says.
+        life: the node's start time, as in its record.
         records_in: records read from the inputs since the lane's first start.
         records_out: stable records written since the lane's first start.
-        lag_records: offsets between the finished positions and the ends of the inputs; None as
-            long as nobody measures them.
-        lag_ms: how long ago the oldest record that is not finished was written; 0 when none is,
-            None when nobody measures it.
+        lag_records: offsets between the committed positions and the ends of the inputs; None as
+            long as they are not measured.
+        lag_ms: age of the oldest unprocessed record, by its Kafka timestamp; 0 if there is none,
+            None if it is not measured.
         boundary_ms: the boundary last published for the output.
         dead_letters: written since the lane's first start.
         late_dropped: rows that Spark dropped as late since the lane's first start.
-        skipped: records of a time that was settled before their source was first read.
-        rebuild_since_ms: when the rebuild of the state began that is under way; None: none is.
-        rebuild_offsets: how many offsets it has to read.
-        rebuild_read: how many records it has read.
-        held_by: the input that holds event time back; empty: none does.
-        held_ms: by how much, against the furthest of the others; None: nothing is known of it.
-        held_since_ms: since when.
-        held_silent_since_ms: since when nothing has come in that input; None: it is not silent.
-        steps_ms: how far event time is behind its inputs, since it goes on in steps; None: it does
-            not.
+        skipped: records whose event time was settled before their source was first read.
+        rebuild_since_ms: start of the rebuild of state in progress; None: no rebuild.
+        rebuild_offsets: number of offsets that it reads.
+        rebuild_read: number of records that it has read.
+        held_by: the input that delays event time; empty: none.
+        held_ms: its delay against the most advanced other input; None: unknown.
+        held_since_ms: start of the delay.
+        held_silent_since_ms: start of that input's silence; None: it is not silent.
+        steps_ms: delay of event time behind its inputs because it is released in steps; None: it
+            is not.
     """
 
     network: NetworkId
@@ -331,7 +331,7 @@ class FragmentStatus(Record):
     batch_ms: int
     last_error: str
     inputs: tuple[tuple[TopicName, int], ...]
-    """Lag in records per input topic, as far as it is measured."""
+    """Measured lag in records per input topic."""
     rebuild_since_ms: Millis | None
     rebuild_offsets: int
     rebuild_read: int
@@ -342,5 +342,5 @@ class FragmentStatus(Record):
     steps_ms: int | None
 
     def is_of(self, node: NodeRecord) -> bool:
-        """Whether this life of a node reported it."""
+        """Whether the node reported it in this life."""
         return (self.node, self.life) == (node.node, node.started_at_ms)

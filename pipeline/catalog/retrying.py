@@ -1,4 +1,4 @@
-"""Steps of the catalog that lose races against others are tried again from reading."""
+"""Retries of catalog steps that lose a compare-and-set; each repeats the step's reads."""
 
 from collections.abc import Callable
 from typing import Final, TypeVar
@@ -14,23 +14,23 @@ from pipeline.errors import RetryError
 T = TypeVar("T")
 
 ATTEMPTS_MAX: Final = 10
-"""Tries of a step that loses races; each loss means that somebody else's step was done."""
+"""Maximum attempts of a step; each failed one means that a concurrent step succeeded."""
 
 LOST: Final = (PathExistsError, NoSuchPathError, VersionConflictError, NotEmptyError)
-"""What a step raises that has lost one."""
+"""Errors of a step that has lost a compare-and-set."""
 
 
 def retrying(step: Callable[[], T], place: str) -> T:
-    """Do a step that reads, decides and applies; if it loses a race, all of it again.
+    """Run a step that reads, decides and applies; retries all of it after a lost compare-and-set.
 
     Raises:
-        RetryError: it has lost too often; `place` names what it is about.
+        RetryError: it has lost too often; `place` names the subject of the step.
     """
     for _ in range(ATTEMPTS_MAX - 1):
         try:
             return step()
         except LOST:
-            continue  # somebody else's step was done: read again and decide again
+            continue  # a concurrent step succeeded: read and decide again
     try:
         return step()
     except LOST as error:

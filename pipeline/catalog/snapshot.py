@@ -1,4 +1,4 @@
-"""What the catalog contains of one participant: nodes that are up, fragments with owners. Pure."""
+"""Catalog snapshot of one participant: nodes that are up, fragments with owners. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from pipeline.names import FragmentNames
 
 
 class VersionId(NamedTuple):
-    """A version of a network within one life of it: what it holds never changes."""
+    """Id of a network version within one life of the network; its contents are immutable."""
 
     network: NetworkId
     life: NetworkLife
@@ -30,12 +30,12 @@ class VersionId(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Deployed:
-    """A fragment that is deployed.
+    """A deployed fragment.
 
     Args:
         network: the record of its network.
         record: its own record.
-        owner: who has claimed it; None: nobody since it was deployed.
+        owner: None before the first claim since it was deployed.
     """
 
     network: NetworkRecord
@@ -44,27 +44,27 @@ class Deployed:
 
     @property
     def id(self) -> FragmentId:
-        """Which fragment."""
+        """Id of the fragment."""
         return FragmentId(self.record.network, self.record.fragment)
 
     @property
     def names(self) -> FragmentNames:
-        """The names that belong to it."""
+        """The names of its topics and group."""
         return FragmentNames(self.id)
 
     @property
     def place(self) -> str:
-        """Names it in messages."""
+        """Its name in messages."""
         return f"fragment {self.id}"
 
     @property
     def version(self) -> VersionId:
-        """The version of its network that last changed it, which its plan is made of."""
+        """The version of its network that last changed it, and that its plan is computed from."""
         return VersionId(self.network.network, self.network.life, self.record.version)
 
     @property
     def newest_version(self) -> VersionId:
-        """The version of its network that is wanted now."""
+        """The deployed version of its network."""
         return VersionId(self.network.network, self.network.life, self.network.version)
 
     @property
@@ -74,29 +74,29 @@ class Deployed:
 
     @property
     def choice(self) -> StateChoice | None:
-        """What was chosen for its state; None: nothing."""
+        """The user's choice for its state; None: no choice."""
         return None if self.record.choice is None else StateChoice(*self.record.choice)
 
     @property
     def begins(self) -> Mapping[StreamName, Begin]:
-        """Where it begins to read what it has never read, as deploys have decided."""
+        """The decided beginnings of inputs that it has never read."""
         return self.record.decided(self.network.life)
 
     @property
     def succession(self) -> Succession | None:
-        """Which other fragments have written its output; None: none has."""
+        """Its succession to other writers of its output; None: there were none."""
         found = self.record.succeeds
         return None if found is None else Succession(self.network.life, *found)
 
     @property
     def running(self) -> bool:
-        """Whether it is to run."""
+        """Whether its desired state is running."""
         return self.record.desired is DesiredState.RUNNING
 
 
 @dataclass(frozen=True, slots=True)
 class CatalogSnapshot:
-    """All that a node decides by, as it was read; of one participant only.
+    """Snapshot of a participant's records, the input of a node's decisions.
 
     Args:
         alive: the nodes that are up.
@@ -107,9 +107,9 @@ class CatalogSnapshot:
     fragments: tuple[Deployed, ...]
 
     def assigned_to(self, node: NodeId) -> tuple[Deployed, ...]:
-        """The fragments that a node of the participant has to run, or to keep stopped.
+        """The fragments that a node of the participant must run, or keep stopped.
 
-        These are the ones that the node owns, or that have no owner which is up.
+        The node owns them, or they have no owner that is up.
         """
         return tuple(
             one
@@ -118,7 +118,7 @@ class CatalogSnapshot:
         )
 
     def run_elsewhere(self, node: NodeId) -> tuple[Deployed, ...]:
-        """The fragments that other nodes of the participant have to run."""
+        """The fragments that other nodes of the participant must run."""
         return tuple(
             one
             for one in self.fragments

@@ -1,4 +1,4 @@
-"""Starts: which fragments have run since their deploy, so that lost commit markers are noticed."""
+"""Start records: fragments that have run since their deploy, to detect lost commit markers."""
 
 from contextlib import suppress
 from dataclasses import dataclass
@@ -31,19 +31,19 @@ class Starts:
     def check(
         self, network: NetworkId, fragment: FragmentName, epoch: Epoch, version: VersionId
     ) -> None:
-        """Make sure that a lane is still to start as it is about to.
+        """Check that a starting lane has the current epoch and version.
 
-        Its owner calls this once it has fenced earlier ones, before it writes anything.
+        Its owner calls this after it has fenced earlier owners, before it writes anything.
 
         Args:
             network: of the fragment.
-            fragment: which one.
-            epoch: under which it was claimed.
-            version: of the network, as the lane has it, in the life that it is of.
+            fragment: its name.
+            epoch: of the lane's claim.
+            version: the version that the lane is about to run.
 
         Raises:
             FencedError: this epoch does not own the fragment any more.
-            RetryError: another version of it is deployed, or it is in another life.
+            RetryError: another version of it is deployed, or its network is in another life.
         """
         place = f"fragment {network}.{fragment}"
         records, znodes = self.records, self.records.znodes
@@ -60,10 +60,10 @@ class Starts:
             raise RetryError("it was deployed again before it started", place=place)
 
     def record(self, network: NetworkId, fragment: FragmentName, epoch: Epoch) -> None:
-        """Record that a fragment has run. Its owner calls this once a marker of its is committed.
+        """Record that a fragment has run. Its owner calls this after its marker is committed.
 
-        So the record is never there before a marker, and never of a fragment that was removed
-        and deployed again meanwhile. Doing it twice is harmless.
+        So the record never precedes a marker, and never belongs to a fragment that was removed and
+        deployed again since. Idempotent.
 
         Raises:
             FencedError: this epoch does not own the fragment any more.

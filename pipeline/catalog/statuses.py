@@ -1,4 +1,4 @@
-"""Statuses of fragments, as their owners report them."""
+"""Statuses of fragments, reported by their owners."""
 
 from dataclasses import dataclass
 
@@ -22,15 +22,12 @@ class Statuses:
         return self.records.read(FragmentStatus, self.records.znodes.status(network, fragment))
 
     def of(self, *networks: NetworkId) -> tuple[FragmentStatus, ...]:
-        """The last statuses of the fragments of networks, by name; two requests.
-
-        Without the fragments that were never reported.
-        """
+        """The last statuses of the reported fragments of networks, by name; two requests."""
         path = self.records.znodes.status
         return tuple(self.records.read_of_fragments(FragmentStatus, path, networks).values())
 
     def report(self, status: FragmentStatus) -> None:
-        """Replace the status of a fragment; nothing happens if the fragment is gone.
+        """Replace the status of a fragment; ignored if the fragment was removed.
 
         Raises:
             FencedError: a newer epoch has reported already.

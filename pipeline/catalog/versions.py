@@ -10,7 +10,7 @@ from pipeline.ids import NetworkId, NetworkVersion, ParticipantId
 
 @dataclass(frozen=True, slots=True)
 class Versions:
-    """The versions of all networks; a version never changes once it is written."""
+    """The versions of all networks; a version is immutable."""
 
     records: RecordStore
 
@@ -20,7 +20,7 @@ class Versions:
         return self.records.read(NetworkVersionRecord, path)
 
     def of(self, network: NetworkId, numbers: Iterable[int]) -> tuple[NetworkVersionRecord, ...]:
-        """Some versions of a network, those that exist; one request."""
+        """Those of some versions of a network that exist; one request."""
         paths = [self.records.znodes.version(network, number) for number in numbers]
         found = self.records.read_all(NetworkVersionRecord, paths)
         return tuple(record for record in found if record is not None)

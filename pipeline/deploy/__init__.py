@@ -1,6 +1,6 @@
-"""Deploying a network: reads what is there, checks everything, then acts in ordered steps.
+"""Deployment of networks: reads the deployed state, validates, then acts in ordered steps.
 
-What would change is decided by `pipeline/planner/diff.py`, which is pure; this package is the shell
-around it. It may import planner, network, catalog and names. Kafka and the registry are reached
-through the small protocols in `ports.py`.
+`pipeline/planner/diff.py` computes the changes and is pure; this package is the shell around it. It
+may import planner, network, catalog and names. The registry is reached through the protocol in
+`registry_interface.py`, Kafka through that in `brokers/kafka_interface.py`.
 """

@@ -1,12 +1,12 @@
-"""Deploys: compares, checks everything, then acts in an order in which each step may be repeated.
+"""Deployment of a network: comparison, validation, then idempotent steps in a fixed order.
 
-1. Schemas, inputs first. Registering one that is registered changes nothing.
-2. Topics. Creating one that exists changes nothing.
-3. The catalog, in one compare-and-set: only now does any node see the new version.
+1. Schemas, inputs first. Registering a registered schema changes nothing.
+2. Topics. Creating an existing topic changes nothing.
+3. The catalog, in one compare-and-set. No node sees the new version before this step.
 
-A deploy that dies between two steps has made schemas and topics that nobody uses; running it again
-finds them and goes on. Of two deploys at once, the one that loses the compare-and-set changes
-nothing more and is told to try again.
+A deploy that is interrupted between two steps leaves unused schemas and topics; running it again
+finds them and continues. Of two concurrent deploys, the one that loses the compare-and-set changes
+nothing more and fails with `RetryError`.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -21,8 +21,8 @@ from pipeline.clock import Clock
 from pipeline.counting import counted
 from pipeline.deploy.desired import Facts, desired_fragments
 from pipeline.deploy.documents import Document, replan_or_none
-from pipeline.deploy.gather import Asked, Recorded, filled_topics, gather, last_markers
-from pipeline.deploy.ports import Registry
+from pipeline.deploy.gather import Clients, Recorded, filled_topics, gather, last_markers
+from pipeline.deploy.registry_interface import Registry
 from pipeline.deploy.review import review
 from pipeline.deploy.subject_schemas import (
     kept_schema_warnings,
@@ -47,15 +47,15 @@ from pipeline.planner.digest import plan_digest
 from pipeline.planner.plan import NewTopic, Plan
 from pipeline.planner.state import NO_CHOICES, Choices
 
-_AGAIN = "run it again: what it would do is another thing by now."
+_RETRY_HINT = "run it again: its changes may be different by now."
 
-Tell = Callable[[str], None]
-"""Hears of every step, in a few words."""
+Report = Callable[[str], None]
+"""Callback with a short description of each step."""
 
 
 @dataclass(frozen=True, slots=True)
 class Servers:
-    """What a deploy talks to; `new_life` names the life of a network at its first deploy."""
+    """Clients of the servers of a deploy; `new_life` returns the id of a network's new life."""
 
     catalog: Catalog
     topics: TopicAdmin
@@ -67,15 +67,15 @@ class Servers:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A planned document beside what is there.
+    """Difference between a document's plan and the deployed state.
 
     Args:
-        document: what is wanted.
-        plan: made from it.
-        recorded: what the catalog holds.
-        changes: what a deploy would do.
-        topic_ids: of the topics that were there.
-        successions: the fragments whose output another one wrote last.
+        document: the document to deploy.
+        plan: its plan.
+        recorded: the network's records in the catalog.
+        changes: the changes that a deploy would make.
+        topic_ids: Kafka's ids of the topics that existed.
+        successions: the fragments whose output was last written by another fragment.
         markers: the last commit markers of the fragments that had run.
     """
 
@@ -88,10 +88,10 @@ class Comparison:
     markers: Mapping[FragmentName, CommitMarker] = field(default_factory=dict)
 
     def check(self) -> None:
-        """Raise if anything stands against deploying this.
+        """Reject a comparison with problems.
 
         Raises:
-            DeployError: with every reason.
+            DeployError: contains all problems.
         """
         problems = self.changes.problems
         if problems:
@@ -100,14 +100,14 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Deployed:
-    """What a deploy did.
+    """Result of a deploy.
 
     Args:
-        version: the version that is wanted now.
+        version: the deployed version.
         changed: whether the catalog was changed; if not, nothing starts, stops or restarts.
-        fragments: what the catalog holds now.
+        fragments: the fragment records after the deploy.
         created: the topics that this call created.
-        registered: the subjects that this call registered a schema under.
+        registered: the subjects under which this call registered a schema.
     """
 
     network: NetworkId
@@ -126,13 +126,13 @@ class Deployed:
 def compare(
     document: Document, owner: ParticipantId, servers: Servers, choices: Choices = NO_CHOICES
 ) -> Comparison:
-    """Plan a document and compare it with what is there; changes nothing.
+    """Plan a document and compare it with the deployed state; read-only.
 
     Args:
-        document: what is wanted.
-        owner: who wants it.
-        servers: whom to ask.
-        choices: what the user wants of states that do not fit.
+        document: the document to deploy.
+        owner: the participant that deploys it.
+        servers: the servers to read from.
+        choices: the user's choices for states that do not fit.
 
     Raises:
         UnavailableError: a server does not answer.
@@ -163,57 +163,59 @@ def _compared(
 ) -> Comparison:
     """Compare a planned document with the deployed version and its plan."""
     recorded, old = deployed
-    asked = Asked(servers.topics, servers.log, servers.registry, servers.catalog)
-    around = gather(plan, recorded, choices, asked)
+    clients = Clients(servers.topics, servers.log, servers.registry, servers.catalog)
+    around = gather(plan, recorded, choices, clients)
     found = review(plan, changes(plan, old, around.current, choices), around, document.schemas)
     ids = {topic.name: topic.topic_id for topic in around.current.topics}
     return Comparison(document, plan, recorded, found, ids, around.successions, around.markers)
 
 
-def deploy(comparison: Comparison, servers: Servers, tell: Tell) -> Deployed:
-    """Do what a comparison says.
+def deploy(comparison: Comparison, servers: Servers, report: Report) -> Deployed:
+    """Apply the changes of a comparison.
 
     Raises:
-        DeployError: something stands against it; nothing was changed.
-        RetryError: somebody else changed the network, or a topic that was compared, meanwhile.
-        UnavailableError: a server does not answer. Running it again goes on from there.
+        DeployError: the comparison has problems; nothing was changed.
+        RetryError: the network, or a compared topic, was changed since the comparison.
+        UnavailableError: a server does not answer. Running it again continues from there.
     """
     comparison.check()
     _check_topics(comparison, servers)
     found, network = comparison.changes, comparison.plan.network
     servers.catalog.format.ensure(network.participant)
     for schema in found.register:
-        tell(f"registering schema {schema.subject}")
+        report(f"registering schema {schema.subject}")
         servers.registry.register(schema.subject, schema.schema_json)
     begun = servers.catalog.deploys.begun(network)
-    created = begun_before(begun, servers.topics)
+    created = created_by_unfinished_deploys(begun, servers.topics)
     own = tuple(topic.name for topic in found.create_topics)
     if found.create_topics:
-        tell(f"creating {counted(len(found.create_topics), 'topic')}")
+        report(f"creating {counted(len(found.create_topics), 'topic')}")
         for new in found.create_topics:
             if new.external:
-                tell(f"input topic {new.name} does not exist: creating it too")
+                report(f"input topic {new.name} does not exist: creating it too")
         servers.catalog.deploys.begin(network, own)
         created += servers.topics.create_topics(tuple(map(spec_of, found.create_topics)))
     for topic in _adopted(comparison, created):
-        tell(f"topic {topic} was there before: output goes into it, and it is never removed")
+        report(f"topic {topic} was there before: output goes into it, and it is never removed")
     done = _commit(comparison, servers, tuple(sorted(created)))
     servers.catalog.deploys.end(network, (*begun, *own))
     return done
 
 
-def begun_before(begun: tuple[TopicName, ...], topics: TopicAdmin) -> tuple[TopicName, ...]:
-    """What a deploy that was cut off has created, of the topics that it was about to create.
+def created_by_unfinished_deploys(
+    begun: tuple[TopicName, ...], topics: TopicAdmin
+) -> tuple[TopicName, ...]:
+    """The topics that interrupted deploys created, of those that they were about to create.
 
-    One that holds records by now is somebody else's, since nothing of ours has run yet.
+    A topic that contains records was created by others, since no fragment has run yet.
     """
-    there = topics.describe(begun)
-    filled = filled_topics(there, topics)
-    return tuple(topic for topic in there if topic not in filled)
+    existing = topics.describe(begun)
+    filled = filled_topics(existing, topics)
+    return tuple(topic for topic in existing if topic not in filled)
 
 
 def _adopted(comparison: Comparison, created: tuple[TopicName, ...]) -> tuple[TopicName, ...]:
-    """The output topics that somebody else made and that this network writes for the first time."""
+    """The output topics that others created and that this network writes for the first time."""
     recorded = comparison.recorded
     known = {topic for record in recorded.fragments for topic, _ in record.topic_ids}
     known |= set(recorded.network.made_topics if recorded.network else ())
@@ -222,7 +224,7 @@ def _adopted(comparison: Comparison, created: tuple[TopicName, ...]) -> tuple[To
 
 
 def _commit(comparison: Comparison, servers: Servers, created: tuple[TopicName, ...]) -> Deployed:
-    """Write the new version into the catalog, unless it holds just that already."""
+    """Write the new version to the catalog, unless the catalog is already equal to it."""
     plan, recorded = comparison.plan, comparison.recorded
     before = recorded.network
     last = before.version if before else NetworkVersion(0)
@@ -273,7 +275,7 @@ def _name(record: FragmentRecord) -> str:
 def _made(
     plan: Plan, before: NetworkRecord | None, created: tuple[TopicName, ...]
 ) -> tuple[TopicName, ...]:
-    """What `destroy` may remove: created now or by an earlier deploy, and never an input."""
+    """The topics that `destroy` may remove: created now or by an earlier deploy, never inputs."""
     external = {topic.name for topic in plan.topics if topic.external}
     earlier = before.made_topics if before else ()
     return tuple(sorted({*earlier, *created} - external))
@@ -282,9 +284,10 @@ def _made(
 def _read_before_recorded(
     comparison: Comparison, topic_ids: Mapping[TopicName, str]
 ) -> tuple[TopicName, ...]:
-    """The redrive topics that fragments have read, and of which the catalog has nothing.
+    """The redrive topics that fragments have read and that the catalog does not contain.
 
-    It was restored from before they were created: by the network, if that creates topics.
+    The catalog was restored from a state before their creation. They were created by the network
+    if it creates topics.
     """
     if not comparison.plan.auto_create:
         return ()
@@ -300,7 +303,7 @@ def _read_before_recorded(
 def _topic_ids(
     plan: Plan, topics: TopicAdmin, compared: Mapping[TopicName, str]
 ) -> dict[TopicName, str]:
-    """The ids of the plan's topics: all exist by now, but those that are created when needed."""
+    """The ids of the plan's topics; all must exist, except those that are created when needed."""
     described = topics.describe([topic.name for topic in plan.topics])
     needed = (topic.name for topic in plan.topics if not topic.when_needed)
     missing = [name for name in needed if name not in described]
@@ -313,27 +316,27 @@ def _topic_ids(
 
 
 def _check_topics(comparison: Comparison, servers: Servers) -> None:
-    """Make sure that the topics that were compared are there still, before anything is changed."""
+    """Check, before anything is changed, that the compared topics still exist unchanged."""
     described = servers.topics.describe(comparison.topic_ids)
     gone = next((name for name in comparison.topic_ids if name not in described), None)
     if gone is not None:
         raise RetryError(
             "the topic was deleted since it was compared with the network; nothing was changed",
             place=f"topic {gone}",
-            hint=_AGAIN,
+            hint=_RETRY_HINT,
         )
     _check_ids(described, comparison.topic_ids)
 
 
 def _check_markers(
-    comparison: Comparison, wanted: Iterable[FragmentRecord], servers: Servers
+    comparison: Comparison, records: Iterable[FragmentRecord], servers: Servers
 ) -> None:
-    """Make sure that what is decided now was decided about what the fragments have done by now.
+    """Check that the last markers of changed fragments still continue the compared ones.
 
-    A lane goes on while somebody is asked; only where it has begun otherwise that matters.
+    Lanes progress while a user confirms a deploy. That matters only if a lane has begun otherwise.
     """
     known = {record.fragment: record for record in comparison.recorded.fragments}
-    changed = {record.fragment for record in wanted if record != known.get(record.fragment)}
+    changed = {record.fragment for record in records if record != known.get(record.fragment)}
     fragments = [f for f in comparison.plan.fragments if f.name in changed]
     for name, now in last_markers(fragments, servers.topics, servers.log).items():
         then = comparison.markers.get(name)
@@ -342,7 +345,7 @@ def _check_markers(
                 "its lane has begun otherwise since it was compared with the network; nothing was "
                 "deployed",
                 place=f"fragment {comparison.plan.network}.{name}",
-                hint=_AGAIN,
+                hint=_RETRY_HINT,
             )
 
 
@@ -355,12 +358,12 @@ def _check_ids(
                 "the topic was deleted and made again since it was compared with the network; "
                 "nothing was deployed",
                 place=f"topic {name}",
-                hint=_AGAIN,
+                hint=_RETRY_HINT,
             )
 
 
 def _recorded(network: NetworkId, catalog: Catalog) -> tuple[Recorded, NetworkVersionRecord | None]:
-    """What the catalog holds of a network, and the document of its wanted version."""
+    """A network's records in the catalog, and the record of its deployed version."""
     record = catalog.networks.get(network)
     if record is None:
         return Recorded(), None
@@ -370,7 +373,7 @@ def _recorded(network: NetworkId, catalog: Catalog) -> tuple[Recorded, NetworkVe
 
 
 def spec_of(topic: NewTopic) -> NewTopicSpec:
-    """A topic of a plan as it is created."""
+    """Creation parameters of a planned topic."""
     return NewTopicSpec(topic.name, topic.partitions, topic.replication, topic.config)
 
 

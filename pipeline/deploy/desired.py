@@ -1,4 +1,4 @@
-"""What the catalog shall hold after a deploy. Pure."""
+"""Fragment records of the catalog after a deploy. Pure."""
 
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -22,14 +22,14 @@ from pipeline.planner.state import OnChange
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What the records hold beside the plan.
+    """Contents of the records that the plan does not determine.
 
     Args:
-        topic_ids: Kafka's ids of the plan's topics that exist by now.
-        version: the number that a changed fragment gets.
-        chosen: what was chosen for states, and for which lives of their lanes.
-        begins: where fragments begin to read what they have never read, as far as chosen now.
-        successions: the fragments whose output another one wrote last.
+        topic_ids: Kafka's ids of the plan's topics that exist.
+        version: the version number of changed fragments.
+        chosen: the choices for states, each with the incarnation of the lane that it applies to.
+        begins: the beginnings of inputs that were never read, as chosen in this deploy.
+        successions: the fragments whose output was last written by another fragment.
     """
 
     topic_ids: Mapping[TopicName, str]
@@ -42,27 +42,27 @@ class Facts:
 def desired_fragments(
     plan: Plan, before: tuple[FragmentRecord, ...], facts: Facts
 ) -> tuple[FragmentRecord, ...]:
-    """A record for every fragment of the plan; one that did not change keeps its version.
+    """Compute the record of every fragment of the plan; an unchanged one keeps its version.
 
-    What is paused stays so. A choice that was made before stays for a fragment that did not change,
-    be it that it has got its redrive topic.
+    Paused fragments stay paused. An unchanged fragment keeps its earlier choice; a redrive topic
+    created since does not count as a change.
     """
-    known = {record.fragment: record for record in before}
-    return tuple(_record(fragment, known.get(fragment.name), facts) for fragment in plan.fragments)
+    old = {record.fragment: record for record in before}
+    return tuple(_record(fragment, old.get(fragment.name), facts) for fragment in plan.fragments)
 
 
 def _record(fragment: Fragment, old: FragmentRecord | None, facts: Facts) -> FragmentRecord:
     digest, name = fragment_digest(fragment), fragment.name
     topics = sorted(set(positioned_topics(fragment, facts.topic_ids)))
     ids = tuple((topic, facts.topic_ids[topic]) for topic in topics)
-    # What is sent again reaches the same query, so that the topic for it changes nothing else.
-    was = _but_redriven(fragment, old.topic_ids) if old is not None else ()
-    unchanged = old is not None and old.digest == digest and was == _but_redriven(fragment, ids)
+    # The same query reads redriven records, so their topic alone does not change the fragment.
+    was = _without_redrive(fragment, old.topic_ids) if old is not None else ()
+    unchanged = old is not None and old.digest == digest and was == _without_redrive(fragment, ids)
     same = old if unchanged else None
     paused = old is not None and old.desired is DesiredState.PAUSED
     output_id = TopicId(facts.topic_ids[fragment.output.topic])
     choice = facts.chosen.get(name, same.choice if same else None)
-    # What is decided anew is of another version, so that a lane that starts by now does not do it.
+    # A new decision gets a new version, so that a lane that is starting now does not apply it.
     kept = same is not None and choice == same.choice and not facts.begins.get(name)
     version = same.version if same is not None and kept else facts.version
     return FragmentRecord(
@@ -79,7 +79,7 @@ def _record(fragment: Fragment, old: FragmentRecord | None, facts: Facts) -> Fra
     )
 
 
-def _but_redriven(
+def _without_redrive(
     fragment: Fragment, ids: tuple[tuple[TopicName, str], ...]
 ) -> tuple[tuple[TopicName, str], ...]:
     return tuple(one for one in ids if one[0] != fragment.names.redrive)
@@ -88,7 +88,7 @@ def _but_redriven(
 def _begins(
     fragment: Fragment, old: FragmentRecord | None, version: NetworkVersion, facts: Facts
 ) -> tuple[Begun, ...]:
-    """What was chosen now, and before for topics that it still reads, under any name."""
+    """Beginnings chosen now, and earlier ones of topics that are still read, under any name."""
     found: dict[StreamName, Begun] = {}
     streams = {facts.topic_ids[stream.topic]: stream.name for stream in fragment.inputs}
     for begun in old.begins if old is not None else ():
@@ -103,21 +103,21 @@ def _begins(
     return tuple(found[stream] for stream in sorted(found))
 
 
-def positioned_topics(fragment: Fragment, there: Container[TopicName]) -> Iterator[TopicName]:
-    """The topics in which a fragment has positions, or others have positions in its output.
+def positioned_topics(fragment: Fragment, existing: Container[TopicName]) -> Iterator[TopicName]:
+    """The topics in which a fragment has positions, and its output, in which readers have some.
 
-    If one of these is deleted and made again, the positions mean other records. Boundaries are not
-    among them: they can be made anew without harm. Nor are dead letters: a lane goes on without
-    them, and only a rebuild needs those that were written.
+    If one of these is deleted and created again, the positions refer to other records. Boundaries
+    are not included: they can be published again without harm. Nor are dead letters: a lane
+    continues without them, and only a rebuild needs them.
 
     Args:
         fragment: as planned.
-        there: the topics that exist; its redrive topic does once there was something to send again.
+        existing: the topics that exist; the redrive topic is created by the first redrive.
     """
     for stream in fragment.inputs:
         yield stream.topic
     yield fragment.output.topic
-    if fragment.names.redrive in there:
+    if fragment.names.redrive in existing:
         yield fragment.names.redrive
     yield fragment.names.advances
     yield fragment.names.markers

@@ -1,7 +1,7 @@
-"""Reads a network document with the schemas and functions that it names, and plans it.
+"""Network documents: reading with all schemas and functions that they name, and planning.
 
-What was deployed is planned again from the catalog's record in the same way, so that both can be
-compared and nobody needs the user's files.
+A deployed version is planned again from the catalog's record in the same way, so that both can be
+compared without the user's files.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,18 +21,18 @@ from pipeline.planner.plan import Plan
 from schemas.avro import parse
 
 SubjectReader = Callable[[str], str | None]
-"""The newest schema of a subject; None if the registry has none. Called only when it is needed."""
+"""Function: a subject's newest schema; None if the registry has none. Called only when needed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A document that was read and checked.
+    """A valid document.
 
     Args:
         file: its name, for messages.
-        text: the YAML text; made from the description, if the file is in Python.
+        text: the YAML text; generated from the description, if the file is in Python.
         schemas: the Avro text of every external stream.
-        network: what it describes.
+        network: the described network.
         code: the text of the Python file of every box that names one.
     """
 
@@ -44,12 +44,12 @@ class Document:
 
 
 def read_document(path: Path, read_subject: SubjectReader) -> Document:
-    """Read a document, in YAML or Python, with all that it names, and check all of it.
+    """Read and validate a document, in YAML or Python, with its schemas and functions.
 
     Raises:
-        InputError: there is no such file, or it cannot be read.
-        DocumentError: every mistake in it and in its schemas; when there are none, those in its
-            functions.
+        InputError: the file does not exist, or cannot be read.
+        DocumentError: contains every mistake in it and in its schemas; if there are none, those in
+            its functions.
         RetryError: a function could not be tried in time.
         UnavailableError: it names a subject and the registry does not answer.
     """
@@ -73,16 +73,16 @@ def read_document(path: Path, read_subject: SubjectReader) -> Document:
 
 
 def replan(record: NetworkVersionRecord) -> Plan:
-    """Plan a deployed version again, from nothing but what the catalog holds.
+    """Plan a deployed version again, from its record in the catalog alone.
 
     Raises:
-        DocumentError: this program does not understand what another version of it deployed.
+        DocumentError: another version of this program deployed it, and this one cannot read it.
     """
     return planner.plan(deployed_document(record).network, record.network.participant)
 
 
 def replan_or_none(record: NetworkVersionRecord | None) -> Plan | None:
-    """The plan of a deployed version; None without one, or if this program cannot plan it."""
+    """The plan of a deployed version; None without a record, or if this program cannot plan it."""
     try:
         return None if record is None else replan(record)
     except DocumentError:
@@ -90,10 +90,10 @@ def replan_or_none(record: NetworkVersionRecord | None) -> Plan | None:
 
 
 def deployed_document(record: NetworkVersionRecord) -> Document:
-    """The document of a deployed version, with its schemas as they were.
+    """The document of a deployed version, with its schemas as deployed.
 
     Raises:
-        DocumentError: this program does not understand what another version of it deployed.
+        DocumentError: another version of this program deployed it, and this one cannot read it.
     """
     file = f"network {record.network}, version {record.version}"
     return loaded(record.document, file, dict(record.schemas), dict(record.code))
@@ -146,7 +146,7 @@ def _schema_file(reference: SchemaReference, path: Path) -> SchemaText | Problem
 def _code_file(reference: CodeReference, path: Path) -> str | Problem:
     file = path.parent / reference.file
     try:
-        return file.read_text(encoding="utf-8-sig")  # Python passes over a mark at the start, too
+        return file.read_text(encoding="utf-8-sig")  # Python ignores a byte order mark, too
     except (OSError, UnicodeDecodeError) as error:
         nearby = sorted(file.parent.glob("*.py"))
         return Problem(
@@ -160,7 +160,7 @@ def _below(file: Path, document_path: Path) -> bool:
 
 
 def _checked(found: SchemaText | Problem) -> SchemaText | Problem:
-    """The schema, if the registry and every reader will understand it too."""
+    """The schema if it is valid Avro, else the problem."""
     if isinstance(found, Problem):
         return found
     try:

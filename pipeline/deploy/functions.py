@@ -1,8 +1,8 @@
-"""Tries the functions that a network names, before anything is deployed.
+"""Trial calls of a network's functions, before anything is deployed.
 
-Each is loaded in a child process and called with a batch that has no rows. So it is known that it
-can be imported here, takes a batch, and returns the columns that are declared. What it makes of
-rows is seen when there are some.
+Each function is loaded in a child process and called with an empty batch. This checks that it can
+be imported here, accepts a batch, and returns the declared columns. Its results for rows are not
+checked before the network runs.
 """
 
 from collections.abc import Mapping
@@ -20,17 +20,17 @@ from pipeline.user_code.caller import Caller, CallError, LoadError, StartError
 from pipeline.user_code.function import Function
 
 TRIAL_MIN_MS: Final = 10_000
-"""How long the call may take at least: what a function imports when it is first called is a matter
-of how busy this machine is, and no row waits here."""
+"""Minimum timeout of the call: imports in a function's first call take as long as this machine is
+busy, and no row waits here."""
 
 
 def try_functions(network: Network, file: str, lines: Mapping[BoxName, int]) -> tuple[Problem, ...]:
-    """What is wrong with the functions of a network's boxes.
+    """Call the functions of a network's boxes and return the problems.
 
     Args:
-        network: the checked network.
+        network: the valid network.
         file: its document.
-        lines: where each box names its function.
+        lines: the line of each box's function in the document.
 
     Raises:
         RetryError: a process did not start in time.
@@ -40,13 +40,13 @@ def try_functions(network: Network, file: str, lines: Mapping[BoxName, int]) -> 
     for box in network.boxes:
         if isinstance(box, Python):
             given = arrow_schema(streams[box.input].columns)
-            wrong = _wrong(box, given)
-            if wrong is not None:
-                found.append(replace(wrong, file=file, line=lines[box.name], box=box.name))
+            problem = _try_function(box, given)
+            if problem is not None:
+                found.append(replace(problem, file=file, line=lines[box.name], box=box.name))
     return tuple(found)
 
 
-def _wrong(box: Python, given: pa.Schema) -> Problem | None:
+def _try_function(box: Python, given: pa.Schema) -> Problem | None:
     empty = pa.RecordBatch.from_arrays([pa.array([], f.type) for f in given], schema=given)
     within_ms = max(box.timeout_ms, TRIAL_MIN_MS)
     try:

@@ -1,4 +1,4 @@
-"""Reads what is there now, so that pure code can compare it with what is wanted."""
+"""Reads of the deployed state, which pure code compares with the plan."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -9,10 +9,10 @@ from brokers.records import TopicDescription
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.records import DesiredState, FragmentRecord, NetworkRecord
 from pipeline.deploy.documents import replan_or_none
-from pipeline.deploy.inputs import Inputs, changed_inputs, look
+from pipeline.deploy.inputs import Inputs, changed_inputs, read_inputs
 from pipeline.deploy.others import Taken, written_topics
-from pipeline.deploy.ports import Registry
 from pipeline.deploy.registered import registered_schemas
+from pipeline.deploy.registry_interface import Registry
 from pipeline.deploy.review import Surroundings
 from pipeline.deploy.writers import Successions, successions
 from pipeline.ids import FragmentName, Millis, NetworkId, TopicId, TopicName
@@ -25,10 +25,10 @@ from pipeline.planner.state import Choices, KeptState
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What the catalog holds of a network; empty before its first deploy.
+    """The catalog's records of a network; empty before its first deploy.
 
     Args:
-        digest: of the wanted version.
+        digest: of the deployed version.
     """
 
     network: NetworkRecord | None = None
@@ -37,8 +37,8 @@ class Recorded:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """Whom `gather` asks."""
+class Clients:
+    """Clients of the servers that `gather` reads from."""
 
     topics: TopicAdmin
     log: LogReader
@@ -46,9 +46,9 @@ class Asked:
     catalog: Catalog
 
 
-def gather(plan: Plan, recorded: Recorded, choices: Choices, asked: Asked) -> Surroundings:
-    """Ask about everything that the plan and the deployed fragments name, and about others."""
-    topics, registry = asked.topics, asked.registry
+def gather(plan: Plan, recorded: Recorded, choices: Choices, clients: Clients) -> Surroundings:
+    """Read the topics and subjects of the plan and of deployed fragments, and other networks."""
+    topics, registry = clients.topics, clients.registry
     known = frozenset(topic for record in recorded.fragments for topic, _ in record.topic_ids)
     names = sorted(known.union(topic.name for topic in plan.topics))
     described = topics.describe(names)
@@ -56,12 +56,12 @@ def gather(plan: Plan, recorded: Recorded, choices: Choices, asked: Asked) -> Su
     filled = filled_topics(described, topics)
     has_run = _has_run(plan, filled)
     records = {record.fragment: record for record in recorded.fragments}
-    markers = _markers(plan.fragments, has_run, asked.log)
-    inputs = look(described, topics, _read_before(markers), recorded.network)
+    markers = _markers(plan.fragments, has_run, clients.log)
+    inputs = read_inputs(described, topics, _read_before(markers), recorded.network)
     ids = {topic: TopicId(facts.topic_id) for topic, facts in described.items()}
     found = _successions(plan, recorded, markers, ids)
-    going_on = {name: one for name, one in markers.items() if name not in found}
-    states = _states(plan, records, choices, going_on, inputs)
+    continued = {name: one for name, one in markers.items() if name not in found}
+    states = _states(plan, records, choices, continued, inputs)
     return Surroundings(
         current=Current(
             version=recorded.network.version if recorded.network else None,
@@ -73,15 +73,15 @@ def gather(plan: Plan, recorded: Recorded, choices: Choices, asked: Asked) -> Su
                 for topic, facts in sorted(described.items())
             ),
             others=_others(plan, described, topics),
-            schemas=registered_schemas(plan, _going_on(plan, records, inputs), registry),
+            schemas=registered_schemas(plan, _unchanged(plan, records, inputs), registry),
             states=states,
-            oldest=_oldest(plan, states, described, asked.log),
+            oldest=_oldest(plan, states, described, clients.log),
             inputs=changed_inputs(plan, records, markers, inputs, found),
             anew=frozenset({*found.found, *found.pending}),
         ),
         filled=filled,
         known=known,
-        taken=_taken(plan.network, asked.catalog),
+        taken=_taken(plan.network, clients.catalog),
         successions=found,
         markers=markers,
     )
@@ -93,7 +93,7 @@ def _successions(
     markers: Mapping[FragmentName, CommitMarker],
     topic_ids: Mapping[TopicName, TopicId],
 ) -> Successions:
-    """The fragments that begin to write what another one wrote last; none at a first deploy."""
+    """Fragments whose output was last written by another fragment; none at a first deploy."""
     network = recorded.network
     if network is None:
         return Successions()
@@ -101,10 +101,10 @@ def _successions(
     return successions(plan, (network.life, network.writers), records, markers, topic_ids)
 
 
-def _going_on(
+def _unchanged(
     plan: Plan, records: Mapping[FragmentName, FragmentRecord], inputs: Inputs
 ) -> frozenset[FragmentName]:
-    """The fragments that are deployed as the plan has them."""
+    """The fragments whose deployed version equals the planned one."""
     changed = (f.name for f in plan.fragments if inputs.is_changed(f, records.get(f.name)))
     return frozenset(f.name for f in plan.fragments).difference(changed)
 
@@ -112,7 +112,7 @@ def _going_on(
 def _others(
     plan: Plan, described: Iterable[TopicName], topics: TopicAdmin
 ) -> tuple[TopicName, ...]:
-    """All topics there are, if an input is missing: it may be one of them, written wrongly."""
+    """The names of all topics, if an input is missing: it may be one of them, misspelled."""
     inputs = {topic.name for topic in plan.topics if topic.external}
     return topics.topic_names() if inputs.difference(described) else ()
 
@@ -128,7 +128,7 @@ def _deployed(record: FragmentRecord) -> DeployedFragment:
 
 
 def filled_topics(described: Iterable[TopicName], topics: TopicAdmin) -> frozenset[TopicName]:
-    """The topics with at least one record that was not removed."""
+    """The topics that contain at least one record."""
     names = tuple(described)
     starts, ends = topics.start_offsets(names), topics.end_offsets(names)
     return frozenset(
@@ -142,7 +142,7 @@ def filled_topics(described: Iterable[TopicName], topics: TopicAdmin) -> frozens
 
 
 def _has_run(plan: Plan, filled: frozenset[TopicName]) -> frozenset[FragmentName]:
-    """A fragment that ever started has a commit marker."""
+    """The fragments that have a commit marker: all that ever started."""
     return frozenset(f.name for f in plan.fragments if f.names.markers in filled)
 
 
@@ -151,8 +151,8 @@ def last_markers(
 ) -> dict[FragmentName, CommitMarker]:
     """The last commit markers of fragments that have run."""
     every = tuple(fragments)
-    there = topics.describe([fragment.names.markers for fragment in every])
-    filled = filled_topics(there, topics)
+    existing = topics.describe([fragment.names.markers for fragment in every])
+    filled = filled_topics(existing, topics)
     return _markers(every, {f.name for f in every if f.names.markers in filled}, log)
 
 
@@ -169,7 +169,7 @@ def _markers(
 
 
 def _read_before(markers: Mapping[FragmentName, CommitMarker]) -> set[TopicName]:
-    """The topics that fragments have read, whatever they read now."""
+    """The topics that fragments have read; they may not read them any more."""
     return {source.topics[0][0] for marker in markers.values() for source in marker.sources}
 
 
@@ -203,7 +203,7 @@ def _oldest(
     described: Mapping[TopicName, TopicDescription],
     log: LogReader,
 ) -> dict[TopicName, Millis]:
-    """How far back the inputs reach of fragments that may be computed again."""
+    """The oldest timestamps of the inputs of fragments whose state may be computed again."""
     topics = {
         stream.topic
         for fragment in plan.fragments
@@ -216,14 +216,14 @@ def _oldest(
 
 
 def _taken(ours: NetworkId, catalog: Catalog) -> dict[TopicName, Taken]:
-    """What all deployed networks but ours write, stopped ones and other participants' too."""
+    """The topics written by all other deployed networks, of all participants; stopped ones too."""
     found: dict[TopicName, Taken] = {}
     for record, version in catalog.versions.deployed():
         if record.network == ours:
             continue
         made = Taken(record.network, "a topic", readable=True)
         found.update(dict.fromkeys(record.made_topics, made))
-        plan = replan_or_none(version)  # else what it made has to do
+        plan = replan_or_none(version)  # without a plan, only the topics that it created
         if plan is not None:
             found.update(written_topics(plan))
     return found

@@ -1,4 +1,4 @@
-"""What changed fragments begin to read, or leave: their commit markers beside the new plan."""
+"""Changed inputs of fragments: topics that they begin to read, or stop reading, by the new plan."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -20,13 +20,13 @@ from pipeline.planner.plan import Fragment, FragmentInput, Plan
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """What is known of the topics of a plan.
+    """Topics of a plan: descriptions and offsets.
 
     Args:
-        described: those that exist.
+        described: the topics that exist.
         starts: their oldest offsets.
-        ends: their ends.
-        made: those that this network has made, which its fragments write.
+        ends: their end offsets.
+        made: the topics that this network has created, which its fragments write.
         life: of the network; empty before its first deploy.
     """
 
@@ -39,38 +39,38 @@ class Inputs:
     def carried(
         self, fragment: Fragment, marker: CommitMarker, record: FragmentRecord | None
     ) -> Carried:
-        """A fragment's last marker in the names of the new plan."""
+        """A fragment's last marker, translated to the names of the new plan."""
         planned = planned_sources(fragment, self._ids(fragment))
         return carry(marker, planned, self.decided(fragment, record))
 
     def is_changed(self, fragment: Fragment, record: FragmentRecord | None) -> bool:
-        """Whether another plan, or other topics, are deployed than what is wanted now."""
+        """Whether a fragment's plan, or its topic ids, differ from the deployed ones."""
         if record is None or record.digest != fragment_digest(fragment):
             return True
         ids = self._ids(fragment)
         return any(ids.get(topic) != topic_id for topic, topic_id in record.topic_ids)
 
     def decided(self, fragment: Fragment, record: FragmentRecord | None) -> dict[StreamName, Begin]:
-        """Where streams begin, as a deploy has decided of the topics that they are over."""
+        """The decided beginnings of a fragment's streams; matched by topic id."""
         ids = self._ids(fragment)
         begins = record.begins if record else ()
-        known = {begun.topic_id: begun.begin(self.life) for begun in begins}
+        by_topic = {begun.topic_id: begun.begin(self.life) for begun in begins}
         return {
-            stream.name: known[ids[stream.topic]]
+            stream.name: by_topic[ids[stream.topic]]
             for stream in fragment.inputs
-            if ids[stream.topic] in known
+            if ids[stream.topic] in by_topic
         }
 
-    def held(self, stream: FragmentInput) -> Ranges:
-        """All that a stream's topic holds; nothing if it is still to be created."""
+    def retained(self, stream: FragmentInput) -> Ranges:
+        """Offset ranges of all records of a stream's topic; empty ranges if it does not exist."""
         starts, ends = (of.get(stream.topic, {}) for of in (self.starts, self.ends))
         partitions = ends or dict.fromkeys(range(stream.partitions), Offset(0))
         return tuple((p, starts.get(p, Offset(0)), end) for p, end in sorted(partitions.items()))
 
     def unread(self, left: LeftSource) -> Ranges:
-        """What the topic of a source that is left, as far as it exists, holds beyond positions.
+        """Unread offset ranges of a source that is left; none if its topic does not exist.
 
-        Of a partition that came since the last marker nothing was read.
+        A partition added since the last marker is unread from its start.
         """
         topic, topic_id = left.source.topics[0]
         found = self.described.get(topic)
@@ -84,29 +84,29 @@ class Inputs:
         )
 
     def _ids(self, fragment: Fragment) -> dict[TopicName, TopicId]:
-        """The ids of a fragment's topics; one that is still to be created has none yet."""
+        """Kafka's ids of a fragment's topics; empty for a topic that does not exist yet."""
         return {
             topic: TopicId(self.described[topic].topic_id if topic in self.described else "")
             for topic in positioned_topics(fragment, self.described)
         }
 
 
-def look(
+def read_inputs(
     described: Mapping[TopicName, TopicDescription],
     topics: TopicAdmin,
-    more: set[TopicName],
+    read_before: set[TopicName],
     network: NetworkRecord | None,
 ) -> Inputs:
-    """Ask for what is needed to compare.
+    """Read the descriptions and offsets of topics.
 
     Args:
         described: the plan's topics that exist.
-        topics: whom to ask.
-        more: topics that may have been read before.
-        network: whose plan it is; None before its first deploy.
+        topics: the Kafka client.
+        read_before: topics that fragments have read; they may not exist any more.
+        network: the deployed network; None before its first deploy.
     """
-    names = sorted({*described, *more})
-    others = topics.describe(sorted(more - described.keys()))
+    names = sorted({*described, *read_before})
+    others = topics.describe(sorted(read_before - described.keys()))
     starts, ends = topics.start_offsets(names), topics.end_offsets(names)
     made = frozenset(network.made_topics if network else ())
     life = network.life if network else NetworkLife("")
@@ -120,38 +120,38 @@ def changed_inputs(
     inputs: Inputs,
     successions: Successions,
 ) -> dict[FragmentName, tuple[ChangedInput, ...]]:
-    """What fragments begin to read, or leave.
+    """Compute the inputs that fragments begin to read, or stop reading.
 
     Args:
-        plan: what is wanted.
-        records: what is deployed.
+        plan: the plan to deploy.
+        records: the deployed fragments.
         markers: of the fragments that have run.
-        inputs: what is known of topics.
-        successions: the fragments that begin to write where others have written.
+        inputs: descriptions and offsets of topics.
+        successions: the fragments that begin to write an output that others have written.
     """
     found: dict[FragmentName, tuple[ChangedInput, ...]] = {}
     for fragment in plan.fragments:
         record, marker = records.get(fragment.name), markers.get(fragment.name)
         if fragment.name in successions:
             before = record if fragment.name in successions.pending else None
-            found[fragment.name] = tuple(_beside(fragment, before, inputs))
+            found[fragment.name] = tuple(_of_successor(fragment, before, inputs))
         elif marker is not None:
-            found[fragment.name] = tuple(_of(fragment, record, marker, inputs))
+            found[fragment.name] = tuple(_of_continued(fragment, record, marker, inputs))
     return found
 
 
-def _of(
+def _of_continued(
     fragment: Fragment, record: FragmentRecord | None, marker: CommitMarker, inputs: Inputs
 ) -> Iterator[ChangedInput]:
     if not marker.totals.records_in:
-        return  # nothing was read, so nothing can be lost or come twice
+        return  # nothing was read, so nothing can be lost or duplicated
     carried, decided = inputs.carried(fragment, marker, record), inputs.decided(fragment, record)
     for stream in fragment.inputs:
         if stream.name in carried.unread and stream.name not in decided:
             derived = not isinstance(stream, ExternalStream)
-            yield ChangedInput(stream.name, stream.topic, True, inputs.held(stream), derived)
+            yield ChangedInput(stream.name, stream.topic, True, inputs.retained(stream), derived)
     if not inputs.is_changed(fragment, record):
-        return  # what it leaves was said when that was deployed
+        return  # inputs that it leaves were reported when this version was deployed
     before = {left.source.id for left in marker.left}
     for left in carried.marker.left:
         if left.source.id not in before:
@@ -160,16 +160,16 @@ def _of(
             yield ChangedInput(left.source.name, topic, False, inputs.unread(left), derived)
 
 
-def _beside(
+def _of_successor(
     fragment: Fragment, before: FragmentRecord | None, inputs: Inputs
 ) -> Iterator[ChangedInput]:
-    """A fragment is to write where others have written.
+    """Undecided inputs of a fragment that begins to write an output of other fragments.
 
-    `before`: what was deployed, if that has decided something already that is not done yet.
+    `before`: the deployed record, if it contains decisions that are still pending.
     """
     decided = inputs.decided(fragment, before)
     for stream in fragment.inputs:
         if stream.name not in decided:
             derived = not isinstance(stream, ExternalStream)
-            held, output = inputs.held(stream), fragment.output.topic
-            yield ChangedInput(stream.name, stream.topic, True, held, derived, output)
+            ranges, output = inputs.retained(stream), fragment.output.topic
+            yield ChangedInput(stream.name, stream.topic, True, ranges, derived, output)

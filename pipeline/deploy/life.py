@@ -1,4 +1,4 @@
-"""Identity of a network's life, at random."""
+"""Random id of a network's life."""
 
 import secrets
 
@@ -8,5 +8,5 @@ _BYTES = 8
 
 
 def random_life() -> NetworkLife:
-    """A life that no network has had: 16 hex digits."""
+    """A new random id: 16 hex digits."""
     return NetworkLife(secrets.token_hex(_BYTES))

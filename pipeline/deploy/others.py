@@ -1,4 +1,4 @@
-"""What other deployed networks write: no topic may have two networks that write it. Pure."""
+"""Topics of other deployed networks: only one network may write a topic. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -12,11 +12,11 @@ from pipeline.planner.plan import Fragment, Plan
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """A topic that another network writes.
+    """Use of a topic by another network that writes it.
 
     Args:
-        what: what it is to that network, in a few words.
-        readable: whether it holds records of a stream, so that others may read it.
+        what: the topic's role in that network, in a few words.
+        readable: whether it contains records of a stream or dead letters, which others may read.
     """
 
     network: NetworkId
@@ -28,17 +28,17 @@ class Taken:
 
 
 def written_topics(plan: Plan) -> Iterator[tuple[TopicName, Taken]]:
-    """Every topic that a network writes."""
+    """Every topic that a network writes, with its use."""
     for fragment in plan.fragments:
         for topic, what, readable in _written(fragment):
-            words = f"{what} of fragment {fragment.name}"
-            yield topic, Taken(plan.network, words, readable)
+            role = f"{what} of fragment {fragment.name}"
+            yield topic, Taken(plan.network, role, readable)
 
 
 def conflicts(
     plan: Plan, inputs: Iterable[ExternalStream], taken: Mapping[TopicName, Taken]
 ) -> Iterator[Problem]:
-    """Why a plan would disturb other networks: at most one problem for each fragment and input."""
+    """Conflicts of a plan with other networks: at most one problem for each fragment and input."""
     for fragment in plan.fragments:
         topic = next((topic for topic, _, _ in _written(fragment) if topic in taken), None)
         if topic is not None:
@@ -57,7 +57,7 @@ def conflicts(
 
 
 def _written(fragment: Fragment) -> Iterator[tuple[TopicName, str, bool]]:
-    """Every topic that a fragment writes, what it is, and whether others may read it."""
+    """Every topic that a fragment writes, its role, and whether others may read it."""
     output, names = fragment.output.topic, fragment.names
     yield output, "the output", True
     yield boundaries_topic(output), "the topic of boundaries", False

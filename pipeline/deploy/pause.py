@@ -1,4 +1,4 @@
-"""Pausing single fragments, or all of a network, and letting them go on."""
+"""Pause and resume of single fragments, or of all fragments of a network."""
 
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.network_steps import no_fragment
@@ -10,7 +10,7 @@ _SEPARATOR = "."
 
 
 def parse_target(target: str, participant: ParticipantId) -> tuple[NetworkId, FragmentName | None]:
-    """`NETWORK` or `NETWORK.FRAGMENT`, of a participant."""
+    """Parse `NETWORK` or `NETWORK.FRAGMENT` of a participant."""
     name, dot, fragment = target.partition(_SEPARATOR)
     network = NetworkId(participant, NetworkName(name))
     return network, FragmentName(fragment) if dot else None
@@ -19,7 +19,7 @@ def parse_target(target: str, participant: ParticipantId) -> tuple[NetworkId, Fr
 def pause(
     network: NetworkId, fragment: FragmentName | None, catalog: Catalog
 ) -> tuple[FragmentName, ...]:
-    """Say that fragments shall not run until they are resumed; gives those that did run.
+    """Pause running fragments until they are resumed; returns those that were running.
 
     Raises:
         RefusedError: there is no such fragment, or the network is stopped.
@@ -30,7 +30,7 @@ def pause(
 def resume(
     network: NetworkId, fragment: FragmentName | None, catalog: Catalog
 ) -> tuple[FragmentName, ...]:
-    """Let paused fragments go on; gives those that were paused.
+    """Set paused fragments to running; returns those that were paused.
 
     Raises:
         RefusedError: there is no such fragment, or the network is stopped.

@@ -1,7 +1,7 @@
-"""A network described in a Python file, read without running that file in this process.
+"""Networks described in Python files, which are run in a child process.
 
-The file runs in a child, which is given so much time and no more, and sends back plain data: see
-`pipeline/builder/run.py` and the decision about Python files.
+The child has a timeout and returns plain data: see `pipeline/builder/run.py` and the decision about
+Python files.
 """
 
 import contextlib
@@ -22,20 +22,20 @@ from pipeline.network.written import Place, Written, node_from_data
 
 SUFFIX: Final = ".py"
 WITHIN_S: Final = 30.0
-"""How long a file may run."""
+"""Timeout of a file's execution."""
 
 _START_S: Final = 30.0
-"""How long Python itself may take to start on a busy machine."""
+"""Additional time for Python itself to start on a busy machine."""
 _ANSWER_MAX: Final = 16_000_000
-"""Bytes of an answer; that of the largest document that can be read is far smaller."""
+"""Maximum bytes of an answer; that of the largest document that can be read is far smaller."""
 
 
 def read_python(path: Path, within_s: float = WITHIN_S) -> Written:
-    """Run a Python file that describes a network; what it describes, not checked yet.
+    """Run a Python file and return the network that it describes, not yet validated.
 
     Raises:
-        DocumentError: the file does not end well or in time, or offers no network; or what it
-            describes is too large for a document.
+        DocumentError: the file fails, does not end in time, or describes no network; or its network
+            is too large for a document.
     """
     answer, how = _answer(path, within_s)
     try:
@@ -53,26 +53,26 @@ def read_python(path: Path, within_s: float = WITHIN_S) -> Written:
 
 
 def text_of(written: Written) -> str:
-    """The YAML text of a described network, which is what a deploy keeps.
+    """The YAML text of a described network, which a deploy stores.
 
     Raises:
-        DocumentError: that text could not be read again: it is too long.
+        DocumentError: the text is too long to be read again.
     """
     assert written.tree is not None  # noqa: S101 - a description always has a tree
     text = yaml_writer.write(written.tree)
     _, problems = yaml_reader.read(text, written.file)
     if problems:
-        # Lines of a text that nobody has seen would only confuse.
+        # Line numbers of a generated text would only confuse: the user cannot see it.
         raise DocumentError(tuple(replace(problem, line=0) for problem in problems))
     return text
 
 
 def _answer(path: Path, within_s: float) -> tuple[str, str]:
-    """What the child sent, empty if it sent nothing of use, and how it ended, in words."""
+    """The child's output, empty if it was killed, and how it ended, in words."""
     with tempfile.TemporaryFile() as answer:
         number = str(answer.fileno())
         command = [sys.executable, "-P", "-m", run.__name__, str(path), str(within_s), number]
-        # In a session of its own, so that what the file may have started ends with it.
+        # In a session of its own, so that processes that the file started end with it.
         with subprocess.Popen(  # noqa: S603 - our own program, the user's file as an argument
             command,
             stdin=subprocess.DEVNULL,

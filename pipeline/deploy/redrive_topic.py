@@ -1,10 +1,11 @@
-"""The topic of records that are sent again: created when the first are, and then in the catalog.
+"""Redrive topic of a fragment: created by the first redrive and then recorded in the catalog.
 
-Whoever sends creates it, and writes its id into the catalog before anything is sent. So no record
-is in a topic that the fragment's lane does not come to read: it is told by the catalog, as of every
-change of its topics. A run that is cut off has noted before what it was about to create, as deploys
-do: the next run, or deploy, has it from there whose the topic is. One that only the last commit
-marker names was made by the network as well: the catalog was restored from before that.
+A redrive creates the topic, and writes its id to the catalog before it sends records. So the
+fragment's lane reads every topic that contains records: a change of topic ids in the catalog
+restarts it. Before a redrive creates the topic, it records that in the catalog, as deploys do, so
+that the next redrive or deploy after an interrupted one can identify the topic as the network's. A
+topic that only the last commit marker names was created by the network as well: the catalog was
+restored from a state before that.
 """
 
 from collections.abc import Mapping
@@ -14,7 +15,7 @@ from brokers.kafka_interface import TopicAdmin
 from brokers.log_reader import LogReader
 from brokers.records import TopicDescription
 from pipeline.catalog.catalog import Catalog
-from pipeline.deploy.apply import begun_before, spec_of
+from pipeline.deploy.apply import created_by_unfinished_deploys, spec_of
 from pipeline.deploy.gather import last_markers
 from pipeline.deploy.writers import pending_succession
 from pipeline.errors import RefusedError, RetryError
@@ -31,10 +32,10 @@ class RedriveTopic:
 
     Args:
         plan: of its network.
-        fragment: which one.
-        catalog: what knows the topic's id.
-        topics: Kafka's.
-        log: tells the last commit marker.
+        fragment: the fragment.
+        catalog: contains the topic's id.
+        topics: the Kafka client.
+        log: reads the last commit marker.
     """
 
     plan: Plan
@@ -45,18 +46,18 @@ class RedriveTopic:
 
     @property
     def planned(self) -> NewTopic:
-        """The topic as the plan has it."""
+        """The topic as planned."""
         return self._fitting({})
 
     def is_there(self) -> bool:
-        """Whether the topic exists; as long as it does not, nothing was sent again.
+        """Whether the topic exists; if not, no record was redriven.
 
         Raises:
-            RefusedError: the catalog, or the fragment's last commit marker, knows one that is not
-                there any more.
+            RefusedError: the catalog, or the fragment's last commit marker, contains the id of a
+                topic that does not exist any more.
         """
-        described, known = self._described(), self._recorded() or self._read()
-        if known is not None and (described is None or described.topic_id != known):
+        described, expected = self._described(), self._recorded() or self._read()
+        if expected is not None and (described is None or described.topic_id != expected):
             what = "is gone" if described is None else "was deleted and made again"
             raise RefusedError(
                 f"the topic {what}: which dead letters were sent again is not known any more",
@@ -66,25 +67,25 @@ class RedriveTopic:
         return described is not None
 
     def create(self) -> None:
-        """Let the topic exist, and let the fragment know it; nothing happens if it does.
+        """Create the topic, if it does not exist, and add it to the fragment's record. Idempotent.
 
         Raises:
-            RefusedError: the network is not to create topics, or is not deployed any more; the
-                topic is there and has settings that do not fit; or as `is_there` says.
+            RefusedError: the network must not create topics, or is not deployed any more; the topic
+                exists with unsuitable settings; or as for `is_there`.
             RetryError: others change the catalog, or remove topics, at the same time.
         """
         names, network, created = self.fragment.names, self.plan.network, False
         topic = names.redrive
         if not self.is_there():
-            wanted = self._wanted()
+            new = self._new_topic()
             self.catalog.deploys.begin(network, (topic,))
-            created = bool(self.topics.create_topics((spec_of(wanted),)))
+            created = bool(self.topics.create_topics((spec_of(new),)))
         begun = topic in self.catalog.deploys.begun(network)
         described = self._described()
         if described is None:
             raise RetryError("the topic is gone again", place=f"topic {topic}", hint="run it again")
         self._check_settings()
-        made = created or (begun and bool(begun_before((topic,), self.topics)))
+        made = created or (begun and bool(created_by_unfinished_deploys((topic,), self.topics)))
         made = made or (self.plan.auto_create and self._recorded() is None and bool(self._read()))
         self.catalog.fragments.add_topic(
             network, names.fragment, topic, described.topic_id, made=made
@@ -103,13 +104,13 @@ class RedriveTopic:
         return self.topics.describe((topic,)).get(topic)
 
     def _recorded(self) -> str | None:
-        """The id of the topic as the catalog has it, which may have been restored; None: none."""
+        """The topic's id in the catalog, which may have been restored; None: none."""
         names = self.fragment.names
         record = self.catalog.fragments.get(names.network, names.fragment)
         return None if record is None else dict(record.topic_ids).get(names.redrive)
 
     def _read(self) -> str | None:
-        """The id of the one that the fragment has read, unless it begins anew; None: none."""
+        """The id of the topic that the fragment has read, unless it begins anew; None: none."""
         names = self.fragment.names
         marker = last_markers((self.fragment,), self.topics, self.log).get(self.fragment.name)
         if marker is None or marker.redrive is None:
@@ -119,18 +120,18 @@ class RedriveTopic:
         anew = network is not None and pending_succession(record, network.life, marker) is not None
         return None if anew else marker.redrive[1]
 
-    def _wanted(self) -> NewTopic:
-        """The topic as it is created beside the topics that exist."""
-        there = self.topics.describe(self.planned.follows)
-        wanted = self._fitting({name: found.partitions for name, found in there.items()})
+    def _new_topic(self) -> NewTopic:
+        """The topic to create, with as many partitions as the existing topics that it follows."""
+        existing = self.topics.describe(self.planned.follows)
+        new = self._fitting({name: found.partitions for name, found in existing.items()})
         if self.plan.auto_create:
-            return wanted
+            return new
         raise RefusedError(
-            f"the topic does not exist, and auto_create is false: it needs {needs(wanted)}",
-            place=f"topic {wanted.name}",
+            f"the topic does not exist, and auto_create is false: it needs {needs(new)}",
+            place=f"topic {new.name}",
             hint="have it created like this, and run it again.",
         )
 
-    def _fitting(self, there: Mapping[TopicName, int]) -> NewTopic:
+    def _fitting(self, partitions: Mapping[TopicName, int]) -> NewTopic:
         topic = self.fragment.names.redrive
-        return next(one for one in fitting(self.plan, there) if one.name == topic)
+        return next(one for one in fitting(self.plan, partitions) if one.name == topic)

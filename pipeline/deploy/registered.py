@@ -2,8 +2,8 @@
 
 from collections.abc import Collection
 
-from pipeline.deploy.ports import Registry
 from pipeline.deploy.readers import unreadable
+from pipeline.deploy.registry_interface import Registry
 from pipeline.deploy.review import inputs_of
 from pipeline.ids import FragmentName
 from pipeline.network.model import ExternalStream

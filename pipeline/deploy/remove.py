@@ -1,8 +1,8 @@
-"""Takes a network away again: first its jobs, then, on `destroy`, what it made.
+"""Removal of networks: stops their fragments and, on `destroy`, deletes everything they created.
 
 `destroy` stops the fragments and waits until no node runs one, since a running lane would write
-into topics that go. Then topics, then groups, then the catalog: if it dies in between, the network
-is still in the catalog and destroying it again goes on.
+to topics that are being deleted. It deletes topics, then groups, then catalog records: if it is
+interrupted, the network is still in the catalog and destroying it again continues.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.records import DesiredState, LaneState, NetworkRecord
 from pipeline.clock import Deadline
 from pipeline.counting import counted
-from pipeline.deploy.apply import Servers, Tell
+from pipeline.deploy.apply import Report, Servers
 from pipeline.deploy.documents import replan_or_none
 from pipeline.errors import RefusedError, RetryError
 from pipeline.ids import FragmentId, FragmentName, GroupName, NetworkId, NetworkLife, TopicName
@@ -19,19 +19,19 @@ from pipeline.names import FragmentNames
 
 _POLL_S = 0.2
 _VERSIONS_MAX = 100
-"""How many of the newest versions are looked through for fragments that are gone by now."""
+"""Number of newest versions that are searched for fragments removed by later versions."""
 _AT_REST = frozenset({LaneState.STOPPED, LaneState.FAILED})
 
 
 @dataclass(frozen=True, slots=True)
 class Doomed:
-    """What a `destroy` removes, and what it leaves.
+    """The resources that `destroy` removes, and the topics that it keeps.
 
     Args:
-        topics: those that deploys of this network created and that still exist.
+        topics: existing topics that deploys of this network created.
         groups: the consumer groups of its fragments.
-        kept_topics: topics that its fragments use and that stay: its inputs, and what was there
-            before the first deploy.
+        kept_topics: topics that its fragments use and that are kept: its inputs, and topics that
+            existed before the first deploy.
     """
 
     network: NetworkRecord
@@ -44,7 +44,7 @@ def deployed(network: NetworkId, catalog: Catalog) -> NetworkRecord:
     """The record of a network.
 
     Raises:
-        RefusedError: it is not deployed; names those that are.
+        RefusedError: it is not deployed; the hint names the deployed ones.
     """
     record = catalog.networks.get(network)
     if record is None:
@@ -57,11 +57,11 @@ def deployed(network: NetworkId, catalog: Catalog) -> NetworkRecord:
 
 
 def stop(network: NetworkId, catalog: Catalog) -> bool:
-    """Say that nothing of a network shall run, paused or not; whether that changes anything."""
-    wanted = any(f.desired is not DesiredState.STOPPED for f in catalog.fragments.of(network))
-    if wanted:
+    """Set the desired state of all fragments, also paused ones, to stopped; False: all were."""
+    changes = any(f.desired is not DesiredState.STOPPED for f in catalog.fragments.of(network))
+    if changes:
         catalog.fragments.set_desired(network, DesiredState.STOPPED)
-    return wanted
+    return changes
 
 
 def await_stopped(
@@ -73,13 +73,13 @@ def await_stopped(
     """Wait until no node that is up runs a fragment of a network.
 
     Args:
-        network: which network.
-        servers: whom to ask.
-        deadline: how long to wait.
-        only: the fragments that are to stop; None: all.
+        network: the network.
+        servers: the catalog and the clock.
+        deadline: of the wait.
+        only: the fragments to wait for; None: all.
 
     Raises:
-        RetryError: the time is over; says which still run.
+        RetryError: the deadline has passed; names the fragments that still run.
     """
     while running := [
         name for name in _running(network, servers.catalog) if only is None or name in only
@@ -89,15 +89,15 @@ def await_stopped(
 
 
 def doomed(network: NetworkId, servers: Servers) -> Doomed:
-    """What destroying a network would remove; changes nothing."""
+    """Compute what destroying a network would remove; read-only."""
     record = deployed(network, servers.catalog)
     fragments = servers.catalog.fragments.of(network)
     used = sorted({topic for fragment in fragments for topic, _ in fragment.topic_ids})
-    there = servers.topics.describe(record.made_topics)
+    existing = servers.topics.describe(record.made_topics)
     names = _every_fragment(record, servers.catalog) | {f.fragment for f in fragments}
     return Doomed(
         network=record,
-        topics=tuple(topic for topic in record.made_topics if topic in there),
+        topics=tuple(topic for topic in record.made_topics if topic in existing),
         groups=tuple(
             FragmentNames(FragmentId(network, fragment)).group for fragment in sorted(names)
         ),
@@ -105,26 +105,26 @@ def doomed(network: NetworkId, servers: Servers) -> Doomed:
     )
 
 
-def destroy(what: Doomed, servers: Servers, deadline: Deadline, tell: Tell) -> Doomed:
-    """Stop a network and remove what it made, also since it was looked at.
+def destroy(what: Doomed, servers: Servers, deadline: Deadline, report: Report) -> Doomed:
+    """Stop a network and remove everything it created, also since `what` was computed.
 
     Returns:
-        What was removed.
+        The removed resources.
 
     Raises:
-        RetryError: a fragment did not stop in time, or somebody else destroyed the network and
-            deployed it again meanwhile; nothing was removed. Or it was deployed while its topics
+        RetryError: a fragment did not stop in time, or the network was destroyed and deployed again
+            since `what` was computed; nothing was removed. Or it was deployed while its topics
             were being deleted; then it stays in the catalog.
     """
     network, life = what.network.network, what.network.life
     _check_life(deployed(network, servers.catalog), life)
     if stop(network, servers.catalog):
-        tell("stopping fragments")
+        report("stopping fragments")
     await_stopped(network, servers, deadline)
-    what = doomed(network, servers)  # a deploy since then may have made more
+    what = doomed(network, servers)  # a deploy since then may have created more
     _check_life(what.network, life)
     if what.topics:
-        tell(f"deleting {counted(len(what.topics), 'topic')}")
+        report(f"deleting {counted(len(what.topics), 'topic')}")
         servers.topics.delete_topics(what.topics)
     for group in what.groups:
         servers.topics.delete_group(group)
@@ -137,12 +137,12 @@ def _check_life(found: NetworkRecord, life: NetworkLife) -> None:
         raise RetryError(
             "it was destroyed and deployed again meanwhile",
             place=f"network {found.network}",
-            hint="look at it, and destroy it again if it is to go.",
+            hint="check it, and destroy it again if it is to be removed.",
         )
 
 
 def _running(network: NetworkId, catalog: Catalog) -> tuple[FragmentName, ...]:
-    """The fragments that a node took up in its present life and has not reported at rest."""
+    """The fragments claimed by a node in its present life and not reported stopped or failed."""
     lives = {record.node: record for record in catalog.nodes.of(network.participant)}
     owners = catalog.owners.of(network)
     statuses = {status.fragment: status for status in catalog.statuses.of(network)}
@@ -151,16 +151,16 @@ def _running(network: NetworkId, catalog: Catalog) -> tuple[FragmentName, ...]:
         life, status = lives.get(owner.node), statuses.get(fragment.fragment)
         if life is None or not owner.is_of(life):
             continue
-        # A report of an earlier epoch says nothing about the one that was claimed since.
+        # A report of an earlier epoch does not describe the lane of the present epoch.
         if status is None or status.epoch != owner.epoch or status.state not in _AT_REST:
             found.append(fragment.fragment)
     return tuple(found)
 
 
 def _every_fragment(record: NetworkRecord, catalog: Catalog) -> set[FragmentName]:
-    """The fragments of all versions: what a former one made is to go as well."""
+    """The fragments of all versions: the groups of former ones are removed as well."""
     first = max(1, record.version - _VERSIONS_MAX + 1)
     versions = catalog.versions.of(record.network, range(first, record.version + 1))
     plans = (replan_or_none(version) for version in versions)
-    # Without a plan it was planned by another version of this program: its groups expire.
+    # A version without a plan is of another version of this program: its groups expire.
     return {fragment.name for plan in plans if plan is not None for fragment in plan.fragments}

@@ -1,4 +1,4 @@
-"""Finds the topic of a stream by the names that people use for it. Pure."""
+"""Lookup of streams by name or topic. Pure."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -26,17 +26,17 @@ def arrows(plans: Sequence[Plan]) -> tuple[Arrow, ...]:
 
 
 def find(name: str, plans: Sequence[Plan]) -> Arrow | None:
-    """The stream that a name means: `stream`, `network.stream` or its topic; None: no stream.
+    """Find a stream by `stream`, `network.stream` or its topic; None: no stream has this name.
 
     Raises:
         RefusedError: streams of several networks have this name, or it is a box inside a fragment,
-            whose records are nowhere to be seen.
+            whose records are in no topic.
     """
-    known = arrows(plans)
-    by_topic = [arrow for arrow in known if arrow.topic == name]
+    every = arrows(plans)
+    by_topic = [arrow for arrow in every if arrow.topic == name]
     if by_topic:
         return by_topic[0]
-    fitting = [a for a in known if name in {a.stream, f"{a.network}.{a.stream}"}]
+    fitting = [a for a in every if name in {a.stream, f"{a.network}.{a.stream}"}]
     if len({arrow.topic for arrow in fitting}) > 1:
         raise RefusedError(
             f"{name} is a stream of several networks",
@@ -57,7 +57,7 @@ def find(name: str, plans: Sequence[Plan]) -> Arrow | None:
 
 
 def choices(plans: Sequence[Plan], near: str = "") -> tuple[str, ...]:
-    """The names of all streams with a topic; with `near`, the most similar first."""
+    """The names of all streams with a topic; with `near`, sorted by similarity to it."""
     names = list(dict.fromkeys(arrow.stream for arrow in arrows(plans)))
     return nearest_first(near, names)
 

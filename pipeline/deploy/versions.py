@@ -1,4 +1,4 @@
-"""The versions of a network: what each changed, how two differ, and what was deployed by one."""
+"""Versions of a network: history, differences between two, and their documents."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ from pipeline.planner.upgrade import between, words
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """One version: its record, what it changed in words, and whether it is the deployed one."""
+    """One version: its record, a description of its changes, and whether it is deployed."""
 
     record: NetworkVersionRecord
     changed: str
@@ -22,11 +22,11 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What differs between two versions of a network.
+    """Difference between two versions of a network.
 
     Args:
-        items: what one made of the other, by fragment; those that are the same are left out.
-        identical: whether documents, schemas and code are the same, word for word.
+        items: the changes by fragment, without unchanged fragments.
+        identical: whether the texts of documents, schemas and code are equal.
     """
 
     network: NetworkId
@@ -40,9 +40,9 @@ def history(network: NetworkRecord, catalog: Catalog, newest: int) -> tuple[Vers
     """The newest versions, the newest first.
 
     Args:
-        network: the network as it is deployed.
-        catalog: where its versions are.
-        newest: how many.
+        network: the deployed network.
+        catalog: contains its versions.
+        newest: the number of versions.
     """
     found: list[Version] = []
     first = max(1, network.version - newest + 1)
@@ -59,11 +59,11 @@ def history(network: NetworkRecord, catalog: Catalog, newest: int) -> tuple[Vers
 def difference(
     network: NetworkRecord, old: NetworkVersion, new: NetworkVersion, catalog: Catalog
 ) -> Difference:
-    """What differs between two versions.
+    """Compute the difference between two versions.
 
     Raises:
-        RefusedError: there is no such version.
-        DocumentError: this program does not understand one of them.
+        RefusedError: a version does not exist.
+        DocumentError: this program cannot read one of them.
     """
     before, after = version_of(network, old, catalog), version_of(network, new, catalog)
     items = between(replan(before), replan(after))
@@ -73,10 +73,10 @@ def difference(
 def version_of(
     network: NetworkRecord, version: NetworkVersion, catalog: Catalog
 ) -> NetworkVersionRecord:
-    """A version as it was deployed.
+    """The record of a version.
 
     Raises:
-        RefusedError: there is no such version.
+        RefusedError: the version does not exist.
     """
     record = catalog.versions.get(network.network, version)
     if record is None:
@@ -93,8 +93,8 @@ def document_of(network: NetworkRecord, version: NetworkVersion, catalog: Catalo
     """The document of a version, to be deployed again.
 
     Raises:
-        RefusedError: there is no such version.
-        DocumentError: this program does not understand it.
+        RefusedError: the version does not exist.
+        DocumentError: this program cannot read it.
     """
     return deployed_document(version_of(network, version, catalog))
 

@@ -1,4 +1,4 @@
-"""Which fragment wrote an output topic last, and which one begins to write it. Pure."""
+"""Writers of output topics: the last one, and successions when another fragment follows. Pure."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -11,11 +11,11 @@ from pipeline.planner.plan import Plan
 
 
 def recorded_writers(before: Writers, plan: Plan, topic_ids: Mapping[TopicName, str]) -> Writers:
-    """The writers of all output topics, with those that are deployed now in front.
+    """The writers of all output topics, the ones being deployed first.
 
     Args:
         before: as the last deploy recorded them.
-        plan: what is deployed now.
+        plan: the plan that is being deployed.
         topic_ids: of its topics.
     """
     found = dict(before)
@@ -27,8 +27,8 @@ def recorded_writers(before: Writers, plan: Plan, topic_ids: Mapping[TopicName, 
 
 
 Others = tuple[tuple[FragmentName, ...], tuple[FragmentName, ...]]
-"""The other fragments that have written a topic: those that are gone, and those that write another
-one now."""
+"""The other fragments that have written a topic: removed ones, and ones that write another topic
+now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +36,8 @@ class Successions:
     """The fragments that begin anew when they start, since others have written their output.
 
     Args:
-        found: what this deploy has found: who else has written the output.
-        pending: what an earlier one found; the fragment has not begun anew since.
+        found: the other writers, found by this deploy.
+        pending: successions of earlier deploys; the fragment has not begun anew since.
     """
 
     found: Mapping[FragmentName, Others] = field(default_factory=dict)
@@ -48,17 +48,17 @@ class Successions:
         return name in self.found or name in self.pending
 
     def of(self, name: FragmentName, version: NetworkVersion, output: TopicId) -> Succeeds | None:
-        """What a fragment's record holds, if it begins anew.
+        """The succession for a fragment's record; None if it does not begin anew.
 
         Args:
             name: of the fragment.
-            version: what this deploy makes.
+            version: the version that this deploy creates.
             output: the id of the fragment's output topic.
         """
         if name in self.found:
             return (version, output, *self.found[name])
-        known = self.pending.get(name)
-        return None if known is None else (known[0], output, *known[2:])
+        pending = self.pending.get(name)
+        return None if pending is None else (pending[0], output, *pending[2:])
 
 
 def successions(
@@ -68,15 +68,15 @@ def successions(
     markers: Mapping[FragmentName, CommitMarker],
     topic_ids: Mapping[TopicName, TopicId],
 ) -> Successions:
-    """Compare who writes a topic now with who has written it.
+    """Compare the planned writers of topics with the recorded ones.
 
-    Who was deployed to write a topic last, and is not any more, may never have begun to. So it
-    begins anew, unless nobody else has ever written there.
+    A fragment that is recorded as a topic's last writer, but not deployed with it any more, may
+    never have written it. So it begins anew, unless no other fragment has ever written there.
 
     Args:
-        plan: what is wanted.
+        plan: the plan to deploy.
         recorded: the life of the network, and the writers as its last deploy recorded them.
-        records: what is deployed.
+        records: the deployed fragments.
         markers: the last ones of the plan's fragments that have run.
         topic_ids: of the topics that exist.
     """
@@ -89,18 +89,18 @@ def successions(
         written_by = writers.get(topic_id, ()) if topic_id is not None else ()
         record = records.get(name)
         others = [one for one in written_by if one != name]
-        if others and (written_by[0] != name or not _names(record, topic_id)):
+        if others and (written_by[0] != name or not _has_topic(record, topic_id)):
             found[name] = _split(others, planned)
             continue
-        known = pending_succession(record, life, markers.get(name))
-        # Unless it is back in a topic that it wrote last itself.
-        if known is not None and (topic_id == known[1] or name not in written_by):
-            version, output, gone, moved = known
+        earlier = pending_succession(record, life, markers.get(name))
+        # Unless it writes again a topic that it wrote last itself.
+        if earlier is not None and (topic_id == earlier[1] or name not in written_by):
+            version, output, gone, moved = earlier
             pending[name] = version, output, *_split((*gone, *moved), planned)
     return Successions(found, pending)
 
 
-def _names(record: FragmentRecord | None, topic_id: TopicId | None) -> bool:
+def _has_topic(record: FragmentRecord | None, topic_id: TopicId | None) -> bool:
     """Whether a fragment is deployed with a topic."""
     return record is not None and topic_id in {one for _, one in record.topic_ids}
 
@@ -114,7 +114,7 @@ def _split(others: Iterable[FragmentName], planned: Collection[FragmentName]) ->
 def pending_succession(
     record: FragmentRecord | None, life: NetworkLife, marker: CommitMarker | None
 ) -> Succeeds | None:
-    """What the last deploy has recorded, as long as the fragment has not begun anew since.
+    """The recorded succession of a fragment; None once the fragment has begun anew.
 
     Args:
         record: the fragment's; None: it is not deployed.

@@ -66,11 +66,11 @@ NOTHING_READ = FragmentStatus(
     held_silent_since_ms=None,
     steps_ms=None,
 )
-"""What is reported of a lane that has just started."""
+"""Status of a lane that has just started."""
 
 
 def session(tree: MemoryTree) -> tuple[MemoryStore, Catalog]:
-    """A session on a tree, and a catalog on it."""
+    """Create a session on a tree, and a catalog on it."""
     store = MemoryStore(tree)
     return store, Catalog(store, Znodes())
 
@@ -89,7 +89,7 @@ def network_version(version: int = 1) -> NetworkVersionRecord:
 
 
 def fragment(name: FragmentName = MOVING, version: int = 1, digest: str = "d1") -> FragmentRecord:
-    """A fragment of it that should run."""
+    """A fragment of `tolls` whose desired state is running."""
     number = NetworkVersion(version)
     return FragmentRecord(
         TOLLS, name, number, DesiredState.RUNNING, digest, (), choice=None, begins=(), succeeds=None
@@ -102,7 +102,7 @@ def node(name: NodeId = NODE1, pid: int = 7) -> NodeRecord:
 
 
 def report(epoch: int, records_in: int = 0, name: FragmentName = MOVING) -> FragmentStatus:
-    """What an owner reports."""
+    """A status report of an owner."""
     return replace(NOTHING_READ, fragment=name, epoch=Epoch(epoch), records_in=records_in)
 
 
@@ -143,7 +143,7 @@ class CountingStore(MemoryStore):
 
 
 def filled(networks: int, fragments: int) -> MemoryTree:
-    """A catalog with so many networks, each with so many fragments that are owned and reported."""
+    """Create a catalog with so many networks, each with so many claimed and reported fragments."""
     tree = MemoryTree()
     catalog = Catalog(MemoryStore(tree), Znodes(""))
     catalog.format.ensure(ME)

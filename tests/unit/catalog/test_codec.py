@@ -78,12 +78,12 @@ FRAGMENT = FragmentRecord(
 
 @given(RECORDS)
 def test_a_record_comes_back_equal(record: Record) -> None:
-    """Whatever is encoded decodes to the same record."""
+    """Decoding an encoded record returns an equal record."""
     assert decode(type(record), encode(record), "/x") == record
 
 
-def test_the_stored_form_stays_as_it_is() -> None:
-    """The bytes of a record are fixed: older catalogs must stay readable."""
+def test_the_stored_form_is_fixed() -> None:
+    """The bytes of a record never change: older catalogs must stay readable."""
     assert encode(FRAGMENT) == (
         b'{"begins":[],"choice":null,"desired":"running","digest":"d1","format":1,"fragment":"moving",'
         b'"network":{"name":"tolls","participant":"local"},'
@@ -91,14 +91,14 @@ def test_the_stored_form_stays_as_it_is() -> None:
     )
 
 
-def test_a_choice_comes_back_as_it_was() -> None:
-    """What it is and for which life of the lane."""
+def test_a_choice_is_decoded_unchanged() -> None:
+    """With the incarnation of the lane that it applies to."""
     chosen = replace(FRAGMENT, choice=(OnChange.EMPTY, Incarnation("3-7")))
     assert decode(FragmentRecord, encode(chosen), "/x") == chosen
 
 
-def test_a_newer_format_is_refused_with_words() -> None:
-    """A record of a newer version of Medusa is not guessed at."""
+def test_a_newer_format_is_rejected() -> None:
+    """A record of a newer version of Medusa is not decoded."""
     newer = json.dumps({"format": 2, "anything": "else"}).encode()
     with pytest.raises(RefusedError, match="wrote this record: format 2, this one reads up to 1"):
         decode(OwnerRecord, newer, "/x/owner")
@@ -123,8 +123,8 @@ def test_unknown_fields_are_ignored_and_missing_ones_take_their_default() -> Non
         b"\xff\xfe",
     ],
 )
-def test_damaged_bytes_say_where_they_are(value: bytes) -> None:
-    """Whatever is not a record is damage, reported with its path."""
+def test_the_error_for_damaged_bytes_contains_the_path(value: bytes) -> None:
+    """Any bytes that are not a record are damage."""
     with pytest.raises(BrokenInvariantError, match="catalog /x") as caught:
         decode(OwnerRecord, value, "/x")
     assert "OwnerRecord" in caught.value.message
@@ -147,7 +147,7 @@ def test_damaged_bytes_say_where_they_are(value: bytes) -> None:
     ],
 )
 def test_a_field_of_another_type_is_damage(name: str, value: object) -> None:
-    """A wrong type is found when it is read, not where it is used; the field is named."""
+    """A wrong type is detected when it is read, not where it is used; the error names the field."""
     plain = json.loads(encode(NOTHING_READ)) | {name: value}
     with pytest.raises(BrokenInvariantError, match=name):
         decode(FragmentStatus, json.dumps(plain).encode(), "/x")
@@ -160,7 +160,7 @@ OWNED = OwnerRecord(NODE1, ME, Epoch(3), NOW, life=NOW)
     "record", [node(), network(), network_version(), FRAGMENT, OWNED, NOTHING_READ]
 )
 def test_a_record_without_a_field_is_damage(record: Record) -> None:
-    """A writer writes all of them, so none has a silent default."""
+    """Writers write all fields, so a missing one has no silent default."""
     plain = json.loads(encode(record))
     for name in plain.keys() - {"format"}:
         less = json.dumps({n: value for n, value in plain.items() if n != name}).encode()
@@ -168,15 +168,15 @@ def test_a_record_without_a_field_is_damage(record: Record) -> None:
             decode(type(record), less, "/x")
 
 
-def test_an_absent_value_is_kept_absent() -> None:
-    """None is stored and comes back as None."""
+def test_none_is_stored_as_null() -> None:
+    """And decoded as None."""
     stored = json.loads(encode(NOTHING_READ))
     assert stored["boundary_ms"] is None
     assert decode(FragmentStatus, encode(NOTHING_READ), "/x").boundary_ms is None
 
 
 def test_equal_records_are_equal_bytes() -> None:
-    """Unchanged records can be told by their bytes."""
+    """Unchanged records can be recognised by their bytes."""
     facts = (
         NetworkId(ParticipantId("local"), NetworkName("a")),
         NetworkVersion(1),

@@ -22,18 +22,18 @@ ZNODES = Znodes("")
 
 
 def program(tree: MemoryTree, newest: int) -> tuple[MemoryStore, Catalog]:
-    """A session of a program of some version."""
+    """Create a session of a program that can read formats up to `newest`."""
     store = MemoryStore(tree)
     return store, Catalog(store, ZNODES, newest)
 
 
 def of_version(newest: int, name: NodeId = NODE1) -> NodeRecord:
-    """A node of a program of some version."""
+    """A node of a program that can read formats up to `newest`."""
     return replace(node(name), reads=newest, version=f"0.{newest}")
 
 
 def content(store: MemoryStore, path: str = "") -> dict[str, tuple[bytes, int]]:
-    """Everything below a path, with versions."""
+    """All values below a path, with versions."""
     found = {}
     for name in store.children(path or "/"):
         child = f"{path}/{name}"
@@ -44,7 +44,7 @@ def content(store: MemoryStore, path: str = "") -> dict[str, tuple[bytes, int]]:
     return found
 
 
-def test_versions_live_together_until_the_format_is_raised() -> None:
+def test_nodes_of_several_versions_are_compatible_until_the_format_is_raised() -> None:
     """A newer node joins an older one and writes nothing that the older one cannot read."""
     tree = MemoryTree()
     old_store, old = program(tree, 1)
@@ -80,19 +80,19 @@ def test_versions_live_together_until_the_format_is_raised() -> None:
 def test_an_older_program_does_not_touch_a_newer_catalog(
     act: Callable[[Catalog], object],
 ) -> None:
-    """It says which format it would have to read."""
+    """The error contains the format that it cannot read."""
     tree = MemoryTree()
     new_store, new = program(tree, 2)
     new.format.ensure(ME)
-    assert new.format.current() == 2, "a new catalog has nobody who could not read it"
+    assert new.format.current() == 2, "a new catalog has no older node"
     before = content(new_store)
     with pytest.raises(NewerFormatError, match="format 2, this one reads up to 1"):
         act(program(tree, 1)[1])
     assert content(new_store) == before
 
 
-def test_an_older_node_that_was_away_does_not_come_back() -> None:
-    """Its session ended, so that nobody had to wait for it; it is told when it registers again."""
+def test_an_older_node_cannot_return_after_a_raise() -> None:
+    """The raise did not wait for it, since its session had ended; registering again fails."""
     tree = MemoryTree()
     old_store, old = program(tree, 1)
     new_store, new = program(tree, 2)
@@ -107,7 +107,7 @@ def test_an_older_node_that_was_away_does_not_come_back() -> None:
 
 
 def test_a_catalog_that_is_not_set_up_has_no_format() -> None:
-    """The error says so."""
+    """The error contains the command that sets it up."""
     _, catalog = program(MemoryTree(), 1)
     snapshot = partial(catalog.snapshot, ME)
     for act in (catalog.format.current, catalog.format.raise_to_newest, snapshot):
@@ -119,20 +119,20 @@ def test_a_catalog_that_is_not_set_up_has_no_format() -> None:
 def test_exactly_the_nodes_that_do_not_read_a_format_are_named(
     reads: list[int], newest: int
 ) -> None:
-    """All of them, and no other."""
+    """The error contains all of them, and no others."""
     nodes = [of_version(r, NodeId(f"n{i}.")) for i, r in enumerate(reads)]
     older = [record.node for record in nodes if record.reads < newest]
-    told = ""
+    message = ""
     try:
         check_all_read(newest, nodes)
     except RefusedError as error:
-        told = error.message
-    assert [n.node for n in nodes if n.node in told] == older
+        message = error.message
+    assert [n.node for n in nodes if n.node in message] == older
 
 
 @dataclass
 class Racing(MemoryStore):
-    """A session in whose next step somebody else comes first."""
+    """A session with a concurrent change just before its next step."""
 
     tree: MemoryTree
     first: list[Callable[[], None]] = field(default_factory=list)
@@ -141,14 +141,14 @@ class Racing(MemoryStore):
         super().__init__(self.tree)
 
     def apply(self, operations: tuple[Operation, ...]) -> None:
-        """Let the other one go first, once."""
+        """Apply the concurrent change first, once."""
         while self.first:
             self.first.pop()()
         super().apply(operations)
 
 
-def test_of_a_raise_and_a_node_that_it_would_shut_out_one_is_done() -> None:
-    """Whichever is first; the other changes nothing."""
+def test_of_a_raise_and_a_node_that_it_excludes_one_succeeds() -> None:
+    """The first one does; the other changes nothing."""
     tree = MemoryTree()
     _, old = program(tree, 1)
     old.format.ensure(ME)
@@ -170,8 +170,8 @@ def test_of_a_raise_and_a_node_that_it_would_shut_out_one_is_done() -> None:
     assert new.nodes.all() == ()
 
 
-def test_a_participant_that_comes_during_a_raise_is_noticed() -> None:
-    """Its nodes were not among those that were looked at; nothing was changed."""
+def test_a_participant_added_during_a_raise_is_detected() -> None:
+    """Its nodes were not checked, so the raise changes nothing."""
     tree = MemoryTree()
     _, old = program(tree, 1)
     old.format.ensure(ME)
@@ -190,7 +190,7 @@ def test_a_participant_that_comes_during_a_raise_is_noticed() -> None:
 
 
 def test_nodes_of_two_participants_may_have_one_name() -> None:
-    """And each takes part in raising the format, which all of them notice."""
+    """Raising the format checks both, and raises the revision of both participants."""
     tree = MemoryTree()
     _, one = program(tree, 2)
     store, other = program(tree, 1)
@@ -207,8 +207,8 @@ def test_nodes_of_two_participants_may_have_one_name() -> None:
     assert (one.networks.revision(ME), one.networks.revision(others)) == (1, 1)
 
 
-def test_nodes_that_come_at_once_all_register() -> None:
-    """They change the same folder; the one that loses tries again."""
+def test_nodes_that_start_at_once_all_register() -> None:
+    """They change the same folder; the one that loses retries."""
     tree = MemoryTree()
     _, one = program(tree, 1)
     one.format.ensure(ME)

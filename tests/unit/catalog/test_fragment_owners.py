@@ -33,16 +33,16 @@ from tests.unit.catalog.support import (
 
 
 class SlowStore(MemoryStore):
-    """A session whose steps wait until `go` is set: others read the same state meanwhile."""
+    """A session that delays its steps while `delayed` is set: others read the same state."""
 
     def __init__(self, tree: MemoryTree) -> None:
         super().__init__(tree)
         self.pending: list[tuple[Operation, ...]] = []
-        self.hold = False
+        self.delayed = False
 
     def apply(self, operations: tuple[Operation, ...]) -> None:
-        """Keep the step for later, or do it."""
-        if self.hold:
+        """Delay the step, or apply it."""
+        if self.delayed:
             self.pending.append(operations)
         else:
             super().apply(operations)
@@ -58,9 +58,9 @@ def test_the_first_claim_is_epoch_one_and_each_raises_it() -> None:
 
 
 def test_an_epoch_is_above_that_of_the_last_marker() -> None:
-    """After ZooKeeper was restored from an older state the counter goes on above what was written.
+    """The counter of a restored ZooKeeper continues above the epoch of the last marker.
 
-    A counter that is above it already stays so.
+    A counter that is above it continues normally.
     """
     _, catalog = session(MemoryTree())
     deployed(catalog)
@@ -70,7 +70,7 @@ def test_an_epoch_is_above_that_of_the_last_marker() -> None:
 
 
 def test_a_node_of_another_participant_cannot_claim() -> None:
-    """The error says whose the network is; nothing is changed."""
+    """The error contains the network's participant; nothing is changed."""
     _, catalog = session(MemoryTree())
     deployed(catalog)
     stranger = replace(node(), participant=ParticipantId("others"))
@@ -79,16 +79,16 @@ def test_a_node_of_another_participant_cannot_claim() -> None:
     assert catalog.owners.get(TOLLS, MOVING) is None
 
 
-def test_a_fragment_that_is_not_there_cannot_be_claimed() -> None:
-    """The error names it and lists what there is."""
+def test_a_fragment_that_does_not_exist_cannot_be_claimed() -> None:
+    """The error names it and lists the existing ones."""
     _, catalog = session(MemoryTree())
     deployed(catalog)
     with pytest.raises(RefusedError, match="no fragment average_speed"):
         catalog.owners.claim(TOLLS, SPEED, node(), NOW)
 
 
-def test_a_living_owner_is_not_robbed() -> None:
-    """Another node cannot claim while the owner is up, and can once it is gone."""
+def test_a_fragment_of_a_living_owner_cannot_be_claimed() -> None:
+    """Another node cannot claim it while the owner is up, and can when it is down."""
     tree = MemoryTree()
     first_store, first = session(tree)
     _, second = session(tree)
@@ -101,7 +101,7 @@ def test_a_living_owner_is_not_robbed() -> None:
     assert second.owners.claim(TOLLS, MOVING, node(NODE2), NOW) == 2
 
 
-def test_epochs_go_on_after_an_undeploy() -> None:
+def test_epochs_continue_after_an_undeploy() -> None:
     """A network deployed again under its name begins above all epochs of its former life."""
     _, catalog = session(MemoryTree())
     deployed(catalog)
@@ -113,19 +113,19 @@ def test_epochs_go_on_after_an_undeploy() -> None:
     assert catalog.owners.claim(TOLLS, MOVING, node(), NOW) == 3
 
 
-def test_a_claim_of_a_fragment_that_was_redeployed_meanwhile_fails() -> None:
-    """Between reading and claiming, a full life of the fragment passes: the old claim is lost."""
+def test_a_claim_of_a_fragment_that_was_concurrently_redeployed_fails() -> None:
+    """The network is removed and deployed again between the read and the claim."""
     tree = MemoryTree()
     _, other = session(tree)
     deployed(other)
     slow_store = SlowStore(tree)
     slow = Catalog(slow_store, Znodes())
-    slow_store.hold = True
+    slow_store.delayed = True
     slow.owners.claim(TOLLS, MOVING, node(), NOW)
     other.owners.claim(TOLLS, MOVING, node(NODE2), NOW)
     other.networks.remove(TOLLS)
     other.networks.deploy(network(), network_version(), (fragment(),), None)
-    slow_store.hold = False
+    slow_store.delayed = False
     with pytest.raises(RetryError):
         slow_store.apply(slow_store.pending.pop())
     assert other.owners.get(TOLLS, MOVING) is None
@@ -133,8 +133,10 @@ def test_a_claim_of_a_fragment_that_was_redeployed_meanwhile_fails() -> None:
 
 @given(st.permutations(range(4)), st.integers(0, 2))
 @settings(max_examples=examples(30))
-def test_of_claims_that_saw_the_same_exactly_one_wins(order: list[int], earlier: int) -> None:
-    """Of those who read the same state the first owns the epoch; all others change nothing."""
+def test_of_claims_that_read_the_same_state_exactly_one_succeeds(
+    order: list[int], earlier: int
+) -> None:
+    """The first one owns the epoch; all others change nothing."""
     tree = MemoryTree()
     _, catalog = session(tree)
     deployed(catalog)
@@ -142,9 +144,9 @@ def test_of_claims_that_saw_the_same_exactly_one_wins(order: list[int], earlier:
         catalog.owners.claim(TOLLS, MOVING, node(), NOW)
     stores = [SlowStore(tree) for _ in order]
     for number, store in enumerate(stores):
-        store.hold = True
+        store.delayed = True
         Catalog(store, Znodes()).owners.claim(TOLLS, MOVING, node(NodeId(f"n{number}")), NOW)
-        store.hold = False
+        store.delayed = False
     winners = []
     for number in order:
         try:
@@ -159,7 +161,7 @@ def test_of_claims_that_saw_the_same_exactly_one_wins(order: list[int], earlier:
 
 
 def test_threads_that_claim_at_once_get_different_epochs() -> None:
-    """Under real concurrency no epoch is given twice and none is left out."""
+    """With concurrent threads no epoch is claimed twice, and none is left out."""
     tree = MemoryTree()
     _, catalog = session(tree)
     deployed(catalog)

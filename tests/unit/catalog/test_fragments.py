@@ -26,7 +26,7 @@ NAMES = FragmentNames(FragmentId(TOLLS, MOVING))
 
 
 def add(catalog: Catalog, topic_id: str = "id-7", *, made: bool = True) -> None:
-    """Let a fragment get its redrive topic."""
+    """Add the redrive topic to a fragment."""
     catalog.fragments.add_topic(TOLLS, MOVING, NAMES.redrive, topic_id, made=made)
 
 
@@ -38,8 +38,8 @@ def catalog() -> Catalog:
     return found
 
 
-def test_a_fragment_gets_a_topic_and_its_network_has_made_it(catalog: Catalog) -> None:
-    """In one step, which nodes notice; the version and the other fragment stay as they are."""
+def test_adding_a_topic_changes_the_fragment_and_its_network(catalog: Catalog) -> None:
+    """In one step that raises the revision; the version and the other fragment are unchanged."""
     before, others = catalog.fragments.get(TOLLS, MOVING), catalog.fragments.get(TOLLS, SPEED)
     assert before is not None
     add(catalog)
@@ -50,31 +50,31 @@ def test_a_fragment_gets_a_topic_and_its_network_has_made_it(catalog: Catalog) -
     assert (catalog.fragments.get(TOLLS, SPEED), catalog.networks.revision(ME)) == (others, 2)
 
 
-def test_what_is_known_changes_nothing(catalog: Catalog) -> None:
-    """So running it again is harmless: no lane restarts."""
+def test_adding_a_topic_again_changes_nothing(catalog: Catalog) -> None:
+    """So it is idempotent: no lane restarts."""
     add(catalog)
     add(catalog)
     add(catalog, made=False)
     assert catalog.networks.revision(ME) == 2
 
 
-def test_a_topic_of_somebody_else_stays_theirs(catalog: Catalog) -> None:
-    """Destroy removes what the network has made."""
+def test_a_topic_created_by_others_is_not_recorded_as_created(catalog: Catalog) -> None:
+    """So `destroy` does not remove it."""
     add(catalog, made=False)
     assert catalog.networks.get(TOLLS) == network()
     assert dict(catalog.fragments.of(TOLLS)[1].topic_ids) == {NAMES.redrive: "id-7"}
 
 
-def test_another_topic_of_the_name_is_told(catalog: Catalog) -> None:
-    """Positions in the one would be taken for positions in the other."""
+def test_another_topic_of_the_same_name_is_an_error(catalog: Catalog) -> None:
+    """Positions in one would be used as positions in the other."""
     add(catalog)
     with pytest.raises(RetryError, match=r"topic local\.tolls\.moving\.redrive was made again"):
         add(catalog, "id-8")
     assert catalog.networks.revision(ME) == 2
 
 
-def test_a_fragment_that_is_gone_gets_none(catalog: Catalog) -> None:
-    """It, or its network."""
+def test_a_removed_fragment_gets_no_topic(catalog: Catalog) -> None:
+    """Nor does one whose network was removed."""
     catalog.networks.deploy(network(2), network_version(2), (fragment(SPEED),), NetworkVersion(1))
     with pytest.raises(RefusedError, match="not deployed any more"):
         add(catalog)
@@ -83,8 +83,8 @@ def test_a_fragment_that_is_gone_gets_none(catalog: Catalog) -> None:
         add(catalog)
 
 
-def test_a_deploy_that_was_planned_before_is_to_be_run_again(catalog: Catalog) -> None:
-    """It would forget the topic, and whose it is."""
+def test_a_deploy_planned_before_a_topic_was_added_fails(catalog: Catalog) -> None:
+    """It would remove the topic, and its creation by the network, from the records."""
     known = catalog.fragments.of(TOLLS)
     add(catalog)
     with pytest.raises(RetryError, match="fragment moving is not what it was"):
@@ -95,7 +95,7 @@ def test_a_deploy_that_was_planned_before_is_to_be_run_again(catalog: Catalog) -
 
 
 def test_fragments_can_be_stopped_and_started() -> None:
-    """What is desired changes for the named fragments, or for all, in one counted change."""
+    """The desired state of the named fragments, or of all, changes in one revision."""
     _, catalog = session(MemoryTree())
     deployed(catalog, MOVING, SPEED)
     catalog.fragments.set_desired(TOLLS, DesiredState.STOPPED, (MOVING,))
@@ -113,8 +113,8 @@ def test_fragments_can_be_stopped_and_started() -> None:
     assert {f.desired for f in catalog.fragments.of(TOLLS)} == {DesiredState.STOPPED}
 
 
-def test_what_is_not_there_cannot_be_stopped() -> None:
-    """The error lists what there is."""
+def test_a_fragment_that_does_not_exist_cannot_be_stopped() -> None:
+    """The error lists the existing ones."""
     _, catalog = session(MemoryTree())
     deployed(catalog)
     with pytest.raises(RefusedError, match="not deployed") as caught:

@@ -1,4 +1,4 @@
-"""Schemas that the registry does not have."""
+"""Ids and GUIDs that the registry does not contain."""
 
 from pipeline.ids import SchemaGuid, SchemaId
 from tests.memory_store import MemoryTree
@@ -7,8 +7,8 @@ from tests.unit.catalog.support import ME, session
 GUID = SchemaGuid("095d71cf-1255-6b9d-5e33-0ad575b3df5d")
 
 
-def test_missing_schemas_are_remembered() -> None:
-    """An id or GUID that the registry does not know is kept once, however often it is found."""
+def test_missing_schemas_are_recorded() -> None:
+    """Recording an id or GUID is idempotent."""
     _, catalog = session(MemoryTree())
     catalog.format.ensure(ME)
     assert catalog.missing_schemas.all() == frozenset()
@@ -17,8 +17,8 @@ def test_missing_schemas_are_remembered() -> None:
     assert catalog.missing_schemas.all() == {7, 2_000_000_000, GUID}
 
 
-def test_a_schema_that_is_there_by_now_is_forgotten() -> None:
-    """Forgetting it twice is harmless; the others stay."""
+def test_a_schema_registered_since_is_removed() -> None:
+    """Removing it is idempotent; the others stay."""
     _, catalog = session(MemoryTree())
     catalog.format.ensure(ME)
     for schema in (SchemaId(3), SchemaId(4), GUID):

@@ -30,7 +30,7 @@ from tests.unit.catalog.support import (
 
 
 class RacingStore(MemoryStore):
-    """A session in which somebody else does something just before each of our steps."""
+    """A session with a concurrent change just before each of its steps."""
 
     def __init__(self, tree: MemoryTree, races: int, other: Catalog) -> None:
         super().__init__(tree)
@@ -38,17 +38,17 @@ class RacingStore(MemoryStore):
         self.other = other
 
     def apply(self, operations: tuple[Operation, ...]) -> None:
-        """Do the step, after the other party changed the revision."""
+        """Apply the step, after a concurrent change of the revision."""
         if self.races > 0:
             self.races -= 1
-            wanted = self.other.fragments.of(TOLLS)[0].desired
-            other = DesiredState.STOPPED if wanted is DesiredState.RUNNING else DesiredState.RUNNING
+            before = self.other.fragments.of(TOLLS)[0].desired
+            other = DesiredState.STOPPED if before is DesiredState.RUNNING else DesiredState.RUNNING
             self.other.fragments.set_desired(TOLLS, other)
         super().apply(operations)
 
 
 def test_a_fresh_catalog_is_empty() -> None:
-    """Before anything was deployed, reading finds nothing and does not fail."""
+    """Reads return nothing and do not fail."""
     _, catalog = session(MemoryTree())
     catalog.format.ensure(ME)
     assert catalog.networks.of(ME) == ()
@@ -61,7 +61,7 @@ def test_a_fresh_catalog_is_empty() -> None:
 
 
 def test_setting_up_twice_changes_nothing() -> None:
-    """Every process makes sure of the format; only the first one writes."""
+    """Every process checks the format; only the first one writes."""
     tree = MemoryTree()
     _, first = session(tree)
     deployed(first)
@@ -71,7 +71,7 @@ def test_setting_up_twice_changes_nothing() -> None:
 
 
 def test_a_catalog_of_a_newer_format_is_refused() -> None:
-    """An old version of Medusa does not touch what a newer one set up."""
+    """An old version of Medusa does not change the catalog of a newer one."""
     store, catalog = session(MemoryTree())
     store.make_parents("/medusa")
     store.apply((Create("/medusa/format", b'{"format": 2}'),))
@@ -80,14 +80,14 @@ def test_a_catalog_of_a_newer_format_is_refused() -> None:
 
 
 def test_deploy_without_a_set_up_catalog_is_refused() -> None:
-    """The error says what is missing, not a missing path."""
+    """The error describes the cause, not a missing path."""
     _, catalog = session(MemoryTree())
     with pytest.raises(RefusedError, match="not set up"):
         catalog.networks.deploy(network(), network_version(), (fragment(),), None)
 
 
 def test_an_empty_root_puts_the_catalog_at_the_top() -> None:
-    """With a chroot that is ours alone the catalog needs no folder of its own."""
+    """In its own chroot the catalog needs no folder."""
     store = MemoryStore(MemoryTree())
     catalog = Catalog(store, Znodes(""))
     deployed(catalog)
@@ -95,8 +95,8 @@ def test_an_empty_root_puts_the_catalog_at_the_top() -> None:
     assert catalog.networks.of(ME) == (network(),)
 
 
-def test_what_was_deployed_can_be_read() -> None:
-    """A deploy keeps the network, its version and its fragments, and counts as one change."""
+def test_deployed_records_can_be_read() -> None:
+    """A deploy stores the network, its version and its fragments, in one revision."""
     _, catalog = session(MemoryTree())
     deployed(catalog, SPEED, MOVING)
     assert catalog.networks.of(ME) == (network(),)
@@ -138,7 +138,7 @@ def test_an_unchanged_fragment_keeps_its_owner_and_its_znode() -> None:
 
 @pytest.mark.parametrize("expected", [None, NetworkVersion(2)])
 def test_a_plan_against_another_version_is_not_deployed(expected: NetworkVersion | None) -> None:
-    """Who planned against an older state plans again; nothing is changed."""
+    """The error is retryable; nothing is changed."""
     _, catalog = session(MemoryTree())
     deployed(catalog)
     with pytest.raises(RetryError, match="is at version 1"):
@@ -148,7 +148,7 @@ def test_a_plan_against_another_version_is_not_deployed(expected: NetworkVersion
 
 
 def test_a_plan_against_a_removed_network_is_not_deployed() -> None:
-    """A network that was removed meanwhile does not come back by a deploy of a change."""
+    """A deploy of a change does not create a network that was removed concurrently."""
     _, catalog = session(MemoryTree())
     deployed(catalog)
     catalog.networks.remove(TOLLS)
@@ -157,7 +157,7 @@ def test_a_plan_against_a_removed_network_is_not_deployed() -> None:
 
 
 def test_a_plan_against_an_earlier_life_is_not_deployed() -> None:
-    """The network was destroyed and deployed again meanwhile, and is at the same version."""
+    """The network was destroyed and deployed again since, and has the same version."""
     _, catalog = session(MemoryTree())
     deployed(catalog)
     catalog.networks.remove(TOLLS)
@@ -169,15 +169,15 @@ def test_a_plan_against_an_earlier_life_is_not_deployed() -> None:
 
 
 def test_a_version_that_the_network_does_not_name_is_a_bug() -> None:
-    """The two records of a deploy have to agree."""
+    """The two records of a deploy must agree."""
     _, catalog = session(MemoryTree())
     catalog.format.ensure(ME)
     with pytest.raises(BrokenInvariantError):
         catalog.networks.deploy(network(1), network_version(2), (fragment(),), None)
 
 
-def test_a_deploy_goes_on_when_another_network_changes_meanwhile() -> None:
-    """A race about the revision alone is run again, unseen by the user."""
+def test_a_deploy_succeeds_when_another_network_changes_concurrently() -> None:
+    """A lost compare-and-set of the revision alone is retried internally."""
     tree = MemoryTree()
     _, other = session(tree)
     deployed(other)
@@ -190,8 +190,8 @@ def test_a_deploy_goes_on_when_another_network_changes_meanwhile() -> None:
     assert catalog.networks.revision(ME) == 1 + (ATTEMPTS_MAX - 1) + 1
 
 
-def test_a_deploy_gives_up_after_many_races() -> None:
-    """Retries have a bound; the error asks to run it again."""
+def test_a_deploy_fails_after_many_lost_races() -> None:
+    """The number of retries is limited; the hint is to run it again."""
     tree = MemoryTree()
     _, other = session(tree)
     deployed(other)
@@ -204,7 +204,7 @@ def test_a_deploy_gives_up_after_many_races() -> None:
 
 
 def test_a_network_that_is_too_large_is_refused_before_it_is_sent() -> None:
-    """The limit of a step is a clear message, not a lost connection."""
+    """Exceeding the size limit of a step is an error of its own, not a lost connection."""
     _, catalog = session(MemoryTree())
     catalog.format.ensure(ME)
     huge = replace(network_version(), document="x" * 1_000_000)
@@ -213,8 +213,8 @@ def test_a_network_that_is_too_large_is_refused_before_it_is_sent() -> None:
     assert catalog.networks.of(ME) == ()
 
 
-def test_removing_leaves_nothing_but_the_counter_of_epochs() -> None:
-    """An undeploy removes all records of the network and counts as one change."""
+def test_removing_a_network_leaves_only_its_epoch_counters() -> None:
+    """All its records are removed, in one revision."""
     store, catalog = session(MemoryTree())
     deployed(catalog, MOVING, SPEED)
     catalog.owners.claim(TOLLS, MOVING, node(), NOW)
@@ -227,7 +227,7 @@ def test_removing_leaves_nothing_but_the_counter_of_epochs() -> None:
 
 
 def test_a_long_history_is_removed_in_bounded_steps() -> None:
-    """However many versions there are, no step is larger than its bound."""
+    """No step is larger than its limit, for any number of versions."""
     store, catalog = session(MemoryTree())
     deployed(catalog)
     last = 2 * VERSIONS_PER_STEP_MAX + 5
@@ -238,8 +238,8 @@ def test_a_long_history_is_removed_in_bounded_steps() -> None:
     assert store.children(Znodes().networks(ME)) == ()
 
 
-def test_a_suspended_session_is_shown_and_refuses() -> None:
-    """While the session is in doubt nothing is read or written."""
+def test_a_suspended_session_rejects_requests() -> None:
+    """While the state of the session is unknown, nothing is read or written."""
     store, catalog = session(MemoryTree())
     deployed(catalog)
     store.suspend()

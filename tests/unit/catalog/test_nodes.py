@@ -12,7 +12,7 @@ from tests.unit.catalog.support import ME, NODE1, node, session
 
 
 def test_a_node_is_up_as_long_as_its_session() -> None:
-    """The record of a node goes with the session of its process."""
+    """Its record is removed when the session of its process ends."""
     tree = MemoryTree()
     store, catalog = session(tree)
     _, other = session(tree)
@@ -24,7 +24,7 @@ def test_a_node_is_up_as_long_as_its_session() -> None:
 
 
 def test_a_second_node_of_the_same_name_is_refused() -> None:
-    """The error says which process has the name."""
+    """The error contains the process that has the name."""
     tree = MemoryTree()
     _, first = session(tree)
     _, second = session(tree)
@@ -36,7 +36,7 @@ def test_a_second_node_of_the_same_name_is_refused() -> None:
 
 
 def test_a_node_registers_again_in_a_new_session() -> None:
-    """After its session was lost the same process takes its name again at once."""
+    """After its session was lost the same process can use its name again at once."""
     tree = MemoryTree()
     store, catalog = session(tree)
     catalog.format.ensure(ME)
@@ -51,7 +51,7 @@ def test_a_node_registers_again_in_a_new_session() -> None:
 
 
 def test_registering_again_moves_the_record_to_the_new_session() -> None:
-    """A record that an older session of the process left does not end with that session."""
+    """The record does not end with the older session of the process."""
     tree = MemoryTree()
     old_store, old = session(tree)
     _, new = session(tree)
@@ -62,8 +62,8 @@ def test_registering_again_moves_the_record_to_the_new_session() -> None:
     assert new.nodes.all() == (node(),)
 
 
-def test_a_dead_life_of_a_node_can_be_replaced() -> None:
-    """Who knows that the process is dead need not wait for its session to end."""
+def test_the_record_of_an_ended_process_can_be_replaced() -> None:
+    """Without waiting for its session to expire."""
     tree = MemoryTree()
     _, first = session(tree)
     _, second = session(tree)

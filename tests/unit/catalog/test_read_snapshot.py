@@ -1,4 +1,4 @@
-"""A full read of the catalog: what it contains, and how many requests it makes."""
+"""Snapshot reads of the catalog: contents and numbers of requests."""
 
 from collections.abc import Callable, Sequence
 
@@ -49,10 +49,10 @@ def names(catalog: Catalog) -> list[NetworkId]:
     ],
     ids=["snapshot", "fragments", "owners", "statuses", "nodes and versions", "backup"],
 )
-def test_the_number_of_requests_does_not_depend_on_what_there_is(
+def test_the_number_of_requests_does_not_depend_on_the_catalogs_size(
     networks: int, fragments: int, read: Callable[[Catalog], Sequence[object]], requests: int
 ) -> None:
-    """A full read sends as many requests for fifty fragments as for one."""
+    """A snapshot of fifty fragments needs as many requests as of one."""
     store = CountingStore(filled(networks, fragments))
     found = read(Catalog(store, Znodes("")))
     assert len(found) >= networks
@@ -60,7 +60,7 @@ def test_the_number_of_requests_does_not_depend_on_what_there_is(
 
 
 def test_a_snapshot_has_every_fragment_with_its_owner_and_the_nodes_that_are_up() -> None:
-    """By name; a fragment that was never claimed has no owner, and a node that ended is not up."""
+    """Sorted by name; a fragment that was never claimed has no owner, an ended node is not up."""
     tree = MemoryTree()
     _, catalog = session(tree)
     other_store, other = session(tree)
@@ -76,7 +76,7 @@ def test_a_snapshot_has_every_fragment_with_its_owner_and_the_nodes_that_are_up(
 
 
 def test_an_empty_catalog_has_an_empty_snapshot() -> None:
-    """Of a catalog that is set up."""
+    """If the catalog is set up."""
     _, catalog = session(MemoryTree())
     catalog.format.ensure(ME)
     assert catalog.snapshot(ME) == CatalogSnapshot(frozenset(), ())
@@ -84,13 +84,13 @@ def test_an_empty_catalog_has_an_empty_snapshot() -> None:
 
 @pytest.mark.parametrize("request_number", [1, 2, 3, 4])
 def test_a_change_during_the_read_raises_the_revision(request_number: int) -> None:
-    """So a caller that read the revision before reads again; a removed fragment is left out."""
+    """So a caller that has read the revision reads again; a removed fragment is left out."""
     tree = MemoryTree()
     _, other = session(tree)
     deployed(other, MOVING, SPEED)
 
     class MeanwhileStore(CountingStore):
-        """A session in which another one changes the catalog before one of the requests."""
+        """A session with a concurrent change before one of its requests."""
 
         def _meanwhile(self) -> None:
             if self.requests == request_number:

@@ -1,4 +1,4 @@
-"""Which fragments of a catalog are a node's."""
+"""Assignment of a snapshot's fragments to nodes."""
 
 from dataclasses import replace
 
@@ -41,16 +41,16 @@ def _names(fragments: tuple[Deployed, ...]) -> list[str]:
     return [one.id.fragment for one in fragments]
 
 
-def test_a_node_runs_what_it_owns_and_what_nobody_owns_who_is_up() -> None:
-    """A node that is gone owns nothing any more."""
+def test_a_node_runs_its_own_fragments_and_those_without_a_living_owner() -> None:
+    """Fragments of a node that is not up count as unowned."""
     both = CatalogSnapshot(frozenset({HERE, THERE}), FRAGMENTS)
     assert _names(both.assigned_to(HERE)) == ["free", "mine"]
     alone = CatalogSnapshot(frozenset({HERE}), FRAGMENTS)
     assert _names(alone.assigned_to(HERE)) == ["free", "mine", "theirs"]
 
 
-def test_what_runs_elsewhere_has_an_owner_who_is_up() -> None:
-    """And is to run."""
+def test_fragments_that_run_elsewhere_have_another_living_owner() -> None:
+    """And their desired state is running."""
     both = CatalogSnapshot(frozenset({HERE, THERE}), FRAGMENTS)
     assert _names(both.run_elsewhere(HERE)) == ["theirs"]
     assert _names(CatalogSnapshot(frozenset({HERE}), FRAGMENTS).run_elsewhere(HERE)) == []

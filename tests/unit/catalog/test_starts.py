@@ -1,4 +1,4 @@
-"""That a fragment has run is kept until it is removed, and only its owner says so."""
+"""Start records: written by a fragment's owner only, and removed with the fragment."""
 
 import pytest
 
@@ -24,23 +24,23 @@ from tests.unit.catalog.support import (
 
 @pytest.fixture
 def catalog() -> Catalog:
-    """With two fragments that nobody has run."""
+    """A catalog with two fragments that have never run."""
     _, found = session(MemoryTree())
     deployed(found, MOVING, SPEED)
     return found
 
 
 def claimed(catalog: Catalog) -> Epoch:
-    """The epoch of a claim."""
+    """Claim a fragment and return the epoch."""
     return catalog.owners.claim(TOLLS, MOVING, node(), NOW)
 
 
 def version(number: int, life: str = LIFE) -> VersionId:
-    """A version of the network, in the life that it is deployed in."""
+    """A version of the network, in the life in which it is deployed."""
     return VersionId(TOLLS, NetworkLife(life), NetworkVersion(number))
 
 
-def test_a_claim_alone_is_no_start(catalog: Catalog) -> None:
+def test_a_claim_alone_is_not_recorded_as_a_start(catalog: Catalog) -> None:
     """A node that is killed before its first marker has not run the fragment."""
     epoch = claimed(catalog)
     assert not catalog.starts.recorded(TOLLS, MOVING)
@@ -51,8 +51,8 @@ def test_a_claim_alone_is_no_start(catalog: Catalog) -> None:
     assert catalog.starts.recorded(TOLLS, MOVING)
 
 
-def test_who_does_not_own_it_records_nothing(catalog: Catalog) -> None:
-    """Nobody, or a later epoch does."""
+def test_a_start_is_not_recorded_without_ownership(catalog: Catalog) -> None:
+    """The fragment has no owner, or a later epoch owns it."""
     with pytest.raises(FencedError):
         catalog.starts.record(TOLLS, MOVING, Epoch(1))
     old = claimed(catalog)
@@ -63,15 +63,15 @@ def test_who_does_not_own_it_records_nothing(catalog: Catalog) -> None:
 
 
 def test_a_deploy_of_another_version_changes_nothing(catalog: Catalog) -> None:
-    """What the fragment has written is still there."""
+    """The fragment's markers still exist."""
     catalog.starts.record(TOLLS, MOVING, claimed(catalog))
     records = (fragment(version=2, digest="d2"),)
     catalog.networks.deploy(network(2), network_version(2), records, NetworkVersion(1))
     assert catalog.starts.recorded(TOLLS, MOVING)
 
 
-def test_a_lane_that_is_not_wanted_any_more_does_not_start(catalog: Catalog) -> None:
-    """Another epoch owns it, another version or life of the network is deployed, or it is gone."""
+def test_an_outdated_lane_does_not_start(catalog: Catalog) -> None:
+    """Another epoch owns the fragment, its version or life has changed, or it was removed."""
     first = claimed(catalog)
     with pytest.raises(FencedError):
         catalog.starts.check(TOLLS, MOVING, Epoch(first + 1), version(1))
@@ -91,8 +91,8 @@ def test_a_lane_that_is_not_wanted_any_more_does_not_start(catalog: Catalog) -> 
         catalog.starts.check(TOLLS, MOVING, epoch, version(2))
 
 
-def test_it_goes_with_the_fragment(catalog: Catalog) -> None:
-    """A network that is deployed again starts anew; an owner of the one before says nothing."""
+def test_a_start_record_is_removed_with_the_network(catalog: Catalog) -> None:
+    """A network deployed again has no starts; an owner in its earlier life cannot record any."""
     epoch = claimed(catalog)
     catalog.starts.record(TOLLS, MOVING, epoch)
     assert catalog.networks.remove(TOLLS)
@@ -103,8 +103,8 @@ def test_it_goes_with_the_fragment(catalog: Catalog) -> None:
         catalog.starts.record(TOLLS, MOVING, epoch)
 
 
-def test_it_goes_with_a_fragment_that_a_deploy_removes(catalog: Catalog) -> None:
-    """What its name means next is another fragment."""
+def test_a_start_record_is_removed_with_a_fragment_that_a_deploy_removes(catalog: Catalog) -> None:
+    """A later fragment of the same name is another fragment."""
     catalog.starts.record(TOLLS, MOVING, claimed(catalog))
     catalog.networks.deploy(network(2), network_version(2), (fragment(SPEED),), NetworkVersion(1))
     assert not catalog.starts.recorded(TOLLS, MOVING)

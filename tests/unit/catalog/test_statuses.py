@@ -9,7 +9,7 @@ from tests.unit.catalog.support import ME, MOVING, SPEED, TOLLS, deployed, repor
 
 
 def test_the_last_report_is_kept() -> None:
-    """A status replaces the one before it; statuses are listed by fragment."""
+    """A status replaces the previous one; statuses are listed by fragment."""
     _, catalog = session(MemoryTree())
     deployed(catalog, MOVING, SPEED)
     catalog.statuses.report(report(1, 5))
@@ -20,7 +20,7 @@ def test_the_last_report_is_kept() -> None:
 
 
 def test_a_fenced_owner_cannot_report() -> None:
-    """Once a newer epoch has reported, an older one is told that it is fenced."""
+    """After a newer epoch has reported, a report of an older one raises `FencedError`."""
     _, catalog = session(MemoryTree())
     deployed(catalog)
     catalog.statuses.report(report(2, 1))
@@ -30,7 +30,7 @@ def test_a_fenced_owner_cannot_report() -> None:
 
 
 def test_a_report_of_a_removed_fragment_is_dropped() -> None:
-    """A node that has not yet heard of an undeploy does no harm."""
+    """A node may report before it has read an undeploy."""
     store, catalog = session(MemoryTree())
     deployed(catalog)
     catalog.statuses.report(report(1))

@@ -14,7 +14,7 @@ from tests.unit.catalog.support import (
 
 
 def test_the_versions_of_a_network_are_read_together() -> None:
-    """In the order in which they are asked for, without those that do not exist."""
+    """In the requested order, without those that do not exist."""
     _, catalog = session(MemoryTree())
     deployed(catalog)
     catalog.networks.deploy(network(2), network_version(2), (fragment(),), NetworkVersion(1))
@@ -26,7 +26,7 @@ def test_the_versions_of_a_network_are_read_together() -> None:
 
 
 def test_every_network_comes_with_its_deployed_version() -> None:
-    """The version that the network's record names."""
+    """The version in the network's record."""
     _, catalog = session(MemoryTree())
     catalog.format.ensure(ME)
     assert catalog.versions.deployed() == ()

@@ -44,7 +44,7 @@ boxes:
 
 
 def _has_run(world: World, folder: Path, document: str) -> None:
-    """The only fragment has a commit marker, and its input records."""
+    """Write a commit marker of the only fragment, and records to its input."""
     (fragment,) = _compare(world, folder, document).plan.fragments
     wanted = StartRequest(Epoch(1), state_digest(fragment), stateful=True, on_change=None, place="")
     marker = replace(first_marker(wanted, LIFE, {}, NOW), batch=BatchId(4))
@@ -68,8 +68,8 @@ def _deploy(world: World, folder: Path, document: str = DOCUMENT) -> Deployed:
     return deploy(_compare(world, folder, document), world.servers, lambda _: None)
 
 
-def test_a_first_deploy_makes_everything_and_then_writes_the_catalog(tmp_path: Path) -> None:
-    """Schemas, topics, catalog: afterwards all of them are there, with the topics' ids."""
+def test_a_first_deploy_creates_everything_and_then_writes_the_catalog(tmp_path: Path) -> None:
+    """Schemas, topics and catalog records exist afterwards, with the topics' ids."""
     world = World.new()
     done = _deploy(world, tmp_path)
     assert done.name == "cars@1"
@@ -106,8 +106,8 @@ def test_an_unchanged_deploy_changes_nothing(tmp_path: Path) -> None:
     assert not _compare(world, tmp_path).changes.pending
 
 
-def test_a_deploy_that_died_between_topics_can_be_run_again(tmp_path: Path) -> None:
-    """What the first try created is found and counts as created, so that destroy removes it."""
+def test_a_deploy_that_failed_between_topics_can_be_run_again(tmp_path: Path) -> None:
+    """Topics that the first attempt created count as created, so that destroy removes them."""
     world = World.new()
     world.kafka.fail_after = 5
     with pytest.raises(UnavailableError):
@@ -125,19 +125,19 @@ def test_a_deploy_that_died_between_topics_can_be_run_again(tmp_path: Path) -> N
     assert world.catalog.deploys.begun(CARS) == ()
 
 
-def test_an_output_topic_of_somebody_else_is_told_once(tmp_path: Path) -> None:
-    """It is used as it is, and destroy will leave it; the next deploy knows it."""
-    world, told = World.new(), list[str]()
+def test_an_output_topic_of_others_is_reported_once(tmp_path: Path) -> None:
+    """It is used unchanged, and destroy keeps it; the next deploy does not report it again."""
+    world, reported = World.new(), list[str]()
     world.kafka.add("moving-cars", partitions=2)
-    deploy(_compare(world, tmp_path), world.servers, told.append)
-    assert "topic moving-cars was there before" in told[-1]
-    told.clear()
-    deploy(_compare(world, tmp_path), world.servers, told.append)
-    assert told == []
+    deploy(_compare(world, tmp_path), world.servers, reported.append)
+    assert "topic moving-cars was there before" in reported[-1]
+    reported.clear()
+    deploy(_compare(world, tmp_path), world.servers, reported.append)
+    assert reported == []
 
 
-def test_a_topic_that_somebody_filled_since_a_cut_off_deploy_is_theirs(tmp_path: Path) -> None:
-    """Nothing of ours can have written into it, so destroy leaves it alone."""
+def test_a_topic_with_records_is_not_attributed_to_an_interrupted_deploy(tmp_path: Path) -> None:
+    """No fragment can have written to it, so destroy keeps it."""
     world = World.new()
     world.kafka.fail_after = 5
     with pytest.raises(UnavailableError):
@@ -150,7 +150,7 @@ def test_a_topic_that_somebody_filled_since_a_cut_off_deploy_is_theirs(tmp_path:
     assert "moving-cars" not in network.made_topics
 
 
-def test_one_changed_fragment_leaves_the_other_alone(tmp_path: Path) -> None:
+def test_one_changed_fragment_does_not_change_the_other(tmp_path: Path) -> None:
     """Only the fragment whose plan changed gets the new version."""
     world = World.new()
     _deploy(world, tmp_path)
@@ -160,8 +160,8 @@ def test_one_changed_fragment_leaves_the_other_alone(tmp_path: Path) -> None:
     assert versions == {"moving": 2, "stopped": 1}
 
 
-def test_a_changed_fragment_without_state_goes_on(tmp_path: Path) -> None:
-    """It gets the new plan under its old name; what did not change keeps its version."""
+def test_a_changed_fragment_without_state_continues(tmp_path: Path) -> None:
+    """It gets the new plan under its old name; an unchanged fragment keeps its version."""
     world = World.new()
     _deploy(world, tmp_path)
     world.kafka.fill("us.cars.moving.markers")
@@ -193,7 +193,7 @@ def test_a_state_that_does_not_fit_needs_a_choice_which_travels(tmp_path: Path) 
 
 
 def test_a_named_choice_is_a_change_of_an_unchanged_network(tmp_path: Path) -> None:
-    """So a lane that refused to rebuild starts again, told to begin empty."""
+    """So a lane that refused to rebuild restarts, with an empty state."""
     world = World.new()
     first = _deploy(world, tmp_path, WINDOWS)
     _has_run(world, tmp_path, WINDOWS)
@@ -205,8 +205,8 @@ def test_a_named_choice_is_a_change_of_an_unchanged_network(tmp_path: Path) -> N
     assert (first.fragments[0].version, done.fragments[0].version) == (1, 2)
 
 
-def test_what_is_paused_stays_paused_over_a_deploy(tmp_path: Path) -> None:
-    """Its plan changes all the same; undeploying ends the pause."""
+def test_paused_fragments_stay_paused_after_a_deploy(tmp_path: Path) -> None:
+    """The plan changes nevertheless; undeploying ends the pause."""
     world = World.new()
     _deploy(world, tmp_path)
     assert pause(CARS, FragmentName("moving"), world.catalog) == ("moving",)
@@ -228,7 +228,7 @@ def test_what_is_paused_stays_paused_over_a_deploy(tmp_path: Path) -> None:
 
 
 def test_history_and_the_document_of_an_earlier_version(tmp_path: Path) -> None:
-    """The newest first, in words; an earlier document is deployed again as a new version."""
+    """The newest first, described; an earlier document is deployed again as a new version."""
     world = World.new()
     _deploy(world, tmp_path)
     _deploy(world, tmp_path, DOCUMENT.replace("speed > 0", "speed > 5"))
@@ -250,8 +250,8 @@ def test_history_and_the_document_of_an_earlier_version(tmp_path: Path) -> None:
         document_of(now, NetworkVersion(9), world.catalog)
 
 
-def test_a_stopped_network_goes_on(tmp_path: Path) -> None:
-    """Deploying after an undeploy wants it running again, with unchanged fragments."""
+def test_a_stopped_network_is_started_by_a_deploy(tmp_path: Path) -> None:
+    """A deploy after an undeploy sets unchanged fragments to running."""
     world = World.new()
     _deploy(world, tmp_path)
     world.catalog.fragments.set_desired(CARS, DesiredState.STOPPED)
@@ -260,7 +260,7 @@ def test_a_stopped_network_goes_on(tmp_path: Path) -> None:
     assert {(r.desired, r.version) for r in records} == {(DesiredState.RUNNING, 1)}
 
 
-def test_the_loser_of_two_deploys_is_told_to_try_again(tmp_path: Path) -> None:
+def test_the_loser_of_two_deploys_gets_a_retryable_error(tmp_path: Path) -> None:
     """Both planned against the same version; the second to write changes nothing."""
     world = World.new()
     first = _compare(world, tmp_path / "a")
@@ -272,7 +272,7 @@ def test_the_loser_of_two_deploys_is_told_to_try_again(tmp_path: Path) -> None:
 
 
 def test_without_auto_create_every_missing_topic_is_listed(tmp_path: Path) -> None:
-    """The list says what each topic needs; nothing is created or registered."""
+    """With the settings of each topic; nothing is created or registered."""
     world = World.new()
     found = _compare(world, tmp_path, f"auto_create: false\n{DOCUMENT}")
     with pytest.raises(DeployError) as caught:
@@ -286,7 +286,7 @@ def test_without_auto_create_every_missing_topic_is_listed(tmp_path: Path) -> No
 
 
 def test_output_into_a_topic_with_other_data_is_refused(tmp_path: Path) -> None:
-    """Records without a registered schema are somebody else's."""
+    """Records without a registered schema are other data."""
     world = World.new()
     world.kafka.add("moving-cars", records=7)
     with pytest.raises(DeployError) as caught:
@@ -330,7 +330,7 @@ BY_FILE = "schema: sighting.avsc"
 def test_two_networks_never_write_one_topic(
     reads: str, writes: str, message: str | None, tmp_path: Path
 ) -> None:
-    """Outputs and dead letters of others can be read; nothing that is another's can be written."""
+    """Outputs and dead letters of others can be read; no topic of others can be written."""
     world = World.new()
     _deploy(world, tmp_path)
     topics = set(world.kafka.topics)
@@ -343,10 +343,10 @@ def test_two_networks_never_write_one_topic(
     assert set(world.kafka.topics) == topics
 
 
-def test_what_a_network_writes_is_its_own_though_nobody_understands_its_document(
+def test_topics_of_a_network_with_an_unreadable_document_are_protected(
     tmp_path: Path,
 ) -> None:
-    """The topics that it made are known from the catalog."""
+    """The catalog contains the topics that it created."""
     world = World.new()
     _deploy(world, tmp_path)
     network = world.catalog.networks.get(CARS)
@@ -374,7 +374,7 @@ def test_output_that_does_not_fit_the_topics_schema_names_path_and_types(tmp_pat
 
 
 def test_an_input_that_cannot_be_read_names_path_and_types(tmp_path: Path) -> None:
-    """The document's schema has to read what producers registered."""
+    """The document's schema must be able to read the schema that producers registered."""
     world = World.new()
     theirs = SCHEMA.replace('"name": "car", "type": "string"', '"name": "car", "type": "int"')
     world.registry.register("car-sightings-value", theirs)
@@ -390,7 +390,7 @@ MICROS = SCHEMA.replace("timestamp-millis", "timestamp-micros")
 
 
 def test_an_input_in_another_unit_is_refused(tmp_path: Path) -> None:
-    """Avro's rules let it pass; every event time would be wrong by a factor of a thousand."""
+    """Avro's rules permit it; every event time would be wrong by a factor of a thousand."""
     world = World.new()
     world.registry.register("car-sightings-value", MICROS)
     with pytest.raises(DeployError) as caught:
@@ -404,7 +404,7 @@ def test_an_input_in_another_unit_is_refused(tmp_path: Path) -> None:
 
 
 def test_an_output_in_another_unit_is_refused(tmp_path: Path) -> None:
-    """Whoever reads the topic would read new records in the old unit."""
+    """Readers of the topic would read new records in the old unit."""
     world = World.new()
     _deploy(world, tmp_path)
     written = world.registry.latest("moving-cars-value")
@@ -419,7 +419,7 @@ def test_an_output_in_another_unit_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_reader_schema_with_a_default_reads_older_writers(tmp_path: Path) -> None:
-    """A document that knows one field more than producers do is fine; theirs stays registered."""
+    """A document may have one field more than producers; their schema stays registered."""
     world = World.new()
     theirs = (
         '{"type": "record", "name": "Sighting", "fields": ['
@@ -435,8 +435,8 @@ def test_a_reader_schema_with_a_default_reads_older_writers(tmp_path: Path) -> N
     assert len(world.registry.state.versions(SubjectName.parse("car-sightings-value"))) == 1
 
 
-def test_a_topic_that_was_made_again_is_refused_once_it_was_read(tmp_path: Path) -> None:
-    """The same name with another id has other records at the old positions."""
+def test_a_recreated_topic_is_refused_once_it_was_read(tmp_path: Path) -> None:
+    """A topic of the same name and another id has other records at the old positions."""
     world = World.new()
     _deploy(world, tmp_path)
     world.kafka.fill("us.cars.moving.markers")
@@ -445,7 +445,7 @@ def test_a_topic_that_was_made_again_is_refused_once_it_was_read(tmp_path: Path)
         _deploy(world, tmp_path)
 
 
-def test_a_topic_that_was_made_again_before_anything_ran_is_taken_as_it_is(tmp_path: Path) -> None:
+def test_a_topic_that_was_recreated_before_anything_ran_is_accepted(tmp_path: Path) -> None:
     """No fragment has positions yet, so the new id is simply recorded."""
     world = World.new()
     _deploy(world, tmp_path)
@@ -465,7 +465,7 @@ def test_existing_partition_counts_are_followed(tmp_path: Path) -> None:
 
 
 def test_a_stream_by_subject_reads_the_registry(tmp_path: Path) -> None:
-    """`subject:` instead of a file: its newest schema is the reader's, and the catalog keeps it."""
+    """The newest schema of `subject:` is the reader's, and the catalog stores it."""
     world = World.new()
     world.registry.register("shared-sightings", SCHEMA)
     by_subject = DOCUMENT.replace("schema: sighting.avsc", "subject: shared-sightings")

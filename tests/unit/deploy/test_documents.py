@@ -17,7 +17,7 @@ def _nothing(_subject: str) -> str | None:
     return None
 
 
-def test_a_missing_document_says_how_to_begin(tmp_path: Path) -> None:
+def test_the_error_for_a_missing_document_suggests_init(tmp_path: Path) -> None:
     """The error names the file and `medusa init`."""
     with pytest.raises(InputError) as caught:
         read_document(tmp_path / "network.yaml", _nothing)
@@ -26,7 +26,7 @@ def test_a_missing_document_says_how_to_begin(tmp_path: Path) -> None:
 
 
 def test_a_missing_schema_file_names_those_that_exist(tmp_path: Path) -> None:
-    """The message has the file, the line, and the schema files nearby."""
+    """The message contains the file, the line, and the schema files nearby."""
     path = write_project(tmp_path, DOCUMENT.replace("sighting.avsc", "sightings.avsc"))
     with pytest.raises(DocumentError) as caught:
         read_document(path, _nothing)
@@ -37,7 +37,7 @@ def test_a_missing_schema_file_names_those_that_exist(tmp_path: Path) -> None:
 
 
 def test_a_schema_that_does_not_parse_names_the_path_inside(tmp_path: Path) -> None:
-    """An Avro mistake is told with its place in the schema, among the document's problems."""
+    """An Avro error is one of the document's problems, with its path in the schema."""
     path = write_project(tmp_path, schema=SCHEMA.replace('"double"', '"dubble"'))
     with pytest.raises(DocumentError) as caught:
         read_document(path, _nothing)
@@ -46,15 +46,15 @@ def test_a_schema_that_does_not_parse_names_the_path_inside(tmp_path: Path) -> N
 
 
 def test_an_unknown_subject_is_a_problem_of_the_document(tmp_path: Path) -> None:
-    """The registry was asked and has none: the message says how to register one."""
+    """The registry does not contain it; the hint names the command that registers one."""
     path = write_project(tmp_path, DOCUMENT.replace("schema: sighting.avsc", "subject: nobody"))
     with pytest.raises(DocumentError) as caught:
         read_document(path, _nothing)
     assert "the registry has no subject nobody" in str(caught.value)
 
 
-def test_bytes_that_are_no_text_are_told(tmp_path: Path) -> None:
-    """A binary file is not a document."""
+def test_a_binary_file_is_rejected(tmp_path: Path) -> None:
+    """The message names the encoding."""
     path = tmp_path / "network.yaml"
     path.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(InputError, match="not UTF-8"):
@@ -62,7 +62,7 @@ def test_bytes_that_are_no_text_are_told(tmp_path: Path) -> None:
 
 
 def test_a_deployed_version_is_planned_again_without_files(tmp_path: Path) -> None:
-    """The catalog's record gives the very plan that was deployed."""
+    """The catalog's record produces the same plan."""
     document = read_document(write_project(tmp_path), _nothing)
     owner = ParticipantId("us")
     plan = planner.plan(document.network, owner)
@@ -90,7 +90,7 @@ def rate(batch):
 
 
 def write_rating(folder: Path, text: str) -> Path:
-    """The project with a Python box; its document."""
+    """Write the project with a Python box; returns its document."""
     path = write_project(folder, DOCUMENT.replace("\noutputs:", RATED))
     (folder / "code").mkdir()
     (folder / "code" / "rating.py").write_text(text)
@@ -98,7 +98,7 @@ def write_rating(folder: Path, text: str) -> Path:
 
 
 def test_the_text_of_a_function_is_deployed_with_the_document(tmp_path: Path) -> None:
-    """The catalog's record gives the same plan when the file is gone."""
+    """The catalog's record produces the same plan when the file is deleted."""
     document = read_document(write_rating(tmp_path, RATING), _nothing)
     assert document.code == {"rated": RATING}
     owner = ParticipantId("us")
@@ -118,8 +118,8 @@ def test_the_text_of_a_function_is_deployed_with_the_document(tmp_path: Path) ->
     assert replan(stored) == plan
 
 
-def test_a_mark_at_the_start_of_a_python_file_is_none_of_it(tmp_path: Path) -> None:
-    """Some editors write one; Python passes over it."""
+def test_a_byte_order_mark_of_a_python_file_is_ignored(tmp_path: Path) -> None:
+    """Some editors write one; Python ignores it, too."""
     path = write_rating(tmp_path, RATING)
     file = tmp_path / "code" / "rating.py"
     whole = read_document(path, _nothing).code
@@ -128,7 +128,7 @@ def test_a_mark_at_the_start_of_a_python_file_is_none_of_it(tmp_path: Path) -> N
 
 
 def test_a_missing_python_file_names_those_that_exist(tmp_path: Path) -> None:
-    """The message has the line, and the files nearby."""
+    """The message contains the line, and the files nearby."""
     path = write_rating(tmp_path, RATING)
     (tmp_path / "code" / "rating.py").rename(tmp_path / "code" / "ratings.py")
     with pytest.raises(DocumentError) as caught:
@@ -167,7 +167,7 @@ def test_a_missing_python_file_names_those_that_exist(tmp_path: Path) -> None:
 def test_a_function_is_tried_before_anything_is_deployed(
     tmp_path: Path, text: str, message: str, hint: str
 ) -> None:
-    """What is wrong with it is a mistake in the document, with its line."""
+    """An error in it is a problem of the document, with its line."""
     path = write_rating(tmp_path, text)
     with pytest.raises(DocumentError) as caught:
         read_document(path, _nothing)
@@ -186,10 +186,10 @@ def test_a_function_is_tried_before_anything_is_deployed(
         ("json:dumps", "called with a batch without rows: TypeError: "),
     ],
 )
-def test_a_function_of_a_module_is_told_with_its_line(
+def test_a_problem_of_a_function_in_a_module_has_the_documents_line(
     tmp_path: Path, named: str, message: str
 ) -> None:
-    """There is no file of it to look at, but a place in the document that names it."""
+    """The document has no file of it, but a line that names it."""
     box = RATED.replace("code/rating.py:rate", named)
     path = write_project(tmp_path, DOCUMENT.replace("\noutputs:", box))
     with pytest.raises(DocumentError) as caught:
@@ -200,10 +200,10 @@ def test_a_function_of_a_module_is_told_with_its_line(
     assert message in problem.message
 
 
-def test_a_trial_has_time_whatever_the_timeout_of_the_box(
+def test_a_trial_call_has_a_minimum_timeout(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A short one is for rows, in a process that runs already."""
+    """A box's shorter timeout is for rows, in a running process."""
     slow = "import time\ndef rate(batch):\n    time.sleep(0.4)\n    return batch.select(['car'])"
     path = write_rating(tmp_path, slow)
     path.write_text(path.read_text().replace("{car: STRING}", "{car: STRING}, timeout: 100ms"))

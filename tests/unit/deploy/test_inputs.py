@@ -1,4 +1,4 @@
-"""What `plan` says of inputs that a fragment has never read, or leaves; and what a deploy keeps."""
+"""Changed inputs: choices that a plan requires, and decisions that a deploy records."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -70,19 +70,19 @@ boxes:
 
 
 class Scene:
-    """A network that is deployed step by step, whose fragment `moving` reads all there is."""
+    """A network that is deployed in steps, whose fragment `moving` reads all inputs."""
 
     def __init__(self, folder: Path) -> None:
         self.world, self._folder = World.new(), folder
 
     def compare(self, document: str, choices: Choices | None = None) -> Comparison:
-        """What a deploy would do."""
+        """Compare a document with the deployed state."""
         path = write_project(self._folder, document)
         found = read_document(path, lambda _: None)
         return compare(found, US, self.world.servers, choices or Choices())
 
     def deploy(self, document: str, **inputs: InputFrom) -> Deployed:
-        """Do it."""
+        """Deploy a document."""
         chosen = {StreamName(name): choice for name, choice in inputs.items()}
         found = self.compare(document, Choices(inputs=chosen))
         return deploy(found, self.world.servers, lambda _: None)
@@ -90,7 +90,7 @@ class Scene:
     def read(
         self, document: str, ends: Mapping[str, int], records_in: int = 5, **fields: Any
     ) -> None:
-        """Let the lane of the deployed version commit a marker; `ends` by topic, partition 0."""
+        """Commit a marker of the deployed version's lane; `ends` by topic, partition 0."""
         self.read_as(self.record, document, ends, records_in, **fields)
 
     def read_as(
@@ -103,7 +103,7 @@ class Scene:
         anew: str = "",
         output: str = "",
     ) -> None:
-        """Let a lane commit a marker that was started for this record."""
+        """Commit a marker of a lane that was started for this record."""
         (fragment,) = (f for f in self.compare(document).plan.fragments if f.name == MOVING)
         planned = planned_sources(fragment, dict(record.topic_ids))
         record_before = self.world.log.last(fragment.names.markers)
@@ -116,12 +116,12 @@ class Scene:
             InputPartition(topics[TopicName(topic)], TopicName(topic), 0): Offset(end)
             for topic, end in ends.items()
         }
-        wanted = StartRequest(
+        request = StartRequest(
             Epoch(1), state_digest(fragment), stateful=True, on_change=None, place="",
             sources=sources, deploy=DeployId(self.life, record.version),
         )  # fmt: skip
         marker = replace(
-            first_marker(wanted, LIFE, positions, NOW),
+            first_marker(request, LIFE, positions, NOW),
             anew=anew,
             output=output,
             batch=BatchId(4),
@@ -131,7 +131,7 @@ class Scene:
         self.world.write(fragment.names.markers, encode_marker(marker))
 
     def marker(self, document: str) -> CommitMarker:
-        """The last marker in the names of a document."""
+        """The last marker, in the names of a document."""
         (fragment,) = (f for f in self.compare(document).plan.fragments if f.name == MOVING)
         last = self.world.log.last(fragment.names.markers)
         assert last is not None
@@ -140,14 +140,14 @@ class Scene:
 
     @property
     def life(self) -> NetworkLife:
-        """Of the network."""
+        """The network's life."""
         found = self.world.catalog.networks.get(NET)
         assert found is not None
         return found.life
 
     @property
     def record(self) -> FragmentRecord:
-        """What the catalog holds of `moving`."""
+        """The record of `moving` in the catalog."""
         found = self.world.catalog.fragments.get(NET, MOVING)
         assert found is not None
         return found
@@ -164,11 +164,11 @@ def scene(tmp_path: Path) -> Scene:
 
 
 def item(found: Comparison, name: str = MOVING) -> Item:
-    """What is said of a fragment."""
+    """The item of a fragment."""
     return next(one for one in found.changes.fragments if one.name == name)
 
 
-def test_a_stream_of_another_name_needs_nothing(scene: Scene) -> None:
+def test_a_renamed_stream_needs_no_choice(scene: Scene) -> None:
     """Nothing is announced, since nothing is lost or repeated."""
     found = scene.compare(RENAMED)
     found.check()
@@ -177,8 +177,8 @@ def test_a_stream_of_another_name_needs_nothing(scene: Scene) -> None:
     assert "it goes on at its positions: nothing is lost or repeated" in item(found).reasons
 
 
-def test_a_state_whose_stream_has_another_name_is_kept(tmp_path: Path) -> None:
-    """Its digest counts streams by their places."""
+def test_the_state_of_a_renamed_stream_is_kept(tmp_path: Path) -> None:
+    """Its digest contains streams by position, not by name."""
     scene = Scene(tmp_path)
     scene.deploy(COUNTS)
     scene.read(COUNTS, {"car-sightings": 5})
@@ -217,14 +217,14 @@ def test_a_topic_that_was_never_read_needs_a_choice(scene: Scene) -> None:
 def test_a_choice_is_announced_and_kept_as_offsets(
     scene: Scene, choice: InputFrom, fared: Fared, kept: tuple[Ranges, bool, bool]
 ) -> None:
-    """What the plan shows is what the lane is told, whatever comes into the topic meanwhile."""
+    """The lane gets the offsets of the plan, independent of records that were added since."""
     scene.world.kafka.add("more-sightings", partitions=1, records=3)
     found = scene.compare(TWO, Choices(inputs={StreamName("more"): choice}))
     found.check()
-    (told,) = found.changes.announced
-    assert (told.fragment, told.stream, told.fared) == ("moving", "more", fared)
-    assert told.ranges == ((0, 0, 3),)
-    assert str(told) in item(found).reasons
+    (announced,) = found.changes.announced
+    assert (announced.fragment, announced.stream, announced.fared) == ("moving", "more", fared)
+    assert announced.ranges == ((0, 0, 3),)
+    assert str(announced) in item(found).reasons
     assert not any("nothing is lost or repeated" in reason for reason in item(found).reasons)
     scene.world.kafka.fill("more-sightings", 7)
     deploy(found, scene.world.servers, lambda _: None)
@@ -234,15 +234,15 @@ def test_a_choice_is_announced_and_kept_as_offsets(
     again = scene.compare(TWO)
     again.check()
     assert not again.changes.pending
-    # What was decided stays so when something else is deployed before the lane has started.
+    # The decision stays when another change is deployed before the lane has started.
     scene.deploy(TWO.replace("speed > 0", "speed > 1"))
     assert scene.record.begins == (decided,)
     scene.deploy(TWO.replace("  more:", "  others:").replace(" more]", " others]"))
     assert scene.record.begins == (decided._replace(stream=StreamName("others")),)
 
 
-def test_an_input_that_comes_back_goes_on_where_it_was(scene: Scene) -> None:
-    """By a rollback or otherwise: it was read once, and needs no choice."""
+def test_an_input_that_returns_continues_from_its_position(scene: Scene) -> None:
+    """By a rollback or otherwise: it was read before, and needs no choice."""
     scene.world.kafka.add("more-sightings", partitions=1, records=3)
     scene.deploy(TWO, more=InputFrom.BEGINNING)
     scene.read(TWO, {"car-sightings": 9, "more-sightings": 3})
@@ -257,8 +257,8 @@ def test_an_input_that_comes_back_goes_on_where_it_was(scene: Scene) -> None:
     assert scene.marker(TWO).end[at] == 3
 
 
-def test_a_topic_that_is_left_before_its_end_needs_a_word(scene: Scene) -> None:
-    """What was not read counts in no result; of one that was read to its end nothing is said."""
+def test_a_topic_that_is_left_before_its_end_is_announced(scene: Scene) -> None:
+    """Unread records count in no result; a topic that was read to its end is not announced."""
     elsewhere = FILTER.replace("car-sightings", "more-sightings")
     scene.world.kafka.add("more-sightings", partitions=1, records=3)
     with pytest.raises(DeployError, match="leaves topic car-sightings, of which 4 offsets"):
@@ -266,8 +266,8 @@ def test_a_topic_that_is_left_before_its_end_needs_a_word(scene: Scene) -> None:
     chosen = Choices(inputs={StreamName("sightings"): InputFrom.BEGINNING})
     found = scene.compare(elsewhere, chosen)
     found.check()
-    told = [(one.topic, one.fared, one.ranges) for one in found.changes.announced]
-    assert told == [
+    announced = [(one.topic, one.fared, one.ranges) for one in found.changes.announced]
+    assert announced == [
         ("more-sightings", Fared.READ, ((0, 0, 3),)),
         ("car-sightings", Fared.LEFT_UNREAD, ((0, 5, 9),)),
     ]
@@ -277,7 +277,7 @@ def test_a_topic_that_is_left_before_its_end_needs_a_word(scene: Scene) -> None:
     assert "car-sightings" not in str(caught.value)
 
 
-def test_a_partition_that_came_since_the_last_marker_is_left_unread(scene: Scene) -> None:
+def test_a_partition_added_since_the_last_marker_is_left_unread(scene: Scene) -> None:
     """No record of it was read, so all of them are announced."""
     topic = TopicName("car-sightings")
     grow(scene.world.kafka, topic, 2)
@@ -285,12 +285,12 @@ def test_a_partition_that_came_since_the_last_marker_is_left_unread(scene: Scene
     scene.world.kafka.add("more-sightings", partitions=1)
     chosen = Choices(inputs={StreamName("sightings"): InputFrom.BEGINNING})
     found = scene.compare(FILTER.replace("car-sightings", "more-sightings"), chosen)
-    told = {one.topic: one.ranges for one in found.changes.announced}
-    assert told[topic] == ((0, 5, 9), (1, 0, 9))
+    announced = {one.topic: one.ranges for one in found.changes.announced}
+    assert announced[topic] == ((0, 5, 9), (1, 0, 9))
 
 
-def test_a_topic_that_was_made_again_needs_a_choice(scene: Scene) -> None:
-    """The positions mean records that are gone; the state would not fit either."""
+def test_a_recreated_topic_needs_a_choice(scene: Scene) -> None:
+    """The positions refer to deleted records; the state would not fit either."""
     scene.world.kafka.add("car-sightings", partitions=1, records=2)
     with pytest.raises(DeployError, match="has never read; it holds 2 offsets"):
         scene.deploy(FILTER)
@@ -301,7 +301,7 @@ def test_a_topic_that_was_made_again_needs_a_choice(scene: Scene) -> None:
 
 
 def test_a_state_of_other_topics_does_not_fit(tmp_path: Path) -> None:
-    """It needs both choices: what becomes of the state, and where to begin."""
+    """It needs both choices: for the state, and for the beginning."""
     scene = Scene(tmp_path)
     scene.world.kafka.add("car-sightings", partitions=1, records=9)
     scene.world.kafka.add("more-sightings", partitions=1, records=3)
@@ -319,8 +319,8 @@ def test_a_state_of_other_topics_does_not_fit(tmp_path: Path) -> None:
     assert item(found).fate is Fate.EMPTY
 
 
-def test_a_new_fragment_beside_the_results_of_another_needs_a_choice(scene: Scene) -> None:
-    """The last box gets another name and writes the same topic: all would come a second time."""
+def test_a_new_fragment_that_writes_the_output_of_another_needs_a_choice(scene: Scene) -> None:
+    """The last box is renamed and writes the same topic: all results would be duplicated."""
     before = f"{FILTER}outputs: {{moving: {{topic: moving-cars}}}}\n"
     scene.deploy(before)
     scene.read(before, {"car-sightings": 9})
@@ -331,8 +331,8 @@ def test_a_new_fragment_beside_the_results_of_another_needs_a_choice(scene: Scen
     found = scene.compare(after, Choices(inputs={StreamName("sightings"): InputFrom.END}))
     ((begins,),) = found.changes.begins.values()
     assert begins.ranges == ((0, 9, 9),)
-    (told,) = found.changes.announced
-    assert (told.fragment, told.fared, told.ranges) == (
+    (announced,) = found.changes.announced
+    assert (announced.fragment, announced.fared, announced.ranges) == (
         "driving",
         Fared.LEFT_TO_OTHERS,
         ((0, 0, 9),),
@@ -340,14 +340,14 @@ def test_a_new_fragment_beside_the_results_of_another_needs_a_choice(scene: Scen
 
 
 def test_a_lane_that_has_read_nothing_needs_no_choice(scene: Scene) -> None:
-    """Nothing can be lost or come twice."""
+    """Nothing can be lost or duplicated."""
     scene.read(FILTER, {"car-sightings": 0}, records_in=0)
     scene.world.kafka.add("more-sightings", partitions=1, records=3)
     scene.compare(TWO).check()
 
 
-def test_what_was_read_since_the_deploy_can_be_decided_then(scene: Scene) -> None:
-    """Nothing was read when it was deployed; then the lane of before read on, and stopped."""
+def test_an_input_read_since_the_deploy_can_be_decided_later(scene: Scene) -> None:
+    """Nothing was read at the deploy; then the earlier lane continued to read, and stopped."""
     scene.read(FILTER, {"car-sightings": 0}, records_in=0)
     scene.world.kafka.add("more-sightings", partitions=1, records=3)
     old = scene.record
@@ -362,8 +362,8 @@ def test_what_was_read_since_the_deploy_can_be_decided_then(scene: Scene) -> Non
     assert decided.version == scene.record.version == done.version
 
 
-def test_a_choice_for_an_unchanged_fragment_is_of_another_version(tmp_path: Path) -> None:
-    """So that a lane which starts by now does not end it unseen; said again it changes nothing."""
+def test_a_choice_for_an_unchanged_fragment_raises_its_version(tmp_path: Path) -> None:
+    """So that a lane that is starting now does not consume it; repeating it changes nothing."""
     scene = Scene(tmp_path)
     scene.world.kafka.add("car-sightings", partitions=1, records=9)
     scene.deploy(COUNTS)
@@ -378,11 +378,11 @@ def test_a_choice_for_an_unchanged_fragment_is_of_another_version(tmp_path: Path
     assert deploy(rebuild, scene.world.servers, lambda _: None).version == scene.record.version == 3
 
 
-def test_what_was_compared_must_still_be_so(scene: Scene) -> None:
-    """For a lane that has begun otherwise meanwhile, the answer would mean another thing."""
+def test_a_lane_that_begins_otherwise_after_the_comparison_fails_the_deploy(scene: Scene) -> None:
+    """The user's choice was made for another beginning."""
     scene.world.kafka.add("more-sightings", partitions=1, records=3)
     found = scene.compare(TWO, Choices(inputs={StreamName("more"): InputFrom.END}))
-    scene.read(FILTER, {"car-sightings": 7})  # it has read on
+    scene.read(FILTER, {"car-sightings": 7})  # it has continued to read
     scene.read(FILTER, {"car-sightings": 8}, anew="life@1")
     with pytest.raises(RetryError, match="its lane has begun otherwise") as caught:
         deploy(found, scene.world.servers, lambda _: None)
@@ -402,15 +402,15 @@ def test_what_was_compared_must_still_be_so(scene: Scene) -> None:
 def test_a_choice_where_nothing_is_to_be_chosen_is_refused(
     scene: Scene, document: str, inputs: dict[str, InputFrom], message: str
 ) -> None:
-    """A slip must not pass for a decision."""
+    """A mistake must not be accepted as a decision."""
     scene.world.kafka.add("more-sightings", partitions=1, records=3)
     chosen = {StreamName(name): choice for name, choice in inputs.items()}
     with pytest.raises(DeployError, match=message):
         scene.compare(document, Choices(inputs=chosen)).check()
 
 
-def test_a_stream_that_goes_cannot_begin(scene: Scene) -> None:
-    """It can only be left where it is."""
+def test_a_removed_stream_cannot_begin(scene: Scene) -> None:
+    """It can only be left at its position."""
     scene.world.kafka.add("more-sightings", partitions=1, records=3)
     scene.deploy(TWO, more=InputFrom.BEGINNING)
     scene.read(TWO, {"car-sightings": 9, "more-sightings": 1})
@@ -419,8 +419,8 @@ def test_a_stream_that_goes_cannot_begin(scene: Scene) -> None:
     scene.deploy(FILTER, more=InputFrom.END)
 
 
-def test_a_topic_that_is_made_again_between_plan_and_deploy_changes_nothing(scene: Scene) -> None:
-    """What was shown is not what would be done."""
+def test_a_topic_recreated_between_plan_and_deploy_fails_the_deploy(scene: Scene) -> None:
+    """Nothing is changed: the plan shown to the user does not apply any more."""
     scene.world.kafka.add("more-sightings", partitions=1, records=3)
     found = scene.compare(TWO, Choices(inputs={StreamName("more"): InputFrom.END}))
     scene.world.kafka.add("more-sightings", partitions=1)
@@ -435,8 +435,8 @@ def test_a_topic_that_is_made_again_between_plan_and_deploy_changes_nothing(scen
     assert scene.record == before
 
 
-def test_a_topic_that_is_gone_makes_a_change(scene: Scene) -> None:
-    """The fragment's positions are in it."""
+def test_a_deleted_topic_is_a_change(scene: Scene) -> None:
+    """The fragment has positions in it."""
     scene.deploy(FILTER)
     (fragment,) = scene.compare(FILTER).plan.fragments
     kafka = scene.world.kafka

@@ -1,4 +1,4 @@
-"""What others do between the plan of a deploy and its last step: while it asks, above all."""
+"""Concurrent changes between the plan of a deploy and its last step, as while a user confirms."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -27,33 +27,33 @@ CARS = NetworkId(US, NetworkName("cars"))
     ],
     ids=["pause", "resume", "undeploy"],
 )
-def test_what_somebody_wants_of_fragments_meanwhile_is_not_undone(
+def test_a_concurrent_change_of_desired_state_is_kept(
     tmp_path: Path, before: Callable[[World], object], meanwhile: Callable[[World], object]
 ) -> None:
-    """Whoever deploys hears of it, and may deploy again."""
+    """The deploy fails with a retryable error; the next one succeeds."""
     world = World.new()
-    told: list[str] = []
+    reported: list[str] = []
 
     def planned(text: str) -> Callable[[], object]:
         document = read_document(write_project(tmp_path, text), lambda _: None)
         found = compare(document, US, world.servers)
-        return lambda: deploy(found, world.servers, told.append)
+        return lambda: deploy(found, world.servers, reported.append)
 
     planned(DOCUMENT)()
     before(world)
     changed = DOCUMENT.replace("speed > 0", "speed > 5")
     last_step = planned(changed)
     meanwhile(world)
-    wanted = world.catalog.fragments.of(CARS)
+    after = world.catalog.fragments.of(CARS)
     with pytest.raises(RetryError, match="when the plan was made"):
         last_step()
-    assert world.catalog.fragments.of(CARS) == wanted
+    assert world.catalog.fragments.of(CARS) == after
     planned(changed)()
-    assert world.catalog.fragments.of(CARS) != wanted
+    assert world.catalog.fragments.of(CARS) != after
 
 
 def test_a_deploy_that_was_planned_in_an_earlier_life_changes_nothing(tmp_path: Path) -> None:
-    """The network was destroyed and deployed again meanwhile, and is at the same version."""
+    """The network was destroyed and deployed again since, and has the same version."""
     world = World.new()
 
     def planned(text: str) -> Callable[[], object]:
@@ -72,16 +72,16 @@ def test_a_deploy_that_was_planned_in_an_earlier_life_changes_nothing(tmp_path: 
     assert (world.catalog.networks.get(CARS), world.catalog.fragments.of(CARS)) == before
 
 
-def test_a_deploy_ends_its_own_and_not_one_that_began_beside_it(tmp_path: Path) -> None:
-    """The other one loses, and what it has created is known as ours by the next."""
+def test_a_deploy_removes_only_its_own_intent_record(tmp_path: Path) -> None:
+    """Topics of a concurrent deploy that failed are identified as the network's by the next one."""
     world, other = World.new(), TopicName("us.cars.other.markers")
 
-    def beside(told: str) -> None:
-        if told.startswith("creating"):
+    def start_another(step: str) -> None:
+        if step.startswith("creating"):
             world.catalog.deploys.begin(CARS, (other, TopicName("us.cars.moving.markers")))
 
     document = read_document(write_project(tmp_path, DOCUMENT), lambda _: None)
-    deploy(compare(document, US, world.servers), world.servers, beside)
+    deploy(compare(document, US, world.servers), world.servers, start_another)
     assert world.catalog.deploys.begun(CARS) == (other,)
     world.kafka.add(other)
     again = deploy(compare(document, US, world.servers), world.servers, lambda _: None)

@@ -32,7 +32,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def problem_of(text: str, within_s: float = 20.0) -> Problem:
-    """What is told of a file `network.py`."""
+    """The problem of a file `network.py`."""
     Path("network.py").write_text(text)
     with pytest.raises(DocumentError) as caught:
         python_files.read_python(Path("network.py"), within_s)
@@ -41,7 +41,7 @@ def problem_of(text: str, within_s: float = 20.0) -> Problem:
 
 
 def test_a_python_file_is_the_document_that_it_describes(folder: Path) -> None:
-    """Its network and schemas are those of the YAML text that a deploy keeps."""
+    """Its network and schemas equal those of the YAML text that a deploy stores."""
     Path("network.py").write_text(CARS)
     described = read_document(Path("network.py"), lambda _: None)
     (folder / "same.yaml").write_text(described.text)
@@ -51,8 +51,8 @@ def test_a_python_file_is_the_document_that_it_describes(folder: Path) -> None:
     assert described.file == "network.py"
 
 
-def test_modules_beside_it_can_be_imported_and_are_told_by_their_own_lines(folder: Path) -> None:
-    """What is described elsewhere is told there, as seen from the current folder."""
+def test_modules_in_its_folder_can_be_imported_and_problems_have_their_lines(folder: Path) -> None:
+    """A problem in another module has that module's path, relative to the current folder."""
     (folder / "parts").mkdir()
     (folder / "parts" / "fast.py").write_text(
         "from medusa_streams.builder import boxes\n\n\ndef fast(s):\n"
@@ -69,8 +69,8 @@ def test_modules_beside_it_can_be_imported_and_are_told_by_their_own_lines(folde
     ]
 
 
-def test_a_file_that_is_not_there_is_told_as_any_document(folder: Path) -> None:
-    """Before anything runs."""
+def test_a_missing_file_is_the_error_of_any_missing_document(folder: Path) -> None:
+    """Raised before any process starts."""
     with pytest.raises(InputError, match="there is no such document"):
         read_document(folder / "nothing.py", lambda _: None)
 
@@ -96,7 +96,7 @@ def test_a_file_that_is_not_there_is_told_as_any_document(folder: Path) -> None:
         ("input()", 1, "EOFError: EOF when reading a line"),
     ],
 )  # fmt: skip
-def test_what_goes_wrong_is_told_in_a_line(
+def test_an_error_is_a_problem_of_one_line(
     folder: Path, text: str, line: int, message: str
 ) -> None:
     """With the line of the user's own file, and no trace."""
@@ -105,8 +105,8 @@ def test_what_goes_wrong_is_told_in_a_line(
     assert (problem.file, problem.line, problem.message) == ("network.py", line, message)
 
 
-def test_a_network_of_another_name_is_suggested(folder: Path) -> None:
-    """With how it is to be written."""
+def test_a_network_in_a_variable_of_another_name_is_suggested(folder: Path) -> None:
+    """The hint contains the correct assignment."""
     del folder
     problem = problem_of(BUILDER + "tolls = NetworkBuilder('tolls')")
     assert problem.choices == ("tolls",)
@@ -114,24 +114,24 @@ def test_a_network_of_another_name_is_suggested(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("loop", ["while True:\n    pass", "import time\ntime.sleep(60)"])
-def test_a_file_that_does_not_end_is_ended(folder: Path, loop: str) -> None:
-    """After its time, with the line where it was."""
+def test_a_file_that_does_not_end_is_stopped(folder: Path, loop: str) -> None:
+    """After its timeout, with the line that was executing."""
     del folder
     problem = problem_of(loop, within_s=0.3)
     assert problem.message == "network.py does not end: it has run for 0.3 s"
     assert problem.line in {1, 2}
 
 
-def test_a_file_that_holds_on_to_life_is_killed(folder: Path) -> None:
-    """Even if it catches everything; the kernel ends it."""
+def test_a_file_that_cannot_be_stopped_is_killed(folder: Path) -> None:
+    """Even if it catches all exceptions: by a signal that it cannot handle."""
     del folder
     text = "import time\nwhile True:\n  try: time.sleep(60)\n  except BaseException: pass\n"
     problem = problem_of(text, within_s=0.3)
     assert problem.message.endswith("the process that ran the file ended by SIGALRM")
 
 
-def test_what_a_file_started_ends_with_it(folder: Path) -> None:
-    """A process that it left behind is gone when the document is there."""
+def test_processes_that_a_file_started_end_with_it(folder: Path) -> None:
+    """A remaining process has ended when the document is returned."""
     start = (
         "import pathlib, subprocess, sys\n"
         "p = subprocess.Popen([sys.executable, '-S', '-c', 'import time; time.sleep(300)'])\n"
@@ -146,7 +146,7 @@ def test_what_a_file_started_ends_with_it(folder: Path) -> None:
         time.sleep(0.01)
 
 
-def test_what_a_file_prints_is_no_data(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_output_of_a_file_is_not_data(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """It goes to standard error, so that `-o json` stays JSON."""
     (folder / "network.py").write_text("print('hello')\n" + CARS)
     python_files.read_python(Path("network.py"))
@@ -154,14 +154,14 @@ def test_what_a_file_prints_is_no_data(folder: Path, capfd: pytest.CaptureFixtur
 
 
 def test_a_folder_cannot_hide_our_own_modules(folder: Path) -> None:
-    """A file called like a module of ours or of Python's, beside the document, hurts nothing."""
+    """Files in the document's folder with names of our or Python's modules are ignored."""
     for name in ("pipeline.py", "yaml.py", "json.py", "traceback.py"):
         (folder / name).write_text("raise RuntimeError('wrong module')\n")
     (folder / "network.py").write_text(CARS)
     assert python_files.read_python(Path("network.py")).tree is not None
 
 
-def test_a_document_that_is_too_long_is_told(folder: Path) -> None:
+def test_a_document_that_is_too_long_is_rejected(folder: Path) -> None:
     """It could not be read again from the catalog."""
     del folder
     entries: tuple[tuple[YamlScalar, YamlNode], ...] = tuple(
@@ -173,7 +173,7 @@ def test_a_document_that_is_too_long_is_told(folder: Path) -> None:
 
 
 def test_yaml_is_read_without_another_process(tmp_path: Path) -> None:
-    """Only what ends in .py runs."""
+    """Only files with the suffix .py are run."""
     path = write_project(tmp_path)
     assert read_document(path, lambda _: None).text == path.read_text()
 

@@ -1,4 +1,4 @@
-"""The topic of records that are sent again: created when the first are."""
+"""Redrive topics, which the first redrive creates."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -46,14 +46,14 @@ class Scene:
     document: str = DOCUMENT
 
     def deploy(self) -> None:
-        """Deploy it, or what it is now."""
+        """Deploy the present document."""
         path = write_project(self.folder, self.document)
         found = compare(read_document(path, lambda _: None), US, self.world.servers)
         deploy(found, self.world.servers, lambda _: None)
 
     @property
     def redrive(self) -> RedriveTopic:
-        """As a command has it that has just begun."""
+        """The redrive topic, as a new command creates it."""
         path = write_project(self.folder, self.document)
         plan = compare(read_document(path, lambda _: None), US, self.world.servers).plan
         fragment = next(one for one in plan.fragments if one.name == MOVING)
@@ -61,20 +61,20 @@ class Scene:
         return RedriveTopic(plan, fragment, world.catalog, world.kafka, world.log)
 
     @property
-    def known(self) -> dict[TopicName, str]:
-        """The topics that the catalog knows of the fragment."""
+    def recorded(self) -> dict[TopicName, str]:
+        """The fragment's topic ids in the catalog."""
         record = self.world.catalog.fragments.get(CARS, MOVING)
         assert record is not None
         return dict(record.topic_ids)
 
     @property
     def made(self) -> bool:
-        """Whether the network says that it has made the topic."""
+        """Whether the network's record contains the topic as created by it."""
         network = self.world.catalog.networks.get(CARS)
         return network is not None and REDRIVE in network.made_topics
 
     def read(self, topic_id: str) -> None:
-        """Let the lane have read a redrive topic."""
+        """Commit a marker of a lane that has read a redrive topic."""
         stream, names = self.redrive.fragment.inputs[0], self.redrive.fragment.names
         at = InputPartition(stream.name, stream.topic, 0)
         data = {stream.topic: self.world.kafka.topics[stream.topic].topic_id}
@@ -85,28 +85,28 @@ class Scene:
 
 @pytest.fixture
 def scene(tmp_path: Path) -> Scene:
-    """Nothing was sent again so far."""
+    """A scene without any redrive."""
     found = Scene(World.new(), tmp_path)
     found.deploy()
     return found
 
 
-def test_a_deploy_makes_none(scene: Scene) -> None:
-    """Nor does it miss one; nothing was sent again."""
+def test_a_deploy_creates_none(scene: Scene) -> None:
+    """And does not need one: no record was redriven."""
     assert not scene.redrive.is_there()
     assert REDRIVE not in scene.world.kafka.topics
-    assert REDRIVE not in scene.known
+    assert REDRIVE not in scene.recorded
 
 
-def test_the_first_who_sends_creates_it_and_the_catalog_knows_it(scene: Scene) -> None:
-    """As wide as the widest input is by now; a second one finds it, and changes nothing."""
+def test_the_first_redrive_creates_and_records_it(scene: Scene) -> None:
+    """With as many partitions as the widest input has; a second redrive changes nothing."""
     kafka = scene.world.kafka
     grow(kafka, "car-sightings", 9)
     kafka.defaults["message.timestamp.type"] = "LogAppendTime"
     scene.redrive.create()
     made = kafka.topics[REDRIVE]
     assert (len(made.partitions), made.config["message.timestamp.type"]) == (9, "CreateTime")
-    assert scene.known[REDRIVE] == made.topic_id
+    assert scene.recorded[REDRIVE] == made.topic_id
     assert scene.made
     revision = scene.world.catalog.networks.revision(US)
     scene.redrive.create()
@@ -115,8 +115,8 @@ def test_the_first_who_sends_creates_it_and_the_catalog_knows_it(scene: Scene) -
     assert scene.world.catalog.deploys.begun(CARS) == ()
 
 
-def test_it_has_no_limit_of_size_whatever_the_default_of_the_broker_is(scene: Scene) -> None:
-    """Else it would forget what was sent again; one that others have created is judged."""
+def test_it_has_unlimited_size_independent_of_the_brokers_default(scene: Scene) -> None:
+    """Else redriven records could be deleted; the settings of an existing topic are checked."""
     kafka = scene.world.kafka
     kafka.defaults["retention.bytes"] = "1000"
     scene.redrive.create()
@@ -127,20 +127,20 @@ def test_it_has_no_limit_of_size_whatever_the_default_of_the_broker_is(scene: Sc
         scene.redrive.create()
 
 
-def test_an_unchanged_deploy_leaves_it_as_it_is(scene: Scene) -> None:
-    """No version, no restart; and the version of a changed network still knows it."""
+def test_an_unchanged_deploy_does_not_change_it(scene: Scene) -> None:
+    """No new version, no restart; the record of a changed network still contains it."""
     scene.redrive.create()
-    revision, known = scene.world.catalog.networks.revision(US), scene.known
+    revision, recorded = scene.world.catalog.networks.revision(US), scene.recorded
     scene.deploy()
-    assert (scene.world.catalog.networks.revision(US), scene.known) == (revision, known)
+    assert (scene.world.catalog.networks.revision(US), scene.recorded) == (revision, recorded)
     scene.document = DOCUMENT.replace("speed = 0", "speed < 1")
     scene.deploy()
-    assert scene.known == known
+    assert scene.recorded == recorded
     assert scene.made
 
 
-def test_it_goes_with_its_network(scene: Scene) -> None:
-    """As every topic that was made for it."""
+def test_destroying_its_network_removes_it(scene: Scene) -> None:
+    """As every topic that was created for the network."""
     scene.redrive.create()
     servers = scene.world.servers
     deadline = Deadline.after(scene.world.clock, 5, "destroying")
@@ -149,8 +149,8 @@ def test_it_goes_with_its_network(scene: Scene) -> None:
     assert REDRIVE not in scene.world.kafka.topics
 
 
-def test_one_that_turns_up_leaves_a_choice_as_it_is(scene: Scene) -> None:
-    """Somebody has created it: its fragment has not begun as was chosen all the same."""
+def test_a_topic_created_by_others_does_not_change_a_choice(scene: Scene) -> None:
+    """The fragment has not begun as chosen, although the topic exists."""
     chosen = OnChange.REBUILD, Incarnation("a")
     path = Znodes("").fragment(CARS, MOVING)
     found, record = scene.world.store.get(path), scene.world.catalog.fragments.get(CARS, MOVING)
@@ -159,91 +159,91 @@ def test_one_that_turns_up_leaves_a_choice_as_it_is(scene: Scene) -> None:
     scene.world.store.apply((Set(path, encode(replace(record, choice=chosen)), found.version),))
     scene.world.kafka.add(REDRIVE)
     scene.deploy()
-    assert REDRIVE in scene.known
+    assert REDRIVE in scene.recorded
     now = scene.world.catalog.fragments.get(CARS, MOVING)
     assert now is not None
     assert (now.choice, now.version) == (chosen, record.version)
 
 
 class CutOff(OtherConnection):
-    """A Kafka that creates a topic and is gone."""
+    """A Kafka that creates a topic and does not answer."""
 
     def create_topics(self, topics: tuple[NewTopicSpec, ...]) -> tuple[TopicName, ...]:
-        """It is there, and nobody hears of it."""
+        """Create the topics, and fail."""
         self.kafka.create_topics(topics)
         raise UnavailableError("Kafka does not answer")
 
 
 @pytest.mark.parametrize("again", ["redrive", "deploy"])
-def test_who_is_cut_off_leaves_a_topic_of_the_network(scene: Scene, again: str) -> None:
-    """The next run, or deploy, finds it and knows that it goes with the network."""
+def test_the_topic_of_an_interrupted_redrive_is_the_networks(scene: Scene, again: str) -> None:
+    """The next redrive, or deploy, finds it and records it as created by the network."""
     kafka = scene.world.kafka
     with pytest.raises(UnavailableError):
         replace(scene.redrive, topics=CutOff(kafka)).create()
     assert REDRIVE in kafka.topics
-    assert REDRIVE not in scene.known
+    assert REDRIVE not in scene.recorded
     if again == "redrive":
         scene.redrive.create()
     else:
         scene.deploy()
-    assert scene.known[REDRIVE] == kafka.topics[REDRIVE].topic_id
+    assert scene.recorded[REDRIVE] == kafka.topics[REDRIVE].topic_id
     assert scene.made
     assert scene.world.catalog.deploys.begun(CARS) == ()
 
 
 class Meanwhile(OtherConnection):
-    """A Kafka in which somebody else is a moment faster."""
+    """A Kafka in which a concurrent redrive is faster."""
 
     def __init__(self, scene: Scene) -> None:
         super().__init__(scene.world.kafka)
         self._scene = scene
 
     def create_topics(self, topics: tuple[NewTopicSpec, ...]) -> tuple[TopicName, ...]:
-        """The other one creates it, tells the catalog, and sends."""
+        """The other redrive creates the topic, records it in the catalog, and sends records."""
         self._scene.redrive.create()
         self.kafka.fill(REDRIVE, 3)
         return self.kafka.create_topics(topics)
 
 
-def test_of_two_at_once_one_creates_it(scene: Scene) -> None:
-    """Both go on with the same topic, which belongs to the network."""
+def test_one_of_two_concurrent_redrives_creates_it(scene: Scene) -> None:
+    """Both continue with the same topic, which belongs to the network."""
     replace(scene.redrive, topics=Meanwhile(scene)).create()
-    assert scene.known[REDRIVE] == scene.world.kafka.topics[REDRIVE].topic_id
+    assert scene.recorded[REDRIVE] == scene.world.kafka.topics[REDRIVE].topic_id
     assert set(scene.world.kafka.end_offsets((REDRIVE,))[REDRIVE].values()) == {3}
     assert scene.made
     assert scene.world.catalog.deploys.begun(CARS) == ()
 
 
-def test_a_network_that_may_create_none_says_what_it_needs(tmp_path: Path) -> None:
-    """Once somebody has created it, it is used; destroy leaves it."""
+def test_without_auto_create_the_error_describes_the_required_topic(tmp_path: Path) -> None:
+    """Once the user has created it, it is used; destroy keeps it."""
     scene = Scene(World.new(), tmp_path)
     scene.deploy()
     scene.document = DOCUMENT.replace("streams:", "auto_create: false\nstreams:")
-    with pytest.raises(RefusedError, match="auto_create is false: it needs 4 partitions") as told:
+    with pytest.raises(RefusedError, match="auto_create is false: it needs 4 partitions") as caught:
         scene.redrive.create()
-    assert told.value.place == f"topic {REDRIVE}"
+    assert caught.value.place == f"topic {REDRIVE}"
     assert REDRIVE not in scene.world.kafka.topics
     scene.world.kafka.add(REDRIVE, partitions=2)
     scene.redrive.create()
-    assert scene.known[REDRIVE] == scene.world.kafka.topics[REDRIVE].topic_id
+    assert scene.recorded[REDRIVE] == scene.world.kafka.topics[REDRIVE].topic_id
     assert not scene.made
 
 
-def test_one_that_somebody_has_created_otherwise_is_not_used(scene: Scene) -> None:
-    """With the broker's timestamps, what is sent again would have other event times."""
+def test_an_existing_topic_with_unsuitable_settings_is_not_used(scene: Scene) -> None:
+    """With the broker's timestamps, redriven records would have other event times."""
     scene.world.kafka.add(REDRIVE)
     scene.world.kafka.topics[REDRIVE].config["message.timestamp.type"] = "LogAppendTime"
     with pytest.raises(RefusedError, match="type=LogAppendTime, the network needs CreateTime"):
         scene.redrive.create()
-    assert REDRIVE not in scene.known
+    assert REDRIVE not in scene.recorded
 
 
 @pytest.mark.parametrize("by", ["catalog", "marker"])
 @pytest.mark.parametrize("remade", [False, True])
-def test_one_that_was_known_has_to_be_there(scene: Scene, by: str, *, remade: bool) -> None:
-    """Else records that were sent again would be sent twice, and read from others' positions.
+def test_a_missing_or_recreated_topic_is_refused(scene: Scene, by: str, *, remade: bool) -> None:
+    """Else redriven records would be sent twice, and read from positions of the old topic.
 
-    The catalog may have been restored from before it knew the topic; then the marker knows it.
+    The catalog may have been restored from a state without the topic; then the marker contains it.
     """
     if by == "catalog":
         scene.redrive.create()
@@ -261,12 +261,12 @@ def test_one_that_was_known_has_to_be_there(scene: Scene, by: str, *, remade: bo
 
 @pytest.mark.parametrize("by", ["redrive", "deploy"])
 @pytest.mark.parametrize("auto_create", [False, True])
-def test_a_restored_catalog_learns_of_it_again(
+def test_it_is_added_to_a_restored_catalog_again(
     tmp_path: Path, by: str, *, auto_create: bool
 ) -> None:
-    """From who sends next, or from a deploy; the lane has gone on reading it meanwhile.
+    """By the next redrive, or a deploy; the lane has continued to read it.
 
-    It goes with the network that creates its topics. Else records of this life would be there in
+    It belongs to a network that creates its topics. Else records of this life would exist in
     the next one.
     """
     scene = Scene(World.new(), tmp_path)
@@ -281,14 +281,14 @@ def test_a_restored_catalog_learns_of_it_again(
         scene.redrive.create()
     else:
         scene.deploy()
-    assert scene.known[REDRIVE] == topic_id
+    assert scene.recorded[REDRIVE] == topic_id
     assert scene.made is auto_create
     scene.redrive.create()
     assert scene.made is auto_create
 
 
-def test_a_topic_that_vanishes_at_once_is_told(scene: Scene) -> None:
-    """Nothing is sent."""
+def test_a_topic_that_is_deleted_at_once_is_an_error(scene: Scene) -> None:
+    """No record is sent."""
 
     class Vanishing(OtherConnection):
         def create_topics(self, topics: tuple[NewTopicSpec, ...]) -> tuple[TopicName, ...]:

@@ -39,7 +39,7 @@ def _deployed(folder: Path, world: World | None = None, document: str = DOCUMENT
 
 
 def _run(world: World, state: LaneState) -> None:
-    """Let a node own and report one fragment."""
+    """Claim one fragment for a node, and report its state."""
     world.catalog.nodes.register(NODE)
     world.catalog.owners.claim(CARS, MOVING, NODE, NOW)
     _report(world, state)
@@ -53,22 +53,22 @@ def _report(world: World, state: LaneState) -> None:
 
 
 def test_stop_is_idempotent(tmp_path: Path) -> None:
-    """The second time nothing was wanted running any more."""
+    """The second call changes nothing."""
     world = _deployed(tmp_path)
     assert stop(CARS, world.catalog)
     assert not stop(CARS, world.catalog)
 
 
-def test_an_unknown_network_names_those_that_exist(tmp_path: Path) -> None:
-    """A typing mistake is told with the choices."""
+def test_the_error_for_an_unknown_network_names_those_that_exist(tmp_path: Path) -> None:
+    """So that a typing error can be corrected."""
     world = _deployed(tmp_path)
     with pytest.raises(RefusedError) as caught:
         deployed(NetworkId(US, NetworkName("card")), world.catalog)
     assert "cars" in caught.value.hint
 
 
-def test_waiting_ends_at_the_deadline_with_what_still_runs(tmp_path: Path) -> None:
-    """A node that goes on running is named."""
+def test_waiting_fails_at_the_deadline_with_the_running_fragments(tmp_path: Path) -> None:
+    """The error names the fragment that still runs."""
     world = _deployed(tmp_path)
     _run(world, LaneState.RUNNING)
     stop(CARS, world.catalog)
@@ -77,8 +77,8 @@ def test_waiting_ends_at_the_deadline_with_what_still_runs(tmp_path: Path) -> No
     assert "moving" in caught.value.hint
 
 
-def test_waiting_ends_when_the_node_reports_or_is_gone(tmp_path: Path) -> None:
-    """Stopped by report; a node that is not up runs nothing, nor does its next life."""
+def test_waiting_ends_when_the_node_reports_or_is_not_up(tmp_path: Path) -> None:
+    """A node that is not up runs nothing, nor does its next life before a claim."""
     world = _deployed(tmp_path)
     _run(world, LaneState.RUNNING)
     stop(CARS, world.catalog)
@@ -92,8 +92,10 @@ def test_waiting_ends_when_the_node_reports_or_is_gone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("jump_ms", [-5 * HOUR_MS, 2 * HOUR_MS])
-def test_a_nodes_clock_that_was_set_does_not_hide_what_runs(tmp_path: Path, jump_ms: int) -> None:
-    """A claim is of the life that made it, not of the life that its time would be of."""
+def test_a_changed_clock_of_a_node_does_not_hide_running_fragments(
+    tmp_path: Path, jump_ms: int
+) -> None:
+    """A claim contains the life of the node; its time does not matter."""
     world = _deployed(tmp_path)
     _run(world, LaneState.RUNNING)
     world.catalog.owners.claim(CARS, MOVING, NODE, Millis(NOW + jump_ms))
@@ -105,8 +107,8 @@ def test_a_nodes_clock_that_was_set_does_not_hide_what_runs(tmp_path: Path, jump
     await_stopped(CARS, world.servers, Deadline.after(world.clock, 1, "stopping"))
 
 
-def test_destroy_removes_what_was_made_and_nothing_else(tmp_path: Path) -> None:
-    """Inputs and topics that were there before stay; topics, groups and catalog entries go."""
+def test_destroy_removes_created_resources_and_nothing_else(tmp_path: Path) -> None:
+    """Inputs and pre-existing topics stay; created topics, groups and catalog records go."""
     world = World.new()
     world.kafka.add("moving-cars")
     _deployed(tmp_path, world)
@@ -122,8 +124,8 @@ def test_destroy_removes_what_was_made_and_nothing_else(tmp_path: Path) -> None:
     assert world.catalog.networks.get(CARS) is None
 
 
-def test_destroy_also_removes_what_former_versions_made(tmp_path: Path) -> None:
-    """A fragment that a later version dropped leaves nothing behind."""
+def test_destroy_also_removes_resources_of_earlier_versions(tmp_path: Path) -> None:
+    """Nothing remains of a fragment that a later version removed."""
     world = _deployed(tmp_path)
     fewer = DOCUMENT.replace("  stopped: {filter: sightings, where: speed = 0}\n", "").replace(
         "  stopped: {topic: stopped-cars}\n", ""
@@ -136,8 +138,8 @@ def test_destroy_also_removes_what_former_versions_made(tmp_path: Path) -> None:
     assert set(world.kafka.topics) == {"car-sightings"}
 
 
-def test_destroy_removes_what_a_deploy_has_made_since_it_was_asked_for(tmp_path: Path) -> None:
-    """The question stood meanwhile; what is forgotten by the catalog could never be removed."""
+def test_destroy_removes_topics_created_since_it_was_requested(tmp_path: Path) -> None:
+    """Created before the user confirmed; without catalog records they could never be removed."""
     fewer = DOCUMENT.replace("  stopped: {filter: sightings, where: speed = 0}\n", "").replace(
         "  stopped: {topic: stopped-cars}\n", ""
     )
@@ -151,22 +153,22 @@ def test_destroy_removes_what_a_deploy_has_made_since_it_was_asked_for(tmp_path:
     assert set(world.kafka.topics) == {"car-sightings"}
 
 
-def test_a_network_that_is_deployed_while_its_topics_go_stays_in_the_catalog(
+def test_a_network_deployed_while_its_topics_are_deleted_stays_in_the_catalog(
     tmp_path: Path,
 ) -> None:
-    """Else what that deploy has made would be known to nobody."""
+    """Else no record would contain the topics that this deploy created."""
     fewer = DOCUMENT.replace("  stopped: {filter: sightings, where: speed = 0}\n", "").replace(
         "  stopped: {topic: stopped-cars}\n", ""
     )
     world = _deployed(tmp_path, document=fewer)
     what, deadline = doomed(CARS, world.servers), Deadline.after(world.clock, 5, "destroying")
 
-    def meanwhile(told: str) -> None:
-        if told.startswith("deleting"):
+    def deploy_again(step: str) -> None:
+        if step.startswith("deleting"):
             _deployed(tmp_path, world)
 
     with pytest.raises(RetryError, match="deployed again meanwhile") as caught:
-        destroy(what, world.servers, deadline, meanwhile)
+        destroy(what, world.servers, deadline, deploy_again)
     assert "destroy it again" in caught.value.hint
     destroy(doomed(CARS, world.servers), world.servers, deadline, lambda _: None)
     assert set(world.kafka.topics) == {"car-sightings"}
@@ -174,7 +176,7 @@ def test_a_network_that_is_deployed_while_its_topics_go_stays_in_the_catalog(
 
 
 def test_nothing_is_removed_while_a_fragment_runs(tmp_path: Path) -> None:
-    """If a lane does not stop in time, topics and catalog stay as they are."""
+    """If a lane does not stop in time, topics and catalog are unchanged."""
     world = _deployed(tmp_path)
     _run(world, LaneState.RUNNING)
     what = doomed(CARS, world.servers)
@@ -185,7 +187,7 @@ def test_nothing_is_removed_while_a_fragment_runs(tmp_path: Path) -> None:
 
 
 def test_a_deploy_after_a_destroy_begins_anew(tmp_path: Path) -> None:
-    """The name is free again, with the first version, of another life; until then it is one."""
+    """It has version 1, in another life; earlier deploys share one life."""
     world = _deployed(tmp_path)
     _deployed(tmp_path, world, DOCUMENT.replace("speed > 0", "speed > 5"))
     what = doomed(CARS, world.servers)
@@ -197,8 +199,8 @@ def test_a_deploy_after_a_destroy_begins_anew(tmp_path: Path) -> None:
     assert (network.version, network.life) == (1, "life-2")
 
 
-def test_a_destroy_that_was_asked_for_in_an_earlier_life_removes_nothing(tmp_path: Path) -> None:
-    """Somebody else destroyed the network and deployed it again while the command asked."""
+def test_a_destroy_requested_in_an_earlier_life_removes_nothing(tmp_path: Path) -> None:
+    """The network was destroyed and deployed again before the user confirmed."""
     world = _deployed(tmp_path)
     what = doomed(CARS, world.servers)
     deadline = Deadline.after(world.clock, 5, "destroying")

@@ -40,7 +40,7 @@ def test_a_stream_is_found_by_every_name(tmp_path: Path) -> None:
     assert find("nothing", plans) is None
 
 
-def test_a_box_inside_a_fragment_is_told_as_such(tmp_path: Path) -> None:
+def test_a_box_inside_a_fragment_is_an_error_of_its_own(tmp_path: Path) -> None:
     """It has no topic; the message names its fragment and the streams that have one."""
     plans = [_plan(tmp_path, INSIDE)]
     with pytest.raises(RefusedError, match="computed inside fragment names") as caught:
@@ -49,7 +49,7 @@ def test_a_box_inside_a_fragment_is_told_as_such(tmp_path: Path) -> None:
 
 
 def test_the_same_name_in_two_networks_is_ambiguous(tmp_path: Path) -> None:
-    """Unless both mean the same topic, the full name has to be written."""
+    """Unless both have the same topic, the full name is required."""
     other = DOCUMENT.replace("network: cars", "network: lorries").replace("-cars", "-lorries")
     plans = [_plan(tmp_path / "a", DOCUMENT), _plan(tmp_path / "b", other)]
     with pytest.raises(RefusedError) as caught:
@@ -60,6 +60,6 @@ def test_the_same_name_in_two_networks_is_ambiguous(tmp_path: Path) -> None:
     assert same.topic == "car-sightings"
 
 
-def test_choices_begin_with_the_nearest(tmp_path: Path) -> None:
-    """A typing mistake shows what was probably meant first."""
+def test_choices_begin_with_the_most_similar(tmp_path: Path) -> None:
+    """So that the probable intention of a typing error comes first."""
     assert choices([_plan(tmp_path, DOCUMENT)], "stoped")[0] == "stopped"

@@ -56,7 +56,7 @@ def _below(store: VersionedStore, path: str) -> dict[str, bytes]:
 
 
 def _run(world: World, network: NetworkId) -> Epoch:
-    """Let a node of the participant own and report the fragment; all nodes have one name."""
+    """Claim the fragment for a node of the participant, and report; all nodes have one name."""
     node = NodeRecord(NodeId("n1"), network.participant, "host", 1, NOW, "0", reads=1)
     world.catalog.nodes.register(node)
     epoch = world.catalog.owners.claim(network, MOVING, node, NOW)
@@ -67,13 +67,13 @@ def _run(world: World, network: NetworkId) -> Epoch:
 
 
 def _ids(world: World, begin: str) -> Mapping[str, str]:
-    """The topics whose name begins so, with their ids."""
+    """The topics whose name begins with a prefix, with their ids."""
     return {n: one.topic_id for n, one in world.kafka.topics.items() if n.startswith(begin)}
 
 
 @pytest.fixture
 def both(tmp_path: Path) -> World:
-    """Both have deployed and run one document, which leaves all names of topics to Medusa."""
+    """Both have deployed and run one document without explicit names of topics."""
     world = World.new()
     for owner, network in ((US, OURS), (THEM, THEIRS)):
         assert _deploy(world, tmp_path / owner, owner).name == "cars@1"
@@ -82,7 +82,7 @@ def both(tmp_path: Path) -> World:
 
 
 def test_both_deploy_with_topics_of_their_own(both: World) -> None:
-    """Each has what the other has; only the input is shared, which neither has made."""
+    """Both have the same set of topics; only the input is shared, which neither created."""
     ours, theirs = _ids(both, "us."), _ids(both, "them.")
     assert {name.removeprefix("us.") for name in ours} == {
         name.removeprefix("them.") for name in theirs
@@ -93,8 +93,8 @@ def test_both_deploy_with_topics_of_their_own(both: World) -> None:
         assert deployed(network, both.catalog).made_topics == tuple(sorted(topics))
 
 
-def test_what_one_does_is_below_its_own_path(both: World) -> None:
-    """The subtree of the other stays as it is, byte for byte, and so does what all share."""
+def test_a_participant_changes_only_its_own_subtree(both: World) -> None:
+    """The subtree of the other is unchanged, byte for byte, and so are the shared records."""
     before = _below(both.store, "/")
     pause(OURS, None, both.catalog)
     assert [one.desired for one in both.catalog.fragments.of(OURS)] == [DesiredState.PAUSED]
@@ -107,13 +107,13 @@ def test_what_one_does_is_below_its_own_path(both: World) -> None:
 
 
 def test_destroying_one_does_not_touch_the_other(both: World) -> None:
-    """Its topics, groups, catalog entries and counters; the other deploys on."""
+    """Topics, groups, catalog records and counters of the other stay; it can deploy again."""
     theirs = _ids(both, "them."), _below(both.store, Znodes("").participant(THEM))
     before = both.catalog.snapshot(THEM)
     what = doomed(OURS, both.servers)
     assert set(what.topics) == set(_ids(both, "us."))
     assert what.groups == ("us.cars.moving",)
-    both.store.expire()  # the nodes end, so nothing has to be waited for
+    both.store.expire()  # the nodes end, so there is nothing to wait for
     both.store.resume()
     destroy(what, both.servers, Deadline.after(both.clock, 5, "destroying"), lambda _: None)
     assert not _ids(both, "us.")
@@ -128,8 +128,8 @@ def test_destroying_one_does_not_touch_the_other(both: World) -> None:
     assert both.catalog.snapshot(US).fragments == ()
 
 
-def test_a_network_that_comes_back_goes_on_from_its_own_epochs(both: World, tmp_path: Path) -> None:
-    """Not from those of the other, which has claimed more often meanwhile."""
+def test_a_network_deployed_again_continues_its_own_epochs(both: World, tmp_path: Path) -> None:
+    """Not those of the other, which has claimed more often since."""
     assert [_run(both, THEIRS) for _ in range(3)] == [2, 3, 4]
     both.store.expire()
     both.store.resume()
@@ -139,21 +139,21 @@ def test_a_network_that_comes_back_goes_on_from_its_own_epochs(both: World, tmp_
     assert _run(both, OURS) == 2
 
 
-def test_a_topic_that_both_choose_is_refused_to_the_second(tmp_path: Path) -> None:
-    """A topic is written by one network, whoever owns it; nothing is created for the other."""
+def test_the_second_network_with_one_output_topic_is_refused(tmp_path: Path) -> None:
+    """Only one network of all participants may write a topic; nothing is created for the other."""
     world = World.new()
     _deploy(world, tmp_path / "us", US, CHOSEN)
     topics = set(world.kafka.topics)
     with pytest.raises(DeployError) as caught:
         _deploy(world, tmp_path / "them", THEM, CHOSEN)
-    wanted = "topic moving-cars is the output of fragment moving of network cars of participant us"
-    assert wanted in str(caught.value)
+    use = "topic moving-cars is the output of fragment moving of network cars of participant us"
+    assert use in str(caught.value)
     assert set(world.kafka.topics) == topics
     assert world.catalog.networks.get(THEIRS) is None
 
 
 def test_the_output_of_another_participant_can_be_read(tmp_path: Path) -> None:
-    """By its topic; what it keeps for itself cannot."""
+    """By its topic; internal topics cannot be read."""
     world = World.new()
     _deploy(world, tmp_path / "us", US)
     reads = BY_DEFAULT.replace("car-sightings, schema: sighting.avsc", "{topic}")
@@ -164,8 +164,8 @@ def test_the_output_of_another_participant_can_be_read(tmp_path: Path) -> None:
         _deploy(world, tmp_path / "others", ParticipantId("others"), inner)
 
 
-def test_a_backup_has_both(both: World) -> None:
-    """With their fragments and epochs, and without what running nodes report."""
+def test_a_backup_contains_both(both: World) -> None:
+    """With their fragments and epochs, and without reports of running nodes."""
     found = backup.read(both.store, NOW)
     assert set(found.networks) == {OURS, THEIRS}
     assert {names.id.network for names in found.fragments} == {OURS, THEIRS}

@@ -1,4 +1,4 @@
-"""Who writes an output topic, and who has written it."""
+"""Recorded writers of output topics, and successions of fragments."""
 
 from pathlib import Path
 
@@ -52,12 +52,12 @@ def output_id(scene: Scene, topic: str = OUT) -> str:
 
 
 def compared(scene: Scene, document: str, choice: InputFrom) -> Comparison:
-    """With the choice that is needed."""
+    """Compare a document, with the required choice."""
     return scene.compare(document, Choices(inputs={StreamName("sightings"): choice}))
 
 
 def test_the_last_writer_comes_first(tmp_path: Path) -> None:
-    """A fragment that writes again moves to the front; other topics stay as they are."""
+    """A fragment that writes a topic again moves to the front; other topics are unchanged."""
     plan = Scene(tmp_path).compare(MOVING).plan
     other, topic = (TopicId("#other"), (FragmentName("x"),)), TopicId("#out")
     ids = {OUT: topic}
@@ -66,8 +66,8 @@ def test_the_last_writer_comes_first(tmp_path: Path) -> None:
     assert recorded_writers(before, plan, ids) == (other, (topic, ("moving", "driving")))
 
 
-def test_who_returns_to_its_topic_needs_a_choice(scene: Scene) -> None:
-    """Its own marker stands before the results of the one that came between."""
+def test_a_fragment_that_returns_to_its_topic_needs_a_choice(scene: Scene) -> None:
+    """Its own marker is older than the results of the fragment that wrote in between."""
     scene.deploy(DRIVING, **END)
     driving = scene.world.catalog.fragments.get(NET, FragmentName("driving"))
     assert driving is not None
@@ -75,16 +75,16 @@ def test_who_returns_to_its_topic_needs_a_choice(scene: Scene) -> None:
     with pytest.raises(DeployError, match="topic moving-cars was last written by another fragment"):
         scene.deploy(MOVING)
     scene.deploy(MOVING, **END)
-    told = item(scene.compare(MOVING.replace("speed > 0", "speed > 1"))).reasons
-    assert "it begins anew, since another fragment was the last to write its output" in told
-    assert not any("nothing is lost or repeated" in reason for reason in told)
+    reasons = item(scene.compare(MOVING.replace("speed > 0", "speed > 1"))).reasons
+    assert "it begins anew, since another fragment was the last to write its output" in reasons
+    assert not any("nothing is lost or repeated" in reason for reason in reasons)
     assert scene.record.succeeds == (3, output_id(scene), ("driving",), ())
     ((stream, _, ranges, *_),) = scene.record.begins
     assert (stream, ranges) == ("sightings", ((0, 9, 9),))
 
 
-def test_what_was_decided_stays_until_it_is_done(scene: Scene) -> None:
-    """Another deploy before the lane has started asks nothing again, and forgets nothing."""
+def test_a_decision_stays_until_the_fragment_has_begun_anew(scene: Scene) -> None:
+    """Another deploy before the lane has started needs no new choice, and keeps the decision."""
     scene.deploy(DRIVING, **END)
     changed = DRIVING.replace("speed > 0", "speed > 1")
     found = scene.compare(changed)
@@ -103,8 +103,8 @@ def test_what_was_decided_stays_until_it_is_done(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize("document", [DRIVING, MOVING], ids=["never_ran", "ran_before"])
-def test_who_left_before_it_began_is_asked_again(scene: Scene, document: str) -> None:
-    """A marker that it has from before is older than what the other one wrote meanwhile."""
+def test_a_fragment_removed_before_it_began_needs_a_new_choice(scene: Scene, document: str) -> None:
+    """Its earlier marker is older than the results that the other one wrote since."""
     if document == MOVING:
         scene.deploy(DRIVING, **END)
     scene.deploy(document, **END)
@@ -117,8 +117,8 @@ def test_who_left_before_it_began_is_asked_again(scene: Scene, document: str) ->
     assert record.succeeds[2] in {("moving",), ("driving",)} - {(record.fragment,)}
 
 
-def test_who_moved_aside_before_it_began_is_asked_again(scene: Scene) -> None:
-    """Also if it wrote last where it was meanwhile."""
+def test_a_fragment_with_another_output_before_it_began_needs_a_new_choice(scene: Scene) -> None:
+    """Even if it was the last writer of its output in between."""
     aside = f"{FILTER}{MOVED_ASIDE}"
     scene.deploy(aside)
     scene.read(aside, {"car-sightings": 7})
@@ -129,26 +129,26 @@ def test_who_moved_aside_before_it_began_is_asked_again(scene: Scene) -> None:
         scene.deploy(MOVING)
 
 
-def test_a_topic_of_an_earlier_version_is_nobody_elses(scene: Scene) -> None:
-    """`destroy` removes it; one that others have made is never removed, and that is said."""
+def test_a_topic_of_an_earlier_version_belongs_to_the_network(scene: Scene) -> None:
+    """`destroy` removes it; a topic that others created is never removed, which is reported."""
     scene.deploy(FILTER.replace("moving:", "standing:"))
-    told: list[str] = []
-    deploy(scene.compare(MOVING), scene.world.servers, told.append)
-    assert not any("never removed" in line for line in told)
+    reported: list[str] = []
+    deploy(scene.compare(MOVING), scene.world.servers, reported.append)
+    assert not any("never removed" in line for line in reported)
     scene.world.kafka.add("others-cars", partitions=1)
-    deploy(scene.compare(MOVING.replace(OUT, "others-cars")), scene.world.servers, told.append)
-    assert "topic others-cars was there before" in "\n".join(told)
+    deploy(scene.compare(MOVING.replace(OUT, "others-cars")), scene.world.servers, reported.append)
+    assert "topic others-cars was there before" in "\n".join(reported)
 
 
-def test_who_left_a_topic_that_nobody_wrote_since_goes_on(scene: Scene) -> None:
-    """It was the last writer, so its marker is the truth about the topic."""
+def test_the_last_writer_of_a_topic_continues(scene: Scene) -> None:
+    """Its marker agrees with the topic, although it was removed in between."""
     elsewhere = FILTER.replace("moving:", "standing:").replace("> 0", "< 1")
     scene.deploy(elsewhere)
     scene.compare(MOVING).check()
 
 
-def test_what_was_decided_holds_for_an_output_of_another_name(scene: Scene) -> None:
-    """What was to be passed over stays so; once it is done, nothing of it is left."""
+def test_a_pending_succession_is_kept_when_the_output_changes(scene: Scene) -> None:
+    """Once the fragment has begun anew, the record contains no succession."""
     scene.deploy(DRIVING, **END)
     scene.deploy(MOVING, **END)
     elsewhere = MOVING.replace(OUT, "other-cars")
@@ -163,8 +163,8 @@ def test_what_was_decided_holds_for_an_output_of_another_name(scene: Scene) -> N
     assert scene.record.succeeds is None
 
 
-def test_back_in_its_own_topic_a_fragment_goes_on(scene: Scene) -> None:
-    """A rollback before it has begun anew elsewhere: nobody else has written there."""
+def test_a_fragment_that_returns_to_its_own_topic_before_it_began_continues(scene: Scene) -> None:
+    """A rollback before it has begun anew elsewhere: no other fragment has written there."""
     two = both(OUT, "standing-cars")
     scene.deploy(two)
     scene.world.registry.set_level(value_subject(TopicName("standing-cars")), Level.NONE)
@@ -179,16 +179,16 @@ def test_back_in_its_own_topic_a_fragment_goes_on(scene: Scene) -> None:
     assert scene.record.succeeds is None
 
 
-def test_who_has_moved_aside_is_told_apart(scene: Scene) -> None:
-    """It writes another topic now, and is not to be stopped there."""
+def test_a_writer_with_another_output_now_is_distinguished(scene: Scene) -> None:
+    """It writes another topic now, and must not be stopped there."""
     scene.deploy(both("other-cars", OUT), **END)
     standing = scene.world.catalog.fragments.get(NET, FragmentName("standing"))
     assert standing is not None
     assert standing.succeeds == (2, output_id(scene), (), ("moving",))
 
 
-def test_a_state_is_not_asked_for_where_a_fragment_begins_anew(scene: Scene) -> None:
-    """It has none then, whatever it kept before."""
+def test_a_fragment_that_begins_anew_accepts_no_choice_for_state(scene: Scene) -> None:
+    """It begins without state, whatever it kept before."""
     scene.deploy(DRIVING, **END)
     counts = MOVING.replace("filter: sightings, where: speed > 0", COUNTING)
     compared(scene, counts, InputFrom.BEGINNING).check()
@@ -198,8 +198,8 @@ def test_a_state_is_not_asked_for_where_a_fragment_begins_anew(scene: Scene) -> 
         found.check()
 
 
-def test_who_begins_anew_misses_no_redrive_topic_of_its_former_life(scene: Scene) -> None:
-    """Nothing is sent there any more; the next redrive creates another one."""
+def test_a_fragment_that_begins_anew_does_not_need_its_earlier_redrive_topic(scene: Scene) -> None:
+    """No records are sent to it any more; the next redrive creates another one."""
     world = scene.world
 
     def redrive() -> RedriveTopic:

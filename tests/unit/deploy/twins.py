@@ -1,4 +1,4 @@
-"""What a deploy talks to, in memory: the real catalog and registry rules, Kafka."""
+"""In-memory servers for deploys: the real catalog, the real registry's rules, and Kafka."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -44,7 +44,7 @@ NOW = Millis(1_700_000_000_000)
 
 
 class TwinClock:
-    """Time that moves only when somebody sleeps."""
+    """Clock that advances only by `sleep`."""
 
     def __init__(self) -> None:
         self.passed_s = 0.0
@@ -54,36 +54,36 @@ class TwinClock:
         return Millis(NOW + int(self.passed_s * 1000))
 
     def monotonic_s(self) -> float:
-        """Seconds since the beginning of the test."""
+        """Seconds since the start of the test."""
         return self.passed_s
 
     def sleep(self, seconds: float) -> None:
-        """Let time pass."""
+        """Advance the clock."""
         self.passed_s += seconds
 
 
 class WorldKafka(MemoryKafka):
-    """Kafka in memory; `fail_after` lets it break down after so many created topics."""
+    """In-memory Kafka; `fail_after`: it fails after so many created topics of a request."""
 
     def __init__(self, clock: TwinClock) -> None:
         super().__init__(clock)
         self.fail_after: int | None = None
 
     def add(self, name: str, partitions: int = 4, records: int = 0) -> None:
-        """A topic that somebody made, with so many records in each partition."""
+        """Create a topic, with so many records in each partition."""
         self.delete_topics((TopicName(name),))
         create(self, name, partitions=partitions)
         self.fill(name, records)
 
     def fill(self, name: str, records: int = 1) -> None:
-        """Let each partition of a topic hold so many records."""
+        """Append records until each partition of a topic has so many."""
         topic = TopicName(name)
         for number, partition in enumerate(self.topics[topic].partitions):
             for _ in range(records - len(partition.log)):
                 self.append(topic, None, None, partition=number)
 
     def create_topics(self, topics: tuple[NewTopicSpec, ...]) -> tuple[TopicName, ...]:
-        """Create what is missing, or break down."""
+        """Create missing topics; fails after `fail_after`."""
         made: list[TopicName] = []
         for spec in topics:
             if len(made) == self.fail_after and spec.name not in self.topics:
@@ -93,7 +93,7 @@ class WorldKafka(MemoryKafka):
 
 
 class OtherConnection(MemoryKafka):
-    """Another connection to a Kafka, on which something goes wrong."""
+    """Another connection to a Kafka; subclasses make it fail."""
 
     def __init__(self, kafka: WorldKafka) -> None:
         super().__init__(kafka.clock)
@@ -101,19 +101,19 @@ class OtherConnection(MemoryKafka):
 
 
 class TwinRegistry:
-    """The real registry's rules without HTTP, as its client shows them."""
+    """The real registry's rules without HTTP, with the interface of its client."""
 
     def __init__(self, store: MemoryStore) -> None:
         self._journal = Journal(store, Znodes("").registry())
 
     @property
     def state(self) -> State:
-        """All that it knows."""
+        """The newest state."""
         return self._journal.newest()
 
     @property
     def admin(self) -> "TwinAdmin":
-        """For those who look at it."""
+        """Its administration interface."""
         return TwinAdmin(self)
 
     def latest(self, subject: str) -> RegisteredSchema | None:
@@ -134,11 +134,11 @@ class TwinRegistry:
     def read(
         self, subject: str, schema_text: str, references: References = (), place: str = ""
     ) -> AvroSchema:
-        """Parsed, with what it refers to."""
+        """Parse a schema and its references."""
         return read(proposed(subject, schema_text, references), self.find, place)
 
     def find(self, use: SchemaUse) -> StoredVersion | None:
-        """A version as it is kept."""
+        """A stored version."""
         one = numbered(self.state, SubjectName.parse(use.subject), use.version)
         if one is None:
             return None
@@ -150,7 +150,7 @@ class TwinRegistry:
     def lookup(
         self, subject: str, schema_text: str, references: References = ()
     ) -> SchemaId | None:
-        """The id if it is registered."""
+        """The id of a registered schema; None: not registered."""
         name, sent = SubjectName.parse(subject), Sent(schema_text, references)
         try:
             one = lookup(self.state, name, sent, normal=False, deleted=False)
@@ -159,7 +159,7 @@ class TwinRegistry:
         return SchemaId(one.version.id)
 
     def check(self, subject: str, schema_text: str, references: References = ()) -> tuple[str, ...]:
-        """Why it would not fit."""
+        """Reasons why a schema is incompatible with its subject."""
         schema = written_out(self.read(subject, schema_text, references), subject)
         versions = self.state.versions(SubjectName.parse(subject))
         texts = [self.state.content(one.guid).text for one in versions]
@@ -167,7 +167,7 @@ class TwinRegistry:
         return check(config.level or Level.BACKWARD, schema, [parse(text) for text in texts])
 
     def set_level(self, subject: str, level: Level) -> None:
-        """Configure which schemas fit a subject."""
+        """Set the compatibility level of a subject."""
         self._journal.write((ConfigPut(SubjectName.parse(subject), Config(level=level)),))
 
     def register(self, subject: str, schema_text: str, references: References = ()) -> SchemaId:
@@ -195,12 +195,12 @@ class TwinRegistry:
 
 @dataclass
 class TwinAdmin:
-    """What `medusa schema list` and `show` ask of a registry."""
+    """The registry's interface for `medusa schema list` and `show`."""
 
     registry: TwinRegistry
 
     def subjects(self, prefix: str = "") -> tuple[str, ...]:
-        """Those that begin with a prefix."""
+        """The subjects that begin with a prefix."""
         return tuple(one for one in self.registry.subjects() if one.startswith(prefix))
 
     def version_numbers(self, subject: str) -> tuple[int, ...]:
@@ -210,24 +210,24 @@ class TwinAdmin:
     def version(
         self, subject: str, version: Version, *, resolved: bool = False
     ) -> StoredVersion | None:
-        """One version, as it is kept or with what it refers to in its place."""
+        """One version, as stored or with its references inlined."""
         number = LATEST if version == "latest" else version
         found = self.registry.find(SchemaUse(subject, number))
         return alone(found, self.registry.find) if found and resolved else found
 
     def relative_name(self, subject: str, other: str) -> str:
-        """How a subject that another one refers to is named."""
+        """The name of a subject in references of another one."""
         return qualified(other, context_of(subject))
 
     def by_id(self, schema_id: int) -> StoredVersion | None:
-        """What an id stands for."""
+        """The schema with an id."""
         found = self.registry.schema_of(SchemaId(schema_id))
         return StoredVersion("", 0, schema_id, found.text) if found else None
 
 
 @dataclass
 class World:
-    """One of everything."""
+    """All servers of a test."""
 
     kafka: WorldKafka
     registry: TwinRegistry
@@ -247,17 +247,17 @@ class World:
 
     @property
     def log(self) -> LogReader:
-        """Reads what topics hold."""
+        """Reader of topics."""
         return LogReader(self.kafka, 1.0)
 
     def write(self, topic: TopicName, value: bytes) -> None:
-        """The last record of partition 0; the topic is made if there is none."""
+        """Append a record to partition 0; creates the topic if it does not exist."""
         if topic not in self.kafka.topics:
             self.kafka.add(topic, 1)
         self.kafka.append(topic, None, value, partition=0)
 
     def put(self, *given: KafkaRecord) -> None:
-        """Let partitions hold records, each where it says, and with its time."""
+        """Append records to partitions, with their offsets and timestamps."""
         for one in given:
             log = self.kafka.partition(one.topic, one.partition).log
             assert one.offset == len(log)
@@ -269,11 +269,11 @@ class World:
 
     @property
     def servers(self) -> Servers:
-        """As a deploy wants them."""
+        """The servers of a deploy."""
         return Servers(self.catalog, self.kafka, self.registry, self.clock, self.log, self.new_life)
 
     def new_life(self) -> NetworkLife:
-        """A life that counts them."""
+        """A numbered life."""
         self.lives += 1
         return NetworkLife(f"life-{self.lives}")
 
@@ -299,7 +299,7 @@ outputs:
 
 
 def write_project(folder: Path, document: str = DOCUMENT, schema: str = SCHEMA) -> Path:
-    """A small network and its schema in a folder; returns the document's path."""
+    """Write a small network and its schema to a folder; returns the document's path."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "sighting.avsc").write_text(schema, encoding="utf-8")
     path = folder / "network.yaml"
