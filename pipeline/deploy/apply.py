@@ -21,11 +21,19 @@ from pipeline.clock import Clock
 from pipeline.counting import counted
 from pipeline.deploy.desired import Facts, desired_fragments
 from pipeline.deploy.documents import Document, replan_or_none
-from pipeline.deploy.gather import Clients, Recorded, filled_topics, gather, last_markers
+from pipeline.deploy.gather import (
+    Clients,
+    Recorded,
+    filled_topics,
+    gather,
+    last_markers,
+    taken_topics,
+)
+from pipeline.deploy.others import conflicts
 from pipeline.deploy.registry_interface import Registry
-from pipeline.deploy.review import review
+from pipeline.deploy.review import inputs_of, review
 from pipeline.deploy.subject_schemas import (
-    kept_schema_warnings,
+    kept_schema_warning,
     undecided_fragments,
     with_deployed_schemas,
 )
@@ -142,16 +150,15 @@ def compare(
     old = replan_or_none(version)  # it only explains differences
     found = _compared(document, plan, (recorded, old), servers, choices)
     undecided = undecided_fragments(found.changes)
-    other = with_deployed_schemas(document, version, plan, undecided)
+    other = with_deployed_schemas(document, version, plan, undecided, choices)
     if other is None:
         return found
     again = _compared(other, planner.plan(other.network, owner), (recorded, old), servers, choices)
     fitting = undecided - undecided_fragments(again.changes)
     if not fitting:
         return found
-    warnings = kept_schema_warnings(again.plan, plan, fitting)
-    warned = replace(again.changes, warnings=(*again.changes.warnings, *warnings))
-    return replace(again, changes=warned)
+    warnings = (*again.changes.warnings, kept_schema_warning(again.plan, plan, fitting))
+    return replace(again, changes=replace(again.changes, warnings=warnings))
 
 
 def _compared(
@@ -251,6 +258,7 @@ def _commit(comparison: Comparison, servers: Servers, created: tuple[TopicName, 
     )
     expected = before.version if before else None
     _check_markers(comparison, fragments, servers)
+    _check_writers(comparison, servers)
     servers.catalog.networks.deploy(network, record, fragments, expected, recorded.fragments)
     return Deployed(plan.network, version, True, fragments, created, registered)
 
@@ -347,6 +355,13 @@ def _check_markers(
                 place=f"fragment {comparison.plan.network}.{name}",
                 hint=_RETRY_HINT,
             )
+
+
+def _check_writers(comparison: Comparison, servers: Servers) -> None:
+    """Check that no network that was deployed since the comparison writes one of its topics."""
+    plan = comparison.plan
+    problems = conflicts(plan, inputs_of(plan), taken_topics(plan.network, servers.catalog))
+    replace(comparison, changes=replace(comparison.changes, problems=tuple(problems))).check()
 
 
 def _check_ids(

@@ -34,6 +34,8 @@ class Document:
         schemas: the Avro text of every external stream.
         network: the described network.
         code: the text of the Python file of every box that names one.
+        subjects: the subjects of the streams whose schema is the newest in the registry; empty for
+            a deployed version, whose schemas are those of its deploy.
     """
 
     file: str
@@ -41,6 +43,7 @@ class Document:
     schemas: Mapping[StreamName, str]
     network: Network
     code: Mapping[BoxName, str] = field(default_factory=dict)
+    subjects: Mapping[StreamName, str] = field(default_factory=dict)
 
 
 def read_document(path: Path, read_subject: SubjectReader) -> Document:
@@ -69,7 +72,8 @@ def read_document(path: Path, read_subject: SubjectReader) -> Document:
         raise DocumentError(written.located(problems))
     texts = {r.stream: s.text for r, s in found.items() if isinstance(s, SchemaText)}
     kept = {box: source for box, source in code.items() if isinstance(source, str)}
-    return Document(str(path), text, texts, network, kept)
+    subjects = {one.stream: one.value for one in references if one.kind == "subject"}
+    return Document(str(path), text, texts, network, kept, subjects)
 
 
 def replan(record: NetworkVersionRecord) -> Plan:

@@ -81,7 +81,7 @@ def gather(plan: Plan, recorded: Recorded, choices: Choices, clients: Clients) -
         ),
         filled=filled,
         known=known,
-        taken=_taken(plan.network, clients.catalog),
+        taken=taken_topics(plan.network, clients.catalog),
         successions=found,
         markers=markers,
     )
@@ -215,7 +215,7 @@ def _oldest(
     return {topic: at_ms for topic, at_ms in found if at_ms is not None}
 
 
-def _taken(ours: NetworkId, catalog: Catalog) -> dict[TopicName, Taken]:
+def taken_topics(ours: NetworkId, catalog: Catalog) -> dict[TopicName, Taken]:
     """The topics written by all other deployed networks, of all participants; stopped ones too."""
     found: dict[TopicName, Taken] = {}
     for record, version in catalog.versions.deployed():

@@ -5,7 +5,7 @@ enum with a default. What runs beside that version can be deployed beside it: th
 schema that it was deployed with, until a choice for the state adopts the newest.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from pipeline.catalog.records import NetworkVersionRecord
 from pipeline.deploy.documents import Document, loaded
@@ -17,8 +17,8 @@ from pipeline.network.model import ExternalStream
 from pipeline.planner.changes import Changes
 from pipeline.planner.describe import state_differences
 from pipeline.planner.lost_enum_symbols import lost_symbols
-from pipeline.planner.plan import Plan
-from pipeline.planner.state import Fate
+from pipeline.planner.plan import Fragment, Plan
+from pipeline.planner.state import Choices, Fate
 
 
 def undecided_fragments(changes: Changes) -> frozenset[FragmentName]:
@@ -33,6 +33,7 @@ def with_deployed_schemas(
     deployed: NetworkVersionRecord | None,
     plan: Plan,
     fragments: Collection[FragmentName],
+    choices: Choices,
 ) -> Document | None:
     """The document with the deployed schemas of the subjects that some fragments depend on.
 
@@ -41,15 +42,16 @@ def with_deployed_schemas(
         deployed: the deployed version; None before the first deploy.
         plan: the document's plan.
         fragments: the fragments whose state does not fit it.
+        choices: the user's. One for a fragment that depends on such a subject adopts the newest
+            version for all of them.
 
     Returns:
-        None if these schemas are the newest, or if the document does not check with them: it may
-        use a column that they lack.
+        None if these schemas are the newest, if a choice adopts the newest, or if the document does
+        not check with them: it may use a column that they lack.
     """
     older = _older(document, deployed) if deployed is not None and fragments else {}
-    reached = {stream.name for name in fragments for stream in _sources(plan, name)}
-    schemas = {name: text for name, text in older.items() if name in reached}
-    if not schemas:
+    schemas = {name: older[name] for name in older.keys() & _source_names(plan, fragments)}
+    if not schemas or schemas.keys() & _source_names(plan, choices.named):
         return None
     try:
         return loaded(document.text, document.file, {**document.schemas, **schemas}, document.code)
@@ -57,51 +59,52 @@ def with_deployed_schemas(
         return None
 
 
-def kept_schema_warnings(
-    kept: Plan, newest: Plan, fragments: Collection[FragmentName]
-) -> Iterator[str]:
-    """One warning for each fragment whose state fits the deployed schemas only.
+def kept_schema_warning(kept: Plan, newest: Plan, fragments: Collection[FragmentName]) -> str:
+    """The warning that states fit the deployed schemas only, with the choices for the newest.
 
     Args:
         kept: the plan with the deployed schemas.
         newest: the plan with the newest.
-        fragments: the fragments.
+        fragments: the fragments with these states.
     """
     before = {fragment.name: fragment for fragment in kept.fragments}
-    schemas = {(stream.name, stream.schema_json) for stream in inputs_of(kept)}
-    for fragment in newest.fragments:
-        old = before.get(fragment.name)
-        if old is None or fragment.name not in fragments:
-            continue
-        subjects = sorted(
-            {
-                stream.subject
-                for stream in _sources(newest, fragment.name)
-                if (stream.name, stream.schema_json) not in schemas
-            }
-        )
-        changed = (*state_differences(old, fragment), *lost_symbols(old, fragment))
-        yield (
-            f"the state of {fragment.name} does not fit the newest schema of "
-            f"{', '.join(subjects)} ({'; '.join(changed)}), so the deployed schema is kept; "
-            f"`--state {fragment.name}=rebuild` or `=empty` adopts the newest"
-        )
+    deployed = {(stream.name, stream.schema_json) for stream in inputs_of(kept)}
+    names = [one.name for one in newest.fragments if one.name in fragments and one.name in before]
+    sources = (stream for name in names for stream in _sources(newest, name))
+    subjects = sorted({s.subject for s in sources if (s.name, s.schema_json) not in deployed})
+    changes = dict.fromkeys(
+        change
+        for fragment in newest.fragments
+        if fragment.name in names
+        for change in _state_changes(before[fragment.name], fragment)
+    )
+    choices = " ".join(f"--state {name}=rebuild" for name in names)
+    return (
+        f"the state of {', '.join(names)} does not fit the newest schema of "
+        f"{', '.join(subjects)} ({'; '.join(changes)}), so the deployed schema is kept; "
+        f"`{choices}`, or `=empty`, adopts the newest"
+    )
+
+
+def _state_changes(old: Fragment, new: Fragment) -> tuple[str, ...]:
+    return (*state_differences(old, new), *lost_symbols(old, new))
 
 
 def _older(document: Document, deployed: NetworkVersionRecord) -> Mapping[StreamName, str]:
     """The deployed schemas of the streams whose subject has another newest schema."""
-    now, then = _subjects(document.text), _subjects(deployed.document)
+    references = schema_references(deployed.document, "")
+    before = {one.stream: one.value for one in references if one.kind == "subject"}
     return {
         stream: text
         for stream, text in deployed.schemas
-        if stream in now and now[stream] == then.get(stream) and text != document.schemas[stream]
+        if stream in document.subjects
+        and document.subjects[stream] == before.get(stream)
+        and text != document.schemas[stream]
     }
 
 
-def _subjects(text: str) -> Mapping[StreamName, str]:
-    """The subjects that the streams of a document name."""
-    references = schema_references(text, "")
-    return {one.stream: one.value for one in references if one.kind == "subject"}
+def _source_names(plan: Plan, fragments: Iterable[FragmentName]) -> frozenset[StreamName]:
+    return frozenset(stream.name for name in fragments for stream in _sources(plan, name))
 
 
 def _sources(plan: Plan, name: FragmentName) -> Iterator[ExternalStream]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
 
 from brokers.kafka_interface import RecordReader
@@ -36,6 +36,7 @@ from pipeline.operations.positions import present_marker
 from pipeline.operations.topics import topic_ends
 from pipeline.planner.plan import Fragment
 from schemas.avro import AvroSchema
+from schemas.client import RegistryClient
 from schemas.codec import decode
 from schemas.logical import Native
 from schemas.wire import Framed, Part, identified
@@ -214,18 +215,8 @@ class Redrive:
         return self._connections.reader()
 
     def _late(self, letter: Letter) -> bool | None:
-        return self._closed.would_be_late(letter, self._decoded)
-
-    def _decoded(self, letter: Letter, reader: AvroSchema) -> Mapping[str, Native] | None:
-        framed = identified(letter.record.value, letter.original_headers, Part.VALUE)
-        if not isinstance(framed, Framed):
-            return None
-        try:
-            writer = self._connections.registry.schema_of(framed.schema)
-            found = None if writer is None else decode(writer, reader, framed.body)
-        except SchemaError:
-            return None
-        return found if isinstance(found, Mapping) else None
+        decode_with = partial(decoded_value, registry=self._connections.registry)
+        return self._closed.would_be_late(letter, decode_with)
 
     def _has_schema(self, schema: SchemaHandle) -> bool:
         """Whether the registry has a schema; one lookup per schema in a run."""
@@ -246,3 +237,18 @@ class Redrive:
             self._connections.catalog.missing_schemas.forget(schema)
             self._forgotten.add(schema)
         return letter
+
+
+def decoded_value(
+    letter: Letter, reader: AvroSchema, registry: RegistryClient
+) -> Mapping[str, Native] | None:
+    """The value of a letter's record, decoded for a reader schema; None: it cannot be decoded."""
+    framed = identified(letter.record.value, letter.original_headers, Part.VALUE)
+    if not isinstance(framed, Framed):
+        return None
+    try:
+        writer = registry.schema_of(framed.schema)
+        found = None if writer is None else decode(writer, reader, framed.body)
+    except SchemaError:
+        return None
+    return found if isinstance(found, Mapping) else None

@@ -178,7 +178,7 @@ class Node:
     catalog: Catalog
     newer: list[Exception]
     """What is told of the fragments' markers."""
-    planned: list[Plan | MedusaError]
+    planned: list[Plan | Exception]
     """What comes of planning the deployed version."""
     written: list[Epoch]
     """The epoch of the last commit marker."""
@@ -201,7 +201,7 @@ def make_node() -> Callable[[Exception | None], Node]:
         catalog.format.ensure(OWNER)
         version = NetworkVersionRecord(NETWORK, VERSION, "", (), "digest", Millis(0), ())
         catalog.networks.deploy(DEPLOYED.network, version, (FRAGMENT,), None)
-        planned: list[Plan | MedusaError] = [PLAN]
+        planned: list[Plan | Exception] = [PLAN]
         lanes: list[Lane] = []
         told: list[Event] = []
         newer: list[Exception] = []
@@ -209,7 +209,7 @@ def make_node() -> Callable[[Exception | None], Node]:
 
         def make_plan(version: VersionId) -> Plan:
             assert version == DEPLOYED.version
-            if isinstance(planned[0], MedusaError):
+            if isinstance(planned[0], Exception):
                 raise planned[0]
             return planned[0]
 
@@ -296,6 +296,19 @@ def test_a_plan_that_is_asked_for_is_told_or_why_there_is_none(
     node.performer.perform(MakePlan(DEPLOYED.version))
     assert node.told == [PlanMade(DEPLOYED.version, PLAN), PlanFailed(DEPLOYED.version, error)]
     assert node.catalog.owners.get(NETWORK, MOVING.fragment) is None
+
+
+def test_a_planner_that_fails_unexpectedly_is_a_failure_too(
+    make_node: Callable[[Exception | None], Node],
+) -> None:
+    """Else the version would be pending for ever, and its fragments starting."""
+    node = make_node(None)
+    node.planned[0] = KeyError("box")
+    node.performer.perform(MakePlan(DEPLOYED.version))
+    (failed,) = node.told
+    assert isinstance(failed, PlanFailed)
+    assert failed.version == DEPLOYED.version
+    assert "planning failed with KeyError: 'box'" in str(failed.error)
 
 
 def test_what_is_watched_is_handed_to_the_polls(

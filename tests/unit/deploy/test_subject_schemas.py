@@ -76,17 +76,23 @@ def _deploy(world: World, document: Document) -> Comparison:
     return found
 
 
-def _deployed(folder: Path, schema: str = SCHEMA) -> World:
-    """The network is deployed with a schema, and the aggregate has a state."""
+def _deployed(folder: Path, schema: str = SCHEMA, document: str = DOCUMENT) -> World:
+    """The network is deployed with a schema, and the aggregates have a state."""
     world = World.new()
     world.registry.register(SUBJECT, schema)
-    found = _deploy(world, _document(world, folder))
-    (counts,) = (f for f in found.plan.fragments if f.name == COUNTS)
-    request = StartRequest(Epoch(1), state_digest(counts), stateful=True, on_change=None, place="")
-    marker = replace(first_marker(request, Incarnation("1-7"), {}, NOW), batch=BatchId(4))
-    world.write(counts.names.markers, encode_marker(marker))
+    _runs(world, _deploy(world, _document(world, folder, document)))
     world.kafka.fill("car-sightings")
     return world
+
+
+def _runs(world: World, found: Comparison) -> None:
+    """The stateful fragments have a state of this plan."""
+    for fragment in found.plan.fragments:
+        if fragment.stateful_box is not None:
+            digest = state_digest(fragment)
+            request = StartRequest(Epoch(1), digest, stateful=True, on_change=None, place="")
+            marker = replace(first_marker(request, Incarnation("1-7"), {}, NOW), batch=BatchId(4))
+            world.write(fragment.names.markers, encode_marker(marker))
 
 
 def _is_used(found: Comparison, schema: str) -> bool:
@@ -145,6 +151,39 @@ def test_a_choice_for_the_state_adopts_the_newest_version(tmp_path: Path) -> Non
         found.check()
         assert found.changes.warnings == ()
         assert _is_used(found, WITH_LORRIES)
+
+
+TOTALS = """\
+  totals: {aggregate: moving, window: 1m, by: [kind], compute: {n: count(*)}}
+outputs:
+"""
+
+
+def test_a_choice_for_one_of_several_states_adopts_nothing(tmp_path: Path) -> None:
+    """It would lose a state for nothing: the deploy is refused and names the other one."""
+    document = DOCUMENT.replace("outputs:\n", TOTALS)
+    world = _deployed(tmp_path, document=document)
+    world.registry.register(SUBJECT, WITH_LORRIES)
+    (warning,) = _compare(world, _document(world, tmp_path, document)).changes.warnings
+    assert "`--state counts=rebuild --state totals=rebuild`" in warning
+    choices = Choices(None, {COUNTS: OnChange.EMPTY})
+    found = _compare(world, _document(world, tmp_path, document), choices)
+    with pytest.raises(DeployError, match="fragment totals has run, and its state does not fit"):
+        found.check()
+
+
+def test_a_rollback_to_an_older_schema_asks_for_a_choice(tmp_path: Path) -> None:
+    """The schemas of a deployed version are not the newest: none of them is replaced."""
+    world = _deployed(tmp_path)
+    network = world.catalog.networks.get(CARS)
+    assert network is not None
+    first = document_of(network, NetworkVersion(1), world.catalog)
+    world.registry.register(SUBJECT, WITH_LORRIES)
+    found = _compare(world, _document(world, tmp_path), Choices(OnChange.REBUILD))
+    deploy(found, world.servers, lambda _: None)
+    _runs(world, found)
+    with pytest.raises(DeployError, match=r"kind \(loses lorry\)"):
+        _compare(world, first).check()
 
 
 def test_what_has_read_nothing_adopts_the_newest_version(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from brokers.versioned_store import VersionedStore
 from pipeline.catalog import backup
 from pipeline.catalog.records import DesiredState, NodeRecord
 from pipeline.clock import Deadline
-from pipeline.deploy.apply import Deployed, compare, deploy
+from pipeline.deploy.apply import Comparison, Deployed, compare, deploy
 from pipeline.deploy.documents import read_document
 from pipeline.deploy.pause import pause, resume
 from pipeline.deploy.remove import deployed, destroy, doomed
@@ -44,6 +44,11 @@ def _deploy(
 
     read = read_document(path, read_subject)
     return deploy(compare(read, owner, world.servers), world.servers, lambda _: None)
+
+
+def _compared(world: World, folder: Path, owner: ParticipantId) -> Comparison:
+    document = read_document(write_project(folder, CHOSEN), lambda _: None)
+    return compare(document, owner, world.servers)
 
 
 def _below(store: VersionedStore, path: str) -> dict[str, bytes]:
@@ -137,6 +142,16 @@ def test_a_network_deployed_again_continues_its_own_epochs(both: World, tmp_path
     destroy(what, both.servers, Deadline.after(both.clock, 5, "destroying"), lambda _: None)
     assert _deploy(both, tmp_path / "again", US).name == "cars@1"
     assert _run(both, OURS) == 2
+
+
+def test_a_topic_that_another_network_took_since_the_comparison_is_refused(tmp_path: Path) -> None:
+    """Both are compared before either is deployed."""
+    world = World.new()
+    ours, theirs = (_compared(world, tmp_path / owner, owner) for owner in (US, THEM))
+    deploy(ours, world.servers, lambda _: None)
+    with pytest.raises(DeployError, match="topic moving-cars is the output of fragment moving"):
+        deploy(theirs, world.servers, lambda _: None)
+    assert world.catalog.networks.get(THEIRS) is None
 
 
 def test_the_second_network_with_one_output_topic_is_refused(tmp_path: Path) -> None:

@@ -153,6 +153,15 @@ def test_a_boundary_is_told_once(world: World) -> None:
     assert world.look(3) == [200]
 
 
+def test_boundaries_are_read_again_after_a_change_that_is_undone_at_once(world: World) -> None:
+    """The node has dropped what it knew of the writer; the poll never saw the other inputs."""
+    world.watch(None)
+    world.watch()
+    assert world.look(2) == [100]
+    world.watch()
+    assert world.look(2) == []
+
+
 def test_a_topic_of_boundaries_that_is_created_again_is_read_from_its_beginning(
     world: World,
 ) -> None:

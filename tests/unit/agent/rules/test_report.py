@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from pipeline.agent.effects import PublishStatus
 from pipeline.agent.events import Tick
 from pipeline.agent.now import Now
 from pipeline.agent.rules.report import report
@@ -38,6 +39,18 @@ def test_what_another_node_owned_last_is_not_reported_before_it_is_claimed() -> 
     """The catalog would refuse it, each time: the last word stays that of the former owner."""
     assert not _reports(THERE, NO_EPOCH)
     assert not _reports(THERE, Epoch(2))
+
+
+@pytest.mark.parametrize(("owner", "reported"), [(None, 0), (HERE, 3)])
+def test_before_a_claim_the_epoch_is_that_of_the_snapshot(
+    owner: NodeId | None, reported: int
+) -> None:
+    """A claim between decision and publication must not give its epoch to an old state."""
+    claimed = None if owner is None else OwnerRecord(owner, OWNER, Epoch(3), Millis(0), Millis(0))
+    assigned = replace(wish(), owner=claimed)
+    _, (effect,) = report(Lane(LANE, assigned, epoch=NO_EPOCH), KNOWN, Tick(), NOW)
+    assert isinstance(effect, PublishStatus)
+    assert effect.status.epoch == reported
 
 
 def test_nothing_is_reported_while_the_catalog_is_in_doubt() -> None:

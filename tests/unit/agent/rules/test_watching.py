@@ -99,6 +99,19 @@ def test_a_node_that_runs_nothing_watches_nothing() -> None:
     assert node.writers == set()
 
 
+def test_boundaries_are_kept_while_a_new_version_is_planned() -> None:
+    """A writer that is quiet publishes its last boundary once only."""
+    node, first = _Node(), _sums("counts-1")
+    node.assign(first)
+    node.hear(BoundaryRead(next(iter(node.writers)), Epoch(1), Millis(5), {}))
+    before = node.state.shared.writers
+    second = replace(first, record=replace(first.record, version=NetworkVersion(2)))
+    assert node.hear(read(second)) == []
+    assert node.hear(PlanMade(second.version, PLAN)) == []
+    assert node.state.shared.writers == before
+    assert node.assign() == [WatchTopics(frozenset(), frozenset())]
+
+
 def test_a_fragment_that_is_not_planned_hides_nothing_of_the_others() -> None:
     """Each version is planned for itself."""
     node, good = _Node(), _sums("counts-1")
