@@ -38,6 +38,7 @@ from brokers.kafka.admin import KafkaAdmin
 from brokers.ports import free_port
 from brokers.zookeeper import ZooKeeperServers, ZooKeeperStore
 from pipeline.clock import Deadline
+from pipeline.names import READER_GROUP
 from pipeline.system_clock import SystemClock
 from tests.certificates import Authority, Certificate
 
@@ -48,6 +49,19 @@ PLAIN_PASSWORD = "plain-password-of-medusa"
 STRANGER = "stranger"
 STRANGER_PASSWORD = "password-of-stranger"
 CLIENT_KEY_PASSWORD = "password-of-the-client-key"
+
+RIGHTS: Mapping[ResourceType, tuple[str, ...]] = {
+    ResourceType.TOPIC: ("CREATE", "DESCRIBE", "DESCRIBE_CONFIGS", "READ", "WRITE", "DELETE"),
+    ResourceType.GROUP: ("READ", "DESCRIBE", "DELETE"),
+    ResourceType.TRANSACTIONAL_ID: ("WRITE", "DESCRIBE"),
+    ResourceType.BROKER: ("DESCRIBE",),
+}
+NAMED = (ResourceType.TOPIC, ResourceType.GROUP, ResourceType.TRANSACTIONAL_ID)
+PARTICIPANT = "local"
+TOPIC_PREFIXES = ("guarded-", "declared-", "other-", "through-", "not-for-strangers")
+"""Of the topics that the tests' networks, and the tests themselves, name."""
+TOPIC_RULES = len(RIGHTS[ResourceType.TOPIC]) * (len(TOPIC_PREFIXES) + 2)
+Rule = tuple[ResourceType, ResourcePatternType, str]
 
 _KAFKA = """\
 process.roles=broker,controller
@@ -222,8 +236,25 @@ def _start_kafka(
     )
 
 
+def _rules() -> tuple[Rule, ...]:
+    """Prefixes: of the participant, and of the topics that the tests' networks name."""
+    return (
+        *((resource, ResourcePatternType.PREFIXED, f"{PARTICIPANT}.") for resource in NAMED),
+        *((ResourceType.TOPIC, ResourcePatternType.PREFIXED, name) for name in TOPIC_PREFIXES),
+        (ResourceType.GROUP, ResourcePatternType.LITERAL, READER_GROUP),
+        (ResourceType.BROKER, ResourcePatternType.LITERAL, "kafka-cluster"),
+    )
+
+
+def _rules_for_all() -> tuple[Rule, ...]:
+    return tuple((resource, ResourcePatternType.LITERAL, "*") for resource in NAMED)
+
+
 def _make_users(inside: str) -> None:
-    """Make SCRAM users, and give to one of them the rights that the documentation names."""
+    """Create SCRAM users, and give one of them the documented rights, by prefix.
+
+    The user of the client certificate has them on all resources.
+    """
     client = AdminClient({"bootstrap.servers": inside})
     for user, password in ((USER, PASSWORD), (STRANGER, STRANGER_PASSWORD)):
         for mechanism in (ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512):
@@ -232,25 +263,19 @@ def _make_users(inside: str) -> None:
             )
             for done in client.alter_user_scram_credentials([made]).values():
                 done.result(20)
-    rights = {
-        ResourceType.TOPIC: ("CREATE", "DESCRIBE", "DESCRIBE_CONFIGS", "READ", "WRITE", "DELETE"),
-        ResourceType.GROUP: ("READ", "DESCRIBE", "DELETE"),
-        ResourceType.TRANSACTIONAL_ID: ("WRITE", "DESCRIBE"),
-    }
-    cluster = {ResourceType.BROKER: ("DESCRIBE",)}
     bindings = [
         AclBinding(
             resource,
-            "kafka-cluster" if resource is ResourceType.BROKER else "*",
-            ResourcePatternType.LITERAL,
+            name,
+            pattern,
             f"User:{who}",
             "*",
             AclOperation[operation],
             AclPermissionType.ALLOW,
         )
-        for who, given in ((USER, rights | cluster), ("CN=client", rights))
-        for resource, operations in given.items()
-        for operation in operations
+        for who, rules in ((USER, _rules()), ("CN=client", _rules_for_all()))
+        for resource, pattern, name in rules
+        for operation in RIGHTS[resource]
     ]
     for done in client.create_acls(bindings).values():
         done.result(20)

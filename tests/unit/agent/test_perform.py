@@ -37,7 +37,6 @@ from pipeline.errors import (
     BrokenInvariantError,
     EnvironmentProblem,
     FencedError,
-    MedusaError,
     NewerFormatError,
     NotAllowedError,
     RefusedError,
