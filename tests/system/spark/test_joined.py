@@ -1,4 +1,4 @@
-"""The pairs of a join, compared one by one, around the edges of the spans of its event time."""
+"""Pairs of a join around the bounds of its event-time interval."""
 
 from collections import Counter
 from datetime import UTC, datetime, timedelta
@@ -25,7 +25,7 @@ def _frame(spark: SparkSession, rows: list[Row]) -> DataFrame:
 
 
 def _rows(lower_ms: int, upper_ms: int) -> list[Row]:
-    """Of two keys, around two edges, at the bounds, and a microsecond beside each."""
+    """Rows of two keys at the bounds, and a microsecond on either side of each."""
     span_ms = max(COPIES * (upper_ms - lower_ms), SPAN_LEAST_MS)
     edges = (1_760_000_000_000 // span_ms * span_ms, 0)
     at_ms = sorted({edge + add for edge, add in product(edges, (0, lower_ms, upper_ms))})
@@ -34,10 +34,10 @@ def _rows(lower_ms: int, upper_ms: int) -> list[Row]:
 
 @pytest.mark.parametrize("how", list(How))
 @pytest.mark.parametrize(("lower_ms", "upper_ms"), _BOUNDS_MS)
-def test_all_pairs_within_the_bound_are_there_once(
+def test_each_pair_within_the_bound_is_emitted_once(
     spark: SparkSession, how: How, lower_ms: int, upper_ms: int
 ) -> None:
-    """And rows without a partner once, whichever side has more than one copy of them."""
+    """Also each row without a partner, whichever side has duplicates."""
     rows = _rows(lower_ms, upper_ms)
     core = JoinCore((("sensor", "sensor"),), lower_ms, upper_ms, how)
     pairs = [

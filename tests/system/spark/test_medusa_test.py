@@ -1,4 +1,4 @@
-"""`medusa test` as a user calls it: the tolls project, tests that pass and tests that do not."""
+"""`medusa test` as a command: the tolls project, passing and failing tests."""
 
 import json
 import os
@@ -110,7 +110,7 @@ def run_module(folder: Path, *command: str) -> "subprocess.CompletedProcess[str]
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """The tolls project with the examples of the reference, and a small network beside it."""
+    """The tolls project with the examples of the reference, and a second, small network."""
     assert medusa(("init", "tolls", "--into", str(tmp_path))) == ExitCode.DONE
     (tmp_path / "tests" / "page.yaml").write_text(example("yaml"), encoding="utf-8")
     (tmp_path / "tests" / "test_page.py").write_text(example("python"), encoding="utf-8")
@@ -127,7 +127,7 @@ def project(tmp_path: Path) -> Path:
 
 
 def test_tests_that_pass_and_one_that_fails(project: Path) -> None:
-    """The project's, the reference's and one with a late record pass; what differs is told."""
+    """The project's, the reference's and one with a late record pass; differences are printed."""
     called = run_module(project, "pipeline.cli.main", "test", "tests", "small/tests", "-o", "json")
     assert called.stdout, called.stderr
     said = json.loads(called.stdout)
@@ -148,7 +148,7 @@ def test_tests_that_pass_and_one_that_fails(project: Path) -> None:
 
 
 def test_the_fixture_tests_a_network_in_python(project: Path) -> None:
-    """It is found where Medusa is installed; the box that it looks at has no topic."""
+    """Pytest finds it where Medusa is installed; the inspected box has no topic."""
     tests = ("small/tests/test_moving.py", "tests/test_page.py")
     called = run_module(project, "pytest", "-q", "-p", "no:cacheprovider", *tests)
     assert called.returncode == 0, called.stdout + called.stderr

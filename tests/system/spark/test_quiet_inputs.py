@@ -1,4 +1,4 @@
-"""What the semantics promise of inputs that are quiet, as a user would test it."""
+"""Idle inputs: the rules of the semantics as network tests."""
 
 from pathlib import Path
 
@@ -179,10 +179,10 @@ steps:
     [(PER_MINUTE, AFTER_AN_OUTAGE), (TABLE_AND_ORDERS + AS_OF, A_TABLE)],
     ids=["an outage of two minutes", "a table"],
 )
-def test_defaults_lose_nothing_and_hold_nothing_up_for_long(
+def test_default_idleness_loses_nothing_and_delays_little(
     document: str, steps: str, queries: MemoryQueries, tmp_path: Path
 ) -> None:
-    """A producer that delivers after two minutes is in time; a table steps aside in a second."""
+    """A producer that delivers after two minutes is in time; a table is idle after a second."""
     assert _failures(document, steps, queries, tmp_path) == []
 
 
@@ -196,10 +196,10 @@ def test_defaults_lose_nothing_and_hold_nothing_up_for_long(
     ],
     ids=["a table", "a table that a fragment writes", "a window that is still open", "a union"],
 )
-def test_a_quiet_input_holds_back_no_other_one(
+def test_an_idle_input_does_not_delay_another_one(
     boxes: str, steps: str, queries: MemoryQueries, tmp_path: Path
 ) -> None:
-    """Unless what it keeps is still to come; what comes late is a dead letter."""
+    """Unless its stored records are still to be read; late records are dead letters."""
     assert _failures(STREAMS + boxes, steps, queries, tmp_path) == []
 
 
