@@ -1,8 +1,8 @@
-"""Requests that no registry can answer: paths, methods, bodies, numbers."""
+"""Invalid requests: paths, methods, bodies, numbers."""
 
 from tests.conformance.registry.scenario import (
     STRING,
-    Starting,
+    StartsWith,
     Step,
     ok,
     refused,
@@ -20,7 +20,7 @@ NOT_FOUND = "HTTP 404 Not Found"
 
 
 def sent_as(media: str, status: int) -> Step:
-    """A body of some media type."""
+    """A request with a media type."""
     body = b'{"schema":"\\"string\\""}'
     return Step(REGISTER, body, status, headers={"content-type": media})
 
@@ -59,7 +59,7 @@ SCENARIOS = [
                 "POST /schemas/ids/1",
             )
         ),
-        Step("PUT /subjects/s", None, 405, told={"allow": "POST, DELETE"}),
+        Step("PUT /subjects/s", None, 405, response_headers={"allow": "POST, DELETE"}),
     ),
     scenario(
         "bodies that are none",
@@ -72,7 +72,7 @@ SCENARIOS = [
     scenario(
         "bodies that are no JSON object",
         *(
-            Step(request, body, 400, {"error_code": 400, "message": Starting("the body is not")})
+            Step(request, body, 400, {"error_code": 400, "message": StartsWith("the body is not")})
             for request in (REGISTER, "PUT /config/s")
             for body in (
                 b"{",
@@ -144,8 +144,8 @@ SCENARIOS = [
         "what is no number of a version",
         register("s", STRING, (1, 1)),
         *(
-            refused(f"GET /subjects/s/versions/{sent}", 42202, NO_VERSION.format(told))
-            for sent, told in (
+            refused(f"GET /subjects/s/versions/{sent}", 42202, NO_VERSION.format(printed))
+            for sent, printed in (
                 ("0", "0"),
                 ("-2", "-2"),
                 ("x", "x"),

@@ -1,4 +1,4 @@
-"""What is configured for subjects, contexts and everything."""
+"""Configurations: of subjects, of contexts, and global."""
 
 from tests.conformance.registry.scenario import ABSENT, ok, refused, scenario
 

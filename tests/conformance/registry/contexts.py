@@ -1,4 +1,4 @@
-"""Contexts: registries within the registry."""
+"""Contexts: separate registries within the registry."""
 
 from tests.conformance.registry.scenario import (
     INT,
@@ -18,7 +18,7 @@ FILLED = (
     register(":.a:t", INT, (1, 1)),
     register(":.a:t", '"int"', (1, 1)),
 )
-GONE = Step("DELETE /contexts/.x", None, 204, Raw(""))
+DELETE_X = Step("DELETE /contexts/.x", None, 204, Raw(""))
 
 SCENARIOS = [
     scenario(
@@ -82,14 +82,14 @@ SCENARIOS = [
     ),
     scenario(
         "a context is deleted when nothing is in it",
-        GONE,
+        DELETE_X,
         register(":.x:s", STRING, (1, 1)),
         refused("DELETE /contexts/.x", 42211, "The specified context ':.x:' is not empty."),
         ok("DELETE /subjects/:.x:s", [1]),
         refused("DELETE /contexts/.x", 42211),
         ok("GET /contexts", [".", ".x"]),
         ok("DELETE /subjects/:.x:s?permanent=true", [1]),
-        GONE,
+        DELETE_X,
         ok("GET /contexts", ["."]),
     ),
     scenario(

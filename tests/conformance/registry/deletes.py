@@ -1,4 +1,4 @@
-"""Deleting: softly, then permanently."""
+"""Soft and permanent deletion."""
 
 from tests.conformance.registry.scenario import (
     STRING,

@@ -1,4 +1,4 @@
-"""Schemas by their ids and their GUIDs."""
+"""Schemas by id and by GUID."""
 
 from typing import Any
 
@@ -34,12 +34,12 @@ NOBODYS_GUID = "00000000-0000-0000-0000-000000000000"
 
 
 def to(subject: str) -> dict[str, Any]:
-    """A reference to what OUTER uses."""
+    """A reference to the type that OUTER uses."""
     return {"name": "I", "subject": subject, "version": 1}
 
 
 def outer(inner: str) -> str:
-    """OUTER with what it uses in its place."""
+    """OUTER with its reference resolved."""
     return OUTER.replace('"type":"I"', f'"type":{inner}')
 
 

@@ -1,4 +1,4 @@
-"""Lists of subjects, versions and schemas, whole and page by page."""
+"""Lists of subjects, versions and schemas, complete and paginated."""
 
 from tests.conformance.registry.scenario import (
     INT,

@@ -1,4 +1,4 @@
-"""Finding the version that a schema is registered as."""
+"""Lookup of the registered version of a schema."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from tests.conformance.registry.scenario import (
     ABSENT,
     INT,
     STRING,
-    Starting,
+    StartsWith,
     Step,
     field_of,
     ok,
@@ -23,7 +23,7 @@ PROPERTY = {"properties": {"k": "v"}}
 
 
 def look_up(subject: str, schema: str, answer: Any, query: str = "", **more: Any) -> Step:
-    """Look a schema up; a code stands for being refused."""
+    """Look a schema up; an int as the answer is an error code."""
     request, body = f"POST /subjects/{subject}{query}", {"schema": schema, **more}
     return (
         refused(request, answer, body=body)
@@ -61,7 +61,7 @@ SCENARIOS = [
         refused(
             "POST /subjects/t",
             42201,
-            Starting("Invalid schema of type AVRO, details: "),
+            StartsWith("Invalid schema of type AVRO, details: "),
             body={"schema": "{"},
         ),
         refused("POST /subjects/t", 40401, body={"schema": ""}),

@@ -1,4 +1,4 @@
-"""What is said about a schema: metadata and rules."""
+"""Metadata and rules of a schema."""
 
 from typing import Any
 
@@ -32,12 +32,12 @@ RULE = {"name": "check", "type": "CEL", "mode": "WRITE", "kind": "CONDITION", "e
 
 
 def properties(**values: str) -> dict[str, Any]:
-    """Metadata of properties alone."""
+    """Metadata with properties only."""
     return {"properties": values}
 
 
 def bad_rule(message: str, kind: str = "domainRules", **changed: Any) -> Step:
-    """A rule that breaks a rule of rules."""
+    """A request with an invalid rule."""
     rule = {key: one for key, one in {**RULE, **changed}.items() if one is not None}
     return unregistrable("s", A, 42210, message, ruleSet={kind: [rule]})
 

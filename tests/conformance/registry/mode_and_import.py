@@ -1,4 +1,4 @@
-"""Modes, and importing schemas with their ids."""
+"""Modes, and import of schemas with their ids."""
 
 from tests.conformance.registry.scenario import (
     ABSENT,
@@ -29,7 +29,7 @@ def mode(name: str, where: str = "", query: str = "") -> Step:
 
 
 def in_force(name: str, where: str) -> Step:
-    """The mode that is in force."""
+    """The effective mode."""
     return ok(f"GET /mode{where}?defaultToGlobal=true", {"mode": name})
 
 

@@ -1,4 +1,4 @@
-"""One text for all that means the same."""
+"""Normalization: one text for all equivalent schemas."""
 
 from tests.conformance.registry.scenario import (
     INT,

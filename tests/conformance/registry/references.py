@@ -1,10 +1,10 @@
-"""Schemas that use other schemas."""
+"""Schemas with references to other schemas."""
 
 from typing import Any
 
 from tests.conformance.registry.scenario import (
     Raw,
-    Starting,
+    StartsWith,
     Step,
     field_of,
     ok,
@@ -50,7 +50,7 @@ FIT = ok(
 
 
 def bad(reference: Any, code: int, message: Any) -> Step:
-    """A schema with a reference that is refused."""
+    """A request with a reference that is refused."""
     return unregistrable("whole", WHOLE, code, message, references=[reference])
 
 
@@ -69,7 +69,7 @@ ORDERS_RECURSIVE = (
 
 
 def deep(name: str, inner: str) -> str:
-    """A record that holds a type in many arrays."""
+    """A record with a type in many nested arrays."""
     kind: Any = inner
     for _ in range(60):
         kind = {"type": "array", "items": kind}
@@ -191,14 +191,16 @@ SCENARIOS = [
         bad(to("none"), 42201, f'{NONE_FOUND}"none" and version 1'),
         bad(to("part", 2), 42201, f'{NONE_FOUND}"part" and version 2'),
         bad(to("none", -1), 42201, f'{NONE_FOUND}"none" and version -1'),
-        bad({}, 42201, Starting("Invalid schema of type AVRO, details: ")),
-        bad({**to("part"), "name": ""}, 42201, Starting("Invalid schema of type AVRO, details: ")),
-        bad({**to("part"), "version": None}, 42201, Starting("Invalid schema of type AVRO")),
+        bad({}, 42201, StartsWith("Invalid schema of type AVRO, details: ")),
+        bad(
+            {**to("part"), "name": ""}, 42201, StartsWith("Invalid schema of type AVRO, details: ")
+        ),
+        bad({**to("part"), "version": None}, 42201, StartsWith("Invalid schema of type AVRO")),
         bad({**to("part"), "version": "x"}, 400, "version is not a whole number of 32 bits"),
-        bad({**to("part"), "name": [[]]}, 400, Starting("")),
-        bad("part", 400, Starting("")),
+        bad({**to("part"), "name": [[]]}, 400, StartsWith("")),
+        bad("part", 400, StartsWith("")),
         unregistrable("whole", WHOLE, 400, references={}),
-        unregistrable("whole", WHOLE, 42201, Starting("Invalid schema of type AVRO, details: ")),
+        unregistrable("whole", WHOLE, 42201, StartsWith("Invalid schema of type AVRO, details: ")),
     ),
     scenario(
         "to what was deleted: not for a new schema",

@@ -1,10 +1,10 @@
-"""Registering schemas: ids, versions, what is equal, what is refused and in which order."""
+"""Registration of schemas: ids, versions, equality, and refusals in their order."""
 
 from tests.conformance.registry.scenario import (
     ABSENT,
     INT,
     STRING,
-    Starting,
+    StartsWith,
     field_of,
     ok,
     record,
@@ -18,7 +18,7 @@ A = record(field_of("a"))
 AB = record(field_of("a"), field_of("b"))
 AB_0 = record(field_of("a"), field_of("b", default=0))
 SPACED = '{ "name" : "R",\n "fields":[ {"type": {"type":"int"}, "name":"a"} ], "type":"record" }'
-BROKEN = Starting("Invalid schema of type AVRO, details: ")
+BROKEN = StartsWith("Invalid schema of type AVRO, details: ")
 DESCENDING = record(field_of("a", order="descending"))
 READ_ONLY = ok("PUT /mode/s", body={"mode": "READONLY"})
 NEXT_ONLY = "Version is not one more than previous version"

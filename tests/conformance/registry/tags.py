@@ -1,4 +1,4 @@
-"""Tags on records and fields, inside the text of a schema."""
+"""Inline tags of records and fields in the text of a schema."""
 
 from typing import Any
 
@@ -20,24 +20,24 @@ TAGS = "POST /subjects/s/versions/latest/tags"
 
 
 def tagged(*tags: str) -> str:
-    """The same with tags on the record."""
+    """The schema with tags on the record."""
     whole = record(field_of("f1", "string"), name="myrecord")
     listed = ",".join(f'"{tag}"' for tag in tags)
     return f'{whole[:-1]},"confluent:tags":[{listed}]}}'
 
 
 def on(path: str, *tags: str, kind: str = "sr_record") -> dict[str, Any]:
-    """Tags on something."""
+    """Tags of an entity."""
     return {"schemaEntity": {"entityPath": path, "entityType": kind}, "tags": list(tags)}
 
 
 def field_tagged(*tags: str) -> str:
-    """The same with tags on the field."""
+    """The schema with tags on the field."""
     return record(field_of("f1", "string", **{"confluent:tags": list(tags)}), name="myrecord")
 
 
 def retagged(number: int, schema: str, **body: Any) -> Step:
-    """Change tags: the version that comes of it has its number among its properties."""
+    """Change tags; the new version's properties contain its number."""
     answer = {
         "id": number,
         "version": number,
@@ -48,12 +48,12 @@ def retagged(number: int, schema: str, **body: Any) -> Step:
 
 
 def migration(name: str, tag: str = "PII") -> dict[str, Any]:
-    """A rule."""
+    """A migration rule."""
     return {"name": name, "mode": "UPGRADE", "type": "T", "tags": [tag]}
 
 
-def told(*rules: dict[str, Any]) -> dict[str, Any]:
-    """Rules as answers tell them."""
+def rule_set(*rules: dict[str, Any]) -> dict[str, Any]:
+    """Rules in the form of responses."""
     return {
         "migrationRules": [{**rule, "kind": "TRANSFORM", "disabled": False} for rule in rules],
     }
@@ -93,7 +93,7 @@ SCENARIOS = [
             TAGS,
             {
                 "metadata": {"properties": {"confluent:version": "3", "own": "1"}},
-                "ruleSet": told(migration("a"), migration("b")),
+                "ruleSet": rule_set(migration("a"), migration("b")),
             },
             body={
                 "metadata": {"properties": {"own": "1"}},
@@ -103,7 +103,7 @@ SCENARIOS = [
         ),
         ok(
             TAGS,
-            {"ruleSet": told(migration("b", "X"), migration("c"))},
+            {"ruleSet": rule_set(migration("b", "X"), migration("c"))},
             body={
                 "newVersion": 4,
                 "rulesToMerge": {"migrationRules": [migration("b", "X"), migration("c")]},
@@ -112,7 +112,7 @@ SCENARIOS = [
         ),
         ok(
             TAGS,
-            {"ruleSet": told(migration("d"))},
+            {"ruleSet": rule_set(migration("d"))},
             body={"ruleSet": {"migrationRules": [migration("d")]}},
         ),
         refused(
@@ -187,9 +187,9 @@ SCENARIOS = [
         "found with a schema",
         register("s", tagged("A", "B"), (1, 1)),
         *(
-            ok(f"GET /{path}?findTags={wanted}", {"schemaTags": found})
+            ok(f"GET /{path}?findTags={tags}", {"schemaTags": found})
             for path in ("subjects/s/versions/1", "schemas/ids/1")
-            for wanted, found in (
+            for tags, found in (
                 ("*", [on("myrecord", "A", "B")]),
                 ("x&findTags=B", [on("myrecord", "A", "B")]),
                 ("x", ABSENT),

@@ -1,4 +1,4 @@
-"""Kafka and ZooKeeper as others run them: with logins, certificates and access control lists."""
+"""Secured Kafka and ZooKeeper: logins, certificates and access control lists."""
 
 import base64
 import os
@@ -43,7 +43,7 @@ from tests.certificates import Authority, Certificate
 
 USER = "medusa"
 PASSWORD = 'pa"ss\\wo;r=d é'
-"""What quoting of any kind could break."""
+"""Contains characters that break under wrong quoting."""
 PLAIN_PASSWORD = "plain-password-of-medusa"
 STRANGER = "stranger"
 STRANGER_PASSWORD = "password-of-stranger"
@@ -111,7 +111,7 @@ maxSessionTimeout=60000
 
 @dataclass(frozen=True)
 class Secured:
-    """Running servers: ports of loopback, and what to show to them."""
+    """Running servers: loopback ports and credentials."""
 
     ports: Mapping[str, int]
     authority: Authority
@@ -125,13 +125,13 @@ class Secured:
 
     @property
     def admin(self) -> KafkaAdmin:
-        """Whoever runs the brokers: may do everything."""
+        """An administrative client with the superuser's credentials."""
         return KafkaAdmin(self.address("inside"), 20.0)
 
 
 @contextmanager
 def secured_servers(folder: Path, cache: Path) -> Iterator[Secured]:
-    """Start both servers, with users, and end them."""
+    """Start both servers and create users; stops them at the end."""
     clock = SystemClock()
     listeners = ("inside", "controller", "sasl_ssl", "sasl_plaintext", "ssl", "plain", "secure")
     ports = {name: free_port() for name in listeners}
@@ -223,7 +223,7 @@ def _start_kafka(
 
 
 def _make_users(inside: str) -> None:
-    """Make SCRAM users, and give to one of them the rights that the documentation names."""
+    """Create SCRAM users, and grant one of them the documented rights."""
     client = AdminClient({"bootstrap.servers": inside})
     for user, password in ((USER, PASSWORD), (STRANGER, STRANGER_PASSWORD)):
         for mechanism in (ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512):

@@ -219,15 +219,17 @@ def same(one: Any, other: Any) -> bool:
     return repr(one) == repr(other)
 
 
-def fits(aggregation: Aggregation, found: Any, wanted: Any) -> bool:
+def fits(aggregation: Aggregation, found: Any, expected_value: Any) -> bool:
     """Whether a result equals the expected one, within the documented precision."""
-    if found is None or wanted is None:
-        return found is wanted
+    if found is None or expected_value is None:
+        return found is expected_value
     if aggregation.function == "approx_percentile":
-        return isclose(found, wanted, rel_tol=float(aggregation.parameters[1]) * 1.0001)
+        return isclose(found, expected_value, rel_tol=float(aggregation.parameters[1]) * 1.0001)
     if aggregation.function.endswith(("_pop", "_samp")):
-        return isclose(found, wanted, rel_tol=RELATIVE_ERROR_MAX)
-    return found == wanted or (isinstance(found, float) and isnan(found) and isnan(wanted))
+        return isclose(found, expected_value, rel_tol=RELATIVE_ERROR_MAX)
+    return found == expected_value or (
+        isinstance(found, float) and isnan(found) and isnan(expected_value)
+    )
 
 
 def test_results_equal_the_reference_for_any_batch_boundaries(
@@ -243,11 +245,11 @@ def test_results_equal_the_reference_for_any_batch_boundaries(
     assert one.keys() == other.keys() == set(range(GROUPS))
     by_group = {g: [row for row in rows if row.values["g"] == g] for g in range(GROUPS)}
     wrong = [
-        (text, group, one[group][a.name], other[group][a.name], wanted)
+        (text, group, one[group][a.name], other[group][a.name], expected_value)
         for text, a in aggregations.items()
         for group, members in by_group.items()
-        for wanted in (expected(text, a, members),)
+        for expected_value in (expected(text, a, members),)
         if not same(one[group][a.name], other[group][a.name])
-        or not fits(a, one[group][a.name], wanted)
+        or not fits(a, one[group][a.name], expected_value)
     ]
     assert wrong == []

@@ -123,10 +123,10 @@ def test_types_are_those_of_spark(texts: Sequence[str], rows: DataFrame) -> None
     safe = rows.selectExpr(*(f"{e.sql} AS v{n}" for n, e in enumerate(ours)))
     bare = rows.selectExpr(*(f"{e.text} AS v{n}" for n, e in enumerate(ours)))
     failed = rows.selectExpr(*(f"{e.failed or 'false'} AS v{n}" for n, e in enumerate(ours)))
-    wanted = {e.text: spark_name(e.type) for e in ours}
+    expected = {e.text: spark_name(e.type) for e in ours}
     for frame in (safe, bare):
         found = [field.dataType.simpleString() for field in frame.schema.fields]
-        assert dict(zip(texts, found, strict=True)) == wanted
+        assert dict(zip(texts, found, strict=True)) == expected
     assert {field.dataType.simpleString() for field in failed.schema.fields} == {"boolean"}
 
 

@@ -46,13 +46,13 @@ def test_each_pair_within_the_bound_is_emitted_once(
         if left[0] == right[0] and 1_000 * lower_ms <= left[1] - right[1] <= 1_000 * upper_ms
     ]
     paired_left, paired_right = {left for left, _ in pairs}, {right for _, right in pairs}
-    due: list[tuple[str | int | None, ...]] = [(*left, *right) for left, right in pairs]
+    expected: list[tuple[str | int | None, ...]] = [(*left, *right) for left, right in pairs]
     if how is not How.INNER:
-        due += [(*left, None, None) for left in rows if left not in paired_left]
+        expected += [(*left, None, None) for left in rows if left not in paired_left]
     if how is How.FULL:
-        due += [(None, None, *right) for right in rows if right not in paired_right]
+        expected += [(None, None, *right) for right in rows if right not in paired_right]
 
     found = matched(_frame(spark, rows), _frame(spark, rows), core)
     assert len(found.columns) == 2 * 3
     names = [f"{side}.{name}" for side in ("left", "right") for name in ("sensor", "us")]
-    assert Counter(map(tuple, found.select(*names).collect())) == Counter(due)
+    assert Counter(map(tuple, found.select(*names).collect())) == Counter(expected)

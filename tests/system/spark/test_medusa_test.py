@@ -130,21 +130,21 @@ def test_tests_that_pass_and_one_that_fails(project: Path) -> None:
     """The project's, the reference's and one with a late record pass; differences are printed."""
     called = run_module(project, "pipeline.cli.main", "test", "tests", "small/tests", "-o", "json")
     assert called.stdout, called.stderr
-    said = json.loads(called.stdout)
-    found = {test["name"]: test for test in said["tests"]}
+    report = json.loads(called.stdout)
+    found = {test["name"]: test for test in report["tests"]}
     assert {name: test["passed"] for name, test in found.items()} == {
         "page": True,
         "tolls": True,
         "late": True,
         "wrong": False,
-    }, textwrap.indent(json.dumps(said, indent=1), "  ")
-    assert (called.returncode, said["passed"], said["failed"]) == (1, 3, 1)
-    traffic, letters = found["wrong"]["failures"]
+    }, textwrap.indent(json.dumps(report, indent=1), "  ")
+    assert (called.returncode, report["passed"], report["failed"]) == (1, 3, 1)
+    traffic, dead_letters = found["wrong"]["failures"]
     assert traffic["place"] == "small/tests/wrong.yaml:7"
     assert [pair["fields"] for pair in traffic["different"]] == [["cars"]]
     assert traffic["different"][0]["came"]["cars"] == 2
     assert traffic["missing"][0]["expected"] == {"segment": 9}
-    assert letters["unexpected"][0]["reason"] == "late"
+    assert dead_letters["unexpected"][0]["reason"] == "late"
 
 
 def test_the_fixture_tests_a_network_in_python(project: Path) -> None:

@@ -58,7 +58,7 @@ ORDERS = """
       - {item: a, amount: 2, at: "2026-01-01T00:10:00Z"}
       - {item: b, amount: 2, at: "2026-01-01T00:10:05Z"}
 """
-COMES_AT_ONCE = f"""
+ARRIVES_AT_ONCE = f"""
 network: ../network.yaml
 steps:{A_PRICE}{ORDERS}
   - expect: priced
@@ -74,7 +74,7 @@ steps:{A_PRICE}{ORDERS}
   - expect: minutes
     records: [{{item: a, n: 1}}, {{item: b, n: 1}}]
 """
-LATE_AND_GOES_ON = f"""
+LATE_THEN_CONTINUES = f"""
 network: ../network.yaml
 steps:{A_PRICE}{ORDERS}
   - expect: priced
@@ -189,8 +189,8 @@ def test_default_idleness_loses_nothing_and_delays_little(
 @pytest.mark.parametrize(
     ("boxes", "steps"),
     [
-        (AS_OF, COMES_AT_ONCE),
-        (AS_OF_DERIVED, LATE_AND_GOES_ON),
+        (AS_OF, ARRIVES_AT_ONCE),
+        (AS_OF_DERIVED, LATE_THEN_CONTINUES),
         (AS_OF_WINDOWS, NOT_BEFORE_THE_WINDOW),
         (UNION, WINDOW_CLOSES),
     ],

@@ -16,7 +16,7 @@ from pipeline.spark.run.query_runner import Query, QueryRunner, StoppingError
 from pipeline.spark.session.java_log import ENGINE, _set_level
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
-_NOT_ASKED = cast("Lowered", None)
+_UNUSED = cast("Lowered", None)
 _WITHIN_S = 60
 _FAILED = "terminated with error"
 
@@ -63,7 +63,7 @@ def test_an_interrupted_batch_is_not_logged_as_an_error(
         """Delay a stop of the query until the second batch has begun."""
         _until_begun(tmp_path, 1)
 
-    query = Query("n.f.1", _rows(spark), _NOT_ASKED, tmp_path, write, watch=watch)
+    query = Query("n.f.1", _rows(spark), _UNUSED, tmp_path, write, watch=watch)
     with pytest.raises(StoppingError):
         QueryRunner(stop).run(query)
     assert written == [0]
@@ -80,7 +80,7 @@ def test_a_medusa_error_ends_a_query_without_a_stack_trace(
     def write(_rows: DataFrame, _batch: int, _engine: Engine) -> None:
         raise RefusedError("it does not fit")
 
-    query = Query("n.g.1", _rows(spark), _NOT_ASKED, tmp_path, write)
+    query = Query("n.g.1", _rows(spark), _UNUSED, tmp_path, write)
     with pytest.raises(RefusedError):
         QueryRunner(threading.Event()).run(query)
     assert _FAILED not in logged()
@@ -94,7 +94,7 @@ def test_another_error_ends_a_query_with_a_stack_trace(
     def write(rows: DataFrame, _batch: int, _engine: Engine) -> None:
         rows.selectExpr("raise_error('unforeseen')").collect()
 
-    query = Query("n.h.1", _rows(spark), _NOT_ASKED, tmp_path, write)
+    query = Query("n.h.1", _rows(spark), _UNUSED, tmp_path, write)
     with pytest.raises(RetryError):
         QueryRunner(threading.Event()).run(query)
     assert "Query n.h.1 [" in logged()
