@@ -27,7 +27,7 @@ def sent_as(media: str, status: int) -> Step:
 
 SCENARIOS = [
     scenario(
-        "paths that there are not",
+        "unknown paths",
         *(
             refused(request, 404, NOT_FOUND)
             for request in (
@@ -45,7 +45,7 @@ SCENARIOS = [
         Step("GET /subjects//versions", None, 405),
     ),
     scenario(
-        "methods that a path does not have",
+        "methods not allowed",
         *(
             Step(request, None, 405, {"error_code": 405, "message": "HTTP 405 Method Not Allowed"})
             for request in (
@@ -62,7 +62,7 @@ SCENARIOS = [
         Step("PUT /subjects/s", None, 405, response_headers={"allow": "POST, DELETE"}),
     ),
     scenario(
-        "bodies that are none",
+        "missing bodies",
         *(
             Step(request, body, 422, {"error_code": 422})
             for request in (REGISTER, "POST /subjects/s", "PUT /config", "PUT /mode/s")
@@ -70,7 +70,7 @@ SCENARIOS = [
         ),
     ),
     scenario(
-        "bodies that are no JSON object",
+        "bodies other than JSON objects",
         *(
             Step(request, body, 400, {"error_code": 400, "message": StartsWith("the body is not")})
             for request in (REGISTER, "PUT /config/s")
@@ -141,7 +141,7 @@ SCENARIOS = [
         ),
     ),
     scenario(
-        "what is no number of a version",
+        "invalid version numbers",
         register("s", STRING, (1, 1)),
         *(
             refused(f"GET /subjects/s/versions/{sent}", 42202, NO_VERSION.format(printed))
@@ -162,14 +162,14 @@ SCENARIOS = [
         refused("DELETE /subjects/s/versions/x", 42202),
     ),
     scenario(
-        "unknown names in the query do not matter",
+        "unknown query parameters are ignored",
         register("s", STRING, (1, 1)),
         ok("GET /subjects/s/versions?a&b=&c=1&=&&deleted", [1]),
         ok("GET /subjects/s/versions?deleted=1&deletedOnly=yes", [1]),
         ok("GET /subjects?deleted_only=true&subject=x", ["s"]),
     ),
     scenario(
-        "offsets below zero begin at the beginning",
+        "negative offsets are zero",
         register("s", STRING, (1, 1)),
         ok("GET /subjects?offset=-1", ["s"]),
         ok("GET /subjects/s/versions?offset=-2147483647&limit=-7", [1]),

@@ -87,7 +87,7 @@ def fixed(size: int) -> str:
 
 SCENARIOS = [
     scenario(
-        "with one version, and with all that the level asks for",
+        "with one version, and with all versions of the level",
         register("s", A, (1, 1)),
         register("s", AB_0, (2, 2)),
         fits(AB_0, FITS),
@@ -100,7 +100,7 @@ SCENARIOS = [
         fits(AB_0, {"is_compatible": True}, "", "?verbose=true"),
     ),
     scenario(
-        "with nothing to compare with",
+        "without a version to compare with",
         fits(A, FITS),
         fits(A, FITS, "", "?normalize=False"),
         register("s", A, (1, 1)),
@@ -117,7 +117,7 @@ SCENARIOS = [
         refused("POST /compatibility/subjects/t/versions/0", 42202, body={"schema": A}),
     ),
     scenario(
-        "the words for each reason",
+        "the message of each incompatibility",
         register("s", A, (1, 1)),
         why(AB, [lacking("new", "old"), *trailer(A)]),
         why(A_TEXT, [mismatch("/fields/0/type", "STRING", "INT"), *trailer(A)]),
@@ -177,7 +177,7 @@ SCENARIOS = [
         ),
     ),
     scenario(
-        "forward, and both ways",
+        "forward and full",
         register("s", AB, (1, 1)),
         level("FORWARD"),
         why(A, [lacking("old", "new"), *trailer(AB, level="FORWARD")]),
@@ -191,7 +191,7 @@ SCENARIOS = [
         fits(STRING, FITS, ""),
     ),
     scenario(
-        "transitive levels stop at the first version that does not fit",
+        "transitive levels stop at the first incompatible version",
         level("NONE"),
         register("s", A_TEXT, (1, 1)),
         register("s", INT, (2, 2)),
@@ -216,7 +216,7 @@ SCENARIOS = [
         fits(B_0, FITS),
     ),
     scenario(
-        "a schema that is none",
+        "an invalid schema",
         register("s", A, (1, 1)),
         refused("POST /compatibility/subjects/s/versions", 42201, body={"schema": "{"}),
         refused(
@@ -230,7 +230,7 @@ SCENARIOS = [
         why(record(field_of("a", default="x")), [StartsWith("Invalid schema of type AVRO")]),
     ),
     scenario(
-        "registering follows the level",
+        "registration applies the level",
         level("FORWARD"),
         register("s", A, (1, 1)),
         register("s", AB, (2, 2)),
@@ -241,7 +241,7 @@ SCENARIOS = [
         unregistrable("s", INT, 40901),
     ),
     scenario(
-        "mode does not matter for asking",
+        "checks ignore the mode",
         register("s", A, (1, 1)),
         ok("PUT /mode/s", body={"mode": "READONLY"}),
         fits(AB_0, FITS),

@@ -82,7 +82,7 @@ SCENARIOS = [
         ok("GET /subjects/s/versions", [1, 2, 3, 4, 5]),
     ),
     scenario(
-        "with metadata, and with rules that are given, merged or removed",
+        "with metadata, and with rules that are set, merged or removed",
         register("s", PLAIN, (1, 1), metadata={"properties": {"k": "v"}}),
         ok(
             TAGS,
@@ -124,7 +124,7 @@ SCENARIOS = [
         refused(TAGS, 42210, "Missing rule name", body={"rulesToMerge": {"domainRules": [{}]}}),
     ),
     scenario(
-        "not of what is not there",
+        "of missing entities",
         refused(TAGS, 40401, "Subject 's' not found.", body={}),
         register("s", PLAIN, (1, 1)),
         refused("POST /subjects/s/versions/2/tags", 40402, "Version 2 not found.", body={}),
@@ -152,7 +152,7 @@ SCENARIOS = [
         refused(TAGS, 42205, body={"tagsToAdd": [on("myrecord", "A")]}),
     ),
     scenario(
-        "given with a schema that is registered",
+        "in the registration of a schema",
         register(
             "s", PLAIN, {"version": 1, "schema": tagged("A")}, schemaTagsToAdd=[on("myrecord", "A")]
         ),
@@ -172,7 +172,7 @@ SCENARIOS = [
         unregistrable("s", PLAIN, 400, schemaTagsToAdd={}),
     ),
     scenario(
-        "taken over from the version before, where both have what carries them",
+        "inherited from the previous version, for entities of both",
         register("s", tagged("A"), (1, 1)),
         register("s", PLAIN, {"version": 1}, propagateSchemaTags=True),
         register(
@@ -184,7 +184,7 @@ SCENARIOS = [
         register("t", PLAIN, {"version": 1, "schema": PLAIN}, propagateSchemaTags=True),
     ),
     scenario(
-        "found with a schema",
+        "findTags",
         register("s", tagged("A", "B"), (1, 1)),
         *(
             ok(f"GET /{path}?findTags={tags}", {"schemaTags": found})

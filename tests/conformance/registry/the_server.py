@@ -39,7 +39,7 @@ SCENARIOS = [
         ),
     ),
     scenario(
-        "every answer is marked, as the client wants it",
+        "every response has a request id, the client's if it sent one",
         Step("GET /", headers={"x-request-id": MARK}, response_headers={"x-request-id": MARK}),
         Step(
             "GET /x",
@@ -50,14 +50,14 @@ SCENARIOS = [
         ),
     ),
     scenario(
-        "there are no associations",
+        "associations are empty",
         *(
             refused(f"GET /associations/{path}", 40410, "Association for 'x' not found.")
             for path in ("subjects/x", "resources/x", "resources/-/x?resourceType=topic")
         ),
     ),
     scenario(
-        "in the media type that the client takes",
+        "the media type is the accepted one",
         taken("*/*", V1),
         taken("", V1),
         taken("application/*", V1),
@@ -74,14 +74,14 @@ SCENARIOS = [
         Step("GET /nothing", None, 404, {"error_code": 404}, {"accept": "text/html"}),
     ),
     scenario(
-        "without a body for HEAD",
+        "HEAD without a body",
         register("s", STRING, (1, 1)),
         Step("HEAD /subjects", response_headers={"content-length": "5", "content-type": V1}),
         Step("HEAD /subjects/s/versions/latest"),
         Step("HEAD /subjects/t/versions/latest", status=404),
     ),
     scenario(
-        "refusals in the same media type",
+        "errors in the same media type",
         Step("GET /nothing", None, 404, {"error_code": 404}, response_headers={"content-type": V1}),
         Step(
             "GET /schemas/ids/1",
