@@ -77,24 +77,26 @@ class Chain:
         if chosen and needs_nothing:
             self.wrong(Wrong("asked", "", f"{kind} asks for {chosen}"))
 
-    def deploy(self, net: Net, rng: Random, stopped: Mapping[str, str] = deploys.NOBODY) -> str:
+    def deploy(
+        self, net: Net, rng: Random, stopped: Mapping[str, str] = deploys.NONE_STOPPED
+    ) -> str:
         """Deploy a document; returns its version and the choices as text."""
         chosen = ""
-        for told in deploys.deploy(self.scene, self.accounts, net, rng, stopped):
-            if isinstance(told, Wrong):
-                self.wrong(told)
+        for line in deploys.deploy(self.scene, self.accounts, net, rng, stopped):
+            if isinstance(line, Wrong):
+                self.wrong(line)
             else:
-                self.say(f"  deploy: {told}")
-                if told.startswith("version"):
+                self.log(f"  deploy: {line}")
+                if line.startswith("version"):
                     self.net = net
                     self.nets.append(net)
-                    self.say(net.text)
-                    chosen = told.partition(", chosen: ")[2]
+                    self.log(net.text)
+                    chosen = line.partition(", chosen: ")[2]
         return chosen
 
     # --- what is watched --------------------------------------------------------------------------
 
-    def hear(self, commit: Commit) -> None:
+    def on_commit(self, commit: Commit) -> None:
         """Check a committed transaction of a lane."""
         key = commit.life, str(commit.names.fragment)
         deployment = self.scene.deployments.get((commit.life, commit.version))
@@ -109,23 +111,23 @@ class Chain:
         ledger.begins = deployment.begins.get(key[1], {})
         executed = commit.executed
         reads = executed.reads if executed is not None else {}
-        self.say(
+        self.log(
             f"    {key[1]} v{commit.version} {commit.marker.incarnation}/{commit.marker.batch} "
             f"epoch {commit.marker.epoch}: {_reads(reads)} "
             f"late {commit.marker.late_ms} evict {commit.marker.eviction_ms} promise "
             f"{commit.marker.boundary_ms}"
         )
-        for wrong in self.accounts.writers.heard(commit, ledger, self.ledgers):
+        for wrong in self.accounts.writers.on_first_marker(commit, ledger, self.ledgers):
             self.wrong(wrong)
-        ledger.hear(commit, deployment)
+        ledger.process(commit, deployment)
 
     def wrong(self, wrong: Wrong) -> None:
         """Add a violation, unless it is allowed."""
         if wrong.kind not in self.allowed:
-            self.say(f"  WRONG {wrong}")
+            self.log(f"  WRONG {wrong}")
             self.outcome.wrong.append(wrong)
 
-    def say(self, text: str) -> None:
+    def log(self, text: str) -> None:
         """Add a line to the log."""
         self.outcome.log.append(text)
 

@@ -26,7 +26,7 @@ Ledgers = dict[tuple[int, str], Ledger]
 Begins = dict[tuple[int, str], dict[tuple[str, int], tuple[int, int]]]
 """By life and fragment: start position of a partition, and its end at that time."""
 STOPS_WITHIN_S = 60.0
-NOBODY: Final[Mapping[str, str]] = MappingProxyType({})
+NONE_STOPPED: Final[Mapping[str, str]] = MappingProxyType({})
 LOOKS_MAX = 5
 ROUNDS_MAX = 4
 """A choice about an input may require a choice about a state."""
@@ -44,7 +44,7 @@ Where = dict[tuple[str, int], tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class InputRanges:
     """Ranges that a fragment starts to read, and those that it leaves unread."""
 
     begins: Where
@@ -53,7 +53,7 @@ class Said:
     """Topics that it starts to read, including empty ones."""
 
 
-def said(scene: Scene, comparison: Comparison, fragment: str) -> Said:
+def announced(scene: Scene, comparison: Comparison, fragment: str) -> InputRanges:
     """The ranges of one fragment's inputs in `plan`."""
     begins: Where = {}
     leaves: Where = {}
@@ -69,7 +69,7 @@ def said(scene: Scene, comparison: Comparison, fragment: str) -> Said:
         for partition, begin, end in one.ranges:
             if end > begin:
                 (leaves if left else begins)[topic_id, partition] = int(begin), int(end)
-    return Said(begins, leaves, frozenset(topics))
+    return InputRanges(begins, leaves, frozenset(topics))
 
 
 def choices(comparison: Comparison, before: Choices, rng: Random) -> Choices:
@@ -125,7 +125,7 @@ def deploy(
     accounts: Accounts,
     net: Net,
     rng: Random,
-    stopped: Mapping[str, str] = NOBODY,
+    stopped: Mapping[str, str] = NONE_STOPPED,
 ) -> Iterator[Wrong | str]:
     """Deploy a document with random choices; yields wrong statements of `plan`.
 
@@ -163,8 +163,8 @@ def deploy(
         deployment = replace(deployment, at_ms=known.at_ms, begins=known.begins)
     scene.deployments[key] = deployment
     both = (*chosen.named.items(), *chosen.inputs.items())
-    told = ", ".join(f"{name}={choice.value}" for name, choice in both)
-    yield f"version {done.version}{', chosen: ' if told else ''}{told}"
+    choices_text = ", ".join(f"{name}={choice.value}" for name, choice in both)
+    yield f"version {done.version}{', chosen: ' if choices_text else ''}{choices_text}"
     yield from differences
 
 
@@ -194,19 +194,19 @@ def _compared(scene: Scene, accounts: Accounts, comparison: Comparison) -> Itera
     for fragment in comparison.plan.fragments:
         ledger = accounts.ledgers.get((scene.life, fragment.name))
         chosen = accounts.begins.get((scene.life, fragment.name), {})
-        told = said(scene, comparison, fragment.name)
+        planned = announced(scene, comparison, fragment.name)
         if accounts.writers.others(scene.kafka, scene.life, fragment):
-            yield from _differs(fragment, told, _anew(scene, fragment, {}))
+            yield from _differs(fragment, planned, _anew(scene, fragment, {}))
             continue
         if accounts.writers.is_due(scene.kafka, scene.life, fragment):
-            yield from _differs(fragment, told, _anew(scene, fragment, chosen))
+            yield from _differs(fragment, planned, _anew(scene, fragment, chosen))
             continue
         if ledger is None or not ledger.has_read:
             continue
         before = None if last is None else scene.deployments[scene.life, last]
         changed = before is None or not before.has(fragment, _ids(scene))
-        due = _due(scene, ledger, fragment, chosen, changed=changed)
-        yield from _differs(fragment, told, due)
+        expected = _expected(scene, ledger, fragment, chosen, changed=changed)
+        yield from _differs(fragment, planned, expected)
 
 
 def _ids(scene: Scene) -> dict[TopicName, str]:
@@ -214,23 +214,26 @@ def _ids(scene: Scene) -> dict[TopicName, str]:
     return {name: topic.topic_id for name, topic in scene.kafka.topics.items()}
 
 
-def _differs(fragment: Fragment, told: Said, due: Said) -> Iterator[Wrong]:
+def _differs(fragment: Fragment, planned: InputRanges, expected: InputRanges) -> Iterator[Wrong]:
     """Differences of `plan` from the expected ranges."""
-    if told.topics != due.topics or told.begins != due.begins:
-        text = f"begins {due.topics} {due.begins}, plan says {told.topics} {told.begins}"
+    if planned.topics != expected.topics or planned.begins != expected.begins:
+        text = (
+            f"begins {expected.topics} {expected.begins},"
+            f" plan says {planned.topics} {planned.begins}"
+        )
         yield Wrong("begins", fragment.name, text)
-    if told.leaves != due.leaves:
-        text = f"leaves {due.leaves}, plan says {told.leaves}"
+    if planned.leaves != expected.leaves:
+        text = f"leaves {expected.leaves}, plan says {planned.leaves}"
         yield Wrong("leaves", fragment.name, text)
 
 
-def _anew(scene: Scene, fragment: Fragment, chosen: Where) -> Said:
+def _anew(scene: Scene, fragment: Fragment, chosen: Where) -> InputRanges:
     """The ranges of a fragment that writes to the topic of other writers: all records.
 
     `chosen`: decided start positions.
     """
     known = frozenset(topic_id for topic_id, _ in chosen)
-    return Said(*_begun(scene, fragment, known))
+    return InputRanges(*_begun(scene, fragment, known))
 
 
 def _begun(
@@ -249,7 +252,9 @@ def _begun(
     return begins, {}, frozenset(map(str, topics))
 
 
-def _due(scene: Scene, ledger: Ledger, fragment: Fragment, chosen: Where, *, changed: bool) -> Said:
+def _expected(
+    scene: Scene, ledger: Ledger, fragment: Fragment, chosen: Where, *, changed: bool
+) -> InputRanges:
     """The ranges that a fragment will start to read and leave, by its ledger.
 
     `changed`: whether its deployed version differs; else the left ranges were reported before.
@@ -258,15 +263,15 @@ def _due(scene: Scene, ledger: Ledger, fragment: Fragment, chosen: Where, *, cha
     known = ledger.known | {topic_id for topic_id, _ in chosen}
     begins, _, topics = _begun(scene, fragment, frozenset(known))
     ids = {kafka.topics[i.topic].topic_id for i in fragment.inputs if i.topic in kafka.topics}
-    alive = {there.topic_id for there in kafka.topics.values()}
-    left = (ledger.positioned & alive) - ids if changed else frozenset[str]()
+    existing = {there.topic_id for there in kafka.topics.values()}
+    left = (ledger.positioned & existing) - ids if changed else frozenset[str]()
     leaves = {
         (topic_id, partition): (begin, end)
         for topic_id in left
         for partition, begin, end in ledger.rest(topic_id)
         if end > begin
     }
-    return Said(begins, leaves, topics)
+    return InputRanges(begins, leaves, topics)
 
 
 def _remember(scene: Scene, accounts: Accounts, comparison: Comparison) -> None:
@@ -276,7 +281,7 @@ def _remember(scene: Scene, accounts: Accounts, comparison: Comparison) -> None:
     positions there.
     """
     topics, begins = scene.kafka.topics, accounts.begins
-    wanted = {
+    read_by = {
         str(fragment.name): {topics[stream.topic].topic_id for stream in fragment.inputs}
         for fragment in comparison.plan.fragments
     }
@@ -284,7 +289,7 @@ def _remember(scene: Scene, accounts: Accounts, comparison: Comparison) -> None:
         ledger = accounts.ledgers.get((life, name))
         anew = (life, name) in accounts.writers.due
         placed = ledger.positioned if ledger is not None and not anew else set()
-        kept = wanted.get(name, set()) | placed
+        kept = read_by.get(name, set()) | placed
         for key in [key for key in mine if key[0] not in kept]:
             if life == scene.life:
                 del mine[key]

@@ -63,7 +63,7 @@ class History(Chain):
         rng = Random(script.seed)
         shared = rng.random() < 0.5
         self.world = World(rng, append_time=script.append_time, shared_folder=shared)
-        self.world.watch = self.hear
+        self.world.watch = self.on_commit
         self.world.ended = self._ended
         net = first(Random(rng.randrange(FIRST_DOCUMENTS)))
         super().__init__(self.world, net, Outcome(script), allowed)
@@ -76,8 +76,8 @@ class History(Chain):
             if world.rng.random() < 0.4:
                 world.start_node("n2")
             if world.append_time:
-                self.say("the cluster stamps records with its own time")
-            self.say(self.net.text)
+                self.log("the cluster stamps records with its own time")
+            self.log(self.net.text)
             for stream in self.net.streams:
                 for partition in (0, 1):
                     del partition
@@ -87,7 +87,7 @@ class History(Chain):
                 if self.outcome.wrong:
                     return self.outcome
                 rng = world.rng = Random(step.seed)
-                self.say(f"{step}")
+                self.log(f"{step}")
                 self._step(step.kind, rng)
             if not self.outcome.wrong:
                 self._settle()
@@ -95,7 +95,7 @@ class History(Chain):
             raise
         except Exception as error:  # noqa: BLE001 - any exception is a finding
             text = traceback.format_exception_only(error)[-1].strip()
-            self.say("".join(traceback.format_exception(error)[-6:]))
+            self.log("".join(traceback.format_exception(error)[-6:]))
             self.wrong(Wrong("broke", "", text))
         finally:
             world.end()
@@ -108,7 +108,7 @@ class History(Chain):
             STEPS[kind](self, rng)
 
     def _ended(self, lane: str, error: Exception) -> None:
-        self.say(f"    {lane} ended: {type(error).__name__}: {error}")
+        self.log(f"    {lane} ended: {type(error).__name__}: {error}")
         if isinstance(error, BrokenInvariantError) or not isinstance(error, MedusaError):
             self.wrong(Wrong("broke", lane, f"{type(error).__name__}: {error}"))
 
@@ -118,7 +118,7 @@ class History(Chain):
         """Wait until all is read and published; missing results are lost."""
         world = self.world
         world.rng = Random(0)
-        self.say("settle")
+        self.log("settle")
         if not world.nodes:
             world.start_node("n1")
         for deploys_before in range(SETTLE_DEPLOYS + 1):
@@ -186,9 +186,9 @@ def _rollback(history: History, rng: Random) -> None:
 
 def _destroy(history: History, rng: Random) -> None:
     """Destroy and deploy again, the same or an earlier document."""
-    told = deploys.destroy(history.world, history.net)
-    history.say(f"  destroy: {told or 'done'}")
-    if not told:
+    refusal = deploys.destroy(history.world, history.net)
+    history.log(f"  destroy: {refusal or 'done'}")
+    if not refusal:
         for _ in range(rng.randint(0, 2)):
             history.world.round()
         history.deploy(rng.choice(history.nets[-3:]), rng)
@@ -201,7 +201,7 @@ def _restart(history: History, rng: Random) -> None:
     name = rng.choice(sorted(world.nodes))
     lose = rng.random() < 0.4
     world.kill_node(name, lose_folder=lose)
-    history.say(f"  {name} restarts{', its folder is gone' if lose else ''}")
+    history.log(f"  {name} restarts{', its folder is gone' if lose else ''}")
     world.start_node(name)
 
 
@@ -213,10 +213,10 @@ def _take_over(history: History, rng: Random) -> None:
     name = rng.choice(sorted(world.nodes))
     if rng.random() < 0.4:
         world.lose_session(name)
-        history.say(f"  {name} is cut off")
+        history.log(f"  {name} is cut off")
     else:
         world.kill_node(name, lose_folder=rng.random() < 0.3)
-        history.say(f"  {name} dies")
+        history.log(f"  {name} dies")
     for other in ("n1", "n2", "n3"):
         if other != name and other not in world.nodes:
             world.start_node(other)
@@ -230,7 +230,7 @@ def _made_again(history: History, rng: Random) -> None:
     kafka.delete_topics((TopicName(topic),))
     kafka.create(topic, 2)
     history.excuses.add("made again")
-    history.say(f"  {topic}")
+    history.log(f"  {topic}")
 
 
 def _grown(history: History, rng: Random) -> None:
@@ -255,7 +255,7 @@ def _schema_gone(history: History, rng: Random) -> None:
     if schema is not None:
         registry.delete(SchemaId(schema))
         history.excuses.add("schema gone")
-        history.say(f"  {schema}")
+        history.log(f"  {schema}")
 
 
 def _schema_late(history: History, rng: Random) -> None:
@@ -292,7 +292,7 @@ def _redrive(history: History, rng: Random) -> None:
     forgotten = rng.random() < 0.2
     if forgotten:
         history.world.forget_topic(fragment.names, topic)
-    history.say(f"  {topic}{', which the catalog forgets' if forgotten else ''}")
+    history.log(f"  {topic}{', which the catalog forgets' if forgotten else ''}")
 
 
 STEPS: Mapping[str, Callable[[History, Random], None]] = {

@@ -164,7 +164,7 @@ def check_alive(turn: Turn | None) -> None:
         raise CrashedError
 
 
-class Looking(LogReader):
+class YieldingReader(LogReader):
     """Reader of a topic's newest records that first yields to other threads."""
 
     def newest(self, topic: TopicName, count: int) -> tuple[KafkaRecord, ...]:

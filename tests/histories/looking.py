@@ -93,8 +93,10 @@ class Look:
             for partition, (start, end) in self.ranges[source.input][assigned.topic].items():
                 records = log(there, partition).read(start, end)
                 if assigned.role is TopicRole.ADVANCES:
-                    told = (codec.advance_ms_for(r.value, self.frame.incarnation) for r in records)
-                    seen = [*(ms for ms in told if ms is not None), self.advance_ms]
+                    advances = (
+                        codec.advance_ms_for(r.value, self.frame.incarnation) for r in records
+                    )
+                    seen = [*(ms for ms in advances if ms is not None), self.advance_ms]
                     self.advance_ms = max((ms for ms in seen if ms is not None), default=None)
                 if assigned.role is not TopicRole.DATA:
                     continue

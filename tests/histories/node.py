@@ -198,10 +198,10 @@ class Node:
                 poll.read()
             except MedusaError as error:
                 self.troubles.append(f"{type(poll).__name__}: {error}")
-            self.hear()
+            self.process_events()
         self._agent.step()
 
-    def hear(self) -> None:
+    def process_events(self) -> None:
         """Run the agent on all queued events."""
         while self._mailbox.events:
             self._agent.step()
@@ -228,8 +228,8 @@ def toy_engine(rng: Callable[[], Random]) -> Iterator[None]:
             "BatchLimit": engine.NoLimit,
             "BackgroundJob": beside.BackgroundJob,
         },
-        last_marker: {"LogReader": kafka.Looking},
-        output_succession: {"LogReader": kafka.Looking},
+        last_marker: {"LogReader": kafka.YieldingReader},
+        output_succession: {"LogReader": kafka.YieldingReader},
         perform: {"threading": SimpleNamespace(Thread=Turn, Event=threading.Event)},
         beside.BackgroundJob: {"rng": staticmethod(rng)},
     }

@@ -49,7 +49,7 @@ class RealHistory(Chain):
         net = first(Random(rng.randrange(FIRST_DOCUMENTS)), network)
         self.served = Served(around, network)
         super().__init__(self.served, net, Outcome(script))
-        self.served.watch, self.served.wrong = self.hear, self.wrong
+        self.served.watch, self.served.wrong = self.on_commit, self.wrong
         self._around = around
 
     # --- steps ------------------------------------------------------------------------------------
@@ -57,7 +57,7 @@ class RealHistory(Chain):
     def begin(self) -> None:
         """Deploy the first document, over topics with a few records."""
         with self._guarded():
-            self.say(self.net.text)
+            self.log(self.net.text)
             self.produce_plain()
             self.deploy(self.net, Random(self.outcome.script.seed))
 
@@ -67,7 +67,7 @@ class RealHistory(Chain):
         if number >= len(steps) or self.outcome.wrong:
             return
         step = steps[number]
-        self.say(f"{step}")
+        self.log(f"{step}")
         rng = Random(step.seed)
         with self._guarded():
             if step.kind in CHANGES:
@@ -82,7 +82,7 @@ class RealHistory(Chain):
         try:
             yield
         except Exception as error:  # noqa: BLE001 - the other histories continue
-            self.say(traceback.format_exc())
+            self.log(traceback.format_exc())
             self.wrong(Wrong("broke", "", f"{type(error).__name__}: {error}"))
 
     def produce_plain(self) -> None:
@@ -176,9 +176,9 @@ def _rollback(history: RealHistory, rng: Random) -> None:
 def _destroy(history: RealHistory, rng: Random) -> None:
     """Destroy and deploy again, the same or an earlier document."""
     history.served.look()
-    told = deploys.destroy(history.served, history.net)
-    history.say(f"  destroy: {told or 'done'}")
-    if not told:
+    refusal = deploys.destroy(history.served, history.net)
+    history.log(f"  destroy: {refusal or 'done'}")
+    if not refusal:
         history.deploy(rng.choice(history.nets[-3:]), rng)
 
 
@@ -190,7 +190,7 @@ def _made_again(history: RealHistory, rng: Random) -> None:
     admin.delete_topics((topic,))
     admin.create_topics((NewTopicSpec(topic, PARTITIONS, 1),))
     history.excuses.add("made again")
-    history.say(f"  {topic}")
+    history.log(f"  {topic}")
 
 
 def _grown(history: RealHistory, rng: Random) -> None:

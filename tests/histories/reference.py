@@ -66,7 +66,7 @@ class Ledger:
     fragment: str
     kafka: Topics
     undecided: AbstractSet[SchemaId]
-    tell: Callable[[Wrong], None]
+    report: Callable[[Wrong], None]
     begins: dict[tuple[str, int], tuple[int, int]]
     deployment: Deployment | None = None
     read: dict[tuple[str, int], int] = field(default_factory=dict)
@@ -99,9 +99,9 @@ class Ledger:
 
     def wrong(self, kind: str, text: str) -> None:
         """Report a difference."""
-        self.tell(Wrong(kind, self.fragment, text))
+        self.report(Wrong(kind, self.fragment, text))
 
-    def hear(self, commit: Commit, deployment: Deployment) -> None:
+    def process(self, commit: Commit, deployment: Deployment) -> None:
         """Process a transaction."""
         before, marker = self.marker, commit.marker
         for text in follows(before, marker):
@@ -188,8 +188,8 @@ class Ledger:
         `others`: its earlier writers, including the fragment itself before it started anew;
         `passed_over`: the ids of the topics whose records are to be skipped.
         """
-        beside = [one.read_for.get(marker.output, {}) for one in others]
-        read = {key: max(one.get(key, 0) for one in beside) for key in self.begins if beside}
+        positions = [one.read_for.get(marker.output, {}) for one in others]
+        read = {key: max(one.get(key, 0) for one in positions) for key in self.begins if positions}
         self.accepted, self.read = {}, {}
         self.placed = frozenset()
         self.settled = max(marker.eviction_ms or 0, marker.boundary_ms or 0)
@@ -209,20 +209,20 @@ class Ledger:
     ) -> None:
         assert self.deployment is not None
         net = self.deployment.net
-        letters = {place: _told(letter)["reason"] for place, letter in _letters(commit)}
+        letters = {place: _error_headers(letter)["reason"] for place, letter in _letters(commit)}
         rows, read = self._rows(net, executed, letters, commit.marker)
         for place in letters.keys() - read:
             self.wrong("letter", f"a dead letter names {place}, which the batch has not read")
         self.read_for[commit.marker.output] = dict(self.read)
-        due = list(self._due(net, plan, rows, executed))
+        expected = list(self._due(net, plan, rows, executed))
         promised = None if before is None else before.boundary_ms
-        came = [r for r in commit.records if r.topic == plan.output.topic]
+        published = [r for r in commit.records if r.topic == plan.output.topic]
         stateless = plan.stateful_box is None
-        for record in came:
+        for record in published:
             broken = promised is not None and record.timestamp_ms <= promised
             if broken != is_marked(record) or (broken and not stateless):
                 self.wrong("promise", f"a result at {record.timestamp_ms}, promised {promised}")
-        self._compare(due, came)
+        self._compare(expected, published)
 
     def _due(self, net: Net, plan: Fragment, rows: Streams, executed: Executed) -> Iterator[Seen]:
         """The results of a batch."""
@@ -246,9 +246,9 @@ class Ledger:
             left += more[0]
         yield from flow(net, self.fragment, {box.name: made})
 
-    def _compare(self, due: Iterable[Seen], came: Iterable[KafkaRecord]) -> None:
+    def _compare(self, due: Iterable[Seen], published: Iterable[KafkaRecord]) -> None:
         expected = Counter((row.at, _frozen(row.values)) for row in due)
-        found = Counter((int(r.timestamp_ms), _frozen(_body(r))) for r in came)
+        found = Counter((int(r.timestamp_ms), _frozen(_body(r))) for r in published)
         lost, more = expected - found, found - expected
         if lost or more:
             text = f"missing {_some(lost)}, too many {_some(more)}"
@@ -297,12 +297,12 @@ class Ledger:
 
     def _account(self, topic_id: str, partition: int, start: int, end: int) -> None:
         """Compare the start of a batch with the end of the previous one."""
-        due = self._next(topic_id, partition)
+        expected = self._next(topic_id, partition)
         where = f"partition {partition} of {topic_id}"
-        if start < due:
-            self.wrong("repeated", f"{where} is read again from {start} to {due}")
-        if start > due:
-            self.wrong("lost", f"{where} is not read from {due} to {start}")
+        if start < expected:
+            self.wrong("repeated", f"{where} is read again from {start} to {expected}")
+        if start > expected:
+            self.wrong("lost", f"{where} is not read from {expected} to {start}")
         self.read[topic_id, partition] = end
 
     def _row(self, net: Net, name: str, record: KafkaRecord) -> Seen | None:
@@ -378,7 +378,7 @@ class Ledger:
                 if self._is_held(self.left_out.get(place)):
                     continue
                 row, letter = self._row(net, name, record), letters.get(place)
-                why = None if letter is None else _told(letter)["reason"]
+                why = None if letter is None else _error_headers(letter)["reason"]
                 self._judge(record, place, why, row, 0)
                 if row and why is None:
                     yield row
@@ -403,11 +403,11 @@ def _letters(commit: Commit) -> Iterator[tuple[Place, KafkaRecord]]:
     """The dead letters of a transaction, with the places of their records."""
     for record in commit.records:
         if record.topic == commit.names.dead_letters:
-            told = _told(record)
-            yield (told["topic_id"], int(told["partition"]), int(told["offset"])), record
+            headers = _error_headers(record)
+            yield (headers["topic_id"], int(headers["partition"]), int(headers["offset"])), record
 
 
-def _told(letter: KafkaRecord) -> dict[str, str]:
+def _error_headers(letter: KafkaRecord) -> dict[str, str]:
     """The error headers of a dead letter, without their prefix."""
     found = ((name, (value or b"").decode()) for name, value in letter.headers)
     return {name.removeprefix(_ERROR): value for name, value in found if name.startswith(_ERROR)}

@@ -165,10 +165,10 @@ def _closed(box: Aggregate, at: tuple[int, int], sums: tuple[int, ...]) -> Row:
         "window_end": end,
         **{c.name: compiled(c.expression.sql)(row=made) for c in box.compute},
     }
-    return Row(end, values, _NOBODY)
+    return Row(end, values, _NO_RECORD)
 
 
-_NOBODY = KafkaRecord("", -1, 0, 0, None, None)  # type: ignore[arg-type]
+_NO_RECORD = KafkaRecord("", -1, 0, 0, None, None)  # type: ignore[arg-type]
 
 
 def joined(
@@ -201,4 +201,4 @@ def _pair(box: Join, left: Row, right: Row) -> Row:
     values = {
         c.name: compiled(c.expression.sql)(left=left.values, right=right.values) for c in box.select
     }
-    return Row(max(left.at, right.at), values, _NOBODY)
+    return Row(max(left.at, right.at), values, _NO_RECORD)

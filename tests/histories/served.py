@@ -52,7 +52,7 @@ class Served:
     life: int = 0
     deployments: dict[tuple[int, int], Deployment] = field(default_factory=dict)
     undecided: set[SchemaId] = field(default_factory=set)
-    _heard: dict[str, int] = field(default_factory=dict)
+    _reported: dict[str, int] = field(default_factory=dict)
     """Number of reported transactions, by the id of the commit-marker topic."""
     _last: dict[str, CommitMarker] = field(default_factory=dict)
 
@@ -73,16 +73,16 @@ class Served:
         before = self._ends()
         known = self._transactions(time.time_ns() // 1_000_000 - SETTLED_MS)
         self.look_at_topics()
-        told = False
+        is_new = False
         for transaction, names in sorted(known, key=lambda one: one[0].at_ms):
             commit = self._commit(transaction, names)
             if commit is None:
                 break  # of a version whose deploy is in progress
-            self._heard[self._id(names.markers)] += 1
-            told = True
+            self._reported[self._id(names.markers)] += 1
+            is_new = True
             self._check(commit)
             self.watch(commit)
-        return told or before != self._ends()
+        return is_new or before != self._ends()
 
     def look_at_topics(self) -> None:
         """Refresh the topics only."""
@@ -109,9 +109,9 @@ class Served:
         for one in self._fragments():
             if one.markers not in self.kafka.topics:
                 continue
-            told = self._heard.setdefault(self._id(one.markers), 0)
+            count = self._reported.setdefault(self._id(one.markers), 0)
             for markers in read_logs(self._folder, (one.markers,)):
-                new = transactions(markers, data)[told:]
+                new = transactions(markers, data)[count:]
                 found += [(new_one, one) for new_one in new if new_one.at_ms <= until_ms]
         return found
 

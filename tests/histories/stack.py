@@ -64,7 +64,7 @@ def wave(around: World, scripts: Sequence[Script], tell: Tell) -> list[RealHisto
         struck = _strike(around, rng)
         for history in histories:
             if struck:
-                history.say(f"-- {struck}")
+                history.log(f"-- {struck}")
             history.step(number)
         around.supervise()
         time.sleep(rng.uniform(0.0, PAUSE_MAX_S))
@@ -80,7 +80,7 @@ def _settle(histories: Sequence[RealHistory], tell: Tell) -> None:
     left = list(histories)
     for deploys_before in range(SETTLE_DEPLOYS + 1):
         for history in left:
-            history.say("settle")
+            history.log("settle")
             history.produce_plain()
         left = _await(left)
         for history in list(left):

@@ -251,7 +251,6 @@ class World:
     deployments: dict[tuple[int, int], Deployment] = field(default_factory=dict)
     nodes: dict[str, Node] = field(default_factory=dict)
     zombies: list[Node] = field(default_factory=list)
-    told: list[str] = field(default_factory=list)
     watch: Callable[[Commit], None] = lambda _: None
     ended: Callable[[str, Exception], None] = lambda _lane, _error: None
     produced: int = 0
@@ -356,7 +355,7 @@ class World:
             node.look()
         self._turns()
         for node in self.nodes.values():
-            node.hear()
+            node.process_events()
 
     def _turns(self) -> None:
         nodes = (*self.nodes.values(), *self.zombies)

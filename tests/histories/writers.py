@@ -82,7 +82,9 @@ class Writers:
             do_not.add(key)
         return do_not
 
-    def heard(self, commit: Commit, ledger: Ledger, ledgers: dict[Key, Ledger]) -> Iterator[Wrong]:
+    def on_first_marker(
+        self, commit: Commit, ledger: Ledger, ledgers: dict[Key, Ledger]
+    ) -> Iterator[Wrong]:
         """Start a fragment anew at its first marker; yields violations of that marker."""
         name = str(commit.names.fragment)
         due = self.due.get((commit.life, name))
