@@ -31,7 +31,7 @@ def pytest_report_header(config: pytest.Config) -> str:
 
 
 class WaitFor(Protocol):
-    """Waits until a condition holds."""
+    """Waits until a condition is true."""
 
     def __call__(
         self, condition: Callable[[], object], what: str, *, within_s: float = 30.0

@@ -85,7 +85,7 @@ def values(records: list[KafkaRecord] | tuple[KafkaRecord, ...]) -> list[bytes |
 
 
 def until_some(reader: RecordReader) -> tuple[KafkaRecord, ...]:
-    """The first records that come within ten seconds."""
+    """The first records within ten seconds."""
     for _ in range(100):
         found = reader.poll(0.1)
         if found:

@@ -133,7 +133,7 @@ class RealHistory(Chain):
         return bool(self.outcome.wrong) or not list(self.open())
 
     def failed(self) -> Mapping[str, str]:
-        """The lanes that have stopped, and what they say."""
+        """The stopped lanes with their errors."""
         statuses = self.served.servers.catalog.statuses.of(
             NetworkId(OWNER, NetworkName(self.net.name))
         )

@@ -144,7 +144,7 @@ def test_records_after_a_rejected_record_do_not_block_the_next_transaction(
 
 
 def until_some(reader: TopicReader) -> tuple[KafkaRecord, ...]:
-    """The first records that come within ten seconds."""
+    """The first records within ten seconds."""
     for _ in range(100):
         found = reader.poll(0.1)
         if found:

@@ -73,7 +73,7 @@ share.coordinator.state.topic.num.partitions=1
 group.initial.rebalance.delay.ms=0
 log.cleaner.dedupe.buffer.size=16777216
 authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
-# Whoever reaches the inner listeners, which say no name: the broker itself, and the test.
+# Clients of the inner listeners without authentication: the broker itself, and the test.
 super.users=User:ANONYMOUS
 sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-256,SCRAM-SHA-512
 ssl.keystore.type=PEM

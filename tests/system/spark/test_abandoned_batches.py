@@ -78,7 +78,7 @@ class Abandoning:
 
 
 class Attempts:
-    """One query, which goes on in a copy of its checkpoint whenever an attempt was abandoned."""
+    """One query, which continues in a copy of its checkpoint after each abandoned attempt."""
 
     def __init__(
         self,
