@@ -1,1 +1,1 @@
-"""Measurements beside a plain PySpark script; run with `python -m benchmarks.latency` and so on."""
+"""Comparison with a plain PySpark script; run with `python -m benchmarks.latency` and so on."""

@@ -1,6 +1,6 @@
-"""The two sides of a kind of box: ours on the node of the stack, plain in one session of its own.
+"""The two sides of a kind of box: Medusa on the stack's node, plain PySpark in its own session.
 
-Each run has topics of its own, so that nothing is left from the run before.
+Each run has separate topics, so that runs are independent.
 """
 
 import json
@@ -42,22 +42,22 @@ class Run:
 
     @property
     def name(self) -> str:
-        """What makes its topics and its network its own."""
+        """Unique name of the run, part of the names of its topics and network."""
         return f"{self.kind}-{self.side}-{self.turn}"
 
     @property
     def sources(self) -> list[str]:
-        """The topics that it reads."""
+        """Input topics."""
         return [f"{topic}-{self.name}" for topic in SOURCES[: {**KINDS, **KEPT}[self.kind].sources]]
 
     @property
     def target(self) -> str:
-        """The topic that it writes."""
+        """Output topic."""
         return f"bench-results-{self.name}"
 
     @property
     def network(self) -> str:
-        """The network of ours."""
+        """Medusa's network."""
         return "bench_" + self.name.replace("-", "_")
 
 
@@ -72,7 +72,7 @@ class PlainNode:
         self._left = ""
 
     def said(self) -> list[Mapping[str, Any]]:
-        """All that it has said by now."""
+        """All messages so far."""
         lines = (self._left + self._out.read()).split("\n")
         self._left = lines.pop()
         self._said += [json.loads(line) for line in lines if line.startswith("{")]
@@ -81,7 +81,7 @@ class PlainNode:
         return list(self._said)
 
     def tell(self, **command: object) -> None:
-        """Start a job, or end it; comes back when that is done."""
+        """Start or end a job; returns when that is done."""
         self.said()
         self._said.clear()
         if self.process.stdin is None:
@@ -95,7 +95,7 @@ class PlainNode:
         )
 
     def last(self) -> Mapping[str, Any]:
-        """What it said after its last batch; nothing before any.
+        """The message after its last batch; empty before any.
 
         Raises:
             SystemExit: the job failed.
@@ -108,7 +108,7 @@ class PlainNode:
 
 @contextmanager
 def plain_node(stack: Stack, batch_records: int = 400_000) -> Iterator[PlainNode]:
-    """The process, with a session and no job."""
+    """The process, with a session and without a job."""
     folder = stack.folder / "plain-node"
     folder.mkdir()
     command = [sys.executable, "-m", "benchmarks.plain_node"]
@@ -134,7 +134,7 @@ def plain_node(stack: Stack, batch_records: int = 400_000) -> Iterator[PlainNode
 
 
 class Lane:
-    """How far a network of ours has read, from the markers of its fragments."""
+    """Progress of Medusa's network, from its commit markers."""
 
     def __init__(self, stack: Stack, run: Run) -> None:
         self._sources = set(run.sources)
@@ -151,7 +151,7 @@ class Lane:
             raise SystemExit(f"{run.network} has no markers")
 
     def read(self) -> int:
-        """How many records the last marker covers; of several fragments the least."""
+        """Records up to the last commit marker; the minimum over several fragments."""
         for topic, consumer in self._consumers.items():
             for message in consumer.consume(100, 0.02):
                 marker = decode_marker(message.value() or b"", topic)
@@ -161,14 +161,14 @@ class Lane:
         return min(self._read.values())
 
     def close(self) -> None:
-        """Let go of the topics."""
+        """Close the readers."""
         for consumer in self._consumers.values():
             consumer.close()
 
 
 @contextmanager
 def running(stack: Stack, node: PlainNode, run: Run) -> Iterator[None]:
-    """One side, running."""
+    """Run one side during the block."""
     if run.side in PLAIN:
         create_topics(stack, run.target, *([rest_of(run.target)] if run.kind == "route" else []))
         node.tell(job=run.kind, sources=run.sources, target=run.target, write=PLAIN[run.side])
@@ -192,7 +192,7 @@ def running(stack: Stack, node: PlainNode, run: Run) -> Iterator[None]:
 
 @contextmanager
 def progress(stack: Stack, node: PlainNode, run: Run) -> Iterator[Progress]:
-    """How many records one side has read, in finished batches."""
+    """A function that returns the records of one side's completed batches."""
     if run.side in PLAIN:
         yield lambda: int(node.last()["read"])
         return

@@ -1,13 +1,13 @@
-"""Each kind of box as one would write it with PySpark alone; ours is `kinds/NAME.yaml`.
+"""Each kind of box in plain PySpark; Medusa's is `kinds/NAME.yaml`.
 
-A job takes the decoded readings of each topic and makes records: key, value, timestamp_ms,
+A job maps the decoded readings of each topic to records: key, value, timestamp_ms,
 partition (-1: by the key), and a topic where not all go to one.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 
 from pyspark.sql import DataFrame, GroupedData
-from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user knows
+from pyspark.sql import functions as F  # noqa: N812 - the usual alias in Spark programs
 
 from benchmarks.kinds import JOINED_WITHIN_MS, KEPT, KINDS, LATENESS_MS, rest_of
 from benchmarks.plain_pyspark import encoded, python
@@ -18,7 +18,7 @@ AVERAGE = ("site", "window_start", "window_end", "celsius", "readings")
 _KINDS = {**KINDS, **KEPT}
 DELAY = f"{LATENESS_MS} milliseconds"
 Job = Callable[[Sequence[DataFrame], str], DataFrame]
-"""The readings of each topic, and the topic that is written."""
+"""(readings of each topic, output topic) → records."""
 
 
 def passed(rows: DataFrame, kind: str, columns: tuple[str, ...]) -> DataFrame:
@@ -132,7 +132,7 @@ def highest(sources: Sequence[DataFrame], _target: str) -> DataFrame:
 
 
 def joined(kind: str, how: str, within_ms: int = JOINED_WITHIN_MS) -> Job:
-    """Readings of two topics of the same sensor, near each other."""
+    """Readings of two topics of the same sensor within a bound."""
     near = (
         f"l.sensor = r.sensor AND l.at >= r.at - INTERVAL {within_ms} MILLISECONDS "
         f"AND l.at <= r.at + INTERVAL {within_ms} MILLISECONDS"
@@ -149,14 +149,14 @@ def joined(kind: str, how: str, within_ms: int = JOINED_WITHIN_MS) -> Job:
             F.col("r.at").alias("other_at"),
         )
         columns = ("sensor", "celsius", "other", "at", "other_at")
-        # null counts for nothing in `greatest`
+        # `greatest` ignores null
         return keyed(named, kind, columns, "greatest(at, other_at)")
 
     return job
 
 
 def deduplicated(sources: Sequence[DataFrame], _target: str) -> DataFrame:
-    """Readings without those of the same sensor that were read before, as the watermark tells."""
+    """Readings without duplicates of the same sensor within the watermark."""
     rows = sources[0].withWatermark("at", "2 seconds")
     return passed(rows.dropDuplicatesWithinWatermark(["sensor"]), "deduplicate", READING)
 

@@ -1,14 +1,12 @@
-"""Throughput and latency of each kind of box, beside plain PySpark, in one run.
+"""Throughput and latency of each kind of box, compared with plain PySpark, in one run.
 
-Each side of a kind gets its own preloaded readings, whose event time rises, 1,000 a second of it.
-The rate counts what finished batches have read, from the first to the last; `behind` is for how
-long results went on coming after that. Then, while the same query runs on, come 1,000 readings a
-second: latency is from the moment at which a result is due, as told in `kinds.py`, until a
-`read_committed` reader holds it. Ours is exactly once; `sink` is
-Spark's own Kafka sink, at least once; `plain` writes with a transaction for each batch.
-
-Processor time is that of the side's Python and Java, without the servers. What else runs there
-should move it less than it moves rates, which has not been checked.
+Each side of a kind has its own preloaded readings, 1,000 per second of rising event time. The rate
+counts the records of completed batches, from the first to the last; `behind` is the time for which
+results are published after that. Then the same query reads 1,000 readings a second: latency is from
+a result's due time, as defined in `kinds.py`, until a `read_committed` reader receives it. Medusa
+is exactly once; `sink` is Spark's own Kafka sink, at least once; `plain` writes with a transaction
+for each batch. CPU time is that of the side's Python and Java, without the servers. Other load
+should affect it less than it affects rates, which has not been checked.
 
     python -m benchmarks.boxes --kinds filter map --rounds 3
 """
@@ -66,13 +64,13 @@ class Measured:
     """One side in one round.
 
     Args:
-        run: which.
+        run: the measured run.
         rate: records a second.
-        computed_us: processor time for each record, of the processes that run the job, in µs.
-        behind_s: how long after the last reading results of the preloaded ones still came.
+        computed_us: CPU time per record, of the processes that run the job, in µs.
+        behind_s: time from the last reading to the last result of the preloaded ones.
         p50: latency in ms, and
-        p99: of the slowest hundredth.
-        timed: of how many results.
+        p99: 99th percentile in ms.
+        timed: number of measured results.
     """
 
     run: Run
@@ -85,7 +83,7 @@ class Measured:
 
 
 def due_ms(registry: RegistryClient, run: Run) -> Callable[[Message], int]:
-    """How to tell when a result was due."""
+    """A function that returns the due time of a result."""
     kind: Kind = KINDS[run.kind]
     ours = run.side == "ours"
     due = kind.due if ours or kind.plain_due is None else kind.plain_due
@@ -108,7 +106,7 @@ def due_ms(registry: RegistryClient, run: Run) -> Callable[[Message], int]:
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """What all runs share."""
+    """Shared resources of all runs."""
 
     stack: Stack
     node: PlainNode
@@ -117,7 +115,7 @@ class Bench:
     options: argparse.Namespace
 
     def rounds(self, kind: str) -> list[Measured]:
-        """All rounds of a kind; who begins takes turns."""
+        """All rounds of a kind; the first side changes with each."""
         sides: tuple[str, ...] = tuple(self.options.sides)
         return [
             self.measure(Run(kind, side, turn))
@@ -126,13 +124,13 @@ class Bench:
         ]
 
     def load(self, run: Run) -> None:
-        """What a run reads first."""
+        """Preload a run's input."""
         create_topics(self.stack, *run.sources)
         count = self.options.records
         fed(feed(self.stack, "rising", self.schema_id, run.sources, records=count, rate=1_000))
 
     def warm_up(self, run: Run) -> None:
-        """A run that only makes both Javas warm."""
+        """A run that only warms up both Java processes."""
         self.load(run)
         with running(self.stack, self.node, run), progress(self.stack, self.node, run) as read:
             follow(read, self.options.records, run.name)
@@ -177,7 +175,7 @@ class Bench:
         return measured
 
     def settled(self, run: Run) -> float:
-        """Wait until nothing is written any more; for how long something was."""
+        """Wait until no result is written; returns the time until the last one."""
         consumer = reader(self.stack, run.target, at_end=True)
         begun = changed = time.monotonic()
         end = stable_end(consumer, run.target)
@@ -191,7 +189,7 @@ class Bench:
         return changed - begun
 
     def computed(self, run: Run, read: Progress) -> tuple[list[tuple[float, int]], float]:
-        """How a side gets through what was preloaded, and its processor time for each record."""
+        """A side's progress on the preloaded readings, and its CPU time per record."""
         root = node_of(self.stack.pid) if run.side == "ours" else self.node.process.pid
         steps: list[tuple[int, float]] = []
 
@@ -207,7 +205,7 @@ class Bench:
 
 
 def summary(kind: str, found: Sequence[Measured], against: str) -> str:
-    """One row of the table: medians, and plain's rate over ours, our latencies over plain's."""
+    """One row of the table: medians, and the ratios of rates and latencies."""
 
     def of(side: str, figure: str) -> float:
         return median([getattr(m, figure) for m in found if m.run.side == side])
@@ -247,7 +245,7 @@ def main(arguments: list[str]) -> int:
         for kind in options.kinds:
             try:
                 found += bench.rounds(kind)
-            except SystemExit as failure:  # the other kinds are worth having
+            except SystemExit as failure:  # the other kinds are still measured
                 failed.append(kind)
                 print(f"{kind}: {failure}", flush=True)
         registry.close()

@@ -1,11 +1,11 @@
-"""What our Avro encode and decode cost, beside confluent-kafka's serializers, in one run.
+"""Cost of Medusa's Avro encoding and decoding, compared with confluent-kafka's serializers.
 
-Both sides write records framed with a schema's id, and read them by that id, with a client each of
-one registry on loopback that has answered already. Ours is what `medusa produce` and `medusa tail`
-do between a Python value and a record: prefix, the writer's schema, body. Theirs is
-`AvroSerializer` and `AvroDeserializer` as they take the least time: subjects named by the topic,
-and no context for a value that is read. Rounds are interleaved, times are of the processor, and
-what the sides make is compared.
+Both sides write records framed with a schema's id, and read them by that id, each with a client of
+one registry on loopback and a warm cache. Medusa's side is the conversion of `medusa produce` and
+`medusa tail` between a Python value and a record: prefix, the writer's schema, body. The other is
+`AvroSerializer` and `AvroDeserializer` in their fastest configuration: subjects named by the topic,
+and no context for decoding. Rounds are interleaved, times are CPU times, and the results of the
+sides are compared.
 
     python -m benchmarks.codec --rounds 15
 """
@@ -34,12 +34,12 @@ from tests.memory_store import MemoryStore, MemoryTree
 
 THEIRS = {"subject.name.strategy": topic_subject_name_strategy}
 Step = Callable[[Any], Any]
-"""Encodes a value, or decodes a record."""
+"""An encoder of a value, or a decoder of a record."""
 
 
 @dataclass(frozen=True, slots=True)
 class Clients:
-    """One registry, and both sides' clients of it."""
+    """One registry, and both sides' clients."""
 
     ours: RegistryClient
     theirs: Any
@@ -47,7 +47,7 @@ class Clients:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """The same work for both sides: what each does with every one of the items."""
+    """The work of both sides: the items, and each side's function of an item."""
 
     what: str
     items: Sequence[Any]
@@ -57,7 +57,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The medians of a job, in µs for one record, and the worst ratio of a round."""
+    """The medians of a job, in µs per record, and the worst ratio of a round."""
 
     what: str
     theirs: float
@@ -67,7 +67,7 @@ class Measured:
 
 @contextmanager
 def registry() -> Iterator[Clients]:
-    """Our registry in memory, served on loopback."""
+    """Medusa's registry in memory, served on loopback."""
     server = RegistryServer(MemoryStore(MemoryTree()), "127.0.0.1", 0)
     server.start()
     ours = RegistryClient(server.url)
@@ -80,10 +80,10 @@ def registry() -> Iterator[Clients]:
 
 
 def jobs(kind: Kind, clients: Clients) -> Iterator[Job]:
-    """Encoding and decoding of a kind of record; only decoding where the reader is another.
+    """Encoding and decoding of a kind of record; only decoding with another reader schema.
 
     Raises:
-        SystemExit: the sides do not make the same of it.
+        SystemExit: the sides have different results.
     """
     topic = kind.name.replace(" ", "-")
     context = SerializationContext(topic, MessageField.VALUE)
@@ -110,13 +110,13 @@ def jobs(kind: Kind, clients: Clients) -> Iterator[Job]:
 
 
 def our_encoder(kind: Kind, client: RegistryClient, subject: str) -> Step:
-    """As `medusa produce`: the schema and its id are known, a value becomes a record."""
+    """Encoder of `medusa produce`, with a cached schema and id."""
     schema, schema_id = parse(kind.writer), client.register(subject, kind.writer)
     return lambda value: join(schema_id, encode(schema, value))
 
 
 def our_decoder(kind: Kind, client: RegistryClient) -> Step:
-    """As `medusa tail`: a record becomes a value by whatever schema it names."""
+    """Decoder of `medusa tail`, by the schema id in the record."""
     reader = parse(kind.reader) if kind.reader else None
 
     def read(record: bytes) -> Any:
@@ -130,7 +130,7 @@ def our_decoder(kind: Kind, client: RegistryClient) -> Step:
 
 
 def microseconds(step: Step, items: Sequence[Any], seconds: float) -> float:
-    """What a step costs for one item; all of them are done again until the time is over."""
+    """CPU time of a step per item; all items are repeated until the time is over."""
     gc.collect()
     done, begun = 0, time.thread_time()
     while (taken := time.thread_time() - begun) < seconds:
@@ -141,13 +141,13 @@ def microseconds(step: Step, items: Sequence[Any], seconds: float) -> float:
 
 
 def measure(job: Job, rounds: int, seconds: float) -> Measured:
-    """Both sides in turns; who comes first changes with each round."""
+    """Measure both sides alternately; the first side changes with each round."""
     pairs = []
     for number in range(-1, rounds):
         sides = {"theirs": job.theirs, "ours": job.ours}
         order = sorted(sides, reverse=bool(number % 2))
         found = {side: microseconds(sides[side], job.items, seconds) for side in order}
-        if number >= 0:  # the first one warms up
+        if number >= 0:  # the first one is warm-up
             pairs.append((found["theirs"], found["ours"]))
     theirs, ours = (median(side) for side in zip(*pairs, strict=True))
     return Measured(job.what, theirs, ours, min(one / other for one, other in pairs))

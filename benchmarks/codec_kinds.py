@@ -1,4 +1,4 @@
-"""The kinds of records that the codec is measured with: schemas, and values made by chance."""
+"""Kinds of records of the codec benchmark: schemas and random values."""
 
 import json
 import random
@@ -22,8 +22,8 @@ class Kind:
     Args:
         name: for the report; also the topic.
         writer: the schema's text.
-        values: what is written.
-        reader: the text of another schema to read with; None: the writer's.
+        values: to encode.
+        reader: the text of another reader schema; None: the writer's.
     """
 
     name: str
@@ -33,7 +33,7 @@ class Kind:
 
 
 def record(name: str, *fields: tuple[Any, ...]) -> dict[str, Any]:
-    """A record of fields with name and type, and a default if there is a third part."""
+    """A record of fields with name, type, and an optional default."""
     keys = ("name", "type", "default")
     return {
         "type": "record",
@@ -43,7 +43,7 @@ def record(name: str, *fields: tuple[Any, ...]) -> dict[str, Any]:
 
 
 def values(make: Callable[[Chance], Any]) -> tuple[Any, ...]:
-    """Values of one kind, the same ones in every run."""
+    """Values of one kind, equal in every run."""
     chance = random.Random(0)
     return tuple(make(chance) for _ in range(RECORDS))
 
@@ -57,7 +57,7 @@ def small(chance: Chance) -> dict[str, Any]:
 
 
 def word(chance: Chance) -> str:
-    """A text of some letters."""
+    """A random string."""
     return "".join(chance.choices("abcdefghij", k=chance.randint(4, 16)))
 
 
@@ -90,7 +90,7 @@ NESTED = record(
 
 
 def nested(chance: Chance) -> dict[str, Any]:
-    """A trip with places in it."""
+    """A trip with nested places."""
 
     def place() -> dict[str, Any]:
         return {

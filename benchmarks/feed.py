@@ -1,4 +1,4 @@
-"""Feeds a topic with readings, in a process of its own so that it disturbs the reader little.
+"""Producer of readings, in a separate process so that it disturbs the reader little.
 
 `steady`: so many a second, each with the time at which it is sent; `bulk`: a pool of encoded
 bodies, as fast as the broker takes them; `rising`: as fast, but each later than the last, so many a
@@ -35,7 +35,7 @@ def producer(bootstrap_servers: str, linger_ms: int) -> Producer:
 
 
 def steady(values: argparse.Namespace) -> dict[str, int]:
-    """Send at a steady rate; what comes before `measured_from_ms` only warms up."""
+    """Send at a steady rate; records before `measured_from_ms` are warm-up."""
     kafka = producer(values.bootstrap_servers, 0)
     readings = Readings(values.schema_id, values.seed)
     started = time.monotonic()

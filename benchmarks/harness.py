@@ -1,6 +1,6 @@
-"""What the benchmarks share: a stack of their own, the two sides, readers and statistics.
+"""Shared code of the benchmarks: a separate stack, the two sides, readers and statistics.
 
-Ours is driven through the command line alone (`medusa up`, `deploy`, `down`), as a user would.
+Medusa is used through the command line only (`medusa up`, `deploy`, `down`).
 """
 
 import json
@@ -36,7 +36,7 @@ FINISHED_WITHIN_S = 120.0
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """An embedded stack with one node, in a folder of its own."""
+    """An embedded stack with one node, in a separate folder."""
 
     folder: Path
     bootstrap_servers: str
@@ -45,12 +45,12 @@ class Stack:
 
     @property
     def jars(self) -> Path:
-        """The connector jars, which the plain script uses too."""
+        """The connector jars, also for the plain script."""
         return jar_folder(self.cache) / "spark"
 
     @property
     def pid(self) -> int:
-        """The process of `medusa up`, of which all others descend."""
+        """The process of `medusa up`, the ancestor of all others."""
         control = running_control(self.folder / ".medusa")
         if control is None:
             raise SystemExit("the stack does not run")
@@ -78,14 +78,14 @@ def medusa_command(*arguments: str) -> list[str]:
 
 
 def environment() -> dict[str, str]:
-    """Variables of every process that is started: this checkout first."""
+    """Environment of all started processes, with this checkout first."""
     ours = {"PYTHONPATH": str(HERE.parent), "PYTHONWARNINGS": "ignore"}
     return {**os.environ, **ours, "PYSPARK_PYTHON": sys.executable}
 
 
 @contextmanager
 def project() -> Iterator[Stack]:
-    """A folder with the benchmark networks and free ports; nothing is started."""
+    """A folder with the benchmark networks and free ports, without processes."""
     folder = Path(tempfile.mkdtemp(prefix="medusa-bench-"))
     kafka, zookeeper, registry = free_port(), free_port(), free_port()
     cache = Path(os.environ.get("MEDUSA_CACHE") or "~/.cache/medusa").expanduser()
@@ -131,7 +131,7 @@ def create_topics(stack: Stack, *topics: str) -> None:
 
 
 def register_reading(stack: Stack) -> int:
-    """Register the readings' schema; its id."""
+    """Register the readings' schema; returns its id."""
     registry = RegistryClient(stack.registry_url)
     try:
         return int(registry.register(f"{SOURCE}-value", READING_JSON))
@@ -140,12 +140,12 @@ def register_reading(stack: Stack) -> int:
 
 
 PLAIN = {"plain": "transaction", "sink": "sink"}
-"""The plain sides, and how each writes: like ours, or at least once with Spark's own Kafka sink."""
+"""The plain sides and their sinks: transactional, or at least once by Spark's own Kafka sink."""
 SINK_HELP = "beside Spark's own Kafka sink, too, which writes at least once"
 
 
 def sides(*, with_sink: bool) -> tuple[str, ...]:
-    """Who takes part in a round, in order."""
+    """The sides of a round, in order."""
     return ("plain", "sink", "ours") if with_sink else ("plain", "ours")
 
 
@@ -213,7 +213,7 @@ def feed(
 
 
 def fed(process: "subprocess.Popen[str]") -> Mapping[str, int]:
-    """Wait for a feed to end; what it says it did."""
+    """Wait for a feed's end; returns its report."""
     out, _ = process.communicate(timeout=600)
     if process.returncode:
         raise SystemExit("the feed failed")
@@ -222,7 +222,7 @@ def fed(process: "subprocess.Popen[str]") -> Mapping[str, int]:
 
 
 def wait_for(done: Callable[[], bool], seconds: float, what: str) -> None:
-    """Poll until something is so; ends the benchmark if it takes too long."""
+    """Poll a condition; ends the benchmark at the timeout."""
     ends_at = time.monotonic() + seconds
     while not done():
         if time.monotonic() > ends_at:
@@ -255,7 +255,7 @@ def reader(stack: Stack, topic: str, *, at_end: bool) -> Consumer:
 
 
 def stable_end(consumer: Consumer, topic: str) -> int:
-    """The sum of the offsets up to which this read_committed consumer could read."""
+    """The sum of the last stable offsets of a read_committed consumer."""
     places = [TopicPartition(topic, partition) for partition in range(PARTITIONS)]
     return sum(consumer.get_watermark_offsets(place, 30)[1] for place in places)
 

@@ -1,6 +1,6 @@
-"""The kinds of boxes that are measured: what each reads and writes, and when a result is due.
+"""Measured kinds of boxes: inputs, outputs, and the earliest time of a result.
 
-`kinds/NAME.yaml` is ours of each, `box_jobs.py` has plain PySpark's.
+`kinds/NAME.yaml` is Medusa's network of each, `box_jobs.py` contains plain PySpark's jobs.
 """
 
 import json
@@ -25,7 +25,7 @@ _TYPES: Mapping[str, Any] = {
 
 
 def schema(name: str, **fields: str) -> str:
-    """An Avro schema: names and types, a type that may be null with `?` behind it."""
+    """An Avro schema of names and types; a nullable type ends with `?`."""
     made = [
         {
             "name": field,
@@ -37,7 +37,7 @@ def schema(name: str, **fields: str) -> str:
 
 
 def rest_of(target: str) -> str:
-    """The topic of what a route sends elsewhere."""
+    """The topic of a route's other branch."""
     return f"{target}-rest"
 
 
@@ -47,22 +47,22 @@ def instant_ms(at: datetime) -> float:
 
 
 def at_once(row: Row) -> float:
-    """A row that waits for nothing is due when its reading was sent."""
+    """Due time of a stateless row: when its reading was sent."""
     return instant_ms(row["at"])
 
 
 def behind_window(row: Row) -> float:
-    """A window is due when no reading that belongs to it can be in time any more."""
+    """Due time of a window: when all of its later readings would be late."""
     return instant_ms(row["window_end"]) + LATENESS_MS
 
 
 def when_passed(row: Row) -> float:
-    """A row that waits until event time has passed it."""
+    """Due time of a row that is emitted when event time has passed it."""
     return instant_ms(row["at"]) + LATENESS_MS
 
 
 def of_join(row: Row) -> float:
-    """A pair is due with its later reading, a row without a partner when none can come."""
+    """Due time of a pair: that of its later reading; without a partner, when none can arrive."""
     times = [instant_ms(row[side]) for side in ("at", "other_at") if row[side] is not None]
     alone = len(times) == 1
     return max(times) + (JOINED_WITHIN_MS + LATENESS_MS if alone else 0)
@@ -73,11 +73,11 @@ class Kind:
     """One kind of box.
 
     Args:
-        schema: of what the plain job writes; ours has the same columns.
-        due: when a result could be there at the earliest, ms since 1970.
-        sources: how many topics it reads.
-        plain_due: the same for the plain job, where it does not wait for the same.
-        short_of: why plain PySpark's results are not the same; empty: they are.
+        schema: of the plain job's output; Medusa's has the same columns.
+        due: earliest possible time of a result, ms since 1970.
+        sources: number of input topics.
+        plain_due: the same for the plain job, where it differs.
+        short_of: reason of differences in plain PySpark's results; empty: there are none.
     """
 
     schema: str
@@ -123,7 +123,7 @@ KEPT: Mapping[str, Kind] = {
     "kept_join": _JOIN,
     "kept_session": Kind(_STAY, behind_window),
 }
-"""The same with bounds of an hour, so that nothing leaves the state while it is measured."""
+"""Kinds with bounds of an hour, so that no row leaves the state during the measurement."""
 KINDS: Mapping[str, Kind] = {
     "filter": Kind(READING_JSON, at_once),
     "map": Kind(CONVERTED_JSON, at_once),

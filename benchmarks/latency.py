@@ -1,7 +1,7 @@
-"""Latency at 1,000 readings a second over 4 partitions, exactly once, beside plain PySpark.
+"""Latency at 1,000 readings a second over 4 partitions, exactly once, compared with plain PySpark.
 
-From the input's CreateTime until a `read_committed` consumer holds the output, on one machine, so
-on one clock. With `--job window`: from the reading that let a one-second window close, with parts.
+From the input's CreateTime until a `read_committed` consumer receives the output, on one machine,
+so on one clock. With `--job window`: from the reading that closes a one-second window, with parts.
 
     python -m benchmarks.latency --repeat 3
 """
@@ -47,12 +47,12 @@ from schemas import avro, codec, wire
 
 WINDOW_MS = 1_000
 QUIET_S = 15.0
-"""The output has ended when nothing came for so long after the feed."""
+"""The output has ended after so long without a record after the feed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """One output record: its event time, and when the reader held it; ms since 1970."""
+    """One output record: its event time, and the time of its receipt; ms since 1970."""
 
     event_ms: int
     held_ms: float
@@ -70,7 +70,7 @@ class Measured:
 
 
 def event_time(side: str, job: str) -> Callable[[Message], int]:
-    """How to tell an output's event time, in ms: Spark's own sink cannot set a record's time."""
+    """Event time of an output in ms, from the value if Spark's own sink cannot set timestamps."""
     if side != "sink":
         return lambda message: message.timestamp()[1]
     text, column = (CONVERTED_JSON, "at") if job == "stateless" else (AVERAGE_JSON, "window_end")
@@ -93,9 +93,9 @@ def watch(
     event_ms: Callable[[Message], int],
     quiet_s: float = QUIET_S,
 ) -> tuple[list[Seen], int, int]:
-    """Read an output while the feed runs, until nothing came for so long after it.
+    """Read an output during the feed, until it has ended.
 
-    Returns: what came, from when on it is to be measured, how many readings were sent from then on.
+    Returns: the records, the start of the measured time, the readings sent since then.
     """
     consumer = reader(stack, topic, at_end=True)
     seen: list[Seen] = []
@@ -120,12 +120,12 @@ def watch(
 
 
 def _over(last_s: float | None, ended_s: float | None, quiet_s: float) -> bool:
-    """Whether an output has ended: the feed has, and then nothing came for a while.
+    """Whether an output has ended: no record for a while after the feed's end.
 
     Args:
-        last_s: when the last record came, if one did: a cold query takes long for its first batch.
-        ended_s: when the feed ended.
-        quiet_s: for how long nothing has to have come.
+        last_s: time of the last record, if any: a cold query takes long for its first batch.
+        ended_s: time of the feed's end.
+        quiet_s: required time without a record.
     """
     if ended_s is None:
         return False
@@ -136,7 +136,7 @@ def _over(last_s: float | None, ended_s: float | None, quiet_s: float) -> bool:
 
 
 def stateless(side: str, seen: Sequence[Seen], from_ms: int, expected: int) -> Measured:
-    """Every output of the measured time, each compared with the event time, which is CreateTime."""
+    """Latency of every output of the measured time since its event time, which is CreateTime."""
     latencies = [s.held_ms - s.event_ms for s in seen if s.event_ms >= from_ms]
     if len(latencies) != expected:
         raise SystemExit(f"{side}: {len(latencies)} outputs for {expected} readings")
@@ -144,7 +144,7 @@ def stateless(side: str, seen: Sequence[Seen], from_ms: int, expected: int) -> M
 
 
 def records(stack: Stack, topic: str) -> list[tuple[int, int, bytes]]:
-    """The records that a topic holds now: partition, timestamp in ms, value."""
+    """The current records of a topic: partition, timestamp in ms, value."""
     admin = KafkaAdmin(stack.bootstrap_servers, 30.0)
     name = TopicName(topic)
     starts, ends = admin.start_offsets([name])[name], admin.end_offsets([name])[name]
@@ -157,12 +157,12 @@ def records(stack: Stack, topic: str) -> list[tuple[int, int, bytes]]:
 
 
 def first_after(times_ms: Sequence[int], at_ms: float) -> int | None:
-    """The first time at or after `at_ms`; times are in order."""
+    """The first of sorted times at or after `at_ms`."""
     return next((t for t in times_ms if t >= at_ms), None)
 
 
 def needed_times(stack: Stack, *, every: bool) -> list[list[int]]:
-    """Times of the readings that move event time: by partition, or all together."""
+    """Times of the readings that advance event time: per partition, or of all together."""
     by_partition: list[list[int]] = [[] for _ in range(PARTITIONS)]
     for partition, at_ms, _ in records(stack, SOURCE):
         by_partition[partition].append(at_ms)
@@ -171,10 +171,10 @@ def needed_times(stack: Stack, *, every: bool) -> list[list[int]]:
 
 
 def windowed(stack: Stack, side: str, seen: Sequence[Seen], from_ms: int) -> Measured:
-    """Each window from the reading that let it close until its result was held.
+    """Latency of each window from the reading that closes it to the receipt of its result.
 
-    Ours waits for a reading behind the window's end in every partition, Spark's own watermark for
-    one in any of them, so the same yardstick is shown too: from the window's end.
+    Medusa waits for a reading after the window's end in every partition, Spark's own watermark
+    for one in any of them, so a common measure is printed too: from the window's end.
     """
     times = needed_times(stack, every=side == "ours")
     last = max(max(partition) for partition in times)
@@ -204,7 +204,7 @@ def windowed(stack: Stack, side: str, seen: Sequence[Seen], from_ms: int) -> Mea
 
 @dataclass(frozen=True, slots=True)
 class LaneLog:
-    """When a lane's batches and advances were written: (what they reached, ms), in order."""
+    """Write times of a lane's batches and advances: (event time reached, ms), in order."""
 
     progressed: tuple[tuple[int, int], ...]
     advanced: tuple[tuple[int, int], ...]
@@ -217,7 +217,7 @@ class LaneLog:
     )
 
     def parts(self, seen: Seen, needed_ms: float) -> tuple[float, ...]:
-        """How long each step took for one window, in ms."""
+        """Duration of each step for one window, in ms."""
         reached = [
             next((at for to, at in log if to >= seen.event_ms - 1), seen.held_ms)
             for log in (self.progressed, self.advanced, self.evicted)
@@ -227,7 +227,7 @@ class LaneLog:
 
 
 def _lane_log(stack: Stack) -> LaneLog:
-    """Read the markers and the advances of the window's fragment."""
+    """Read the commit markers and advances of the window's fragment."""
     topic = "local.bench_window.averages.markers"
     markers = [decode_marker(value, topic) for _, _, value in records(stack, topic)]
     topic = "local.bench_window.averages.advances"
@@ -277,7 +277,7 @@ def run(
 
 
 def show(measured: Measured) -> None:
-    """One line for one side, and its parts."""
+    """Print one side's latencies and parts."""
     print(
         f"{measured.side:>6}: p50 {measured.p50:7.1f} ms  p99 {measured.p99:7.1f} ms"
         f"  ({measured.count} outputs)",
@@ -288,7 +288,7 @@ def show(measured: Measured) -> None:
 
 
 def summarise(job: str, found: Sequence[Measured]) -> None:
-    """Medians over the rounds, and ours divided by each other side."""
+    """Print medians over the rounds, and the ratios of Medusa to each other side."""
     taking_part = tuple(dict.fromkeys(m.side for m in found))
     print(f"\n{job}, medians of {len(found) // len(taking_part)} rounds")
     figures = {

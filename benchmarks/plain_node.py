@@ -1,9 +1,9 @@
-"""Plain PySpark's jobs one after the other in one session, as a node runs ours.
+"""Plain PySpark's jobs in sequence in one session, as a node runs Medusa's.
 
-Commands come on stdin, one JSON object a line: `{"job", "sources", "target", "write"}`
+Commands are on stdin, one JSON object a line: `{"job", "sources", "target", "write"}`
 starts a job, `{}` ends it. On stdout, one JSON object a line, too: `{"ready": …}` when the session
-or a query has started, or a query has ended; and after each batch how many records were read by
-then, and the state that Spark tells of.
+or a query has started, or a query has ended; and after each batch the number of records read so
+far, and Spark's metrics of the state.
 """
 
 import argparse
@@ -28,13 +28,13 @@ Command = Mapping[str, Any]
 
 
 def say(**what: Any) -> None:
-    """One line."""
+    """Print one message."""
     sys.stdout.write(json.dumps(what) + "\n")
     sys.stdout.flush()
 
 
 def commands() -> "queue.Queue[Command | None]":
-    """What comes on stdin; None at its end."""
+    """Commands from stdin; None at its end."""
     found: queue.Queue[Command | None] = queue.Queue()
 
     def listen() -> None:
@@ -47,7 +47,7 @@ def commands() -> "queue.Queue[Command | None]":
 
 
 def progress(query: StreamingQuery) -> dict[str, Any] | None:
-    """What the last batch had read, and what the state held after it; None before any."""
+    """Records read and state size after the last batch; None before any."""
     last = query.lastProgress
     if last is None:
         return None
@@ -62,7 +62,7 @@ def progress(query: StreamingQuery) -> dict[str, Any] | None:
 
 
 def run(spark: SparkSession, command: Command, options: Options, told: Any) -> None:
-    """Run one job until the next command comes; one that fails ends no other."""
+    """Run one job until the next command; a failure does not affect other jobs."""
     options = replace(
         options,
         scratch=options.scratch / command["target"],

@@ -1,9 +1,9 @@
-"""The benchmarks' jobs as one would write them with PySpark alone: what ours is compared with.
+"""The benchmarks' jobs in plain PySpark, as the comparison.
 
 The same session settings, the same Avro in and out, and one Kafka transaction for each batch in
 `foreachBatch`; or Spark's own Kafka sink, which writes at least once. No dead letters, no markers,
-no boundaries, no fencing by epoch. It says `ready`, then one `batch …` line for each batch with a
-transaction, on stdout until it is stopped.
+no boundaries, no fencing by epoch. It prints `ready`, then one `batch …` line for each batch with
+a transaction, on stdout until it is stopped.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from typing import Any
 import pyarrow as pa
 from confluent_kafka import Producer
 from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user knows
+from pyspark.sql import functions as F  # noqa: N812 - the usual alias in Spark programs
 from pyspark.sql.avro.functions import from_avro, to_avro
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
@@ -30,7 +30,7 @@ from benchmarks.readings import AVERAGE_JSON, CONVERTED_JSON, READING_JSON
 STREAMING = "org.apache.spark.sql.execution.streaming"
 BARE_FILES = "hadoop-bare-naked-local-fs"
 IN_PYSPARK = ("slf4j", "snappy", "lz4", "jsr305", "spark-tags", "scala-parallel")
-"""Jars that PySpark brings along itself."""
+"""Jars that PySpark contains."""
 COMMIT_SECONDS = 60
 CONVERTED = {
     "sensor": "string",
@@ -44,7 +44,7 @@ PREFIX = b"\x00\x00\x00\x00\x01"
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the command line says."""
+    """Options of the command line."""
 
     bootstrap_servers: str
     jars: Path
@@ -75,7 +75,7 @@ def parse(arguments: list[str]) -> Options:
 
 
 def session(jar_folder: Path, scratch: Path, memory: str) -> SparkSession:
-    """A session with the settings that a node's session has."""
+    """A session with the settings of a node's session."""
     jars = sorted(jar_folder.glob("*.jar"))
     bare = next(jar for jar in jars if jar.name.startswith(BARE_FILES))
     config = {
@@ -142,7 +142,7 @@ def stateless(rows: DataFrame) -> DataFrame:
 
 
 def python(rows: DataFrame) -> DataFrame:
-    """The same with a function over Arrow record batches, which hands key and partition on."""
+    """The same by a function over Arrow record batches, which passes key and partition through."""
     schema = "key binary, partition int, " + ", ".join(f"{n} {t}" for n, t in CONVERTED.items())
 
     def converted(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -187,7 +187,7 @@ def windowed(rows: DataFrame) -> DataFrame:
 
 
 def encoded(columns: tuple[str, ...], schema_json: str) -> Column:
-    """Five bytes in front, then the Avro body."""
+    """A prefix of five bytes, then the Avro body."""
     return F.concat(F.lit(PREFIX), to_avro(F.struct(*columns), schema_json))
 
 
@@ -213,7 +213,7 @@ def own_sink(job: DataFrame, options: Options) -> DataStreamWriter:
 
 
 def writer(options: Options) -> Callable[[DataFrame, int], None]:
-    """What `foreachBatch` calls: one transaction for each batch."""
+    """The function for `foreachBatch`: one transaction for each batch."""
     producer = Producer(
         {
             "bootstrap.servers": options.bootstrap_servers,
@@ -256,7 +256,7 @@ def columns_of(table: Any) -> Iterator[tuple[Any, ...]]:
 
 
 def start(job: DataFrame, options: Options) -> StreamingQuery:
-    """Run a job as a query, written as the options say."""
+    """Run a job as a query, with the sink of the options."""
     written = job.writeStream if options.write == "transaction" else own_sink(job, options)
     written = written.option("checkpointLocation", str(options.scratch / "checkpoint"))
     if options.write == "transaction":

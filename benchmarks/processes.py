@@ -1,4 +1,4 @@
-"""What Linux tells of the processes of a side: which they are, and how much they have computed."""
+"""Processes of a side and their CPU time, from Linux's /proc."""
 
 import os
 from pathlib import Path
@@ -9,7 +9,7 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def java_of(root: int) -> int:
-    """The Java process of Spark's among the descendants of a process."""
+    """Spark's Java process among the descendants of a process."""
     for pid in descendants(root):
         if _command(pid).find(b"org.apache.spark.deploy.SparkSubmit") > 0 and _name(pid) == "java":
             return pid
@@ -17,7 +17,7 @@ def java_of(root: int) -> int:
 
 
 def node_of(root: int) -> int:
-    """The process of the node among the descendants of `medusa up`."""
+    """The node's process among the descendants of `medusa up`."""
     for pid in descendants(root):
         if b"\0node\0start\0" in _command(pid) and b"guard.py" not in _command(pid):
             return pid
@@ -25,13 +25,13 @@ def node_of(root: int) -> int:
 
 
 def computed_s(root: int) -> float:
-    """Seconds of processor time of a process and all that descend from it, ended ones included."""
+    """CPU seconds of a process and all its descendants, including ended ones."""
     return sum(_ticks(pid) for pid in descendants(root)) / _TICKS
 
 
 def _ticks(pid: int) -> int:
-    """Its own, and those of its children that have ended; 0 if it ended itself meanwhile."""
-    # The name stands in brackets and may hold anything; the state follows, then numbers.
+    """CPU ticks of a process and its ended children; 0 if it has ended meanwhile."""
+    # The name is in parentheses with any characters; the state follows, then numbers.
     fields = _text(pid, "stat").rpartition(")")[2].split()
     return sum(int(field) for field in fields[11:15])
 

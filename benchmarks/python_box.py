@@ -1,7 +1,7 @@
-"""What a Python box costs for each row, beside plain PySpark's `mapInArrow` with the same function.
+"""Cost of a Python box per row, compared with plain PySpark's `mapInArrow` of the same function.
 
-The job of `throughput.py`, with its map written in Python; and ours once more with the map itself,
-so that the difference is the price of leaving Java for a function and coming back.
+The job of `throughput.py`, with its map written in Python; and Medusa's once more with the map
+itself, so that the difference is the cost of the transfer between Java and Python.
 
     python -m benchmarks.python_box --records 4000000
 """
@@ -29,7 +29,7 @@ NS = 1e9
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """Who takes part: the network of ours, or none for the plain script; and its output."""
+    """A side: Medusa's network, or none for the plain script; and its output."""
 
     network: str
     document: str
@@ -44,7 +44,7 @@ SIDES: Mapping[str, Side] = {
 
 
 def measured(stack: Stack, side: Side, turn: int, options: argparse.Namespace) -> float:
-    """Records a second of one side, without the first quarter."""
+    """Records per second of one side, without the first quarter."""
     running: AbstractContextManager[object]
     topic = side.topic
     if side.network:

@@ -1,4 +1,4 @@
-"""Readings as the benchmarks send them, and the schemas of what the plain script makes of them."""
+"""Readings of the benchmarks, and the schemas of the plain script's results."""
 
 import io
 import json
@@ -40,10 +40,10 @@ SITES = tuple(f"site-{n:02d}" for n in range(8))
 
 
 class Readings:
-    """Makes encoded readings.
+    """Generator of encoded readings.
 
     Args:
-        schema_id: the id under which the registry has the schema.
+        schema_id: the schema's id in the registry.
         seed: of the values.
     """
 
@@ -58,7 +58,7 @@ class Readings:
         return sensor, self.body(sensor, rest, at_ms)
 
     def parts(self) -> tuple[bytes, bytes]:
-        """A sensor, and what lies between sensor and time in the body, encoded."""
+        """A sensor, and the encoded fields between sensor and time."""
         sensor = f"sensor-{self._random.randrange(10_000):06d}"
         reading = {
             "sensor": "",
@@ -79,11 +79,11 @@ class Readings:
 
 
 _MORE = 0x80
-"""The bit of a byte that says that another one follows."""
+"""The continuation bit of a byte."""
 
 
 def _long(value: int) -> bytes:
-    """A number as Avro writes it; not below 0."""
+    """Encode a non-negative Avro long."""
     left, made = value << 1, bytearray()
     while left >= _MORE:
         made.append(left % _MORE + _MORE)

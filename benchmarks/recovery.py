@@ -1,13 +1,13 @@
-"""From kill -9 of a node to the next stable output, by parts.
+"""Recovery time from kill -9 of a node to the next stable output, by parts.
 
     python -m benchmarks.recovery                        # three times each
     python -m benchmarks.recovery --session-timeout 10s
     python -m benchmarks.recovery --query stateless
 
-Cold: a new process of the same name is started at once, as a supervisor does, and opens Java and
-Spark. Warm: another node, which had nothing to do, takes the fragment over as soon as the session
-of the dead one has ended in ZooKeeper. Both go on from the same checkpoints. With or without a blow
-a window's result comes two batches after its last reading, a stateless one in the same batch.
+Cold: a new process of the same name is started at once, as by a supervisor, and starts Java and
+Spark. Warm: another, idle node claims the fragment when the killed node's ZooKeeper session has
+ended. Both continue from the same checkpoints. Also without a fault a window's result is published
+two batches after its last reading, a stateless one in the same batch.
 """
 
 import argparse
@@ -32,24 +32,24 @@ from tests.faults.world import RunFailedError, Running, World, node_settings, wo
 
 OUTPUT_WITHIN_S = 120.0
 SETTLE_S = 15.0
-"""A lane is given so long to be past its cold first batches before it is struck."""
+"""Time before the fault in which a lane completes its slow first batches."""
 REHEARSED = "{fragment} was rehearsed"
-"""What the log of a node says then."""
+"""Log line of a node after a rehearsal."""
 
 
 BOXES = {"windows": "", "stateless": "  sums: {filter: readings, where: value >= 0}\n"}
-"""What takes the place of the soak's box; empty: nothing does."""
+"""Replacement of the soak's box; empty: none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """Seconds from the blow.
+    """Seconds since the kill.
 
     Args:
-        ready: a node takes up fragments; 0 when another one was there.
-        taken: the fragment has its new owner, and the lane's first marker is written.
+        ready: a node is ready to claim fragments; 0 if another one was.
+        taken: the fragment has a new owner, and the lane's first marker is written.
         batch: the first batch of the new owner is written.
-        output: the first stable result is there.
+        output: the first stable result is published.
     """
 
     ready: float
@@ -59,7 +59,7 @@ class Parts:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run both, and print medians."""
+    """Run both kinds, and print medians."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.recovery",
         description=__doc__,
@@ -150,7 +150,7 @@ def _parts(
 
     made.wait(lambda: output() is not None, "output", OUTPUT_WITHIN_S)
     taken, batch, first = markers()[0][0], first_batch(), output()
-    assert batch is not None  # noqa: S101 - it was waited for
+    assert batch is not None  # noqa: S101 - awaited above
     assert first is not None  # noqa: S101 - as above
     return Parts(*(round(at - began, 2) for at in (ready, taken, batch, first)))
 
@@ -163,7 +163,7 @@ def _document(box: str) -> str:
 
 
 def _spare(made: World, number: int, session_timeout: str, fragment: Fragment) -> Node:
-    """Another node on the same checkpoints that has nothing to do, and has rehearsed."""
+    """An idle node on the same checkpoints, after a rehearsal."""
     spare = _node(made, f"spare{number}", session_timeout)
     spare.start()
     made.await_ready(spare)

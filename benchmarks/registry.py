@@ -1,8 +1,8 @@
-"""How many registrations and reads a second our schema registry answers, and how late.
+"""Throughput and latency of registrations and reads of Medusa's schema registry.
 
-The registry is that of `medusa up`: in its process, its schemas in ZooKeeper, over loopback. The
-clients are one process that keeps so many connections open and asks again on each as soon as it is
-answered; what it costs is taken from the same cores.
+The registry is that of `medusa up`: in its process, with its schemas in ZooKeeper, over loopback.
+The client is one process with so many open connections, each of which sends the next request after
+a response; it uses the same cores.
 
     python -m benchmarks.registry --connections 32
 """
@@ -21,12 +21,12 @@ from benchmarks.harness import percentile, running_stack
 MEDIA = "application/vnd.schemaregistry.v1+json"
 SCHEMAS = 200
 Request = Callable[[int], bytes]
-"""The n-th request, as it is sent."""
+"""n → the n-th request, in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What was asked for how often, how late the answers were, in ms."""
+    """A kind of request, its count, and latencies in ms."""
 
     what: str
     rate: float
@@ -35,29 +35,29 @@ class Measured:
 
 
 def get(path: str) -> bytes:
-    """A request to read."""
+    """A GET request."""
     return f"GET {path} HTTP/1.1\r\nHost: r\r\nAccept: {MEDIA}\r\n\r\n".encode()
 
 
 def post(path: str, body: object) -> bytes:
-    """A request to write."""
+    """A POST request."""
     data = json.dumps(body).encode()
     head = f"POST {path} HTTP/1.1\r\nHost: r\r\nContent-Type: {MEDIA}\r\n"
     return f"{head}Content-Length: {len(data)}\r\n\r\n".encode() + data
 
 
 def schema(number: int) -> str:
-    """A schema that no other number has."""
+    """A schema unique to the number."""
     fields = [{"name": f"field_{n}", "type": "double", "default": 0} for n in range(10)]
     fields.append({"name": f"of_{number}", "type": ["null", "string"], "default": None})
     return json.dumps({"type": "record", "name": "Reading", "fields": fields})
 
 
 async def answered(reader: asyncio.StreamReader) -> None:
-    """Read one answer.
+    """Read one response.
 
     Raises:
-        SystemExit: it is not 200.
+        SystemExit: its status is not 200.
     """
     head = (await reader.readuntil(b"\r\n\r\n")).decode()
     lengths = [line for line in head.lower().split("\r\n") if line.startswith("content-length:")]
@@ -69,7 +69,7 @@ async def answered(reader: asyncio.StreamReader) -> None:
 async def measure(
     what: str, url: str, connections: int, seconds: float, request: Request
 ) -> Measured:
-    """Ask for some time on all connections."""
+    """Send requests on all connections for some time."""
     late: list[float] = []
     parts = urlsplit(url)
     numbers = iter(range(10**9))
@@ -90,7 +90,7 @@ async def measure(
 
 
 async def everything(url: str, connections: int, seconds: float) -> list[Measured]:
-    """All that is measured, in its order."""
+    """Run all measurements in order."""
 
     async def one(what: str, request: Request, for_s: float = seconds) -> Measured:
         return await measure(what, url, connections, for_s, request)

@@ -2,9 +2,9 @@
 
     python -m benchmarks.schema_change --repeat 3
 
-A stateless network is fed 1,000 readings a second; again and again the producer begins to write
-with a schema that has one more field. Printed are the latency before, the longest one while the
-lane looks the new schema up and goes on, and whether everything came.
+A stateless network reads 1,000 readings a second; repeatedly the producer switches to a schema with
+one more field. Printed are the latency before, the maximum while the lane fetches the new schema,
+and whether all records were published.
 """
 
 import argparse
@@ -35,11 +35,11 @@ WARM_UP_S = 20.0
 BETWEEN_S = 12.0
 QUIET_S = 10.0
 ONE_MORE = b"\x02x"
-"""The Avro body of one more text field."""
+"""The Avro encoding of one more string field."""
 
 
 class Switching:
-    """Sends readings on a thread of its own, with a schema that can be switched."""
+    """Producer of readings on its own thread, with a switchable schema."""
 
     def __init__(self, stack: Stack, first: Readings) -> None:
         self._current = first, b""
@@ -50,12 +50,12 @@ class Switching:
         self._thread.start()
 
     def switch(self, readings: Readings, suffix: bytes) -> int:
-        """From now on these; the time (ms)."""
+        """Switch to other readings; returns the time (ms)."""
         self._current = readings, suffix
         return _now_ms()
 
     def stop(self) -> None:
-        """Deliver everything."""
+        """Stop, and wait for all deliveries."""
         self._stop.set()
         self._thread.join(30)
         if self._producer.flush(60):
@@ -75,7 +75,7 @@ class Switching:
 
 
 class Latencies:
-    """Reads the output on a thread of its own: (event time, latency), both in ms."""
+    """Reader of the output on its own thread: (event time, latency), both in ms."""
 
     def __init__(self, stack: Stack, topic: str) -> None:
         self.seen: list[tuple[int, float]] = []
@@ -85,7 +85,7 @@ class Latencies:
         self._thread.start()
 
     def between(self, from_ms: int, until_ms: int) -> list[float]:
-        """The latencies of the records of some time."""
+        """The latencies of records in an interval of event time."""
         return [latency for at, latency in self.seen if from_ms <= at < until_ms]
 
     def stop(self) -> None:
@@ -103,7 +103,7 @@ class Latencies:
 
 
 def newer(stack: Stack, number: int) -> Readings:
-    """Readings of a schema with one more field, just registered."""
+    """Register a schema with one more field; returns its readings."""
     schema = json.loads(READING_JSON)
     schema["fields"].append({"name": f"more_{number}", "type": "string", "default": ""})
     registry = RegistryClient(stack.registry_url)

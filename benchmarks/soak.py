@@ -1,11 +1,11 @@
-"""A long run under load in which something is killed again and again, judged exactly.
+"""Soak test: a long run under load with repeated faults, and exact checks of the results.
 
     python -m benchmarks.soak                            # 20 minutes, 20,000 readings a second
     python -m benchmarks.soak --minutes 3 --rate 5000
 
-A fault strikes ten seconds after the last one was recovered from. Printed are, for each fault, how
-long it took from the blow to a node that is ready, and from there to the first stable output; in
-the end what was lost or came twice, and what memory the node took. Exit code 0: all was exact.
+A fault follows ten seconds after the recovery from the last one. Printed are, for each fault, the
+time from the fault to a node that is ready, and from there to the first stable output; at the end
+lost and duplicated results, and the node's memory. Exit code 0: all was exact.
 """
 
 import argparse
@@ -48,7 +48,7 @@ MIB = 1_048_576
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """One fault: seconds from the blow until all was up again, and to the first stable output."""
+    """One fault: seconds until all processes were ready, and then to the first stable output."""
 
     fault: str
     up_s: float
@@ -57,7 +57,7 @@ class Recovered:
 
     @property
     def total_s(self) -> float:
-        """From the blow to the first stable output."""
+        """Seconds from the fault to the first stable output."""
         return self.up_s + self.output_s
 
 
@@ -120,7 +120,7 @@ def _soak(made: World, options: argparse.Namespace) -> int:
 
 
 def _strike(made: World, running: Running, fault: Fault, random: Random) -> Recovered:
-    """Let one fault strike, and wait for the first stable output after it."""
+    """Inject one fault, and wait for the first stable output after it."""
     node_mib, began = _node_mib(made), time.monotonic()
     fault.strike(made, random)
     up_at, since_ms = time.monotonic(), _now_ms()
@@ -136,7 +136,7 @@ def _strike(made: World, running: Running, fault: Fault, random: Random) -> Reco
 
 
 def _judge(made: World, running: Running, load: Load) -> tuple[Finding, ...]:
-    """All results against what was added up while sending, and what lanes promise."""
+    """Compare all results with the sums of the sent readings, and check the lanes' guarantees."""
     history = made.history(running, ())
     (topic,) = (fragment.output.topic for fragment in running.plan.fragments)
     seen = seen_in(TopicName(topic), COLUMNS.names, history, made.decoder())

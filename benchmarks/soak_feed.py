@@ -1,7 +1,7 @@
-"""Load for the soak: many readings a second, and what their windows have to add up to.
+"""Load generator of the soak: many readings a second, and the expected sums of their windows.
 
-All readings of one step carry one event time, so that a value is a prefix that is made once and a
-few bytes that are made once a step.
+All readings of one step have one event time, so that a value is a prefix that is encoded once and
+a few bytes that are encoded once per step.
 """
 
 import json
@@ -16,12 +16,12 @@ from tests.faults.history import Expected
 
 GROUPS = 50
 VALUES = 7
-"""So many different values; together with the groups they make the pool of prefixes."""
+"""Number of distinct values; with the groups they are the pool of prefixes."""
 PARTITIONS = 4
 WINDOW_MS = 1_000
 STEP_S = 0.02
 CLOSES_MS = 10_000
-"""Event time goes so far beyond the last reading at the end."""
+"""Event time of the closing readings after the last one."""
 DELIVERED_WITHIN_S = 600.0
 QUEUE_RECORDS = 4_000_000
 QUEUE_KBYTES = 1_000_000
@@ -58,7 +58,7 @@ outputs: {{sums: {{topic: "{{name}}-sums", partitions: 2}}}}
 
 
 def zigzag(number: int) -> bytes:
-    """An Avro int or long that is not negative."""
+    """Encode a non-negative Avro int or long."""
     left, out = number << 1, bytearray()
     while left >> _BITS:
         out.append(left & _MASK | _MORE)
@@ -73,9 +73,9 @@ def site(group: int) -> str:
 
 
 class Load:
-    """Sends at a steady rate on a thread of its own, and adds up what has to come out.
+    """Sends at a steady rate on its own thread, and computes the expected results.
 
-    What cannot be sent while the broker is down is caught up with afterwards.
+    Readings that are delayed by an outage of the broker are sent afterwards.
 
     Args:
         bootstrap: the brokers.
@@ -116,31 +116,31 @@ class Load:
         self._thread = threading.Thread(target=self._run, name="load", daemon=True)
 
     def start(self) -> None:
-        """Begin to send."""
+        """Start sending."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop without a word."""
+        """Stop sending, without errors."""
         self._stop.set()
         self._thread.join(30)
         self._producer.purge()
 
     def hold(self) -> None:
-        """Send nothing until `go_on`; nothing is left out."""
+        """Delay all readings until `go_on`; none is skipped."""
         self._held.set()
 
     def go_on(self) -> None:
-        """Send what came due meanwhile, and go on."""
+        """Send the delayed readings, and continue."""
         self._held.clear()
 
     def finish(self) -> int:
-        """Close all windows, and wait until all is delivered.
+        """Close all windows, and wait for all deliveries.
 
         Returns:
-            The event time up to which all results have to come (ms).
+            The event time up to which all results are expected (ms).
 
         Raises:
-            RuntimeError: something was not delivered.
+            RuntimeError: a reading was not delivered.
         """
         self._stop.set()
         self._thread.join(30)
@@ -156,7 +156,7 @@ class Load:
         return last + CLOSES_MS
 
     def expected(self) -> Iterator[Expected]:
-        """What has to come out of everything that was sent."""
+        """The expected results of all sent readings."""
         for (group, end), (count, total) in self._sums.items():
             name = site(group)
             row = (name, end - WINDOW_MS, end, count, total)

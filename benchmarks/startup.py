@@ -1,7 +1,7 @@
-"""How long a user waits, and how much memory it takes.
+"""Startup time and memory.
 
 `medusa up` until it is ready (jars in the cache), `medusa deploy` until the first output of a
-stateless box, and the memory of everything that was started.
+stateless box, and the memory of all started processes.
 
     python -m benchmarks.startup --repeat 3
 """

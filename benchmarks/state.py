@@ -1,10 +1,10 @@
-"""Memory and state of a join and of sessions that keep a million keys, beside plain PySpark.
+"""Memory and state of a join and of sessions with a million keys, compared with plain PySpark.
 
-The bounds are an hour, so nothing leaves the state: the join keeps a row of each key on both sides,
-the sessions one for each key. Once all is read, and Spark has had time to upload its snapshots:
+The bounds are an hour, so no row leaves the state: the join keeps a row of each key on both sides,
+the sessions one for each key. After all is read, and Spark has had time to upload its snapshots:
 resident memory of the Java process, its heap after a collection, the state's files in the
-checkpoint, and Spark's own metrics of the state. Each side has a Java process of its own, a new one
-for each kind, and is measured before, too; `more` is what the query and its state brought.
+checkpoint, and Spark's own metrics of the state. Each side has a separate Java process, a new one
+for each kind, and is also measured before; `more` is the increase by the query and its state.
 
     python -m benchmarks.state --keys 1000000
 """
@@ -28,15 +28,15 @@ from benchmarks.processes import java_of
 from benchmarks.throughput import follow, rate
 
 SETTLED_AFTER_S = 65.0
-"""Plain uploads its snapshots once a minute."""
+"""Plain PySpark uploads its snapshots once a minute."""
 MIB = 2**20
 EVENTS_A_SECOND = 2_000
-"""Of event time: all keys lie within less than the bounds."""
+"""Of event time: all keys are within less than the bounds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """A Java process: all that is resident, and what its heap holds after a collection; bytes."""
+    """A Java process: resident memory, and heap after a collection; bytes."""
 
     resident: int
     heap: int
@@ -63,7 +63,7 @@ def _jcmd(java: int, command: str) -> str:
 
 
 def state_bytes(folder: Path) -> int:
-    """The files of all state stores in the checkpoints below a folder."""
+    """Size of all state-store files in the checkpoints below a folder."""
     return sum(
         file.stat().st_size
         for state in folder.rglob("state")
@@ -75,7 +75,7 @@ def state_bytes(folder: Path) -> int:
 
 @contextmanager
 def told_metrics() -> Iterator[Path]:
-    """A folder into which Spark sessions that are started meanwhile write their metrics."""
+    """A folder for the metrics of Spark sessions that start during the block."""
     with tempfile.TemporaryDirectory(prefix="medusa-bench-metrics-") as name:
         folder = Path(name)
         (folder / "spark-defaults.conf").write_text(
@@ -96,7 +96,7 @@ def told_metrics() -> Iterator[Path]:
 
 
 def metric(folder: Path, name: str) -> int:
-    """The greatest last value of a metric over all queries that have told it."""
+    """The maximum of a metric's last values over all queries that have reported it."""
     values = [
         int(file.read_text(encoding="utf-8").split()[-1].split(",")[1])
         for file in folder.rglob(f"*{name}.csv")
@@ -107,7 +107,7 @@ def metric(folder: Path, name: str) -> int:
 
 
 def measure(stack: Stack, node: PlainNode, run: Run, keys: int, metrics: Path) -> None:
-    """One side of one kind: its figures, as one row of a table."""
+    """Measure one side of one kind, and print its row of the table."""
     java = java_of(stack.pid if run.side == "ours" else node.process.pid)
     before = memory_of(java)
     for file in metrics.glob("*.csv"):

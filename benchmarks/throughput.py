@@ -1,7 +1,7 @@
-"""Throughput over preloaded Avro readings of about 110 bytes, exactly once, beside plain PySpark.
+"""Throughput on preloaded Avro readings of about 110 bytes, exactly once, against plain PySpark.
 
-The readings are in the topic before either side starts. The rate counts what a `read_committed`
-reader could see; `warm` leaves out the first quarter, in which the JVM compiles.
+The readings are in the topic before either side starts. The rate counts records visible to a
+`read_committed` reader; `warm` excludes the first quarter, in which the JVM compiles.
 
     python -m benchmarks.throughput --records 8000000
 """
@@ -45,7 +45,7 @@ class Measured:
 
 
 def watch(stack: Stack, topic: str, records: int) -> list[tuple[float, int]]:
-    """How many outputs are visible over time, from the first until all are: (seconds, count)."""
+    """Visible outputs over time, from the first to the last: (seconds, count)."""
     consumer = reader(stack, topic, at_end=True)
     try:
         return follow(lambda: stable_end(consumer, topic), records, topic)
@@ -54,7 +54,7 @@ def watch(stack: Stack, topic: str, records: int) -> list[tuple[float, int]]:
 
 
 def follow(reached: Callable[[], int], until: int, what: str) -> list[tuple[float, int]]:
-    """How a count grows until it is reached: (seconds, count), one point for each step."""
+    """A count over time until it reaches a value: (seconds, count), one point per step."""
     seen: list[tuple[float, int]] = []
     changed_at = time.monotonic()
     while not seen or seen[-1][1] < until:
@@ -79,7 +79,7 @@ def rate(seen: Sequence[tuple[float, int]], above: int) -> float:
 
 
 def count(stack: Stack, topic: str) -> int:
-    """How many records a read_committed reader gets: offsets have gaps, records do not."""
+    """Number of records of a read_committed reader; offsets have gaps."""
     consumer = reader(stack, topic, at_end=False)
     found = 0
     try:
@@ -91,7 +91,7 @@ def count(stack: Stack, topic: str) -> int:
 
 
 def load(stack: Stack, schema_id: int, records: int) -> None:
-    """Fill the topic with several processes."""
+    """Fill the topic by several processes."""
     started = time.monotonic()
     share = records // LOADERS
     feeds = [
@@ -103,7 +103,7 @@ def load(stack: Stack, schema_id: int, records: int) -> None:
 
 
 def run(stack: Stack, turn: int, options: argparse.Namespace) -> list[Measured]:
-    """One round, side by side; ours starts from nothing each time."""
+    """One round of all sides; Medusa's network is new in each."""
     found = []
     for side in sides(with_sink=options.with_sink):
         running: AbstractContextManager[object]

@@ -1,4 +1,4 @@
-"""The examples of boxes in the reference: a box, and records that go in and come out."""
+"""Box examples of the reference: a box with input and output records."""
 
 import re
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from pipeline.network.boxes.traits import KINDS
 
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "network.md"
 SCHEMAS = tuple((Path(__file__).parent / "data" / "box_examples").glob("*.avsc"))
-"""Of the rows that examples read; every field but the event time has a default."""
+"""Schemas of the examples' input; every field but the event time has a default."""
 
 OF_SIGHTINGS = ("sightings", "cars", "trucks", "stopped", "departures", "arrivals")
 STREAMS = (
@@ -26,7 +26,7 @@ STREAMS = (
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """An example that stands below the heading of a kind of box.
+    """An example under the heading of a box kind.
 
     Attributes:
         name: the box's.
@@ -48,7 +48,7 @@ class Example:
 
 
 def examples() -> tuple[Example, ...]:
-    """All of them, in the order of the page."""
+    """All examples, in the order of the page."""
     sections = PAGE.read_text("utf-8").split("\n### ")[1:]
     of_kinds = (section.split("\n## ")[0] for section in sections if section.split("`")[1] in KINDS)
     return tuple(example for section in of_kinds for example in _examples_in(section))

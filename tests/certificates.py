@@ -1,4 +1,4 @@
-"""Certificates for the servers of a test: an authority, and what it vouches for."""
+"""Certificates for the servers of a test: a certificate authority and its certificates."""
 
 import datetime as dt
 import ipaddress
@@ -22,7 +22,7 @@ VALID = dt.timedelta(days=2)
 
 @dataclass(frozen=True)
 class Certificate:
-    """Files in PEM format; `both` holds the key and the certificate, as servers in Java want it."""
+    """Files in PEM format; `both` contains the key and the certificate, as Java servers need it."""
 
     certificate: Path
     key: Path
@@ -30,7 +30,7 @@ class Certificate:
 
 
 class Authority:
-    """Signs certificates into a folder; its own is `ca`."""
+    """A certificate authority that writes into a folder; its own certificate is `ca`."""
 
     def __init__(self, folder: Path, name: str) -> None:
         folder.mkdir(parents=True)
@@ -44,7 +44,7 @@ class Authority:
         self.ca.write_bytes(signed.public_bytes(Encoding.PEM))
 
     def sign(self, name: str, password: str = "") -> Certificate:
-        """A certificate for loopback, and its key, which a password may protect."""
+        """A certificate for loopback, and its key, optionally encrypted by a password."""
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
         names = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address(LOOPBACK))])

@@ -1,4 +1,4 @@
-"""What tests share: bounded waits, one embedded stack for all that need servers, profiles."""
+"""Shared fixtures: bounded waits, one embedded stack for all tests with servers, profiles."""
 
 import os
 import signal
@@ -17,31 +17,31 @@ from schemas.embedded import start_registry
 from tests import profiles
 
 PAUSE_MIN_S, PAUSE_MAX_S = 0.02, 0.2
-"""Between two looks at a condition: at first short, for what is nearly there; many conditions ask
-servers, which take processor time from what is awaited."""
+"""Polling intervals of a condition: short at first, for conditions that are soon true; longer
+later, since many conditions query servers, which takes CPU time from the awaited work."""
 
 profiles.register()
 
 
 def pytest_report_header(config: pytest.Config) -> str:
-    """Which random examples a run draws."""
+    """The Hypothesis profile and seed of the run."""
     seed = config.getoption("hypothesis_seed", default=None)
     name = drawing.get_current_profile_name()
     return f"random examples: profile {name}, seed {seed or 'random'}"
 
 
 class WaitFor(Protocol):
-    """Waits until a condition holds."""
+    """Waits until a condition is true."""
 
     def __call__(
         self, condition: Callable[[], object], what: str, *, within_s: float = 30.0
     ) -> None:
-        """Return once the condition is true; fail, with `what` was awaited, at the deadline."""
+        """Return once the condition is true; fail with `what` at the deadline."""
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _hears_interrupts() -> None:
-    """Let processes that tests start be interrupted, also when the tests run in the background.
+    """Reset SIGINT, so child processes can be interrupted even if the tests run in the background.
 
     A shell lets its background jobs ignore SIGINT, and every child would inherit that.
     """
@@ -50,7 +50,7 @@ def _hears_interrupts() -> None:
 
 @pytest.fixture(scope="session")
 def wait_for() -> WaitFor:
-    """Waits for a condition, with a deadline: tests never sleep and hope."""
+    """Waits for a condition with a deadline, in place of fixed sleeps."""
 
     def wait(condition: Callable[[], object], what: str, *, within_s: float = 30.0) -> None:
         ends_at = time.monotonic() + within_s
@@ -66,12 +66,12 @@ def wait_for() -> WaitFor:
 
 @pytest.fixture(scope="session")
 def jar_cache() -> Path:
-    """The cache of jars that this machine uses anyway."""
+    """The machine's regular cache of jars."""
     return Path(load_project({}, os.environ, Path.cwd()).settings.cache)
 
 
 def stack_settings(data: Path, cache: Path) -> StackSettings:
-    """Settings of a stack of a test's own, on ports that are free."""
+    """Settings of a test's own stack, on free ports."""
     return StackSettings(data, cache, free_port(), free_port(), free_port())
 
 
@@ -79,7 +79,7 @@ def stack_settings(data: Path, cache: Path) -> StackSettings:
 def embedded_stack(
     tmp_path_factory: pytest.TempPathFactory, jar_cache: Path
 ) -> Iterator[EmbeddedStack]:
-    """Kafka, ZooKeeper and the registry, running; for tests marked `system`.
+    """Running Kafka, ZooKeeper and registry, for tests marked `system`.
 
     All tests share it: use names that no other test uses.
     """

@@ -1,4 +1,4 @@
-"""The columns of the rows on which expressions are computed, with Spark and without."""
+"""Columns of the rows on which expressions are evaluated, with Spark and without."""
 
 from pipeline.network.types import (
     ArrayType,

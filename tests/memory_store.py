@@ -1,7 +1,7 @@
-"""The in-memory twin of the ZooKeeper store, for tests.
+"""In-memory implementation of the versioned store, for tests.
 
-A `MemoryTree` is the server: it is shared. A `MemoryStore` is one session on it, with its own
-ephemeral paths. Both behave as ZooKeeper does; `tests/conformance` holds them to it.
+A `MemoryTree` is the shared server. A `MemoryStore` is one session on it, with its own ephemeral
+paths. Both behave as ZooKeeper does; `tests/conformance` checks it.
 """
 
 import threading
@@ -29,7 +29,7 @@ _ROOT = "/"
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """A value, its version and the session that it lives as long as; None: for good."""
+    """A value, its version and the session of an ephemeral path; None: persistent."""
 
     value: bytes
     version: int
@@ -82,7 +82,7 @@ def _perform(entries: dict[str, _Entry], operation: Operation, session: int) -> 
 
 
 class MemoryTree:
-    """The tree that sessions share; thread-safe."""
+    """The tree that all sessions share; thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -90,14 +90,14 @@ class MemoryTree:
         self._next_session = 1
 
     def open_session(self) -> int:
-        """The number of a new session."""
+        """Open a session; returns its number."""
         with self._lock:
             session = self._next_session
             self._next_session += 1
             return session
 
     def end_session(self, session: int) -> None:
-        """Remove what lives only as long as this session."""
+        """Delete the ephemeral paths of a session."""
         with self._lock:
             self._entries = {
                 path: entry for path, entry in self._entries.items() if entry.session != session
@@ -120,7 +120,7 @@ class MemoryTree:
         return tuple(sorted(found))
 
     def make_parents(self, path: str, session: int) -> None:
-        """Make the path and its parents, as far as they are missing."""
+        """Create the path and its parents where missing."""
         with self._lock:
             entries = dict(self._entries)
             done = ""
@@ -131,7 +131,7 @@ class MemoryTree:
             self._entries = entries
 
     def apply(self, operations: tuple[Operation, ...], session: int) -> None:
-        """Do all operations or none; later ones see what earlier ones did."""
+        """Perform all operations or none; later ones see the effects of earlier ones."""
         with self._lock:
             entries = dict(self._entries)
             for operation in operations:
@@ -142,7 +142,7 @@ class MemoryTree:
 class MemoryStore:
     """One session on a `MemoryTree`; a `VersionedStore`.
 
-    `suspend`, `resume` and `expire` play what a network does to a real session.
+    `suspend`, `resume` and `expire` simulate a network's effects on a real session.
     """
 
     def __init__(self, tree: MemoryTree) -> None:
@@ -162,7 +162,7 @@ class MemoryStore:
         return tuple(self.get(path) for path in paths)
 
     def sync(self) -> None:
-        """There is one copy of everything."""
+        """Do nothing: there is only one copy of the data."""
         self._check_usable()
 
     def children(self, path: str) -> tuple[str, ...]:
@@ -172,18 +172,18 @@ class MemoryStore:
         return self._tree.children(path)
 
     def children_all(self, paths: Sequence[str]) -> tuple[tuple[str, ...], ...]:
-        """The same for many paths, in their order."""
+        """Children of many paths, in their order."""
         return tuple(self.children(path) for path in paths)
 
     def make_parents(self, path: str) -> None:
-        """Make the path and all its parents with empty values, as far as they are missing."""
+        """Create the path and its parents with empty values where missing."""
         self._check_usable()
         check_path(path)
         if path != _ROOT:
             self._tree.make_parents(path, self._session)
 
     def apply(self, operations: tuple[Operation, ...]) -> None:
-        """Do all operations or none, in one atomic step."""
+        """Perform all operations or none, in one atomic step."""
         self._check_usable()
         check_step(operations)
         self._tree.apply(operations, self._session)
@@ -199,21 +199,21 @@ class MemoryStore:
         return self._session
 
     def close(self) -> None:
-        """End the session; its ephemeral paths go. Closing twice does nothing."""
+        """End the session and delete its ephemeral paths. Idempotent."""
         if not self._closed:
             self._closed = True
             self._tree.end_session(self._session)
 
     def suspend(self) -> None:
-        """Lose the connection: every call is unavailable until `resume` or `expire`."""
+        """Lose the connection: every call raises UnavailableError until `resume` or `expire`."""
         self._suspended = True
 
     def resume(self) -> None:
-        """Get the connection back, with the same session."""
+        """Restore the connection, with the same session."""
         self._suspended = False
 
     def expire(self) -> None:
-        """Lose the session and go on with a new one: ephemeral paths are gone."""
+        """Replace the session by a new one; its ephemeral paths are deleted."""
         self._tree.end_session(self._session)
         self._session = self._tree.open_session()
         self._suspended = False

@@ -23,7 +23,7 @@ ABOVE = "medusa_streams"
 MOVED = ("pipeline", "brokers", "schemas")
 """Packages of the repository that are below `ABOVE` in a wheel."""
 AS_THEY_ARE = "pipeline/projects/"
-"""Users' programs, which `medusa init` copies."""
+"""Users' programs that `medusa init` copies unchanged."""
 
 _NAME = re.compile(r"\bpipeline\b(?!/)|(?<![\w./-])(?:brokers|schemas)\.[a-z_]")
 """A module name in a text. `schemas` alone is a key of documents and a folder of users."""
@@ -56,7 +56,7 @@ def installed(source: bytes, path: str) -> bytes:
 
 
 def named_otherwise(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    """Lines that name a module outside of `from … import …` and docstrings."""
+    """Lines with a module name outside of `from … import …` and docstrings."""
     described = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):

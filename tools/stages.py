@@ -18,11 +18,10 @@ SPARING: Mapping[str, str] = {
     "JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m",
     "PYSPARK_SUBMIT_ARGS": "--conf spark.sql.streaming.pollingDelay=100ms pyspark-shell",
 }
-"""Java's fast compiler alone, since most processes of the tests end, or are killed, before the
-optimising one pays off, with the room for code that Java gives to both by default: a node whose
-fragments are started again and again has no room left in a fifth of it, and compiles nothing more.
-And a lane without new records asks the broker ten times a second, not a
-hundred times."""
+"""Java's fast compiler only, since most test processes end, or are killed, before the optimising
+one pays off, with the code cache that Java by default reserves for both: with a fifth of it, a
+node whose fragments are restarted often fills the cache, and compiles nothing more.
+And a lane without new records polls the broker ten times a second, not a hundred times."""
 SLOWEST = ("--durations=60", "--durations-min=0.5")
 
 
@@ -65,7 +64,7 @@ class Outcome:
 CHECK = Stage("check", ("make", "--no-print-directory", "check"))
 JARS = Stage("jars", (f"{BIN}/python", "-m", "tools.fetch_jars"))
 UNIT = ("unit", ("tests/tidy", "tests/unit", "tests/plans"))
-"""The tests that need no Java; they begin while the jars are fetched."""
+"""The tests without Java; they start while the jars are fetched."""
 FIRST: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("lanes", ("tests/system/lanes",)),
     ("faults", ("tests/system/faults",)),
@@ -84,15 +83,14 @@ FIRST: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("embedded", ("tests/system/embedded",)),
     ("secured", ("tests/system/secured",)),
 )
-"""Groups of tests that need the jars, those that take longest first, so that no long one is left
-for the end."""
+"""Groups of tests that need the jars, the longest first, so that no long one runs last."""
 SECOND: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("cluster", ("tests/system/cluster",)),
     ("clients", ("tests/system/clients",)),
 )
-"""Groups that only `make test-all` runs."""
+"""Groups of `make test-all` only."""
 MATRIX_SHARES = 7
-"""Shares of the cases of the fault matrix; a run strikes each with a seventh of the faults."""
+"""Shares of the cases of the fault matrix; a run tests each with a seventh of the faults."""
 
 
 def stages(tier: Tier, seed: int) -> tuple[Stage, ...]:
@@ -114,7 +112,7 @@ def stages(tier: Tier, seed: int) -> tuple[Stage, ...]:
 def _all_tests(
     groups: Sequence[tuple[str, tuple[str, ...]]], options: tuple[str, ...]
 ) -> tuple[Stage, ...]:
-    """Style first, so that a slip is reported within a minute."""
+    """The style checks first, so that their errors are reported within a minute."""
     with_jars = (_tests(name, paths, options, JARS.name) for name, paths in groups)
     return (CHECK, JARS, _tests(*UNIT, options), *with_jars)
 

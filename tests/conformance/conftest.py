@@ -1,4 +1,4 @@
-"""Both sides of the conformance suites: the in-memory twin, and the real server."""
+"""Both implementations of the conformance suites: in memory, and the real server."""
 
 import uuid
 from collections.abc import Callable, Iterator
@@ -26,7 +26,7 @@ OpenSession = Callable[[], VersionedStore]
 
 
 def zookeeper_sessions(stack: EmbeddedStack) -> OpenSession:
-    """Opens sessions on a chroot that nothing else uses."""
+    """Opens sessions on a unique chroot."""
     connect = f"{stack.settings.zookeeper_connect}/conformance/{uuid.uuid4().hex}"
     return lambda: ZooKeeperStore.connect(connect, TIMEOUT_S)
 
@@ -52,12 +52,12 @@ def open_session(request: pytest.FixtureRequest) -> Iterator[OpenSession]:
 
 @dataclass(frozen=True)
 class Cluster:
-    """A Kafka cluster. Use names of topics that `topic` gives.
+    """A Kafka cluster. Use topic names that `topic` returns.
 
     Args:
         kafka: opens readers and writers.
         admin: administers topics.
-        admin_within: administers topics, and waits no longer than so many seconds.
+        admin_within: administers topics, with a timeout in seconds.
     """
 
     kafka: KafkaCluster
@@ -65,7 +65,7 @@ class Cluster:
     admin_within: Callable[[float], TopicAdmin]
 
     def topic(self, partitions: int = 2, **config: str) -> TopicName:
-        """A new topic. It keeps records of any timestamp, unless `retention_ms` is given."""
+        """Create a topic. It keeps records of any timestamp, unless `retention_ms` is given."""
         given = {"retention_ms": "-1", **config}
         settings = tuple((name.replace("_", "."), value) for name, value in given.items())
         name = fresh_topic()
@@ -74,7 +74,7 @@ class Cluster:
 
 
 def fresh_topic() -> TopicName:
-    """A name that nothing else uses."""
+    """A unique topic name."""
     return TopicName(f"conformance-{uuid.uuid4().hex}")
 
 
@@ -103,7 +103,7 @@ def cluster(request: pytest.FixtureRequest) -> Cluster:
 
 
 def deadline() -> Deadline:
-    """Of one call."""
+    """Deadline of one call."""
     return Deadline.after(SystemClock(), TIMEOUT_S, "a test")
 
 

@@ -1,4 +1,4 @@
-"""Random transactions and removals: Kafka in memory leaves the log that a real broker leaves."""
+"""Random transactions and deletions give the same log in memory and on a real broker."""
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -31,7 +31,7 @@ STEPS = st.lists(
 
 
 class Play:
-    """Does the same steps on a cluster: two transactional ids, two partitions."""
+    """Performs steps on a cluster: two transactional ids, two partitions."""
 
     def __init__(self, cluster: Cluster, topic: TopicName) -> None:
         self.cluster = cluster
@@ -45,7 +45,7 @@ class Play:
         return writer
 
     def do(self, kind: str, one: int, other: int) -> str:
-        """Do a step; the name of its error, if it has one."""
+        """Perform a step; returns the name of its error, or an empty text."""
         try:
             match kind:
                 case "send":
@@ -69,12 +69,12 @@ class Play:
         return ""
 
     def state(self) -> tuple[Ends, Ends, Ends]:
-        """Where the partitions begin and end."""
+        """The first and last offsets of the partitions."""
         admin, topics = self.cluster.admin, (self.topic,)
         return admin.start_offsets(topics), *admin.both_ends(topics)
 
     def records(self, isolation: Isolation) -> set[tuple[int, int, bytes | None]]:
-        """All that a reader gets, up to the end of its isolation."""
+        """All records of a reader, up to the end of its isolation level."""
         starts = self.cluster.admin.start_offsets((self.topic,))
         ends = self.cluster.admin.end_offsets((self.topic,), isolation)
         with self.cluster.kafka.reader(TIMEOUT_S, isolation=isolation) as reader:
@@ -82,14 +82,14 @@ class Play:
             return {(r.partition, int(r.offset), r.value) for r in reader.read_to(ends)}
 
     def close(self) -> None:
-        """Drop the connections."""
+        """Close the connections."""
         for writer in self.writers:
             writer.close()
         self.producer.close()
 
 
 def sensible(steps: list[tuple[str, int, int]]) -> list[tuple[str, int, int]]:
-    """The steps without those that a driver does not allow: calls without a transaction."""
+    """The steps that a driver allows, so without calls outside a transaction."""
     found, opened = [], {0: False, 1: False}
     for step in steps:
         kind, one, _ = step
@@ -111,20 +111,22 @@ def sensible(steps: list[tuple[str, int, int]]) -> list[tuple[str, int, int]]:
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
-def test_twin_and_broker_agree_on_random_steps(
+def test_memory_and_broker_agree_on_random_steps(
     embedded_stack: EmbeddedStack, wait_for: WaitFor, steps: list[tuple[str, int, int]]
 ) -> None:
     """The same steps have the same outcomes, and leave the same log in both."""
-    twin, real = memory_cluster(), embedded_cluster(embedded_stack)
-    plays = [Play(one, one.topic()) for one in (twin, real)]
+    memory, real = memory_cluster(), embedded_cluster(embedded_stack)
+    plays = [Play(one, one.topic()) for one in (memory, real)]
     here, there = plays
     try:
         for step in sensible(steps):
             assert there.do(*step) == here.do(*step), step
-            due = [next(iter(one.values())) for one in here.state()]
+            expected = [next(iter(one.values())) for one in here.state()]
             wait_for(
-                lambda due=due: [next(iter(one.values())) for one in there.state()] == due,  # type: ignore[misc]
-                f"{step}: {due}",
+                lambda expected=expected: (
+                    [next(iter(one.values())) for one in there.state()] == expected
+                ),  # type: ignore[misc]
+                f"{step}: {expected}",
                 within_s=TIMEOUT_S,
             )
         for isolation in Isolation:

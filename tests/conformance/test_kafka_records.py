@@ -24,15 +24,15 @@ pytestmark = pytest.mark.timeout(120)
 
 SHORT_S = 1.0
 NEVER_S = 300.0
-"""A limit of a call that must not wait: the test's own deadline is over long before."""
+"""Timeout of a call that must not wait: the test's own timeout is much shorter."""
 MISSING = TopicName("there-is-no-such-topic")
 KEYS_BY_MURMUR2 = {0: [b"k3", b"k4", b"k5"], 1: [b"k0", b"k1", b"k2"]}
-"""(murmur2(key) & 0x7fffffff) % 2, computed apart from any client."""
+"""(murmur2(key) & 0x7fffffff) % 2, computed without a client."""
 Ranges = Mapping[int, tuple[int, int]]
 
 
 def transactions(cluster: Cluster, topic: TopicName, *outcomes: bool) -> None:
-    """One record in one transaction each: committed where true, else aborted."""
+    """Send one record per transaction: committed where true, else aborted."""
     with started(cluster, topic) as writer:
         for number, commit in enumerate(outcomes):
             writer.begin()
@@ -46,7 +46,7 @@ def transactions(cluster: Cluster, topic: TopicName, *outcomes: bool) -> None:
 
 
 def await_written(cluster: Cluster, topic: TopicName, end: int) -> None:
-    """Wait until the broker has a record: a writer that aborts sends nothing more."""
+    """Wait until the broker has a record: an aborting writer discards its queue."""
     ends = cluster.admin.end_offsets
     for _ in range(1_000):
         if ends((topic,), Isolation.UNCOMMITTED)[topic][0] >= end:
@@ -55,7 +55,7 @@ def await_written(cluster: Cluster, topic: TopicName, end: int) -> None:
 
 
 def send(cluster: Cluster, topic: TopicName, count: int, partitions: int = 1) -> None:
-    """Numbers as values, in turn to the partitions."""
+    """Send numbers as values, round-robin over the partitions."""
     writer = cluster.kafka.producer(TIMEOUT_S)
     for number in range(count):
         writer.send(topic, None, str(number).encode(), partition=number % partitions)
@@ -85,7 +85,7 @@ def values(records: list[KafkaRecord] | tuple[KafkaRecord, ...]) -> list[bytes |
 
 
 def until_some(reader: RecordReader) -> tuple[KafkaRecord, ...]:
-    """The first records that come within ten seconds."""
+    """The first records within ten seconds."""
     for _ in range(100):
         found = reader.poll(0.1)
         if found:
@@ -97,7 +97,7 @@ def until_some(reader: RecordReader) -> tuple[KafkaRecord, ...]:
 
 
 def test_a_record_is_read_as_it_was_sent(cluster: Cluster) -> None:
-    """Key, value, time and headers, repeated and empty ones too, come back in full."""
+    """Key, value, timestamp and headers, including repeated and empty ones, are unchanged."""
     topic, writer = cluster.topic(), cluster.kafka.producer(TIMEOUT_S)
     headers = (("h", b"1"), ("h", b"2"), ("none", None))
     writer.send(topic, b"k", b"v", headers=headers, timestamp_ms=Millis(5), partition=1)
@@ -111,8 +111,8 @@ def test_a_record_is_read_as_it_was_sent(cluster: Cluster) -> None:
     ]
 
 
-def test_a_topic_may_stamp_records_itself(cluster: Cluster) -> None:
-    """Then the time that the writer gives does not count."""
+def test_a_topic_can_use_log_append_time(cluster: Cluster) -> None:
+    """The broker's time replaces the writer's timestamp."""
     topic = cluster.topic(1, message_timestamp_type="LogAppendTime")
     writer = cluster.kafka.producer(TIMEOUT_S)
     writer.send(topic, None, b"v", timestamp_ms=Millis(5))
@@ -122,8 +122,8 @@ def test_a_topic_may_stamp_records_itself(cluster: Cluster) -> None:
     assert all(one.timestamp_ms > 1_000_000_000_000 for one in read(cluster, topic, {0: (0, 2)}))
 
 
-def test_a_key_goes_to_the_partition_that_java_clients_choose(cluster: Cluster) -> None:
-    """Producers of other makes agree with ours on the partition of a key (murmur2)."""
+def test_a_key_has_the_partition_of_java_clients(cluster: Cluster) -> None:
+    """Other producers choose the same partition for a key (murmur2)."""
     topic, writer = cluster.topic(), cluster.kafka.producer(TIMEOUT_S)
     for number in range(6):
         writer.send(topic, f"k{number}".encode(), b"")
@@ -133,8 +133,8 @@ def test_a_key_goes_to_the_partition_that_java_clients_choose(cluster: Cluster) 
     assert {p: [r.key for r in found if r.partition == p] for p in (0, 1)} == KEYS_BY_MURMUR2
 
 
-def test_a_record_for_a_missing_topic_is_not_lost_in_silence(cluster: Cluster) -> None:
-    """The flush after a failed delivery says which topic is missing."""
+def test_a_record_for_a_missing_topic_is_reported(cluster: Cluster) -> None:
+    """The flush after a failed delivery raises an error with the topic's name."""
     writer = cluster.kafka.producer(TIMEOUT_S)
     writer.send(MISSING, None, b"x")
     with pytest.raises(NoSuchTopicError) as caught:
@@ -147,8 +147,8 @@ def test_a_record_for_a_missing_topic_is_not_lost_in_silence(cluster: Cluster) -
 # --- reading --------------------------------------------------------------------------------------
 
 
-def test_a_range_ends_where_it_should(cluster: Cluster) -> None:
-    """Records before the end are read, none at or after it, in several partitions at once."""
+def test_a_range_excludes_its_end(cluster: Cluster) -> None:
+    """Records before the end are read, none at or after it, in several partitions."""
     topic = cluster.topic()
     send(cluster, topic, 10, partitions=2)
     found = read(cluster, topic, {0: (1, 3), 1: (4, 5)})
@@ -157,7 +157,7 @@ def test_a_range_ends_where_it_should(cluster: Cluster) -> None:
 
 
 def test_partitions_without_an_end_are_not_read(cluster: Cluster) -> None:
-    """Nor is an end of a partition that is not assigned waited for."""
+    """The end of an unassigned partition is not awaited."""
     topic = cluster.topic()
     send(cluster, topic, 4, partitions=2)
     with cluster.kafka.reader(NEVER_S) as reader:
@@ -169,7 +169,7 @@ def test_partitions_without_an_end_are_not_read(cluster: Cluster) -> None:
 
 
 def test_a_range_ends_in_a_gap(cluster: Cluster) -> None:
-    """Markers and aborted records at the end of a range do not make it wait."""
+    """Control and aborted records at the end of a range do not block the read."""
     topic = cluster.topic()
     transactions(cluster, topic, True, False, True, False, False)
     assert values(read(cluster, topic, {0: (0, 10)}, NEVER_S)) == [b"0", b"2"]
@@ -178,8 +178,8 @@ def test_a_range_ends_in_a_gap(cluster: Cluster) -> None:
     assert [record.offset for record in everything] == [0, 2, 4, 6, 8]
 
 
-def test_a_range_held_back_by_a_transaction_is_given_up(cluster: Cluster) -> None:
-    """Waiting for what cannot be seen ends, and says up to where it waited."""
+def test_a_read_up_to_an_open_transaction_times_out(cluster: Cluster) -> None:
+    """The error contains the position that was not reached."""
     topic = cluster.topic()
     transactions(cluster, topic, True)
     with started(cluster, topic) as writer:
@@ -195,8 +195,8 @@ def test_a_range_held_back_by_a_transaction_is_given_up(cluster: Cluster) -> Non
         writer.abort(deadline())
 
 
-def test_what_cannot_be_read_is_told(cluster: Cluster) -> None:
-    """A missing topic, a missing partition and an offset outside of the log are named."""
+def test_unreadable_ranges_are_reported(cluster: Cluster) -> None:
+    """The error names a missing topic, a missing partition, or an offset outside of the log."""
     topic, log = cluster.topic(), LogReader(cluster.kafka, SHORT_S)
     with pytest.raises(NoSuchTopicError, match=MISSING):
         read(cluster, MISSING, {0: (0, 1)}, SHORT_S)
@@ -210,8 +210,8 @@ def test_what_cannot_be_read_is_told(cluster: Cluster) -> None:
         read(cluster, topic, {0: (50, 60)})
 
 
-def test_removed_records_are_not_read(cluster: Cluster) -> None:
-    """An offset below the oldest one is an error; the beginning is where the log begins now."""
+def test_deleted_records_are_not_read(cluster: Cluster) -> None:
+    """An offset below the first one is an error; the beginning is the log's current start."""
     topic = cluster.topic()
     send(cluster, topic, 4)
     cluster.admin.delete_records(topic, {0: Offset(2)})
@@ -224,7 +224,7 @@ def test_removed_records_are_not_read(cluster: Cluster) -> None:
 
 
 def test_a_reader_follows_a_topic(cluster: Cluster) -> None:
-    """Records come soon after they are sent, and the positions follow them."""
+    """Records are returned soon after they are sent, and the positions follow."""
     topic, writer = cluster.topic(), cluster.kafka.producer(TIMEOUT_S)
     with cluster.kafka.reader(TIMEOUT_S) as reader:
         reader.assign({topic: {0: Offset(0), 1: Offset(0)}})
@@ -236,8 +236,8 @@ def test_a_reader_follows_a_topic(cluster: Cluster) -> None:
     writer.close()
 
 
-def test_a_poll_takes_no_more_than_it_is_asked_for(cluster: Cluster) -> None:
-    """The rest comes with the next one."""
+def test_a_poll_returns_at_most_the_requested_number(cluster: Cluster) -> None:
+    """The next poll returns the rest."""
     topic = cluster.topic()
     send(cluster, topic, 5)
     with cluster.kafka.reader(TIMEOUT_S) as reader:
@@ -254,7 +254,7 @@ def test_a_poll_takes_no_more_than_it_is_asked_for(cluster: Cluster) -> None:
 
 
 def test_positions_pass_over_gaps_at_the_end(cluster: Cluster, wait_for: WaitFor) -> None:
-    """A reader that has seen everything is at the end, beyond markers and aborted records."""
+    """After all records the position is the end, after control and aborted records."""
     topic = cluster.topic()
     transactions(cluster, topic, True, False)
     with cluster.kafka.reader(TIMEOUT_S) as reader:
@@ -263,8 +263,8 @@ def test_positions_pass_over_gaps_at_the_end(cluster: Cluster, wait_for: WaitFor
         wait_for(lambda: reader.poll(0.1) == () and reader.positions[topic][0] == 4, "the end")
 
 
-def test_the_last_records_are_found_behind_gaps(cluster: Cluster) -> None:
-    """However many offsets without a record follow, the last committed ones are found."""
+def test_the_last_records_are_found_before_gaps(cluster: Cluster) -> None:
+    """The last committed records are found, however many offsets without a record follow."""
     topic, log = cluster.topic(), LogReader(cluster.kafka, TIMEOUT_S)
     assert log.newest(topic, 3) == ()
     assert log.last(topic) is None
@@ -277,7 +277,7 @@ def test_the_last_records_are_found_behind_gaps(cluster: Cluster) -> None:
 
 
 def test_the_oldest_time_is_that_of_a_first_record(cluster: Cluster) -> None:
-    """Of all partitions; a topic without records has none."""
+    """The minimum over all partitions; a topic without records has none."""
     topic, log = cluster.topic(), LogReader(cluster.kafka, TIMEOUT_S)
     assert log.oldest_ms(topic, 2) is None
     writer = cluster.kafka.producer(TIMEOUT_S)
@@ -292,8 +292,8 @@ def test_the_oldest_time_is_that_of_a_first_record(cluster: Cluster) -> None:
 # --- transactions ---------------------------------------------------------------------------------
 
 
-def test_a_transaction_becomes_visible_as_a_whole(cluster: Cluster) -> None:
-    """Each partition that it has written gets one offset more, for its control record."""
+def test_a_transaction_becomes_visible_atomically(cluster: Cluster) -> None:
+    """Each written partition has one more offset, for the control record."""
     first, second = cluster.topic(), cluster.topic(1)
     with started(cluster, first) as writer:
         writer.begin()
@@ -314,8 +314,8 @@ def test_a_transaction_becomes_visible_as_a_whole(cluster: Cluster) -> None:
     assert values(read(cluster, second, {0: (0, 2)})) == [None]
 
 
-def test_a_writer_aborts_what_an_older_one_has_left_open(cluster: Cluster) -> None:
-    """Whoever starts with its id, also if it was closed."""
+def test_a_writer_aborts_the_open_transaction_of_an_older_one(cluster: Cluster) -> None:
+    """Any start with the same id does so, also if the older writer was closed."""
     topic = cluster.topic(1)
     with started(cluster, topic) as writer:
         writer.begin()
@@ -331,10 +331,8 @@ def test_a_writer_aborts_what_an_older_one_has_left_open(cluster: Cluster) -> No
     assert values(read(cluster, topic, {0: (0, 4)})) == [b"new"]
 
 
-def test_a_writer_that_is_fenced_while_it_sends_is_told_so(
-    cluster: Cluster, wait_for: WaitFor
-) -> None:
-    """By every call from then on; one with another id goes on."""
+def test_a_writer_that_is_fenced_while_it_sends_fails(cluster: Cluster, wait_for: WaitFor) -> None:
+    """All of its later calls fail; a writer with another id continues."""
     topic = cluster.topic()
     with started(cluster, topic) as old, started(cluster, f"{topic}.other") as other:
         old.begin()
@@ -361,7 +359,7 @@ def test_a_writer_that_is_fenced_while_it_sends_is_told_so(
 
 
 def test_a_transaction_into_a_missing_topic_is_refused(cluster: Cluster) -> None:
-    """At the latest when it is committed; it can be aborted, and the next one be written."""
+    """At the latest on commit; it can be aborted, and the next one succeeds."""
     topic = cluster.topic(1)
     with started(cluster, topic) as writer:
         writer.begin()

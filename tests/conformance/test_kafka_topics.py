@@ -14,7 +14,7 @@ MISSING = TopicName("there-is-no-such-topic")
 
 
 def fill(cluster: Cluster, topic: TopicName, times_ms: tuple[int, ...]) -> None:
-    """A record for each of these times, in partition 0."""
+    """Send a record for each of these times to partition 0."""
     writer = cluster.kafka.producer(TIMEOUT_S)
     for time_ms in times_ms:
         writer.send(topic, None, b"x", timestamp_ms=Millis(time_ms), partition=0)
@@ -22,8 +22,8 @@ def fill(cluster: Cluster, topic: TopicName, times_ms: tuple[int, ...]) -> None:
     writer.close()
 
 
-def test_topics_are_created_once_and_never_changed(cluster: Cluster) -> None:
-    """Only missing topics are created; what exists keeps its partitions, settings and id."""
+def test_creation_of_topics_is_idempotent(cluster: Cluster) -> None:
+    """Only missing topics are created; existing ones keep partitions, settings and id."""
     admin, old, new = cluster.admin, fresh_topic(), fresh_topic()
     spec = NewTopicSpec(old, 3, 1, (("retention.ms", "123000"),))
     assert admin.create_topics((spec,)) == (old,)
@@ -40,15 +40,15 @@ def test_topics_are_created_once_and_never_changed(cluster: Cluster) -> None:
 
 
 def test_settings_include_the_defaults(cluster: Cluster) -> None:
-    """Those that Medusa reads."""
+    """Of all settings that Medusa reads."""
     topic = fresh_topic()
     cluster.admin.create_topics((NewTopicSpec(topic, 1, 1),))
     found = cluster.admin.topic_configs((topic,))[topic]
     assert {name: found[name] for name in DEFAULTS} == DEFAULTS
 
 
-def test_a_topic_made_again_has_another_id(cluster: Cluster) -> None:
-    """A deleted topic is gone when the call returns, and its successor can be told from it."""
+def test_a_recreated_topic_has_another_id(cluster: Cluster) -> None:
+    """A topic is deleted when the call returns, and its successor has another id."""
     admin, topic = cluster.admin, cluster.topic()
     fill(cluster, topic, (1,))
     first = admin.describe((topic,))[topic]
@@ -61,12 +61,12 @@ def test_a_topic_made_again_has_another_id(cluster: Cluster) -> None:
     assert admin.end_offsets((topic,)) == {topic: {0: 0}}
 
 
-def test_what_is_described_is_not_older_than_the_question(cluster: Cluster) -> None:
-    """The answer can be waited for later."""
+def test_a_description_is_not_older_than_its_request(cluster: Cluster) -> None:
+    """Also if its result is awaited later."""
     topic = cluster.topic()
-    asked = cluster.admin.begin_describing((topic, MISSING))
-    assert asked.result() == cluster.admin.describe((topic,))
-    assert asked.done()
+    pending = cluster.admin.begin_describing((topic, MISSING))
+    assert pending.result() == cluster.admin.describe((topic,))
+    assert pending.done()
 
 
 @pytest.mark.parametrize(
@@ -76,15 +76,17 @@ def test_what_is_described_is_not_older_than_the_question(cluster: Cluster) -> N
         (NewTopicSpec(TopicName("conformance-bad"), 0, 1), "partitions"),
     ],
 )
-def test_a_topic_that_is_refused_is_named(cluster: Cluster, spec: NewTopicSpec, words: str) -> None:
-    """What is wrong with it is said in words, with its name as the place."""
+def test_a_rejected_topic_is_named_in_the_error(
+    cluster: Cluster, spec: NewTopicSpec, words: str
+) -> None:
+    """The error contains the reason, and the topic's name as its place."""
     with pytest.raises(RefusedError, match=words) as caught:
         cluster.admin.create_topics((spec,))
     assert spec.name in caught.value.place
 
 
-def test_missing_topics_are_missing_in_answers(cluster: Cluster) -> None:
-    """A question about several topics is answered for those that exist."""
+def test_missing_topics_are_left_out_of_results(cluster: Cluster) -> None:
+    """A request for several topics returns those that exist."""
     admin, topic = cluster.admin, cluster.topic()
     assert admin.end_offsets((topic, MISSING)) == {topic: {0: 0, 1: 0}}
     assert admin.both_ends((topic, MISSING)) == ({topic: {0: 0, 1: 0}}, {topic: {0: 0, 1: 0}})
@@ -94,7 +96,7 @@ def test_missing_topics_are_missing_in_answers(cluster: Cluster) -> None:
     assert MISSING not in admin.topic_names()
     with pytest.raises(NoSuchTopicError):
         admin.offsets_for_time(MISSING, Millis(0))
-    with pytest.raises(UnavailableError):  # the driver finds no leader to ask
+    with pytest.raises(UnavailableError):  # the driver finds no leader
         admin.delete_records(MISSING, {0: Offset(0)})
     with pytest.raises(UnavailableError):
         admin.partition_ends(MISSING, 1, Isolation.COMMITTED)
@@ -102,7 +104,7 @@ def test_missing_topics_are_missing_in_answers(cluster: Cluster) -> None:
 
 
 def test_committed_ends_stop_at_an_open_transaction(cluster: Cluster, wait_for: WaitFor) -> None:
-    """The committed end is what a committed reader can reach; the other counts all offsets."""
+    """The committed end is that of a committed reader; the other end includes all offsets."""
     admin, topic = cluster.admin, cluster.topic()
     with started(cluster, topic) as writer:
         writer.begin()
@@ -139,7 +141,7 @@ def test_offsets_can_be_found_by_time(cluster: Cluster) -> None:
 
 
 def test_offsets_by_time_count_control_records(cluster: Cluster) -> None:
-    """They have the broker's time; the record behind an open transaction is not found."""
+    """They have the broker's time; a record after an open transaction is not found."""
     admin, topic = cluster.admin, cluster.topic(1)
     with started(cluster, topic) as writer:
         writer.begin()
@@ -150,8 +152,8 @@ def test_offsets_by_time_count_control_records(cluster: Cluster) -> None:
     assert admin.offsets_for_time(topic, Millis(2_000)) == {0: 1}
 
 
-def test_records_are_removed_for_good(cluster: Cluster) -> None:
-    """Below an offset of each partition; what is gone stays gone."""
+def test_deleted_records_stay_deleted(cluster: Cluster) -> None:
+    """Deletion below an offset of each partition."""
     admin, topic = cluster.admin, cluster.topic()
     fill(cluster, topic, (1_000, 2_000, 3_000))
     admin.delete_records(topic, {0: Offset(2)})
@@ -168,8 +170,8 @@ def test_records_are_removed_for_good(cluster: Cluster) -> None:
         admin.delete_records(topic, {0: Offset(9)})
 
 
-def test_a_group_is_deleted_if_there_is_one(cluster: Cluster) -> None:
-    """Setting its offsets makes it; deleting says whether there was one."""
+def test_a_group_is_deleted_if_it_exists(cluster: Cluster) -> None:
+    """Setting its offsets creates it; deletion returns whether it existed."""
     admin, topic = cluster.admin, cluster.topic()
     group = GroupName(f"{topic}.group")
     assert admin.delete_group(group) is False

@@ -1,4 +1,4 @@
-"""Schemas that refer to others: those of Confluent's client read by us, and the other way."""
+"""Schema references: interoperability of Confluent's client and Medusa's."""
 
 import warnings
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ from schemas.wire import join
 from tests.conformance.conftest import OpenSession
 
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # what the client's own dependencies say about each other
+    warnings.simplefilter("ignore")  # the client's dependencies warn about each other
     from confluent_kafka.schema_registry import Schema, SchemaReference, SchemaRegistryClient
     from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerializer
     from confluent_kafka.serialization import MessageField, SerializationContext
@@ -70,7 +70,7 @@ def sides(open_session: OpenSession, request: pytest.FixtureRequest) -> Iterator
 
 
 def written(client: Any) -> bytes:
-    """A record, its schema and what that refers to registered by Confluent's client."""
+    """A record by Confluent's client, which also registers its schema and the references."""
     client.register_schema("sizes", Schema(SIZE, "AVRO"))
     size = SchemaReference("parts.Size", "sizes", 1)
     client.register_schema("wheels", Schema(WHEEL, "AVRO", [size]))
@@ -80,7 +80,7 @@ def written(client: Any) -> bytes:
 
 
 def test_a_record_is_decoded(sides: Sides) -> None:
-    """As `medusa tail` shows it, by the id in front of it or the GUID in its header."""
+    """As in `medusa tail`, by its prefixed id or the GUID in its header."""
     value = written(sides.theirs)
     guid = sides.theirs.get_latest_version("carts-value").guid
     headers = (("__value_schema_id", b"\x01" + bytes.fromhex(guid.replace("-", ""))),)
@@ -93,8 +93,8 @@ def test_a_record_is_decoded(sides: Sides) -> None:
         assert (found.problem, found.value) == ("", VALUE)
 
 
-def test_a_record_is_written(sides: Sides) -> None:
-    """As `medusa produce` writes it: with the newest version, which Confluent's side reads."""
+def test_a_record_is_encoded(sides: Sides) -> None:
+    """As in `medusa produce`: by the newest version; Confluent's client decodes it."""
     value = written(sides.theirs)
     latest = sides.ours.latest("carts-value")
     assert latest is not None
@@ -105,8 +105,8 @@ def test_a_record_is_written(sides: Sides) -> None:
     assert AvroDeserializer(sides.theirs)(value, CONTEXT) == VALUE
 
 
-def test_written_out_it_is_the_same_schema(sides: Sides) -> None:
-    """What a deploy looks up: the registry finds it under the id that records carry."""
+def test_the_resolved_schema_is_found_in_the_registry(sides: Sides) -> None:
+    """As in a deploy: the registry returns the id that is in the records."""
     value = written(sides.theirs)
     found = sides.ours.schema_of(SchemaId(int.from_bytes(value[1:5], "big")))
     assert found is not None
@@ -114,8 +114,8 @@ def test_written_out_it_is_the_same_schema(sides: Sides) -> None:
     assert sides.ours.check("carts-value", found.text) == ()
 
 
-def test_what_we_register_with_references_is_theirs_too(sides: Sides) -> None:
-    """Our client registers all three; Confluent's serializer finds the schema, and writes."""
+def test_confluents_client_reads_a_schema_registered_by_medusa(sides: Sides) -> None:
+    """Medusa's client registers all three schemas; Confluent's serializer uses them."""
     size, wheel = (Reference("parts.Size", "sizes", 1),), (Reference("parts.Wheel", "wheels", 1),)
     sides.ours.register("sizes", SIZE)
     assert sides.ours.check("wheels", WHEEL, size) == ()
@@ -128,8 +128,8 @@ def test_what_we_register_with_references_is_theirs_too(sides: Sides) -> None:
     assert sides.ours.lookup("carts-value", CART, wheel) == made
 
 
-def test_what_does_not_fit_is_told_through_references(sides: Sides) -> None:
-    """A type of another subject has changed: with the path into it, and nothing is registered."""
+def test_an_incompatible_reference_is_reported_with_its_path(sides: Sides) -> None:
+    """A type of another subject has changed incompatibly; the schema is not registered."""
     written(sides.theirs)
     fewer = SIZE.replace(',"LARGE"', "")
     sides.ours.admin.set_level("sizes", Level.NONE)
@@ -147,7 +147,7 @@ def test_what_does_not_fit_is_told_through_references(sides: Sides) -> None:
 def test_the_command_line_registers_with_references(
     sides: Sides, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The newest version by its number, under the name of its type."""
+    """By the newest version's number, under the name of its type."""
     for subject, text, options in (
         ("sizes", SIZE, ()),
         ("wheels", WHEEL, ("--reference", "sizes:latest")),
@@ -171,10 +171,10 @@ def test_the_command_line_registers_with_references(
     assert "nothing changed" in capsys.readouterr().out
 
 
-def test_a_schema_refers_to_the_default_context(
+def test_a_reference_to_the_default_context(
     sides: Sides, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """By `:.:`, also below the address of another context, which has a subject of that name."""
+    """By `:.:`, also under the URL of another context that has a subject of that name."""
     root, _, context = sides.ours.url.partition("/contexts/")
     sides.theirs.register_schema(":.:sizes", Schema(SIZE, "AVRO"))
     if context:

@@ -1,8 +1,7 @@
-"""The registry does what its OpenAPI document says.
+"""Conformance of the registry to its OpenAPI document.
 
-Requests are drawn from the document, not from what one client uses: such as fit it, such as do
-not. What is drawn by chance is never there, so names and schemas that are there stand in for much
-of it.
+Valid and invalid requests are generated from the document, not from one client's use. Randomly
+generated names do not exist in the registry, so many are replaced by existing names and schemas.
 """
 
 from collections.abc import Iterator, Mapping
@@ -32,7 +31,7 @@ Operation: TypeAlias = APIOperation[Any, Any, Any, Any]
 DOCUMENT: Final = yaml.safe_load(
     (Path(__file__).parents[2] / "docs" / "reference" / "registry-openapi.yaml").read_text("utf-8")
 )
-HELD: Final = [
+CHECKS: Final = [
     checks.not_a_server_error,
     checks.status_code_conformance,
     checks.content_type_conformance,
@@ -40,7 +39,7 @@ HELD: Final = [
     checks.response_schema_conformance,
 ]
 UNREAD: Final = {400, 405, 406, 413, 415}
-"""Statuses with which nothing is answered that fits the document."""
+"""Statuses whose responses are not in the form of the document."""
 TIMEOUT_S: Final = 30.0
 CALM: Final = settings(
     database=None,
@@ -70,7 +69,7 @@ THERE: Final[Mapping[str, tuple[Any, ...]]] = {
     "value": (["v"],),
     "findTags": (["*"], ["PII"]),
 }
-"""For each parameter what finds something; the first of all of them belong together."""
+"""For each parameter its existing values; the first values of all belong together."""
 CAR_ITSELF: Final = {"entityPath": "Car", "entityType": "sr_record"}
 BODIES: Final[Mapping[str, tuple[dict[str, Any], ...]]] = {
     "Schema": (*REGISTERED.values(), {"schema": "[]"}),
@@ -78,11 +77,11 @@ BODIES: Final[Mapping[str, tuple[dict[str, Any], ...]]] = {
     "Config": ({"compatibility": "FULL"},),
     "Mode": ({"mode": "READWRITE"},),
 }
-"""For each body that the document names what is taken."""
+"""For each documented body its accepted values."""
 
 
 def often_there(given: Mapping[str, Any] | None) -> SearchStrategy[dict[str, Any]]:
-    """Parameters, of which many find something."""
+    """Parameters, many with existing values."""
     return st.fixed_dictionaries(
         {
             name: st.sampled_from((value, *THERE.get(name, ()), *THERE.get(name, ())))
@@ -92,13 +91,13 @@ def often_there(given: Mapping[str, Any] | None) -> SearchStrategy[dict[str, Any
 
 
 def bodies(operation: Operation) -> tuple[dict[str, Any], ...]:
-    """Bodies that an operation takes; none where it has none."""
+    """Accepted bodies of an operation; empty if it has none."""
     place = operation.definition.raw.get("requestBody", {"$ref": ""})["$ref"]
     return BODIES.get(place.rpartition("/")[2], ())
 
 
 def loaded() -> OpenApiSchema:
-    """The document, from which requests are drawn."""
+    """The document as a generator of requests."""
     api = schemathesis.openapi.from_dict(DOCUMENT)
 
     @api.hook
@@ -121,7 +120,7 @@ def loaded() -> OpenApiSchema:
 
 
 def closed(part: Any) -> Any:
-    """The document, or a part of it, in which an object has no names that are not listed."""
+    """The document, or a part of it, without unlisted properties in any object."""
     if isinstance(part, list):
         return [closed(one) for one in part]
     if not isinstance(part, dict):
@@ -144,19 +143,19 @@ def operations(api: OpenApiSchema) -> Mapping[str, Operation]:
 API: Final = loaded()
 OPERATIONS: Final = operations(API)
 ANSWERS: Final = operations(schemathesis.openapi.from_dict(closed(DOCUMENT)))
-"""The same operations, whose answers have no names that are not listed."""
+"""The same operations, with responses without unlisted properties."""
 LINKED: Final = [
     label
     for label, one in OPERATIONS.items()
     if one.definition.raw["responses"].get("200") == {"$ref": "#/components/responses/Registered"}
 ]
-"""Operations whose answers have links."""
+"""Operations whose responses have links."""
 REFUTABLE: Final = [label for label, one in OPERATIONS.items() if one.query or one.body]
-"""Operations of which a request can be made that does not fit the document."""
+"""Operations that can have an invalid request."""
 
 
 class Client:
-    """Sends what is drawn to a registry."""
+    """Sends generated requests to a registry."""
 
     def __init__(self, url: str, session: requests.Session) -> None:
         self._url = url
@@ -164,22 +163,22 @@ class Client:
         self._session.trust_env = False
 
     def check(self, case: Case[Any], before: str = "") -> Response:
-        """Send a request and hold the answer against the document.
+        """Send a request and compare the response with the document.
 
         Args:
             case: the request.
-            before: what stands in front of its path.
+            before: prefix of its path.
         """
         url = f"{self._url}{before}"
         answer = case.call(base_url=url, session=self._session, timeout=TIMEOUT_S)
-        case.validate_response(answer, checks=HELD)
+        case.validate_response(answer, checks=CHECKS)
         ANSWERS[case.operation.label].validate_response(answer)
         return answer
 
 
 @contextmanager
 def served() -> Iterator[Client]:
-    """A client of a registry that holds a few schemas."""
+    """A client of a registry with a few schemas."""
     server = RegistryServer(MemoryStore(MemoryTree()), "127.0.0.1", 0)
     server.start()
     try:
@@ -198,14 +197,14 @@ def served() -> Iterator[Client]:
 
 @pytest.fixture(scope="module")
 def reader() -> Iterator[Client]:
-    """A client of a registry that nobody changes."""
+    """A client of a registry that no test changes."""
     with served() as client:
         yield client
 
 
 @pytest.fixture
 def client(label: str, request: pytest.FixtureRequest) -> Iterator[Client]:
-    """A client for an operation; one that changes something has a registry of its own."""
+    """A client for an operation; for a write with a registry of its own."""
     if label.startswith("GET "):
         yield request.getfixturevalue("reader")
         return
@@ -214,7 +213,7 @@ def client(label: str, request: pytest.FixtureRequest) -> Iterator[Client]:
 
 
 def case_of(operation: Operation, **parameters: Any) -> Case[Any]:
-    """A request that is carried out, with what its parameters have to be, if they do."""
+    """A valid request, with the required values of its parameters."""
     names = [one.name for one in operation.path_parameters]
     there = {name: parameters.get(name, THERE.get(name, ("x",))[0]) for name in names}
     query = {name: value for name, value in parameters.items() if name not in names}
@@ -225,10 +224,10 @@ def case_of(operation: Operation, **parameters: Any) -> Case[Any]:
 
 
 @pytest.mark.parametrize("label", OPERATIONS)
-def test_what_fits_the_document_is_answered_as_it_says(label: str, client: Client) -> None:
-    """What can be carried out is, but for associations, of which there are none.
+def test_valid_requests_have_the_documented_responses(label: str, client: Client) -> None:
+    """All that can be executed succeed, except those of associations, of which there are none.
 
-    And so in a context, the other server that the document names; only the root is not in it.
+    Also in a context, the other server of the document, which lacks only the root.
     """
     places = ("",) if label.endswith(" /") else ("", "/contexts/.line-3")
     status = client.check(case_of(OPERATIONS[label])).status_code
@@ -236,39 +235,41 @@ def test_what_fits_the_document_is_answered_as_it_says(label: str, client: Clien
 
     @CALM
     @given(OPERATIONS[label].as_strategy(feedback=NO_FEEDBACK))
-    def ask(case: Case[Any]) -> None:
+    def send(case: Case[Any]) -> None:
         for before in places:
             assert client.check(case, before).status_code not in UNREAD
 
-    ask()
+    send()
 
 
 @pytest.mark.parametrize("label", REFUTABLE)
-def test_what_does_not_fit_is_answered_as_it_says(label: str, client: Client) -> None:
-    """Or passed over; nothing that is sent is an error of the server."""
+def test_invalid_requests_have_the_documented_responses(label: str, client: Client) -> None:
+    """Or are ignored; none causes a server error."""
 
     @CALM
     @given(OPERATIONS[label].as_strategy(GenerationMode.NEGATIVE, feedback=NO_FEEDBACK))
-    def ask(case: Case[Any]) -> None:
+    def send(case: Case[Any]) -> None:
         client.check(case)
 
-    ask()
+    send()
 
 
 @pytest.mark.parametrize("label", LINKED)
-def test_links_lead_to_what_is_there(label: str, client: Client) -> None:
-    """What is answered says where the next request goes."""
+def test_links_lead_to_existing_resources(label: str, client: Client) -> None:
+    """A response contains the parameters of the next request."""
     named = {one.definition.raw["operationId"]: one for one in OPERATIONS.values()}
     links = DOCUMENT["components"]["links"]
     assert DOCUMENT["components"]["responses"]["Registered"]["links"].keys() == links.keys()
     for link in links.values():
         first = case_of(OPERATIONS[label])
         body = client.check(first).json()
-        where = {name: _meant(told, first, body) for name, told in link["parameters"].items()}
+        where = {
+            name: _meant(expression, first, body) for name, expression in link["parameters"].items()
+        }
         assert client.check(case_of(named[link["operationId"]], **where)).status_code == 200
 
 
-def _meant(told: str, request: Case[Any], body: Mapping[str, Any]) -> Any:
-    """What an expression of a link stands for."""
-    place, _, name = told.replace("#/", ".").rpartition(".")
+def _meant(expression: str, request: Case[Any], body: Mapping[str, Any]) -> Any:
+    """The value of a link's expression."""
+    place, _, name = expression.replace("#/", ".").rpartition(".")
     return {"$request.path": request.path_parameters, "$response.body": body}[place][name]

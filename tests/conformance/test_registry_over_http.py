@@ -1,4 +1,4 @@
-"""The registry over HTTP, request by request, on the in-memory twin and on real ZooKeeper."""
+"""Scenarios of the registry's HTTP API, on the in-memory store and on real ZooKeeper."""
 
 from collections.abc import Iterator
 from itertools import chain
@@ -69,12 +69,12 @@ def http(open_session: OpenSession) -> Iterator[httpx.Client]:
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_scenario(scenario: Scenario, http: httpx.Client) -> None:
-    """Every request is answered as Confluent's registry answers it."""
+    """Every response equals that of Confluent's registry."""
     carry_out(scenario.steps, http)
 
 
 def test_every_route_is_requested() -> None:
-    """Each route has a request that succeeds; those of associations say that there are none."""
+    """Each route has a successful request; those of associations return that there are none."""
     steps = chain.from_iterable(one.steps for theme in THEMES for one in theme.SCENARIOS)
     requested = {_route(step) for step in steps if _answered(step)}
     missing = [f"{r.method} /{'/'.join(r.parts)}" for r in ROUTES if r not in requested]

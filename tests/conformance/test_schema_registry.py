@@ -1,4 +1,4 @@
-"""What several servers on one store promise together, on the in-memory twin and on ZooKeeper."""
+"""Consistency of several registries on one store, in memory and on ZooKeeper."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -27,13 +27,13 @@ Write = Callable[[int, str, str], tuple[int, int]]
 
 
 def _text(name: str) -> str:
-    """A record whose field has a default, so that every such record fits every other."""
+    """A record whose field has a default, so all such records are mutually compatible."""
     return record(field_of(name, default=0))
 
 
 @pytest.fixture
 def registries(open_session: OpenSession) -> Iterator[Sequence[Registry]]:
-    """Registries that know nothing of each other, on one store."""
+    """Independent registries on one store."""
     made = [Registry(open_session(), ZnodePath("/schemas")) for _ in range(WRITERS)]
     yield made
     for one in made:
@@ -73,10 +73,10 @@ def _posted(client: httpx.Client, subject: str, text: str) -> tuple[int, int]:
     return answer.json()["id"], answer.json()["version"]
 
 
-def test_what_one_registry_changes_another_knows_at_once(
+def test_writes_of_one_registry_are_visible_to_another_at_once(
     registries: Sequence[Registry],
 ) -> None:
-    """Ids and versions go on from what another one gave, and are found without waiting."""
+    """Ids and versions continue those of another registry, which are visible without waiting."""
     one, other, *_ = registries
     assert _registered(one, "some/subject", _text("a")) == (1, 1)
     assert _registered(other, "some/subject", _text("b")) == (2, 2)
@@ -87,10 +87,10 @@ def test_what_one_registry_changes_another_knows_at_once(
         assert [v.number for v in state.versions(SubjectName.parse("some/subject"))] == [1, 2]
 
 
-def test_what_one_server_changes_another_answers_at_once(
+def test_writes_of_one_server_are_visible_on_another_at_once(
     servers: Sequence[httpx.Client],
 ) -> None:
-    """Schemas, levels, modes and deletes hold everywhere as soon as one server has answered."""
+    """Schemas, levels, modes and deletes apply on all servers once one has acknowledged them."""
     one, other, *_ = servers
 
     def put(client: httpx.Client, path: str, body: Any) -> None:
@@ -113,7 +113,7 @@ def test_what_one_server_changes_another_answers_at_once(
 
 
 def _race(write: Write) -> list[tuple[str, str, int, int]]:
-    """Every writer registers every content, each in another order, all at once."""
+    """Concurrent registrations of all contents by all writers, each in another order."""
     start = Barrier(WRITERS)
 
     def run(number: int) -> list[tuple[str, str, int, int]]:
@@ -129,7 +129,7 @@ def _race(write: Write) -> list[tuple[str, str, int, int]]:
 
 
 def _check(found: Sequence[tuple[str, str, int, int]]) -> None:
-    """One id for each content, one version for each content of a subject, none left out."""
+    """Assert one id per content, one version per content of a subject, without gaps."""
     ids = {(text, number) for _, text, number, _ in found}
     assert sorted(number for _, number in ids) == list(range(1, CONTENTS + 1))
     for subject in ("s0", "s1"):
@@ -138,14 +138,14 @@ def _check(found: Sequence[tuple[str, str, int, int]]) -> None:
         assert len({text for text, _ in versions}) == len(versions)
 
 
-def test_racing_registries_never_share_an_id_or_a_version(
+def test_concurrent_registries_assign_unique_ids_and_versions(
     registries: Sequence[Registry],
 ) -> None:
-    """All register the same and other contents under the same subjects at once."""
+    """All register equal and different contents under the same subjects concurrently."""
     _check(_race(lambda number, subject, text: _registered(registries[number], subject, text)))
 
 
-def test_racing_servers_never_share_an_id_or_a_version(
+def test_concurrent_servers_assign_unique_ids_and_versions(
     servers: Sequence[httpx.Client],
 ) -> None:
     """The same over HTTP; afterwards all servers list the same."""
@@ -153,5 +153,7 @@ def test_racing_servers_never_share_an_id_or_a_version(
     _check(found)
     listed = [json.dumps(client.get("/schemas").json()) for client in servers]
     assert len(set(listed)) == 1
-    told = {(v["subject"], v["schema"], v["id"], v["version"]) for v in json.loads(listed[0])}
-    assert told == set(found)
+    listed_versions = {
+        (v["subject"], v["schema"], v["id"], v["version"]) for v in json.loads(listed[0])
+    }
+    assert listed_versions == set(found)

@@ -1,4 +1,4 @@
-"""What a versioned store is, held against the in-memory twin and real ZooKeeper."""
+"""Conformance of versioned stores: the in-memory store and real ZooKeeper."""
 
 import threading
 
@@ -27,8 +27,8 @@ from tests.memory_store import MemoryStore, MemoryTree
 from tests.profiles import examples
 
 
-def test_what_was_written_is_read_by_all(open_session: OpenSession) -> None:
-    """A value is seen by every session, with a version that counts its changes."""
+def test_a_written_value_is_read_by_all_sessions(open_session: OpenSession) -> None:
+    """With a version that counts its changes."""
     one, two = open_session(), open_session()
     one.apply((Create("/a", b"first"),))
     assert two.get("/a") == Versioned(b"first", 0)
@@ -37,8 +37,8 @@ def test_what_was_written_is_read_by_all(open_session: OpenSession) -> None:
     assert one.get("/a") == Versioned(b"second", 2)
 
 
-def test_what_is_not_there_is_none_and_empty(open_session: OpenSession) -> None:
-    """Reading a missing path is no error."""
+def test_a_missing_path_has_no_value_and_no_children(open_session: OpenSession) -> None:
+    """Reading a missing path is not an error."""
     store = open_session()
     assert store.get("/missing") is None
     assert store.get("/missing/below") is None
@@ -46,15 +46,15 @@ def test_what_is_not_there_is_none_and_empty(open_session: OpenSession) -> None:
     assert store.children("/") == ()
 
 
-def test_empty_values_are_values(open_session: OpenSession) -> None:
-    """An empty value is not a missing one."""
+def test_an_empty_value_is_not_a_missing_one(open_session: OpenSession) -> None:
+    """A read returns the empty value with its version."""
     store = open_session()
     store.apply((Create("/a", b""),))
     assert store.get("/a") == Versioned(b"", 0)
 
 
-def test_children_are_sorted_names(open_session: OpenSession) -> None:
-    """Only direct children, without their path."""
+def test_children_are_sorted(open_session: OpenSession) -> None:
+    """Names of direct children only, without their path."""
     store = open_session()
     store.make_parents("/a/c/x")
     store.make_parents("/a/b")
@@ -63,8 +63,8 @@ def test_children_are_sorted_names(open_session: OpenSession) -> None:
     assert store.children("/") == ("a", "ab")
 
 
-def test_parents_are_made_once(open_session: OpenSession) -> None:
-    """Making parents again, or over existing values, changes nothing."""
+def test_creating_parents_is_idempotent(open_session: OpenSession) -> None:
+    """Existing paths and their values are unchanged."""
     store = open_session()
     store.make_parents("/")
     store.make_parents("/a")
@@ -91,10 +91,10 @@ def test_parents_are_made_once(open_session: OpenSession) -> None:
         (Delete("/a", 0), NotEmptyError),
     ],
 )
-def test_a_step_is_done_whole_or_not_at_all(
+def test_a_step_is_atomic(
     open_session: OpenSession, operation: Operation, error: type[MedusaError]
 ) -> None:
-    """One operation that fails undoes all others; the error names its path."""
+    """One failed operation undoes all others; the error contains its path."""
     store = open_session()
     store.make_parents("/a/b")
     store.apply((Create("/ephemeral", b"", ephemeral=True),))
@@ -108,7 +108,7 @@ def test_a_step_is_done_whole_or_not_at_all(
 
 
 def test_operations_of_a_step_see_each_other(open_session: OpenSession) -> None:
-    """Within a step a path can be made, filled, changed, checked and removed."""
+    """Within a step a path can be created, set, checked and deleted."""
     store = open_session()
     store.apply(
         (
@@ -123,8 +123,8 @@ def test_operations_of_a_step_see_each_other(open_session: OpenSession) -> None:
     assert store.children("/a") == ()
 
 
-def test_a_path_can_be_removed_at_any_version(open_session: OpenSession) -> None:
-    """Without a version a removal does not depend on who changed the value last."""
+def test_a_path_can_be_deleted_at_any_version(open_session: OpenSession) -> None:
+    """A deletion without a version ignores concurrent changes of the value."""
     store = open_session()
     store.apply((Create("/a", b"1"),))
     store.apply((Set("/a", b"2", 0),))
@@ -132,13 +132,13 @@ def test_a_path_can_be_removed_at_any_version(open_session: OpenSession) -> None
     assert store.get("/a") is None
 
 
-def test_an_empty_step_is_done(open_session: OpenSession) -> None:
-    """Nothing to do is not an error."""
+def test_an_empty_step_succeeds(open_session: OpenSession) -> None:
+    """A step without operations is not an error."""
     open_session().apply(())
 
 
-def test_a_path_made_again_starts_at_version_zero(open_session: OpenSession) -> None:
-    """Removing and making a path in one step is how its owner is exchanged."""
+def test_a_recreated_path_starts_at_version_zero(open_session: OpenSession) -> None:
+    """Deletion and creation in one step exchange a path's owner."""
     store = open_session()
     store.apply((Create("/a", b"1"),))
     store.apply((Set("/a", b"2", 0),))
@@ -146,8 +146,8 @@ def test_a_path_made_again_starts_at_version_zero(open_session: OpenSession) -> 
     assert store.get("/a") == Versioned(b"3", 0)
 
 
-def test_ephemeral_paths_go_with_their_session(open_session: OpenSession) -> None:
-    """Closing a session removes what it made as ephemeral, and nothing else."""
+def test_ephemeral_paths_are_deleted_with_their_session(open_session: OpenSession) -> None:
+    """Closing a session deletes its ephemeral paths, and no others."""
     one, two = open_session(), open_session()
     one.apply((Create("/mine", b"", ephemeral=True), Create("/stays", b"")))
     two.apply((Create("/theirs", b"", ephemeral=True),))
@@ -157,8 +157,8 @@ def test_ephemeral_paths_go_with_their_session(open_session: OpenSession) -> Non
     assert two.children("/") == ("stays", "theirs")
 
 
-def test_an_ephemeral_path_changes_hands_in_one_step(open_session: OpenSession) -> None:
-    """After a new session made it again, the end of the old session does not remove it."""
+def test_an_ephemeral_path_changes_its_session_in_one_step(open_session: OpenSession) -> None:
+    """After a new session has recreated it, the end of the old session does not delete it."""
     one, two = open_session(), open_session()
     one.apply((Create("/node", b"", ephemeral=True),))
     two.apply((Delete("/node", 0), Create("/node", b"", ephemeral=True)))
@@ -167,7 +167,7 @@ def test_an_ephemeral_path_changes_hands_in_one_step(open_session: OpenSession) 
 
 
 def test_a_closed_session_is_unavailable(open_session: OpenSession) -> None:
-    """Calls after closing say so; closing twice does nothing."""
+    """Calls after close raise UnavailableError; a second close does nothing."""
     store = open_session()
     store.close()
     store.close()
@@ -176,7 +176,7 @@ def test_a_closed_session_is_unavailable(open_session: OpenSession) -> None:
 
 
 def test_a_healthy_session_is_not_in_doubt(open_session: OpenSession) -> None:
-    """Without an outage a session is not suspended and keeps its number."""
+    """Without an outage a session is not suspended and its number does not change."""
     store = open_session()
     before = store.session
     store.make_parents("/a")
@@ -184,8 +184,8 @@ def test_a_healthy_session_is_not_in_doubt(open_session: OpenSession) -> None:
     assert store.session == before
 
 
-def test_a_large_step_is_done_and_a_too_large_one_refused(open_session: OpenSession) -> None:
-    """The limit that is checked here is one that the server takes."""
+def test_a_step_above_the_size_limit_is_refused(open_session: OpenSession) -> None:
+    """The server accepts a step at the limit."""
     store = open_session()
     half = b"x" * (MAX_STEP_BYTES // 2)
     store.apply((Create("/a", half), Create("/b", half)))
@@ -194,8 +194,8 @@ def test_a_large_step_is_done_and_a_too_large_one_refused(open_session: OpenSess
     assert store.get("/a") == Versioned(half, 0)
 
 
-def test_many_operations_fit_into_one_step(open_session: OpenSession) -> None:
-    """A step of some hundred operations, as an undeploy needs, is taken."""
+def test_a_step_accepts_many_operations(open_session: OpenSession) -> None:
+    """A step of some hundred operations, as an undeploy needs, is accepted."""
     store = open_session()
     store.apply(tuple(Create(f"/p{n:04}", b"") for n in range(500)))
     assert len(store.children("/")) == 500
@@ -203,7 +203,7 @@ def test_many_operations_fit_into_one_step(open_session: OpenSession) -> None:
     assert store.children("/") == ()
 
 
-def test_of_writers_that_race_exactly_one_wins_each_version(open_session: OpenSession) -> None:
+def test_exactly_one_concurrent_writer_sets_each_version(open_session: OpenSession) -> None:
     """Compare-and-set under real concurrency loses no increment."""
     first = open_session()
     first.apply((Create("/counter", b"0"),))
@@ -248,7 +248,7 @@ STEPS = st.lists(
 
 
 def outcome(store: VersionedStore, operations: tuple[Operation, ...]) -> str:
-    """What a step came to: the name of its error, or done."""
+    """The outcome of a step: the name of its error, or `done`."""
     try:
         store.apply(operations)
     except MedusaError as error:
@@ -259,38 +259,38 @@ def outcome(store: VersionedStore, operations: tuple[Operation, ...]) -> str:
 @pytest.mark.system
 @given(steps=STEPS)
 @settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_twin_and_zookeeper_agree_on_random_steps(
+def test_memory_and_zookeeper_agree_on_random_steps(
     embedded_stack: EmbeddedStack, steps: list[list[Operation]]
 ) -> None:
     """The same steps have the same outcomes and leave the same tree in both."""
-    twin = MemoryStore(MemoryTree())
+    memory = MemoryStore(MemoryTree())
     real = zookeeper_sessions(embedded_stack)()
     try:
         for step in steps:
-            assert outcome(real, tuple(step)) == outcome(twin, tuple(step))
+            assert outcome(real, tuple(step)) == outcome(memory, tuple(step))
         for path in ("/a", "/b", "/a/x", "/a/y", "/a/x/z"):
-            assert real.get(path) == twin.get(path)
-            assert real.children(path) == twin.children(path)
+            assert real.get(path) == memory.get(path)
+            assert real.children(path) == memory.children(path)
     finally:
         real.close()
 
 
-def test_many_values_come_in_the_order_in_which_they_are_asked_for(
+def test_many_values_are_returned_in_the_order_of_the_paths(
     open_session: OpenSession,
 ) -> None:
-    """More than are asked at once; what does not exist is None."""
+    """Also for more paths than one request contains; a missing path gives None."""
     store = open_session()
     store.make_parents("/many")
     for first in range(0, 600, 100):
         store.apply(tuple(Create(f"/many/{n}", str(n).encode()) for n in range(first, first + 100)))
-    wanted = [*range(599, -1, -1), 1_000]
-    found = store.get_all([f"/many/{n}" for n in wanted])
-    assert [one and one.value for one in found] == [*(str(n).encode() for n in wanted[:-1]), None]
+    numbers = [*range(599, -1, -1), 1_000]
+    found = store.get_all([f"/many/{n}" for n in numbers])
+    assert [one and one.value for one in found] == [*(str(n).encode() for n in numbers[:-1]), None]
     assert store.get_all([]) == ()
 
 
-def test_a_value_can_be_set_whatever_its_version_is(open_session: OpenSession) -> None:
-    """It counts on from there; a path that does not exist is not made."""
+def test_a_value_can_be_set_at_any_version(open_session: OpenSession) -> None:
+    """The version is incremented; a missing path is not created."""
     store = open_session()
     store.make_parents("/a")
     store.apply((Create("/a/b", b"0"),))
@@ -301,8 +301,8 @@ def test_a_value_can_be_set_whatever_its_version_is(open_session: OpenSession) -
         store.apply((Set("/a/c", b"1", None),))
 
 
-def test_after_a_sync_nothing_older_is_read(open_session: OpenSession) -> None:
-    """What one session was told is done, another one finds."""
+def test_reads_after_a_sync_are_not_stale(open_session: OpenSession) -> None:
+    """A session reads every write that another session has had acknowledged."""
     one, other = open_session(), open_session()
     one.make_parents("/a")
     one.apply((Create("/a/b", b"new"),))
@@ -310,8 +310,10 @@ def test_after_a_sync_nothing_older_is_read(open_session: OpenSession) -> None:
     assert other.get("/a/b") == Versioned(b"new", 0)
 
 
-def test_children_of_many_paths_come_in_the_order_of_the_paths(open_session: OpenSession) -> None:
-    """More than are asked at once; a path that does not exist has none."""
+def test_children_of_many_paths_are_returned_in_the_order_of_the_paths(
+    open_session: OpenSession,
+) -> None:
+    """Also for more paths than one request contains; a missing path has none."""
     store = open_session()
     store.make_parents("/many")
     for first in range(0, 600, 100):

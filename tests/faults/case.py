@@ -1,4 +1,4 @@
-"""What a case is: a network, what is fed to it, and what has to come out, computed the simple way.
+"""Test cases: a network, a generator of its input, and a reference of its expected results.
 
 A new kind of box or network is one more file in `cases/` and one more line in its table. Pure.
 """
@@ -22,13 +22,13 @@ class Fed:
 
     Args:
         stream: of the document.
-        partition: where to.
+        partition: of the topic.
         key: as bytes.
         fields: the value before it is encoded; instants are ms.
-        fate: what is meant to become of it.
-        spoil: makes a bad value of the encoded one; None leaves it as it is.
-        clock_ms: by how much its producer's clock is ahead, negative for behind.
-        older: whether it is written with the older schema of its stream.
+        fate: the intended treatment.
+        spoil: makes an invalid value of the encoded one; None leaves it unchanged.
+        clock_ms: offset of its producer's clock; negative if slow.
+        older: whether it is encoded by the older schema of its stream.
     """
 
     stream: str
@@ -47,10 +47,10 @@ class Stream:
 
     Args:
         name: of the document.
-        schema: what the network reads with.
-        event_time: the field that says when it happened.
+        schema: the network's reader schema.
+        event_time: the field of the event time.
         partitions: of its topic.
-        older: another version that some producers still write with; None: there is none.
+        older: another version that some producers still use; None: there is none.
     """
 
     name: str
@@ -61,7 +61,7 @@ class Stream:
 
 
 Reference = Callable[[Accepted], Mapping[str, Iterable[Expected]]]
-"""What was taken in → what has to come out, by box."""
+"""Accepted records → expected results, by box."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,18 +69,18 @@ class Case:
     """One network under test.
 
     Args:
-        name: of the case; every run makes a network with a name of its own.
+        name: of the case; every run names its network uniquely.
         document: YAML with `{name}` for the network's name; the topic of stream s is `{name}-s`,
-            its schema file `s.avsc`, and `silence` is `missing`, so that records that come in time
-            are never late, whatever stands still.
+            its schema file `s.avsc`, and `silence` is `missing`, so that records sent in time are
+            never late, whatever process is down.
         streams: the external ones.
-        feed: endless records, from chance and the event time to begin with (ms).
-        close: what closes everything, given the event time to reach (ms).
+        feed: endless records, from a random generator and the first event time (ms).
+        close: records that close all windows, given the event time to reach (ms).
         reference: see there.
-        columns: what the rows of each checked box are.
-        settle_ms: how far beyond the last record event time has to go for all results to come.
-        per_second: how many records are fed in a second.
-        files: what lies beside the document, besides its schemas → the text.
+        columns: of the results of each checked box.
+        settle_ms: event time after the last record at which all results are published.
+        per_second: records sent per second.
+        files: further files in the document's folder → their text.
     """
 
     name: str
@@ -99,10 +99,10 @@ class Case:
         return next(stream for stream in self.streams if stream.name == name)
 
     def event_ms(self, fed: Fed) -> int | None:
-        """The event time of a record that can be read; None: it is a bad one."""
+        """The event time of a valid record; None: it is invalid."""
         found = fed.fields[self.stream(fed.stream).event_time]
         return found if fed.fate is not Fate.BAD and isinstance(found, int) else None
 
     def topic(self, network: str, stream: str) -> str:
-        """Where an external stream of a network stands."""
+        """The topic of an external stream of a network."""
         return f"{network}-{stream}"

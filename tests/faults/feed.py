@@ -1,4 +1,4 @@
-"""Sends what a case makes, whatever happens to the broker, and records where each record stands."""
+"""Producer of a case's records: survives broker faults, and stores each record's position."""
 
 import json
 import threading
@@ -17,7 +17,7 @@ from tests.faults.case import Case, Fed
 from tests.faults.history import Fate, Place, Sent, Value
 
 DELIVERED_WITHIN_S = 300.0
-"""A broker may be down for long; a record that is not delivered then spoils the run."""
+"""Delivery timeout, longer than any broker outage; an undelivered record fails the run."""
 TICK_S = 0.02
 
 
@@ -30,14 +30,14 @@ class Version:
     fields: frozenset[str]
 
     def encode(self, fields: Mapping[str, Value]) -> bytes:
-        """A value, of the fields that this version has."""
+        """Encode the fields that this version has."""
         known = {name: value for name, value in fields.items() if name in self.fields}
         return wire.join(self.schema_id, codec.encode(self.schema, known))
 
 
 @dataclass(frozen=True, slots=True)
 class Encoder:
-    """Encodes the values of one stream, some of them with an older schema."""
+    """Encoder of one stream's values, some of them by an older schema."""
 
     topic: TopicName
     schema: Version
@@ -50,11 +50,11 @@ class Encoder:
 
 
 Register = Callable[[str, str], SchemaId]
-"""Registers under a subject the text of a schema; its id."""
+"""(subject, schema text) → the registered id."""
 
 
 def encoders(case: Case, network: str, register: Register) -> Mapping[str, Encoder]:
-    """The encoders of a case's streams, their schemas registered."""
+    """Register the schemas of a case's streams; returns the encoders."""
 
     def registered(topic: TopicName, schema: Schema) -> Version:
         text = json.dumps(schema)
@@ -70,14 +70,14 @@ def encoders(case: Case, network: str, register: Register) -> Mapping[str, Encod
 
 
 class Feeder:
-    """Sends at a steady rate on a thread of its own until it is told to finish.
+    """Sends at a steady rate on its own thread until `finish`.
 
     Args:
         bootstrap: the brokers.
         case: what is sent.
         encode: for each stream.
-        random: chance.
-        start_ms: the event time to begin with.
+        random: random generator.
+        start_ms: the first event time.
     """
 
     def __init__(
@@ -109,30 +109,30 @@ class Feeder:
         self._thread = threading.Thread(target=self._run, name=f"feed {case.name}", daemon=True)
 
     def start(self) -> None:
-        """Begin to send."""
+        """Start sending."""
         self._thread.start()
 
     def hold(self) -> None:
-        """Send nothing until `go_on`; nothing is left out."""
+        """Delay all records until `go_on`; none is skipped."""
         self._held.set()
 
     def go_on(self) -> None:
-        """Send what came due meanwhile, and go on."""
+        """Send the delayed records, and continue."""
         self._held.clear()
 
     @property
     def sent(self) -> tuple[Sent, ...]:
-        """What the broker has acknowledged."""
+        """The acknowledged records."""
         return tuple(self._sent)
 
     def finish(self) -> int:
-        """Send what closes everything, and wait until all is delivered.
+        """Send the closing records, and wait until all records are delivered.
 
         Returns:
-            The event time up to which all results have to come (ms).
+            The event time up to which all results are expected (ms).
 
         Raises:
-            RuntimeError: something was not delivered.
+            RuntimeError: a record was not delivered.
         """
         self._stop.set()
         self._thread.join(DELIVERED_WITHIN_S)
@@ -145,7 +145,7 @@ class Feeder:
         return done_ms + settle_ms
 
     def stop(self) -> None:
-        """Stop without a word."""
+        """Stop sending, without errors."""
         self._stop.set()
         self._thread.join(10)
         self._producer.purge()

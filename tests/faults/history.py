@@ -1,7 +1,8 @@
-"""What a run recorded, as plain facts: nothing here talks to a server.
+"""The recorded history of a run, as plain data.
 
-A history holds what was sent, what two kinds of readers found afterwards, what a reader saw while
-faults struck, and how Kafka's own log files look. The checkers beside this module judge it.
+A history contains the sent records, the records that readers of both isolation levels read
+afterwards, those read during the faults, and Kafka's log files. The checkers of this package
+verify it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,11 +16,11 @@ Value = str | int | float | bool | None
 Row = tuple[Value, ...]
 """The values of a record in a fixed order of columns; instants are ms since 1970 UTC."""
 NAMED = 3
-"""So many places or values are named in a message; a history may hold thousands."""
+"""Maximum number of places or values in a message; a history may have thousands."""
 
 
 class Kind(Enum):
-    """What can be wrong with a history."""
+    """Kinds of violations in a history."""
 
     LOST = "lost"
     DUPLICATED = "duplicated"
@@ -27,9 +28,9 @@ class Kind(Enum):
     UNEXPECTED = "unexpected"
     REORDERED = "reordered"
     SCATTERED = "scattered"
-    """Records that have an order lie in several partitions, so that nobody can see it."""
+    """Ordered records are in several partitions, so that their order is not visible."""
     INPUT = "input"
-    """The input topic does not hold what was sent: the run itself is not to be trusted."""
+    """The input topic differs from the sent records: the run itself is invalid."""
     ABORTED = "aborted read"
     CHANGED = "changed after it was read"
     UNSEEN = "committed but not seen"
@@ -45,7 +46,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Place:
-    """Where a record stands."""
+    """Topic, partition and offset of a record."""
 
     topic: TopicName
     partition: int
@@ -57,7 +58,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that is wrong, in words that name topic, partition and offset."""
+    """One violation; its text contains topic, partition and offset."""
 
     kind: Kind
     message: str
@@ -67,22 +68,22 @@ class Finding:
 
 
 class Fate(Enum):
-    """What the generator meant a record to be."""
+    """A record's treatment, as intended by its generator."""
 
     GOOD = "good"
     MAYBE_LATE = "maybe late"
-    """Behind what its partition may have; whether it is late depends on how batches are cut."""
+    """Beyond its partition's lateness; whether it is late depends on the batch boundaries."""
     BAD = "bad"
-    """Every fragment that reads it has to refuse it."""
+    """Every fragment that reads it must refuse it."""
     CLOSING = "closing"
-    """Far ahead in event time, so that everything before it is closed; not computed with."""
+    """Of a far later event time, so that all windows before it close; not part of the results."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A record of which the broker said where it stands.
+    """An acknowledged record and its position.
 
-    `fields` is the decoded value with instants as ms; None for one that no schema can decode.
+    `fields` is the decoded value with instants as ms; None for an undecodable one.
     """
 
     place: Place
@@ -96,13 +97,13 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """One record that has to come.
+    """One expected record.
 
     Args:
         row: its values.
         event_ms: its event time, which is its Kafka timestamp.
-        sources: records that it follows from; for messages.
-        order: the group in which order is promised, and the rank in it; None where none is.
+        sources: records that it is computed from; for messages.
+        order: the group in which order is guaranteed, and the rank in it; None without order.
     """
 
     row: Row
@@ -124,7 +125,7 @@ class Seen:
 class Letter:
     """A dead letter. `origin` is None for a result that could not be computed.
 
-    `context` holds the headers of ours without their prefix; `others` the headers that came with
+    `context` contains Medusa's headers without their prefix; `others` the original headers of
     the record.
     """
 
@@ -138,22 +139,22 @@ class Letter:
 
     @property
     def reason(self) -> str:
-        """Why it was refused."""
+        """The reason of the refusal."""
         return self.context.get("reason", "")
 
     @property
     def port(self) -> str:
-        """The path that refused it; empty: all of them."""
+        """The path that refused it; empty: all paths."""
         return self.context.get("port", "")
 
 
 def place_of(record: KafkaRecord) -> Place:
-    """Where a record stands."""
+    """The place of a record."""
     return Place(record.topic, record.partition, record.offset)
 
 
 def words(names: Iterable[object]) -> str:
-    """The first few of many things in one text, and how many more there are."""
+    """The first few items as one text, and the number of further ones."""
     found = [str(name) for name in names]
     more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
     return "; ".join(found[:NAMED]) + more

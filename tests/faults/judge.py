@@ -32,7 +32,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class FragmentTopics:
-    """Where a fragment writes, and which topics of external streams it reads."""
+    """The topics that a fragment writes, and those of external streams that it reads."""
 
     name: FragmentName
     output: TopicName
@@ -44,7 +44,7 @@ class FragmentTopics:
 
     @property
     def guarded(self) -> tuple[TopicName, ...]:
-        """What is written in the transactions of the lane."""
+        """Topics that are written in the lane's transactions."""
         return (self.output, self.dead_letters, self.markers)
 
     @property
@@ -55,9 +55,9 @@ class FragmentTopics:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What a run recorded of one network; `reads` holds its inputs and all that it wrote.
+    """The recorded history of one network; `reads` contains its inputs and all that it wrote.
 
-    `grown`: how often topics have got partitions.
+    `grown`: how often partitions were added to topics.
     """
 
     sent: tuple[Sent, ...]
@@ -68,7 +68,7 @@ class History:
     def records(self, topic: TopicName) -> tuple[KafkaRecord, ...]:
         """The committed records of a topic, in the order of their offsets.
 
-        Of a compacted topic also those that were observed before they went.
+        Of a compacted topic also those that were observed before their compaction.
         """
         found = {place_of(r): r for r in self.reads.committed if r.topic == topic}
         if topic in self.reads.compacted:
@@ -80,15 +80,15 @@ class History:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What was checked and what is wrong.
+    """Result of the checks of a history.
 
     Args:
         network: its name.
         sent: records sent.
         refused: dead letters.
-        late: those of records that came too late, or too late for some of their windows.
-        expected: records that had to come, over all outputs.
-        aborted: records of transactions that did not commit: a sign that a fault struck home.
+        late: those of late and partly late records.
+        expected: expected records over all outputs.
+        aborted: records of aborted transactions: a sign that a fault had an effect.
     """
 
     network: str
@@ -107,17 +107,17 @@ class Verdict:
         )
 
     def words(self, most: int = 3) -> str:
-        """What is wrong, for people: the first few of each kind."""
+        """The first few findings of each kind as text."""
         lines = [f"  {self.network}: {len(self.findings)} findings"]
         for kind, count in counts(self.findings).items():
-            told = [str(finding) for finding in self.findings if finding.kind is kind]
-            lines += [f"    {one}" for one in told[:most]]
+            texts = [str(finding) for finding in self.findings if finding.kind is kind]
+            lines += [f"    {one}" for one in texts[:most]]
             lines += [f"    … and {count - most} more of this kind"] if count > most else []
         return "\n".join(lines)
 
 
 def judge(case: Case, network: str, history: History, decode: Decode) -> Verdict:
-    """Compare a history with the reference, and with what streams and lanes promise."""
+    """Compare a history with the reference, and with the guarantees of streams and lanes."""
     letters = tuple(
         letter_of(fragment.name, record)
         for fragment in history.fragments
@@ -131,12 +131,12 @@ def judge(case: Case, network: str, history: History, decode: Decode) -> Verdict
     ]
     findings += check_lanes(history)
     late = {f.name: tuple(_too_late(f.name, letters, marked, decode)) for f in history.fragments}
-    wanted = case.reference(Accepted(history.sent, letters, late))
+    results = case.reference(Accepted(history.sent, letters, late))
     topics = {fragment.name: fragment.output for fragment in history.fragments}
     count = 0
     for box, columns in case.columns.items():
         topic = topics[FragmentName(box)]
-        expected = list(wanted[box])
+        expected = list(results[box])
         count += len(expected)
         seen = seen_in(topic, columns.names, history, decode)
         findings += check_values(topic, columns, expected, seen)
@@ -159,7 +159,7 @@ def _too_late(
     marked: Mapping[Place, KafkaRecord],
     decode: Decode,
 ) -> Iterator[Derived]:
-    """The results of others that a fragment has refused, since they came too late."""
+    """The results of other fragments that a fragment has refused as late."""
     for letter in letters:
         record = marked.get(letter.origin) if letter.origin is not None else None
         if record is not None and letter.fragment == fragment and letter.reason in LATENESS:
@@ -182,7 +182,7 @@ def row_of(names: Iterable[str], fields: Mapping[str, Any]) -> Row:
 
 
 def check_lanes(history: History) -> tuple[Finding, ...]:
-    """What lanes, agents and markers promise, whatever the network computes."""
+    """Check the guarantees of lanes, agents and markers, which hold for every network."""
     return tuple(
         finding for fragment in history.fragments for finding in _fragment(fragment, history)
     )
@@ -223,9 +223,9 @@ def _fragment(fragment: FragmentTopics, history: History) -> Iterator[Finding]:
 
 
 def without_agents(boundaries: Iterable[Log], advances: Iterable[Log]) -> Iterator[Log]:
-    """What lanes have written of boundaries: beside them agents say whether lanes are idle.
+    """The boundaries of lanes, without the activity records of agents in the same topic.
 
-    An agent has one producer, with which it sends advances as well.
+    An agent has one producer, which also sends its advances.
     """
     agents = {batch.producer for log in advances for batch in log.batches}
     for log in boundaries:
@@ -252,7 +252,7 @@ def _boundaries(records: Iterable[KafkaRecord]) -> list[Boundary]:
 def _seen(names: tuple[str, ...], record: KafkaRecord, decode: Decode) -> Seen:
     fields = decode(record)
     if set(fields) != set(names):
-        # Never equal to anything expected, so that it is told as unexpected.
+        # Never equal to an expected row, so that it is reported as unexpected.
         names = tuple(sorted(fields))
     return Seen(place_of(record), row_of(names, fields), record.timestamp_ms)
 

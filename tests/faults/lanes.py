@@ -1,4 +1,4 @@
-"""Checks what lanes say of themselves: markers, boundaries, counts. Pure."""
+"""Checks of lanes' commit markers, boundaries and counts. Pure."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ _KINDS: Mapping[Breach, Kind] = {
 
 
 def check_markers(markers: Sequence[Marker]) -> tuple[Finding, ...]:
-    """Each marker begins where the one before ended, and nothing in them goes back.
+    """Each marker starts at the positions of the previous one, and no value in them decreases.
 
     Args:
         markers: all committed ones of a fragment, in the order of their offsets. None may have
@@ -49,18 +49,18 @@ def check_markers(markers: Sequence[Marker]) -> tuple[Finding, ...]:
 def check_totals(
     markers: Sequence[Marker], output: Sequence[KafkaRecord], letters: Sequence[KafkaRecord]
 ) -> tuple[Finding, ...]:
-    """The last marker counts exactly what readers find."""
+    """The counts of the last marker equal the numbers of records in the topics."""
     if not markers:
         return ()
     place, last = markers[-1]
     found = []
-    for what, said, there in (
+    for what, count, there in (
         ("records", last.totals.records_out, output),
         ("dead letters", last.totals.dead_letters, letters),
     ):
-        if said != len(there):
+        if count != len(there):
             where = f", the last at {place_of(there[-1])}" if there else ""
-            text = f"{place} counts {said} {what}, readers find {len(there)}{where}"
+            text = f"{place} counts {count} {what}, readers find {len(there)}{where}"
             found.append(Finding(Kind.MARKER, text))
     return tuple(found)
 
@@ -68,9 +68,9 @@ def check_totals(
 def check_promises(
     records: Iterable[KafkaRecord], boundaries: Iterable[Boundary]
 ) -> tuple[Finding, ...]:
-    """After a boundary's positions no record follows with event time at or below it.
+    """No record after a boundary's positions has an event time at or below it.
 
-    One that is marked as late may; but then it lies at or below what its mark names.
+    Except one that is marked as late, whose event time is at or below that of its mark.
 
     Args:
         records: all committed records of the topic that the boundaries are about.
@@ -80,7 +80,7 @@ def check_promises(
     for place, boundary in boundaries:
         for partition, offset in boundary.positions.items():
             promised.setdefault(partition, []).append((int(offset), boundary.boundary_ms, place))
-    tightest = {partition: list(_tightest(said)) for partition, said in promised.items()}
+    tightest = {partition: list(_tightest(published)) for partition, published in promised.items()}
     found = []
     for record in records:
         late = dict(record.headers).get(LATE_RESULT)
@@ -89,11 +89,11 @@ def check_promises(
                 text = f"{place_of(record)} is marked as late by a promise of {int(late)}"
                 found.append(Finding(Kind.PROMISE, text))
             continue
-        said = tightest.get(record.partition, [])
-        at = bisect_right(said, int(record.offset), key=_offset)
+        of_partition = tightest.get(record.partition, [])
+        at = bisect_right(of_partition, int(record.offset), key=_offset)
         if at == 0:
             continue
-        since, boundary_ms, place = said[at - 1]
+        since, boundary_ms, place = of_partition[at - 1]
         if record.timestamp_ms <= boundary_ms:
             text = (
                 f"{place_of(record)} has event time {record.timestamp_ms}, although {place} "
@@ -104,7 +104,7 @@ def check_promises(
 
 
 def check_epochs(boundaries: Sequence[Boundary]) -> tuple[Finding, ...]:
-    """Nobody publishes under an epoch that was followed, and within one no boundary goes back."""
+    """No boundary has an epoch below an earlier one's, and within an epoch none decreases."""
     found = []
     for (_, before), (place, after) in pairwise(boundaries):
         if after.writer != before.writer:
@@ -118,14 +118,14 @@ def check_epochs(boundaries: Sequence[Boundary]) -> tuple[Finding, ...]:
     return tuple(found)
 
 
-def _tightest(said: list[tuple[int, int, Place]]) -> Iterator[tuple[int, int, Place]]:
-    """By offset, with the largest boundary of all that begin there or before."""
+def _tightest(published: list[tuple[int, int, Place]]) -> Iterator[tuple[int, int, Place]]:
+    """In order of offsets, each with the largest boundary of all at or before it."""
     largest: tuple[int, Place] | None = None
-    for offset, boundary_ms, place in sorted(said):
+    for offset, boundary_ms, place in sorted(published):
         if largest is None or boundary_ms > largest[0]:
             largest = (boundary_ms, place)
         yield offset, *largest
 
 
-def _offset(said: tuple[int, int, Place]) -> int:
-    return said[0]
+def _offset(published: tuple[int, int, Place]) -> int:
+    return published[0]

@@ -1,4 +1,4 @@
-"""Checks dead letters: each is whole, just and the only one; tells who computes with what. Pure."""
+"""Checks of dead letters: complete, justified and unique; the accepted records. Pure."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -17,9 +17,9 @@ Derived = tuple[Mapping[str, Any], int]
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """What was sent, and which of it each fragment took in.
+    """The sent records, and those that each fragment has accepted.
 
-    `late`: the results of other fragments that came too late for a fragment.
+    `late`: the results of other fragments that were late for a fragment.
     """
 
     sent: tuple[Sent, ...]
@@ -27,13 +27,13 @@ class Accepted:
     late: Mapping[FragmentName, tuple[Derived, ...]] = field(default_factory=dict)
 
     def of(self, fragment: str, stream: str, port: str | None = None) -> tuple[Sent, ...]:
-        """The records of a stream that a fragment computed with.
+        """The records of a stream that a fragment has accepted.
 
         Args:
             fragment: its name.
             stream: which of its inputs.
-            port: one of several inputs of its box; a record that only another one refused counts
-                there. Behind a union each way to it has a number: `left.1`.
+            port: one of several inputs of its box; a record that only another one refused is
+                accepted there. Behind a union each path to it has a number: `left.1`.
         """
         refused = {
             letter.origin
@@ -49,7 +49,7 @@ class Accepted:
         )
 
     def closed(self, fragment: str) -> Mapping[Place, int]:
-        """Of records that counted only in windows still open: up to where others had ended."""
+        """Partly late records, with the time up to which windows were closed."""
         return {
             letter.origin: int(letter.context["closed"])
             for letter in self.letters
@@ -59,7 +59,7 @@ class Accepted:
 
 
 def letter_of(fragment: FragmentName, record: KafkaRecord) -> Letter:
-    """A dead letter as it lies in its topic."""
+    """The dead letter in a record of its topic."""
     context = {
         name.removeprefix(PREFIX): (value or b"").decode(errors="replace")
         for name, value in record.headers
@@ -76,7 +76,7 @@ def letter_of(fragment: FragmentName, record: KafkaRecord) -> Letter:
         origin=origin,
         key=record.key,
         value=record.value,
-        # The topic's own timestamps say when letters came.
+        # The topic's own timestamps are those of the dead letters' arrival.
         timestamp_ms=Millis(int(context.get("timestamp", record.timestamp_ms))),
         context=context,
     )
@@ -85,16 +85,16 @@ def letter_of(fragment: FragmentName, record: KafkaRecord) -> Letter:
 def check_letters(
     sent: Iterable[Sent], letters: Iterable[Letter], read: Read, late: Collection[Place] = ()
 ) -> tuple[Finding, ...]:
-    """Bad records are dead letters once, byte for byte; others are not, unless they came late.
+    """Invalid records are dead letters once, byte for byte; others are not, unless they were late.
 
     Args:
-        sent: all that was sent.
+        sent: all sent records.
         letters: all dead letters.
         read: what each fragment reads of external topics.
         late: the results that fragments have marked as late; no other one may be.
     """
     known = {record.place: record for record in sent}
-    told: dict[tuple[FragmentName, Place, str], Letter] = {}
+    by_origin: dict[tuple[FragmentName, Place, str], Letter] = {}
     found: list[Finding] = []
     for letter in letters:
         if letter.origin is None:
@@ -102,15 +102,17 @@ def check_letters(
             found.append(Finding(Kind.LETTER, f"{letter.place}: a result failed: {message}"))
             continue
         name = (letter.fragment, letter.origin, letter.port)
-        if name in told:
-            text = f"{letter.place} is the dead letter of {letter.origin}, as {told[name].place}"
+        if name in by_origin:
+            text = (
+                f"{letter.place} is the dead letter of {letter.origin}, as {by_origin[name].place}"
+            )
             found.append(Finding(Kind.DUPLICATED, text))
-        told[name] = letter
+        by_origin[name] = letter
         if letter.reason in LATENESS and letter.origin in late:
             found += _judge_closed(letter)
             continue
         found += _judge(letter, letter.origin, known.get(letter.origin), read)
-    refused = {(fragment, origin) for fragment, origin, _ in told}
+    refused = {(fragment, origin) for fragment, origin, _ in by_origin}
     for record in known.values():
         if record.fate is not Fate.BAD:
             continue
@@ -121,15 +123,17 @@ def check_letters(
     return tuple(found)
 
 
-def check_inputs(sent: Iterable[Sent], standing: Iterable[KafkaRecord]) -> tuple[Finding, ...]:
-    """The input topics hold what was sent, where the broker said, and nothing else."""
-    there = {place_of(record): record for record in standing}
+def check_inputs(
+    sent: Iterable[Sent], stored_records: Iterable[KafkaRecord]
+) -> tuple[Finding, ...]:
+    """The input topics contain exactly the sent records at the acknowledged positions."""
+    there = {place_of(record): record for record in stored_records}
     found = []
     for record in sent:
-        stands = there.pop(record.place, None)
-        if stands is None:
+        stored = there.pop(record.place, None)
+        if stored is None:
             found.append(Finding(Kind.INPUT, f"{record.place} was acknowledged, but is not there"))
-        elif (stands.key, stands.value) != (record.key, record.value):
+        elif (stored.key, stored.value) != (record.key, record.value):
             found.append(Finding(Kind.INPUT, f"{record.place} holds another record than was sent"))
     found += [Finding(Kind.INPUT, f"{place} was sent by nobody") for place in sorted(there)]
     return tuple(found)

@@ -1,7 +1,7 @@
-"""The whole matrix of cases and faults, cut into parts that one run can hold. Pure.
+"""Partition of the matrix of cases and faults into parts of one run each. Pure.
 
-A node and two cores hold some ten fragments; a fault costs each of them seconds. So cases are
-dealt into shares, each for a node of its own, and a run takes one turn of the faults on each.
+A node on two cores runs some ten fragments; a fault takes each of them seconds. So cases are
+divided into shares, each for one node, and a run tests one turn of the faults on each.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ def part(text: str) -> Part:
     """Read `K/N`.
 
     Raises:
-        ValueError: it is no part.
+        ValueError: it is not a part.
     """
     number, count = map(int, text.split("/"))
     if not 1 <= number <= count:
@@ -32,10 +32,10 @@ def part(text: str) -> Part:
 
 
 def cases_of(fragments: Mapping[str, int], share: Part) -> tuple[str, ...]:
-    """The cases of a share; shares have about as many fragments each.
+    """The cases of a share; shares have about equal numbers of fragments.
 
     Args:
-        fragments: how many each case has.
+        fragments: the number of each case.
         share: which one.
     """
     shares: list[list[str]] = [[] for _ in range(share.count)]

@@ -1,8 +1,8 @@
 """Runs cases in memory: `python -m tests.faults.memory --help`.
 
-No servers and no faults: Spark alone, once for all cases, over records that are cut into batches
-anywhere. What is judged is the same as after faults, but for what only a broker's log files tell.
-Records that nobody can read are left out: a second look at each batch would take most of the time.
+No servers and no faults: Spark alone, one session for all cases, with random batch boundaries. The
+checks are those after faults, except those of a broker's log files. Undecodable records are left
+out: the inspection of each batch would take most of the time.
 """
 
 import argparse
@@ -35,10 +35,10 @@ from tests.faults.reads import Reads
 from tests.faults.world import topics_of
 
 START_MS = Millis(1_767_225_600_000)
-"""Where event time begins, and what producers' clocks show."""
+"""The first event time, and the time of producers' clocks."""
 RECORDS = 400
 BATCHES = 2
-"""One cut is enough for state to be kept and used again, and for records to come too late."""
+"""Two are enough for state to be stored and loaded, and for records to be late."""
 
 
 class _Run:
@@ -60,13 +60,13 @@ class _Run:
         self._sent: list[Sent] = []
 
     def send(self, records: Sequence[Fed]) -> None:
-        """Let records come, all of them at once, and be computed."""
+        """Add records, and compute them in one batch."""
         for fed in records:
             self._put(fed, self._encode[fed.stream])
         self._network._run()
 
     def verdict(self) -> Verdict:
-        """Judge what came of all that was sent."""
+        """Check the results of all sent records."""
         fragments = tuple(topics_of(fragment) for fragment in self._streams.plan.fragments)
         topics = sorted({topic for f in fragments for topic in (*f.all, *f.reads)})
         records = tuple(
@@ -80,7 +80,7 @@ class _Run:
         return judge(self._case, self._case.name, history, self._decode)
 
     def close(self) -> None:
-        """End its queries."""
+        """Stop its queries."""
         self._network.close()
 
     def _put(self, fed: Fed, encoder: Encoder) -> None:
@@ -111,7 +111,7 @@ class _Run:
 
 
 def run(case: Case, random: Random, folder: Path, start: StartQuery) -> Verdict:
-    """Send records of a case in a few batches, the last with what closes everything; judge."""
+    """Process records of a case in a few batches, the last with the closing records; check."""
     readable = (fed for fed in case.feed(random, START_MS) if fed.fate is not Fate.BAD)
     records = list(islice(readable, RECORDS))
     cuts = [0, *sorted(random.sample(range(1, RECORDS), BATCHES - 1)), RECORDS]
@@ -143,7 +143,7 @@ def _texts(encoder: Encoder) -> tuple[str, ...]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run what was asked for; 0 when all of it was exact."""
+    """Run the selected cases; returns 0 if all results were exact."""
     parser = argparse.ArgumentParser(
         prog="python -m tests.faults.memory", description="Networks in memory, judged exactly."
     )

@@ -1,4 +1,4 @@
-"""Node processes that can be killed, paused, and started again, as an operator would."""
+"""Node processes that can be killed, paused and restarted."""
 
 import os
 import resource
@@ -21,8 +21,8 @@ class Node:
     Args:
         name: of the node in the catalog.
         data: its folder, for logs and scratch files.
-        checkpoints: where its lanes keep theirs.
-        settings: where its servers are.
+        checkpoints: folder of its lanes' checkpoints.
+        settings: of its servers.
     """
 
     def __init__(
@@ -34,10 +34,10 @@ class Node:
         self._settings = settings
         self._child: Child | None = None
         self.ahead_ms = 0
-        """By how much its wall clock is ahead of ours; a new process keeps it."""
+        """Offset of its wall clock from the machine's; a new process keeps it."""
 
     def start(self) -> None:
-        """Start the process, after the end of an earlier one; it is not ready yet."""
+        """Start the process, after the end of an earlier one, without waiting until it is ready."""
         self.kill()
         self.data.mkdir(parents=True, exist_ok=True)
         clocked.set_ahead(self._clock, self.ahead_ms)
@@ -51,22 +51,22 @@ class Node:
         command = [sys.executable, "-P", clocked.__file__, str(self._clock), "node", "start"]
         command += [f"--ready-file={self._ready}", "--servers-within=60"]
         command += [f"--set={key}={value}" for key, value in settings.items()]
-        # Behind a guard, so that no node outlives us, and in a session of its own.
+        # Behind a guard, so that no node outlives this process, and in a separate process session.
         self._child = start_child(ChildSpec(self.name, tuple(command), self._out, Path.cwd()))
 
     @property
     def running(self) -> bool:
-        """Whether its process lives."""
+        """Whether its process runs."""
         return self._child is not None and self._child.running
 
     @property
     def ready(self) -> bool:
-        """Whether it takes up fragments."""
+        """Whether it is ready to claim fragments."""
         return self.running and self._ready.exists()
 
     @property
     def pid(self) -> int:
-        """Of its process.
+        """The id of its process.
 
         Raises:
             RuntimeError: it has none.
@@ -77,7 +77,7 @@ class Node:
 
     @property
     def jvm(self) -> int | None:
-        """Its Java process; None before it has one."""
+        """The id of its Java process; None before it has one."""
         for pid in descendants(self.pid):
             with suppress(OSError):
                 if Path(f"/proc/{pid}/comm").read_text(encoding="utf-8").strip() == "java":
@@ -85,12 +85,12 @@ class Node:
         return None
 
     def stop(self) -> None:
-        """Ask it to end, by SIGTERM, and wait until it has; one that was never started has."""
+        """Send SIGTERM and wait for its end. Does nothing if it was never started."""
         if self._child is not None:
             self._child.stop()
 
     def kill(self) -> None:
-        """End it with kill -9, Java included, and wait until it is gone. Twice does nothing."""
+        """End it with kill -9, Java included, and wait for its end. Idempotent."""
         if self._child is None:
             return
         if self._child.running:
@@ -106,24 +106,24 @@ class Node:
                 os.kill(jvm, signal.SIGKILL)
 
     def pause(self) -> None:
-        """Stop it and its Java process where they stand."""
+        """Suspend it and its Java process by SIGSTOP."""
         os.killpg(self.pid, signal.SIGSTOP)
 
     def resume(self) -> None:
-        """Let it go on as if no time had passed."""
+        """Resume it by SIGCONT."""
         os.killpg(self.pid, signal.SIGCONT)
 
     def move_clock(self, ms: int) -> None:
-        """Let its wall clock jump, back when negative; the monotonic one goes on as it went."""
+        """Move its wall clock, back when negative; the monotonic clock is unaffected."""
         self.ahead_ms += ms
         clocked.set_ahead(self._clock, self.ahead_ms)
 
     def fill_disk(self) -> None:
-        """Let no file of it or of its Java process grow any more."""
+        """Fail all file writes of it and of its Java process, by a limit of file size."""
         self._limit_files(0)
 
     def empty_disk(self) -> None:
-        """Let files grow again. Processes that have ended meanwhile are no trouble."""
+        """Allow writes again. Processes that have ended meanwhile are ignored."""
         self._limit_files(resource.RLIM_INFINITY)
 
     def _limit_files(self, size: int) -> None:
@@ -133,7 +133,7 @@ class Node:
                 resource.prlimit(pid, resource.RLIMIT_FSIZE, (size, most))
 
     def last_words(self) -> str:
-        """The end of what it wrote."""
+        """The last lines of its output."""
         text = ""
         for path in (self._out, self.log):
             with suppress(FileNotFoundError):
@@ -142,7 +142,7 @@ class Node:
 
     @property
     def log(self) -> Path:
-        """What it logs, in all of its lives."""
+        """The log file of all its processes."""
         return self.data / "logs" / f"node-{self.name}.log"
 
     @property

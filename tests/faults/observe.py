@@ -1,4 +1,4 @@
-"""Reads: all the while with `read_committed`, and everything once more when all is over."""
+"""Readers of topics: `read_committed` during a run, and both isolation levels after it."""
 
 import logging
 import threading
@@ -23,18 +23,18 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """A record and when it was first seen: seconds on the monotonic clock."""
+    """A record and the time of its first read: seconds on the monotonic clock."""
 
     record: KafkaRecord
     at_s: float
 
 
 class Observer:
-    """Reads some topics from their beginning on a thread of its own, through all that happens.
+    """Reads topics from their beginning on its own thread; survives broker faults.
 
     Args:
         bootstrap: the brokers.
-        topics: with the number of partitions of each.
+        topics: topic → number of partitions.
     """
 
     def __init__(self, bootstrap: str, topics: dict[TopicName, int]) -> None:
@@ -47,7 +47,7 @@ class Observer:
         self._thread = threading.Thread(target=self._run, name="observer", daemon=True)
 
     def start(self) -> None:
-        """Begin to read."""
+        """Start reading."""
         self._thread.start()
 
     def stop(self) -> None:
@@ -56,16 +56,16 @@ class Observer:
         self._thread.join(READ_WITHIN_S)
 
     def seen(self, topic: TopicName) -> tuple[Observed, ...]:
-        """What has come from a topic so far, in the order of reading."""
+        """The records read from a topic so far, in order of reading."""
         return tuple(self._seen[topic])
 
     def last(self, topic: TopicName) -> Observed | None:
-        """The newest of a topic with one partition."""
+        """The newest record of a topic with one partition."""
         seen = self._seen[topic]
         return seen[-1] if seen else None
 
     def first_since(self, topics: Iterable[TopicName], at_s: float) -> float | None:
-        """When the first record of some topics came after a moment; None before it did."""
+        """Time of the first record of some topics after a moment; None before there is one."""
         times = [
             observed.at_s
             for topic in topics
@@ -95,7 +95,7 @@ class Observer:
 def read_all(
     admin: KafkaAdmin, bootstrap: str, topics: tuple[TopicName, ...], isolation: Isolation
 ) -> tuple[KafkaRecord, ...]:
-    """All records of some topics as one kind of reader finds them.
+    """All records of some topics by one isolation level.
 
     Raises:
         MedusaError: the broker does not answer.
@@ -107,7 +107,7 @@ def read_all(
 
 
 def read_logs(folder: Path, topics: Iterable[TopicName]) -> tuple[Log, ...]:
-    """The partitions of some topics from a broker's own files; what was appended is there at once.
+    """The partitions of some topics, read from a broker's files, which contain appends at once.
 
     Args:
         folder: the broker's data folder.

@@ -1,4 +1,4 @@
-"""Faults of servers that last, or strike one node alone; faults of topics."""
+"""Faults: long server outages, outages for one node, and changes of topics."""
 
 import shutil
 import time
@@ -23,7 +23,7 @@ from tests.faults.servers import Server
 from tests.faults.world import OWNER, RunFailedError, Running, World
 
 AWAY_S = 75.0
-"""Longer than what a transaction, its commit and a record's delivery are given: 60 s each."""
+"""Longer than the timeouts of a transaction, its commit and a record's delivery: 60 s each."""
 TAKEN_OVER_WITHIN_S = 90.0
 BACK_WITHIN_S = 60.0
 GROWN_WITHIN_S = 30.0
@@ -31,7 +31,7 @@ OBSERVED_WITHIN_S = 30.0
 
 
 def broker_away(world: World, _: Random) -> None:
-    """The broker is down for longer than every delivery timeout; no lane gives up."""
+    """The broker is down for longer than every delivery timeout; no lane fails."""
     world.servers.kill(Server.KAFKA)
     time.sleep(AWAY_S)
     world.servers.begin(Server.KAFKA)
@@ -39,7 +39,7 @@ def broker_away(world: World, _: Random) -> None:
 
 
 def zookeeper_cut_for_one(world: World, random: Random) -> None:
-    """A node writes on without ZooKeeper; another takes its fragments over from the same folder."""
+    """A node without ZooKeeper keeps writing; another claims its fragments in the same folder."""
     stack, checkpoints = world.stack, world.node.checkpoints
     with Relay(stack.zookeeper_port) as relay:
         connect = stack.zookeeper_connect.replace(f":{stack.zookeeper_port}", f":{relay.port}")
@@ -68,7 +68,7 @@ def zookeeper_cut_for_one(world: World, random: Random) -> None:
 
 
 def derived_topic_grows(world: World, random: Random) -> None:
-    """A topic between two fragments gets one more partition; without one, an output does."""
+    """Add a partition to a topic between two fragments, or, without one, to an output."""
     read = {
         stream.topic
         for running in world.networks
@@ -91,7 +91,7 @@ def derived_topic_grows(world: World, random: Random) -> None:
 
 
 def dead_letters_expired(world: World, _: Random) -> None:
-    """Dead letters that no rebuild needs are removed, and then all checkpoints are lost."""
+    """Delete dead letters that no rebuild needs, and then all checkpoints."""
     for running in world.networks:
         for fragment in running.plan.fragments:
             _expire(world, running, fragment)
@@ -101,7 +101,7 @@ def dead_letters_expired(world: World, _: Random) -> None:
 
 
 def _expire(world: World, running: Running, fragment: Fragment) -> None:
-    """Remove what was observed and no rebuild needs, as if all of it were old."""
+    """Delete the observed dead letters that no rebuild needs, as retention does."""
     topic, markers = fragment.names.dead_letters, fragment.names.markers
     bootstrap = world.stack.kafka_bootstrap_servers
     there = read_all(world.admin, bootstrap, (topic,), Isolation.COMMITTED)

@@ -1,4 +1,4 @@
-"""Checks what readers saw against what the broker wrote down about transactions. Pure."""
+"""Checks of reads against the transactions in the broker's log. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -14,14 +14,14 @@ Records = Iterable[KafkaRecord]
 
 @dataclass(frozen=True, slots=True)
 class Reads:
-    """What is known of some topics.
+    """The recorded data of some topics.
 
     Args:
-        logs: their partitions as the broker wrote them.
-        committed: what a reader with `read_committed` found when all was over.
-        uncommitted: what one with `read_uncommitted` found.
-        observed: what one with `read_committed` saw while faults struck.
-        compacted: topics from which older records may have gone.
+        logs: their partitions in the broker's files.
+        committed: records of a reader with `read_committed` after the run.
+        uncommitted: records of one with `read_uncommitted` after the run.
+        observed: records of one with `read_committed` during the run.
+        compacted: topics from which older records may have been deleted.
     """
 
     logs: tuple[Log, ...]
@@ -32,7 +32,7 @@ class Reads:
 
 
 def check_reads(reads: Reads) -> tuple[Finding, ...]:
-    """No aborted record was read, none that was committed is missing, and nothing changed."""
+    """No aborted record was read, no committed one is missing, and none has changed."""
     return (
         *_aborted(reads),
         *_unseen(reads),
@@ -42,11 +42,11 @@ def check_reads(reads: Reads) -> tuple[Finding, ...]:
 
 
 def check_writers(logs: Iterable[Log], *, guarded: bool) -> tuple[Finding, ...]:
-    """A writer that another one has followed never writes again.
+    """A superseded writer never writes again.
 
     Args:
         logs: partitions that one fragment, or one agent for it, writes to.
-        guarded: whether all of it has to be in transactions of one producer.
+        guarded: whether all of it must be in transactions of one producer.
     """
     found: list[Finding] = []
     for log in logs:
@@ -59,7 +59,7 @@ def check_writers(logs: Iterable[Log], *, guarded: bool) -> tuple[Finding, ...]:
                 found.append(Finding(Kind.UNGUARDED, text))
             if last is not None and writer != last:
                 followed.add(last)
-            # A broker ends what a fenced producer left open under that producer's next epoch.
+            # A broker ends a fenced producer's open transaction under that producer's next epoch.
             if writer in followed and batch.outcome is not Outcome.ABORT:
                 text = f"{log.place(batch.first)} was written by {_writer(writer)}, although a "
                 found.append(Finding(Kind.ZOMBIE, f"{text}newer one had written before"))
@@ -81,7 +81,7 @@ def _one_producer(logs: Iterable[Log]) -> Iterator[Finding]:
 
 
 def _aborted(reads: Reads) -> Iterator[Finding]:
-    """Records of transactions that did not commit, or that only a committed reader found."""
+    """Findings: committed reads of aborted records, or of records missing from the other reads."""
     fate: dict[Place, str] = {}
     for log in reads.logs:
         for batch, outcome in outcomes(log):
@@ -146,7 +146,7 @@ def by_topic(logs: Iterable[Log]) -> Mapping[TopicName, tuple[Log, ...]]:
 
 
 def data_batches(log: Log) -> Iterator[Batch]:
-    """The batches that hold records."""
+    """The batches with data records."""
     return (batch for batch in log.batches if batch.outcome is None)
 
 

@@ -1,4 +1,4 @@
-"""TCP relay between client and server, which a test can cut, freeze and mend."""
+"""TCP relay between client and server, which a test can disconnect, freeze and restore."""
 
 import contextlib
 import selectors
@@ -10,18 +10,18 @@ from types import TracebackType
 from typing import Self
 
 _CHUNK = 65_536
-_LOOK_S = 0.02
-"""How soon a change of the line takes effect."""
+_POLL_S = 0.02
+"""Polling interval of the line's state."""
 
 
 class Line(Enum):
-    """What the relay does with bytes and new connections."""
+    """States of the relay."""
 
     OPEN = "open"
     FROZEN = "frozen"
-    """Connections stay, and nothing passes: a server that hangs."""
+    """Connections stay open without data: a server that hangs."""
     CUT = "cut"
-    """Connections end, new ones too: a server that is down."""
+    """Connections are closed, new ones too: a server that is down."""
 
 
 class Relay:
@@ -51,7 +51,7 @@ class Relay:
         self._listener.close()
 
     def set(self, line: Line) -> None:
-        """Change what the relay does, from now on."""
+        """Change the state of the relay."""
         self._line = line
 
     def _run(self) -> None:
@@ -59,11 +59,11 @@ class Relay:
             selector.register(self._listener, selectors.EVENT_READ)
             while not self._stopped:
                 if self._line is Line.FROZEN:
-                    time.sleep(_LOOK_S)
+                    time.sleep(_POLL_S)
                     continue
                 if self._line is Line.CUT:
                     self._drop_all(selector)
-                for key, _ in selector.select(_LOOK_S):
+                for key, _ in selector.select(_POLL_S):
                     end = key.fileobj
                     if end is self._listener:
                         self._accept(selector)
@@ -93,7 +93,7 @@ class Relay:
                 other.sendall(data)
                 return
         except OSError:
-            pass  # one side went away: drop both below
+            pass  # one side was closed: drop both below
         self._drop(selector, end)
 
     def _drop(self, selector: selectors.BaseSelector, end: socket.socket) -> None:

@@ -1,4 +1,4 @@
-"""Runs cases through faults, as many rounds as one likes: `python -m tests.faults.run --help`."""
+"""Command line of the fault tests: `python -m tests.faults.run --help`."""
 
 import argparse
 import os
@@ -25,7 +25,7 @@ SEED_MAX = 2**31
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One run: cases that go through faults together."""
+    """One run: cases that are tested together with some faults."""
 
     round: int
     cases: tuple[str, ...]
@@ -35,7 +35,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What came of a run; `wrong` is empty when all was exact."""
+    """Result of a run; `wrong` is empty if all was exact."""
 
     job: Job
     seconds: float
@@ -45,7 +45,7 @@ class Done:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run what was asked for; 0 when all of it was exact."""
+    """Run the selected cases and faults; returns 0 if all results were exact."""
     options = _options(arguments)
     if options.list:
         _list()

@@ -1,4 +1,4 @@
-"""One run: deploy some cases, feed them, let faults strike, wait for the rest, judge."""
+"""One run: deploy cases, send records, inject faults, wait for the results, check."""
 
 import json
 import time
@@ -14,15 +14,15 @@ from tests.faults.strikes import Fault
 from tests.faults.world import Running, World
 
 CALM_MIN_S, CALM_MAX_S = 0.5, 4.0
-"""Between two faults, at random, so that they strike at any moment."""
+"""Bounds of the random pause between two faults, so that they occur at any moment."""
 BEGINS_MS_AGO = 60_000
-"""Event time begins in the past, so that it never runs ahead of the clock."""
+"""Event time starts in the past, so that it is never later than the clock."""
 Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Struck:
-    """One fault of a run: how long it lasted, and then until every fragment wrote again."""
+    """One fault of a run: its duration, and the time until every fragment wrote again."""
 
     fault: str
     lasted_s: float
@@ -31,7 +31,7 @@ class Struck:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What came of a run."""
+    """Result of a run."""
 
     seed: int
     struck: tuple[Struck, ...]
@@ -40,11 +40,11 @@ class Report:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """All that is wrong."""
+        """The findings of all networks."""
         return tuple(finding for verdict in self.verdicts for finding in verdict.findings)
 
     def words(self) -> str:
-        """What is wrong, for people: the first few of each kind."""
+        """The first few findings of each kind as text."""
         first = f"seed {self.seed}, {', '.join(s.fault for s in self.struck)}:"
         return "\n".join([first, *(verdict.words() for verdict in self.verdicts)])
 
@@ -52,10 +52,10 @@ class Report:
 def run(
     world: World, cases: Sequence[Case], faults: Sequence[Fault], seed: int, tell: Tell
 ) -> Report:
-    """Run some cases at once through some faults, one after the other.
+    """Run some cases concurrently, with some faults one after the other.
 
     Raises:
-        RunFailedError: a network did not get where it has to get; the world is of no more use.
+        RunFailedError: a network did not reach a required state; the world is unusable.
     """
     random = Random(seed)
     restarts = world.restarts
@@ -85,7 +85,7 @@ def _strike(world: World, fault: Fault, random: Random, tell: Tell) -> Struck:
 
 @dataclass(frozen=True, slots=True)
 class _Fed:
-    """A case whose network runs."""
+    """A case with a running network."""
 
     case: Case
     running: Running
@@ -107,7 +107,7 @@ def _begin(world: World, case: Case, network: str, random: Random) -> _Fed:
 
 
 def _settle(world: World, fed: _Fed, tell: Tell) -> Verdict:
-    """Let everything that was fed come out, and judge it."""
+    """Wait for all results of the sent records, and check them."""
     running = fed.running
     world.await_complete(running, fed.feeder.finish())
     history = world.history(running, fed.feeder.sent)

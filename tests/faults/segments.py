@@ -1,7 +1,7 @@
-"""Kafka's log files as the broker wrote them: which batch of which producer, ended how. Pure.
+"""Parser of Kafka's log files: batches, producers and outcomes of transactions. Pure.
 
-The files tell what no reader can: which records belong to which transaction, how each transaction
-ended, and which epoch of a producer wrote. The layout is that of record batches, version 2.
+Only the files contain which records belong to which transaction, how each transaction ended, and
+the producer epoch of each batch. The layout is that of record batches, version 2.
 """
 
 import struct
@@ -16,14 +16,14 @@ _HEADER = struct.Struct(">qiibIhiqqqhii")
 """Base offset, length, leader epoch, magic, checksum, attributes, last offset, two timestamps,
 producer id, producer epoch, sequence, count."""
 _BEHIND_LENGTH = 12
-"""The length field counts from here."""
+"""The length field counts from this offset."""
 _MAGIC = 2
 _MAGIC_AT = 16
 _TRANSACTIONAL = 0x10
 _CONTROL = 0x20
 _CONTROL_KEY = struct.Struct(">hh")
 _CONTROL_KEY_AT = _HEADER.size + 5
-"""Behind five numbers of one byte each: length, attributes, two deltas, length of the key."""
+"""After five numbers of one byte each: length, attributes, two deltas, length of the key."""
 NO_PRODUCER = -1
 
 
@@ -38,8 +38,8 @@ class Outcome(Enum):
 class Batch:
     """One batch of one partition: offsets from `first` to `last`, both included.
 
-    `outcome` is set for the mark that ends a transaction; `producer` is -1 without idempotence;
-    `newest_ms` is the largest timestamp: when the broker wrote it, if it is a mark.
+    `outcome` is set for the control batch that ends a transaction; `producer` is -1 without
+    idempotence; `newest_ms` is the largest timestamp, of a control batch the broker's time.
     """
 
     first: int
@@ -65,11 +65,11 @@ class Log:
 
 
 class DamagedLogError(Exception):
-    """A log file is not what a broker writes."""
+    """A log file is malformed."""
 
 
 def read_segment(data: bytes) -> Iterator[Batch]:
-    """The batches of one segment file; an unfinished one at the end is left out.
+    """The batches of one segment file, without an incomplete one at the end.
 
     Raises:
         DamagedLogError: a batch is not of version 2.
@@ -100,10 +100,10 @@ def read_segment(data: bytes) -> Iterator[Batch]:
 
 
 def outcomes(log: Log) -> Iterator[tuple[Batch, Outcome | None]]:
-    """The data batches of transactions with how each ended; None for those still open.
+    """The data batches of transactions, with their outcome; None for open ones.
 
-    A transaction is all that one producer wrote since its last mark. A mark under a newer epoch of
-    the producer ends what the older one left.
+    A transaction is all batches of one producer since its last control batch. A control batch under
+    a newer epoch of the producer ends the transaction of the older one.
     """
     waiting: dict[int, list[Batch]] = {}
     for batch in log.batches:
@@ -120,6 +120,6 @@ def outcomes(log: Log) -> Iterator[tuple[Batch, Outcome | None]]:
 
 
 def offsets_of(batches: Iterable[Batch]) -> Iterator[int]:
-    """Every offset that some batches take up."""
+    """All offsets of some batches."""
     for batch in batches:
         yield from range(batch.first, batch.last + 1)

@@ -1,6 +1,6 @@
-"""Kafka, ZooKeeper and the registry of one folder, each of which can be killed, paused, restarted.
+"""Kafka, ZooKeeper and the registry of one folder; each can be killed, paused and restarted.
 
-The product's own stack ends when one of its servers does; here that is the point of the exercise.
+The product's own stack ends when one of its servers ends, so it cannot be used here.
 """
 
 import os
@@ -28,7 +28,7 @@ GONE_WITHIN_S = 20.0
 
 
 class Server(Enum):
-    """A server that runs in a process of its own."""
+    """A server in a separate process."""
 
     KAFKA = "kafka"
     ZOOKEEPER = "zookeeper"
@@ -81,7 +81,7 @@ class Servers:
         self.close()
 
     def begin(self, server: Server) -> None:
-        """Start a server that does not run; it is not ready yet."""
+        """Start a server that does not run, without waiting until it is ready."""
         if server is Server.KAFKA:
             child, identity = start_kafka(
                 self._place, self.settings.kafka_port, self.settings.cache
@@ -91,7 +91,7 @@ class Servers:
             self._zookeeper = start_zookeeper(self._place, self.settings.zookeeper_port)
 
     def await_ready(self, server: Server) -> None:
-        """Wait until a server that was begun answers.
+        """Wait until a started server answers.
 
         Raises:
             EnvironmentProblem: it ended, or took too long.
@@ -104,11 +104,11 @@ class Servers:
 
     @property
     def kafka_logs(self) -> Path:
-        """Where the broker keeps its topics."""
+        """The broker's log folder."""
         return self._place.data / "kafka" / "data"
 
     def kill(self, server: Server) -> None:
-        """End a server with kill -9, and wait until it is gone."""
+        """End a server with kill -9, and wait for its end."""
         child = self._child(server)
         with suppress(ProcessLookupError):
             os.kill(child.pid, signal.SIGKILL)
@@ -119,26 +119,26 @@ class Servers:
         child.stop()
 
     def pause(self, server: Server) -> None:
-        """Let a server hang: it keeps its connections and answers nothing."""
+        """Suspend a server: its connections stay open without responses."""
         os.kill(self._child(server).pid, signal.SIGSTOP)
 
     def resume(self, server: Server) -> None:
-        """Let a paused server go on."""
+        """Resume a paused server."""
         os.kill(self._child(server).pid, signal.SIGCONT)
 
     def stop_registry(self) -> None:
-        """End the registry; connections to it are refused."""
+        """Stop the registry; connections to it are refused."""
         if self._registry is not None:
             self._registry.stop()
             self._registry = None
 
     def start_registry(self) -> None:
-        """Start the registry; ZooKeeper has to answer."""
+        """Start the registry; ZooKeeper must run."""
         if self._registry is None:
             self._registry = start_registry(self.settings)
 
     def close(self) -> None:
-        """End everything. Closing twice does nothing."""
+        """End all servers. Idempotent."""
         self.stop_registry()
         for child in (self._kafka.child if self._kafka else None, self._zookeeper):
             if child is not None:

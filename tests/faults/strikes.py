@@ -1,4 +1,4 @@
-"""The table of faults. Each strikes at once, is bounded, and leaves everything running again."""
+"""The table of faults. Each is bounded in time, and leaves all processes running."""
 
 import shutil
 import time
@@ -22,9 +22,9 @@ from tests.faults.servers import Server
 from tests.faults.world import OWNER, World
 
 SESSION_S = 10.0
-"""How long ZooKeeper waits for a silent node; as in `brokers/zookeeper.py`."""
+"""Session timeout of ZooKeeper, as in `brokers/zookeeper.py`."""
 START_S = 12.0
-"""About what a node takes to run its first batch."""
+"""Approximate time from a node's start to its first batch."""
 DOWN_MAX_S = 6.0
 HANGS_MAX_S = 15.0
 CUT_S = 60.0
@@ -34,13 +34,13 @@ PAUSED_WITHIN_S = 60.0
 QUIET_MAX_S = 2.0
 HOUR_MS = 3_600_000
 JUMPS_MS = (2 * HOUR_MS, -5 * HOUR_MS, 3 * HOUR_MS)
-"""Further than a broker bears of its writers' clocks by default, further back, and right again."""
-_LOOK_S = 0.001
+"""Forward beyond a broker's default limit of writers' clocks, back further, and back to zero."""
+_POLL_S = 0.001
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One fault: a name, what it does in words, and how."""
+    """One fault: a name, a description, and its function."""
 
     name: str
     does: str
@@ -60,19 +60,19 @@ def pause_lanes(world: World, _: Random) -> None:
 
 
 def stop_node(world: World, _: Random) -> None:
-    """It is asked to end, as by `systemctl restart`, and started again."""
+    """Stop it by SIGTERM, as `systemctl restart` does, and start it again."""
     world.node.stop()
     world.restart()
 
 
 def kill_node(world: World, _: Random) -> None:
-    """At whatever moment it is."""
+    """Kill it at any moment."""
     world.node.kill()
     world.restart()
 
 
 def kill_node_in_batch(world: World, random: Random) -> None:
-    """When a batch is planned in some checkpoint and not committed there."""
+    """Kill it when a batch is planned in a checkpoint and not committed there."""
     _await_quickly(lambda: any(_planned(folder) for folder in _folders(world)))
     time.sleep(random.uniform(0, 0.2))
     world.node.kill()
@@ -80,7 +80,7 @@ def kill_node_in_batch(world: World, random: Random) -> None:
 
 
 def kill_node_after_marker(world: World, random: Random) -> None:
-    """When a transaction was committed, before Spark can have heard of it."""
+    """Kill it after the commit of a transaction, before Spark can have committed the batch."""
     since_ms = time.time_ns() // 1_000_000
     running = random.choice(world.networks)
     fragment = random.choice(running.plan.fragments)
@@ -90,7 +90,7 @@ def kill_node_after_marker(world: World, random: Random) -> None:
 
 
 def kill_node_in_start(world: World, random: Random) -> None:
-    """At some moment between its start and its first batch."""
+    """Kill it at a random moment between its start and its first batch."""
     world.node.kill()
     world.node.start()
     time.sleep(random.uniform(0, START_S))
@@ -99,39 +99,39 @@ def kill_node_in_start(world: World, random: Random) -> None:
 
 
 def kill_jvm(world: World, _: Random) -> None:
-    """Only its Java process; the node then ends by itself, and is started as by a supervisor."""
+    """Kill only its Java process; the node then exits, and is restarted as by a supervisor."""
     world.node.kill_jvm()
     world.wait(lambda: not world.node.running, "the node ends without Java", 30.0)
     world.restart()
 
 
 def pause_node(world: World, random: Random) -> None:
-    """For as long as no session with ZooKeeper outlives; nobody takes its place."""
+    """Suspend it for longer than its ZooKeeper session; no other node claims its fragments."""
     world.node.pause()
     time.sleep(SESSION_S + random.uniform(2, 6))
     world.node.resume()
 
 
 def zombie(world: World, random: Random) -> None:
-    """Another node takes over; then the first goes on and has to notice that it is nobody."""
+    """Another node claims its fragments; then the first is resumed and must detect the loss."""
     old, new = world.node, world.new_node(world.node.checkpoints)
     _take_over(world, random, old, new)
 
 
 def zombie_without_checkpoint(world: World, random: Random) -> None:
-    """The same with a node that shares no folder with the first."""
+    """The same with a node that has a separate folder."""
     _take_over(world, random, world.node, world.new_node())
 
 
 def new_folder(world: World, _: Random) -> None:
-    """The node is gone for good; one without any of its files takes its place."""
+    """Kill the node permanently; a node without its files replaces it."""
     world.node.kill()
     world.node = world.new_node()
     world.restart()
 
 
 def disk_full(world: World, random: Random) -> None:
-    """Nothing that the node writes to its disk gets there for a while."""
+    """All file writes of the node fail for a while."""
     world.node.fill_disk()
     try:
         time.sleep(random.uniform(1, FULL_MAX_S))
@@ -140,7 +140,7 @@ def disk_full(world: World, random: Random) -> None:
 
 
 def clock_jumps(world: World, random: Random) -> None:
-    """The node's wall clock goes two hours forward, five back, and is set right, in silences."""
+    """Move the node's wall clock two hours forward, five back, then right; no record is sent."""
     for jump_ms in JUMPS_MS:
         with world.silence():
             time.sleep(random.uniform(0, QUIET_MAX_S))
@@ -153,12 +153,12 @@ def clock_jumps(world: World, random: Random) -> None:
 
 
 def kill_broker(world: World, random: Random) -> None:
-    """And start it again a little later."""
+    """Kill it, and start it a little later."""
     _kill(world, random, Server.KAFKA)
 
 
 def kill_broker_in_start(world: World, random: Random) -> None:
-    """At some moment between the start of a node and its first batch."""
+    """Kill it at a random moment between the start of a node and its first batch."""
     world.node.kill()
     world.restart()
     time.sleep(random.uniform(0, START_S))
@@ -166,17 +166,17 @@ def kill_broker_in_start(world: World, random: Random) -> None:
 
 
 def kill_zookeeper(world: World, random: Random) -> None:
-    """And start it again a little later."""
+    """Kill it, and start it a little later."""
     _kill(world, random, Server.ZOOKEEPER)
 
 
 def kill_servers(world: World, random: Random) -> None:
-    """Both at once."""
+    """Kill both at once."""
     _kill(world, random, Server.KAFKA, Server.ZOOKEEPER)
 
 
 def kill_broker_and_node(world: World, random: Random) -> None:
-    """The node first or the broker first, at once."""
+    """Kill both at once, in random order."""
     node_first = random.random() < 1 / 2
     if node_first:
         world.node.kill()
@@ -188,7 +188,7 @@ def kill_broker_and_node(world: World, random: Random) -> None:
 
 
 def kill_zookeeper_and_node(world: World, random: Random) -> None:
-    """The node finds no catalog when it comes back, or one that just came back itself."""
+    """Kill both; the node restarts without a catalog, or with one that has just restarted."""
     world.node.kill()
     world.servers.kill(Server.ZOOKEEPER)
     world.node.start()
@@ -199,17 +199,17 @@ def kill_zookeeper_and_node(world: World, random: Random) -> None:
 
 
 def hang_broker(world: World, random: Random) -> None:
-    """It answers nothing for a while."""
+    """Suspend it for a while."""
     _hang(world, random, Server.KAFKA)
 
 
 def hang_zookeeper(world: World, random: Random) -> None:
-    """It answers nothing for a while, perhaps for longer than a session lasts."""
+    """Suspend it for a while, possibly for longer than a session."""
     _hang(world, random, Server.ZOOKEEPER)
 
 
 def cut_network(world: World, _: Random) -> None:
-    """For a minute the node reaches no server, and is not told so: nothing answers."""
+    """For a minute no server answers the node, without any connection error."""
     servers = (Server.KAFKA, Server.ZOOKEEPER)
     for server in servers:
         world.servers.pause(server)
@@ -219,7 +219,7 @@ def cut_network(world: World, _: Random) -> None:
 
 
 def registry_down(world: World, random: Random) -> None:
-    """It is refused for a while; nothing that is known needs it."""
+    """Connections to it are refused for a while; cached schemas do not need it."""
     world.servers.stop_registry()
     time.sleep(random.uniform(1, DOWN_MAX_S))
     world.servers.start_registry()
@@ -239,14 +239,14 @@ def registry_down_in_start(world: World, random: Random) -> None:
 
 
 def checkpoint_deleted(world: World, _: Random) -> None:
-    """All that the node knew of its lanes."""
+    """Delete all checkpoints of the node."""
     world.node.kill()
     shutil.rmtree(world.node.checkpoints)
     world.restart()
 
 
 def checkpoint_deleted_twice(world: World, random: Random) -> None:
-    """It is killed again while it rebuilds."""
+    """Delete all checkpoints, and kill the node during the rebuild."""
     world.node.kill()
     shutil.rmtree(world.node.checkpoints)
     world.node.start()
@@ -257,7 +257,7 @@ def checkpoint_deleted_twice(world: World, random: Random) -> None:
 
 
 def checkpoint_older(world: World, random: Random) -> None:
-    """A copy from before, taken while the node was down, comes back."""
+    """Replace the checkpoints by an older copy, taken while the node was down."""
     world.node.kill()
     copy = _copied(world)
     since_ms = time.time_ns() // 1_000_000
@@ -268,27 +268,27 @@ def checkpoint_older(world: World, random: Random) -> None:
 
 
 def checkpoint_live_copy(world: World, random: Random) -> None:
-    """A copy that was taken while the lanes ran, so that nothing in it need fit together."""
+    """Replace the checkpoints by a copy taken while the lanes ran, which may be inconsistent."""
     copy = _copied(world)
     time.sleep(random.uniform(0.5, 3))
     _replaced(world, copy)
 
 
 def checkpoint_truncated(world: World, random: Random) -> None:
-    """One file of every checkpoint is cut off in the middle."""
+    """Truncate one file of every checkpoint to half."""
     world.node.kill()
     for folder in _folders(world):
         files = _files(folder)
         if files:
             path = random.choice(files)
             content = path.read_bytes()
-            path.unlink()  # the folder of an earlier epoch may hold the same file
+            path.unlink()  # the folder of an earlier epoch may contain the same file
             path.write_bytes(content[: len(content) // 2])
     world.restart()
 
 
 def checkpoint_file_missing(world: World, random: Random) -> None:
-    """One file of every checkpoint is gone."""
+    """Delete one file of every checkpoint."""
     world.node.kill()
     for folder in _folders(world):
         files = _files(folder)
@@ -407,7 +407,7 @@ def _last(folder: Path) -> int:
 
 def _copied(world: World) -> Path:
     copy = world.folder / f"copy-{time.monotonic_ns()}"
-    # What a running lane removes meanwhile is not in the copy.
+    # The copy lacks files that a running lane deletes meanwhile.
     with suppress(shutil.Error):
         shutil.copytree(world.node.checkpoints, copy)
     return copy
@@ -421,7 +421,7 @@ def _replaced(world: World, copy: Path) -> None:
 
 
 def _await_quickly(condition: Callable[[], bool]) -> None:
-    """Look as often as can be; a moment that never comes is not waited for longer."""
+    """Poll as often as possible, with a timeout, since the moment may not occur."""
     ends_at = time.monotonic() + BATCH_WITHIN_S
     while not condition() and time.monotonic() < ends_at:
-        time.sleep(_LOOK_S)
+        time.sleep(_POLL_S)

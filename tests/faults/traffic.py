@@ -1,4 +1,4 @@
-"""Records as real producers send them: out of order, some late, some that nobody can read. Pure."""
+"""Generators of realistic records: out of order, some late, some undecodable. Pure."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -8,11 +8,11 @@ from tests.faults.case import Fed
 from tests.faults.history import Fate, Value
 
 UNKNOWN_SCHEMA = b"\x00\x00\x0f\x42\x40"
-"""The prefix of a schema id that no registry of ours gives out."""
+"""The prefix of a schema id that no registry of the tests assigns."""
 LATE_SHARE, BAD_SHARE = 0.02, 0.02
 LATE_BY_MAX_MS = 10_000
 EDGE_SHARE = 0.05
-"""So many records lie exactly where their partition's lateness ends, or at a window's edge."""
+"""Share of records exactly at the limit of their partition's lateness, or at a window boundary."""
 WRONG_CLOCK_SHARE = 0.1
 WRONG_CLOCKS = (
     (-5 * 3_600_000, True, Fate.MAYBE_LATE),
@@ -20,11 +20,11 @@ WRONG_CLOCKS = (
     (-30 * 60_000, False, Fate.GOOD),
     (50 * 60_000, False, Fate.GOOD),
 )
-"""By how much a clock is ahead, whether event time comes from it, too, and what becomes of the
-record: what seems to happen an hour after it is sent is a dead letter. A broker takes nothing from
-a clock that is more than an hour ahead."""
+"""Offset of a clock, whether event time is taken from it, and the fate of the record: one whose
+event time is an hour after its timestamp is a dead letter. A broker refuses records of a clock
+that is more than an hour fast."""
 FAR_AHEAD_MS = 4_000_000_000_000
-"""In the year 2096, which no `ahead` allows."""
+"""In the year 2096, beyond every `ahead`."""
 
 
 def tombstone(_: bytes) -> None:
@@ -32,17 +32,17 @@ def tombstone(_: bytes) -> None:
 
 
 def plain_text(_: bytes) -> bytes:
-    """Not the wire format."""
+    """Text instead of the wire format."""
     return b"plain text"
 
 
 def cut_off(value: bytes) -> bytes:
-    """The wire format, and then not enough."""
+    """A truncated value in the wire format."""
     return value[:7]
 
 
 def foreign_schema(value: bytes) -> bytes:
-    """A schema that the registry does not know."""
+    """A schema id that is not in the registry."""
     return UNKNOWN_SCHEMA + value[5:]
 
 
@@ -56,13 +56,13 @@ POISON: tuple[Callable[[bytes], bytes | None], ...] = (
 
 @dataclass(slots=True)
 class Clocks:
-    """The event time of each partition of a stream: records lie around it, within the lateness.
+    """The event time of each partition of a stream; records are around it, within the lateness.
 
     Args:
-        random: chance.
-        start_ms: where all partitions begin.
+        random: random generator.
+        start_ms: the first event time of all partitions.
         lateness_ms: as in the document.
-        step_ms: the most by which a record moves its partition on.
+        step_ms: the largest advance of a partition by one record.
     """
 
     random: Random
@@ -88,22 +88,22 @@ class Clocks:
         return at_ms, Fate.GOOD
 
     def now(self, partition: int) -> int:
-        """The largest event time of a partition so far: never late, and no progress."""
+        """The largest event time of a partition so far, which is never late and no advance."""
         return self._largest.get(partition, self.start_ms)
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How the records of one stream are made.
+    """Generator settings of one stream.
 
     Args:
         stream: its name.
-        event_time: the field that holds it.
-        keys: of the records; None is no key.
-        fields: the other fields, from chance and a running number.
-        partitions: how many there are.
+        event_time: its field.
+        keys: of the records; None for no key.
+        fields: the other fields, from a random generator and a sequence number.
+        partitions: their number.
         lateness_ms: as in the document.
-        spoil_fields: fields with which every record cannot be computed; empty: there are none.
+        spoil_fields: values with which a record cannot be computed; empty: there are none.
     """
 
     stream: str
@@ -116,7 +116,7 @@ class Recipe:
 
 
 def mixed(random: Random, start_ms: int, recipes: tuple[Recipe, ...]) -> Iterator[Fed]:
-    """Endless records of some streams, mixed."""
+    """Endless records of some streams in random order."""
     clocks = [Clocks(random, start_ms, recipe.lateness_ms) for recipe in recipes]
     number = 0
     while True:
@@ -126,7 +126,7 @@ def mixed(random: Random, start_ms: int, recipes: tuple[Recipe, ...]) -> Iterato
 
 
 def wrong_clocks(random: Random, recipe: Recipe, records: Iterator[Fed]) -> Iterator[Fed]:
-    """The same records, some of them sent by producers whose clocks are wrong by hours or less."""
+    """The same records, some of them from producers whose clocks are wrong by up to hours."""
     for fed in records:
         if fed.fate is not Fate.GOOD or random.random() >= WRONG_CLOCK_SHARE:
             yield fed
@@ -139,7 +139,7 @@ def wrong_clocks(random: Random, recipe: Recipe, records: Iterator[Fed]) -> Iter
 
 
 def closing(recipe: Recipe, at_ms: int) -> Iterator[Fed]:
-    """One record in each partition of a stream, far ahead, of a group of its own."""
+    """One record per partition of a stream, of a far later event time and a separate group."""
     for partition in range(recipe.partitions):
         name = f"closing-{recipe.stream}-{partition}"
         fields = {**recipe.fields(Random(0), name, -1 - partition), recipe.event_time: at_ms}
@@ -149,7 +149,7 @@ def closing(recipe: Recipe, at_ms: int) -> Iterator[Fed]:
 def _made(random: Random, recipe: Recipe, clocks: Clocks, number: int) -> Fed:
     key = random.choice(recipe.keys)
     name = key if key is not None else "nobody"
-    # A key has one partition, as with any producer; without a key any will do.
+    # A key has one partition, as with any producer; without a key the partition is random.
     partition = (
         recipe.keys.index(key) % recipe.partitions
         if key is not None
@@ -165,7 +165,7 @@ def _made(random: Random, recipe: Recipe, clocks: Clocks, number: int) -> Fed:
 
 
 def _bad(random: Random, recipe: Recipe, good: Fed) -> Fed:
-    """A record that has to be refused: by its bytes, its time, or what a box makes of it."""
+    """A record that must be refused: for its bytes, its time, or a failed computation."""
     way = random.randrange(len(POISON) + 1 + bool(recipe.spoil_fields))
     if way < len(POISON):
         return replace(good, spoil=POISON[way])

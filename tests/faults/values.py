@@ -1,4 +1,4 @@
-"""Checks what came against what had to come: values, multiplicity and order. Pure."""
+"""Checks of results against the expected ones: values, multiplicity and order. Pure."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -6,24 +6,24 @@ from dataclasses import dataclass
 
 from tests.faults.history import Expected, Finding, Kind, Place, Row, Seen, words
 
-Told = tuple[Row, int]
-"""What a record says: its values and its event time."""
+Result = tuple[Row, int]
+"""A record's values and event time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """What the values of an output's rows are; `identity` says which record it is."""
+    """Column names of an output; `identity` are the columns that identify a record."""
 
     names: tuple[str, ...]
     identity: tuple[str, ...]
 
     def identify(self, row: Row) -> Row:
-        """The part of a row that says which record it is."""
+        """The identity of a row."""
         return tuple(row[self.names.index(name)] for name in self.identity)
 
-    def words(self, told: Told) -> str:
-        """A record for people."""
-        row, event_ms = told
+    def words(self, result: Result) -> str:
+        """A record as text."""
+        row, event_ms = result
         values = ", ".join(f"{n}={v!r}" for n, v in zip(self.names, row, strict=True))
         return f"({values}) at {event_ms}"
 
@@ -31,31 +31,39 @@ class Columns:
 def check_values(
     topic: str, columns: Columns, expected: Iterable[Expected], seen: Iterable[Seen]
 ) -> tuple[Finding, ...]:
-    """Nothing lost, nothing twice, nothing different, nothing else."""
-    wanted: dict[Told, list[Expected]] = defaultdict(list)
+    """Findings of lost, duplicated, different and unexpected results."""
+    expected_of: dict[Result, list[Expected]] = defaultdict(list)
     for one in expected:
-        wanted[one.row, one.event_ms].append(one)
-    came: dict[Told, list[Place]] = defaultdict(list)
+        expected_of[one.row, one.event_ms].append(one)
+    seen_places: dict[Result, list[Place]] = defaultdict(list)
     for record in seen:
-        came[record.row, record.event_ms].append(record.place)
-    surplus = {told: places[len(wanted.get(told, ())) :] for told, places in came.items()}
-    missing = {told: ones[len(came.get(told, ())) :] for told, ones in wanted.items()}
-    others = {told: list(places) for told, places in surplus.items() if told not in wanted}
+        seen_places[record.row, record.event_ms].append(record.place)
+    surplus = {
+        result: places[len(expected_of.get(result, ())) :] for result, places in seen_places.items()
+    }
+    missing = {
+        result: ones[len(seen_places.get(result, ())) :] for result, ones in expected_of.items()
+    }
+    others = {
+        result: list(places) for result, places in surplus.items() if result not in expected_of
+    }
     found = list(_different(columns, missing, others))
-    for told, ones in missing.items():
+    for result, ones in missing.items():
         for one in ones:
             follows = f"; it follows from {words(one.sources)}" if one.sources else ""
-            text = f"{columns.words(told)} never came to topic {topic}{follows}"
+            text = f"{columns.words(result)} never came to topic {topic}{follows}"
             found.append(Finding(Kind.LOST, text))
-    for told, places in surplus.items():
-        if told not in wanted:
+    for result, places in surplus.items():
+        if result not in expected_of:
             continue
         for place in places:
-            text = f"{columns.words(told)} at {place} came before: {words(came[told][:1])}"
+            text = (
+                f"{columns.words(result)} at {place} came before: {words(seen_places[result][:1])}"
+            )
             found.append(Finding(Kind.DUPLICATED, text))
-    for told, places in others.items():
+    for result, places in others.items():
         for place in places:
-            text = f"{columns.words(told)} at {place} follows from nothing"
+            text = f"{columns.words(result)} at {place} follows from nothing"
             found.append(Finding(Kind.UNEXPECTED, text))
     return tuple(found)
 
@@ -63,17 +71,18 @@ def check_values(
 def check_order(
     columns: Columns, expected: Iterable[Expected], seen: Sequence[Seen], *, grown: int = 0
 ) -> tuple[Finding, ...]:
-    """Records of one group lie in one partition, and in it in the order of their ranks.
+    """Records of one group are in one partition, in the order of their ranks.
 
-    Each time that the topic grows, those that come later may lie in another one.
+    After each addition of partitions the later ones may be in another one.
 
     Args:
         columns: of the topic.
-        expected: what had to come, with ranks.
-        seen: what came, in any order; offsets tell. Of equal records the first has the lowest rank.
-        grown: how often the topic has got partitions meanwhile.
+        expected: expected records, with ranks.
+        seen: published records, in any order. Of equal records that of the lowest offset has the
+            lowest rank.
+        grown: how often partitions were added to the topic.
     """
-    ranks: dict[Told, list[tuple[Row, int]]] = defaultdict(list)
+    ranks: dict[Result, list[tuple[Row, int]]] = defaultdict(list)
     for one in expected:
         if one.order is not None:
             ranks[one.row, one.event_ms].append(one.order)
@@ -92,7 +101,7 @@ def check_order(
 
 
 def _reordered(columns: Columns, ranked: Sequence[tuple[int, Seen]]) -> Iterator[Finding]:
-    """Records of a group that come after others of their partition which rank higher."""
+    """Records of a group after others of their partition with a higher rank."""
     last: dict[int, tuple[int, Seen]] = {}
     for rank, record in ranked:
         before_rank, before = last.get(record.place.partition, (rank, record))
@@ -107,7 +116,7 @@ def _reordered(columns: Columns, ranked: Sequence[tuple[int, Seen]]) -> Iterator
 def _scattered(
     columns: Columns, ranked: Sequence[tuple[int, Seen]], grown: int
 ) -> Iterator[Finding]:
-    """Records of a group that lie in another partition than the one before them by rank."""
+    """Records of a group in another partition than that of the previous rank."""
     before: Seen | None = None
     for _, record in sorted(ranked, key=lambda one: (one[0], one[1].place)):
         if before is not None and before.place.partition != record.place.partition:
@@ -120,24 +129,24 @@ def _scattered(
 
 
 def _different(
-    columns: Columns, missing: dict[Told, list[Expected]], others: dict[Told, list[Place]]
+    columns: Columns, missing: dict[Result, list[Expected]], others: dict[Result, list[Place]]
 ) -> Iterator[Finding]:
-    """Pairs of one that is missing and one of the same identity that came instead.
+    """Findings of a missing record and an unexpected one of the same identity.
 
-    What is paired is taken out of both.
+    Such pairs are removed from both arguments.
     """
-    waiting: dict[Row, list[Told]] = defaultdict(list)
-    for told, ones in missing.items():
-        waiting[columns.identify(told[0])] += [told] * len(ones)
-    for told, places in others.items():
-        candidates = waiting.get(columns.identify(told[0]), [])
+    waiting: dict[Row, list[Result]] = defaultdict(list)
+    for result, ones in missing.items():
+        waiting[columns.identify(result[0])] += [result] * len(ones)
+    for result, places in others.items():
+        candidates = waiting.get(columns.identify(result[0]), [])
         while places and candidates:
             instead = candidates.pop(0)
             missing[instead].pop()
-            text = f"{columns.words(told)} at {places.pop(0)} instead of {columns.words(instead)}"
+            text = f"{columns.words(result)} at {places.pop(0)} instead of {columns.words(instead)}"
             yield Finding(Kind.DIFFERENT, text)
 
 
 def counts(findings: Iterable[Finding]) -> dict[Kind, int]:
-    """How many findings there are of each kind."""
+    """Number of findings per kind."""
     return dict(Counter(finding.kind for finding in findings))

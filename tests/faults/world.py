@@ -1,4 +1,4 @@
-"""The world that faults strike: servers, the node that runs the networks, and what is fed."""
+"""Environment of a run: servers, the node that runs the networks, and their feeds."""
 
 import subprocess
 import sys
@@ -47,26 +47,26 @@ _POLL_S = 0.05
 
 
 class RunFailedError(Exception):
-    """The networks did not get where they have to get: what stood still, and the last words."""
+    """The networks did not reach a required state; contains the states and the last log lines."""
 
 
 class Feed(Protocol):
-    """Feeds a network, whatever happens to the broker."""
+    """Producer of a network's input; survives broker faults."""
 
     def start(self) -> None:
-        """Begin."""
+        """Start sending."""
 
     def hold(self) -> None:
-        """Send nothing until `go_on`; nothing is left out."""
+        """Delay all records until `go_on`; none is skipped."""
 
     def go_on(self) -> None:
-        """Send what came due meanwhile, and go on."""
+        """Send the delayed records, and continue."""
 
     def finish(self) -> int:
-        """Close everything and deliver; up to which event time all results have to come (ms)."""
+        """Deliver all, with closing records; returns the event time of the last results (ms)."""
 
     def stop(self) -> None:
-        """Stop without a word; twice does nothing."""
+        """Stop without errors. Idempotent."""
 
 
 @dataclass(slots=True)
@@ -79,12 +79,12 @@ class Running:
     observer: Observer
 
     def marker(self, fragment: Fragment) -> CommitMarker | None:
-        """The newest committed marker of a fragment that was seen."""
+        """The newest observed commit marker of a fragment."""
         last = self.observer.last(fragment.names.markers)
         return None if last is None else _marker(last.record)
 
     def progress(self) -> object:
-        """How far its inputs are read, and what is promised."""
+        """The read positions of its inputs, and its promises; changes with any progress."""
         found = [(f, marker) for f in self.plan.fragments if (marker := self.marker(f))]
         return [
             (
@@ -99,9 +99,9 @@ class Running:
         ]
 
     def wrote_since(self, fragment: Fragment, since_ms: int) -> bool:
-        """Whether a batch of a fragment was written after a moment (the broker's clock, ms).
+        """Whether a fragment has written a batch after a moment (the broker's clock, ms).
 
-        The copy of a marker with which a new owner begins is none.
+        The copy of a marker that a new owner writes at its start is not a batch.
         """
         newer: CommitMarker | None = None
         for observed in reversed(self.observer.seen(fragment.names.markers)):
@@ -124,9 +124,9 @@ def _marker(record: KafkaRecord) -> CommitMarker | None:
 
 @dataclass
 class World:
-    """Everything that faults can strike, and clients to look at it.
+    """Servers and nodes that faults affect, and clients to observe them.
 
-    `node` is the one that is to run the networks; faults may put another in its place.
+    `node` runs the networks; faults may replace it.
     """
 
     servers: Servers
@@ -138,16 +138,16 @@ class World:
     networks: list[Running] = field(default_factory=list)
     others: list[Node] = field(default_factory=list)
     trimmed: set[TopicName] = field(default_factory=set)
-    """Topics of which records were removed once the observers had read them."""
+    """Topics whose records were deleted after the observers had read them."""
     grown: Counter[TopicName] = field(default_factory=Counter)
-    """How often topics have got partitions."""
+    """How often partitions were added to topics."""
     restarts: int = 0
-    """How often the node ended without being killed and was started again."""
+    """Number of restarts of the node after an exit without a kill."""
     _numbers: int = 0
 
     @property
     def stack(self) -> StackSettings:
-        """Where the servers are."""
+        """Settings of the servers."""
         return self.servers.settings
 
     # --- nodes --------------------------------------------------------------------------------
@@ -155,11 +155,11 @@ class World:
     def new_node(
         self, checkpoints: Path | None = None, further: Mapping[str, str] | None = None
     ) -> Node:
-        """A further node, not started, with checkpoints of its own unless it shares some.
+        """Create a further node, not started, with a separate checkpoint folder by default.
 
         Args:
-            checkpoints: the folder that it shares.
-            further: settings instead of the usual ones.
+            checkpoints: a shared folder.
+            further: settings that replace the defaults.
         """
         self._numbers += 1
         name = f"node{self._numbers}"
@@ -170,12 +170,12 @@ class World:
         return node
 
     def restart(self) -> None:
-        """Start the node, and wait until it takes up fragments."""
+        """Start the node, and wait until it is ready to claim fragments."""
         self.node.start()
         self.await_ready(self.node)
 
     def await_ready(self, node: Node) -> None:
-        """Wait until a node takes up fragments.
+        """Wait until a node is ready to claim fragments.
 
         Raises:
             RunFailedError: it ended, or took too long.
@@ -191,7 +191,7 @@ class World:
     # --- networks -----------------------------------------------------------------------------
 
     def deploy(self, network: str, document: str, files: Mapping[str, str]) -> Plan:
-        """Deploy a document with the files that it names."""
+        """Deploy a document with its files."""
         folder = self.folder / "documents" / network
         folder.mkdir(parents=True)
         for file, text in files.items():
@@ -202,7 +202,7 @@ class World:
         return planner.plan(read_document(path, lambda _: None).network, OWNER)
 
     def run(self, network: str, plan: Plan, feed: Feed) -> Running:
-        """Begin to feed and to observe a network that is deployed."""
+        """Start to feed and to observe a deployed network."""
         topics = {topic for fragment in plan.fragments for topic in topics_of(fragment).all}
         described = self.admin.describe(topics)
         partitions = {topic: one.partitions for topic, one in described.items()}
@@ -214,7 +214,7 @@ class World:
         return running
 
     def remove(self, running: Running) -> None:
-        """Destroy a network with its topics, as far as that can be done now."""
+        """Destroy a network with its topics, as far as possible."""
         running.feed.stop()
         running.observer.stop()
         self.networks.remove(running)
@@ -222,10 +222,10 @@ class World:
             self.medusa("destroy", running.network, "--yes", f"--timeout={REMOVED_WITHIN_S:g}")
 
     def medusa(self, *arguments: str) -> None:
-        """Run one command, as a user would.
+        """Run one `medusa` command as a process.
 
         Raises:
-            RunFailedError: it failed, with its words, or it took too long.
+            RunFailedError: it failed, with its output, or it took too long.
         """
         settings = {**node_settings(self.stack), "data": str(self.node.data)}
         command = [sys.executable, "-P", "-m", "pipeline.cli.main", *arguments]
@@ -244,10 +244,10 @@ class World:
     def await_stable(self, since_ms: int) -> None:
         """Wait until every fragment has written a batch after a moment (wall time, ms).
 
-        A node that has ended meanwhile is started again, as its supervisor would.
+        A node that has exited meanwhile is restarted, as by a supervisor.
 
         Raises:
-            RunFailedError: a lane gave up, or it took too long.
+            RunFailedError: a lane failed, or it took too long.
         """
 
         def all_wrote() -> bool:
@@ -263,7 +263,7 @@ class World:
 
     @contextmanager
     def silence(self) -> Iterator[None]:
-        """Nothing is fed meanwhile."""
+        """No records are sent during the block."""
         feeds = [running.feed for running in self.networks]
         for feed in feeds:
             feed.hold()
@@ -274,10 +274,10 @@ class World:
                 feed.go_on()
 
     def await_complete(self, running: Running, until_ms: int) -> None:
-        """Wait until all results up to an event time are there.
+        """Wait for all results up to an event time.
 
         Raises:
-            RunFailedError: a lane gave up, or there was no progress for too long.
+            RunFailedError: a lane failed, or there was no progress for too long.
         """
         since_ms = time.time_ns() // 1_000_000
 
@@ -303,7 +303,7 @@ class World:
         self.wait(complete, what, COMPLETE_WITHIN_S, running.progress)
 
     def supervise(self) -> None:
-        """Start the node again if it has ended by itself."""
+        """Restart the node if it has exited by itself."""
         if not self.node.running:
             self.restarts += 1
             self.restart()
@@ -315,12 +315,12 @@ class World:
         within_s: float,
         progress: Callable[[], object] = lambda: None,
     ) -> None:
-        """Wait for a condition; servers that do not answer now are asked again.
+        """Wait for a condition; requests to unavailable servers are retried.
 
-        `progress`: as long as it changes, the time begins anew.
+        `progress`: each change of it restarts the timeout.
 
         Raises:
-            RunFailedError: the time is over.
+            RunFailedError: timeout.
         """
         ends_at, last = time.monotonic() + within_s, progress()
         trouble = ""
@@ -362,9 +362,9 @@ class World:
     # --- history ------------------------------------------------------------------------------
 
     def history(self, running: Running, sent: tuple[Sent, ...]) -> History:
-        """Everything that is recorded of a network, read once more.
+        """The history of a network, read again from the topics.
 
-        Of what was sent without a record of it (`sent` is empty) the input is not read.
+        Without a list of sent records (`sent` is empty) the input is not read.
         """
         fragments = tuple(topics_of(fragment) for fragment in running.plan.fragments)
         inputs = {t for f in fragments for t in f.reads} if sent else set()
@@ -385,7 +385,7 @@ class World:
         return History(sent, fragments, reads, self.grown)
 
     def decoder(self) -> Decode:
-        """Decodes values of outputs."""
+        """A decoder of outputs' values."""
 
         def fields(record: object) -> dict[str, object]:
             framed = wire.split(getattr(record, "value", None))
@@ -401,7 +401,7 @@ class World:
 
 
 def topics_of(fragment: Fragment) -> FragmentTopics:
-    """Where a fragment writes, and what it reads of external streams."""
+    """The topics that a fragment writes, and those of external streams that it reads."""
     names = fragment.names
     return FragmentTopics(
         name=fragment.name,
@@ -419,7 +419,7 @@ def topics_of(fragment: Fragment) -> FragmentTopics:
 
 
 def node_settings(stack: StackSettings) -> dict[str, str]:
-    """What a node is told of its servers."""
+    """A node's settings of its servers."""
     return {
         "kafka.bootstrap_servers": stack.kafka_bootstrap_servers,
         "zookeeper.connect": stack.zookeeper_connect,
@@ -430,7 +430,7 @@ def node_settings(stack: StackSettings) -> dict[str, str]:
 
 @contextmanager
 def world(folder: Path, cache: Path) -> Iterator[World]:
-    """A world of its own in a folder; everything in it ends with the block."""
+    """A world in a folder; all its processes end with the block."""
     with ExitStack() as undo:
         servers = undo.enter_context(Servers(folder / "servers", cache, SystemClock()))
         store = ZooKeeperStore.connect(servers.settings.zookeeper_connect, ANSWERS_WITHIN_S)
@@ -456,10 +456,10 @@ def _end(made: World) -> None:
 
 
 class Worlds:
-    """A world for run after run; a new one after a run that failed, since the old may be broken.
+    """A world for successive runs; a new one after a failed run, since the old may be unusable.
 
     Args:
-        folder: for all of them.
+        folder: of all worlds.
         cache: of the jars.
     """
 
@@ -471,7 +471,7 @@ class Worlds:
         self._world: World | None = None
 
     def get(self) -> World:
-        """A world in which nothing has failed yet."""
+        """A world without failed runs."""
         if self._world is None:
             self._count += 1
             place = self._folder / f"world{self._count}"

@@ -1,4 +1,4 @@
-"""`python -m tests.histories --count 10000 --seed 1`: run random histories, tell what is wrong."""
+"""`python -m tests.histories --count 10000 --seed 1`: run random histories, report violations."""
 
 import argparse
 import logging
@@ -13,7 +13,7 @@ from tests.histories.shrink import shrunk
 
 
 def main() -> int:
-    """Run them; 1 if anything was wrong."""
+    """Run histories; returns 1 if any failed."""
     parser = argparse.ArgumentParser(prog="python -m tests.histories")
     parser.add_argument("--count", type=int, default=1_000)
     parser.add_argument("--seed", type=int, default=1)
@@ -34,7 +34,7 @@ def main() -> int:
 
 
 def search(options: argparse.Namespace) -> int:
-    """Run histories as the options say; 1 if anything was wrong."""
+    """Run the histories of the options; returns 1 if any failed."""
     logging.disable()
     allowed = frozenset(filter(None, options.allow.split(",")))
     only = frozenset(filter(None, options.only.split(",")))

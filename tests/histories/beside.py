@@ -1,4 +1,4 @@
-"""A job beside a lane's query, without a thread of its own."""
+"""Background job without a thread."""
 
 from collections.abc import Callable
 from random import Random
@@ -8,7 +8,7 @@ from tests.histories.turns import CrashedError, Turn
 
 
 class BackgroundJob:
-    """Stands in for the class of the same name: a job runs at once, or when it is waited for."""
+    """Replaces the class of the same name: a job runs at once, or at the next wait."""
 
     rng: Callable[[], Random] = staticmethod(lambda: Random(0))
 
@@ -18,27 +18,27 @@ class BackgroundJob:
         self._failed: MedusaError | None = None
 
     def start(self, job: Callable[[], None]) -> None:
-        """Run a job beside the caller."""
+        """Start a job."""
         self.wait()
         self._job = job
         if self.rng().random() < 0.7:
             self._run()
 
     def wait(self, _within_s: float = 0.0) -> None:
-        """Let the job end; raises what it raised."""
+        """Complete the job; raises its error."""
         self._run()
         if self._failed is not None:
             raise self._failed
 
     def check(self) -> None:
-        """Raise what the job raised; it may have ended meanwhile."""
+        """Raise the job's error, if it has ended."""
         if self.rng().random() < 0.5:
             self._run()
         if self._failed is not None:
             raise self._failed
 
     def close(self) -> None:
-        """Start no further job."""
+        """Accept no further jobs."""
 
     def _run(self) -> None:
         if self._turn is not None and self._turn.dead:

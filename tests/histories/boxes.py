@@ -1,4 +1,4 @@
-"""Boxes of a document, computed the simple way."""
+"""Reference implementation of a document's boxes."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -18,7 +18,7 @@ Streams = Mapping[str, list[Seen]]
 
 
 def flow(net: Net, name: str, rows: Streams) -> list[Seen]:
-    """The rows of a stream, computed from others through boxes that keep nothing."""
+    """The rows of a stream, computed from others through stateless boxes."""
     if name in rows:
         return list(rows[name])
     box = net.box(name)
@@ -66,7 +66,7 @@ def windows(rows: Iterable[Seen], size: int, after: int, until: int) -> Iterator
 
 
 def pairs(lefts: Iterable[Seen], rights: Iterable[Seen], within: int) -> Iterator[Seen]:
-    """All rows of both sides that belong together."""
+    """All pairs of a join."""
     by_key: dict[int, list[Seen]] = {}
     for right in rights:
         by_key.setdefault(right.values["k"], []).append(right)

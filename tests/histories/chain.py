@@ -1,6 +1,6 @@
-"""A chain of deploys of one network, and the judgement of what its lanes commit meanwhile.
+"""A chain of deploys of one network, and the checks of its lanes' commits.
 
-Where it runs, in memory or on real servers, is its scene.
+Its scene is the environment: in memory or real servers.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,12 +16,12 @@ from tests.histories.reference import Ledger, Wrong
 from tests.histories.world import Commit, Scene
 
 _OVERTAKEN: Final = ("another version of the network made the state", "was never read here")
-"""Why a lane stops without any loss: its last owner went on after the deploy had compared."""
+"""Errors of a lane that stops without loss: its last owner continued after the comparison."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step; what it draws comes from its own seed, so that steps can be left out."""
+    """One step, with its own seed, so that steps can be left out."""
 
     kind: str
     seed: int
@@ -37,12 +37,12 @@ class Script:
     seed: int
     steps: tuple[Step, ...]
     append_time: bool = False
-    """Whether the cluster stamps records itself, where a topic does not say otherwise."""
+    """Whether topics use log append time by default."""
 
 
 @dataclass
 class Outcome:
-    """What came of a history."""
+    """Result of a history."""
 
     script: Script
     wrong: list[Wrong] = field(default_factory=list)
@@ -50,12 +50,12 @@ class Outcome:
 
     @property
     def kind(self) -> str:
-        """What is wrong, in a word; empty: nothing."""
+        """The kind of the violation; empty if there is none."""
         return self.wrong[0].kind if self.wrong else ""
 
 
 class Chain:
-    """Deploys documents of one network, and keeps what is wrong with what comes of them."""
+    """Deploys documents of one network, and collects violations."""
 
     def __init__(
         self, scene: Scene, net: Net, outcome: Outcome, allowed: frozenset[str] = frozenset()
@@ -65,10 +65,10 @@ class Chain:
         self.nets: list[Net] = [net]
         self.accounts = deploys.Accounts()
         self.ledgers = self.accounts.ledgers
-        self.excuses: set[str] = set()  # what was lost from outside, so that lanes may stop
+        self.excuses: set[str] = set()  # data that steps have deleted, so that lanes may stop
 
     def change(self, kind: str, rng: Random) -> None:
-        """Deploy the next document, with a change of a kind; nothing where there is none."""
+        """Deploy the next document, with a change of a kind, if there is one."""
         changed = CHANGES[kind](self.net, rng)
         if changed is None or deploys.read(changed) is None:
             return
@@ -77,25 +77,27 @@ class Chain:
         if chosen and needs_nothing:
             self.wrong(Wrong("asked", "", f"{kind} asks for {chosen}"))
 
-    def deploy(self, net: Net, rng: Random, stopped: Mapping[str, str] = deploys.NOBODY) -> str:
-        """Deploy a document; what had to be chosen for it, in words."""
+    def deploy(
+        self, net: Net, rng: Random, stopped: Mapping[str, str] = deploys.NONE_STOPPED
+    ) -> str:
+        """Deploy a document; returns its version and the choices as text."""
         chosen = ""
-        for told in deploys.deploy(self.scene, self.accounts, net, rng, stopped):
-            if isinstance(told, Wrong):
-                self.wrong(told)
+        for line in deploys.deploy(self.scene, self.accounts, net, rng, stopped):
+            if isinstance(line, Wrong):
+                self.wrong(line)
             else:
-                self.say(f"  deploy: {told}")
-                if told.startswith("version"):
+                self.log(f"  deploy: {line}")
+                if line.startswith("version"):
                     self.net = net
                     self.nets.append(net)
-                    self.say(net.text)
-                    chosen = told.partition(", chosen: ")[2]
+                    self.log(net.text)
+                    chosen = line.partition(", chosen: ")[2]
         return chosen
 
     # --- what is watched --------------------------------------------------------------------------
 
-    def hear(self, commit: Commit) -> None:
-        """Judge a transaction that a lane has committed."""
+    def on_commit(self, commit: Commit) -> None:
+        """Check a committed transaction of a lane."""
         key = commit.life, str(commit.names.fragment)
         deployment = self.scene.deployments.get((commit.life, commit.version))
         if deployment is None:
@@ -109,28 +111,28 @@ class Chain:
         ledger.begins = deployment.begins.get(key[1], {})
         executed = commit.executed
         reads = executed.reads if executed is not None else {}
-        self.say(
+        self.log(
             f"    {key[1]} v{commit.version} {commit.marker.incarnation}/{commit.marker.batch} "
             f"epoch {commit.marker.epoch}: {_reads(reads)} "
             f"late {commit.marker.late_ms} evict {commit.marker.eviction_ms} promise "
             f"{commit.marker.boundary_ms}"
         )
-        for wrong in self.accounts.writers.heard(commit, ledger, self.ledgers):
+        for wrong in self.accounts.writers.on_first_marker(commit, ledger, self.ledgers):
             self.wrong(wrong)
-        ledger.hear(commit, deployment)
+        ledger.process(commit, deployment)
 
     def wrong(self, wrong: Wrong) -> None:
-        """Keep what is wrong, unless it is allowed."""
+        """Add a violation, unless it is allowed."""
         if wrong.kind not in self.allowed:
-            self.say(f"  WRONG {wrong}")
+            self.log(f"  WRONG {wrong}")
             self.outcome.wrong.append(wrong)
 
-    def say(self, text: str) -> None:
+    def log(self, text: str) -> None:
         """Add a line to the log."""
         self.outcome.log.append(text)
 
     def check_stopped(self, stopped: Mapping[str, str], *, answered: bool) -> None:
-        """Lanes stop only for what was lost from outside, and no more once that was answered."""
+        """Lanes stop only for data that steps have deleted, and not after a choice about it."""
         for fragment, text in stopped.items():
             overtaken = any(one in text for one in _OVERTAKEN)
             if answered or not (self.excuses or overtaken):
@@ -147,12 +149,12 @@ class Chain:
             yield name, ledger if runs else None
 
     def all_run(self) -> bool:
-        """Whether each fragment runs as it was deployed, and as it was chosen there."""
+        """Whether each fragment runs as deployed, with the choices of its deploy."""
         ledgers = [ledger for _, ledger in self._fragments()]
         return all(ledger is not None and not ledger.undone for ledger in ledgers)
 
     def open(self) -> Iterator[tuple[str, str]]:
-        """What is still to come, by fragment."""
+        """Unread records and unpublished results, by fragment."""
         newest = self.scene.servers.clock.now_ms() - 20_000
         for name, ledger in self._fragments():
             if ledger is None:

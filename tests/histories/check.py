@@ -1,4 +1,4 @@
-"""What holds along the markers of a fragment. Pure."""
+"""Invariants of successive commit markers of a fragment. Pure."""
 
 from collections.abc import Iterator
 
@@ -7,7 +7,7 @@ from pipeline.markers.positions import Positions
 
 
 def follows(before: CommitMarker | None, marker: CommitMarker) -> Iterator[str]:
-    """What is wrong with a marker that was committed after another one."""
+    """Violations of a marker, given the previous one."""
     if before is None:
         return
     if marker.epoch < before.epoch:

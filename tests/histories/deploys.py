@@ -1,4 +1,4 @@
-"""Deploys of a history: what `plan` asks for is drawn here, and what it says is compared here."""
+"""Deploys of a history: random choices, and comparison of `plan` with the reference."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -24,37 +24,37 @@ from tests.histories.writers import Writers
 
 Ledgers = dict[tuple[int, str], Ledger]
 Begins = dict[tuple[int, str], dict[tuple[str, int], tuple[int, int]]]
-"""By life and fragment: where it begins to read a partition, and where that ended then."""
+"""By life and fragment: start position of a partition, and its end at that time."""
 STOPS_WITHIN_S = 60.0
-NOBODY: Final[Mapping[str, str]] = MappingProxyType({})
+NONE_STOPPED: Final[Mapping[str, str]] = MappingProxyType({})
 LOOKS_MAX = 5
 ROUNDS_MAX = 4
-"""What is chosen for an input may ask for a choice about a state."""
+"""A choice about an input may require a choice about a state."""
 _ANSWER = re.compile(r"`--input (\w+)=(beginning|end)`")
 _OFFER = re.compile(r"`--state (?:\w+=)?(rebuild|empty)`")
 
 
 def offered(error: str) -> tuple[OnChange, ...]:
-    """What the error of a lane that has stopped offers for its state."""
+    """The choices about state in the error of a stopped lane."""
     return tuple(OnChange(answer) for answer in sorted(set(_OFFER.findall(error))))
 
 
 Where = dict[tuple[str, int], tuple[int, int]]
-"""Records by topic id and partition: from where to where; without those that are none."""
+"""Non-empty offset ranges by topic id and partition."""
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """What a fragment begins to read, and what it leaves unread, range by range."""
+class InputRanges:
+    """Ranges that a fragment starts to read, and those that it leaves unread."""
 
     begins: Where
     leaves: Where
     topics: frozenset[str]
-    """Those that it begins to read, although they may hold nothing yet."""
+    """Topics that it starts to read, including empty ones."""
 
 
-def said(scene: Scene, comparison: Comparison, fragment: str) -> Said:
-    """What `plan` says of one fragment's inputs."""
+def announced(scene: Scene, comparison: Comparison, fragment: str) -> InputRanges:
+    """The ranges of one fragment's inputs in `plan`."""
     begins: Where = {}
     leaves: Where = {}
     topics = set()
@@ -69,11 +69,11 @@ def said(scene: Scene, comparison: Comparison, fragment: str) -> Said:
         for partition, begin, end in one.ranges:
             if end > begin:
                 (leaves if left else begins)[topic_id, partition] = int(begin), int(end)
-    return Said(begins, leaves, frozenset(topics))
+    return InputRanges(begins, leaves, frozenset(topics))
 
 
 def choices(comparison: Comparison, before: Choices, rng: Random) -> Choices:
-    """What has to be chosen beside what was chosen, drawn from the answers that are offered."""
+    """The choices with the further required ones, drawn at random from the offered answers."""
     changes = comparison.changes
     named, inputs = dict(before.named), dict(before.inputs)
     for item in changes.fragments:
@@ -91,7 +91,7 @@ def choices(comparison: Comparison, before: Choices, rng: Random) -> Choices:
 def compared(
     scene: Scene, document: Document, rng: Random, chosen: Choices
 ) -> tuple[Comparison, Choices]:
-    """A document beside what is there, with everything chosen that has to be."""
+    """Compare a document with the deployed network, with all required choices."""
     for _ in range(ROUNDS_MAX):
         comparison = apply.compare(document, OWNER, scene.servers, chosen)
         more = choices(comparison, chosen, rng)
@@ -102,7 +102,7 @@ def compared(
 
 
 def read(net: Net) -> Document | None:
-    """A document as `deploy` reads it; None if it is a mistake."""
+    """A document as `deploy` reads it; None if it is invalid."""
     try:
         network = loaded(net.text, tuple(sorted(net.schemas.items())))
     except DocumentError:
@@ -113,7 +113,7 @@ def read(net: Net) -> Document | None:
 
 @dataclass
 class Accounts:
-    """What the reference keeps: of each fragment, of what was chosen, and of who writes what."""
+    """State of the reference: ledgers of fragments, choices, and writers of topics."""
 
     ledgers: Ledgers = field(default_factory=dict)
     begins: Begins = field(default_factory=dict)
@@ -125,12 +125,12 @@ def deploy(
     accounts: Accounts,
     net: Net,
     rng: Random,
-    stopped: Mapping[str, str] = NOBODY,
+    stopped: Mapping[str, str] = NONE_STOPPED,
 ) -> Iterator[Wrong | str]:
-    """Deploy a document, choosing what has to be chosen; what is wrong with what was said.
+    """Deploy a document with random choices; yields wrong statements of `plan`.
 
-    `stopped`: the errors of the lanes that have stopped, by fragment: one of the answers that they
-    offer for their states is chosen.
+    `stopped`: errors of stopped lanes, by fragment: one of the choices that they offer for their
+    states is made.
     """
     found = {name: offers for name, text in stopped.items() if (offers := offered(text))}
     named = {FragmentName(name): rng.choice(offers) for name, offers in sorted(found.items())}
@@ -150,7 +150,7 @@ def deploy(
     versions = {str(record.fragment): int(record.version) for record in done.fragments}
     deployed = [(fragment, versions[fragment.name]) for fragment in comparison.plan.fragments]
     for fragment in accounts.writers.deployed(scene.kafka, scene.life, deployed):
-        accounts.begins.get(fragment, {}).clear()  # of what was decided there nothing happens
+        accounts.begins.get(fragment, {}).clear()  # its decisions have no effect
     for item in comparison.changes.fragments:
         ledger = accounts.ledgers.get((scene.life, item.name))
         if ledger is not None and item.fate in (Fate.REBUILD, Fate.EMPTY):
@@ -163,8 +163,8 @@ def deploy(
         deployment = replace(deployment, at_ms=known.at_ms, begins=known.begins)
     scene.deployments[key] = deployment
     both = (*chosen.named.items(), *chosen.inputs.items())
-    told = ", ".join(f"{name}={choice.value}" for name, choice in both)
-    yield f"version {done.version}{', chosen: ' if told else ''}{told}"
+    choices_text = ", ".join(f"{name}={choice.value}" for name, choice in both)
+    yield f"version {done.version}{', chosen: ' if choices_text else ''}{choices_text}"
     yield from differences
 
 
@@ -175,9 +175,9 @@ def _judged(
     rng: Random,
     named: Mapping[FragmentName, OnChange],
 ) -> tuple[Comparison, Choices, list[Wrong]]:
-    """A document beside what is there, what was chosen for it, and what is said wrongly.
+    """Comparison of a document, its choices, and the wrong statements of `plan`.
 
-    What is said while lanes go on cannot be judged: it is compared again then.
+    The comparison is repeated if lanes have committed meanwhile, since its result is outdated.
     """
     scene.look()
     for _ in range(LOOKS_MAX):
@@ -189,54 +189,57 @@ def _judged(
 
 
 def _compared(scene: Scene, accounts: Accounts, comparison: Comparison) -> Iterator[Wrong]:
-    """What `plan` says, against what will be."""
+    """Compare `plan` with the expected ranges."""
     last = max((v for life, v in scene.deployments if life == scene.life), default=None)
     for fragment in comparison.plan.fragments:
         ledger = accounts.ledgers.get((scene.life, fragment.name))
         chosen = accounts.begins.get((scene.life, fragment.name), {})
-        told = said(scene, comparison, fragment.name)
+        planned = announced(scene, comparison, fragment.name)
         if accounts.writers.others(scene.kafka, scene.life, fragment):
-            yield from _differs(fragment, told, _anew(scene, fragment, {}))
+            yield from _differs(fragment, planned, _anew(scene, fragment, {}))
             continue
         if accounts.writers.is_due(scene.kafka, scene.life, fragment):
-            yield from _differs(fragment, told, _anew(scene, fragment, chosen))
+            yield from _differs(fragment, planned, _anew(scene, fragment, chosen))
             continue
         if ledger is None or not ledger.has_read:
             continue
         before = None if last is None else scene.deployments[scene.life, last]
         changed = before is None or not before.has(fragment, _ids(scene))
-        due = _due(scene, ledger, fragment, chosen, changed=changed)
-        yield from _differs(fragment, told, due)
+        expected = _expected(scene, ledger, fragment, chosen, changed=changed)
+        yield from _differs(fragment, planned, expected)
 
 
 def _ids(scene: Scene) -> dict[TopicName, str]:
-    """Of all topics that there are."""
+    """Ids of all topics."""
     return {name: topic.topic_id for name, topic in scene.kafka.topics.items()}
 
 
-def _differs(fragment: Fragment, told: Said, due: Said) -> Iterator[Wrong]:
-    """What `plan` says otherwise than it is."""
-    if told.topics != due.topics or told.begins != due.begins:
-        text = f"begins {due.topics} {due.begins}, plan says {told.topics} {told.begins}"
+def _differs(fragment: Fragment, planned: InputRanges, expected: InputRanges) -> Iterator[Wrong]:
+    """Differences of `plan` from the expected ranges."""
+    if planned.topics != expected.topics or planned.begins != expected.begins:
+        text = (
+            f"begins {expected.topics} {expected.begins},"
+            f" plan says {planned.topics} {planned.begins}"
+        )
         yield Wrong("begins", fragment.name, text)
-    if told.leaves != due.leaves:
-        text = f"leaves {due.leaves}, plan says {told.leaves}"
+    if planned.leaves != expected.leaves:
+        text = f"leaves {expected.leaves}, plan says {planned.leaves}"
         yield Wrong("leaves", fragment.name, text)
 
 
-def _anew(scene: Scene, fragment: Fragment, chosen: Where) -> Said:
-    """What a fragment begins to read that writes beside the results of others: all there is.
+def _anew(scene: Scene, fragment: Fragment, chosen: Where) -> InputRanges:
+    """The ranges of a fragment that writes to the topic of other writers: all records.
 
-    `chosen`: where it was decided already.
+    `chosen`: decided start positions.
     """
     known = frozenset(topic_id for topic_id, _ in chosen)
-    return Said(*_begun(scene, fragment, known))
+    return InputRanges(*_begun(scene, fragment, known))
 
 
 def _begun(
     scene: Scene, fragment: Fragment, known: frozenset[str]
 ) -> tuple[Where, Where, frozenset[str]]:
-    """All that the topics hold which a fragment begins to read, and which these are."""
+    """All records of the topics that a fragment starts to read, and these topics."""
     kafka = scene.kafka
     ids = {i.topic: there.topic_id for i in fragment.inputs if (there := kafka.topics.get(i.topic))}
     topics = {i.topic for i in fragment.inputs if ids.get(i.topic) not in known}
@@ -249,34 +252,36 @@ def _begun(
     return begins, {}, frozenset(map(str, topics))
 
 
-def _due(scene: Scene, ledger: Ledger, fragment: Fragment, chosen: Where, *, changed: bool) -> Said:
-    """What a fragment will begin to read and leave, by the account of what it has read.
+def _expected(
+    scene: Scene, ledger: Ledger, fragment: Fragment, chosen: Where, *, changed: bool
+) -> InputRanges:
+    """The ranges that a fragment will start to read and leave, by its ledger.
 
-    `changed`: whether it was not deployed like this; else what it leaves was said before.
+    `changed`: whether its deployed version differs; else the left ranges were reported before.
     """
     kafka = scene.kafka
     known = ledger.known | {topic_id for topic_id, _ in chosen}
     begins, _, topics = _begun(scene, fragment, frozenset(known))
     ids = {kafka.topics[i.topic].topic_id for i in fragment.inputs if i.topic in kafka.topics}
-    alive = {there.topic_id for there in kafka.topics.values()}
-    left = (ledger.positioned & alive) - ids if changed else frozenset[str]()
+    existing = {there.topic_id for there in kafka.topics.values()}
+    left = (ledger.positioned & existing) - ids if changed else frozenset[str]()
     leaves = {
         (topic_id, partition): (begin, end)
         for topic_id in left
         for partition, begin, end in ledger.rest(topic_id)
         if end > begin
     }
-    return Said(begins, leaves, topics)
+    return InputRanges(begins, leaves, topics)
 
 
 def _remember(scene: Scene, accounts: Accounts, comparison: Comparison) -> None:
-    """Keep where fragments begin to read what they have never read.
+    """Store the start positions of fragments in new inputs.
 
-    A choice holds as long as its fragment is to read that topic, under whatever name, and once a
-    marker has positions there.
+    A choice applies while its fragment reads that topic, under any name, and once a marker has
+    positions there.
     """
     topics, begins = scene.kafka.topics, accounts.begins
-    wanted = {
+    read_by = {
         str(fragment.name): {topics[stream.topic].topic_id for stream in fragment.inputs}
         for fragment in comparison.plan.fragments
     }
@@ -284,7 +289,7 @@ def _remember(scene: Scene, accounts: Accounts, comparison: Comparison) -> None:
         ledger = accounts.ledgers.get((life, name))
         anew = (life, name) in accounts.writers.due
         placed = ledger.positioned if ledger is not None and not anew else set()
-        kept = wanted.get(name, set()) | placed
+        kept = read_by.get(name, set()) | placed
         for key in [key for key in mine if key[0] not in kept]:
             if life == scene.life:
                 del mine[key]
@@ -299,7 +304,7 @@ def _remember(scene: Scene, accounts: Accounts, comparison: Comparison) -> None:
 
 
 def destroy(scene: Scene, net: Net) -> str:
-    """Destroy a network, and wait until it is gone; what was said if it could not be."""
+    """Destroy a network, and wait for its end; returns the message of a refusal."""
     try:
         doomed = remove.doomed(NetworkId(OWNER, NetworkName(net.name)), scene.servers)
         deadline = Deadline.after(scene.servers.clock, STOPS_WITHIN_S, "destroying")

@@ -1,8 +1,7 @@
-"""A small model of a network under change: what a document says, its text, and the next document.
+"""Model of a changing network: a document, its text, and the next document.
 
-Every stream and box has the columns `id`, `k` and `v`; what it has beside them is its shape. So
-boxes can be put behind each other in any order, and the reference can compute them without the
-planner.
+Every stream and box has the columns `id`, `k` and `v`; its further columns are its shape. So
+boxes can be chained in any order, and the reference can compute them without the planner.
 """
 
 import json
@@ -15,7 +14,7 @@ NETWORK: Final = "net"
 WINDOW_MS: Final = 8_000
 WITHIN_MS: Final = 3_000
 TOPICS: Final = ("t0", "t1", "t2", "t3")
-"""Of the outside; no two streams of a document have the same."""
+"""External topics; each has at most one stream in a document."""
 STATEFUL: Final = frozenset({"aggregate", "join"})
 
 
@@ -34,7 +33,7 @@ class Stream:
 class Box:
     """A box.
 
-    `number`: the bound of a filter (`v > number`), what a map adds to `v`, the window of an
+    `number`: the bound of a filter (`v > number`), the summand of a map, the window of an
     aggregate in milliseconds, the bound of a join in milliseconds; nothing for a union.
     """
 
@@ -48,7 +47,7 @@ class Box:
 class Net:
     """One document.
 
-    `name`: of the network; one of another name has topics of its own.
+    `name`: of the network; each network has separate topics.
     """
 
     streams: tuple[Stream, ...]
@@ -59,7 +58,7 @@ class Net:
     name: str = NETWORK
 
     def placed(self, topic: str) -> str:
-        """The name in Kafka of a topic that a stream or an output names."""
+        """The Kafka topic of a stream's or an output's topic."""
         return topic if self.name == NETWORK else f"{self.name}-{topic}"
 
     @property
@@ -98,7 +97,7 @@ class Net:
         return frozenset(("id", "k", "v", *more.get(self.shape(name).split()[0], ())))
 
     def shape(self, name: str) -> str:
-        """Which columns a stream has, and how wide `v` is."""
+        """The columns of a stream, and the type of `v`."""
         stream, box = self.stream(name), self.box(name)
         if stream is not None:
             return f"row {stream.kind}"
@@ -139,7 +138,7 @@ _TEXTS: Mapping[str, Callable[[Box], str]] = {
 
 
 def first(rng: Random, name: str = NETWORK) -> Net:
-    """A document to begin with: one to three streams, each over a topic, and one to four boxes."""
+    """The first document: one to three streams, each over a topic, and one to four boxes."""
     streams = [Stream(f"s{n}", f"t{n}") for n in range(rng.choice((1, 2, 2, 3)))]
     net = Net(tuple(streams), (), name=name)
     for n in range(rng.choice((1, 2, 2, 3, 4))):
@@ -169,7 +168,7 @@ def _box(net: Net, name: str, rng: Random) -> Box:
 
 
 def _with_used_streams(net: Net) -> Net:
-    """Without streams that nothing reads: a document may have them, and they say nothing."""
+    """Without unread streams, which a document may have, and which have no effect."""
     used = {name for box in net.boxes for name in box.inputs}
     return replace(net, streams=tuple(s for s in net.streams if s.name in used))
 
@@ -177,11 +176,11 @@ def _with_used_streams(net: Net) -> Net:
 # --- the next document ----------------------------------------------------------------------------
 
 Change = Callable[[Net, Random], Net | None]
-"""The next document; None where there is nothing of the kind to change."""
+"""The next document; None if no change of the kind is possible."""
 
 
 def rename(net: Net, old: str, new: str) -> Net:
-    """A stream or a box under another name, with all that reads it."""
+    """Rename a stream or a box, with all its readers."""
     boxes = tuple(
         replace(
             box,
@@ -219,7 +218,7 @@ def _rename_topic(net: Net, rng: Random) -> Net | None:
 
 
 def _retype(net: Net, rng: Random) -> Net | None:
-    """All streams at once, so that unions stay."""
+    """Change all streams, so that unions stay valid."""
     del rng
     kind = "long" if net.streams[0].kind == "int" else "int"
     return replace(net, streams=tuple(replace(s, kind=kind) for s in net.streams))
@@ -243,7 +242,7 @@ def _with_number(net: Net, rng: Random, kinds: tuple[str, ...], number: int) -> 
 
 
 def _add_input(net: Net, rng: Random) -> Net | None:
-    """A union takes a stream more, or a box reads a union of what it read and another stream."""
+    """Add a stream to a union, or replace a box's input by a union with another stream."""
     unions = [box for box in net.boxes if box.kind == "union"]
     free = sorted({*TOPICS} - {s.topic for s in net.streams})
     if not free:
@@ -268,7 +267,7 @@ def _add_input(net: Net, rng: Random) -> Net | None:
 
 
 def _remove_input(net: Net, rng: Random) -> Net | None:
-    """A union loses a stream; if one is left, it is replaced by that one."""
+    """Remove a stream from a union; replace a union of one stream by the stream."""
     unions = [box for box in net.boxes if box.kind == "union"]
     if not unions:
         return None
@@ -355,6 +354,6 @@ CHANGES: Mapping[str, Change] = {
     "retention": _retention,
     "partitions": _partitions,
 }
-"""What a deploy may change, by the name that a script tells."""
+"""Changes of a deploy, by their names in scripts."""
 NEEDS_NOTHING: Final = frozenset({"rename_stream", "retention", "partitions", "lateness", "ahead"})
-"""Changes after which every fragment goes on as it is, so that nothing is asked."""
+"""Changes after which every fragment continues, so that no choice is required."""

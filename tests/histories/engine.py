@@ -1,9 +1,9 @@
-"""A toy engine that does what Spark does for a lane, record by record.
+"""In-memory engine that replaces Spark for a lane, record by record.
 
-It stands in for `emit`, `QueryRunner` and what they make of Spark; all that Medusa decides is the
-real code: the lane's start, the sink, the agent. As Spark it notes the ends of a batch before it
-runs it, runs a noted batch again after a crash, drops rows by the watermark of the batch before and
-closes by its own; an advance that batch N reads is in force in batch N + 1.
+It replaces `emit`, `QueryRunner` and their use of Spark; all of Medusa's decisions are the real
+code: the lane's start, the sink, the agent. As Spark does, it stores the ends of a batch before it
+runs it, repeats a planned batch after a crash, drops rows by the watermark of the previous batch
+and closes windows by its own; an advance that batch N reads applies in batch N + 1.
 """
 
 import json
@@ -49,7 +49,7 @@ def plan_first_batch(
     watermark_ms: Millis | None,
     _now_ms: Millis,
 ) -> None:
-    """Stands in for the function of `pipeline/spark/run/planned.py`."""
+    """Replaces the function of `pipeline/spark/run/planned.py`."""
     ends: dict[str, dict[str, dict[int, int]]] = {s.input: {} for s in lowered.sources}
     for at, offset in end.items():
         if at.input in ends:
@@ -59,7 +59,7 @@ def plan_first_batch(
 
 @dataclass(frozen=True, slots=True)
 class Executed:
-    """One executed batch, for those who watch: what it really read, and by which watermarks."""
+    """One executed batch, for the checks: its offset ranges and watermarks."""
 
     batch: int
     fragment: Fragment
@@ -72,7 +72,7 @@ class Executed:
 
 @dataclass
 class Batch:
-    """A batch that is being run; stands in for Spark's rows, and for what is known of them."""
+    """A running batch; replaces Spark's rows and metrics."""
 
     frame: Frame
     number: int
@@ -86,7 +86,7 @@ class Batch:
     after: State = EMPTY
     results: list[Row] = field(default_factory=list)
 
-    # What a rebuild does to rows: `rows.write.format("noop").mode("overwrite").save()`.
+    # The calls of a rebuild: `rows.write.format("noop").mode("overwrite").save()`.
     @property
     def write(self) -> "Batch":
         """As of a frame."""
@@ -105,14 +105,14 @@ class Batch:
         self.execute()
 
     def toArrow(self) -> pa.Table:  # noqa: N802 - Spark's name
-        """Execute it, and hand the results over."""
+        """Execute it; returns the results."""
         self.execute()
         partitions = self.frame.lowered.encoding.partitions
         written = [_written(row, self.frame, partitions) for row in self.results]
         return _table(written)
 
     def execute(self) -> None:
-        """Read, judge, compute."""
+        """Read, validate, compute."""
         fragment, box = self.frame.reader.fragment, self.frame.reader.fragment.stateful_box
         late_ms = self.late_ms if box is not None else 0
         self.look = look = Look(self.frame, self.ranges, late_ms).take()
@@ -172,13 +172,13 @@ class Batch:
 
 
 class Runner:
-    """Stands in for `QueryRunner`: runs a batch, then lets others run."""
+    """Replaces `QueryRunner`: runs a batch, then yields to other threads."""
 
     def __init__(self, stop: Any) -> None:
         self._stop = stop
 
     def run(self, query: Query) -> None:
-        """Run a query until it is told to stop, or the one batch that its folder has planned."""
+        """Run a query until it is stopped, or only the planned batch of its folder."""
         frame, folder = query.rows, query.folder
         assert isinstance(frame, Frame)
         assert isinstance(folder, Folder)
@@ -201,7 +201,7 @@ class Runner:
 
 
 def planned(frame: Frame, folder: Folder) -> Batch | None:
-    """The batch that is to run: the one that was noted and not done, or a new one."""
+    """The next batch: the planned and uncommitted one, or a new one."""
     done = max(folder.commits, default=-1)
     number = done + 1
     if number not in folder.offsets and not _plan(frame, folder, done):
@@ -221,7 +221,7 @@ def planned(frame: Frame, folder: Folder) -> Batch | None:
 
 
 def _plan(frame: Frame, folder: Folder, done: int) -> bool:
-    """Note a new batch, if there is anything to do."""
+    """Plan a new batch, if there is new input."""
     rng, kafka = frame.reader.rng(), frame.reader.kafka
     starts = _starts(frame, folder, done)
     ends: dict[str, dict[str, dict[int, int]]] = {}
@@ -245,7 +245,7 @@ def _plan(frame: Frame, folder: Folder, done: int) -> bool:
 
 
 def _after(there: MemoryPartition, start: int, end: int, rng: Random) -> int:
-    """The end of a batch that takes any number of the records in a range."""
+    """The random end of a batch within a range of records."""
     records = there.read(start, end)
     number = rng.randint(0, len(records))
     if number == len(records):
@@ -254,7 +254,7 @@ def _after(there: MemoryPartition, start: int, end: int, rng: Random) -> int:
 
 
 def _commit(batch: Batch, folder: Folder) -> None:
-    """Spark has finished a batch: its state, and the watermark of the next one."""
+    """Commit a batch in the checkpoint: its state, and the watermark of the next one."""
     assert batch.look is not None
     reached, advance_ms = batch.eviction_ms, batch.look.advance_ms
     if advance_ms is not None:
@@ -265,7 +265,7 @@ def _commit(batch: Batch, folder: Folder) -> None:
 
 
 def _starts(frame: Frame, folder: Folder, done: int) -> dict[str, dict[str, dict[int, int]]]:
-    """Where the next batch begins; partitions that came since begin at their first record."""
+    """Start positions of the next batch; new partitions start at their first record."""
     known = _by_source(folder.offsets[done].leaves, frame) if done >= 0 else {}
     kafka = frame.reader.kafka
     found: dict[str, dict[str, dict[int, int]]] = {}
@@ -283,7 +283,7 @@ def _starts(frame: Frame, folder: Folder, done: int) -> dict[str, dict[str, dict
 
 
 def _by_source(leaves: Any, frame: Frame) -> dict[str, dict[str, dict[int, int]]]:
-    """The lines of the leaves, by place: Spark knows no names."""
+    """The lines of the leaves, by index: Spark stores no names."""
     return {
         source: {
             topic: {int(partition): end for partition, end in offsets.items()}
@@ -339,11 +339,11 @@ def _table(rows: list[tuple[Any, ...]]) -> pa.Table:
 
 
 class NoLimit:
-    """Stands in for `BatchLimit`: a batch may read as much as there is."""
+    """Replaces `BatchLimit`: a batch has no limit."""
 
     def __init__(self, *_: object) -> None:
         pass
 
     def at(self, _start: Positions) -> int:
-        """More records than any history has."""
+        """A number above the records of any history."""
         return 1_000_000

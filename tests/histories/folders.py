@@ -1,4 +1,4 @@
-"""Checkpoint folders as values, and what `pipeline/spark/run/checkpoints.py` does with them."""
+"""In-memory checkpoint folders; replaces `pipeline/spark/run/checkpoints.py`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,12 +14,12 @@ from tests.histories.turns import pause
 
 KEPT_EPOCHS = 2
 Leaves = list[dict[str, dict[str, int]]]
-"""Topic, partition, offset, for each leaf of the query, as Spark notes them."""
+"""Topic, partition, offset, for each leaf of the query, as Spark stores them."""
 
 
 @dataclass
 class Planned:
-    """A line of `offsets`: where a batch ends, and the watermark in force in it."""
+    """A line of `offsets`: the ends of a batch, and its watermark."""
 
     leaves: Leaves
     watermark: int
@@ -27,7 +27,7 @@ class Planned:
 
 @dataclass
 class Folder:
-    """One folder; `states` has the state after each batch."""
+    """One folder; `states` contains the state after each batch."""
 
     name: str
     life: NetworkLife
@@ -42,14 +42,14 @@ Root = dict[str, dict[int, Folder]]
 
 
 class Checkpoints:
-    """Stands in for the class of the same name."""
+    """Replaces the class of the same name."""
 
     def __init__(self, root: Root, names: LaneNames, life: NetworkLife, _spark: str) -> None:
         self._folders = root.setdefault(str(names.lane), {})
         self._life = life
 
     def folder(self, epoch: Epoch) -> Folder | str:
-        """The folder of an epoch; in words where there is none yet."""
+        """The folder of an epoch; a message if there is none."""
         return self._folders.get(epoch, f"epoch-{epoch}")
 
     def any(self, before: Epoch) -> CheckpointFacts | Unusable:
@@ -62,7 +62,7 @@ class Checkpoints:
     def adopt(
         self, epoch: Epoch, incarnation: Incarnation, lowered: Lowered
     ) -> CheckpointFacts | Unusable:
-        """A copy of what is there now in the folder of an epoch, and what it holds."""
+        """Copy the existing checkpoint into the folder of an epoch; returns its facts."""
         pause()
         found = (f for f in self._complete(epoch) if f.incarnation == incarnation)
         source = next(found, None)
@@ -74,20 +74,20 @@ class Checkpoints:
         return _read_facts(copy, incarnation, lowered)
 
     def empty(self, epoch: Epoch) -> Folder:
-        """A new one."""
+        """Create an empty folder."""
         pause()
         self._folders[epoch] = Folder(f"epoch-{epoch}", self._life)
         return self._folders[epoch]
 
     def complete(self, epoch: Epoch, incarnation: Incarnation) -> None:
-        """From now on it counts."""
+        """Mark the folder as complete."""
         self._folders[epoch].incarnation = incarnation
         kept = self._complete(epoch)[: KEPT_EPOCHS - 1]
         for old in [e for e, f in self._folders.items() if e < epoch and f not in kept]:
             del self._folders[old]
 
     def set_aside(self, epoch: Epoch) -> None:
-        """Forget one that is damaged, and those that share its files."""
+        """Remove a damaged folder, and those that share its files."""
         damaged = self._folders[epoch].incarnation
         for folder in self._folders.values():
             if folder.incarnation == damaged:
@@ -101,7 +101,7 @@ class Checkpoints:
 def _read_facts(
     folder: Folder, incarnation: Incarnation, lowered: Lowered
 ) -> CheckpointFacts | Unusable:
-    """What a folder says."""
+    """The facts of a folder."""
     planned = None
     if folder.offsets:
         number = max(folder.offsets)

@@ -1,4 +1,4 @@
-"""One history: a chain of steps drawn from a seed, run against the reference."""
+"""One history: random steps of a seed, compared with the reference."""
 
 import traceback
 from collections.abc import Callable, Iterator, Mapping
@@ -20,19 +20,19 @@ from tests.histories.world import NOWHERE_ID, World
 SETTLE_ROUNDS: Final = 60
 SETTLE_DEPLOYS: Final = 2
 SETTLE_S: Final = 4.0
-"""Below the age at which an answer about ends is too old to tell of a silence."""
+"""Below the maximum age of a response about ends for the detection of idle partitions."""
 FIRST_DOCUMENTS: Final = 400
 
 
 def draw(
     seed: int, only: frozenset[str] = frozenset(), steps_many: tuple[int, int] = (4, 12)
 ) -> Script:
-    """The script of a seed. Each history has a few kinds of steps that it prefers.
+    """The script of a seed. Each history prefers a few kinds of steps.
 
     Args:
         seed: of all that is drawn.
-        only: the kinds that there may be, beside records and turns of the lanes; empty: all.
-        steps_many: how many steps there are of these kinds, at least and at most.
+        only: allowed kinds, besides records and turns of the lanes; empty: all.
+        steps_many: minimum and maximum number of steps of these kinds.
     """
     rng = Random(seed)
     kinds = [kind for kind in _ALL if not only or kind in only]
@@ -50,7 +50,7 @@ def draw(
 
 
 def written(seed: int, steps: str, *, append_time: bool = False) -> Script:
-    """The script of a seed with the steps of a text, as a shrunk history tells them."""
+    """The script of a seed with the steps of a text, as printed for a shrunk history."""
     parts = (step.split(":") for step in steps.split())
     found = tuple(Step(kind, int(number)) for kind, number in parts)
     return Script(seed, found, append_time)
@@ -63,21 +63,21 @@ class History(Chain):
         rng = Random(script.seed)
         shared = rng.random() < 0.5
         self.world = World(rng, append_time=script.append_time, shared_folder=shared)
-        self.world.watch = self.hear
+        self.world.watch = self.on_commit
         self.world.ended = self._ended
         net = first(Random(rng.randrange(FIRST_DOCUMENTS)))
         super().__init__(self.world, net, Outcome(script), allowed)
 
     def run(self) -> Outcome:
-        """Run it to its end, or to the first thing that is wrong."""
+        """Run it to its end, or to the first violation."""
         world, script = self.world, self.outcome.script
         try:
             world.start_node("n1")
             if world.rng.random() < 0.4:
                 world.start_node("n2")
             if world.append_time:
-                self.say("the cluster stamps records with its own time")
-            self.say(self.net.text)
+                self.log("the cluster stamps records with its own time")
+            self.log(self.net.text)
             for stream in self.net.streams:
                 for partition in (0, 1):
                     del partition
@@ -87,15 +87,15 @@ class History(Chain):
                 if self.outcome.wrong:
                     return self.outcome
                 rng = world.rng = Random(step.seed)
-                self.say(f"{step}")
+                self.log(f"{step}")
                 self._step(step.kind, rng)
             if not self.outcome.wrong:
                 self._settle()
         except AssertionError:
             raise
-        except Exception as error:  # noqa: BLE001 - whatever breaks is a finding
+        except Exception as error:  # noqa: BLE001 - any exception is a finding
             text = traceback.format_exception_only(error)[-1].strip()
-            self.say("".join(traceback.format_exception(error)[-6:]))
+            self.log("".join(traceback.format_exception(error)[-6:]))
             self.wrong(Wrong("broke", "", text))
         finally:
             world.end()
@@ -108,17 +108,17 @@ class History(Chain):
             STEPS[kind](self, rng)
 
     def _ended(self, lane: str, error: Exception) -> None:
-        self.say(f"    {lane} ended: {type(error).__name__}: {error}")
+        self.log(f"    {lane} ended: {type(error).__name__}: {error}")
         if isinstance(error, BrokenInvariantError) or not isinstance(error, MedusaError):
             self.wrong(Wrong("broke", lane, f"{type(error).__name__}: {error}"))
 
     # --- the end ----------------------------------------------------------------------------------
 
     def _settle(self) -> None:
-        """Let everything be read and published; whatever does not come is lost."""
+        """Wait until all is read and published; missing results are lost."""
         world = self.world
         world.rng = Random(0)
-        self.say("settle")
+        self.log("settle")
         if not world.nodes:
             world.start_node("n1")
         for deploys_before in range(SETTLE_DEPLOYS + 1):
@@ -136,7 +136,7 @@ class History(Chain):
             self.wrong(Wrong("stuck", fragment, f"{text}; {self._states()}"))
 
     def _stopped(self) -> Iterator[tuple[str, str]]:
-        """The lanes that have stopped, and what they say."""
+        """The stopped lanes with their errors."""
         for node in self.world.nodes.values():
             state: NodeState = node._agent._state
             for key, lane in state.lanes.items():
@@ -172,7 +172,7 @@ def _run(history: History, rng: Random) -> None:
 
 
 def _drain(history: History, rng: Random) -> None:
-    """Until all is read, if it is soon."""
+    """Run until all is read, with a limit."""
     del rng
     for _ in range(20):
         history.world.round(1.0)
@@ -186,9 +186,9 @@ def _rollback(history: History, rng: Random) -> None:
 
 def _destroy(history: History, rng: Random) -> None:
     """Destroy and deploy again, the same or an earlier document."""
-    told = deploys.destroy(history.world, history.net)
-    history.say(f"  destroy: {told or 'done'}")
-    if not told:
+    refusal = deploys.destroy(history.world, history.net)
+    history.log(f"  destroy: {refusal or 'done'}")
+    if not refusal:
         for _ in range(rng.randint(0, 2)):
             history.world.round()
         history.deploy(rng.choice(history.nets[-3:]), rng)
@@ -201,22 +201,22 @@ def _restart(history: History, rng: Random) -> None:
     name = rng.choice(sorted(world.nodes))
     lose = rng.random() < 0.4
     world.kill_node(name, lose_folder=lose)
-    history.say(f"  {name} restarts{', its folder is gone' if lose else ''}")
+    history.log(f"  {name} restarts{', its folder is gone' if lose else ''}")
     world.start_node(name)
 
 
 def _take_over(history: History, rng: Random) -> None:
-    """A node dies, or is cut off; another one is there, or comes."""
+    """A node is killed or disconnected; another one runs or is started."""
     world = history.world
     if not world.nodes:
         return
     name = rng.choice(sorted(world.nodes))
     if rng.random() < 0.4:
         world.lose_session(name)
-        history.say(f"  {name} is cut off")
+        history.log(f"  {name} is cut off")
     else:
         world.kill_node(name, lose_folder=rng.random() < 0.3)
-        history.say(f"  {name} dies")
+        history.log(f"  {name} dies")
     for other in ("n1", "n2", "n3"):
         if other != name and other not in world.nodes:
             world.start_node(other)
@@ -230,11 +230,11 @@ def _made_again(history: History, rng: Random) -> None:
     kafka.delete_topics((TopicName(topic),))
     kafka.create(topic, 2)
     history.excuses.add("made again")
-    history.say(f"  {topic}")
+    history.log(f"  {topic}")
 
 
 def _grown(history: History, rng: Random) -> None:
-    """An external topic gets a partition more, and a record in it."""
+    """An external topic gets one more partition, and a record in it."""
     world = history.world
     stream = rng.choice(history.net.streams)
     if stream.topic not in world.kafka.topics:
@@ -248,18 +248,18 @@ def _grown(history: History, rng: Random) -> None:
 
 
 def _schema_gone(history: History, rng: Random) -> None:
-    """A schema of a producer is deleted from the registry for good."""
+    """A schema of a producer is permanently deleted from the registry."""
     registry = history.world.registry
     topic = rng.choice(history.net.streams).topic
     schema = registry.lookup(f"{topic}-value", schema_of(rng.choice(("int", "long"))))
     if schema is not None:
         registry.delete(SchemaId(schema))
         history.excuses.add("schema gone")
-        history.say(f"  {schema}")
+        history.log(f"  {schema}")
 
 
 def _schema_late(history: History, rng: Random) -> None:
-    """A schema is registered that records have named before, and `dlq redrive` has met it."""
+    """A schema is registered after records of its id, as `dlq redrive` requires."""
     del rng
     nowhere = SchemaId(NOWHERE_ID)
     history.world.registry.add_late(nowhere, schema_of(history.net.streams[0].kind))
@@ -267,7 +267,7 @@ def _schema_late(history: History, rng: Random) -> None:
 
 
 def _letters_expire(history: History, rng: Random) -> None:
-    """Retention removes all dead letters that there are."""
+    """Retention deletes all dead letters."""
     del rng
     history.excuses.add("letters expired")
     kafka = history.world.kafka
@@ -277,7 +277,7 @@ def _letters_expire(history: History, rng: Random) -> None:
 
 
 def _redrive(history: History, rng: Random) -> None:
-    """A fragment gets a redrive topic, or more records in it; or the catalog is of before that."""
+    """A fragment gets a redrive topic, or more records in it; or an older catalog is restored."""
     catalog = history.world.catalog
     network = catalog.networks.get(NetworkId(OWNER, NetworkName(history.net.name)))
     version = None if network is None else catalog.versions.get(network.network, network.version)
@@ -287,12 +287,12 @@ def _redrive(history: History, rng: Random) -> None:
     fragment, servers = rng.choice(plan.fragments), history.world.servers
     RedriveTopic(plan, fragment, catalog, servers.topics, servers.log).create()
     topic = fragment.names.redrive
-    for _ in range(rng.randint(0, 2)):  # of no source, so that nothing counts them
+    for _ in range(rng.randint(0, 2)):  # of no source, so that no path counts them
         history.world.kafka.append(topic, None, b"", timestamp_ms=START)
     forgotten = rng.random() < 0.2
     if forgotten:
         history.world.forget_topic(fragment.names, topic)
-    history.say(f"  {topic}{', which the catalog forgets' if forgotten else ''}")
+    history.log(f"  {topic}{', which the catalog forgets' if forgotten else ''}")
 
 
 STEPS: Mapping[str, Callable[[History, Random], None]] = {
@@ -318,7 +318,7 @@ _ALL = (
 
 
 def run(script: Script, allowed: frozenset[str] = frozenset()) -> Outcome:
-    """Run a script; the toy engine has to be in place."""
+    """Run a script; the in-memory engine must be installed."""
     history = History(script, allowed)
     with remembering(), toy_engine(lambda: history.world.rng):
         return history.run()

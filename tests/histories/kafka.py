@@ -1,4 +1,4 @@
-"""Kafka in memory for histories: who is gone writes nothing, and who watches hears of commits."""
+"""Kafka in memory for histories: killed processes write nothing; commits are observed."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from tests.histories.turns import CrashedError, Turn, pause
 
 
 class Topics(Protocol):
-    """The topics of a cluster by name, and by id those that are gone, too."""
+    """The topics of a cluster by name, and by id including deleted ones."""
 
     topics: dict[TopicName, MemoryTopic]
     by_id: dict[str, MemoryTopic]
@@ -32,14 +32,14 @@ def topic_of(kafka: Topics, name: TopicName) -> MemoryTopic:
 
 
 def log(of: MemoryTopic, partition: int) -> MemoryPartition:
-    """The log of a partition; one that does not exist holds nothing."""
+    """The log of a partition; a missing one is empty."""
     there = partition < len(of.partitions)
     return of.partitions[partition] if there else MemoryPartition()
 
 
 @dataclass(frozen=True, slots=True)
 class Impatient:
-    """A clock on which nobody waits: what is not there now is looked for again later."""
+    """A clock without waits: waiting calls time out at once and are retried later."""
 
     clock: Clock
 
@@ -52,7 +52,7 @@ class Impatient:
         return self.clock.monotonic_s()
 
     def sleep(self, seconds: float) -> None:
-        """No time passes."""
+        """Return at once."""
 
 
 class Kafka(MemoryKafka):
@@ -60,7 +60,7 @@ class Kafka(MemoryKafka):
 
     Args:
         clock: the broker's.
-        append_time: whether topics without a setting of their own stamp records themselves.
+        append_time: whether topics use log append time by default.
     """
 
     def __init__(self, clock: Clock, *, append_time: bool = False) -> None:
@@ -69,10 +69,10 @@ class Kafka(MemoryKafka):
         self.by_id: dict[str, MemoryTopic] = {}
         self.committed: Callable[[Transaction], None] = lambda _: None
         self.records: dict[TransactionalId, list[KafkaRecord]] = {}
-        """Of the transaction of each writer that is open, or was ended last."""
+        """Records of each writer's open or last transaction."""
 
     def create(self, name: str, partitions: int) -> None:
-        """Make a topic."""
+        """Create a topic."""
         self.create_topics((NewTopicSpec(TopicName(name), partitions, 1),))
 
     def create_topics(self, topics: tuple[NewTopicSpec, ...]) -> tuple[TopicName, ...]:
@@ -82,7 +82,7 @@ class Kafka(MemoryKafka):
         return created
 
     def grow(self, name: TopicName) -> None:
-        """A partition more."""
+        """Add a partition."""
         self.topics[name].partitions.append(MemoryPartition())
 
     def enlist(self, transactional_id: TransactionalId, record: KafkaRecord) -> None:
@@ -104,7 +104,7 @@ class Kafka(MemoryKafka):
 
 
 class Transaction(MemoryTransactions):
-    """The transactional writer of a process, which may be gone."""
+    """The transactional writer of a process, which may be killed."""
 
     def __init__(self, kafka: Kafka, transactional_id: TransactionalId) -> None:
         super().__init__(kafka, transactional_id)
@@ -113,11 +113,11 @@ class Transaction(MemoryTransactions):
 
     @property
     def records(self) -> list[KafkaRecord]:
-        """What was written in the last transaction."""
+        """Records of the last transaction."""
         return self._kafka.records.get(self.id, [])
 
     def start(self, deadline: Deadline) -> None:
-        """Fence every older instance; then others may run."""
+        """Fence every older instance, then yield to other threads."""
         super().start(deadline)
         pause()
 
@@ -128,14 +128,14 @@ class Transaction(MemoryTransactions):
         self._kafka.records[self.id] = []
 
     def commit(self, deadline: Deadline) -> None:
-        """Make it visible, and tell of it."""
+        """Commit it, and notify the observer."""
         check_alive(self.turn)
         super().commit(deadline)
         self._kafka.committed(self)
 
 
 class Producer(MemoryProducer):
-    """The producer of a process, which may be gone."""
+    """The producer of a process, which may be killed."""
 
     def __init__(self, kafka: Kafka) -> None:
         super().__init__(kafka)
@@ -159,13 +159,13 @@ class Producer(MemoryProducer):
 
 
 def check_alive(turn: Turn | None) -> None:
-    """End the thread of a process that is gone."""
+    """End the thread of a killed process."""
     if turn is not None and turn.dead:
         raise CrashedError
 
 
-class Looking(LogReader):
-    """A look at the newest records of a topic, before which others may run."""
+class YieldingReader(LogReader):
+    """Reader of a topic's newest records that first yields to other threads."""
 
     def newest(self, topic: TopicName, count: int) -> tuple[KafkaRecord, ...]:
         """The last records of partition 0."""
@@ -174,10 +174,10 @@ class Looking(LogReader):
 
 
 class Trimmer(trimmer.Trimmer):
-    """Applies retention where the lane looks, without a thread of its own."""
+    """Applies retention in the lane's thread."""
 
     def look(self) -> None:
-        """Remove old dead letters if it is time to."""
+        """Delete old dead letters, if due."""
         now_s = self._clock.monotonic_s()
         if now_s >= self._due_s:
             self._due_s = now_s + trimmer.EVERY_S

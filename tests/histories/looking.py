@@ -1,4 +1,4 @@
-"""What a query sees of the records of a range: read, decoded, judged, once or again."""
+"""Reads of a query: the records of offset ranges, decoded and validated."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -24,12 +24,12 @@ from tests.histories.rows import (
 )
 
 Ranges = dict[str, dict[str, dict[int, tuple[int, int]]]]
-"""Per source, topic and partition: from where to where."""
+"""Offset ranges per source, topic and partition."""
 
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """What a lane's `_reader` gives: where a query without a checkpoint begins, and in what."""
+    """Result of a lane's `_reader`: start positions of a query without a checkpoint."""
 
     begin: Positions
     fragment: Fragment
@@ -39,7 +39,7 @@ class Beginning:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What `emit` gives: a query that was not started."""
+    """Result of `emit`: a query that is not started."""
 
     lowered: Lowered
     reader: Beginning
@@ -54,14 +54,14 @@ def emit(
     left_out: tuple[LeftOut, ...] = (),
     **_: object,
 ) -> Frame:
-    """Stands in for the function of `pipeline/spark/query/emit.py`."""
+    """Replaces the function of `pipeline/spark/query/emit.py`."""
     gone = frozenset((one.at, int(one.offset), one.port) for one in left_out)
     return Frame(lowered, reader, incarnation, gone)
 
 
 @dataclass
 class Look:
-    """The records of some ranges, judged path by path."""
+    """The records of some ranges, validated per path."""
 
     frame: Frame
     ranges: Ranges
@@ -76,7 +76,7 @@ class Look:
     advance_ms: int | None = None
 
     def take(self) -> "Look":
-        """Read and judge."""
+        """Read and validate."""
         fragment = self.frame.reader.fragment
         inputs = {i.name: i for i in fragment.inputs}
         for source in self.frame.lowered.sources:
@@ -93,8 +93,10 @@ class Look:
             for partition, (start, end) in self.ranges[source.input][assigned.topic].items():
                 records = log(there, partition).read(start, end)
                 if assigned.role is TopicRole.ADVANCES:
-                    told = (codec.advance_ms_for(r.value, self.frame.incarnation) for r in records)
-                    seen = [*(ms for ms in told if ms is not None), self.advance_ms]
+                    advances = (
+                        codec.advance_ms_for(r.value, self.frame.incarnation) for r in records
+                    )
+                    seen = [*(ms for ms in advances if ms is not None), self.advance_ms]
                     self.advance_ms = max((ms for ms in seen if ms is not None), default=None)
                 if assigned.role is not TopicRole.DATA:
                     continue
@@ -125,7 +127,7 @@ class Look:
         return good
 
     def _is_skipped(self, row: Row, source: Source) -> bool:
-        """Whether its time was settled before its source was first read."""
+        """Whether its time was final before its source was first read."""
         limit = source.skipped_ms
         return limit is not None and too_late(self.frame.reader.fragment, row.at, limit)
 
@@ -150,7 +152,7 @@ class Look:
 
 
 class Inspector:
-    """Stands in for the class of `pipeline/spark/batch/inspection.py`."""
+    """Replaces the class of `pipeline/spark/batch/inspection.py`."""
 
     def __init__(self, lowered: Lowered, read: Beginning) -> None:
         self.lowered, self._read = lowered, read
@@ -163,7 +165,7 @@ class Inspector:
         left_out: tuple[LeftOut, ...] = (),
         most: int | None = None,
     ) -> list[Rejected]:
-        """All records of a range for the dead letters."""
+        """All rejected records of a range."""
         del most
         frame = emit(self.lowered, self._read, Incarnation(""), left_out)
         look = Look(frame, _ranges(start, end), int(late_ms or 0)).take()
@@ -181,7 +183,7 @@ class Inspector:
     def unknown_schemas(
         self, start: Positions, end: Positions, left_out: tuple[LeftOut, ...] = ()
     ) -> tuple[int, ...]:
-        """All schemas that the query was not planned with."""
+        """Ids of schemas that the query was not planned with."""
         frame = emit(self.lowered, self._read, Incarnation(""), left_out)
         return tuple(sorted(set(Look(frame, _ranges(start, end)).take().unknown)))
 

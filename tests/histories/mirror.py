@@ -1,4 +1,4 @@
-"""What a Kafka cluster holds of one network, read whenever somebody looks, kept when it is gone."""
+"""Local copy of a network's topics in Kafka, updated on request; keeps deleted records."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping
@@ -20,12 +20,12 @@ from tests.histories.node import OWNER
 READ_WITHIN_S = 30.0
 _NO_DATA = (".markers", ".dlq")
 _UNREAD = (".boundaries", ".advances")
-"""Topics without anything to judge."""
+"""Topics that are not checked."""
 SchemaOf = Callable[[SchemaHandle], AvroSchema | None]
 
 
 class Mirror:
-    """The topics of one network. Values of records are told in JSON, as the reference reads them.
+    """The topics of one network. Values of records are in JSON, as the reference reads them.
 
     Args:
         admin: of the cluster.
@@ -43,7 +43,7 @@ class Mirror:
         self._mine = (f"{network}-", f"{OWNER}.{network}.")
 
     def look(self) -> None:
-        """Read what has come since the last time."""
+        """Read new records."""
         names = [name for name in self._admin.topic_names() if name.startswith(self._mine)]
         described = self._admin.describe(name for name in names if not name.endswith(_UNREAD))
         for name in self.topics.keys() - described.keys():
@@ -93,7 +93,7 @@ class Mirror:
 
 
 def _fill(partition: MemoryPartition, end: Offset, gap: KafkaRecord) -> None:
-    """Pass over the offsets that no reader gets, up to an end."""
+    """Fill offsets without readable records, up to an end."""
     for offset in range(len(partition.log), end):
         partition.controls.add(offset)
         partition.log.append(replace(gap, offset=Offset(offset)))

@@ -1,4 +1,4 @@
-"""A node in memory: the real agent, performer, polls, plans and lanes over the toy engine."""
+"""A node in memory: real agent, performer, polls, plans and lanes on the in-memory engine."""
 
 import threading
 from collections import deque
@@ -48,17 +48,17 @@ OWNER = ParticipantId("local")
 
 
 class Nothing:
-    """What a node needs of the world and no history looks at: a Spark session, a warm-up."""
+    """Placeholder of unused dependencies of a node: a Spark session, a warm-up."""
 
     def __init__(self, *_: object) -> None:
         self.version = "4"
 
     def end(self) -> None:
-        """There is no warm-up."""
+        """Do nothing: there is no warm-up."""
 
 
 class Lane(StableLane):
-    """A real lane that reads by the toy engine."""
+    """A real lane on the in-memory engine."""
 
     def __init__(self, settings: LaneSettings, host: LaneHost, rng: Callable[[], Random]) -> None:
         super().__init__(settings, host)
@@ -67,7 +67,7 @@ class Lane(StableLane):
         Turn.current.facts["settings"] = settings
 
     def run(self) -> None:
-        """As a lane does; what ended it is kept for those who watch."""
+        """Run the lane; its error is stored for the checks."""
         try:
             super().run()
         except Exception as error:
@@ -85,13 +85,13 @@ class Lane(StableLane):
 
 
 class Mailbox:
-    """The agent's queue, which is never waited for."""
+    """The agent's queue, without waits."""
 
     def __init__(self) -> None:
         self.events: deque[Event] = deque()
 
     def put(self, event: Event) -> None:
-        """Put an event in line; a process that is gone tells nothing."""
+        """Append an event, unless the process is killed."""
         if Turn.current is None or not Turn.current.dead:
             self.events.append(event)
 
@@ -102,7 +102,7 @@ class Mailbox:
 
 @dataclass(frozen=True, slots=True)
 class AtOnce:
-    """A worker of a node that does each job where it is given."""
+    """A worker that executes each job synchronously."""
 
     name: str
 
@@ -112,7 +112,7 @@ class AtOnce:
         attempt(self.name, job)
 
     def end(self, within_s: float) -> bool:
-        """Nothing waits."""
+        """Return True: no job is pending."""
         return within_s >= 0
 
 
@@ -177,12 +177,12 @@ class Node:
 
     @property
     def turns(self) -> list[Turn]:
-        """The threads of its lanes that go on."""
+        """The running threads of its lanes."""
         threads = (running.thread for running in self._performer._lanes.values())
         return [turn for turn in cast("Iterator[Turn]", threads) if not turn.done]
 
     def go(self, turn: Turn) -> None:
-        """Let a thread of a lane run on; tell of what has ended it."""
+        """Run a lane's thread to its next pause; report the error that ended it."""
         turn.go()
         error = turn.facts.pop("error", None)
         if error is not None:
@@ -191,23 +191,23 @@ class Node:
             raise turn.failed
 
     def look(self) -> None:
-        """Let every poll look once, and the agent decide."""
+        """Run every poll once, and the agent."""
         self.troubles.clear()
         for poll in self._polls:
             try:
                 poll.read()
             except MedusaError as error:
                 self.troubles.append(f"{type(poll).__name__}: {error}")
-            self.hear()
+            self.process_events()
         self._agent.step()
 
-    def hear(self) -> None:
-        """Let the agent take all that it was told."""
+    def process_events(self) -> None:
+        """Run the agent on all queued events."""
         while self._mailbox.events:
             self._agent.step()
 
     def kill(self) -> None:
-        """The process is gone; its session ends."""
+        """Kill the process and end its session."""
         for turn in self.turns:
             turn.kill()
         self.store.close()
@@ -215,7 +215,7 @@ class Node:
 
 @contextmanager
 def toy_engine(rng: Callable[[], Random]) -> Iterator[None]:
-    """Put the toy engine where Spark is."""
+    """Replace Spark by the in-memory engine."""
     stands_in: dict[Any, dict[str, Any]] = {
         lane: {
             "Trimmer": kafka.Trimmer,
@@ -228,8 +228,8 @@ def toy_engine(rng: Callable[[], Random]) -> Iterator[None]:
             "BatchLimit": engine.NoLimit,
             "BackgroundJob": beside.BackgroundJob,
         },
-        last_marker: {"LogReader": kafka.Looking},
-        output_succession: {"LogReader": kafka.Looking},
+        last_marker: {"LogReader": kafka.YieldingReader},
+        output_succession: {"LogReader": kafka.YieldingReader},
         perform: {"threading": SimpleNamespace(Thread=Turn, Event=threading.Event)},
         beside.BackgroundJob: {"rng": staticmethod(rng)},
     }
@@ -249,7 +249,7 @@ _digested: dict[int, tuple[object, Any]] = {}
 
 @lru_cache(20_000)
 def loaded(text: str, schemas: tuple[tuple[str, str], ...]) -> Any:
-    """A document's network; the same one for the same text."""
+    """A document's network, cached by text."""
     written = _written(text, "net.yaml")
     known = dict(schemas)
     found = {
@@ -263,7 +263,7 @@ _plans: dict[int, tuple[Any, Any]] = {}
 
 
 def plan_of(network: Any, owner: ParticipantId) -> Any:
-    """A network's plan, made once for each object that `loaded` gives."""
+    """A network's plan, cached by the object that `loaded` returns."""
     known = _plans.get(id(network))
     if known is None or known[0] is not network:
         known = _plans[id(network)] = network, _planned(network, owner)
@@ -271,7 +271,7 @@ def plan_of(network: Any, owner: ParticipantId) -> Any:
 
 
 def canonical(value: object, *places: Any) -> Any:
-    """A fragment in plain data, made once for each object."""
+    """A fragment in plain data, cached by object."""
     if not isinstance(value, Fragment) or any(places):
         return _canonical(value, *places)
     known = _digested.get(id(value))
@@ -282,7 +282,7 @@ def canonical(value: object, *places: Any) -> Any:
 
 @contextmanager
 def remembering() -> Iterator[None]:
-    """Read, plan and digest each document once: these steps are the dearest, and pure."""
+    """Cache the reading, planning and digests of documents, the most expensive steps, all pure."""
 
     def load(text: str, _file: str, schemas: Any, _code: Any) -> Any:
         return loaded(text, tuple(sorted((r.stream, s.text) for r, s in schemas.items())))

@@ -1,4 +1,4 @@
-"""A history on real servers: its steps, taken while nodes run, die and take over."""
+"""A history on real servers: its steps, while nodes are started, killed and replaced."""
 
 import time
 import traceback
@@ -30,18 +30,18 @@ DRAINS_WITHIN_S: Final = 20.0
 PARTITIONS: Final = 2
 PARTITIONS_MAX: Final = 4
 ID_BITS: Final = 44
-"""Sums of many ids differ, and none overflows."""
+"""Bits of an id: sums of many ids differ, and none overflows."""
 GROWN_WITHIN_S: Final = 20.0
 _POLL_S = 0.3
 
 
 class RealHistory(Chain):
-    """One network, driven step by step; many of them share servers and nodes.
+    """The history of one network; several share servers and nodes.
 
     Args:
-        script: what is to happen.
+        script: its steps.
         around: servers, nodes, and clients of them.
-        network: its name, which no other one has.
+        network: its unique name.
     """
 
     def __init__(self, script: Script, around: Around, network: str) -> None:
@@ -49,25 +49,25 @@ class RealHistory(Chain):
         net = first(Random(rng.randrange(FIRST_DOCUMENTS)), network)
         self.served = Served(around, network)
         super().__init__(self.served, net, Outcome(script))
-        self.served.watch, self.served.wrong = self.hear, self.wrong
+        self.served.watch, self.served.wrong = self.on_commit, self.wrong
         self._around = around
 
     # --- steps ------------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Deploy the first document, over topics that hold a little."""
+        """Deploy the first document, over topics with a few records."""
         with self._guarded():
-            self.say(self.net.text)
+            self.log(self.net.text)
             self.produce_plain()
             self.deploy(self.net, Random(self.outcome.script.seed))
 
     def step(self, number: int) -> None:
-        """Take a step, if there are so many, and judge what was committed until then."""
+        """Execute a step, if it exists, and check all commits so far."""
         steps = self.outcome.script.steps
         if number >= len(steps) or self.outcome.wrong:
             return
         step = steps[number]
-        self.say(f"{step}")
+        self.log(f"{step}")
         rng = Random(step.seed)
         with self._guarded():
             if step.kind in CHANGES:
@@ -78,22 +78,22 @@ class RealHistory(Chain):
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:
-        """Whatever breaks is a finding."""
+        """Record any exception as a finding."""
         try:
             yield
-        except Exception as error:  # noqa: BLE001 - the other histories go on
-            self.say(traceback.format_exc())
+        except Exception as error:  # noqa: BLE001 - the other histories continue
+            self.log(traceback.format_exc())
             self.wrong(Wrong("broke", "", f"{type(error).__name__}: {error}"))
 
     def produce_plain(self) -> None:
-        """A good record into each stream: one without any has no event time."""
+        """Send a valid record to each stream: an empty stream has no event time."""
         self.produce([(stream, True) for stream in self.net.streams], Random(self.net.name))
 
     def produce(self, records: Iterable[tuple[Stream, bool]], rng: Random) -> None:
-        """Send a record into each of some streams; `True`: a good one, which is in time.
+        """Send a record to each of some streams; `True`: a valid one in time.
 
-        Topics that do not exist are made. A producer knows how many partitions there were when it
-        met a topic first, so each call has one of its own.
+        Missing topics are created. A producer caches the number of partitions of a topic, so each
+        call creates one.
         """
         bootstrap = self._around.stack.kafka_bootstrap_servers
         producer = PlainProducer(bootstrap, ANSWERS_WITHIN_S)
@@ -117,7 +117,7 @@ class RealHistory(Chain):
         return drawn.framed(schema, codec.encode(avro.parse(text), dict(drawn.values)))
 
     def partitions(self, topic: TopicName) -> int:
-        """How many a topic has; it is made if it does not exist."""
+        """The number of a topic's partitions; a missing topic is created."""
         described = self._around.admin.describe((topic,))
         if topic not in described:
             self._around.admin.create_topics((NewTopicSpec(topic, PARTITIONS, 1),))
@@ -127,13 +127,13 @@ class RealHistory(Chain):
     # --- the end ----------------------------------------------------------------------------------
 
     def is_done(self) -> bool:
-        """Whether all is read and published, or something is wrong."""
+        """Whether all is read and published, or the history has failed."""
         with self._guarded():
             self.served.look()
         return bool(self.outcome.wrong) or not list(self.open())
 
     def failed(self) -> Mapping[str, str]:
-        """The lanes that have stopped, and what they say."""
+        """The stopped lanes with their errors."""
         statuses = self.served.servers.catalog.statuses.of(
             NetworkId(OWNER, NetworkName(self.net.name))
         )
@@ -145,7 +145,7 @@ class RealHistory(Chain):
         }
 
     def give_up(self) -> None:
-        """What is still to come will not: it is lost."""
+        """Report all missing results as lost."""
         for fragment, text in self.open():
             self.wrong(Wrong("stuck", fragment, text))
 
@@ -176,9 +176,9 @@ def _rollback(history: RealHistory, rng: Random) -> None:
 def _destroy(history: RealHistory, rng: Random) -> None:
     """Destroy and deploy again, the same or an earlier document."""
     history.served.look()
-    told = deploys.destroy(history.served, history.net)
-    history.say(f"  destroy: {told or 'done'}")
-    if not told:
+    refusal = deploys.destroy(history.served, history.net)
+    history.log(f"  destroy: {refusal or 'done'}")
+    if not refusal:
         history.deploy(rng.choice(history.nets[-3:]), rng)
 
 
@@ -190,11 +190,11 @@ def _made_again(history: RealHistory, rng: Random) -> None:
     admin.delete_topics((topic,))
     admin.create_topics((NewTopicSpec(topic, PARTITIONS, 1),))
     history.excuses.add("made again")
-    history.say(f"  {topic}")
+    history.log(f"  {topic}")
 
 
 def _grown(history: RealHistory, rng: Random) -> None:
-    """An external topic gets a partition more, and records in it."""
+    """An external topic gets one more partition, and records in it."""
     stream = rng.choice(history.net.streams)
     topic = TopicName(history.net.placed(stream.topic))
     partitions = history.partitions(topic)

@@ -1,7 +1,7 @@
-"""The transactions of lanes as a broker's log files tell them: which records belong together. Pure.
+"""The transactions of lanes, reconstructed from a broker's log files. Pure.
 
-A lane ends one transaction in every partition before it begins the next. So what its producer wrote
-elsewhere belongs to the commit marker whose transaction ended nearest in time.
+A lane ends one transaction in every partition before it begins the next. So its producer's records
+in other partitions belong to the commit marker whose transaction ended nearest in time.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -21,9 +21,9 @@ class Transaction:
     """A committed transaction.
 
     Args:
-        at_ms: when it was ended, by the broker's clock.
-        marker: where its commit marker stands.
-        records: where its other records stand.
+        at_ms: time of its end, by the broker's clock.
+        marker: place of its commit marker.
+        records: places of its other records.
     """
 
     at_ms: int
@@ -33,7 +33,7 @@ class Transaction:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """What a transaction wrote into one partition."""
+    """The records of a transaction in one partition."""
 
     producer: int
     at_ms: int
@@ -44,8 +44,8 @@ def transactions(markers: Log, others: Iterable[Log]) -> tuple[Transaction, ...]
     """The committed transactions of one fragment, in order.
 
     Args:
-        markers: its topic of commit markers, whose one partition every transaction writes to.
-        others: partitions that it may write to; what other producers wrote there is left out.
+        markers: its commit-marker topic, whose only partition every transaction writes to.
+        others: partitions that it may write to; records of other producers are left out.
     """
     ended = list(_committed(markers))
     times: dict[int, list[tuple[int, int]]] = {}
@@ -63,7 +63,7 @@ def transactions(markers: Log, others: Iterable[Log]) -> tuple[Transaction, ...]
 
 
 def _committed(log: Log) -> Iterator[_Part]:
-    """What each committed transaction wrote into a partition, with when it was ended there."""
+    """The records of each committed transaction in a partition, with the time of its end there."""
     waiting: dict[int, list[Batch]] = {}
     for batch in log.batches:
         if not batch.transactional:
@@ -79,7 +79,7 @@ def _committed(log: Log) -> Iterator[_Part]:
 
 
 def executed(marker: CommitMarker, fragment: Fragment) -> Executed | None:
-    """What the batch of a marker has read, and by which watermarks; None if no batch ran."""
+    """The ranges and watermarks of a marker's batch; None if no batch ran."""
     if marker.judged is None or marker.batch == NO_BATCH:
         return None
     reads: dict[tuple[str, str], tuple[str, Mapping[int, tuple[int, int]]]] = {}

@@ -1,9 +1,8 @@
-"""What is due: a fragment's results as a function of its inputs and of the recorded decisions.
+"""Reference: a fragment's expected results as a function of its inputs and recorded decisions.
 
-The reference looks at each committed transaction. It knows documents, not plans: it computes the
-boxes of the document that was deployed, over the records that were really read, and it keeps its
-own account of what was read of which topic, by the topic's id. It knows nothing of the code that
-decides where a lane starts.
+The reference reads each committed transaction. It uses documents, not plans: it computes the
+boxes of the deployed document over the records that were read, and it tracks the read positions
+by topic id. It is independent of the code that decides where a lane starts.
 """
 
 import json
@@ -33,7 +32,7 @@ _ERROR = "medusa.error."
 
 @dataclass(frozen=True, slots=True)
 class Wrong:
-    """A difference between what is due and what came."""
+    """A difference between the expected and the actual results."""
 
     kind: str
     fragment: str
@@ -48,28 +47,26 @@ class Wrong:
 
 @dataclass
 class Ledger:
-    """Everything that one fragment has read and written in one life of its network.
+    """All reads and writes of one fragment in one life of its network.
 
     Args:
-        kafka: to look at what was read.
-        undecided: schemas that went, or came late: who has read a record of theirs has decided.
-        begins: where it begins to read what it has never read, and where that ended by then, as
-            far as it was chosen.
-        read: up to where, by topic id and partition.
+        kafka: for the records that were read.
+        undecided: schemas deleted or registered late: the time of the read decides.
+        begins: chosen start positions of new inputs, and their ends at that time.
+        read: next offset by topic id and partition.
         placed: the ids of the topics in which a marker had positions.
-        accepted: the rows that came to each side of the stateful box; `only` for an aggregate.
-        left_out: what its dead letters name, with the newest letter of each.
+        accepted: the input rows of each side of the stateful box; `only` for an aggregate.
+        left_out: the records of its dead letters, with the newest dead letter of each.
         settled: the watermark up to which windows were published.
-        choices: what was chosen for its state and did not happen yet, by version; each counts for
-            one life of its lane.
-        begun_by: the version that its present life began with.
-        read_for: what it had read with its last batch for each output, by the output's id.
+        choices: pending choices about its state, by version; each applies to one incarnation.
+        begun_by: the version that started its present incarnation.
+        read_for: its positions after its last batch for each output, by the output's id.
     """
 
     fragment: str
     kafka: Topics
     undecided: AbstractSet[SchemaId]
-    tell: Callable[[Wrong], None]
+    report: Callable[[Wrong], None]
     begins: dict[tuple[str, int], tuple[int, int]]
     deployment: Deployment | None = None
     read: dict[tuple[str, int], int] = field(default_factory=dict)
@@ -86,12 +83,12 @@ class Ledger:
 
     @property
     def known(self) -> frozenset[str]:
-        """The ids of the topics that were ever read, or in which it was settled where to begin."""
+        """The ids of the topics that were ever read or have decided start positions."""
         return self.placed.union(topic for topic, _ in self.read)
 
     @property
     def positioned(self) -> frozenset[str]:
-        """The ids of the topics that the last marker has positions in."""
+        """The ids of the topics in the positions of the last marker."""
         sources = () if self.marker is None else self.marker.sources
         return frozenset(source.topic_id for source in sources)
 
@@ -101,11 +98,11 @@ class Ledger:
         return self.marker is not None and self.marker.totals.records_in > 0
 
     def wrong(self, kind: str, text: str) -> None:
-        """Tell of a difference."""
-        self.tell(Wrong(kind, self.fragment, text))
+        """Report a difference."""
+        self.report(Wrong(kind, self.fragment, text))
 
-    def hear(self, commit: Commit, deployment: Deployment) -> None:
-        """Take in a transaction."""
+    def process(self, commit: Commit, deployment: Deployment) -> None:
+        """Process a transaction."""
         before, marker = self.marker, commit.marker
         for text in follows(before, marker):
             self.wrong("marker", text)
@@ -116,7 +113,7 @@ class Ledger:
             return
         if self.deployment is not deployment:
             self.deployment = deployment
-            # A lane of an earlier version may have read on after it was decided where this begins.
+            # A lane of an earlier version may have read further after the start was decided.
             for key in self.begins.keys() & self.read.keys():
                 self.read[key] = max(self.begins[key][0], self.read[key])
             topics = [self.kafka.topics.get(i.topic) for i in plan.inputs]
@@ -138,7 +135,7 @@ class Ledger:
         self._batch(commit, executed, plan, before)
 
     def runs(self, deployment: Deployment) -> bool:
-        """Whether what runs is what a version says."""
+        """Whether the running plan is that of a version."""
         if self.deployment is None:
             return False
         one, other = self._planned(self.deployment), self._planned(deployment)
@@ -146,12 +143,12 @@ class Ledger:
 
     @property
     def undone(self) -> bool:
-        """Whether something was chosen for its state, and the lane has not begun by it yet."""
+        """Whether a choice about its state is pending."""
         last = self.marker.incarnation if self.marker is not None else None
         return any(incarnation == last for _, incarnation in self.choices.values())
 
     def pending(self) -> list[int]:
-        """The ends of windows that are not published yet."""
+        """The ends of unpublished windows."""
         plan = None if self.deployment is None else self._planned(self.deployment)
         if plan is None or self.deployment is None:
             return []
@@ -162,7 +159,7 @@ class Ledger:
         return sorted({row.at for row in found})
 
     def unread(self) -> list[str]:
-        """What of its inputs it has not read."""
+        """The unread ranges of its inputs."""
         return [
             f"{topic_id}/{partition}: {read} of {end}"
             for topic_id in sorted(self.active)
@@ -171,13 +168,13 @@ class Ledger:
         ]
 
     def rest(self, topic_id: str) -> Iterator[tuple[int, int, int]]:
-        """What of a topic is not read: partition, next offset, end."""
+        """The unread ranges of a topic: partition, next offset, end."""
         topic = self.kafka.by_id[topic_id]
         for partition in range(len(topic.partitions)):
             yield partition, self._next(topic_id, partition), int(log(topic, partition).end())
 
     def _next(self, topic_id: str, partition: int) -> int:
-        """The offset that is to be read next."""
+        """The next offset to read."""
         key = topic_id, partition
         start = int(log(self.kafka.by_id[topic_id], partition).start)
         return self.read.get(key, max(self.begins.get(key, (0, 0))[0], start))
@@ -185,14 +182,14 @@ class Ledger:
     def begin_anew(
         self, marker: CommitMarker, others: Iterable["Ledger"], passed_over: Collection[str]
     ) -> None:
-        """Begin beside the results of others: where was chosen, without a state.
+        """Start in the topic of other writers: at the chosen positions, without state.
 
-        What was to be passed over then, and was read on for this output meanwhile, is passed over.
-        `others`: who has written it, the fragment itself before it began anew, too;
-        `passed_over`: the ids of the topics of which that was chosen.
+        Records to skip include those read for this output meanwhile.
+        `others`: its earlier writers, including the fragment itself before it started anew;
+        `passed_over`: the ids of the topics whose records are to be skipped.
         """
-        beside = [one.read_for.get(marker.output, {}) for one in others]
-        read = {key: max(one.get(key, 0) for one in beside) for key in self.begins if beside}
+        positions = [one.read_for.get(marker.output, {}) for one in others]
+        read = {key: max(one.get(key, 0) for one in positions) for key in self.begins if positions}
         self.accepted, self.read = {}, {}
         self.placed = frozenset()
         self.settled = max(marker.eviction_ms or 0, marker.boundary_ms or 0)
@@ -212,20 +209,20 @@ class Ledger:
     ) -> None:
         assert self.deployment is not None
         net = self.deployment.net
-        letters = {place: _told(letter)["reason"] for place, letter in _letters(commit)}
+        letters = {place: _error_headers(letter)["reason"] for place, letter in _letters(commit)}
         rows, read = self._rows(net, executed, letters, commit.marker)
         for place in letters.keys() - read:
             self.wrong("letter", f"a dead letter names {place}, which the batch has not read")
         self.read_for[commit.marker.output] = dict(self.read)
-        due = list(self._due(net, plan, rows, executed))
+        expected = list(self._due(net, plan, rows, executed))
         promised = None if before is None else before.boundary_ms
-        came = [r for r in commit.records if r.topic == plan.output.topic]
+        published = [r for r in commit.records if r.topic == plan.output.topic]
         stateless = plan.stateful_box is None
-        for record in came:
+        for record in published:
             broken = promised is not None and record.timestamp_ms <= promised
             if broken != is_marked(record) or (broken and not stateless):
                 self.wrong("promise", f"a result at {record.timestamp_ms}, promised {promised}")
-        self._compare(due, came)
+        self._compare(expected, published)
 
     def _due(self, net: Net, plan: Fragment, rows: Streams, executed: Executed) -> Iterator[Seen]:
         """The results of a batch."""
@@ -249,9 +246,9 @@ class Ledger:
             left += more[0]
         yield from flow(net, self.fragment, {box.name: made})
 
-    def _compare(self, due: Iterable[Seen], came: Iterable[KafkaRecord]) -> None:
+    def _compare(self, due: Iterable[Seen], published: Iterable[KafkaRecord]) -> None:
         expected = Counter((row.at, _frozen(row.values)) for row in due)
-        found = Counter((int(r.timestamp_ms), _frozen(_body(r))) for r in came)
+        found = Counter((int(r.timestamp_ms), _frozen(_body(r))) for r in published)
         lost, more = expected - found, found - expected
         if lost or more:
             text = f"missing {_some(lost)}, too many {_some(more)}"
@@ -264,7 +261,7 @@ class Ledger:
         letters: Mapping[Place, str],
         marker: CommitMarker,
     ) -> tuple[dict[str, list[Seen]], set[Place]]:
-        """The rows of a batch by stream, and all places that it has read."""
+        """The rows of a batch by stream, and all places of its records."""
         rows: dict[str, list[Seen]] = {}
         places: set[Place] = set()
         keeps = executed.fragment.stateful_box is not None
@@ -290,7 +287,7 @@ class Ledger:
         self, record: KafkaRecord, place: Place, why: str | None, row: Seen | None, limit: int
     ) -> None:
         if framed_by(record) in self.undecided:
-            return  # it depends on when it was read
+            return  # it depends on the time of the read
         if why is None and row is None:
             self.wrong("letter", f"the bad record {place} was taken for good")
         if why == "late" and (row is None or row.at > limit):
@@ -299,17 +296,17 @@ class Ledger:
             self.wrong("letter", f"the good record {place} is a dead letter: {why}")
 
     def _account(self, topic_id: str, partition: int, start: int, end: int) -> None:
-        """Compare where a batch begins with where the last one has ended."""
-        due = self._next(topic_id, partition)
+        """Compare the start of a batch with the end of the previous one."""
+        expected = self._next(topic_id, partition)
         where = f"partition {partition} of {topic_id}"
-        if start < due:
-            self.wrong("repeated", f"{where} is read again from {start} to {due}")
-        if start > due:
-            self.wrong("lost", f"{where} is not read from {due} to {start}")
+        if start < expected:
+            self.wrong("repeated", f"{where} is read again from {start} to {expected}")
+        if start > expected:
+            self.wrong("lost", f"{where} is not read from {expected} to {start}")
         self.read[topic_id, partition] = end
 
     def _row(self, net: Net, name: str, record: KafkaRecord) -> Seen | None:
-        """A record as a row; None for a bad one."""
+        """A record as a row; None for an invalid one."""
         framed = wire.split(record.value)
         if not isinstance(framed, wire.Framed):
             return None
@@ -328,14 +325,14 @@ class Ledger:
     # --- another plan -----------------------------------------------------------------------------
 
     def choose(self, version: int, choice: str) -> None:
-        """Note what was chosen for its state in a version."""
+        """Store a choice about its state in a version."""
         assert self.marker is not None, "what has no marker has no state"
         self.choices[version] = choice, self.marker.incarnation
 
     def _begun(self, before: CommitMarker | None, plan: Fragment, commit: Commit) -> None:
-        """A life of its lane has begun: what was chosen for its state happens, if anything was.
+        """A new incarnation has started: apply a pending choice about its state.
 
-        It does so too if a lane of an earlier version has begun anew after it was chosen.
+        Also if a lane of an earlier version has started anew after the choice.
         """
         choice, of = self.choices.get(commit.version, ("", None))
         if before is not None and (before.incarnation == of or self.begun_by < commit.version):
@@ -343,7 +340,7 @@ class Ledger:
         self.begun_by = commit.version
 
     def _chosen(self, choice: str, plan: Fragment, commit: Commit) -> None:
-        """What was chosen for a state has happened: every later result is the new plan's alone."""
+        """Apply a choice about state: every later result is of the new plan alone."""
         if not choice:
             return
         assert self.deployment is not None
@@ -367,27 +364,27 @@ class Ledger:
     def _rebuilt(
         self, net: Net, name: str, topic_name: TopicName, letters: Mapping[Place, KafkaRecord]
     ) -> Iterator[Seen]:
-        """The rows of a stream that a chosen rebuild takes in; `letters`: what it has refused."""
+        """The rows of a stream that a chosen rebuild reads; `letters`: its dead letters."""
         topic = self.kafka.topics[topic_name]
         for partition in range(len(topic.partitions)):
             key = topic.topic_id, partition
             begin = 0
             if key not in self.read and key in self.begins:
                 begin, self.read[key] = self.begins[key]
-                if topic.topic_id in self.placed:  # a lane has begun there, and read nothing yet
+                if topic.topic_id in self.placed:  # a lane has started there, and read nothing yet
                     begin, self.read[key] = 0, begin
             for record in log(topic, partition).read(begin, self.read.get(key, 0)):
                 place = (*key, int(record.offset))
                 if self._is_held(self.left_out.get(place)):
                     continue
                 row, letter = self._row(net, name, record), letters.get(place)
-                why = None if letter is None else _told(letter)["reason"]
+                why = None if letter is None else _error_headers(letter)["reason"]
                 self._judge(record, place, why, row, 0)
                 if row and why is None:
                     yield row
 
     def _is_held(self, letter: KafkaRecord | None) -> bool:
-        """Whether there is a dead letter, which retention has not removed."""
+        """Whether there is a dead letter that retention has not deleted."""
         if letter is None:
             return False
         return letter.offset >= log(topic_of(self.kafka, letter.topic), letter.partition).start
@@ -398,32 +395,32 @@ class Ledger:
 
 
 def is_marked(record: KafkaRecord) -> bool:
-    """Whether a result says that it is late, so that it breaks no promise."""
+    """Whether a result is marked as late, so that it breaks no promise."""
     return any(name == LATE_RESULT for name, _ in record.headers)
 
 
 def _letters(commit: Commit) -> Iterator[tuple[Place, KafkaRecord]]:
-    """The dead letters of a transaction, and the record that each one names."""
+    """The dead letters of a transaction, with the places of their records."""
     for record in commit.records:
         if record.topic == commit.names.dead_letters:
-            told = _told(record)
-            yield (told["topic_id"], int(told["partition"]), int(told["offset"])), record
+            headers = _error_headers(record)
+            yield (headers["topic_id"], int(headers["partition"]), int(headers["offset"])), record
 
 
-def _told(letter: KafkaRecord) -> dict[str, str]:
-    """What a dead letter says of its record."""
+def _error_headers(letter: KafkaRecord) -> dict[str, str]:
+    """The error headers of a dead letter, without their prefix."""
     found = ((name, (value or b"").decode()) for name, value in letter.headers)
     return {name.removeprefix(_ERROR): value for name, value in found if name.startswith(_ERROR)}
 
 
 def framed_by(record: KafkaRecord) -> object:
-    """The schema that a record names; None if it names none."""
+    """The schema id or GUID of a record; None if it has none."""
     framed = wire.split(record.value)
     return framed.schema if isinstance(framed, wire.Framed) else None
 
 
 def _settled(row: Seen, box: Box | None, skipped_ms: int | None) -> bool:
-    """Whether a row is of a time that was settled before its source was first read."""
+    """Whether a row's time was final before its source was first read."""
     if skipped_ms is None:
         return False
     windowed = box is not None and box.kind == "aggregate"

@@ -1,4 +1,4 @@
-"""Names of a module or class that stand for something else for a while."""
+"""Temporary replacement of attributes."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def replaced(place: object, name: str, value: object) -> Iterator[None]:
-    """Let a name be `value` while this is open; it has to be there."""
+    """Replace an existing attribute by `value` during the block."""
     before = getattr(place, name)
     setattr(place, name, value)
     try:

@@ -1,4 +1,4 @@
-"""What the toy engine computes of rows: records read, planned boxes evaluated in plain Python."""
+"""Row evaluation of the in-memory engine: records decoded, planned boxes in plain Python."""
 
 import json
 import re
@@ -27,7 +27,7 @@ Values = Mapping[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row on its way: event time in milliseconds, columns, and the record that it is of."""
+    """A row in a query: event time in milliseconds, columns, and its record."""
 
     at: int
     values: Values
@@ -36,7 +36,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A row that is written."""
+    """A result row."""
 
     at: int
     values: Values
@@ -45,7 +45,7 @@ class Result:
 
 
 def judged(record: KafkaRecord, stream: Any, source: Source) -> Row | Reason | int:
-    """A record as a row; why it is none; or the schema that has to be looked up."""
+    """A record as a row; the reason why it is invalid; or the id of an unknown schema."""
     framed = wire.split(record.value)
     if not isinstance(framed, wire.Framed):
         return Reason.NOT_WIRE_FORMAT
@@ -67,16 +67,16 @@ def judged(record: KafkaRecord, stream: Any, source: Source) -> Row | Reason | i
 
 @lru_cache(10_000)
 def compiled(sql: str) -> Callable[..., int]:
-    """The few expressions that the documents write, as functions of `row`, `left` and `right`."""
+    """The expressions of the documents as functions of `row`, `left` and `right`."""
     text = re.sub(r"CAST\(([^()]+) AS [A-Z]+(?:\(\d+,\d+\))?\)", r"\1", sql)
     text = re.sub(r"`(left|right)`\.`(\w+)`", r"\1['\2']", text)
     text = re.sub(r"`(\w+)`", r"row['\1']", text)
     names = {"__builtins__": {}, "try_add": lambda one, other: one + other}
-    return eval(f"lambda row=None, left=None, right=None: {text}", names)  # type: ignore[no-any-return]  # noqa: S307 - our own text
+    return eval(f"lambda row=None, left=None, right=None: {text}", names)  # type: ignore[no-any-return]  # noqa: S307 - generated text
 
 
 def through(box: Box, rows: Iterable[Row]) -> Iterator[Row]:
-    """Rows through a box that keeps nothing."""
+    """Evaluate a stateless box."""
     match box:
         case Filter():
             where = compiled(box.where.sql)
@@ -94,7 +94,7 @@ def through(box: Box, rows: Iterable[Row]) -> Iterator[Row]:
 
 
 def downstream(fragment: Fragment, rows: Iterable[Row]) -> Iterable[Row]:
-    """Rows of the stateful box through the boxes behind it."""
+    """Evaluate the boxes after the stateful box."""
     box = fragment.stateful_box
     assert box is not None
     last = StreamName(box.name)
@@ -110,11 +110,11 @@ def downstream(fragment: Fragment, rows: Iterable[Row]) -> Iterable[Row]:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What a query keeps; a value.
+    """The state of a query, as a value.
 
     Args:
         windows: sums of `id` and `v` by window end and group.
-        sides: the rows that wait on each side of a join.
+        sides: the buffered rows of each side of a join.
     """
 
     windows: Mapping[tuple[int, int], tuple[int, ...]]
@@ -125,13 +125,13 @@ EMPTY = State({}, {"left": (), "right": ()})
 
 
 def window_end(box: Aggregate, at: int) -> int:
-    """The end of the one window that holds a time."""
+    """The end of the window that contains a time."""
     assert not isinstance(box.window, SessionWindow)
     return int(next_end(box.window, at))  # type: ignore[arg-type]
 
 
 def too_late(fragment: Fragment, at: int, late_ms: int) -> bool:
-    """What Spark drops by a watermark."""
+    """Whether Spark drops a row by a watermark."""
     box = fragment.stateful_box
     return (window_end(box, at) if isinstance(box, Aggregate) else at) <= late_ms
 
@@ -139,7 +139,7 @@ def too_late(fragment: Fragment, at: int, late_ms: int) -> bool:
 def aggregated(
     box: Aggregate, state: State, rows: Iterable[Row], watermark: int
 ) -> tuple[State, list[Row]]:
-    """The state with some rows more and without the windows that are over, and what these gave."""
+    """Add rows to the state; returns it without ended windows, and the results of these."""
     windows = dict(state.windows)
     for row in rows:
         group = compiled(box.by[0].expression.sql)(row=row.values)
@@ -165,16 +165,16 @@ def _closed(box: Aggregate, at: tuple[int, int], sums: tuple[int, ...]) -> Row:
         "window_end": end,
         **{c.name: compiled(c.expression.sql)(row=made) for c in box.compute},
     }
-    return Row(end, values, _NOBODY)
+    return Row(end, values, _NO_RECORD)
 
 
-_NOBODY = KafkaRecord("", -1, 0, 0, None, None)  # type: ignore[arg-type]
+_NO_RECORD = KafkaRecord("", -1, 0, 0, None, None)  # type: ignore[arg-type]
 
 
 def joined(
     box: Join, state: State, new: Mapping[str, list[Row]], watermark: int
 ) -> tuple[State, list[Row]]:
-    """The state with some rows more and without those that no partner can reach, and the pairs."""
+    """Add rows to the state; returns it without rows beyond the bound, and the pairs."""
     pairs: list[Row] = []
     left, right = list(state.sides["left"]), list(state.sides["right"])
     for row in new.get("left", ()):
@@ -201,4 +201,4 @@ def _pair(box: Join, left: Row, right: Row) -> Row:
     values = {
         c.name: compiled(c.expression.sql)(left=left.values, right=right.values) for c in box.select
     }
-    return Row(max(left.at, right.at), values, _NOBODY)
+    return Row(max(left.at, right.at), values, _NO_RECORD)

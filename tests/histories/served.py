@@ -31,7 +31,7 @@ from tests.histories.reference import Wrong
 from tests.histories.world import Commit, Deployment
 
 SETTLED_MS = 500
-"""A transaction that ended so long ago is ended in every partition."""
+"""After this time a transaction's end is written to every partition."""
 
 
 @dataclass
@@ -41,8 +41,8 @@ class Served:
     Args:
         around: the servers, and clients of them.
         network: its name.
-        watch: is told of every committed transaction, in order.
-        wrong: is told of what no reference has to look at to know that it is wrong.
+        watch: called with every committed transaction, in order.
+        wrong: called with violations that need no reference.
     """
 
     around: Around
@@ -52,8 +52,8 @@ class Served:
     life: int = 0
     deployments: dict[tuple[int, int], Deployment] = field(default_factory=dict)
     undecided: set[SchemaId] = field(default_factory=set)
-    _heard: dict[str, int] = field(default_factory=dict)
-    """So many transactions were told, by the id of the topic of markers."""
+    _reported: dict[str, int] = field(default_factory=dict)
+    """Number of reported transactions, by the id of the commit-marker topic."""
     _last: dict[str, CommitMarker] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -69,27 +69,27 @@ class Served:
     # --- looking ----------------------------------------------------------------------------------
 
     def look(self) -> bool:
-        """Read what is new, and tell of what was committed; whether anything was new."""
+        """Read new records and report commits; returns whether there was anything new."""
         before = self._ends()
         known = self._transactions(time.time_ns() // 1_000_000 - SETTLED_MS)
         self.look_at_topics()
-        told = False
+        is_new = False
         for transaction, names in sorted(known, key=lambda one: one[0].at_ms):
             commit = self._commit(transaction, names)
             if commit is None:
-                break  # of a version that is just being deployed
-            self._heard[self._id(names.markers)] += 1
-            told = True
+                break  # of a version whose deploy is in progress
+            self._reported[self._id(names.markers)] += 1
+            is_new = True
             self._check(commit)
             self.watch(commit)
-        return told or before != self._ends()
+        return is_new or before != self._ends()
 
     def look_at_topics(self) -> None:
-        """Look at the topics alone."""
+        """Refresh the topics only."""
         self.kafka.look()
 
     def destroyed(self) -> None:
-        """As the command does on its own machine, here for every node of the world."""
+        """Delete checkpoints as the command does, here of every node."""
         for node in self.around.others:
             shutil.rmtree(node.checkpoints / self.network, ignore_errors=True)
         self.life += 1
@@ -102,16 +102,16 @@ class Served:
         }
 
     def _transactions(self, until_ms: int) -> list[tuple[Transaction, FragmentNames]]:
-        """The committed transactions of all fragments that were not told yet."""
+        """The unreported committed transactions of all fragments."""
         names = (name for name in self.kafka.topics if not name.endswith(".markers"))
         data = read_logs(self._folder, names)
         found = []
         for one in self._fragments():
             if one.markers not in self.kafka.topics:
                 continue
-            told = self._heard.setdefault(self._id(one.markers), 0)
+            count = self._reported.setdefault(self._id(one.markers), 0)
             for markers in read_logs(self._folder, (one.markers,)):
-                new = transactions(markers, data)[told:]
+                new = transactions(markers, data)[count:]
                 found += [(new_one, one) for new_one in new if new_one.at_ms <= until_ms]
         return found
 
@@ -123,16 +123,16 @@ class Served:
         return self.kafka.topics[topic].topic_id
 
     def _fragments(self) -> list[FragmentNames]:
-        """Of all that were deployed in this life."""
+        """Names of all fragments deployed in this life of the network."""
         plans = [one.plan for (life, _), one in self.deployments.items() if life == self.life]
         return list(dict.fromkeys(f.names for plan in plans for f in plan.fragments))
 
     # --- commits ----------------------------------------------------------------------------------
 
     def _commit(self, transaction: Transaction, names: FragmentNames) -> Commit | None:
-        """A transaction as who watches sees it.
+        """A transaction in the form of the checks.
 
-        None: no version that is known to be deployed is like it, or it cannot be read yet.
+        None: it matches no deployed version, or cannot be read yet.
         """
         written = self._at(transaction.marker)
         found = [self._at(place) for place in transaction.records]
@@ -160,7 +160,7 @@ class Served:
         return [mine[version] for version in sorted(mine, reverse=True)]
 
     def _check(self, commit: Commit) -> None:
-        """Compare what was found of a batch with what its marker counts."""
+        """Compare the records of a batch with the counts in its marker."""
         name, marker = str(commit.names.fragment), commit.marker
         before = self._last.get(name)
         self._last[name] = marker

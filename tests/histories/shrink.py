@@ -1,4 +1,4 @@
-"""Makes a failing history shorter: steps are left out as long as it fails in the same way."""
+"""Shrinking of failing histories: removes steps while the same kind of failure occurs."""
 
 from dataclasses import replace
 
@@ -7,7 +7,7 @@ from tests.histories.history import run
 
 
 def shrunk(outcome: Outcome, allowed: frozenset[str], tries: int = 200) -> Outcome:
-    """A history with fewer steps that is wrong in the same way."""
+    """A history with fewer steps and the same kind of failure."""
     size = max(1, len(outcome.script.steps) // 2)
     while tries > 0:
         shorter = None

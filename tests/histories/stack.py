@@ -1,7 +1,7 @@
 """`python -m tests.histories.stack --count 100 --seed 1`: random histories on real servers.
 
-Several networks go through their histories at once, on the same nodes; meanwhile nodes are killed,
-stopped, robbed of their checkpoints and replaced.
+Several histories run concurrently on the same nodes, which are killed, stopped, replaced, and
+lose their checkpoints.
 """
 
 import argparse
@@ -27,14 +27,14 @@ from tests.histories.real import STEPS, RealHistory
 KINDS: Final = frozenset(CHANGES) | frozenset(STEPS) - {"produce", "drain"}
 SETTLE_WITHIN_S: Final = 120.0
 FAILED_FOR_S: Final = 20.0
-"""A lane that has failed so long will not go on by itself."""
+"""A lane that has failed for this long does not recover by itself."""
 PAUSE_MAX_S: Final = 4.0
 _POLL_S = 0.5
 Tell = Callable[[str], None]
 
 
 def script(seed: int, steps: int) -> Script:
-    """The script of a seed: of so many steps, beside records and waiting."""
+    """The script of a seed: so many steps, besides records and waits."""
     drawn = draw(seed, KINDS, (1, steps))
     kinds = {"run": "drain"}
     changed = (Step(kinds.get(step.kind, step.kind), step.seed) for step in drawn.steps)
@@ -43,14 +43,14 @@ def script(seed: int, steps: int) -> Script:
 
 @contextmanager
 def prepared(folder: Path, cache: Path) -> Iterator[World]:
-    """Servers whose registry takes whatever comes."""
+    """Servers whose registry accepts all schemas."""
     with world(folder, cache) as around:
         around.registry.admin.set_level(None, Level.NONE)
         yield around
 
 
 def wave(around: World, scripts: Sequence[Script], tell: Tell) -> list[RealHistory]:
-    """Run some histories at once, with one network each.
+    """Run some histories concurrently, with one network each.
 
     Raises:
         RunFailedError: a node does not start.
@@ -64,23 +64,23 @@ def wave(around: World, scripts: Sequence[Script], tell: Tell) -> list[RealHisto
         struck = _strike(around, rng)
         for history in histories:
             if struck:
-                history.say(f"-- {struck}")
+                history.log(f"-- {struck}")
             history.step(number)
         around.supervise()
         time.sleep(rng.uniform(0.0, PAUSE_MAX_S))
     _settle(histories, tell)
     for history in histories:
-        with suppress(RunFailedError):  # what is wrong with it is known
+        with suppress(RunFailedError):  # its failure is recorded already
             around.medusa("destroy", history.net.name, "--yes")
     return histories
 
 
 def _settle(histories: Sequence[RealHistory], tell: Tell) -> None:
-    """Let everything be read and published; whatever does not come is lost."""
+    """Wait until all is read and published; missing results are lost."""
     left = list(histories)
     for deploys_before in range(SETTLE_DEPLOYS + 1):
         for history in left:
-            history.say("settle")
+            history.log("settle")
             history.produce_plain()
         left = _await(left)
         for history in list(left):
@@ -97,7 +97,7 @@ def _settle(histories: Sequence[RealHistory], tell: Tell) -> None:
 
 
 def _await(histories: Sequence[RealHistory]) -> list[RealHistory]:
-    """Wait until histories are done; those that are not, since a lane has failed, or in time."""
+    """Wait for histories; returns those not done, by a failed lane or a timeout."""
     ends_s = time.monotonic() + SETTLE_WITHIN_S
     failed_s: dict[str, float] = {}
     left = list(histories)
@@ -162,7 +162,7 @@ STRIKES_OFTEN: Final = 0.35
 
 
 def _strike(around: World, rng: Random) -> str:
-    """Perhaps something happens to the node; what, in words."""
+    """Possibly inject a fault of the node; returns its description."""
     if rng.random() > STRIKES_OFTEN:
         return ""
     what = rng.choice(sorted(STRIKES))
@@ -174,7 +174,7 @@ def _strike(around: World, rng: Random) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run what was asked for; 0 when nothing was wrong."""
+    """Run the selected histories; returns 0 if all were correct."""
     parser = argparse.ArgumentParser(
         prog="python -m tests.histories.stack", description="Random histories on real servers."
     )

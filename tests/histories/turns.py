@@ -1,7 +1,6 @@
-"""Threads of lanes that take turns: one runs at a time, and only when it is told to.
+"""Cooperative threads of lanes: one runs at a time, under explicit scheduling.
 
-So a history is the same in every run, and a lane can be left, or ended, at any point where the
-world lets it pause.
+So a history is deterministic, and a lane can be suspended, or killed, at every pause.
 """
 
 import threading
@@ -10,11 +9,11 @@ from typing import Any
 
 
 class CrashedError(BaseException):
-    """The process of this thread is gone; nothing on the way out has an effect."""
+    """The process of this thread is killed; its cleanup code has no effect."""
 
 
 class Turn:
-    """A thread that runs from one pause to the next. Stands in for `threading.Thread`."""
+    """A thread that runs from one pause to the next. Replaces `threading.Thread`."""
 
     current: "Turn | None" = None
 
@@ -39,20 +38,20 @@ class Turn:
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Make it ready to run; it does nothing before its first turn."""
+        """Create the thread; it does not run before its first turn."""
         self._thread = _Thread(target=self._run, name=self.name, daemon=True)
         self._thread.start()
 
     def join(self, timeout: float | None = None) -> None:
-        """It ends when its turns do."""
+        """Return at once: it ends with its turns."""
         del timeout
 
     def is_alive(self) -> bool:
-        """Whether it has turns left."""
+        """Whether it has not ended."""
         return not self.done
 
     def go(self) -> None:
-        """Let it run up to its next pause or its end."""
+        """Run it to its next pause or its end."""
         if self.done:
             return
         before, Turn.current = Turn.current, self
@@ -61,12 +60,12 @@ class Turn:
         Turn.current = before
 
     def kill(self) -> None:
-        """End it where it stands, as a machine that loses its power."""
+        """Kill it at its current pause, as a power failure does."""
         self.dead = True
         self.go()
 
     def pause(self) -> None:
-        """Let others run; called by the thread itself."""
+        """Yield to other threads; called by the thread itself."""
         if self.dead:
             raise CrashedError
         self._theirs.release()
@@ -81,7 +80,7 @@ class Turn:
                 self._target(*self._args)
         except CrashedError:
             pass
-        except BaseException as error:  # noqa: BLE001 - told to whoever runs the history
+        except BaseException as error:  # noqa: BLE001 - reported by the history
             self.failed = error
         finally:
             self.done = True
@@ -89,10 +88,10 @@ class Turn:
 
 
 _Thread = threading.Thread
-"""The real one, which a patched module no longer has."""
+"""The real class, which patched modules no longer refer to."""
 
 
 def pause() -> None:
-    """Let others run, if this is a thread that takes turns."""
+    """Yield to other threads, if this is a cooperative thread."""
     if Turn.current is not None:
         Turn.current.pause()

@@ -1,4 +1,4 @@
-"""The world of a history: a cluster, a catalog, a registry, a clock, nodes, and who watches."""
+"""Environment of a history: cluster, catalog, registry, clock, nodes and observers."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -43,11 +43,11 @@ from tests.histories.turns import Turn
 from tests.memory_store import MemoryStore, MemoryTree
 
 NOWHERE_ID = 9_000
-"""A schema id that nobody registered."""
+"""An unregistered schema id."""
 
 
 class Clock:
-    """Time that moves when it is told to; who waits lets the world go on."""
+    """Simulated time; a sleep yields to other threads."""
 
     def __init__(self) -> None:
         self.passed_s = 0.0
@@ -71,7 +71,7 @@ _parsed = lru_cache(1_000)(parse)
 
 
 class Registry:
-    """Schemas by subject and by id; it takes whatever comes."""
+    """Schemas by subject and by id, without compatibility checks."""
 
     def __init__(self) -> None:
         self.subjects: dict[str, list[RegisteredSchema]] = {}
@@ -88,11 +88,11 @@ class Registry:
         return next(found, None)
 
     def check(self, _subject: str, _schema_text: str) -> tuple[str, ...]:
-        """Everything fits."""
+        """Accept all schemas."""
         return ()
 
     def register(self, subject: str, schema_text: str) -> SchemaId:
-        """Register a schema, or find it registered."""
+        """Register a schema; idempotent."""
         known = self.lookup(subject, schema_text)
         if known is not None:
             return known
@@ -114,12 +114,12 @@ class Registry:
         return None if text is None else _parsed(text)
 
     def add_late(self, schema: SchemaId, text: str) -> None:
-        """Have a schema that records have named already."""
+        """Add a schema whose id existing records contain."""
         self.texts[schema] = text
         self.undecided.add(schema)
 
     def delete(self, schema: SchemaId) -> None:
-        """Forget a schema for good."""
+        """Delete a schema permanently."""
         self.texts.pop(schema, None)
         self.undecided.add(schema)
         for versions in self.subjects.values():
@@ -128,15 +128,15 @@ class Registry:
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """A version that was deployed.
+    """A deployed version.
 
     Args:
         net: the document.
-        plan: what became of it.
-        ids: of all topics there were.
-        versions: by fragment, the version that changed it last.
-        at_ms: when it was about to be deployed.
-        begins: by fragment, where it begins to read partitions, and where those ended by then.
+        plan: its plan.
+        ids: of all topics at that time.
+        versions: by fragment, the version of its last change.
+        at_ms: time before its deploy.
+        begins: by fragment, start positions of partitions, and their ends at that time.
     """
 
     net: Net
@@ -147,20 +147,20 @@ class Deployment:
     begins: Mapping[str, dict[tuple[str, int], tuple[int, int]]] = field(default_factory=dict)
 
     def has(self, fragment: Fragment, ids: Mapping[TopicName, str]) -> bool:
-        """Whether a fragment is part of it as it is, with the same topics."""
+        """Whether it contains an equal fragment with the same topics."""
         topics = [stream.topic for stream in fragment.inputs]
         alike = all(self.ids.get(topic) == ids.get(topic) for topic in topics)
         return alike and any(same(fragment, one) for one in self.plan.fragments)
 
 
 def same(one: Fragment, other: Fragment) -> bool:
-    """Whether two plans of a fragment run the same."""
+    """Whether two plans of a fragment are equivalent."""
     return one == other or fragment_digest(one) == fragment_digest(other)
 
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """One committed transaction of a lane, as who watches sees it."""
+    """One committed transaction of a lane, as observed."""
 
     life: int
     version: int
@@ -171,35 +171,35 @@ class Commit:
 
     @property
     def names(self) -> FragmentNames:
-        """The names that belong to the fragment."""
+        """The names of the fragment."""
         return self.fragment.names
 
 
 class Scene(Protocol):
-    """Where a chain of deploys runs, and what is known of it."""
+    """Environment of a chain of deploys."""
 
     life: int
     deployments: dict[tuple[int, int], Deployment]
     servers: Servers
     undecided: set[SchemaId]
-    """The schemas that are gone for good, or came after records of theirs."""
+    """Schemas that were permanently deleted, or registered after their records."""
 
     @property
     def kafka(self) -> Topics:
-        """The topics, as they were when they were looked at last."""
+        """The topics, as of the last refresh."""
 
     def look(self) -> bool:
-        """Look at the topics and at what was committed; whether anything is new."""
+        """Refresh topics and commits; returns whether there was anything new."""
 
     def look_at_topics(self) -> None:
         """Look at the topics alone."""
 
     def destroyed(self) -> None:
-        """The network is gone: what is left of it on the nodes goes, and a new life begins."""
+        """Called after a destroy: delete checkpoints on the nodes, and start a new life."""
 
 
 class Sort(Enum):
-    """What is wrong with a record, if anything is."""
+    """Kinds of invalid records, and the valid kind."""
 
     GOOD = "good"
     UNKNOWN = "of a schema that nobody registered"
@@ -208,13 +208,13 @@ class Sort(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A record that is to be sent: the columns of its row."""
+    """A record to send: the columns of its row."""
 
     values: Mapping[str, int]
     sort: Sort
 
     def framed(self, schema: SchemaHandle, body: bytes) -> bytes:
-        """Its value; `schema` and `body` are those of a good one."""
+        """Its encoded value; `schema` and `body` are those of a valid one."""
         match self.sort:
             case Sort.GOOD:
                 return wire.join(schema, body)
@@ -225,7 +225,7 @@ class Drawn:
 
 
 def draw_record(rng: Random, now_ms: int, row_id: int, *, plain: bool) -> Drawn:
-    """A record of any sort; `plain`: a good one, which is in time."""
+    """A record of any kind; `plain`: a valid one in time."""
     values = {"id": row_id, "k": rng.randrange(2), "v": rng.randrange(6)}
     values["at"] = now_ms - rng.randrange(1_500)
     drawn = 1.0 if plain else rng.random()
@@ -241,7 +241,7 @@ def draw_record(rng: Random, now_ms: int, row_id: int, *, plain: bool) -> Drawn:
 
 @dataclass
 class World:
-    """One of everything. `history` draws what the world decides by itself."""
+    """Simulated environment. `history` draws its random decisions."""
 
     rng: Random
     append_time: bool = False
@@ -251,7 +251,6 @@ class World:
     deployments: dict[tuple[int, int], Deployment] = field(default_factory=dict)
     nodes: dict[str, Node] = field(default_factory=dict)
     zombies: list[Node] = field(default_factory=list)
-    told: list[str] = field(default_factory=list)
     watch: Callable[[Commit], None] = lambda _: None
     ended: Callable[[str, Exception], None] = lambda _lane, _error: None
     produced: int = 0
@@ -288,26 +287,26 @@ class World:
         return MemoryStore(self.tree)
 
     def _new_life(self) -> NetworkLife:
-        """Another one at each call."""
+        """A new id at each call."""
         self.lives += 1
         return NetworkLife(f"{self.lives:016x}")
 
     def look(self) -> bool:
-        """Nothing happens here meanwhile."""
+        """Return False: the simulation does not run meanwhile."""
         return False
 
     def look_at_topics(self) -> None:
-        """They are as they are."""
+        """Do nothing: the topics are always current."""
 
     def destroyed(self) -> None:
-        """As the command does on its own machine, here on every one."""
+        """Delete checkpoints as the command does, here of every node."""
         for root in self.folders.values():
             for fragment in [name for name in root if name.startswith(f"{NETWORK}.")]:
                 del root[fragment]
         self.life += 1
 
     def forget_topic(self, of: FragmentNames, topic: TopicName) -> None:
-        """The catalog is restored from before a fragment got a topic."""
+        """Restore the catalog to a state before a fragment had a topic."""
         store, znodes = self.open_store(), Znodes("")
         paths = znodes.network(of.network), znodes.fragment(of.network, of.fragment)
         network, fragment = (store.get(path) for path in paths)
@@ -332,31 +331,31 @@ class World:
     # --- nodes ------------------------------------------------------------------------------------
 
     def start_node(self, name: str) -> None:
-        """A new life of a node."""
+        """Start a node's process."""
         self.clock.passed_s += 1.0
         root = self.folders.setdefault("" if self.shared_folder else name, {})
         self.nodes[name] = Node(name, root, self.around)
 
     def kill_node(self, name: str, *, lose_folder: bool) -> None:
-        """A node is gone, perhaps with its disk."""
+        """Kill a node, optionally with its disk."""
         self.nodes.pop(name).kill()
         if lose_folder:
             self.folders.pop("" if self.shared_folder else name, None)
 
     def lose_session(self, name: str) -> None:
-        """A node is cut from the catalog for good; its lanes go on until they are fenced."""
+        """Disconnect a node from the catalog permanently; its lanes run until they are fenced."""
         node = self.nodes.pop(name)
         node.store.close()
         self.zombies.append(node)
 
     def round(self, seconds: float = 1.0) -> None:
-        """Everybody does a little."""
+        """Run all nodes for one round."""
         self.clock.passed_s += seconds
         for node in list(self.nodes.values()):
             node.look()
         self._turns()
         for node in self.nodes.values():
-            node.hear()
+            node.process_events()
 
     def _turns(self) -> None:
         nodes = (*self.nodes.values(), *self.zombies)
@@ -378,7 +377,7 @@ class World:
     # --- records ----------------------------------------------------------------------------------
 
     def produce(self, topic: str, rng: Random, *, kind: str = "int", plain: bool = False) -> None:
-        """One record of any sort into an external topic."""
+        """Send a record of any kind to an external topic."""
         if topic not in self.kafka.topics:
             self.kafka.create(topic, 2)
         now_ms = self.clock.now_ms()
@@ -411,7 +410,7 @@ class World:
 
 
 def attempt(do: Callable[[], None]) -> str:
-    """Do something that may be refused; what was said then."""
+    """Call a function that may be refused; returns the message of the refusal."""
     try:
         do()
     except MedusaError as error:

@@ -1,4 +1,4 @@
-"""Who writes an output topic: an account of its own, beside what deploys find."""
+"""Writers of output topics, tracked independently of the deploy code."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -14,15 +14,15 @@ Key = tuple[int, str]
 
 @dataclass
 class Writers:
-    """The fragments that were deployed to write a topic, and what was promised there.
+    """The fragments deployed to write each topic, and the promises there.
 
     Args:
-        writers: by life and topic id, the last one last.
+        writers: by life and topic id, in order of deploys.
         due: the fragments that are to begin anew: with which version, beside whom, and the id of
             the topic in which they are to.
-        promised: by topic id, with whose promise that is.
-        passed_over: the topic ids whose contents a fragment was to pass over.
-        written: the id of the topic that each deployed fragment is to write.
+        promised: promises by topic id, with their fragment.
+        passed_over: topic ids whose existing records a fragment skips.
+        written: output topic id of each deployed fragment.
     """
 
     writers: dict[tuple[int, str], list[str]] = field(default_factory=dict)
@@ -32,7 +32,7 @@ class Writers:
     written: dict[Key, str] = field(default_factory=dict)
 
     def others(self, kafka: Topics, life: int, fragment: Fragment) -> tuple[str, ...]:
-        """Who else has written what a fragment is to write, unless it writes that now."""
+        """Other writers of a fragment's output, unless the fragment writes it already."""
         topic = kafka.topics.get(fragment.output.topic)
         known = [] if topic is None else self.writers.get((life, topic.topic_id), [])
         others = tuple(one for one in known if one != fragment.name)
@@ -41,9 +41,9 @@ class Writers:
         return () if goes_on else others
 
     def is_due(self, kafka: Topics, life: int, fragment: Fragment) -> bool:
-        """Whether a fragment is still to begin anew.
+        """Whether a fragment still has to start anew.
 
-        Not if it is back in a topic that it wrote before, without having begun in the other one.
+        Not if it returns to its former topic without having started in the other one.
         """
         name = str(fragment.name)
         if (life, name) not in self.due:
@@ -56,10 +56,10 @@ class Writers:
     def deployed(
         self, kafka: Topics, life: int, fragments: Iterable[tuple[Fragment, int]]
     ) -> set[Key]:
-        """Take in a deploy: its fragments, and the version of each.
+        """Apply a deploy: its fragments, and the version of each.
 
-        Returns the fragments that were to begin anew and do not: they go on where they were, or are
-        not there any more.
+        Returns the fragments that no longer start anew: they continue at their positions, or are
+        removed.
         """
         written: dict[Key, str] = {}
         do_not: set[Key] = set()
@@ -82,8 +82,10 @@ class Writers:
             do_not.add(key)
         return do_not
 
-    def heard(self, commit: Commit, ledger: Ledger, ledgers: dict[Key, Ledger]) -> Iterator[Wrong]:
-        """Let a fragment begin anew whose first marker this is; what is wrong with it."""
+    def on_first_marker(
+        self, commit: Commit, ledger: Ledger, ledgers: dict[Key, Ledger]
+    ) -> Iterator[Wrong]:
+        """Start a fragment anew at its first marker; yields violations of that marker."""
         name = str(commit.names.fragment)
         due = self.due.get((commit.life, name))
         last, marker = ledger.marker, commit.marker

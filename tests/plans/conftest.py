@@ -8,5 +8,5 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture
 def rewrite(request: pytest.FixtureRequest) -> bool:
-    """Whether golden files are to be written instead of compared."""
+    """Whether golden files are written instead of compared."""
     return bool(request.config.getoption("--rewrite", default=False))

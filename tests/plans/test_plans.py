@@ -1,4 +1,4 @@
-"""Plans as golden files: `NAME.txt` is what `explain` says about the network `NAME.yaml`."""
+"""Golden files of plans: `NAME.txt` is the `explain` output of the network `NAME.yaml`."""
 
 from pathlib import Path
 
@@ -38,8 +38,8 @@ def _explained(document: Path) -> str:
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
-def test_plan_reads_as_agreed(name: str, *, rewrite: bool) -> None:
-    """Any change of a plan or of its explanation shows up here, to be read in review."""
+def test_a_plan_equals_its_golden_file(name: str, *, rewrite: bool) -> None:
+    """Any change of a plan or of its explanation is visible as a difference in review."""
     text = _explained(DOCUMENTS[name])
     golden = HERE / f"{name}.txt"
     if rewrite:
@@ -48,5 +48,5 @@ def test_plan_reads_as_agreed(name: str, *, rewrite: bool) -> None:
 
 
 def test_every_golden_file_has_a_document() -> None:
-    """No golden file outlives its network."""
+    """No golden file is without its network."""
     assert {path.stem for path in HERE.glob("*.txt")} == set(DOCUMENTS)

@@ -12,7 +12,7 @@ from tests.system.support import Installation, installation, seen_last
 def pytest_runtest_makereport(
     item: pytest.Item,
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Add to a failure what the nodes were doing: a run elsewhere leaves nothing but its log."""
+    """Append node status and logs to a failure report: of a remote run only its log remains."""
     report = yield
     medusa = getattr(item, "funcargs", {}).get("medusa")
     if report.failed and isinstance(medusa, Installation):
@@ -32,7 +32,7 @@ def medusa(
 
 @pytest.fixture
 def undeployed(medusa: Installation) -> Iterator[None]:
-    """No node runs what a test has left deployed: a lane takes CPU time also without records."""
+    """Undeploys the networks a test has left: a lane takes CPU time also without records."""
     yield
     for record, _ in medusa.catalog.versions.deployed():
         stop(record.network, medusa.catalog)

@@ -1,4 +1,4 @@
-"""A running node on the embedded stack, and what tests do with it as its users would."""
+"""Helpers of system tests: nodes on the embedded stack, deploys, records and status."""
 
 import json
 import os
@@ -123,7 +123,7 @@ class Installation:
         return start_child(spec)
 
     def await_node(self, name: str, process: Child) -> None:
-        """Wait until a node takes up fragments."""
+        """Wait until a node is ready to claim fragments."""
         ready = self.folder / f"{name}.ready"
 
         def up() -> bool:
@@ -146,7 +146,7 @@ class Installation:
 
     @property
     def servers(self) -> Servers:
-        """As a deploy wants them."""
+        """Server connections that a deploy needs."""
         log = LogReader(RemoteKafka(self.stack.kafka_bootstrap_servers), TIMEOUT_S)
         return Servers(self.catalog, self.admin, self.registry, SystemClock(), log, random_life)
 
@@ -157,7 +157,7 @@ class Installation:
         choices: Choices = NO_CHOICES,
         owner: ParticipantId = OWNER,
     ) -> Deployed:
-        """Deploy a document as `medusa deploy` does; schemas are files beside it."""
+        """Deploy a document as `medusa deploy` does; schemas are files in the same folder."""
         found = self.compared(document, schemas, choices, owner)
         return deploy(found, self.servers, lambda _: None)
 
@@ -168,7 +168,7 @@ class Installation:
         choices: Choices = NO_CHOICES,
         owner: ParticipantId = OWNER,
     ) -> Comparison:
-        """Compare a document with what is there, as `medusa plan` does."""
+        """Compare a document with the deployed network, as `medusa plan` does."""
         folder = self.folder / "documents"
         folder.mkdir(exist_ok=True)
         for file, schema in schemas.items():
@@ -178,7 +178,7 @@ class Installation:
         return compare(read_document(path, lambda _: None), owner, self.servers, choices)
 
     def create_topic(self, topic: str, partitions: int) -> None:
-        """Create a topic as somebody else would."""
+        """Create a topic as an external client does."""
         self.admin.create_topics((NewTopicSpec(TopicName(topic), partitions, 1),))
 
     def marker(self, network: str, fragment: str) -> CommitMarker:
@@ -209,7 +209,7 @@ class Installation:
     def status(
         self, network: str, fragment: str, owner: ParticipantId = OWNER
     ) -> FragmentStatus | None:
-        """What the node last reported of a fragment."""
+        """The last reported status of a fragment."""
         return self.catalog.statuses.get(network_id(network, owner), FragmentName(fragment))
 
     def await_state(
@@ -255,7 +255,7 @@ class Installation:
             return list(reader.read_to(ends))
 
     def has_more_than(self, topic: str, count: int) -> bool:
-        """Whether a topic holds more committed records than that."""
+        """Whether a topic has more than `count` committed records."""
         return len(self.records(topic)) > count
 
     def decoded(self, topic: str) -> list[Any]:
@@ -303,7 +303,7 @@ def check_marker_topics(medusa: Installation) -> None:
 
 
 def seen_last(medusa: Installation, lines: int = 40) -> str:
-    """What is known when a test has failed: each fragment's status, the end of each node's log."""
+    """Diagnostics of a failed test: each fragment's status, the last lines of each node's log."""
     words: list[str] = []
     try:
         for network, _ in medusa.catalog.versions.deployed():
@@ -316,7 +316,7 @@ def seen_last(medusa: Installation, lines: int = 40) -> str:
 
 
 def kill(process: Child) -> None:
-    """End a node with kill -9, Java included, and wait until it is gone."""
+    """End a node with kill -9, Java included, and wait until it has exited."""
     if process.running:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)

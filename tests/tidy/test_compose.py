@@ -11,14 +11,14 @@ from pipeline.settings import SETTINGS, Kind, problem_with
 from tests.tidy.tree import ROOT
 
 OURS = "medusa-streams"
-"""The image that is made here."""
+"""The image that this project builds."""
 FILES = (Path("docker-compose.yml"), Path("docker/existing-servers.yml"))
 START = ["medusa", "node"]
 BY_VARIABLE = {setting.environment: setting for setting in SETTINGS}
 
 
 def compose(file: Path) -> dict[str, Any]:
-    """What a compose file says."""
+    """A compose file, parsed."""
     found: dict[str, Any] = yaml.safe_load((ROOT / file).read_text("utf-8"))
     return found
 
@@ -29,20 +29,20 @@ def services(file: Path = FILES[0]) -> dict[str, Any]:
 
 
 def ours(file: Path) -> dict[str, Any]:
-    """Those of our own image."""
+    """The services of the project's image."""
     return {name: s for name, s in services(file).items() if s["image"] == OURS}
 
 
 def variables(service: dict[str, Any]) -> dict[str, str]:
-    """What a service of ours finds in its environment: Compose reads two dollars as one."""
+    """The environment variables of a service: Compose reads two dollars as one."""
     found = {name: str(value) for name, value in service["environment"].items()}
     assert not [value for value in found.values() if re.search(r"(?<!\$)\$(?!\$)", value)]
     return {name: value.replace("$$", "$") for name, value in found.items()}
 
 
 @pytest.mark.parametrize("file", FILES, ids=str)
-def test_our_services_are_set_up_with_settings_that_exist(file: Path) -> None:
-    """A misspelt variable would silently leave a setting at its default; values have their form."""
+def test_services_use_only_existing_settings(file: Path) -> None:
+    """A misspelt variable would silently leave a setting at its default; values are valid."""
     assert ours(file)
     for service in ours(file).values():
         for name, value in variables(service).items():
@@ -50,8 +50,8 @@ def test_our_services_are_set_up_with_settings_that_exist(file: Path) -> None:
 
 
 @pytest.mark.parametrize("file", FILES, ids=str)
-def test_a_secret_stands_in_no_compose_file(file: Path) -> None:
-    """It comes by reference, out of a file that Compose puts there."""
+def test_compose_files_contain_no_secret(file: Path) -> None:
+    """Secrets are references to files that Compose mounts."""
     declared = compose(file).get("secrets", {})
     for service in ours(file).values():
         wanted = {
@@ -66,8 +66,8 @@ def test_a_secret_stands_in_no_compose_file(file: Path) -> None:
     assert all("file" in secret for secret in declared.values())
 
 
-def test_servers_are_of_the_versions_that_are_tested() -> None:
-    """The images and the embedded servers are of one version each."""
+def test_servers_have_the_tested_versions() -> None:
+    """Images and embedded servers have equal versions."""
     found = {name: service["image"].partition(":")[2] for name, service in services().items()}
     assert f"kafka_2.13-{found['kafka']}.jar" in {jar.name for jar in manifest()}
     (zookeeper,) = (
@@ -78,7 +78,7 @@ def test_servers_are_of_the_versions_that_are_tested() -> None:
 
 @pytest.mark.parametrize("file", FILES, ids=str)
 def test_images_are_pinned(file: Path) -> None:
-    """To a whole version, so that the same file runs the same servers tomorrow."""
+    """To a full version, so that a file always runs the same servers."""
     for service in services(file).values():
         name, _, version = service["image"].partition(":")
         assert name == OURS or re.fullmatch(r"\d+\.\d+\.\d+", version)
@@ -86,38 +86,38 @@ def test_images_are_pinned(file: Path) -> None:
 
 
 @pytest.mark.parametrize("file", FILES, ids=str)
-def test_our_image_is_looked_for_nowhere_else(file: Path) -> None:
-    """A service of ours is built, or takes what is built for another; nobody publishes it."""
+def test_the_projects_image_is_never_pulled(file: Path) -> None:
+    """A service builds it, or uses the one built for another; it is not published."""
     for service in ours(file).values():
         assert ("build" in service) != (service.get("pull_policy") == "never")
 
 
-def test_who_must_be_able_to_read_secrets_is_told() -> None:
-    """Compose mounts secrets as they lie on the host, so their owner has to be the image's user."""
+def test_the_owner_of_secret_files_is_documented() -> None:
+    """Compose mounts secrets with the host's ownership, so the image's user must own them."""
     dockerfile = (ROOT / "docker" / "Dockerfile").read_text("utf-8")
     (number,) = re.findall(r"useradd .*--uid (\d+)", dockerfile)
     comment = (ROOT / FILES[1]).read_text("utf-8").partition("\nname:")[0]
     assert f"number {number}," in comment
 
 
-def test_secrets_are_in_no_build() -> None:
-    """What must not be committed is not sent to the builder of the image either."""
+def test_secrets_are_excluded_from_image_builds() -> None:
+    """Files that must not be committed are not sent to the image builder either."""
     kept_out = (ROOT / ".gitignore").read_text("utf-8").splitlines()
     secret = {line.rstrip("/") for line in kept_out if line.startswith("docker/")}
     assert secret
     assert secret <= set((ROOT / ".dockerignore").read_text("utf-8").splitlines())
 
 
-def test_what_the_image_is_made_of_exists() -> None:
-    """Each file that the Dockerfile copies is there."""
+def test_files_copied_into_the_image_exist() -> None:
+    """Each file that the Dockerfile copies."""
     lines = (ROOT / "docker" / "Dockerfile").read_text("utf-8").splitlines()
     copied = [name for line in lines if line.startswith("COPY ") for name in line.split()[1:-1]]
     assert copied
     assert not [name for name in copied if not (ROOT / name).exists()]
 
 
-def test_our_containers_run_commands_of_ours() -> None:
-    """Each is one that the reference describes."""
+def test_containers_run_documented_commands() -> None:
+    """Each command is in the reference."""
     described = (ROOT / "docs" / "reference" / "command-line.md").read_text("utf-8")
     commands = [service["command"] for service in ours(FILES[0]).values()]
     assert commands
@@ -127,8 +127,8 @@ def test_our_containers_run_commands_of_ours() -> None:
 
 
 @pytest.mark.parametrize("file", FILES, ids=str)
-def test_every_service_comes_back_and_says_whether_it_is_well(file: Path) -> None:
-    """It has a check of its health, and is started again; what it waits for is there."""
+def test_every_service_restarts_and_has_a_health_check(file: Path) -> None:
+    """It has a health check and a restart policy; the services it waits for exist."""
     everything = services(file)
     for service in everything.values():
         assert service["healthcheck"]["test"][0] == "CMD"
@@ -138,15 +138,15 @@ def test_every_service_comes_back_and_says_whether_it_is_well(file: Path) -> Non
 
 @pytest.mark.parametrize("file", FILES, ids=str)
 def test_a_node_waits_for_its_servers(file: Path) -> None:
-    """After a restart of the machine all containers start at once, whatever depends on what."""
+    """After a reboot all containers start at once, regardless of their dependencies."""
     nodes = [one["command"] for one in ours(file).values() if one["command"][:2] == START]
     assert nodes
     assert all("--servers-within=120" in command for command in nodes)
 
 
 @pytest.mark.parametrize("file", FILES, ids=str)
-def test_data_outlive_containers(file: Path) -> None:
-    """Whatever a server or a node keeps lies in a volume; each volume is used."""
+def test_data_are_in_volumes(file: Path) -> None:
+    """All data of servers and nodes are in volumes, and each volume is used."""
     named = set(compose(file)["volumes"])
     mounted = {
         mount.partition(":")[0]
@@ -156,11 +156,11 @@ def test_data_outlive_containers(file: Path) -> None:
     }
     assert mounted == named
     for name, service in services(file).items():
-        assert service.get("volumes") or name == "registry"  # its schemas lie in ZooKeeper
+        assert service.get("volumes") or name == "registry"  # its schemas are in ZooKeeper
 
 
 @pytest.mark.parametrize("file", FILES, ids=str)
-def test_only_this_machine_is_let_in(file: Path) -> None:
-    """Servers that ask nobody who comes are published on loopback alone."""
+def test_ports_are_published_on_loopback_only(file: Path) -> None:
+    """Since the servers have no authentication."""
     ports = [port for service in services(file).values() for port in service.get("ports", ())]
     assert all(port.startswith("127.0.0.1:") for port in ports)

@@ -7,7 +7,7 @@ LINK = r"(?<!!)\[[^\]]*\]\(([^)#\s]*)(?:#([^)\s]*))?\)"
 
 
 def anchors(text: str) -> set[str]:
-    """The names of the headings of a Markdown text, as renderers make them."""
+    """The anchors that renderers generate for the headings of a Markdown text."""
     found = set()
     for heading in re.findall(r"^#+ +(.+?) *$", without_code(text), re.MULTILINE):
         words = re.sub(r"[^\w\- ]", "", heading.replace("`", "").lower())
@@ -21,7 +21,7 @@ def without_code(text: str) -> str:
 
 
 def broken_links(path: Path, text: str) -> list[str]:
-    """The relative links of a Markdown text that lead nowhere, in words."""
+    """Messages about broken relative links of a Markdown text."""
     problems = []
     for target, anchor in re.findall(LINK, without_code(text)):
         if "://" in target or target.startswith("mailto:"):
@@ -39,13 +39,13 @@ def documents() -> list[Path]:
     return [path for path in tracked_files() if path.suffix == ".md"]
 
 
-def test_links_in_documents_lead_somewhere() -> None:
-    """Every relative link names a file that exists and a heading that is in it."""
+def test_documents_have_no_broken_links() -> None:
+    """Every relative link names an existing file and a heading in it."""
     assert not [problem for path in documents() for problem in broken_links(path, text_of(path))]
 
 
-def test_the_check_finds_what_it_looks_for() -> None:
-    """A missing file and a missing heading are reported; what exists and what is code is not."""
+def test_the_check_detects_violations() -> None:
+    """A missing file and a missing heading are reported; existing ones and code blocks are not."""
     here = Path("README.md")
     assert broken_links(here, "[a](no-such-file.md)")
     assert broken_links(here, "# One\n[a](#two)") == ["README.md: README.md has no heading #two"]

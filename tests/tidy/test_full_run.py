@@ -7,7 +7,7 @@ from tests.tidy.tree import ROOT, text_of
 
 DOCUMENT = Path("docs/testing.md")
 FOLDERS = ("pipeline/lanes", "pipeline/markers", "pipeline/boundaries", "pipeline/spark", "brokers")
-"""Code that crashes and failing servers test, which only the second tier does thoroughly."""
+"""Code that is tested by crashes and server failures, thoroughly only in the second tier."""
 RUN_AGAIN = (
     f"Run `make test-all`, and write its commit, date and figures into {DOCUMENT}"
     " under 'The last full run'."
@@ -16,7 +16,7 @@ RUN_AGAIN = (
 
 @dataclass(frozen=True)
 class FullRun:
-    """The recorded run: its commit, and how many changed lines are admitted since."""
+    """The recorded run: its commit, and the limit of changed lines since."""
 
     commit: str
     lines_max: int
@@ -38,7 +38,7 @@ def changed_lines(numstat: str) -> int:
 
 
 def problem(run: FullRun, numstat: str | None) -> str:
-    """What is wrong, and what to do; empty if nothing is. None: the clone lacks the commit."""
+    """The problem and its remedy; empty if there is none. None: the clone lacks the commit."""
     if numstat is None:
         return (
             f"commit {run.commit} of the last full run is not in this clone, so changes since"
@@ -69,7 +69,7 @@ def _git(*arguments: str) -> "subprocess.CompletedProcess[str]":
 
 
 def test_the_last_full_run_is_recent() -> None:
-    """Code whose faults only `make test-all` finds has changed little since its last run."""
+    """Code whose faults only `make test-all` detects has changed little since its last run."""
     run = recorded_run(text_of(DOCUMENT))
     found = problem(run, numstat_since(run.commit))
     assert not found, found
@@ -83,7 +83,7 @@ def test_folders_exist_and_are_named_in_the_document() -> None:
 
 
 def test_the_record_is_found_across_line_ends() -> None:
-    """Commit and limit are read wherever the text is wrapped."""
+    """Commit and limit are read however the text is wrapped."""
     text = f"Commit `{'a' * 40}` on\n2026-11-24. They differ\nfrom it in up to 30 lines."
     assert recorded_run(text) == FullRun("a" * 40, 30)
 
@@ -94,7 +94,7 @@ def test_lines_added_and_removed_are_counted() -> None:
     assert changed_lines("3\t4\tbrokers/a.py\n0\t2\tbrokers/b.py\n-\t-\tbrokers/c.bin\n") == 10
 
 
-def test_the_check_finds_what_it_looks_for() -> None:
+def test_the_check_detects_violations() -> None:
     """A change above the limit and a missing commit are reported; one at the limit is not."""
     run = FullRun("a" * 40, lines_max=7)
     assert not problem(run, "3\t4\tbrokers/a.py\n")

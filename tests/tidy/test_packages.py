@@ -11,11 +11,11 @@ HOMES = {
     "sqlglot": ("pipeline/network/",),
 }
 USERS_PROGRAMS = ("pipeline/projects/",)
-"""Files that `medusa init` copies: they are written as a user would write them."""
+"""Files that `medusa init` copies, in the form of a user's programs."""
 
 
 def imported(tree: ast.Module) -> set[str]:
-    """The top names of everything that a module imports, wherever in it."""
+    """The top-level names of all imports in a module."""
     found = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -26,7 +26,7 @@ def imported(tree: ast.Module) -> set[str]:
 
 
 def away_from_home(path: str, tree: ast.Module) -> list[str]:
-    """The drivers that a module imports although it is not in their home, in words."""
+    """Messages about drivers that a module imports outside of their package."""
     if path.startswith(USERS_PROGRAMS):
         return []
     return [
@@ -51,8 +51,8 @@ def beyond_reexports(tree: ast.Module) -> list[int]:
     ]
 
 
-def test_drivers_stay_at_home() -> None:
-    """Each driver is imported only below its one folder."""
+def test_drivers_are_imported_only_in_their_package() -> None:
+    """Each driver is imported only below one folder."""
     problems = [
         problem
         for path in python_files(*PACKAGES)
@@ -61,8 +61,8 @@ def test_drivers_stay_at_home() -> None:
     assert not problems
 
 
-def test_packages_only_describe_and_reexport() -> None:
-    """An `__init__.py` has a docstring that says what the package is for, and no code."""
+def test_package_files_contain_no_code() -> None:
+    """An `__init__.py` contains a docstring with the package's purpose, and re-exports."""
     problems = {}
     for path in python_files(*PACKAGES):
         if path.name == "__init__.py":
@@ -81,8 +81,8 @@ def test_every_folder_of_modules_is_a_package() -> None:
     assert not missing
 
 
-def test_the_checks_find_what_they_look_for() -> None:
-    """A driver abroad and code in a package file are reported; at home and imports are not."""
+def test_the_checks_detect_violations() -> None:
+    """A misplaced driver import and code in a package file are reported; allowed ones are not."""
     lazy = ast.parse("def f():\n    from pyspark.sql import types")
     assert away_from_home("brokers/x.py", lazy)
     assert not away_from_home("pipeline/spark/x.py", lazy)

@@ -16,7 +16,7 @@ def functions(tree: ast.Module) -> list[Function]:
 
 
 def too_long(tree: ast.Module) -> list[str]:
-    """The functions over the limit, in words."""
+    """Messages about functions over the limit."""
     return [
         f"{found.lineno}: {found.name} has {lines} lines"
         for found in functions(tree)
@@ -25,7 +25,7 @@ def too_long(tree: ast.Module) -> list[str]:
 
 
 def too_many_parameters(tree: ast.Module) -> list[str]:
-    """Parameters that can be given by position: beyond six nobody remembers their order."""
+    """Messages about functions over the limit: the order of many parameters is hard to recall."""
     found = []
     for function in functions(tree):
         names = [parameter.arg for parameter in (*function.args.posonlyargs, *function.args.args)]
@@ -37,29 +37,29 @@ def too_many_parameters(tree: ast.Module) -> list[str]:
 
 
 def of_all(check: str, problems: dict[Path, list[str]]) -> str:
-    """What a check found in all files as one text; empty if it found nothing."""
+    """The problems of all files as one text; empty if there are none."""
     lines = [f"  {path}:{problem}" for path, found in problems.items() for problem in found]
     return f"{check}:\n" + "\n".join(lines) if lines else ""
 
 
-def test_functions_fit_on_a_page() -> None:
-    """No function is longer than 70 lines."""
+def test_functions_have_at_most_70_lines() -> None:
+    """Of all Python files."""
     assert not of_all("too long", {path: too_long(tree_of(path)) for path in python_files()})
 
 
-def test_modules_hold_one_idea() -> None:
-    """No module is longer than 500 lines."""
+def test_modules_have_at_most_500_lines() -> None:
+    """Of all Python files."""
     lengths = {path: len(text_of(path).splitlines()) for path in python_files()}
     assert not {path: count for path, count in lengths.items() if count > MODULE_LINES_MAX}
 
 
-def test_parameters_can_be_remembered() -> None:
-    """No function takes more than six parameters by position."""
+def test_functions_have_at_most_6_positional_parameters() -> None:
+    """Of all Python files."""
     problems = {path: too_many_parameters(tree_of(path)) for path in python_files()}
     assert not of_all("too many parameters", problems)
 
 
-def test_the_checks_find_what_they_look_for() -> None:
+def test_the_checks_detect_violations() -> None:
     """A function over each limit is reported, one at the limit is not."""
     body = "\n".join(["    pass"] * FUNCTION_LINES_MAX)
     at_limit = "\n".join(["    pass"] * (FUNCTION_LINES_MAX - 1))

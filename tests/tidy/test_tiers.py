@@ -6,7 +6,7 @@ MARK = "second_tier"
 
 
 def without_words(tree: ast.Module) -> list[int]:
-    """Lines of `second_tier` marks that do not say, as a text, what contains the test."""
+    """Lines of `second_tier` marks without a text that names the replacing test."""
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and _is_mark(node.func)]
     fine = {
         id(call.func)
@@ -24,14 +24,14 @@ def _is_mark(node: ast.expr) -> bool:
     return isinstance(node, ast.Attribute) and node.attr == MARK
 
 
-def test_every_test_of_the_second_tier_says_what_contains_it() -> None:
-    """CI does not run it, so a reader has to find what CI runs instead."""
+def test_every_second_tier_mark_names_its_replacement() -> None:
+    """CI does not run the test, so its mark names what CI runs instead."""
     problems = {path: without_words(tree_of(path)) for path in python_files("tests")}
     assert not {path: lines for path, lines in problems.items() if lines}
 
 
-def test_the_check_finds_what_it_looks_for() -> None:
-    """A mark without words, or with one that is no reason, is reported."""
+def test_the_check_detects_violations() -> None:
+    """A mark without a text, or with another value, is reported."""
     assert without_words(ast.parse("x = pytest.mark.second_tier")) == [1]
     assert without_words(ast.parse("x = pytest.mark.second_tier('slow')")) == [1]
     assert without_words(ast.parse("x = pytest.mark.second_tier(why)")) == [1]

@@ -1,4 +1,4 @@
-"""The units of systemd call commands that exist, with settings that exist."""
+"""systemd units: their commands, options and settings exist."""
 
 import re
 import shutil
@@ -18,18 +18,18 @@ PROGRAM = "/opt/medusa/bin/medusa"
 
 
 def lines(unit: Path, name: str) -> list[str]:
-    """What a unit says of something."""
+    """Values of a key in a unit."""
     return re.findall(rf"^{name}=(.*)$", unit.read_text("utf-8"), re.MULTILINE)
 
 
 def test_there_are_units() -> None:
-    """Else nothing below would be looked at."""
+    """Else the tests below would check nothing."""
     assert len(UNITS) > 1
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.name)
 def test_a_unit_calls_a_command_that_exists(unit: Path) -> None:
-    """With options that it has."""
+    """With existing options."""
     (started,) = lines(unit, "ExecStart")
     program, *arguments = started.split()
     assert program == PROGRAM
@@ -43,15 +43,15 @@ def test_a_unit_calls_a_command_that_exists(unit: Path) -> None:
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.name)
-def test_a_unit_sets_what_can_be_set(unit: Path) -> None:
+def test_a_unit_sets_only_existing_settings(unit: Path) -> None:
     """A misspelt variable would silently leave a setting at its default."""
     known = {setting.environment for setting in SETTINGS}
     assert {one.partition("=")[0] for one in lines(unit, "Environment")} <= known
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.name)
-def test_a_unit_starts_again_but_for_mistakes(unit: Path) -> None:
-    """Those would come again."""
+def test_a_unit_restarts_except_after_configuration_errors(unit: Path) -> None:
+    """A restart would fail with the same error."""
     assert lines(unit, "Restart") == ["always"]
     codes = f"{ExitCode.USAGE.value} {ExitCode.BAD_INPUT.value}"
     assert lines(unit, "RestartPreventExitStatus") == [codes]
@@ -59,8 +59,8 @@ def test_a_unit_starts_again_but_for_mistakes(unit: Path) -> None:
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not here")
 @pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.name)
-def test_systemd_understands_a_unit(unit: Path, tmp_path: Path) -> None:
-    """Every line of it; only the program is another one, which is installed here."""
+def test_systemd_accepts_a_unit(unit: Path, tmp_path: Path) -> None:
+    """All of its lines; only the program is replaced by one that is installed here."""
     copy = tmp_path / unit.name
     copy.write_text(unit.read_text("utf-8").replace(PROGRAM, "/bin/true"), "utf-8")
     done = subprocess.run(

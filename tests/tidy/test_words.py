@@ -13,19 +13,19 @@ UNFINISHED = (
     r"\bunittest\.(skip|mock)\b",
 )
 MAY_SKIP = Path("tests/system/clients/conftest.py")
-"""Who has no Node or no Go tests without them: the project needs neither."""
+"""Tests of these clients are skipped without Node or Go, which the project does not need."""
 ADDRESS = r"https?://(?:[^\s/@]*@)?([^\s/:\"'`)>\]]*)"
 OUR_HOSTS = (
     r"(127\.0\.0\.1|localhost|\[::1\]|\{[^}]*\}?|registry|[\w.-]+\.(example|test|invalid)|\w)?"
 )
-"""Loopback, names in docker-compose.yml, a hole in a string, and names that nobody can own."""
+"""Loopback, names in docker-compose.yml, placeholders in strings, and reserved names."""
 MACHINE_PATHS = r"(?<![\w./{}$~-])/(work|root|Users)/\w+|(?<![\w./{}$~-])/home/\w+"
 BINARY = {".png", ".ico", ".jar"}
 OTHERS_TEXT = {Path("LICENSE")}
 
 
 def found(pattern: str, text: str) -> list[str]:
-    """The lines that match, with their numbers."""
+    """The matching lines, with their numbers."""
     return [
         f"{number}: {line.strip()[:100]}"
         for number, line in enumerate(text.splitlines(), start=1)
@@ -34,7 +34,7 @@ def found(pattern: str, text: str) -> list[str]:
 
 
 def foreign_addresses(text: str) -> list[str]:
-    """The addresses of hosts that are not ours."""
+    """The addresses of external hosts."""
     return [
         match.group(0)
         for match in re.finditer(ADDRESS, text)
@@ -43,7 +43,7 @@ def foreign_addresses(text: str) -> list[str]:
 
 
 def texts() -> list[Path]:
-    """Every file of text that is ours."""
+    """Every text file of the project."""
     return [
         path
         for path in tracked_files()
@@ -51,8 +51,8 @@ def texts() -> list[Path]:
     ]
 
 
-def test_nothing_is_left_unfinished() -> None:
-    """No Python file has a mark for later, a hole, or a test that does not run."""
+def test_no_file_contains_unfinished_code() -> None:
+    """No Python file contains a marker of open work, a stub, or a skipped test."""
     problems = {
         path.as_posix(): lines
         for path in python_files()
@@ -63,28 +63,28 @@ def test_nothing_is_left_unfinished() -> None:
     assert not problems
 
 
-def test_no_file_names_a_place_to_download_from() -> None:
-    """Where packages and jars come from is the business of the machine that installs them."""
+def test_no_file_contains_a_download_address() -> None:
+    """The sources of packages and jars are settings of the installing machine."""
     problems = {path.as_posix(): foreign_addresses(text_of(path)) for path in texts()}
     assert not {path: hosts for path, hosts in problems.items() if hosts}
 
 
-def test_no_file_names_a_path_of_one_machine() -> None:
-    """What is in the repository works wherever it is checked out."""
+def test_no_file_contains_a_path_of_one_machine() -> None:
+    """The repository works at any location."""
     problems = {path.as_posix(): found(MACHINE_PATHS, text_of(path)) for path in texts()}
     assert not {path: lines for path, lines in problems.items() if lines}
 
 
-def test_lock_files_hold_versions_and_hashes_only() -> None:
-    """No comment and no option stands in a lock file, and every package has a hash."""
+def test_lock_files_contain_only_versions_and_hashes() -> None:
+    """A lock file has no comments and no options, and every package has a hash."""
     for path in (Path("requirements.lock"), Path("requirements-build.lock")):
         packages = text_of(path).replace("\\\n", " ").splitlines()
         for package in packages:
             assert re.match(r"[a-z0-9-]+==\S+ .*--hash=sha256:[0-9a-f]{64}", package), package
 
 
-def test_so_do_lock_files_of_other_languages() -> None:
-    """Those of the clients that tests try."""
+def test_lock_files_of_other_languages_contain_only_versions_and_hashes() -> None:
+    """Of the tests' clients."""
     for path in (one for one in tracked_files() if one.name == "package-lock.json"):
         (_, *packages) = json.loads(text_of(path))["packages"].values()
         assert packages
@@ -97,8 +97,8 @@ def test_so_do_lock_files_of_other_languages() -> None:
             assert re.fullmatch(r"\S+ v\S+ h1:[\w+/]{43}=", line), line
 
 
-def test_the_checks_find_what_they_look_for() -> None:
-    """Each kind of forbidden word is reported; what looks like it but is fine is not."""
+def test_the_checks_detect_violations() -> None:
+    """Each kind of forbidden text is reported; similar allowed texts are not."""
     assert found("|".join(UNFINISHED), "x = 1  # TODO: more") == ["1: x = 1  # TODO: more"]
     assert foreign_addresses("see https://repository.somewhere.org/maven2") != []
     assert not foreign_addresses("http://127.0.0.1:8081 http://{host}:1 http://a.example/x")

@@ -1,4 +1,4 @@
-"""What the tidy tests look at: the files of the project, and Python files as syntax trees."""
+"""Inputs of the tidy tests: the project's files, and Python files as syntax trees."""
 
 import ast
 import functools
@@ -11,7 +11,7 @@ PACKAGES = ("medusa_streams", "pipeline", "brokers", "schemas")
 
 @functools.cache
 def tracked_files() -> tuple[Path, ...]:
-    """Every file that is in the repository or about to be, relative to its root."""
+    """Every tracked or untracked, not ignored file, relative to the root."""
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT,

@@ -12,7 +12,7 @@ from tests.conformance.registry.scenario import (
 
 SCENARIOS = [
     scenario(
-        "reading and writing by another name",
+        "reads and writes by an alias",
         register("cars", INT, (1, 1)),
         ok("PUT /config/old", {"alias": "cars"}, body={"alias": "cars"}),
         ok("GET /subjects/old/versions/1", {"subject": "cars"}),
@@ -32,7 +32,7 @@ SCENARIOS = [
         refused("GET /subjects/old/versions", 40401, "Subject 'cars' not found."),
     ),
     scenario(
-        "one alias is followed, and not for what is configured",
+        "aliases are resolved once, and not for configurations",
         register("cars", INT, (1, 1)),
         ok("PUT /config/old", body={"alias": "cars"}),
         ok("PUT /config/older", body={"alias": "old"}),
@@ -55,7 +55,7 @@ SCENARIOS = [
         ok("GET /subjects/far/versions", [1]),
     ),
     scenario(
-        "a list of schemas with their aliases",
+        "list of schemas with aliases",
         register("cars", INT, (1, 1)),
         register("boats", STRING, (2, 1)),
         ok("PUT /config/b", body={"alias": "cars"}),
@@ -67,7 +67,7 @@ SCENARIOS = [
         ok("GET /schemas", [{"aliases": ABSENT}, {"aliases": ABSENT}]),
     ),
     scenario(
-        "an alias of oneself",
+        "an alias of itself",
         ok("PUT /config/s", body={"alias": "s"}),
         register("s", INT, (1, 1)),
         ok("GET /subjects/s/versions", [1]),

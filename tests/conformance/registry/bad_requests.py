@@ -1,8 +1,8 @@
-"""Requests that no registry can answer: paths, methods, bodies, numbers."""
+"""Invalid requests: paths, methods, bodies, numbers."""
 
 from tests.conformance.registry.scenario import (
     STRING,
-    Starting,
+    StartsWith,
     Step,
     ok,
     refused,
@@ -20,14 +20,14 @@ NOT_FOUND = "HTTP 404 Not Found"
 
 
 def sent_as(media: str, status: int) -> Step:
-    """A body of some media type."""
+    """A request with a media type."""
     body = b'{"schema":"\\"string\\""}'
     return Step(REGISTER, body, status, headers={"content-type": media})
 
 
 SCENARIOS = [
     scenario(
-        "paths that there are not",
+        "unknown paths",
         *(
             refused(request, 404, NOT_FOUND)
             for request in (
@@ -45,7 +45,7 @@ SCENARIOS = [
         Step("GET /subjects//versions", None, 405),
     ),
     scenario(
-        "methods that a path does not have",
+        "methods not allowed",
         *(
             Step(request, None, 405, {"error_code": 405, "message": "HTTP 405 Method Not Allowed"})
             for request in (
@@ -59,10 +59,10 @@ SCENARIOS = [
                 "POST /schemas/ids/1",
             )
         ),
-        Step("PUT /subjects/s", None, 405, told={"allow": "POST, DELETE"}),
+        Step("PUT /subjects/s", None, 405, response_headers={"allow": "POST, DELETE"}),
     ),
     scenario(
-        "bodies that are none",
+        "missing bodies",
         *(
             Step(request, body, 422, {"error_code": 422})
             for request in (REGISTER, "POST /subjects/s", "PUT /config", "PUT /mode/s")
@@ -70,9 +70,9 @@ SCENARIOS = [
         ),
     ),
     scenario(
-        "bodies that are no JSON object",
+        "bodies other than JSON objects",
         *(
-            Step(request, body, 400, {"error_code": 400, "message": Starting("the body is not")})
+            Step(request, body, 400, {"error_code": 400, "message": StartsWith("the body is not")})
             for request in (REGISTER, "PUT /config/s")
             for body in (
                 b"{",
@@ -141,11 +141,11 @@ SCENARIOS = [
         ),
     ),
     scenario(
-        "what is no number of a version",
+        "invalid version numbers",
         register("s", STRING, (1, 1)),
         *(
-            refused(f"GET /subjects/s/versions/{sent}", 42202, NO_VERSION.format(told))
-            for sent, told in (
+            refused(f"GET /subjects/s/versions/{sent}", 42202, NO_VERSION.format(printed))
+            for sent, printed in (
                 ("0", "0"),
                 ("-2", "-2"),
                 ("x", "x"),
@@ -162,14 +162,14 @@ SCENARIOS = [
         refused("DELETE /subjects/s/versions/x", 42202),
     ),
     scenario(
-        "unknown names in the query do not matter",
+        "unknown query parameters are ignored",
         register("s", STRING, (1, 1)),
         ok("GET /subjects/s/versions?a&b=&c=1&=&&deleted", [1]),
         ok("GET /subjects/s/versions?deleted=1&deletedOnly=yes", [1]),
         ok("GET /subjects?deleted_only=true&subject=x", ["s"]),
     ),
     scenario(
-        "offsets below zero begin at the beginning",
+        "negative offsets are zero",
         register("s", STRING, (1, 1)),
         ok("GET /subjects?offset=-1", ["s"]),
         ok("GET /subjects/s/versions?offset=-2147483647&limit=-7", [1]),

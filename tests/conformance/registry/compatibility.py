@@ -1,4 +1,4 @@
-"""Whether a schema fits: the levels, and what is told about what does not."""
+"""Compatibility of schemas: levels, and messages about incompatibilities."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from tests.conformance.registry.scenario import (
     ABSENT,
     INT,
     STRING,
-    Starting,
+    StartsWith,
     Step,
     field_of,
     ok,
@@ -27,12 +27,12 @@ FAILS = {"is_compatible": False, "messages": ABSENT}
 
 
 def described(kind: str, description: str, info: str) -> str:
-    """What is told of one thing that does not fit."""
+    """The message of one incompatibility."""
     return f"{{errorType:'{kind}', description:'{description}', additionalInfo:'{info}'}}"
 
 
-def told(old: str, version: int = 1, level: str = "BACKWARD") -> list[str]:
-    """What is told behind all that does not fit."""
+def trailer(old: str, version: int = 1, level: str = "BACKWARD") -> list[str]:
+    """The messages that follow those of the incompatibilities."""
     return [
         f"{{oldSchemaVersion: {version}}}",
         f"{{oldSchema: '{old}'}}",
@@ -41,7 +41,7 @@ def told(old: str, version: int = 1, level: str = "BACKWARD") -> list[str]:
 
 
 def lacking(reader: str, writer: str) -> str:
-    """A reader's second field b that no writer writes."""
+    """The message of a reader's second field b that the writer's schema lacks."""
     return described(
         "READER_FIELD_MISSING_DEFAULT_VALUE",
         f"The field 'b' at path '/fields/1' in the {reader} schema has no default value and is "
@@ -51,7 +51,7 @@ def lacking(reader: str, writer: str) -> str:
 
 
 def mismatch(path: str, reader: str, writer: str) -> str:
-    """A new type that cannot read an old one."""
+    """The message of a new type that cannot read an old one."""
     return described(
         "TYPE_MISMATCH",
         f"The type (path '{path}') of a field in the new schema does not match with the old schema",
@@ -65,13 +65,13 @@ def level(name: str) -> Step:
 
 
 def fits(schema: str, answer: Any, where: str = "/latest", query: str = "") -> Step:
-    """Ask whether a schema fits the subject s."""
+    """Check a schema's compatibility with the subject s."""
     path = f"POST /compatibility/subjects/s/versions{where}{query}"
     return ok(path, answer, body={"schema": schema})
 
 
 def why(schema: str, messages: Any, where: str = "/latest") -> Step:
-    """Ask why a schema does not fit."""
+    """Check a schema's compatibility, with messages."""
     return fits(schema, {"is_compatible": False, "messages": messages}, where, "?verbose=True")
 
 
@@ -87,7 +87,7 @@ def fixed(size: int) -> str:
 
 SCENARIOS = [
     scenario(
-        "with one version, and with all that the level asks for",
+        "with one version, and with all versions of the level",
         register("s", A, (1, 1)),
         register("s", AB_0, (2, 2)),
         fits(AB_0, FITS),
@@ -100,7 +100,7 @@ SCENARIOS = [
         fits(AB_0, {"is_compatible": True}, "", "?verbose=true"),
     ),
     scenario(
-        "with nothing to compare with",
+        "without a version to compare with",
         fits(A, FITS),
         fits(A, FITS, "", "?normalize=False"),
         register("s", A, (1, 1)),
@@ -117,11 +117,11 @@ SCENARIOS = [
         refused("POST /compatibility/subjects/t/versions/0", 42202, body={"schema": A}),
     ),
     scenario(
-        "the words for each reason",
+        "the message of each incompatibility",
         register("s", A, (1, 1)),
-        why(AB, [lacking("new", "old"), *told(A)]),
-        why(A_TEXT, [mismatch("/fields/0/type", "STRING", "INT"), *told(A)]),
-        why(STRING, [mismatch("/", "STRING", "RECORD"), *told(A)]),
+        why(AB, [lacking("new", "old"), *trailer(A)]),
+        why(A_TEXT, [mismatch("/fields/0/type", "STRING", "INT"), *trailer(A)]),
+        why(STRING, [mismatch("/", "STRING", "RECORD"), *trailer(A)]),
         why(
             record(field_of("a"), name="Other"),
             [
@@ -130,7 +130,7 @@ SCENARIOS = [
                     "The name of the schema has changed (path '/name')",
                     "expected: R",
                 ),
-                *told(A),
+                *trailer(A),
             ],
         ),
         ok("DELETE /subjects/s"),
@@ -144,7 +144,7 @@ SCENARIOS = [
                     "'/fields/0/type/symbols' in the old schema",
                     "[B, C]",
                 ),
-                *told(enum("A", "B", "C"), 2),
+                *trailer(enum("A", "B", "C"), 2),
             ],
         ),
         ok("DELETE /subjects/s"),
@@ -158,7 +158,7 @@ SCENARIOS = [
                     "does not match with the old schema",
                     "expected: 4, found: 8",
                 ),
-                *told(fixed(4), 3),
+                *trailer(fixed(4), 3),
             ],
         ),
         ok("DELETE /subjects/s"),
@@ -172,18 +172,18 @@ SCENARIOS = [
                     "old schema",
                     "reader union lacking writer type: INT",
                 ),
-                *told('["int","string"]', 4),
+                *trailer('["int","string"]', 4),
             ],
         ),
     ),
     scenario(
-        "forward, and both ways",
+        "forward and full",
         register("s", AB, (1, 1)),
         level("FORWARD"),
-        why(A, [lacking("old", "new"), *told(AB, level="FORWARD")]),
+        why(A, [lacking("old", "new"), *trailer(AB, level="FORWARD")]),
         fits(record(field_of("a"), field_of("b"), field_of("c")), FITS),
         level("FULL"),
-        why(A, [lacking("old", "new"), *told(AB, level="FULL")]),
+        why(A, [lacking("old", "new"), *trailer(AB, level="FULL")]),
         fits(record(field_of("a"), field_of("b"), field_of("c", default=0)), FITS),
         fits(record(field_of("a"), field_of("b"), field_of("c")), FAILS),
         level("NONE"),
@@ -191,7 +191,7 @@ SCENARIOS = [
         fits(STRING, FITS, ""),
     ),
     scenario(
-        "transitive levels stop at the first version that does not fit",
+        "transitive levels stop at the first incompatible version",
         level("NONE"),
         register("s", A_TEXT, (1, 1)),
         register("s", INT, (2, 2)),
@@ -199,13 +199,16 @@ SCENARIOS = [
         level("BACKWARD_TRANSITIVE"),
         why(
             A,
-            [Starting("{errorType:'READER_FIELD_MISSING"), *told(B_0, 3, "BACKWARD_TRANSITIVE")],
+            [
+                StartsWith("{errorType:'READER_FIELD_MISSING"),
+                *trailer(B_0, 3, "BACKWARD_TRANSITIVE"),
+            ],
             "",
         ),
         level("FORWARD_TRANSITIVE"),
         why(
             B_0,
-            [Starting("{errorType:'TYPE_MISMATCH'"), *told(INT, 2, "FORWARD_TRANSITIVE")],
+            [StartsWith("{errorType:'TYPE_MISMATCH'"), *trailer(INT, 2, "FORWARD_TRANSITIVE")],
             "",
         ),
         level("FULL_TRANSITIVE"),
@@ -213,7 +216,7 @@ SCENARIOS = [
         fits(B_0, FITS),
     ),
     scenario(
-        "a schema that is none",
+        "an invalid schema",
         register("s", A, (1, 1)),
         refused("POST /compatibility/subjects/s/versions", 42201, body={"schema": "{"}),
         refused(
@@ -223,11 +226,11 @@ SCENARIOS = [
             body={"schema": ""},
         ),
         why("", ["Empty schema"]),
-        why("{", [Starting("Invalid schema of type AVRO, details: ")]),
-        why(record(field_of("a", default="x")), [Starting("Invalid schema of type AVRO")]),
+        why("{", [StartsWith("Invalid schema of type AVRO, details: ")]),
+        why(record(field_of("a", default="x")), [StartsWith("Invalid schema of type AVRO")]),
     ),
     scenario(
-        "registering follows the level",
+        "registration applies the level",
         level("FORWARD"),
         register("s", A, (1, 1)),
         register("s", AB, (2, 2)),
@@ -238,7 +241,7 @@ SCENARIOS = [
         unregistrable("s", INT, 40901),
     ),
     scenario(
-        "mode does not matter for asking",
+        "checks ignore the mode",
         register("s", A, (1, 1)),
         ok("PUT /mode/s", body={"mode": "READONLY"}),
         fits(AB_0, FITS),
@@ -259,7 +262,7 @@ SCENARIOS = [
             "s",
             A,
             40901,
-            Starting(
+            StartsWith(
                 "Schema being registered is incompatible with an earlier schema for subject "
                 '"s", details: [The new schema has field that conflicts with the reserved field a.'
             ),
@@ -270,7 +273,7 @@ SCENARIOS = [
             "s",
             AB_0.replace('"b"', '"y"'),
             40901,
-            Starting(
+            StartsWith(
                 "Schema being registered is incompatible with an earlier schema for subject "
                 '"s", details: [The new schema has field that conflicts with the reserved field y.'
             ),
@@ -279,7 +282,7 @@ SCENARIOS = [
             "s",
             AB_0,
             40901,
-            Starting(
+            StartsWith(
                 "Schema being registered is incompatible with an earlier schema for subject "
                 '"s", details: [The new schema has reserved field y removed from its metadata '
                 "which is present in the old schema's metadata."

@@ -1,4 +1,4 @@
-"""What is configured for subjects, contexts and everything."""
+"""Configurations: of subjects, of contexts, and global."""
 
 from tests.conformance.registry.scenario import ABSENT, ok, refused, scenario
 
@@ -21,7 +21,7 @@ PUT_ALL = "PUT /config"
 
 SCENARIOS = [
     scenario(
-        "what holds when nothing is configured",
+        "defaults",
         ok("GET /config", {"compatibilityLevel": "BACKWARD", "compatibility": ABSENT}),
         ok("GET /config?defaultToGlobal=true", {"compatibilityLevel": "BACKWARD"}),
         refused("GET /config/s", 40408, NONE_OF_S),
@@ -31,7 +31,7 @@ SCENARIOS = [
         ok("DELETE /config", {"compatibilityLevel": "BACKWARD"}),
     ),
     scenario(
-        "every level, in any case of letters",
+        "every level, case-insensitive",
         *(
             step
             for name in LEVELS
@@ -46,7 +46,7 @@ SCENARIOS = [
         refused(PUT_ALL, 42203, NO_LEVEL, body={"compatibility": "x"}),
     ),
     scenario(
-        "for everything",
+        "global",
         ok(PUT_ALL, {"compatibility": "FULL"}, body={"compatibility": "full"}),
         ok("GET /config", {"compatibilityLevel": "FULL"}),
         ok("GET /config/s?defaultToGlobal=true", {"compatibilityLevel": "FULL"}),
@@ -56,7 +56,7 @@ SCENARIOS = [
         ok("GET /config", {"compatibilityLevel": "BACKWARD"}),
     ),
     scenario(
-        "what is left out stays, null clears, the answer is all of it",
+        "omitted fields are unchanged, null clears, the response is complete",
         ok(PUT_S, {"compatibility": "NONE"}, body={"compatibility": "NONE", "normalize": True}),
         ok(
             PUT_S,
@@ -71,7 +71,7 @@ SCENARIOS = [
         refused("GET /config/s", 40408, NONE_OF_S),
     ),
     scenario(
-        "field by field from the subject, its context, and the global context",
+        "each field is inherited from the subject, its context, the global context",
         ok("PUT /config/:.__GLOBAL:", body={"compatibilityPolicy": "LENIENT"}),
         ok("PUT /config/:.c:", body={"normalize": True}),
         ok("PUT /config/:.c:s", body={"compatibility": "FULL"}),
@@ -122,7 +122,7 @@ SCENARIOS = [
         ok("GET /config/s", {"alias": "t", "compatibilityLevel": "NONE"}),
     ),
     scenario(
-        "what cannot be configured",
+        "invalid values",
         refused(PUT_S, 400, body={"normalize": "yes"}),
         refused(PUT_S, 400, body={"alias": ["t"]}),
         refused(PUT_S, 400, body={"defaultMetadata": []}),
@@ -137,7 +137,7 @@ SCENARIOS = [
         refused("PUT /config/__EMPTY", 42203, body={"compatibility": "x"}),
     ),
     scenario(
-        "not while it is read-only",
+        "refused while read-only",
         ok(PUT_S, body={"compatibility": "NONE"}),
         ok("PUT /mode/s", body={"mode": "READONLY"}),
         refused(

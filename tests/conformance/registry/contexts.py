@@ -1,4 +1,4 @@
-"""Contexts: registries within the registry."""
+"""Contexts: separate registries within the registry."""
 
 from tests.conformance.registry.scenario import (
     INT,
@@ -18,11 +18,11 @@ FILLED = (
     register(":.a:t", INT, (1, 1)),
     register(":.a:t", '"int"', (1, 1)),
 )
-GONE = Step("DELETE /contexts/.x", None, 204, Raw(""))
+DELETE_X = Step("DELETE /contexts/.x", None, 204, Raw(""))
 
 SCENARIOS = [
     scenario(
-        "ids and subjects of their own",
+        "separate ids and subjects",
         *FILLED,
         ok("GET /contexts", [".", ".a", ".b"]),
         ok("GET /contexts?offset=1&limit=1", [".a"]),
@@ -35,7 +35,7 @@ SCENARIOS = [
         ok("GET /schemas/ids/1/subjects?subject=:.a:", [":.a:t"]),
     ),
     scenario(
-        "in front of the path",
+        "as a path prefix",
         ok("POST /contexts/.a/subjects/s/versions", {"id": 1}, body={"schema": INT}),
         ok("GET /contexts/.a/subjects/s/versions", [1]),
         ok("GET /contexts/a/subjects/s/versions/1", {"subject": ":.a:s"}),
@@ -60,7 +60,7 @@ SCENARIOS = [
         refused("GET /contexts/a:b/subjects", 400, "Context name cannot contain a colon"),
     ),
     scenario(
-        "the default one by its name",
+        "the default context by its name",
         register(":.:s", STRING, (1, 1)),
         ok("GET /subjects", ["s"]),
         ok("GET /subjects/:.:s/versions/1", {"subject": "s"}),
@@ -68,7 +68,7 @@ SCENARIOS = [
         ok("GET /contexts/:.:/subjects", ["s"]),
     ),
     scenario(
-        "a name without a context is looked for in the others, where it is read",
+        "reads of an unqualified name search all contexts",
         register(":.a:t", INT, (1, 1)),
         ok("GET /subjects/t/versions/1", {"subject": ":.a:t"}),
         ok("GET /subjects/t/versions/latest", {"subject": ":.a:t"}),
@@ -81,19 +81,19 @@ SCENARIOS = [
         ok("GET /subjects/t/versions/1", {"subject": "t"}),
     ),
     scenario(
-        "a context is deleted when nothing is in it",
-        GONE,
+        "only an empty context can be deleted",
+        DELETE_X,
         register(":.x:s", STRING, (1, 1)),
         refused("DELETE /contexts/.x", 42211, "The specified context ':.x:' is not empty."),
         ok("DELETE /subjects/:.x:s", [1]),
         refused("DELETE /contexts/.x", 42211),
         ok("GET /contexts", [".", ".x"]),
         ok("DELETE /subjects/:.x:s?permanent=true", [1]),
-        GONE,
+        DELETE_X,
         ok("GET /contexts", ["."]),
     ),
     scenario(
-        "what is no context",
+        "invalid contexts",
         unregistrable(":.__GLOBAL:s", STRING, 42208),
         unregistrable(":.a%0A:s", STRING, 42208),
         unregistrable(":*:s", STRING, 42208),

@@ -1,4 +1,4 @@
-"""Deleting: softly, then permanently."""
+"""Soft and permanent deletion."""
 
 from tests.conformance.registry.scenario import (
     STRING,
@@ -21,7 +21,7 @@ USED = "One or more references exist to the schema {magic=1,keytype=SCHEMA,subje
 
 SCENARIOS = [
     scenario(
-        "a version, softly and permanently",
+        "a version, soft and permanent",
         *TWO,
         refused(
             "DELETE /subjects/s/versions/1?permanent=true", 40407, f"Subject 's' Version 1 {FIRST}"
@@ -41,14 +41,14 @@ SCENARIOS = [
         refused("DELETE /subjects/t/versions/latest", 40401, "Subject 't' not found."),
     ),
     scenario(
-        "a version that is not there",
+        "a missing version",
         *TWO,
         refused("DELETE /subjects/s/versions/3", 40402, "Version 3 not found."),
         refused("DELETE /subjects/t/versions/3", 40401, "Subject 't' not found."),
         refused("DELETE /subjects/t/versions/0", 42202),
     ),
     scenario(
-        "a subject, softly and permanently",
+        "a subject, soft and permanent",
         *TWO,
         refused("DELETE /subjects/s?permanent=true", 40405, f"Subject 's' {FIRST}"),
         ok("DELETE /subjects/s/versions/1", 1),
@@ -62,14 +62,14 @@ SCENARIOS = [
         ok("GET /subjects?deleted=true", []),
     ),
     scenario(
-        "what was deleted permanently comes back with another id",
+        "a permanently deleted schema gets another id",
         register("s", STRING, (1, 1)),
         ok("DELETE /subjects/s", [1]),
         ok("DELETE /subjects/s?permanent=true", [1]),
         register("t", A, (2, 1)),
     ),
     scenario(
-        "what others refer to cannot be deleted",
+        "referenced versions cannot be deleted",
         register("a", A, (1, 1)),
         register("u", USES_A, (2, 1), references=[REFERENCE]),
         refused("DELETE /subjects/a", 42206, USED),
@@ -82,7 +82,7 @@ SCENARIOS = [
         ok("DELETE /subjects/a?permanent=true", [1]),
     ),
     scenario(
-        "with the last version goes what was configured",
+        "the last version is deleted with its configuration",
         *TWO,
         ok("PUT /config/s", body={"compatibility": "NONE"}),
         ok("PUT /mode/s", body={"mode": "READWRITE"}),
@@ -95,7 +95,7 @@ SCENARIOS = [
         refused("GET /mode/s", 40409),
     ),
     scenario(
-        "a subject that is read-only",
+        "a read-only subject",
         *TWO,
         ok("PUT /mode/s", body={"mode": "READONLY"}),
         refused(
@@ -106,7 +106,7 @@ SCENARIOS = [
         refused("DELETE /subjects/t", 40401),
     ),
     scenario(
-        "a deleted version is not compared with",
+        "deleted versions are not compared",
         *TWO,
         ok("DELETE /subjects/s", [1, 2]),
         register("s", STRING, (3, 3)),

@@ -1,4 +1,4 @@
-"""Schemas by their ids and their GUIDs."""
+"""Schemas by id and by GUID."""
 
 from typing import Any
 
@@ -34,12 +34,12 @@ NOBODYS_GUID = "00000000-0000-0000-0000-000000000000"
 
 
 def to(subject: str) -> dict[str, Any]:
-    """A reference to what OUTER uses."""
+    """A reference to the type that OUTER uses."""
     return {"name": "I", "subject": subject, "version": 1}
 
 
 def outer(inner: str) -> str:
-    """OUTER with what it uses in its place."""
+    """OUTER with its reference resolved."""
     return OUTER.replace('"type":"I"', f'"type":{inner}')
 
 
@@ -71,7 +71,7 @@ SCENARIOS = [
         ok("HEAD /schemas/ids/1", Raw("")),
     ),
     scenario(
-        "by an id that nothing has",
+        "by an unknown id",
         register("s", STRING, (1, 1)),
         refused("GET /schemas/ids/9", 40403, "Schema 9 not found"),
         refused("GET /schemas/ids/0", 40403, "Schema 0 not found"),
@@ -102,7 +102,7 @@ SCENARIOS = [
         ok("GET /schemas/ids/1/subjects?deleted=true", ["a", "b", "c"]),
     ),
     scenario(
-        "a schema that was deleted is read by its id until it is deleted permanently",
+        "a soft-deleted schema is read by its id until its permanent deletion",
         register("s", STRING, (1, 1)),
         ok("DELETE /subjects/s", [1]),
         ok("GET /schemas/ids/1", {**WHOLE, "deleted": True}),
@@ -139,7 +139,7 @@ SCENARIOS = [
         refused("GET /schemas/guids/x/ids", 40403, "Schema x not found"),
     ),
     scenario(
-        "what a GUID refers to lies in the context of the request, else in the default one",
+        "a GUID is resolved in the context of the request, else in the default one",
         register("inner", INNER, (1, 1)),
         register(":.c:inner", OTHER_INNER, (1, 1)),
         register(":.c:outer", OUTER, {"guid": OUTER_GUID}, references=TO_INNER),

@@ -1,4 +1,4 @@
-"""Lists of subjects, versions and schemas, whole and page by page."""
+"""Lists of subjects, versions and schemas, complete and paginated."""
 
 from tests.conformance.registry.scenario import (
     INT,
@@ -26,7 +26,7 @@ OF_B_2 = {"subject": "b", "version": 2, "id": 2, "schema": AB}
 
 SCENARIOS = [
     scenario(
-        "nothing is an empty list",
+        "an empty registry gives an empty list",
         ok("GET /subjects", []),
         ok("GET /schemas", []),
         ok("GET /contexts", ["."]),
@@ -43,7 +43,7 @@ SCENARIOS = [
         ok("GET /subjects?unknown=1&subjectPrefix=b&subjectPrefix=a", ["b"]),
     ),
     scenario(
-        "page by page",
+        "pagination",
         *FILLED,
         ok("GET /subjects?limit=2", [":.c:a", "a"]),
         ok("GET /subjects?offset=2&limit=1", ["ab"]),
@@ -60,7 +60,7 @@ SCENARIOS = [
         refused("GET /subjects?limit=99999999999", 404, "HTTP 404 Not Found"),
     ),
     scenario(
-        "subjects that are deleted",
+        "deleted subjects",
         *FILLED,
         ok("DELETE /subjects/a", [1]),
         ok("DELETE /subjects/b/versions/1", 1),
@@ -70,7 +70,7 @@ SCENARIOS = [
         ok("GET /subjects?deletedOnly=true&deleted=true", ["a"]),
     ),
     scenario(
-        "versions that are deleted",
+        "deleted versions",
         *FILLED,
         ok("DELETE /subjects/b/versions/1", 1),
         ok("GET /subjects/b/versions", [2]),
@@ -97,7 +97,7 @@ SCENARIOS = [
         refused("GET /subjects/b/versions/3/schema", 40402, "Version 3 not found."),
     ),
     scenario(
-        "a version that is deleted",
+        "a deleted version",
         *FILLED,
         ok("DELETE /subjects/b/versions/2", 2),
         ok("GET /subjects/b/versions/latest", {"version": 1}),

@@ -1,4 +1,4 @@
-"""Finding the version that a schema is registered as."""
+"""Lookup of the registered version of a schema."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from tests.conformance.registry.scenario import (
     ABSENT,
     INT,
     STRING,
-    Starting,
+    StartsWith,
     Step,
     field_of,
     ok,
@@ -23,7 +23,7 @@ PROPERTY = {"properties": {"k": "v"}}
 
 
 def look_up(subject: str, schema: str, answer: Any, query: str = "", **more: Any) -> Step:
-    """Look a schema up; a code stands for being refused."""
+    """Look a schema up; an int as the answer is an error code."""
     request, body = f"POST /subjects/{subject}{query}", {"schema": schema, **more}
     return (
         refused(request, answer, body=body)
@@ -34,7 +34,7 @@ def look_up(subject: str, schema: str, answer: Any, query: str = "", **more: Any
 
 SCENARIOS = [
     scenario(
-        "the version with all that belongs to it",
+        "the version with all its properties",
         register("s", A, (1, 1)),
         register("s", AB, (2, 2)),
         look_up(
@@ -54,14 +54,14 @@ SCENARIOS = [
         look_up("s", AB, {"version": 2}, version=1, id=9),
     ),
     scenario(
-        "what is not there: schema, subject, and a text that is none, in this order",
+        "errors: missing schema, missing subject, invalid text, in this order",
         register("s", A, (1, 1)),
         refused("POST /subjects/s", 40403, "Schema not found", body={"schema": AB}),
         refused("POST /subjects/t", 40401, "Subject 't' not found.", body={"schema": A}),
         refused(
             "POST /subjects/t",
             42201,
-            Starting("Invalid schema of type AVRO, details: "),
+            StartsWith("Invalid schema of type AVRO, details: "),
             body={"schema": "{"},
         ),
         refused("POST /subjects/t", 40401, body={"schema": ""}),
@@ -69,7 +69,7 @@ SCENARIOS = [
         refused("POST /subjects/__GLOBAL", 40401, body={"schema": A}),
     ),
     scenario(
-        "deleted versions only where they are asked for",
+        "deleted versions only on request",
         register("s", A, (1, 1)),
         register("s", AB, (2, 2)),
         ok("DELETE /subjects/s/versions/1", 1),
@@ -81,7 +81,7 @@ SCENARIOS = [
         look_up("s", INT, 40403, "?deleted=true"),
     ),
     scenario(
-        "metadata belong to a schema, and are added as registering would",
+        "metadata are part of a schema, and are added as in registration",
         register("s", A, (1, 1)),
         look_up("s", A, 40403, metadata=PROPERTY),
         register("s", A, (2, 2), metadata=PROPERTY),

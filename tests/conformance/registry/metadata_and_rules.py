@@ -1,4 +1,4 @@
-"""What is said about a schema: metadata and rules."""
+"""Metadata and rules of a schema."""
 
 from typing import Any
 
@@ -32,19 +32,19 @@ RULE = {"name": "check", "type": "CEL", "mode": "WRITE", "kind": "CONDITION", "e
 
 
 def properties(**values: str) -> dict[str, Any]:
-    """Metadata of properties alone."""
+    """Metadata with properties only."""
     return {"properties": values}
 
 
 def bad_rule(message: str, kind: str = "domainRules", **changed: Any) -> Step:
-    """A rule that breaks a rule of rules."""
+    """A request with an invalid rule."""
     rule = {key: one for key, one in {**RULE, **changed}.items() if one is not None}
     return unregistrable("s", A, 42210, message, ruleSet={kind: [rule]})
 
 
 SCENARIOS = [
     scenario(
-        "metadata come back sorted, and are part of what has an id",
+        "metadata are sorted, and are part of the identity of a schema",
         register("s", A, (1, 1)),
         register("s", A, {"id": 2, "version": 2, "metadata": SORTED}, metadata=TAGGED),
         ok("GET /subjects/s/versions/2", {"metadata": SORTED}),
@@ -53,7 +53,7 @@ SCENARIOS = [
         register("t", A, (2, 1), metadata=SORTED),
     ),
     scenario(
-        "a version takes over what the one before had",
+        "a version inherits from the previous one",
         register("s", A, (1, 1), metadata=properties(k="v")),
         register("s", AB, {"version": 2, "metadata": properties(k="v")}),
         register(
@@ -61,7 +61,7 @@ SCENARIOS = [
         ),
     ),
     scenario(
-        "between what is configured as default and what overrides",
+        "precedence between configured defaults and overrides",
         ok(
             "PUT /config/s",
             body={
@@ -109,7 +109,7 @@ SCENARIOS = [
         ok("GET /subjects/s/metadata?key=k&value=1&deleted=true", {"version": 2}),
     ),
     scenario(
-        "values are texts",
+        "values are strings",
         register(
             "s",
             A,
@@ -122,7 +122,7 @@ SCENARIOS = [
         register("t", STRING, {"metadata": {}}, metadata={}),
     ),
     scenario(
-        "rules are kept for the clients that carry them out",
+        "rules are stored for the clients that execute them",
         register(
             "s",
             A,
@@ -136,7 +136,7 @@ SCENARIOS = [
         register("t", INT, {"ruleSet": ABSENT}),
     ),
     scenario(
-        "what every rule has to be",
+        "validation of rules",
         bad_rule("Missing rule name", name=None),
         bad_rule("Empty rule name", name=""),
         bad_rule("Rule name too long", name="n" * 65),

@@ -1,4 +1,4 @@
-"""Modes, and importing schemas with their ids."""
+"""Modes, and import of schemas with their ids."""
 
 from tests.conformance.registry.scenario import (
     ABSENT,
@@ -29,13 +29,13 @@ def mode(name: str, where: str = "", query: str = "") -> Step:
 
 
 def in_force(name: str, where: str) -> Step:
-    """The mode that is in force."""
+    """The effective mode."""
     return ok(f"GET /mode{where}?defaultToGlobal=true", {"mode": name})
 
 
 SCENARIOS = [
     scenario(
-        "what holds when nothing is set",
+        "defaults",
         ok("GET /mode", {"mode": "READWRITE"}),
         refused("GET /mode/s", 40409, NONE_OF_S),
         in_force("READWRITE", "/s"),
@@ -60,7 +60,7 @@ SCENARIOS = [
         ok("GET /mode", {"mode": "READWRITE"}),
     ),
     scenario(
-        "what is no mode",
+        "invalid modes",
         refused("PUT /mode", 42204, NO_MODE, body={"mode": "SLEEPING"}),
         refused("PUT /mode/s", 42204, NO_MODE, body={"mode": 1}),
         refused("PUT /mode/s", 42204, NO_MODE, body={}),
@@ -72,7 +72,7 @@ SCENARIOS = [
         ),
     ),
     scenario(
-        "the nearest scope decides",
+        "the nearest scope has precedence",
         mode("READONLY", "/:.__GLOBAL:"),
         in_force("READONLY", ""),
         in_force("READONLY", "/:.c:s"),
@@ -83,7 +83,7 @@ SCENARIOS = [
         in_force("READWRITE", "/:.c:t"),
     ),
     scenario(
-        "nothing lifts the override of everything",
+        "the global override has precedence over all",
         register("s", STRING, (1, 1)),
         mode("READONLY_OVERRIDE"),
         mode("READWRITE", "/s"),
@@ -103,7 +103,7 @@ SCENARIOS = [
         in_force("READWRITE", "/s"),
     ),
     scenario(
-        "read-only: what is there is still answered",
+        "read-only: reads and existing schemas are accepted",
         register("s", A, (1, 1)),
         mode("READONLY"),
         register("s", A, (1, 1)),
@@ -113,7 +113,7 @@ SCENARIOS = [
         ok("POST /subjects/s", {"version": 1}, body={"schema": A}),
     ),
     scenario(
-        "import takes ids and versions as they come",
+        "import preserves ids and versions",
         mode("IMPORT"),
         register("s", A, (100, 7), id=100, version=7),
         register("s", STRING, (50, 8), id=50),
@@ -138,7 +138,7 @@ SCENARIOS = [
         register("u", INT, (201, 1)),
     ),
     scenario(
-        "the last id of all does not stop the counting",
+        "the highest id does not stop the assignment of ids",
         register("s", A, (1, 1)),
         mode("IMPORT", "/i"),
         register("i", STRING, (LAST, 1), id=LAST),
@@ -146,7 +146,7 @@ SCENARIOS = [
         ok("GET /schemas/ids/2?fetchMaxId=true", {"maxId": LAST}),
     ),
     scenario(
-        "what others refer to is not replaced",
+        "referenced schemas are not replaced",
         mode("IMPORT"),
         register("s", A, (1, 1), id=1),
         register("t", STRING, (2, 1), id=2, references=[TO_S]),
@@ -160,14 +160,14 @@ SCENARIOS = [
         register("s", INT, (3, 1), id=3, version=1),
     ),
     scenario(
-        "without comparing, and without what the version before had",
+        "without compatibility checks and inheritance",
         mode("IMPORT"),
         register("s", A, (1, 1), id=1, version=1, metadata={"properties": {"k": "v"}}),
         register("s", AB, {"id": 2, "version": 2, "metadata": ABSENT}, id=2, version=2),
         unregistrable("s", "", 42201, id=3, version=3),
     ),
     scenario(
-        "import begins without subjects, or is forced",
+        "import needs a scope without subjects, or force",
         register("s", A, (1, 1)),
         refused("PUT /mode/s", 42205, FOUND, body={"mode": "IMPORT"}),
         refused("PUT /mode", 42205, FOUND, body={"mode": "IMPORT"}),
@@ -180,7 +180,7 @@ SCENARIOS = [
         ok("GET /subjects/s/versions", [1]),
     ),
     scenario(
-        "import clears what was softly deleted",
+        "import deletes soft-deleted versions permanently",
         register("s", A, (1, 1)),
         ok("DELETE /subjects/s", [1]),
         mode("IMPORT", "/s"),
@@ -188,7 +188,7 @@ SCENARIOS = [
         register("s", STRING, (1, 1), id=1, version=1),
     ),
     scenario(
-        "forward is as import",
+        "forward equals import",
         mode("FORWARD"),
         register("s", A, (3, 1), id=3),
         unregistrable("s", STRING, 42205, "Subject s in context  is not in read-write mode"),

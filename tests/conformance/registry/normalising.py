@@ -1,4 +1,4 @@
-"""One text for all that means the same."""
+"""Normalization: one text for all equivalent schemas."""
 
 from tests.conformance.registry.scenario import (
     INT,
@@ -33,7 +33,7 @@ REFERENCES = [
 
 SCENARIOS = [
     scenario(
-        "asked for, and only then",
+        "only on request",
         ok("POST /subjects/s/versions?normalize=true", {"schema": NORMAL}, body={"schema": SENT}),
         register("u", SENT, (2, 1)),
         ok(
@@ -50,7 +50,7 @@ SCENARIOS = [
         ),
     ),
     scenario(
-        "as it is configured",
+        "by configuration",
         ok("PUT /config/s", body={"normalize": True}),
         register("s", SENT, {"schema": NORMAL}),
         ok("POST /subjects/s", {"version": 1}, body={"schema": SENT}),
@@ -58,12 +58,12 @@ SCENARIOS = [
         register("t", SENT, {"id": 1, "schema": NORMAL}),
     ),
     scenario(
-        "what is meant stays",
+        "semantics are preserved",
         ok("POST /subjects/s/versions?normalize=true", {"schema": KEPT}, body={"schema": KEPT}),
         register("s", KEPT, (1, 1)),
     ),
     scenario(
-        "references are sorted, and each is there once",
+        "references are sorted and unique",
         register("part", PART, (1, 1)),
         register("other", OTHER, (2, 1)),
         ok(

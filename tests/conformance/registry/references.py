@@ -1,10 +1,10 @@
-"""Schemas that use other schemas."""
+"""Schemas with references to other schemas."""
 
 from typing import Any
 
 from tests.conformance.registry.scenario import (
     Raw,
-    Starting,
+    StartsWith,
     Step,
     field_of,
     ok,
@@ -50,7 +50,7 @@ FIT = ok(
 
 
 def bad(reference: Any, code: int, message: Any) -> Step:
-    """A schema with a reference that is refused."""
+    """A request with a reference that is refused."""
     return unregistrable("whole", WHOLE, code, message, references=[reference])
 
 
@@ -69,7 +69,7 @@ ORDERS_RECURSIVE = (
 
 
 def deep(name: str, inner: str) -> str:
-    """A record that holds a type in many arrays."""
+    """A record with a type in many nested arrays."""
     kind: Any = inner
     for _ in range(60):
         kind = {"type": "array", "items": kind}
@@ -88,7 +88,7 @@ SCENARIOS = [
         register("orders", ORDERS_RECURSIVE, (4, 2)),
     ),
     scenario(
-        "a name that would mean two types is refused",
+        "an ambiguous name is refused",
         register("order", ORDER, (1, 1)),
         register("item", ITEM, (2, 1), references=[to("order", name="Order")]),
         unregistrable(
@@ -112,7 +112,7 @@ SCENARIOS = [
         register("again", WHOLE, (2, 1), references=[to("part")]),
     ),
     scenario(
-        "types of all schemas together lie so deep",
+        "the depth limit is over all schemas together",
         register("d0", deep("D0", "int"), (1, 1)),
         unregistrable(
             "d1",
@@ -124,7 +124,7 @@ SCENARIOS = [
         ),
     ),
     scenario(
-        "a schema with the one it uses",
+        "a schema with a reference",
         *FILLED,
         ok("GET /subjects/whole/versions/1", {"schema": WHOLE, "references": [to("part")]}),
         ok("GET /schemas/ids/2", {"schema": WHOLE, "references": [to("part")]}),
@@ -144,13 +144,13 @@ SCENARIOS = [
         ),
     ),
     scenario(
-        "written out it is the same schema",
+        "the resolved schema is the same schema",
         *FILLED,
         register("whole", WRITTEN_OUT, (2, 1)),
         ok("POST /subjects/whole", {"version": 1, "id": 2}, body={"schema": WRITTEN_OUT}),
     ),
     scenario(
-        "the latest version is the one of now",
+        "latest is resolved at registration",
         *FILLED,
         register(
             "latest",
@@ -160,7 +160,7 @@ SCENARIOS = [
         ),
     ),
     scenario(
-        "through others",
+        "transitive",
         *FILLED,
         register("box", BOX, (3, 1), references=[to("whole", name="Whole")]),
         ok("GET /subjects/part/versions/1/referencedby", [2]),
@@ -168,7 +168,7 @@ SCENARIOS = [
         ok("GET /subjects/box/versions/1/referencedby", []),
     ),
     scenario(
-        "who refers to a version",
+        "referencing schemas of a version",
         register("part", PART, (1, 1)),
         *(
             register(
@@ -186,22 +186,24 @@ SCENARIOS = [
         refused("GET /subjects/part/versions/x/referencedby", 42202),
     ),
     scenario(
-        "to what is not there",
+        "to missing versions",
         register("part", PART, (1, 1)),
         bad(to("none"), 42201, f'{NONE_FOUND}"none" and version 1'),
         bad(to("part", 2), 42201, f'{NONE_FOUND}"part" and version 2'),
         bad(to("none", -1), 42201, f'{NONE_FOUND}"none" and version -1'),
-        bad({}, 42201, Starting("Invalid schema of type AVRO, details: ")),
-        bad({**to("part"), "name": ""}, 42201, Starting("Invalid schema of type AVRO, details: ")),
-        bad({**to("part"), "version": None}, 42201, Starting("Invalid schema of type AVRO")),
+        bad({}, 42201, StartsWith("Invalid schema of type AVRO, details: ")),
+        bad(
+            {**to("part"), "name": ""}, 42201, StartsWith("Invalid schema of type AVRO, details: ")
+        ),
+        bad({**to("part"), "version": None}, 42201, StartsWith("Invalid schema of type AVRO")),
         bad({**to("part"), "version": "x"}, 400, "version is not a whole number of 32 bits"),
-        bad({**to("part"), "name": [[]]}, 400, Starting("")),
-        bad("part", 400, Starting("")),
+        bad({**to("part"), "name": [[]]}, 400, StartsWith("")),
+        bad("part", 400, StartsWith("")),
         unregistrable("whole", WHOLE, 400, references={}),
-        unregistrable("whole", WHOLE, 42201, Starting("Invalid schema of type AVRO, details: ")),
+        unregistrable("whole", WHOLE, 42201, StartsWith("Invalid schema of type AVRO, details: ")),
     ),
     scenario(
-        "to what was deleted: not for a new schema",
+        "to deleted versions: refused for a new schema",
         *FILLED,
         ok("DELETE /subjects/whole", [1]),
         ok("DELETE /subjects/part", [1]),
@@ -214,7 +216,7 @@ SCENARIOS = [
         ok("GET /schemas/ids/2?format=resolved", {"schema": WRITTEN_OUT}),
     ),
     scenario(
-        "to what was deleted: for a new schema that is not validated",
+        "to deleted versions: accepted for a new schema without validation",
         register("part", PART, (1, 1)),
         ok("DELETE /subjects/part", [1]),
         UNFIT,
@@ -224,7 +226,7 @@ SCENARIOS = [
         bad(to("part", 2), 42201, f'{NONE_FOUND}"part" and version 2'),
     ),
     scenario(
-        "one that is not used is kept; of one name the first counts",
+        "unused ones are stored; of duplicate names the first is used",
         *FILLED,
         register("x", '"int"', {"references": [to("part")]}, references=[to("part")]),
         register("y", WHOLE, references=[to("part"), to("whole")]),

@@ -1,10 +1,10 @@
-"""Registering schemas: ids, versions, what is equal, what is refused and in which order."""
+"""Registration of schemas: ids, versions, equality, and refusals in their order."""
 
 from tests.conformance.registry.scenario import (
     ABSENT,
     INT,
     STRING,
-    Starting,
+    StartsWith,
     field_of,
     ok,
     record,
@@ -18,7 +18,7 @@ A = record(field_of("a"))
 AB = record(field_of("a"), field_of("b"))
 AB_0 = record(field_of("a"), field_of("b", default=0))
 SPACED = '{ "name" : "R",\n "fields":[ {"type": {"type":"int"}, "name":"a"} ], "type":"record" }'
-BROKEN = Starting("Invalid schema of type AVRO, details: ")
+BROKEN = StartsWith("Invalid schema of type AVRO, details: ")
 DESCENDING = record(field_of("a", order="descending"))
 READ_ONLY = ok("PUT /mode/s", body={"mode": "READONLY"})
 NEXT_ONLY = "Version is not one more than previous version"
@@ -52,14 +52,14 @@ SCENARIOS = [
         ),
     ),
     scenario(
-        "the order of a field in any case of letters",
+        "the sort order of a field is case-insensitive",
         register("s", record(field_of("a", order="DESCENDING")), {"schema": DESCENDING}),
         register("s", DESCENDING, (1, 1)),
         register("t", record(field_of("a", order="Ascending")), {"schema": A}),
         unregistrable("s", record(field_of("a", order="up")), 42201, BROKEN),
     ),
     scenario(
-        "the same again is the same, also under another subject",
+        "registration is idempotent, also under another subject",
         register("s", A, (1, 1)),
         register("s", SPACED, {"id": 1, "version": 1, "schema": A}),
         register("t", A, (1, 1)),
@@ -68,26 +68,26 @@ SCENARIOS = [
         ok("GET /subjects/s/versions", [1, 2]),
     ),
     scenario(
-        "unknown keys and null are as if they were not there",
+        "unknown keys and null are ignored",
         register(
             "s", A, (1, 1), unknown=[1], references=None, metadata=None, version=None, id=None
         ),
         register("s", A, (1, 1), schemaType=None, version=0, id=-1),
     ),
     scenario(
-        "documentation makes another schema",
+        "another documentation is another schema",
         register("s", A, (1, 1)),
         register("s", record(field_of("a"), doc="of a"), (2, 2)),
     ),
     scenario(
-        "after a soft delete: the same id, the next version, the older one is gone",
+        "after a soft delete: the same id, the next version, without the older one",
         register("s", A, (1, 1)),
         ok("DELETE /subjects/s", [1]),
         register("s", A, (1, 2)),
         ok("GET /subjects/s/versions?deleted=true", [2]),
     ),
     scenario(
-        "the number of the highest version is free after it was deleted permanently",
+        "the highest version number is reused after its permanent deletion",
         register("s", A, (1, 1)),
         register("s", AB_0, (2, 2)),
         ok("DELETE /subjects/s/versions/2", 2),
@@ -96,7 +96,7 @@ SCENARIOS = [
         register("s", record(field_of("c", default=0)), (3, 2)),
     ),
     scenario(
-        "a version that is asked for has to be the next one, and is told in the metadata",
+        "a requested version must be the next one, and is in the metadata",
         register("s", A, (1, 1)),
         unregistrable("s", A, 42201, NEXT_ONLY, version=1),
         unregistrable("s", A, 42201, NEXT_ONLY, version=3),
@@ -110,7 +110,7 @@ SCENARIOS = [
         register("s", AB_0, {"id": 3, "version": 3}, version=-1),
     ),
     scenario(
-        "without a schema it is the one before, with other metadata",
+        "without a schema: the previous one with other metadata",
         unregistrable("s", "", 42201, "Empty schema"),
         register("s", A, (1, 1)),
         register(
@@ -119,7 +119,7 @@ SCENARIOS = [
         refused("POST /subjects/t/versions", 42201, "Empty schema", body={}),
     ),
     scenario(
-        "what is not Avro",
+        "other types than Avro",
         unregistrable("s", "", 42201, "Invalid schema type PROTOBUF", schemaType="PROTOBUF"),
         unregistrable("s", A, 42201, "Invalid schema type avro", schemaType="avro"),
         *(
@@ -143,14 +143,14 @@ SCENARIOS = [
         ok("GET /subjects", []),
     ),
     scenario(
-        "what does not fit the version before",
+        "incompatible with the previous version",
         register("s", A, (1, 1)),
         unregistrable("s", AB, 40901, INCOMPATIBLE),
         ok("GET /subjects/s/versions", [1]),
         register("other", AB, (2, 1)),
     ),
     scenario(
-        "names that no subject can have",
+        "invalid subject names",
         *(
             unregistrable(sent, A, 42208, f"The specified subject '{name}' is not a valid.")
             for sent, name in (
@@ -165,7 +165,7 @@ SCENARIOS = [
         ok("GET /subjects", []),
     ),
     scenario(
-        "names that look odd and are fine",
+        "unusual valid subject names",
         register("a%2Fb", A, (1, 1)),
         register("%C3%A4%20%2B%25", A, (1, 1)),
         register(":x:y", A, (1, 1)),
@@ -178,7 +178,7 @@ SCENARIOS = [
         ok("GET /subjects/%C3%A4%20%2B%25/versions/1", {"subject": "ä +%"}),
     ),
     scenario(
-        "with several faults: name, then schema, then mode, then fit, then version",
+        "order of errors: name, schema, mode, compatibility, version",
         register("s", A, (1, 1)),
         unregistrable("__GLOBAL", "{", 42208),
         READ_ONLY,
@@ -191,7 +191,7 @@ SCENARIOS = [
         unregistrable("s", AB_0, 42205, "Subject s in context  is not in import mode", id=7),
     ),
     scenario(
-        "a version that is registered can be named with its id",
+        "a registered version can be specified with its id",
         register("s", A, (1, 1)),
         register("s", A, (1, 1), id=1),
         register("s", A, (1, 1), id=1, version=1),

@@ -1,4 +1,4 @@
-"""What a scenario is: requests in their order, and what the registry has to answer to each."""
+"""Scenarios: sequences of requests with the registry's expected responses."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -9,35 +9,35 @@ import httpx
 
 ANYTHING: Final = object()
 ABSENT: Final = object()
-"""As the value of a key: the answer does not have it."""
+"""As the value of a key: the response must not contain the key."""
 STRING: Final = '"string"'
 INT: Final = '"int"'
 
 
 @dataclass(frozen=True)
-class Starting:
-    """Any text that begins so: the rest is not what Confluent's registry promises."""
+class StartsWith:
+    """A text with this prefix: Confluent's registry does not document the rest."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class Raw:
-    """An answer that is this text and nothing else."""
+    """A response body of exactly this text."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class Step:
-    """One request, and what is answered.
+    """One request and its expected response.
 
     Args:
         request: method and path.
         body: sent as JSON; bytes are sent as they are; None: no body.
-        answer: of objects the keys that matter; lists and all else exactly.
+        answer: objects by the listed keys; lists and all other values exactly.
         headers: of the request.
-        told: headers of the answer.
+        response_headers: headers of the response.
     """
 
     request: str
@@ -45,7 +45,7 @@ class Step:
     status: int = 200
     answer: Any = ANYTHING
     headers: Mapping[str, str] = field(default_factory=dict)
-    told: Mapping[str, str] = field(default_factory=dict)
+    response_headers: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -57,23 +57,23 @@ class Scenario:
 
 
 def scenario(name: str, *steps: Step) -> Scenario:
-    """A scenario out of its steps."""
+    """A scenario of these steps."""
     return Scenario(name, steps)
 
 
 def ok(request: str, answer: Any = ANYTHING, *, body: Any = None) -> Step:
-    """A request that is answered with 200."""
+    """A request with status 200."""
     return Step(request, body, 200, answer)
 
 
 def refused(request: str, code: int, message: Any = ANYTHING, *, body: Any = None) -> Step:
-    """A request that is refused; the first digits of the code are the status."""
+    """A refused request; the first digits of the code are the status."""
     status = code // 100 if code > 999 else code
     return Step(request, body, status, {"error_code": code, "message": message})
 
 
 def register(subject: str, schema: str, answer: Any = ANYTHING, **more: Any) -> Step:
-    """Register a schema; an answer that is two numbers stands for its id and its version."""
+    """Register a schema; a pair as the answer is its id and version."""
     expected = answer
     if isinstance(answer, tuple):
         expected = {"id": answer[0], "version": answer[1]}
@@ -100,7 +100,7 @@ def record(*fields: dict[str, Any], name: str = "R", **more: Any) -> str:
 
 
 def carry_out(steps: Sequence[Step], http: httpx.Client) -> None:
-    """Make each request and hold the answer against what is expected."""
+    """Send each request and compare the response with the expected one."""
     for number, step in enumerate(steps, 1):
         where = f"step {number}: {step.request}"
         method, _, path = step.request.partition(" ")
@@ -114,15 +114,15 @@ def carry_out(steps: Sequence[Step], http: httpx.Client) -> None:
         elif step.answer is not ANYTHING:
             problem = difference(step.answer, found.json())
             assert problem is None, (where, problem, found.text)
-        for name, value in step.told.items():
+        for name, value in step.response_headers.items():
             assert found.headers.get(name) == value, (where, name)
 
 
 def difference(expected: Any, found: Any, at: str = "answer") -> str | None:
-    """Where an answer is not what is expected; None: it is."""
+    """The first difference between a response and the expected one; None: there is none."""
     if expected is ANYTHING:
         return None
-    if isinstance(expected, Starting):
+    if isinstance(expected, StartsWith):
         fits = isinstance(found, str) and found.startswith(expected.text)
         return None if fits else f"{at}: {found!r} does not begin with {expected.text!r}"
     if isinstance(expected, dict) and isinstance(found, dict):

@@ -1,4 +1,4 @@
-"""Tags on records and fields, inside the text of a schema."""
+"""Inline tags of records and fields in the text of a schema."""
 
 from typing import Any
 
@@ -20,24 +20,24 @@ TAGS = "POST /subjects/s/versions/latest/tags"
 
 
 def tagged(*tags: str) -> str:
-    """The same with tags on the record."""
+    """The schema with tags on the record."""
     whole = record(field_of("f1", "string"), name="myrecord")
     listed = ",".join(f'"{tag}"' for tag in tags)
     return f'{whole[:-1]},"confluent:tags":[{listed}]}}'
 
 
 def on(path: str, *tags: str, kind: str = "sr_record") -> dict[str, Any]:
-    """Tags on something."""
+    """Tags of an entity."""
     return {"schemaEntity": {"entityPath": path, "entityType": kind}, "tags": list(tags)}
 
 
 def field_tagged(*tags: str) -> str:
-    """The same with tags on the field."""
+    """The schema with tags on the field."""
     return record(field_of("f1", "string", **{"confluent:tags": list(tags)}), name="myrecord")
 
 
 def retagged(number: int, schema: str, **body: Any) -> Step:
-    """Change tags: the version that comes of it has its number among its properties."""
+    """Change tags; the new version's properties contain its number."""
     answer = {
         "id": number,
         "version": number,
@@ -48,12 +48,12 @@ def retagged(number: int, schema: str, **body: Any) -> Step:
 
 
 def migration(name: str, tag: str = "PII") -> dict[str, Any]:
-    """A rule."""
+    """A migration rule."""
     return {"name": name, "mode": "UPGRADE", "type": "T", "tags": [tag]}
 
 
-def told(*rules: dict[str, Any]) -> dict[str, Any]:
-    """Rules as answers tell them."""
+def rule_set(*rules: dict[str, Any]) -> dict[str, Any]:
+    """Rules in the form of responses."""
     return {
         "migrationRules": [{**rule, "kind": "TRANSFORM", "disabled": False} for rule in rules],
     }
@@ -82,7 +82,7 @@ SCENARIOS = [
         ok("GET /subjects/s/versions", [1, 2, 3, 4, 5]),
     ),
     scenario(
-        "with metadata, and with rules that are given, merged or removed",
+        "with metadata, and with rules that are set, merged or removed",
         register("s", PLAIN, (1, 1), metadata={"properties": {"k": "v"}}),
         ok(
             TAGS,
@@ -93,7 +93,7 @@ SCENARIOS = [
             TAGS,
             {
                 "metadata": {"properties": {"confluent:version": "3", "own": "1"}},
-                "ruleSet": told(migration("a"), migration("b")),
+                "ruleSet": rule_set(migration("a"), migration("b")),
             },
             body={
                 "metadata": {"properties": {"own": "1"}},
@@ -103,7 +103,7 @@ SCENARIOS = [
         ),
         ok(
             TAGS,
-            {"ruleSet": told(migration("b", "X"), migration("c"))},
+            {"ruleSet": rule_set(migration("b", "X"), migration("c"))},
             body={
                 "newVersion": 4,
                 "rulesToMerge": {"migrationRules": [migration("b", "X"), migration("c")]},
@@ -112,7 +112,7 @@ SCENARIOS = [
         ),
         ok(
             TAGS,
-            {"ruleSet": told(migration("d"))},
+            {"ruleSet": rule_set(migration("d"))},
             body={"ruleSet": {"migrationRules": [migration("d")]}},
         ),
         refused(
@@ -124,7 +124,7 @@ SCENARIOS = [
         refused(TAGS, 42210, "Missing rule name", body={"rulesToMerge": {"domainRules": [{}]}}),
     ),
     scenario(
-        "not of what is not there",
+        "of missing entities",
         refused(TAGS, 40401, "Subject 's' not found.", body={}),
         register("s", PLAIN, (1, 1)),
         refused("POST /subjects/s/versions/2/tags", 40402, "Version 2 not found.", body={}),
@@ -152,7 +152,7 @@ SCENARIOS = [
         refused(TAGS, 42205, body={"tagsToAdd": [on("myrecord", "A")]}),
     ),
     scenario(
-        "given with a schema that is registered",
+        "in the registration of a schema",
         register(
             "s", PLAIN, {"version": 1, "schema": tagged("A")}, schemaTagsToAdd=[on("myrecord", "A")]
         ),
@@ -172,7 +172,7 @@ SCENARIOS = [
         unregistrable("s", PLAIN, 400, schemaTagsToAdd={}),
     ),
     scenario(
-        "taken over from the version before, where both have what carries them",
+        "inherited from the previous version, for entities of both",
         register("s", tagged("A"), (1, 1)),
         register("s", PLAIN, {"version": 1}, propagateSchemaTags=True),
         register(
@@ -184,12 +184,12 @@ SCENARIOS = [
         register("t", PLAIN, {"version": 1, "schema": PLAIN}, propagateSchemaTags=True),
     ),
     scenario(
-        "found with a schema",
+        "findTags",
         register("s", tagged("A", "B"), (1, 1)),
         *(
-            ok(f"GET /{path}?findTags={wanted}", {"schemaTags": found})
+            ok(f"GET /{path}?findTags={tags}", {"schemaTags": found})
             for path in ("subjects/s/versions/1", "schemas/ids/1")
-            for wanted, found in (
+            for tags, found in (
                 ("*", [on("myrecord", "A", "B")]),
                 ("x&findTags=B", [on("myrecord", "A", "B")]),
                 ("x", ABSENT),

@@ -1,4 +1,4 @@
-"""What the server says of itself, and what it has none of."""
+"""Metadata of the server, and features that it does not have."""
 
 from tests.conformance.registry.scenario import (
     ABSENT,
@@ -17,7 +17,7 @@ MARK = "3f1c5e5a-94a5-4c0e-8f0b-0a6c6a3f6f11"
 
 
 def taken(accept: str, answered: str) -> Step:
-    """What a client takes, and what it gets."""
+    """A request with an Accept header, and the media type of its response."""
     headers = {"accept": accept}
     return Step("GET /subjects", None, 200, [], headers, {"content-type": answered})
 
@@ -39,19 +39,25 @@ SCENARIOS = [
         ),
     ),
     scenario(
-        "every answer is marked, as the client wants it",
-        Step("GET /", headers={"x-request-id": MARK}, told={"x-request-id": MARK}),
-        Step("GET /x", None, 404, headers={"x-request-id": MARK}, told={"x-request-id": MARK}),
+        "every response has a request id, the client's if it sent one",
+        Step("GET /", headers={"x-request-id": MARK}, response_headers={"x-request-id": MARK}),
+        Step(
+            "GET /x",
+            None,
+            404,
+            headers={"x-request-id": MARK},
+            response_headers={"x-request-id": MARK},
+        ),
     ),
     scenario(
-        "there are no associations",
+        "associations are empty",
         *(
             refused(f"GET /associations/{path}", 40410, "Association for 'x' not found.")
             for path in ("subjects/x", "resources/x", "resources/-/x?resourceType=topic")
         ),
     ),
     scenario(
-        "in the media type that the client takes",
+        "the media type is the accepted one",
         taken("*/*", V1),
         taken("", V1),
         taken("application/*", V1),
@@ -68,17 +74,21 @@ SCENARIOS = [
         Step("GET /nothing", None, 404, {"error_code": 404}, {"accept": "text/html"}),
     ),
     scenario(
-        "without a body for HEAD",
+        "HEAD without a body",
         register("s", STRING, (1, 1)),
-        Step("HEAD /subjects", told={"content-length": "5", "content-type": V1}),
+        Step("HEAD /subjects", response_headers={"content-length": "5", "content-type": V1}),
         Step("HEAD /subjects/s/versions/latest"),
         Step("HEAD /subjects/t/versions/latest", status=404),
     ),
     scenario(
-        "refusals in the same media type",
-        Step("GET /nothing", None, 404, {"error_code": 404}, told={"content-type": V1}),
+        "errors in the same media type",
+        Step("GET /nothing", None, 404, {"error_code": 404}, response_headers={"content-type": V1}),
         Step(
-            "GET /schemas/ids/1", None, 404, told={"content-type": JSON}, headers={"accept": JSON}
+            "GET /schemas/ids/1",
+            None,
+            404,
+            response_headers={"content-type": JSON},
+            headers={"accept": JSON},
         ),
     ),
 ]

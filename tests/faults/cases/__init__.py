@@ -1,4 +1,4 @@
-"""The cases, one file each, and the table of all of them."""
+"""The cases, one file each, and their table."""
 
 from tests.faults.cases.table import CASES
 

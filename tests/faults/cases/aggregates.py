@@ -1,4 +1,4 @@
-"""Aggregate functions of which the order of rows must decide nothing, or exactly one thing."""
+"""Aggregate functions that are independent of row order, or depend on a defined order."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -12,7 +12,7 @@ from tests.faults.values import Columns
 from tests.unit.planner.aggregating import Seen, aggregated
 
 KINDS = 10
-"""Readings are compared by one digit, so that most windows hold equal ones."""
+"""Readings are compared by one digit, so that most windows have ties."""
 
 RESULTS = ("opened", "closed", "lowest", "highest", "most", "spread")
 

@@ -14,11 +14,11 @@ from tests.faults.letters import Accepted
 from tests.faults.values import Columns
 
 WITHIN_MS = 800
-"""About as far as readings of a kind lie apart: many meet one that is too old."""
+"""About the distance of readings of a kind: for many the latest one is too old."""
 
 
 def _reference(accepted: Accepted) -> Mapping[str, Iterable[Expected]]:
-    """Event time never passes what only closes, so that comes with nothing."""
+    """Closing records have no results, since event time never passes them."""
     versions: defaultdict[tuple[str, int], list[Sent]] = defaultdict(list)
     for record in sorted(accepted.of("known", "rights", "right"), key=_order):
         versions[kind(record)].append(record)

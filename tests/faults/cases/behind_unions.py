@@ -1,4 +1,4 @@
-"""Boxes with state behind a union: each stream is cut in two halves and put together again."""
+"""Stateful boxes after a union of two halves of each stream."""
 
 import re
 from collections.abc import Iterator
@@ -8,9 +8,9 @@ from tests.faults.case import Case
 
 
 def behind_unions(case: Case) -> Case:
-    """The same case, of which every box reads the union of two halves of its stream.
+    """A case in which every box reads the union of two halves of its stream.
 
-    A record goes one of the two ways, so the reference stays as it is.
+    Each record takes one of the two paths, so the reference is unchanged.
     """
     streams, boxes = case.document.split("boxes:\n")
     names = [stream.name for stream in case.streams]

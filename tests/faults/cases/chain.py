@@ -1,4 +1,4 @@
-"""Two fragments: a window over what a join writes."""
+"""Two fragments: a window over the output of a join."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping

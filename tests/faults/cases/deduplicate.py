@@ -11,11 +11,11 @@ from tests.faults.letters import Accepted
 from tests.faults.values import Columns
 
 WITHIN_MS = 1_000
-"""About as far as readings of a kind lie apart: many repeat another one, and many do not."""
+"""About the distance of readings of a kind: many repeat another one, and many do not."""
 
 
 def _reference(accepted: Accepted) -> Mapping[str, Iterable[Expected]]:
-    """In the order of event time, then of positions; event time never passes what only closes."""
+    """In order of event time, then of positions; event time never passes closing records."""
     records = [r for r in accepted.of("once", "readings") if r.fate is not Fate.CLOSING]
     last: dict[tuple[str, int], int] = {}
     rows = []

@@ -1,4 +1,4 @@
-"""flat_map: the rows of a record all or none, in its partition; and windows over them."""
+"""flat_map: all rows of a record or none, in its partition; and windows over them."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -18,7 +18,7 @@ EACH = "each: {part: \"split(CAST(value AS STRING), '[37]')\"}"
 
 
 def parts(record: Sent) -> list[str]:
-    """What a value falls into at each 3 and 7 of its digits; never nothing."""
+    """The parts of a value, split at each digit 3 and 7; at least one."""
     return str(number(record, "value")).replace("7", "3").split("3")
 
 

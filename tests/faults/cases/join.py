@@ -15,7 +15,7 @@ from tests.faults.values import Columns
 
 READ = (recipe("lefts"), recipe("rights"))
 BEFORE_MS, AFTER_MS = 50, 150
-"""The left row at most so long before and after the right one; both ends included."""
+"""Bounds of the left row's time before and after the right one's; inclusive."""
 BOUND = "{before: 50ms, after: 150ms}"
 COLUMNS = Columns(("sensor", "one", "other"), ("one", "other"))
 
@@ -27,7 +27,7 @@ def pairs(
     after_ms: int = AFTER_MS,
     on: Callable[[Sent], Hashable] = lambda record: text(record, "sensor"),
 ) -> Iterator[tuple[Sent, Sent]]:
-    """The pairs of one key, a sensor unless said otherwise, with event times within the bound."""
+    """The pairs of one key, by default the sensor, with event times within the bound."""
     waiting: defaultdict[Hashable, list[Sent]] = defaultdict(list)
     for record in sorted(rights, key=_at):
         waiting[on(record)].append(record)
@@ -63,7 +63,7 @@ def _at(record: Sent) -> int:
 
 
 def feed(random: Random, start_ms: int) -> Iterator[Fed]:
-    """Both sides, mixed."""
+    """Records of both sides in random order."""
     return mixed(random, start_ms, READ)
 
 

@@ -1,4 +1,4 @@
-"""Cases of examples: the network that `medusa init` writes, with its producer and reference."""
+"""Cases of the example projects, with their producers and references."""
 
 import importlib.resources
 import json
@@ -15,7 +15,7 @@ from pipeline.network.model import Network
 from pipeline.reference.inputs import Due, InputRecord, Inputs, Place, Refusal
 from tests.faults.case import AvroSchema, Case, Fed, Stream
 from tests.faults.history import Expected, Fate
-from tests.faults.history import Place as Stood
+from tests.faults.history import Place as HistoryPlace
 from tests.faults.letters import Accepted
 from tests.faults.traffic import BAD_SHARE, POISON
 from tests.faults.values import Columns
@@ -25,7 +25,7 @@ PARTITIONS = 2
 
 @dataclass(frozen=True, slots=True)
 class Inner:
-    """A stream between fragments, which no output shows."""
+    """A stream between fragments that is not an output."""
 
     columns: Columns
     due: Callable[[Inputs, Network], Iterable[Due]]
@@ -33,17 +33,17 @@ class Inner:
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """An example with what its producer sends.
+    """An example with its generator of records.
 
     Args:
         schemas: files of the project, by stream.
-        feed: endless records, as for a case; `spoilt` tells what becomes of them.
+        feed: endless valid records, as for a case; `_spoilt` makes some of them invalid.
         close: as for a case.
-        inner: streams that are no outputs, by box.
+        inner: streams that are not outputs, by box.
         settle_ms: as for a case.
         per_second: as for a case.
-        older: files of the project with schemas that some producers still write with, by stream.
-        files: of the project, which its document names besides schemas.
+        older: files of the project with schemas that some producers still use, by stream.
+        files: of the project that its document refers to, besides schemas.
     """
 
     example: Example
@@ -103,12 +103,12 @@ def case_of(played: Played) -> Case:
 
 
 def partition_of(key: bytes) -> int:
-    """Where the records of a key go."""
+    """The partition of a key."""
     return sum(key) % PARTITIONS
 
 
 def _document(project: Path) -> str:
-    """The project's own, for a network of any name, with inputs of its own."""
+    """The project's document, with a placeholder as network name and separate inputs."""
     text = (project / DOCUMENT).read_text(encoding="utf-8")
     document = yaml.load(text, yaml.BaseLoader)  # noqa: S506 - builds texts only; "on" stays a word
     document["network"] = "{name}"
@@ -125,13 +125,13 @@ def _document(project: Path) -> str:
 
 
 def _inputs(accepted: Accepted, network: Network) -> Inputs:
-    """What was sent and refused, as the example takes it; closing records are no input."""
-    given: dict[str, list[InputRecord]] = {stream.name: [] for stream in network.streams}
+    """Sent and refused records in the example's form, without closing records."""
+    records_of: dict[str, list[InputRecord]] = {stream.name: [] for stream in network.streams}
     for record in sorted(accepted.sent, key=lambda record: record.place):
         if record.fate is not Fate.CLOSING:
-            given[record.stream].append(InputRecord(_place(record.place), record.fields))
+            records_of[record.stream].append(InputRecord(_place(record.place), record.fields))
     return Inputs(
-        {name: tuple(records) for name, records in given.items()},
+        {name: tuple(records) for name, records in records_of.items()},
         tuple(
             Refusal(letter.fragment, _place(letter.origin), letter.port, letter.reason, "")
             for letter in accepted.letters
@@ -140,12 +140,12 @@ def _inputs(accepted: Accepted, network: Network) -> Inputs:
     )
 
 
-def _place(stood: Stood) -> Place:
-    return Place(stood.topic, stood.partition, stood.offset)
+def _place(place: HistoryPlace) -> Place:
+    return Place(place.topic, place.partition, place.offset)
 
 
 def _spoilt(random: Random, records: Iterator[Fed], network: Network) -> Iterator[Fed]:
-    """What a producer sends, some of it spoilt on the way; what is far behind may be late."""
+    """A producer's records, some made invalid; those beyond the lateness may be late."""
     streams = {str(stream.name): stream for stream in network.streams}
     newest: dict[tuple[str, int], int] = {}
     for fed in records:

@@ -1,4 +1,4 @@
-"""Joins that keep rows without a partner: of both sides, or of the left one alone."""
+"""Full and left outer joins."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -15,11 +15,11 @@ BEFORE_MS, AFTER_MS = 200, 600
 BOUND = "{before: 200ms, after: 600ms}"
 COLUMNS = Columns(("sensor", "kind", "one", "other"), ("one", "other"))
 KINDS = 20
-"""So many kinds of readings has a sensor: about half of them meet no other one within the bound."""
+"""Kinds of readings per sensor: about half of the readings have no partner within the bound."""
 
 
 def kind(record: Sent) -> tuple[str, int]:
-    """Of which kind a reading is."""
+    """The kind of a reading."""
     return text(record, "sensor"), number(record, "value") % KINDS
 
 
@@ -46,13 +46,13 @@ def _reference(accepted: Accepted) -> Mapping[str, Iterable[Expected]]:
 
 
 def _left_reference(accepted: Accepted) -> Mapping[str, Iterable[Expected]]:
-    """The same without the right rows that stayed alone."""
+    """The same without unmatched right rows."""
     one = COLUMNS.names.index("one")
     return {"either": [e for e in _reference(accepted)["either"] if e.row[one] is not None]}
 
 
 def _of(accepted: Accepted, side: str) -> list[Sent]:
-    """What was taken in; what only closes waits for a partner for ever."""
+    """Accepted records, without closing ones, which never have results."""
     found = accepted.of("either", f"{side}s", side)
     return [record for record in found if record.fate is not Fate.CLOSING]
 

@@ -1,4 +1,4 @@
-"""The prices network as `medusa init` gives it, on its own producer's market."""
+"""The prices example, with its own producer."""
 
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -12,7 +12,7 @@ from tests.faults.cases.of_examples import Inner, Played, case_of, partition_of
 from tests.faults.values import Columns
 
 SETTLE_MS = 300_000
-"""A bar of a minute, an average that reaches two minutes back, and the bar after it."""
+"""A bar of a minute, an average over two minutes, and the bar after it."""
 
 
 def _fed(report: Quote | Trade) -> Fed:

@@ -1,4 +1,4 @@
-"""Functions: of rows that are passed on, and in front of windows; some rows they refuse."""
+"""Python boxes, stateless and before windows, which reject some rows."""
 
 from collections.abc import Iterable, Mapping
 
@@ -23,7 +23,7 @@ def rate(batch):
     made = made.append_column("__row", rows)
     return made.filter(pc.not_equal(pc.bit_wise_and(values, 3), 3))
 """
-"""Nothing can be divided by a value of 0; a fourth of the rows is left out."""
+"""A value of 0 is no divisor; a fourth of the rows is filtered out."""
 
 
 def _rated(fragment: str, accepted: Accepted) -> list[Sent]:

@@ -1,4 +1,4 @@
-"""The stream that most cases read: readings of a few sensors."""
+"""The input stream of most cases: readings of a few sensors."""
 
 from collections.abc import Iterator
 from random import Random
@@ -26,7 +26,7 @@ def stream(name: str = "readings") -> Stream:
 
 
 def declared(*names: str, silence: str = "silence: missing") -> str:
-    """The streams in a document's words, and what their silence means."""
+    """The streams in a document, with their `silence`."""
     lines = [
         f"  {name}: {{topic: {{name}}-{name}, schema: {name}.avsc, event_time: at, lateness: 1s, "
         f"{silence}, partitions: 2}}"
@@ -41,13 +41,13 @@ def fields(random: Random, sensor: str, number: int) -> dict[str, Value]:
 
 
 def recipe(name: str = "readings", spoil_fields: tuple[tuple[str, Value], ...] = ()) -> Recipe:
-    """How readings are made."""
+    """Generator settings of readings."""
     return Recipe(name, "at", (*SENSORS, None), fields, spoil_fields=spoil_fields)
 
 
 READ = recipe()
 SPOILT = recipe(spoil_fields=(("value", 0),))
-"""A value of 0 cannot be divided by."""
+"""A value of 0 is no divisor."""
 
 
 def feed(random: Random, start_ms: int) -> Iterator[Fed]:
@@ -56,10 +56,10 @@ def feed(random: Random, start_ms: int) -> Iterator[Fed]:
 
 
 def feed_spoilt(random: Random, start_ms: int) -> Iterator[Fed]:
-    """The same, of which some cannot be computed."""
+    """Endless readings, of which some cannot be computed."""
     return mixed(random, start_ms, (SPOILT,))
 
 
 def close(at_ms: int) -> Iterator[Fed]:
-    """What closes everything."""
+    """Closing records."""
     return closing(READ, at_ms)

@@ -1,4 +1,4 @@
-"""route: each record to one of several streams; what its conditions cannot judge to none."""
+"""route: each record to one of several streams, or to none if a condition fails."""
 
 from collections.abc import Iterable, Mapping
 
@@ -14,7 +14,7 @@ BRANCHES = ("small", "even", "rest")
 
 
 def branch(record: Sent) -> str:
-    """Where a record goes; for a value of 0 the first condition fails."""
+    """The branch of a record; for a value of 0 the first condition fails."""
     value = number(record, "value")
     if 1_000 / value > 10:
         return "small"

@@ -1,4 +1,4 @@
-"""The sensors network as `medusa init` gives it, on readings of its own producer's devices."""
+"""The sensors example, with its own producer."""
 
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -22,9 +22,9 @@ from tests.faults.cases.of_examples import Inner, Played, case_of, partition_of
 from tests.faults.values import Columns
 
 SETTLE_MS = 20_000
-"""Windows of five seconds, and those of rooms behind them."""
+"""Windows of five seconds, and those of rooms after them."""
 PER_SECOND = 100
-"""Half of what the devices measure: event time goes half as fast as the clock."""
+"""Half of the devices' rate: event time advances at half the speed of the clock."""
 DEVICES = 2 * ROOM_SIZE
 CLOSING = ("closing-0", "closing-1")
 

@@ -1,4 +1,4 @@
-"""An aggregate over windows that overlap."""
+"""An aggregate over sliding windows."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping

@@ -1,4 +1,4 @@
-"""Filter and map: a record in, a record or none out, in its partition with its key and time."""
+"""Filter and map: at most one record per input record, with its partition, key and time."""
 
 from collections.abc import Iterable, Mapping
 
@@ -10,21 +10,21 @@ from tests.faults.values import Columns
 
 
 def number(record: Sent, name: str) -> int:
-    """A field that holds a whole number."""
+    """The value of an integer field."""
     value = dict(record.fields or {})[name]
     assert isinstance(value, int)
     return value
 
 
 def text(record: Sent, name: str) -> str:
-    """A field that holds a text."""
+    """The value of a string field."""
     value = dict(record.fields or {})[name]
     assert isinstance(value, str)
     return value
 
 
 def of_one(record: Sent, row: Row) -> Expected:
-    """What follows from one record alone: order is promised per input partition."""
+    """A result of one record; order is guaranteed per input partition."""
     place = record.place
     group: tuple[Value, ...] = (place.topic, place.partition)
     return Expected(row, number(record, "at"), (place,), (group, place.offset))

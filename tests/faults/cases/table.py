@@ -1,4 +1,4 @@
-"""The table of cases: a new kind of box or network is one more line."""
+"""The table of cases; a new kind of box or network is one more line."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""The toll network as `medusa init` gives it, with short windows, on its own producer's traffic."""
+"""The tolls example with short windows, and its own producer."""
 
 import importlib.resources
 import json
@@ -34,11 +34,11 @@ RULES = Rules(window_ms=10_000, valid_ms=10_000, reach_ms=300_000)
 LATENESS_MS = 5_000
 PARTITIONS = 2
 PER_TICK = 5
-"""Reports in each of the producer's steps: event time goes twice as fast as the feed."""
+"""Reports per step of the producer: event time advances twice as fast as the feed."""
 
 
 def _document() -> str:
-    """The project's own, for a network of any name, with an input of its own."""
+    """The project's document, with a placeholder as network name and a separate input."""
     text = with_short_windows((PROJECT / "network.yaml").read_text(encoding="utf-8"))
     document = yaml.load(text, yaml.BaseLoader)  # noqa: S506 - builds texts only; "on" stays a word
     document["network"] = "{name}"
@@ -116,7 +116,7 @@ def _fed(made: Made, partition: int, fate: Fate = Fate.GOOD) -> Fed:
 
 
 def _feed(random: Random, start_ms: int) -> Iterator[Fed]:
-    """The producer's traffic, some of it spoilt on the way."""
+    """The producer's records, some made invalid."""
     traffic = Traffic(random.randrange(2**31), start_ms)
     at_ms = start_ms
     while True:

@@ -1,4 +1,4 @@
-"""The top rows of windows, many of which are equal in what they are compared by."""
+"""The top rows of windows, with many ties."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -17,7 +17,7 @@ COLUMNS = Columns(
 
 
 def _place(record: Sent) -> tuple[int, int, Place]:
-    """Where a row stands among those of its window and group."""
+    """Sort key of a row in its window and group."""
     return number(record, "value") % 10, number(record, "at"), record.place
 
 

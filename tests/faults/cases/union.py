@@ -1,4 +1,4 @@
-"""Unions: of streams that are passed on, and in front of windows."""
+"""Unions, stateless and before windows."""
 
 from collections.abc import Iterable, Mapping
 
@@ -15,7 +15,7 @@ EVEN = "  even: {filter: rights, where: value % 2 = 0}\n"
 
 
 def _both(fragment: str, accepted: Accepted) -> list[Sent]:
-    """What the union brings together; a record of one stream comes on one way only."""
+    """Records of the union; a record has one path only."""
     lefts, rights = accepted.of(fragment, "lefts"), accepted.of(fragment, "rights")
     return [*lefts, *(record for record in rights if number(record, "value") % 2 == 0)]
 

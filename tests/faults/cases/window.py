@@ -1,4 +1,4 @@
-"""An aggregate over windows that lie end to end."""
+"""An aggregate over tumbling windows."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,7 +20,7 @@ COLUMNS = Columns(
 
 
 def windows(records: Iterable[Sent], size_ms: int) -> dict[tuple[str, int], list[Sent]]:
-    """The records of each sensor and window, by its end; what only closes is left out."""
+    """The records of each sensor and window end, without closing ones."""
     groups: defaultdict[tuple[str, int], list[Sent]] = defaultdict(list)
     for record in records:
         if record.fate is not Fate.CLOSING:
@@ -30,7 +30,7 @@ def windows(records: Iterable[Sent], size_ms: int) -> dict[tuple[str, int], list
 
 
 def counted(accepted: Iterable[Sent]) -> list[Expected]:
-    """A row for each sensor and window, of the records that were taken in."""
+    """A row for each sensor and window, from the accepted records."""
     rows = []
     for (sensor, end), records in windows(accepted, WINDOW_MS).items():
         values = [number(record, "value") for record in records]
@@ -73,12 +73,12 @@ WINDOW = Case(
 )
 
 IDLE_AFTER_S = 20
-"""Shorter than the longest fault, and longer than a feed stalls on a busy machine."""
+"""Shorter than the longest fault, and longer than a feed pauses on a busy machine."""
 WINDOW_WITH_IDLENESS = replace(
     WINDOW,
     name="window_idle",
     document=_document(declared("readings", silence=f"idle_after: {IDLE_AFTER_S}s")),
 )
-"""What cannot be reached is not idle: here too a record that was sent in time is never late."""
+"""An unreachable partition is not idle: a record sent in time is never late here either."""
 WINDOW_OF_WRONG_CLOCKS = replace(WINDOW, name="window_clocks", feed=_feed_with_wrong_clocks)
-"""What a producer's clock says of a record moves no window and loses none."""
+"""A record's timestamp by its producer's clock moves no window and loses no record."""

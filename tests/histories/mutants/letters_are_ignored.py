@@ -1,4 +1,4 @@
-"""A rebuild counts what the dead letters name."""
+"""A rebuild counts the records of dead letters."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,11 +7,11 @@ from pipeline.spark.run import rebuild
 from tests.histories.replaced import replaced
 
 KINDS = "restart"
-"""The kinds of steps that show it."""
+"""The kinds of steps that detect it."""
 
 
 @contextmanager
 def mutated() -> Iterator[None]:
-    """No dead letter stands for a record."""
+    """Ignore all dead letters."""
     with replaced(rebuild, "left_out", lambda *_: None):
         yield

@@ -1,4 +1,4 @@
-"""The marker says that nothing which was read is needed any more."""
+"""The marker contains that no read record is needed any more."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,12 +9,12 @@ from pipeline.spark.write import sink
 from tests.histories.replaced import replaced
 
 KINDS = "restart"
-"""The kinds of steps that show it."""
+"""The kinds of steps that detect it."""
 
 
 @contextmanager
 def mutated() -> Iterator[None]:
-    """What is needed begins where the batch has ended."""
+    """The needed records start at the end of the batch."""
 
     def after_batch(shape: Any, log: Any, batch: needed.BatchRead) -> Any:
         found, _ = needed.after_batch(shape, log, batch)

@@ -1,4 +1,4 @@
-"""A lane promises more than it has let go."""
+"""A lane's promise is above its published results."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +10,7 @@ from pipeline.spark.write import sink
 from tests.histories.replaced import replaced
 
 KINDS = "restart"
-"""The kinds of steps that show it."""
+"""The kinds of steps that detect it."""
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""A batch that is executed again for its state may judge its records otherwise than it did."""
+"""A batch that is executed again for its state may decide otherwise about its records."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,11 +7,11 @@ from pipeline.spark.write import sink
 from tests.histories.replaced import replaced
 
 KINDS = "restart,schema_late"
-"""The kinds of steps that show it."""
+"""The kinds of steps that detect it."""
 
 
 @contextmanager
 def mutated() -> Iterator[None]:
-    """The sink finds no difference."""
+    """The sink detects no difference."""
     with replaced(sink, "judged_otherwise", lambda *_: ""):
         yield

@@ -7,11 +7,11 @@ from pipeline.spark.write import sink
 from tests.histories.replaced import replaced
 
 KINDS = "restart"
-"""The kinds of steps that show it."""
+"""The kinds of steps that detect it."""
 
 
 @contextmanager
 def mutated() -> Iterator[None]:
-    """The sink takes no batch for one that was written."""
+    """The sink treats no batch as written."""
     with replaced(sink, "is_repeat", lambda _marker, _facts: False):
         yield

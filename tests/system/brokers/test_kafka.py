@@ -1,4 +1,4 @@
-"""The Kafka clients on a real broker, beyond what they have in common with Kafka in memory."""
+"""Kafka clients on a real broker: behaviour that Kafka in memory does not have."""
 
 import uuid
 from collections.abc import Iterator
@@ -59,12 +59,12 @@ def producer(bootstrap: str) -> Iterator[PlainProducer]:
 
 
 def fresh() -> TopicName:
-    """A name that nothing else uses."""
+    """A unique topic name."""
     return TopicName(f"brokers-{uuid.uuid4().hex}")
 
 
-def test_brokers_without_access_lists_say_so(bootstrap: str) -> None:
-    """Though the driver makes an empty list of it."""
+def test_brokers_without_access_lists_are_reported(bootstrap: str) -> None:
+    """Although the driver returns an empty list."""
     found = KafkaRights(KafkaServers(bootstrap), TIMEOUT_S).topic_rules()
     assert isinstance(found, NoAccessListsError)
 
@@ -76,19 +76,19 @@ def test_brokers_without_access_lists_say_so(bootstrap: str) -> None:
         (NewTopicSpec(TopicName("brokers-bad"), 1, 1, (("no.such", "1"),)), "no.such"),
     ],
 )
-def test_a_topic_that_kafka_refuses_is_named(
+def test_a_topic_rejected_by_kafka_is_named_in_the_error(
     admin: KafkaAdmin, spec: NewTopicSpec, words: str
 ) -> None:
-    """What is wrong with a topic is said in words, with its name as the place."""
+    """The error contains the reason, and the topic's name as its place."""
     with pytest.raises(RefusedError, match=words) as caught:
         admin.create_topics((spec,))
     assert spec.name in caught.value.place
 
 
-def test_a_group_is_deleted_if_there_is_one(
+def test_a_group_is_deleted_if_it_exists(
     admin: KafkaAdmin, bootstrap: str, topic: TopicName
 ) -> None:
-    """Deleting says whether there was a group."""
+    """Deleting returns whether the group existed."""
     group = GroupName(f"{topic}.group")
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group})
     consumer.commit(offsets=[Place(topic, 0, 0)], asynchronous=False)
@@ -97,10 +97,10 @@ def test_a_group_is_deleted_if_there_is_one(
     assert admin.delete_group(group) is False
 
 
-def test_a_reader_goes_on_when_the_broker_is_back(
+def test_a_reader_continues_after_a_broker_outage(
     bootstrap: str, producer: PlainProducer, topic: TopicName
 ) -> None:
-    """After all brokers were down a reader asks for metadata, and reads on if that is answered."""
+    """After an outage of all brokers a reader requests metadata, then continues."""
     with TopicReader(bootstrap, TIMEOUT_S) as reader:
         reader.assign({topic: {0: Offset(0)}})
         reader._on_error(KafkaError(KafkaError._ALL_BROKERS_DOWN))
@@ -109,18 +109,18 @@ def test_a_reader_goes_on_when_the_broker_is_back(
 
 
 def test_a_record_that_is_too_large_is_refused(producer: PlainProducer, topic: TopicName) -> None:
-    """A record that Kafka would not take is refused where it is sent."""
+    """A record above Kafka's size limit is rejected on send."""
     with pytest.raises(RefusedError, match="larger"):
         producer.send(topic, None, b"x" * (RECORD_BYTES_MAX + 1))
 
 
 @pytest.mark.parametrize("sizes", [(2_000_000, 1), (1, 1_500_000, 900_000, 1)])
-def test_what_stands_behind_a_refused_record_holds_nothing_up(
+def test_records_after_a_rejected_record_do_not_block_the_next_transaction(
     bootstrap: str, topic: TopicName, sizes: tuple[int, ...]
 ) -> None:
-    """The transaction says which record it was, can be aborted, and the next one is written.
+    """The transaction's error names the record; after its abort the next transaction commits.
 
-    What is sent after the broker has refused the record says so, too.
+    Sends after the rejection fail with the same error.
     """
     writer = TransactionalWriter(bootstrap, TransactionalId(topic))
     writer.start(Deadline.after(SystemClock(), TIMEOUT_S, "starting"))
@@ -144,7 +144,7 @@ def test_what_stands_behind_a_refused_record_holds_nothing_up(
 
 
 def until_some(reader: TopicReader) -> tuple[KafkaRecord, ...]:
-    """The first records that come within ten seconds."""
+    """The first records within ten seconds."""
     for _ in range(100):
         found = reader.poll(0.1)
         if found:

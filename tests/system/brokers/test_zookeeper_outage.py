@@ -1,4 +1,4 @@
-"""A ZooKeeper session while the connection hangs, breaks and comes back."""
+"""A ZooKeeper session whose connection hangs, breaks and is restored."""
 
 import time
 import uuid
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.system
 
 TIMEOUT_S = 1.0
 SESSION_S = 4.0
-"""The shortest that a server with ticks of two seconds grants."""
+"""The shortest session timeout of a server with ticks of two seconds."""
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def relay(embedded_stack: EmbeddedStack) -> Iterator[Relay]:
 
 @pytest.fixture
 def chroot() -> str:
-    """A chroot that nothing else uses."""
+    """A unique chroot."""
     return f"/outage/{uuid.uuid4().hex}"
 
 
@@ -44,15 +44,15 @@ def store(relay: Relay, chroot: str) -> Iterator[ZooKeeperStore]:
 
 @pytest.fixture
 def direct(embedded_stack: EmbeddedStack, chroot: str) -> Iterator[ZooKeeperStore]:
-    """A session on the same chroot that is not disturbed."""
+    """A session on the same chroot that bypasses the relay."""
     port = embedded_stack.settings.zookeeper_port
     opened = ZooKeeperStore.connect(f"127.0.0.1:{port}{chroot}", 10.0)
     yield opened
     opened.close()
 
 
-def test_a_call_to_a_server_that_hangs_ends_in_time(relay: Relay, store: ZooKeeperStore) -> None:
-    """No call waits longer than its limit."""
+def test_a_call_to_an_unresponsive_server_times_out(relay: Relay, store: ZooKeeperStore) -> None:
+    """No call takes longer than its timeout."""
     relay.set(Line.FROZEN)
     began = time.monotonic()
     with pytest.raises(UnavailableError):
@@ -60,10 +60,10 @@ def test_a_call_to_a_server_that_hangs_ends_in_time(relay: Relay, store: ZooKeep
     assert time.monotonic() - began < TIMEOUT_S + 1
 
 
-def test_a_suspended_session_refuses_at_once_and_resumes(
+def test_a_suspended_session_fails_at_once_and_resumes(
     relay: Relay, store: ZooKeeperStore, direct: ZooKeeperStore, wait_for: WaitFor
 ) -> None:
-    """After a short outage the same session goes on, with its ephemeral paths."""
+    """After a short outage the same session continues, with its ephemeral znodes."""
     store.apply((Create("/node", b"me", ephemeral=True),))
     before = store.session
     relay.set(Line.CUT)
@@ -79,10 +79,10 @@ def test_a_suspended_session_refuses_at_once_and_resumes(
     assert direct.get("/node") == Versioned(b"me", 0)
 
 
-def test_a_lost_session_is_replaced_and_told(
+def test_an_expired_session_is_replaced_and_reported(
     relay: Relay, store: ZooKeeperStore, direct: ZooKeeperStore, wait_for: WaitFor
 ) -> None:
-    """After a long outage there is a new session, in which ephemeral paths are made again."""
+    """After a long outage there is a new session, in which ephemeral znodes are created again."""
     store.apply((Create("/node", b"me", ephemeral=True),))
     before = store.session
     relay.set(Line.CUT)
@@ -93,8 +93,8 @@ def test_a_lost_session_is_replaced_and_told(
     assert direct.get("/node") == Versioned(b"again", 0)
 
 
-def test_closing_during_an_outage_ends_in_time(relay: Relay, store: ZooKeeperStore) -> None:
-    """A process can end although the server is gone."""
+def test_close_during_an_outage_ends_in_time(relay: Relay, store: ZooKeeperStore) -> None:
+    """A process can exit while the server is unreachable."""
     relay.set(Line.CUT)
     began = time.monotonic()
     store.close()

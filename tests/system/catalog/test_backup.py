@@ -1,4 +1,4 @@
-"""A catalog that moves to another place of real ZooKeeper, with the schemas of our registry."""
+"""Backup and restore of a catalog and its schemas on real ZooKeeper."""
 
 import uuid
 
@@ -33,7 +33,7 @@ SCHEMA = '{"type": "record", "name": "R", "fields": [{"name": "n", "type": "int"
 
 
 def registered(store: ZooKeeperStore, znodes: Znodes, schema: str = SCHEMA) -> tuple[Version, bool]:
-    """Register a schema: its version, and whether it was not there before."""
+    """Register a schema; returns its version, and whether it is new."""
     registry = Registry(store, znodes.registry())
 
     def decide(state: State) -> Decided[tuple[Version, bool]]:
@@ -47,8 +47,8 @@ def registered(store: ZooKeeperStore, znodes: Znodes, schema: str = SCHEMA) -> t
         registry.close()
 
 
-def test_a_catalog_moves_with_its_schemas(embedded_stack: EmbeddedStack) -> None:
-    """Through the text of a file; epochs are above what has written, ids are what they were."""
+def test_a_catalog_is_restored_with_its_schemas(embedded_stack: EmbeddedStack) -> None:
+    """From a backup file; new epochs are above the written ones, ids are unchanged."""
     servers = f"{embedded_stack.settings.zookeeper_connect}/backup/{uuid.uuid4().hex}"
     znodes = Znodes("")
     old = ZooKeeperStore.connect(f"{servers}/old", TIMEOUT_S)

@@ -1,4 +1,4 @@
-"""The catalog on real ZooKeeper, with sessions that race."""
+"""The catalog on real ZooKeeper, with concurrent sessions."""
 
 import threading
 import uuid
@@ -35,7 +35,7 @@ OpenCatalog = Callable[[], Catalog]
 
 @pytest.fixture
 def stores() -> Iterator[list[ZooKeeperStore]]:
-    """The sessions of a test; closed after it."""
+    """The sessions of a test; they are closed after it."""
     opened: list[ZooKeeperStore] = []
     yield opened
     for store in opened:
@@ -44,7 +44,7 @@ def stores() -> Iterator[list[ZooKeeperStore]]:
 
 @pytest.fixture
 def open_catalog(embedded_stack: EmbeddedStack, stores: list[ZooKeeperStore]) -> OpenCatalog:
-    """Opens sessions on a catalog that nothing else uses."""
+    """Opens sessions on a catalog of the test's own."""
     connect = f"{embedded_stack.settings.zookeeper_connect}/catalog/{uuid.uuid4().hex}"
 
     def open_one() -> Catalog:
@@ -55,7 +55,7 @@ def open_catalog(embedded_stack: EmbeddedStack, stores: list[ZooKeeperStore]) ->
 
 
 def run_all(tasks: list[Callable[[], None]]) -> None:
-    """Run tasks at once and wait for them."""
+    """Run tasks concurrently and wait for them."""
     threads = [threading.Thread(target=task) for task in tasks]
     for thread in threads:
         thread.start()
@@ -64,7 +64,7 @@ def run_all(tasks: list[Callable[[], None]]) -> None:
 
 
 def test_the_life_of_a_network(open_catalog: OpenCatalog) -> None:
-    """Deployed, owned, reported, changed and removed: every session sees the same."""
+    """Deployed, claimed, reported, changed and destroyed: every session reads the same."""
     one, two = open_catalog(), open_catalog()
     deployed(one, MOVING, SPEED)
     assert two.fragments.of(TOLLS) == (fragment(SPEED), fragment(MOVING))
@@ -79,10 +79,10 @@ def test_the_life_of_a_network(open_catalog: OpenCatalog) -> None:
     assert one.networks.of(OWNER) == ()
 
 
-def test_a_node_gives_way_when_its_session_ends(
+def test_fragments_of_an_ended_session_can_be_claimed(
     open_catalog: OpenCatalog, stores: list[ZooKeeperStore]
 ) -> None:
-    """The fragments of a node that went can be claimed by another, and not before."""
+    """Another node can claim a fragment only after its owner's session has ended."""
     one, two = open_catalog(), open_catalog()
     deployed(one)
     one.nodes.register(node())
@@ -94,8 +94,8 @@ def test_a_node_gives_way_when_its_session_ends(
     assert two.owners.claim(TOLLS, MOVING, node(NODE2), NOW) == 2
 
 
-def test_claims_that_race_win_different_epochs(open_catalog: OpenCatalog) -> None:
-    """No epoch is given twice and none is left out."""
+def test_concurrent_claims_get_different_epochs(open_catalog: OpenCatalog) -> None:
+    """Epochs are unique and consecutive."""
     deployed(open_catalog())
     won: list[Epoch] = []
 
@@ -116,8 +116,8 @@ def test_claims_that_race_win_different_epochs(open_catalog: OpenCatalog) -> Non
     assert len(won) >= 20
 
 
-def test_of_deploys_that_race_one_is_done(open_catalog: OpenCatalog) -> None:
-    """Who planned against the same version: one deploys, the others are told to look again."""
+def test_one_of_concurrent_deploys_succeeds(open_catalog: OpenCatalog) -> None:
+    """All are planned against one version: one succeeds, the others fail with a conflict."""
     deployed(open_catalog())
     errors: list[MedusaError] = []
 
@@ -140,7 +140,7 @@ def test_of_deploys_that_race_one_is_done(open_catalog: OpenCatalog) -> None:
 
 
 def test_reports_do_not_stop_an_undeploy(open_catalog: OpenCatalog) -> None:
-    """A network is removed while its owner goes on reporting; nothing of it stays."""
+    """A network is removed while its owner writes status reports; no znode remains."""
     catalog, other = open_catalog(), open_catalog()
     deployed(catalog)
     removed = threading.Event()

@@ -1,4 +1,4 @@
-"""Confluent's clients in other languages, where they can be had, and registries for them."""
+"""Fixtures: Confluent's clients in other languages, if installable, and registries."""
 
 import uuid
 from collections.abc import Callable, Iterator
@@ -22,8 +22,8 @@ ZOOKEEPER_ANSWERS_WITHIN_S = 10.0
 StartClient = Callable[[Program, Served], Foreign]
 
 
-def had(program: Callable[[Path], Program], jar_cache: Path) -> Program:
-    """A client, or no test: whoever has no Node or no Go is not kept from testing the rest."""
+def installed(program: Callable[[Path], Program], jar_cache: Path) -> Program:
+    """Install a client; skip the test where Node or Go is missing."""
     try:
         return program(jar_cache.expanduser() / "clients")
     except NotHereError as reason:
@@ -33,13 +33,13 @@ def had(program: Callable[[Path], Program], jar_cache: Path) -> Program:
 @pytest.fixture(scope="session")
 def node(jar_cache: Path) -> Program:
     """The client for Node."""
-    return had(node_program, jar_cache)
+    return installed(node_program, jar_cache)
 
 
 @pytest.fixture(scope="session")
 def go(jar_cache: Path) -> Program:
     """The client for Go."""
-    return had(go_program, jar_cache)
+    return installed(go_program, jar_cache)
 
 
 @pytest.fixture(params=["node", "go"])
@@ -51,7 +51,7 @@ def program(request: pytest.FixtureRequest) -> Program:
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[StartClient]:
-    """Starts clients; they end with the test."""
+    """Starts clients; they are ended after the test."""
     with ExitStack() as running:
 
         def one(program: Program, served: Served) -> Foreign:
@@ -63,14 +63,14 @@ def start(tmp_path: Path) -> Iterator[StartClient]:
 
 @pytest.fixture
 def in_memory() -> Iterator[Served]:
-    """A registry that lets everybody in."""
+    """A registry without authentication."""
     with ExitStack() as ending:
         yield Served(serve(MemoryStore(MemoryTree()), Guard(), ending))
 
 
 @pytest.fixture
 def with_logins() -> Iterator[Served]:
-    """A registry that asks who comes."""
+    """A registry with authentication."""
     with ExitStack() as ending:
         url = serve(MemoryStore(MemoryTree()), Guard(Access(USERS)), ending)
         yield Served(url, "owner", PASSWORD)
@@ -78,7 +78,7 @@ def with_logins() -> Iterator[Served]:
 
 @pytest.fixture
 def on_zookeeper(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Served]:
-    """A registry on ZooKeeper that asks who comes, and proves who it is."""
+    """A registry on ZooKeeper with authentication and TLS."""
     stack = request.getfixturevalue("embedded_stack")
     chroot = f"{stack.settings.zookeeper_connect}/clients/{uuid.uuid4().hex}"
     authority = Authority(tmp_path / "ca", "those who are believed")
@@ -103,7 +103,7 @@ def client(program: Program, served: Served, start: StartClient) -> Foreign:
 
 
 def serve(store: VersionedStore, guard: Guard, ending: ExitStack) -> str:
-    """Serve a store until the end; where."""
+    """Serve a store until the exit stack closes; returns the URL."""
     ending.callback(store.close)
     server = RegistryServer(store, LOOPBACK, 0, guard=guard)
     ending.callback(server.stop)

@@ -1,4 +1,4 @@
-"""A client in another language: a process that answers lines of JSON, each within a deadline."""
+"""A client in another language: a process that answers JSON lines, each within a timeout."""
 
 import json
 import os
@@ -19,7 +19,7 @@ ENDS_WITHIN_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A registry: its address, and what a client needs to be let in."""
+    """A registry: its address and a client's credentials."""
 
     url: str
     user: str = ""
@@ -29,32 +29,32 @@ class Served:
 
 @dataclass(frozen=True)
 class RefusedError(Exception):
-    """What the user of the client is told when something fails; `code` is the registry's."""
+    """The client's error; `code` is the registry's."""
 
     code: int | None
     message: str
 
 
 class Foreign:
-    """A running client. It asks the registry anew for everything."""
+    """A running client, without a cache of the registry's responses."""
 
     def __init__(self, program: Program, served: Served, log: Path) -> None:
         self.language = program.language
         self._log = log
         near = {"NO_PROXY": LOOPBACK, "no_proxy": LOOPBACK}
-        with log.open("w") as told:
+        with log.open("w") as errors:
             self._process = subprocess.Popen(
                 program.command,
                 env=os.environ | dict(program.environment) | near,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=told,
+                stderr=errors,
                 text=True,
                 encoding="utf-8",
             )
         self._answers: queue.Queue[str] = queue.Queue()
         threading.Thread(target=self._listen, daemon=True).start()
-        self._tell(asdict(served))
+        self._send(asdict(served))
 
     def __enter__(self) -> Self:
         return self
@@ -70,13 +70,13 @@ class Foreign:
         assert self._process.stdin is not None
         self._process.stdin.close()
 
-    def ask(self, call: str, **told: Any) -> Any:
-        """What the client returns for a call.
+    def request(self, call: str, **arguments: Any) -> Any:
+        """Call the client; returns its result.
 
         Raises:
             RefusedError: it throws.
         """
-        self._tell({"call": call, **told})
+        self._send({"call": call, **arguments})
         line = self._answers.get(timeout=ANSWERS_WITHIN_S)
         assert line, f"the client for {self.language} ended: {self._log.read_text()}"
         answer = json.loads(line)
@@ -84,19 +84,19 @@ class Foreign:
             raise RefusedError(answer["error"]["code"], answer["error"]["message"])
         return answer["value"]
 
-    def refusal(self, call: str, **told: Any) -> int | None:
+    def refusal(self, call: str, **arguments: Any) -> int | None:
         """The registry's code for a call that fails."""
-        return self.refused(call, **told).code
+        return self.refused(call, **arguments).code
 
-    def refused(self, call: str, **told: Any) -> RefusedError:
-        """How a call fails."""
+    def refused(self, call: str, **arguments: Any) -> RefusedError:
+        """The error of a call that fails."""
         try:
-            value = self.ask(call, **told)
+            value = self.request(call, **arguments)
         except RefusedError as error:
             return error
         raise AssertionError(f"{self.language}: {call} was not refused, but answered {value}")
 
-    def _tell(self, line: dict[str, Any]) -> None:
+    def _send(self, line: dict[str, Any]) -> None:
         assert self._process.stdin is not None
         self._process.stdin.write(f"{json.dumps(line)}\n")
         self._process.stdin.flush()

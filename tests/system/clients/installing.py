@@ -1,7 +1,7 @@
-"""Confluent's clients for Node and Go, installed once into the cache outside this tree.
+"""Installation of Confluent's clients for Node and Go, once, into the cache outside this tree.
 
-What is installed is named by a hash of what it is made from, so a new lock file makes a new one.
-It is made beside its place and then moved there: nobody ever sees half of it.
+An installation is named by a hash of its inputs, so a new lock file causes a new one. It is built
+in a temporary folder and then renamed, so it is never visible incomplete.
 """
 
 import hashlib
@@ -37,12 +37,12 @@ _GO_TOO_OLD = r"requires go >= \S+"
 
 
 class NotHereError(Exception):
-    """A client cannot be had on this machine, which is not the project's fault: in words."""
+    """A client cannot be installed on this machine, for reasons outside the project."""
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A client that reads requests from its input: how it is started."""
+    """Command line and environment of a client that reads requests from standard input."""
 
     language: str
     command: tuple[str, ...]
@@ -50,13 +50,13 @@ class Program:
 
 
 def node_program(cache: Path, source: Path = HERE / "node") -> Program:
-    """The client for Node; its packages are those of the lock file, and none of their scripts run.
+    """The client for Node, with the packages of the lock file; none of their scripts run.
 
     Raises:
         NotHereError: there is no Node, or an old one, or no registry of packages answers.
     """
     node, npm = found("node", "Node"), found("npm", "npm")
-    version = told_by(node, "--version")
+    version = output_of(node, "--version")
     if int(version.removeprefix("v").partition(".")[0]) < NODE_AT_LEAST:
         raise NotHereError(f"Node is too old here: {version}, not {NODE_AT_LEAST}")
     locked = (source / "package.json", source / "package-lock.json")
@@ -84,7 +84,7 @@ def go_program(cache: Path, source: Path = HERE / "go") -> Program:
             proxy of modules answers.
     """
     go = found("go", "Go")
-    found(told_by(go, "env", "CC").split()[0], "the C compiler that Go uses")
+    found(output_of(go, "env", "CC").split()[0], "the C compiler that Go uses")
     files = sorted([*source.glob("*.go"), source / "go.mod", source / "go.sum"])
 
     def build(folder: Path) -> None:
@@ -98,12 +98,12 @@ def go_program(cache: Path, source: Path = HERE / "go") -> Program:
                 raise NotHereError(f"where Go gets modules does not answer: {log[-300:]}")
             raise AssertionError(f"go build failed:\n{log}")
 
-    place = cache / f"go-{digest(files, told_by(go, 'version'))}"
+    place = cache / f"go-{digest(files, output_of(go, 'version'))}"
     return Program("Go", (str(ensure(place, build) / "client"),))
 
 
 def ensure(place: Path, make: Callable[[Path], None]) -> Path:
-    """A folder in the cache, made if it is not there; by one process at a time."""
+    """A folder in the cache, made if missing, by one process at a time."""
     if place.is_dir():
         return place
     place.parent.mkdir(parents=True, exist_ok=True)
@@ -111,8 +111,10 @@ def ensure(place: Path, make: Callable[[Path], None]) -> Path:
         place.with_suffix(".lock"), "installing a client", INSTALLED_WITHIN_S, silent
     ):
         if not place.is_dir():
-            with tempfile.TemporaryDirectory(prefix=f"{place.name}.", dir=place.parent) as beside:
-                made = Path(beside) / "made"
+            with tempfile.TemporaryDirectory(
+                prefix=f"{place.name}.", dir=place.parent
+            ) as temporary:
+                made = Path(temporary) / "made"
                 made.mkdir()
                 make(made)
                 made.rename(place)
@@ -125,13 +127,13 @@ def run(
     folder: Path,
     environment: tuple[tuple[str, str], ...] = (),
 ) -> str | None:
-    """What a command wrote when it failed; None: it did not fail.
+    """Run a command; its output if it failed, else None.
 
     Raises:
-        NotHereError: it does not get done.
+        NotHereError: it does not end in time.
     """
-    with tempfile.TemporaryDirectory() as beside:
-        log = Path(beside) / "log"
+    with tempfile.TemporaryDirectory() as temporary:
+        log = Path(temporary) / "log"
         spec = ChildSpec(name, command, log, folder, environment=environment, grace_s=2.0)
         child = start_child(spec)
         ends_at = time.monotonic() + INSTALLED_WITHIN_S
@@ -146,15 +148,15 @@ def run(
 
 
 def found(program: str, what: str) -> str:
-    """Where a program is; raises `NotHereError` if it is nowhere."""
+    """Path of a program; raises `NotHereError` if it is not installed."""
     place = shutil.which(program)
     if place is None:
         raise NotHereError(f"{what} is not installed")
     return place
 
 
-def told_by(*command: str) -> str:
-    """What a program says about itself."""
+def output_of(*command: str) -> str:
+    """A program's output about its version or settings."""
     environment = os.environ | {"GOTOOLCHAIN": "local"}
     return subprocess.run(
         command,
@@ -167,8 +169,8 @@ def told_by(*command: str) -> str:
 
 
 def digest(files: list[Path] | tuple[Path, ...], more: str = "") -> str:
-    """A name for the contents of files."""
-    told = hashlib.sha256(more.encode())
+    """Hash of the contents of files."""
+    hashed = hashlib.sha256(more.encode())
     for file in files:
-        told.update(f"\0{file.name}\0".encode() + file.read_bytes())
-    return told.hexdigest()[:16]
+        hashed.update(f"\0{file.name}\0".encode() + file.read_bytes())
+    return hashed.hexdigest()[:16]

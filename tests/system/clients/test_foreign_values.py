@@ -1,4 +1,4 @@
-"""What Confluent's serializers for Node, Go and Python and our own write, each of them reads."""
+"""Interoperability of Medusa's codec and Confluent's serializers for Node, Go and Python."""
 
 import base64
 import json
@@ -18,7 +18,7 @@ from tests.system.clients.foreign import Foreign, Served
 from tests.system.clients.installing import Program
 
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # what the client's own dependencies say about each other
+    warnings.simplefilter("ignore")  # the client's dependencies warn about each other
     from confluent_kafka.schema_registry import (
         SchemaRegistryClient,
         header_schema_id_serializer,
@@ -35,7 +35,7 @@ pytestmark = [
 
 
 def sighting(segment: str, *more: dict[str, Any]) -> str:
-    """The text of a schema with something of every kind."""
+    """The text of a schema with fields of every kind."""
     place = [{"name": "road", "type": "string"}, {"name": "segment", "type": segment}]
     fields = [
         {"name": "plate", "type": "string"},
@@ -73,23 +73,23 @@ VALUES = (FULL, EMPTY)
 Headers = list[tuple[str, str | bytes | None]]
 """As Confluent's client for Python takes them."""
 Record = dict[str, Any]
-"""The bytes of a value and the headers that came with it, both as a foreign client takes them."""
+"""A value's bytes and its headers, in the form of a foreign client."""
 
 
 class Ours:
-    """Our own reader and writer."""
+    """Medusa's reader and writer."""
 
     def __init__(self, registry: RegistryClient) -> None:
         self._registry = registry
 
     def write(self, value: Any) -> Record:
-        """A value in the old schema."""
+        """Encode a value by the old schema."""
         latest = self._registry.latest(SUBJECT)
         assert latest is not None
         return record(join(latest.id, encode(parse(OLD), value)), {})
 
     def read(self, written: Record) -> Any:
-        """A value as the old schema has it."""
+        """Decode a value by the old schema."""
         content, headers = parts(written)
         framed = identified(content, headers, Part.VALUE)
         assert isinstance(framed, Framed)
@@ -105,16 +105,18 @@ class OfPython:
         self._registry = registry
 
     def write(self, value: Any, *, header: bool) -> Record:
-        """A value in the old schema."""
+        """Encode a value by the old schema."""
         chosen = header_schema_id_serializer if header else prefix_schema_id_serializer
         settings = {"auto.register.schemas": False, "schema.id.serializer": chosen}
         headers: Headers = []
         context = SerializationContext(TOPIC, MessageField.VALUE, headers)
         written = AvroSerializer(self._registry, OLD, conf=settings)(value, context)
-        return record(written, {name: told for name, told in headers if isinstance(told, bytes)})
+        return record(
+            written, {name: encoded for name, encoded in headers if isinstance(encoded, bytes)}
+        )
 
     def read(self, written: Record) -> Any:
-        """A value as its writer's schema has it."""
+        """Decode a value by its writer's schema."""
         content, named = parts(written)
         headers: Headers = [*named]
         context = SerializationContext(TOPIC, MessageField.VALUE, headers)
@@ -128,32 +130,32 @@ class OfForeign:
         self._client = client
 
     def write(self, value: Any, *, header: bool) -> Record:
-        """A value in the latest schema."""
-        told = {**value, "photo": base64.b64encode(value["photo"]).decode()}
-        written: Record = self._client.ask("write", topic=TOPIC, value=told, header=header)
+        """Encode a value by the latest schema."""
+        encoded = {**value, "photo": base64.b64encode(value["photo"]).decode()}
+        written: Record = self._client.request("write", topic=TOPIC, value=encoded, header=header)
         return written
 
     def read(self, written: Record, *, latest: bool = False) -> Any:
-        """A value as its writer's schema has it, or the latest one."""
-        told = self._client.ask("read", topic=TOPIC, latest=latest, **written)
-        return {**told, "photo": base64.b64decode(told["photo"])}
+        """Decode a value by its writer's schema, or by the latest one."""
+        encoded = self._client.request("read", topic=TOPIC, latest=latest, **written)
+        return {**encoded, "photo": base64.b64decode(encoded["photo"])}
 
 
 def record(content: bytes, headers: dict[str, bytes]) -> Record:
-    """A record in the form that can be told to a foreign client."""
-    told = {name: base64.b64encode(value).decode() for name, value in headers.items()}
-    return {"bytes": base64.b64encode(content).decode(), "headers": told}
+    """A record in the form of a foreign client's JSON."""
+    encoded = {name: base64.b64encode(value).decode() for name, value in headers.items()}
+    return {"bytes": base64.b64encode(content).decode(), "headers": encoded}
 
 
 def parts(written: Record) -> tuple[bytes, list[tuple[str, bytes]]]:
     """The value and the headers of a record."""
-    headers = [(name, base64.b64decode(told)) for name, told in written["headers"].items()]
+    headers = [(name, base64.b64decode(encoded)) for name, encoded in written["headers"].items()]
     return base64.b64decode(written["bytes"]), headers
 
 
 @pytest.fixture
 def ours(in_memory: Served) -> Iterator[Ours]:
-    """Our own client of the registry in memory."""
+    """Medusa's client of the registry in memory."""
     with closing(RegistryClient(in_memory.url)) as registry:
         yield Ours(registry)
 
@@ -167,19 +169,19 @@ def python(in_memory: Served) -> Iterator[OfPython]:
 
 @pytest.fixture
 def client(program: Program, in_memory: Served, start: StartClient) -> Foreign:
-    """Each foreign client, and a schema that it can write with."""
+    """Each foreign client, with a registered schema."""
     found = start(program, in_memory)
-    found.ask("register", subject=SUBJECT, schema=OLD)
+    found.request("register", subject=SUBJECT, schema=OLD)
     return found
 
 
 @pytest.mark.parametrize("header", [False, True], ids=["prefix", "header"])
-def test_what_it_writes_is_read_by_all(
+def test_its_records_are_read_by_all(
     client: Foreign, ours: Ours, python: OfPython, *, header: bool
 ) -> None:
-    """With the id before the value, and with the GUID in a header: by itself and in Python."""
+    """With a prefixed id, and with a GUID in a header; read by itself and by Python."""
     foreign = OfForeign(client)
-    known = client.ask("latest", subject=SUBJECT)
+    known = client.request("latest", subject=SUBJECT)
     guid = base64.b64encode(b"\1" + bytes.fromhex(known["guid"].replace("-", ""))).decode()
     for value in VALUES:
         written = foreign.write(value, header=header)
@@ -195,7 +197,7 @@ def test_what_it_writes_is_read_by_all(
 
 
 @pytest.mark.parametrize("header", [False, True], ids=["prefix", "header"])
-def test_it_reads_what_python_writes(client: Foreign, python: OfPython, *, header: bool) -> None:
+def test_it_reads_records_of_python(client: Foreign, python: OfPython, *, header: bool) -> None:
     """Confluent's serializer for Python, in both formats."""
     for value in VALUES:
         written = python.write(value, header=header)
@@ -203,17 +205,17 @@ def test_it_reads_what_python_writes(client: Foreign, python: OfPython, *, heade
         assert OfForeign(client).read(written) == value
 
 
-def test_it_reads_what_we_write(client: Foreign, ours: Ours) -> None:
-    """Our own codec and wire format."""
+def test_it_reads_records_of_medusa(client: Foreign, ours: Ours) -> None:
+    """Medusa's codec and wire format."""
     for value in VALUES:
         assert OfForeign(client).read(ours.write(value)) == value
 
 
-def test_a_newer_reader(client: Foreign, ours: Ours) -> None:
-    """It finds the latest schema, widens a number and takes a default; we still read as before."""
+def test_a_newer_reader_schema(client: Foreign, ours: Ours) -> None:
+    """It fetches the latest schema, widens a number, applies a default; Medusa is unaffected."""
     foreign = OfForeign(client)
     old = foreign.write(FULL, header=False)
-    client.ask("register", subject=SUBJECT, schema=NEW)
+    client.request("register", subject=SUBJECT, schema=NEW)
     assert foreign.read(old, latest=True) == {**FULL, "note": "none"}
     far = {**FULL, "note": "far", "where": {"road": "A9", "segment": 2**40}}
     new = foreign.write(far, header=False)
@@ -221,11 +223,11 @@ def test_a_newer_reader(client: Foreign, ours: Ours) -> None:
     assert ours.read(old) == FULL
 
 
-def test_a_schema_that_the_client_makes_up(client: Foreign, python: OfPython) -> None:
-    """It is registered while a value is written, and whoever reads the value finds it."""
+def test_a_schema_registered_by_the_serializer(client: Foreign, python: OfPython) -> None:
+    """It is registered on serialization, and other readers fetch it."""
     value = {"name": "n", "count": 3, "share": 0.5}
-    written = client.ask("write_anything", topic="made-up", value=value)
-    known = client.ask("latest", subject="made-up-value")
+    written = client.request("write_anything", topic="made-up", value=value)
+    known = client.request("latest", subject="made-up-value")
     assert parts(written)[0][:5] == b"\0" + known["id"].to_bytes(4, "big")
     assert [field["name"] for field in json.loads(known["schema"])["fields"]] == [*value]
     assert python.read(written) == value
@@ -237,7 +239,7 @@ def test_node_and_go_read_each_other(
 ) -> None:
     """In both directions and both formats."""
     pair = [start(program, in_memory) for program in (node, go)]
-    pair[0].ask("register", subject=SUBJECT, schema=OLD)
+    pair[0].request("register", subject=SUBJECT, schema=OLD)
     for writer, reader in (pair, pair[::-1]):
         for value in VALUES:
             assert OfForeign(reader).read(OfForeign(writer).write(value, header=header)) == value

@@ -1,4 +1,4 @@
-"""A standalone Spark cluster on loopback: a master and a worker, as others run them."""
+"""A standalone Spark cluster on loopback: a master and a worker."""
 
 import os
 import socket
@@ -24,7 +24,7 @@ _REGISTERED = "Successfully registered with master"
 
 @dataclass(frozen=True)
 class Cluster:
-    """A master, and a worker once `worker` was called."""
+    """A master; `worker` starts a worker."""
 
     folder: Path
     port: int
@@ -32,12 +32,12 @@ class Cluster:
 
     @property
     def url(self) -> str:
-        """As `spark.master` names it."""
+        """The value of `spark.master`."""
         return f"spark://{LOOPBACK}:{self.port}"
 
     @contextmanager
     def worker(self) -> Iterator[Child]:
-        """A worker that the master knows."""
+        """A worker that is registered with the master."""
         words = ("--cores", str(CORES), "--memory", "2g", "--work-dir", str(self.folder / "work"))
         child = _start(self.folder, "worker", free_port(), (_WORKER, *words, self.url))
         try:
@@ -75,7 +75,7 @@ def executors_of(worker: Child) -> tuple[int, ...]:
 
 
 def _start(folder: Path, name: str, port: int, main: tuple[str, ...]) -> Child:
-    """Start a daemon of Spark's from the jars of PySpark."""
+    """Start a Spark daemon from the jars of PySpark."""
     jars = pyspark_jars()
     java = find_java(os.environ).executable
     main_class, *words = main
@@ -83,7 +83,7 @@ def _start(folder: Path, name: str, port: int, main: tuple[str, ...]) -> Child:
         *(str(java), "-Xmx256m", "-XX:+UseSerialGC", "-cp", f"{jars}/*", main_class),
         *("--host", LOOPBACK, "--port", str(port), "--webui-port", str(free_port()), *words),
     )
-    # Executors are started with its variables: with them they find Spark, and Python finds Medusa.
+    # Executors inherit its variables, which locate Spark's jars, and Medusa for Python.
     environment = (
         ("SPARK_HOME", str(jars.parent)),
         ("SPARK_SCALA_VERSION", "2.13"),

@@ -1,4 +1,4 @@
-"""A node whose Spark runs on a cluster: results are exact, and what is missing is told."""
+"""A node on a Spark cluster: exact results, and errors of a missing master or worker."""
 
 import json
 import os
@@ -56,7 +56,7 @@ outputs:
   doubled: {topic: spread-doubled}
 """
 SLOW = 700
-"""The reading at which the function takes long, once, and says that it has begun."""
+"""The reading at which the function reports its start and takes long, once."""
 FUNCTION = f"""
 import pathlib
 import time
@@ -80,7 +80,7 @@ FRAGMENTS = ("even", "counts", "doubled")
 
 
 def settings_of(cluster: Cluster, folder: Path) -> dict[str, str]:
-    """Settings of a node on a cluster; executors have our checkpoints, and find our Python."""
+    """Settings of a node on a cluster; executors use the node's checkpoints and Python."""
     return {
         "spark.master": cluster.url,
         "spark.cores": str(CORES),
@@ -100,7 +100,7 @@ CLOSED_MS = 60_000
 
 
 class Feed:
-    """Readings in the order of their time, 10 ms apart."""
+    """Readings in order of event time, 10 ms apart."""
 
     def __init__(self, medusa: Installation) -> None:
         self._medusa = medusa
@@ -108,13 +108,13 @@ class Feed:
         self.sent: list[Mapping[str, object]] = []
 
     def send(self, count: int) -> None:
-        """Send some more."""
+        """Send the next readings."""
         for i in range(len(self.sent), len(self.sent) + count):
             self._send({"sensor": SENSORS[i % 3], "value": i, "at": self._start_ms + 10 * i}, i % 2)
         self._medusa.producer.flush(20)
 
     def close(self) -> None:
-        """Close the windows of all that was sent."""
+        """Close the windows of all sent readings."""
         for partition in range(2):
             at = self._start_ms + CLOSED_MS
             self._send({"sensor": "last", "value": len(self.sent), "at": at}, partition)
@@ -126,7 +126,7 @@ class Feed:
         self.sent.append(reading)
 
     def expected(self) -> dict[str, Counter[tuple[object, ...]]]:
-        """The results of all that was sent; of a window that is still open none."""
+        """The results of all sent readings, except those of open windows."""
         values = [int(str(r["value"])) for r in self.sent]
         windows: dict[tuple[str, int], list[int]] = {}
         for reading, value in zip(self.sent, values, strict=True):
@@ -148,10 +148,10 @@ def found(medusa: Installation, fragment: str) -> Counter[tuple[object, ...]]:
     return Counter(tuple(row[name] for name in columns[fragment]) for row in rows)
 
 
-def test_results_are_exact_although_an_executor_is_killed(
+def test_results_are_exact_after_the_loss_of_an_executor(
     medusa: Installation, cluster: Cluster, worker: Child
 ) -> None:
-    """Without state, in windows and in Python; all lanes share the node's executors."""
+    """Of stateless boxes, windows and Python boxes; all lanes share the node's executors."""
     documents = medusa.folder / "documents"
     documents.mkdir(exist_ok=True)
     begun = medusa.folder / "begun"
@@ -202,7 +202,7 @@ def test_results_are_exact_although_an_executor_is_killed(
 def call(
     medusa: Installation, words: tuple[str, ...], further: Mapping[str, str]
 ) -> "subprocess.CompletedProcess[str]":
-    """Run a verb that ends by itself."""
+    """Run a verb to its end."""
     stack = medusa.stack
     settings = {
         "data": str(medusa.folder / "elsewhere"),
@@ -224,8 +224,8 @@ def call(
     )
 
 
-def test_a_master_that_does_not_answer_is_told(medusa: Installation) -> None:
-    """At once, with its address, what to do, and the exit code of what is not available."""
+def test_an_unreachable_master_is_reported(medusa: Installation) -> None:
+    """At once, with its address, a remedy, and the exit code for an unavailable server."""
     master = f"spark://{LOOPBACK}:{free_port()}"
     done = call(medusa, ("node", "start"), {"spark.master": master})
     assert done.returncode == 69, done.stderr
@@ -234,8 +234,8 @@ def test_a_master_that_does_not_answer_is_told(medusa: Installation) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_a_master_without_room_is_told(medusa: Installation, cluster: Cluster) -> None:
-    """A node does not wait for ever for an executor that no worker can have."""
+def test_a_cluster_without_capacity_is_reported(medusa: Installation, cluster: Cluster) -> None:
+    """A node does not wait forever for an executor that no worker has room for."""
     settings = settings_of(cluster, medusa.folder) | {"spark.executor_memory": "900g"}
     done = call(medusa, ("node", "start"), settings)
     assert done.returncode == 69, done.stderr
@@ -245,17 +245,17 @@ def test_a_master_without_room_is_told(medusa: Installation, cluster: Cluster) -
 
 
 def spark_finding(medusa: Installation, further: Mapping[str, str]) -> dict[str, str]:
-    """What `medusa doctor` finds out about Spark."""
+    """The finding of `medusa doctor` about Spark."""
     done = call(medusa, ("doctor", "-o", "json"), further)
     assert "Traceback" not in done.stderr, done.stderr
     (finding,) = (one for one in json.loads(done.stdout)["findings"] if one["what"] == "Spark")
     return dict(finding)
 
 
-def test_doctor_looks_at_the_workers(
+def test_doctor_checks_master_and_workers(
     medusa: Installation, cluster: Cluster, worker: Child, wait_for: WaitFor
 ) -> None:
-    """Whether one has room for an executor; that a master does not answer, or is none."""
+    """Room for an executor on a worker; a master that is unreachable, or not a Spark master."""
     assert worker.running
     settings = settings_of(cluster, medusa.folder)
 
@@ -267,9 +267,9 @@ def test_doctor_looks_at_the_workers(
     wrong = spark_finding(medusa, settings | {"spark.executor_memory": "900g"})
     assert wrong["verdict"] == "wrong"
     assert "1 worker has a free core and 900g of free memory" in wrong["message"]
-    nobody = f"spark://{LOOPBACK}:{free_port()}"
-    wrong = spark_finding(medusa, settings | {"spark.master": nobody})
-    assert (wrong["verdict"], wrong["place"]) == ("wrong", f"spark.master {nobody}")
+    unreachable = f"spark://{LOOPBACK}:{free_port()}"
+    wrong = spark_finding(medusa, settings | {"spark.master": unreachable})
+    assert (wrong["verdict"], wrong["place"]) == ("wrong", f"spark.master {unreachable}")
     kafka = f"spark://{medusa.stack.kafka_bootstrap_servers}"
     wrong = spark_finding(medusa, settings | {"spark.master": kafka})
     assert "what answers there is no Spark master" in wrong["message"]

@@ -1,4 +1,4 @@
-"""Examples as a user runs them: right in the end, and gone without a trace however they end."""
+"""Examples as a user runs them: correct results, and no processes left after any end."""
 
 import os
 import re
@@ -20,12 +20,12 @@ pytestmark = [pytest.mark.system, pytest.mark.timeout(900)]
 
 MARK = "MEDUSA_TEST_MARK"
 FEEDING_WITHIN_S = 240.0
-GONE_WITHIN_S = 90.0
+ENDED_WITHIN_S = 90.0
 
 
 @contextmanager
 def running(folder: Path, *arguments: str) -> Iterator[tuple["subprocess.Popen[bytes]", str]]:
-    """A running example, and the mark that all of its processes carry in their environment."""
+    """A running example, and the mark in the environment of all its processes."""
     mark = uuid.uuid4().hex
     environment = {**os.environ, MARK: mark, "TMPDIR": str(folder)}
     command = [sys.executable, "-P", "-m", "pipeline.cli.main", *arguments]
@@ -38,13 +38,13 @@ def running(folder: Path, *arguments: str) -> Iterator[tuple["subprocess.Popen[b
             process.wait(30)
 
 
-def said(folder: Path) -> str:
-    """What the run printed so far."""
+def output(folder: Path) -> str:
+    """The run's output so far."""
     return (folder / "out").read_text(encoding="utf-8", errors="replace")
 
 
 def marked(mark: str) -> dict[int, str]:
-    """All living processes with a mark in their environment: id and command line."""
+    """All running processes with a mark in their environment: id and command line."""
     found = {}
     for entry in Path("/proc").iterdir():
         if not entry.name.isdecimal():
@@ -54,13 +54,13 @@ def marked(mark: str) -> dict[int, str]:
                 line = (entry / "cmdline").read_bytes().replace(b"\0", b" ")
                 found[int(entry.name)] = line.decode(errors="replace")[:120]
         except OSError:
-            continue  # it ended, or is not ours to see
+            continue  # it ended, or belongs to another user
     return found
 
 
-def wait_until_gone(mark: str) -> dict[int, str]:
-    """Wait until no marked process lives; those that are left when the time is over."""
-    ends_at = time.monotonic() + GONE_WITHIN_S
+def wait_until_ended(mark: str) -> dict[int, str]:
+    """Wait until no marked process runs; returns those left at the timeout."""
+    ends_at = time.monotonic() + ENDED_WITHIN_S
     while (left := marked(mark)) and time.monotonic() < ends_at:
         time.sleep(0.2)
     return left
@@ -79,15 +79,15 @@ COMMANDS = [
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_result_of_an_example_is_right(tmp_path: Path, command: tuple[str, ...]) -> None:
-    """It exits with 0 and says how many results it compared; nothing of it is left."""
+def test_every_result_of_an_example_is_correct(tmp_path: Path, command: tuple[str, ...]) -> None:
+    """It exits with 0 and prints the number of compared results; no process is left."""
     with running(tmp_path, *command) as (process, mark):
         code = process.wait(800)
-        assert code == 0, said(tmp_path)
-        count = re.search(r"^All ([\d,]+) results are right\.$", said(tmp_path), re.MULTILINE)
+        assert code == 0, output(tmp_path)
+        count = re.search(r"^All ([\d,]+) results are right\.$", output(tmp_path), re.MULTILINE)
         assert count is not None
         assert int(count.group(1).replace(",", "")) > 500
-        assert wait_until_gone(mark) == {}
+        assert wait_until_ended(mark) == {}
     assert list(tmp_path.glob("medusa-*")) == []
 
 
@@ -104,15 +104,15 @@ MILDER = pytest.mark.second_tier(
         (signal.SIGKILL, -signal.SIGKILL),
     ],
 )
-def test_nothing_survives_a_run(tmp_path: Path, number: signal.Signals, code: int) -> None:
-    """However it is ended in the middle of its feed, servers, node and producer all end."""
+def test_no_process_survives_a_run(tmp_path: Path, number: signal.Signals, code: int) -> None:
+    """Any signal during its feed ends servers, node and producer."""
     with running(tmp_path, "demo", "--seconds", "300") as (process, mark):
         ends_at = time.monotonic() + FEEDING_WITHIN_S
-        while "feeding" not in said(tmp_path):
-            assert process.poll() is None, said(tmp_path)
-            assert time.monotonic() < ends_at, said(tmp_path)
+        while "feeding" not in output(tmp_path):
+            assert process.poll() is None, output(tmp_path)
+            assert time.monotonic() < ends_at, output(tmp_path)
             time.sleep(0.2)
         assert len(marked(mark)) > 5
         process.send_signal(number)
-        assert process.wait(GONE_WITHIN_S) == code
-        assert wait_until_gone(mark) == {}
+        assert process.wait(ENDED_WITHIN_S) == code
+        assert wait_until_ended(mark) == {}

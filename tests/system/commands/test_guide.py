@@ -1,4 +1,4 @@
-"""The guide and the README, as readers follow them: each command is run, in an empty folder."""
+"""The commands of the guide and the README, run in an empty folder."""
 
 import os
 import re
@@ -22,12 +22,12 @@ COMMAND_WITHIN_S = 300.0
 OF_OTHERS = re.compile(
     r"^\s+at [\w.$/]+\(|^Traceback |^\d\d/\d\d/\d\d [\d:]+ (WARN|ERROR) ", re.MULTILINE
 )
-"""What Java, Python and Spark write by themselves."""
+"""Output of Java, Python and Spark that is not Medusa's."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Commands of the guide, the exit code that it tells, and the lines that it shows of them."""
+    """Commands of the guide, with their documented exit code and output."""
 
     commands: str
     exit_code: int
@@ -35,7 +35,7 @@ class Step:
 
 
 def steps(text: str) -> list[Step]:
-    """The blocks marked `sh run`, each with the `text shows` that follows it."""
+    """The blocks marked `sh run`, each with the following `text shows` block."""
     found: list[Step] = []
     for block in BLOCK.finditer(text):
         words = block["info"].split()
@@ -50,13 +50,13 @@ def steps(text: str) -> list[Step]:
 
 
 def plain(text: str) -> str:
-    """Text in which only words count, not the width of columns."""
+    """Text with normalised spaces, independent of column widths."""
     return " ".join(text.split())
 
 
 @pytest.fixture
 def shell(tmp_path: Path) -> Iterator[dict[str, str]]:
-    """An environment with `medusa` and `python` on its path, and ports that are free here."""
+    """An environment with `medusa` and `python` on its path, and free ports."""
     programs = tmp_path / "bin"
     programs.mkdir()
     for name, arguments in (("medusa", "-P -m medusa_streams"), ("python", "")):
@@ -94,9 +94,7 @@ def run(
     )
 
 
-def test_every_command_of_the_guide_does_what_the_guide_says(
-    tmp_path: Path, shell: dict[str, str]
-) -> None:
+def test_commands_of_the_guide_behave_as_documented(tmp_path: Path, shell: dict[str, str]) -> None:
     """Exit codes and shown lines are as written, from `init` to `down`."""
     project = tmp_path / "project"
     project.mkdir()
@@ -104,10 +102,8 @@ def test_every_command_of_the_guide_does_what_the_guide_says(
 
 
 @pytest.mark.second_tier("the guide: the same verbs; tests/unit/cli/test_readme.py: its network")
-def test_the_first_screen_of_the_readme_does_what_it_says(
-    tmp_path: Path, shell: dict[str, str]
-) -> None:
-    """From the ten lines to records in the topic that they name."""
+def test_the_first_example_of_the_readme_works(tmp_path: Path, shell: dict[str, str]) -> None:
+    """From the ten lines to records in their output topic."""
     project = tmp_path / "project"
     project.mkdir()
     text = README.read_text(encoding="utf-8")
@@ -119,7 +115,7 @@ def test_the_first_screen_of_the_readme_does_what_it_says(
 
 
 def follow(steps_to_do: list[Step], project: Path, shell: dict[str, str]) -> None:
-    """Run commands as they come; exit codes and shown lines are as written, without traces."""
+    """Run commands in order; exit codes and output must be as documented, without stack traces."""
     for step in steps_to_do:
         done = run(step.commands, project, shell)
         where = f"{step.commands}\n{done.stdout}"
@@ -129,8 +125,8 @@ def follow(steps_to_do: list[Step], project: Path, shell: dict[str, str]) -> Non
             assert plain(line) in plain(done.stdout), f"{line!r} is not shown by\n{where}"
 
 
-def test_a_second_up_in_the_same_place_is_refused(tmp_path: Path, shell: dict[str, str]) -> None:
-    """It names the process that runs there, and the first one goes on."""
+def test_a_second_up_in_the_same_project_is_refused(tmp_path: Path, shell: dict[str, str]) -> None:
+    """The error contains the running process, which keeps running."""
     project = tmp_path / "project"
     project.mkdir()
     first = run("medusa init tolls && medusa up --detach --no-node", project, shell)

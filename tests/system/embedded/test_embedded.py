@@ -45,8 +45,8 @@ pytestmark = pytest.mark.system
 
 ANSWERS_WITHIN_S = 30.0
 NAMES = ("first", "second")
-"""What tests write: for each name a topic, a znode and a subject that hold it."""
-NOBODY = 65534
+"""Test data: for each name a topic, a znode and a subject that contain it."""
+UNPRIVILEGED_UID = 65534
 
 RUN_A_STACK = textwrap.dedent("""
     import sys
@@ -64,12 +64,12 @@ RUN_A_STACK = textwrap.dedent("""
 
 @dataclass(frozen=True, slots=True)
 class FirstLife:
-    """A data folder after its first start: `NAMES[0]` was written, and the stack was stopped.
+    """A data folder after a first start and stop of its stack; it contains `NAMES[0]`.
 
     Args:
         settings: of that start.
         steps: its progress messages.
-        left: the stack's processes that were still there after the stop.
+        left: the stack's processes that still run after the stop.
         control: the control file after the stop.
     """
 
@@ -87,7 +87,7 @@ class FirstLife:
 
 @pytest.fixture(scope="module")
 def first_life(tmp_path_factory: pytest.TempPathFactory, jar_cache: Path) -> FirstLife:
-    """One first start and one stop for all tests that need a folder with data in it.
+    """One first start and stop for all tests that need a folder with data.
 
     The letter outside ASCII is part of what these tests check: Java must find its files there.
     """
@@ -97,13 +97,13 @@ def first_life(tmp_path_factory: pytest.TempPathFactory, jar_cache: Path) -> Fir
     with EmbeddedStack(settings, start_registry, steps.append) as stack:
         write_everywhere(settings, NAMES[0])
         members = members_of(stack)
-    left = living(members)
+    left = running(members)
     control = read_control(settings.data)
     return FirstLife(settings, tuple(step.what for step in steps), left, control)
 
 
-def living(members: tuple[Member, ...]) -> tuple[Member, ...]:
-    """The members of a stack that have not ended."""
+def running(members: tuple[Member, ...]) -> tuple[Member, ...]:
+    """The members of a stack that still run."""
     return tuple(member for member in members if process_born(member.pid) is not None)
 
 
@@ -115,7 +115,7 @@ def members_of(stack: EmbeddedStack) -> tuple[Member, ...]:
 
 
 def write_everywhere(settings: StackSettings, name: str) -> None:
-    """A record in Kafka, a value in ZooKeeper, a schema in the registry."""
+    """Write a record to Kafka, a value to ZooKeeper, a schema to the registry."""
     topic = TopicName(name)
     admin = KafkaAdmin(settings.kafka_bootstrap_servers, ANSWERS_WITHIN_S)
     admin.create_topics((NewTopicSpec(topic, partitions=1, replication=1),))
@@ -126,7 +126,7 @@ def write_everywhere(settings: StackSettings, name: str) -> None:
     store.apply((Create(f"/{name}", name.encode()),))
     store.close()
     body = json.dumps({"schema": '"string"'}).encode()
-    request = urllib.request.Request(  # noqa: S310 - our own registry
+    request = urllib.request.Request(  # noqa: S310 - the registry of the stack
         f"{settings.registry_url}/subjects/{name}-value/versions",
         data=body,
         headers={"Content-Type": "application/vnd.schemaregistry.v1+json"},
@@ -136,13 +136,13 @@ def write_everywhere(settings: StackSettings, name: str) -> None:
         assert answer.status == 200
 
 
-def assert_holds(settings: StackSettings, names: tuple[str, ...]) -> None:
-    """A running stack has what `write_everywhere` wrote under these names, and no other subject."""
+def assert_contains(settings: StackSettings, names: tuple[str, ...]) -> None:
+    """Assert that a stack contains exactly the data of `write_everywhere` for these names."""
     store = ZooKeeperStore.connect(settings.zookeeper_connect, ANSWERS_WITHIN_S)
     found = [store.get(f"/{name}") for name in names]
     store.close()
     assert [one.value if one else None for one in found] == [name.encode() for name in names]
-    with urllib.request.urlopen(  # noqa: S310 - our own registry
+    with urllib.request.urlopen(  # noqa: S310 - the registry of the stack
         f"{settings.registry_url}/subjects", timeout=ANSWERS_WITHIN_S
     ) as answer:
         assert json.load(answer) == [f"{name}-value" for name in names]
@@ -150,7 +150,7 @@ def assert_holds(settings: StackSettings, names: tuple[str, ...]) -> None:
 
 
 def read_record(settings: StackSettings, topic: str) -> bytes | None:
-    """The first record of a topic, read by a consumer group that is new."""
+    """The first record of a topic, read by a new consumer group."""
     consumer = Consumer(
         {
             "bootstrap.servers": settings.kafka_bootstrap_servers,
@@ -167,14 +167,14 @@ def read_record(settings: StackSettings, topic: str) -> bytes | None:
 
 
 def controller_port(settings: StackSettings) -> int:
-    """The port on which Kafka talks to itself, which is kept in the data folder."""
+    """The port of Kafka's controller, which is stored in the data folder."""
     identity = json.loads((settings.data / "kafka" / "identity.json").read_text())
     return int(identity["controller_port"])
 
 
 @contextmanager
 def separate_process(settings: StackSettings) -> Iterator["subprocess.Popen[bytes]"]:
-    """A process that runs a stack, which is up; killed at the end if it is still there."""
+    """A process with a running stack; killed at the end if it still runs."""
     ports = (settings.kafka_port, settings.zookeeper_port, settings.registry_port)
     process = subprocess.Popen(
         [
@@ -196,18 +196,18 @@ def separate_process(settings: StackSettings) -> Iterator["subprocess.Popen[byte
 
 @contextmanager
 def as_ordinary_user() -> Iterator[None]:
-    """The permissions of a user who owns nothing, also where tests run as root."""
+    """Run with the permissions of an unprivileged user, also where tests run as root."""
     if os.geteuid() != 0:
         yield
         return
-    os.seteuid(NOBODY)
+    os.seteuid(UNPRIVILEGED_UID)
     try:
         yield
     finally:
         os.seteuid(0)
 
 
-def test_the_stack_answers(embedded_stack: EmbeddedStack) -> None:
+def test_all_servers_answer_after_start(embedded_stack: EmbeddedStack) -> None:
     """Once `start` returned, all three servers answer, and the control file lists the processes."""
     settings = embedded_stack.settings
     assert KafkaAdmin(settings.kafka_bootstrap_servers, ANSWERS_WITHIN_S).cluster_id()
@@ -223,10 +223,10 @@ def test_the_stack_answers(embedded_stack: EmbeddedStack) -> None:
     embedded_stack.check()
 
 
-def test_a_further_process_that_has_ended_is_forgotten(
+def test_the_control_file_lists_additional_processes_while_they_run(
     embedded_stack: EmbeddedStack, tmp_path: Path, wait_for: WaitFor
 ) -> None:
-    """The control file lists it as long as it runs, and no longer."""
+    """A process is removed from it when it has ended."""
     command = (sys.executable, "-c", "input()")
     short = embedded_stack.add_child(ChildSpec("short", command, tmp_path / "out", tmp_path))
     names = [member.name for member in members_of(embedded_stack)]
@@ -237,17 +237,17 @@ def test_a_further_process_that_has_ended_is_forgotten(
 
 
 def test_a_second_stack_in_the_same_folder_is_refused(embedded_stack: EmbeddedStack) -> None:
-    """The error names the process that runs the first, which goes on."""
+    """The error contains the process of the first stack, which keeps running."""
     second = stack_settings(embedded_stack.settings.data, embedded_stack.settings.cache)
     with pytest.raises(RefusedError, match=f"runs here already: process {os.getpid()}"):
         EmbeddedStack(second, start_registry).start()
     embedded_stack.check()
 
 
-def test_a_taken_port_is_named_with_its_holder(
+def test_a_port_in_use_is_reported_with_its_process(
     embedded_stack: EmbeddedStack, tmp_path: Path
 ) -> None:
-    """Kafka's port is held by the other stack's Java; the new folder is free again afterwards."""
+    """Kafka's port is used by the other stack's Java; the new folder is unlocked afterwards."""
     kafka = next(c for c in embedded_stack.children if c.spec.name == "kafka")
     free = stack_settings(tmp_path, embedded_stack.settings.cache)
     taken = replace(free, kafka_port=embedded_stack.settings.kafka_port)
@@ -258,7 +258,7 @@ def test_a_taken_port_is_named_with_its_holder(
 
 
 def test_a_full_cache_needs_no_fetch(first_life: FirstLife) -> None:
-    """With every jar in the cache, no step of a first start is a fetch."""
+    """With every jar in the cache a first start downloads none."""
     assert first_life.steps == (
         "starting Kafka and ZooKeeper",
         "starting the schema registry",
@@ -267,7 +267,7 @@ def test_a_full_cache_needs_no_fetch(first_life: FirstLife) -> None:
 
 
 def test_a_stopped_stack_leaves_no_process(first_life: FirstLife) -> None:
-    """Once `stop` returned, both servers have ended and the control file is gone."""
+    """After `stop` both servers have ended and the control file is deleted."""
     assert first_life.left == ()
     assert first_life.control is None
 
@@ -275,16 +275,16 @@ def test_a_stopped_stack_leaves_no_process(first_life: FirstLife) -> None:
 def test_data_survive_a_restart_and_a_kill(
     first_life: FirstLife, tmp_path: Path, wait_for: WaitFor
 ) -> None:
-    """Restart on other ports; kill -9 of that; a start at once: each has all data so far."""
+    """After a restart on other ports, and after a kill -9 and an immediate start."""
     settings = first_life.copy(tmp_path)
     with restarted_beside_a_taken_controller_port(settings) as process:
-        assert_holds(settings, NAMES[:1])
+        assert_contains(settings, NAMES[:1])
         write_everywhere(settings, NAMES[1])
         members = kill(settings, process)
-        # No waiting here: the start waits for the end of the last one's servers.
+        # No wait here: the start waits for the end of the previous servers.
         with EmbeddedStack(settings, start_registry) as stack:
-            assert not living(members)
-            assert_holds(settings, NAMES)
+            assert not running(members)
+            assert_contains(settings, NAMES)
             assert_death_is_reported(stack, wait_for)
     wait_for(lambda: read_control(settings.data) is None, "the control file is gone")
 
@@ -293,9 +293,9 @@ def test_data_survive_a_restart_and_a_kill(
 def restarted_beside_a_taken_controller_port(
     settings: StackSettings,
 ) -> Iterator["subprocess.Popen[bytes]"]:
-    """A stack in a process of its own; Kafka has to choose another port for its controller.
+    """A stack in a separate process, whose controller port is in use by another program.
 
-    Only Kafka itself uses that port, so a program that took it meanwhile is no obstacle.
+    Only Kafka itself uses that port, so Kafka chooses another one.
     """
     before = controller_port(settings)
     with (
@@ -307,7 +307,7 @@ def restarted_beside_a_taken_controller_port(
 
 
 def kill(settings: StackSettings, process: "subprocess.Popen[bytes]") -> tuple[Member, ...]:
-    """End a process that runs a stack with SIGKILL; returns the stack's other processes."""
+    """Kill a stack's process with SIGKILL; returns the stack's other processes."""
     control = running_stack(settings.data)
     assert control is not None
     assert control.pid == process.pid
@@ -317,7 +317,7 @@ def kill(settings: StackSettings, process: "subprocess.Popen[bytes]") -> tuple[M
 
 
 def assert_death_is_reported(stack: EmbeddedStack, wait_for: WaitFor) -> None:
-    """`check` names a server that was killed, and shows its last lines."""
+    """Assert that `check` reports a killed server with the last lines of its log."""
     stack.check()
     zookeeper = stack.children[0]
     os.kill(zookeeper.pid, signal.SIGKILL)
@@ -327,22 +327,22 @@ def assert_death_is_reported(stack: EmbeddedStack, wait_for: WaitFor) -> None:
     assert caught.value.place == "zookeeper"
 
 
-def test_down_ends_a_stack_of_another_process(first_life: FirstLife, tmp_path: Path) -> None:
-    """`stop_running` returns once all of it has ended."""
+def test_down_stops_a_stack_of_another_process(first_life: FirstLife, tmp_path: Path) -> None:
+    """`stop_running` returns after all processes have ended."""
     settings = first_life.copy(tmp_path)
     with separate_process(settings):
         control = running_stack(settings.data)
         assert control is not None
         assert stop_running(settings.data) is Stopped.ENDED
-        assert not living(control.members)
+        assert not running(control.members)
 
 
 def test_a_server_that_fails_to_start_shows_its_last_lines(
     first_life: FirstLife, tmp_path: Path
 ) -> None:
-    """Damaged data: the error contains the reason that Kafka gives.
+    """With damaged data the error contains Kafka's reason.
 
-    Nothing is left running, so that a second start fails for the same reason.
+    No process is left running, so a second start fails for the same reason.
     """
     settings = first_life.copy(tmp_path)
     meta = settings.data / "kafka" / "data" / "meta.properties"
@@ -356,7 +356,7 @@ def test_a_server_that_fails_to_start_shows_its_last_lines(
 
 
 def test_a_read_only_folder_is_refused(tmp_path: Path, jar_cache: Path) -> None:
-    """A data folder that cannot be written is reported before anything is started."""
+    """A data folder without write permission is reported before any server starts."""
     tmp_path.chmod(0o555)
     settings = stack_settings(tmp_path / "data", jar_cache)
     with as_ordinary_user(), pytest.raises(EnvironmentProblem, match="cannot be written") as caught:
@@ -364,8 +364,8 @@ def test_a_read_only_folder_is_refused(tmp_path: Path, jar_cache: Path) -> None:
     assert "--data" in caught.value.hint
 
 
-def test_data_of_another_cluster_are_not_served(first_life: FirstLife, tmp_path: Path) -> None:
-    """Kafka's data must be those of the cluster whose id is kept in the folder."""
+def test_data_of_another_cluster_are_refused(first_life: FirstLife, tmp_path: Path) -> None:
+    """Kafka's data must have the cluster id that is stored in the folder."""
     settings = first_life.copy(tmp_path)
     identity = settings.data / "kafka" / "identity.json"
     stored = json.loads(identity.read_text())
@@ -375,7 +375,7 @@ def test_data_of_another_cluster_are_not_served(first_life: FirstLife, tmp_path:
 
 
 def test_an_old_java_is_refused(tmp_path: Path, jar_cache: Path) -> None:
-    """Nothing is started with a Java that is too old, and the folder is given back."""
+    """No server starts with a Java that is too old, and the folder is unlocked."""
     java = tmp_path / "bin" / "java"
     java.parent.mkdir()
     java.write_text("#!/bin/sh\necho 'openjdk version \"11.0.1\"' >&2\n")

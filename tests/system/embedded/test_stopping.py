@@ -1,4 +1,4 @@
-"""Commands that run until a signal: it ends them also while they start, and nothing is left."""
+"""Signals to long-running commands: they end also during their start, without leftovers."""
 
 import os
 import signal
@@ -22,17 +22,17 @@ from tests.conftest import WaitFor, stack_settings
 pytestmark = [pytest.mark.system, pytest.mark.timeout(900)]
 
 STARTS_WITHIN_S = 300.0
-"""Includes the archive of Spark's classes, which the first `up` on a machine makes."""
+"""Includes the class archive, which the first `up` on a machine creates."""
 ENDS_WITHIN_S = 100.0
 GIVES_UP = "masters are unresponsive"
-"""Spark writes it after a minute without an answer of the cluster's master: the end of an opening
-that was not broken off."""
+"""Spark's message after a minute without an answer of the master: the session's start was not
+interrupted."""
 OUTPUT = "out"
 
 
 @contextmanager
 def medusa(folder: Path, *arguments: str) -> Iterator["subprocess.Popen[bytes]"]:
-    """A `medusa` command in a process group of its own, in an empty project."""
+    """A `medusa` command in a separate process group, in an empty project."""
     with (folder / OUTPUT).open("wb") as output:
         process = subprocess.Popen(
             [sys.executable, "-P", "-m", "pipeline.cli.main", *arguments],
@@ -50,7 +50,7 @@ def medusa(folder: Path, *arguments: str) -> Iterator["subprocess.Popen[bytes]"]
 
 
 def node(folder: Path, stack: StackSettings) -> tuple[str, ...]:
-    """How to start a node of a stack that keeps its data in a folder."""
+    """Arguments of a node on a stack, with its data in a folder."""
     settings = {
         "data": str(folder / "data"),
         "node": folder.name.replace("_", "-"),
@@ -62,13 +62,13 @@ def node(folder: Path, stack: StackSettings) -> tuple[str, ...]:
     return ("node", "start", *(f"--set={name}={value}" for name, value in settings.items()))
 
 
-def said(folder: Path) -> str:
-    """All that a command wrote so far."""
+def output(folder: Path) -> str:
+    """The output of a command so far."""
     return (folder / OUTPUT).read_text(encoding="utf-8", errors="replace")
 
 
 def group(leader: int) -> set[int]:
-    """The processes of a group that have not ended."""
+    """The running processes of a group."""
     table = subprocess.run(
         ["ps", "-A", "-o", "pid=,pgid=,stat="], capture_output=True, text=True, check=True
     ).stdout
@@ -78,7 +78,7 @@ def group(leader: int) -> set[int]:
 
 @pytest.fixture
 def long_opening(embedded_stack: EmbeddedStack, tmp_path: Path) -> Iterator[tuple[str, ...]]:
-    """How to start a node whose session waits for a Spark master that never answers."""
+    """Arguments of a node whose session waits for a Spark master that never answers."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         master = f"spark://127.0.0.1:{server.getsockname()[1]}"
         yield (*node(tmp_path, embedded_stack.settings), f"--set=spark.master={master}")
@@ -95,7 +95,7 @@ def long_opening(embedded_stack: EmbeddedStack, tmp_path: Path) -> Iterator[tupl
         ),
     ],
 )
-def test_a_node_that_opens_its_session_ends_at_once(
+def test_a_node_that_starts_its_spark_session_ends_at_once(
     long_opening: tuple[str, ...],
     tmp_path: Path,
     wait_for: WaitFor,
@@ -104,29 +104,29 @@ def test_a_node_that_opens_its_session_ends_at_once(
     whole_group: bool,
     code: int,
 ) -> None:
-    """Its Java process ends too, also when that gets the signal first; no error is reported."""
+    """Its Java process ends too, also when Java receives the signal first; no error is reported."""
     with medusa(tmp_path, *long_opening) as process:
         wait_for(
-            lambda: "opening the Spark session" in said(tmp_path) and len(group(process.pid)) > 1,
+            lambda: "opening the Spark session" in output(tmp_path) and len(group(process.pid)) > 1,
             "Java starts",
             within_s=STARTS_WITHIN_S,
         )
         (os.killpg if whole_group else os.kill)(process.pid, number)
         assert process.wait(ENDS_WITHIN_S) == code
         wait_for(lambda: not group(process.pid), "all of it is gone")
-    words = said(tmp_path)
+    words = output(tmp_path)
     assert "stopping…" in words
     for noise in (GIVES_UP, "Traceback", "bug", "py4j"):
         assert noise not in words
 
 
-def test_a_node_that_runs_ends_in_order(
+def test_a_running_node_shuts_down_in_order(
     embedded_stack: EmbeddedStack, tmp_path: Path, wait_for: WaitFor
 ) -> None:
-    """After Ctrl-C its name is free at once, and the exit code is 130."""
+    """After Ctrl-C its name is released at once, and the exit code is 130."""
     arguments = node(tmp_path, embedded_stack.settings)
     with medusa(tmp_path, *arguments) as process:
-        wait_for(lambda: "is up; its log" in said(tmp_path), "it is up", within_s=STARTS_WITHIN_S)
+        wait_for(lambda: "is up; its log" in output(tmp_path), "it is up", within_s=STARTS_WITHIN_S)
         process.send_signal(signal.SIGINT)
         assert process.wait(ENDS_WITHIN_S) == 130
     store = ZooKeeperStore.connect(embedded_stack.settings.zookeeper_connect, 10.0)
@@ -137,13 +137,13 @@ def test_a_node_that_runs_ends_in_order(
     assert not any(f"--set=node={name}" in arguments for name in names)
 
 
-def test_a_node_without_servers_says_so_at_once(tmp_path: Path, jar_cache: Path) -> None:
-    """Before it opens a session: which server, why, and what starts it."""
+def test_unreachable_servers_are_reported_at_once(tmp_path: Path, jar_cache: Path) -> None:
+    """Before the node starts a session: the server, the reason, and the command that starts it."""
     port = free_port()
     arguments = ("node", "start", f"--set=zookeeper.connect=127.0.0.1:{port}/medusa")
     with medusa(tmp_path, *arguments, f"--set=cache={jar_cache}") as process:
         assert process.wait(ENDS_WITHIN_S) == 69
-    words = said(tmp_path)
+    words = output(tmp_path)
     assert "connecting to ZooKeeper" in words
     assert "opening the Spark session" not in words
     assert f"ZooKeeper 127.0.0.1:{port}: no ZooKeeper server can be reached" in words
@@ -151,7 +151,7 @@ def test_a_node_without_servers_says_so_at_once(tmp_path: Path, jar_cache: Path)
 
 
 def up(settings: StackSettings) -> tuple[str, ...]:
-    """How to start a stack with a node on these ports."""
+    """Arguments of `medusa up` with a node on these ports."""
     return (
         "up",
         f"--set=cache={settings.cache}",
@@ -165,14 +165,14 @@ def up(settings: StackSettings) -> tuple[str, ...]:
 def stop_while_it_starts(
     folder: Path, settings: StackSettings, number: signal.Signals, wait_for: WaitFor
 ) -> int:
-    """Start a stack with a node and send it a signal meanwhile; returns the exit code.
+    """Send a signal to a stack and its node while they start; returns the exit code.
 
-    Servers and node are gone when it ends, and so is the control file.
+    Servers, node and control file must not exist when it ends.
     """
     with medusa(folder, *up(settings)) as process:
 
         def node_starts() -> bool:
-            assert process.poll() is None, said(folder)
+            assert process.poll() is None, output(folder)
             control = running_stack(settings.data)
             names = {member.name for member in control.members} if control else set()
             return "node node1" in names
@@ -184,48 +184,50 @@ def stop_while_it_starts(
         code = process.wait(ENDS_WITHIN_S)
         for member in control.members:
             assert not group(member.pid)
-    words = said(folder)
+    words = output(folder)
     assert words.count("stopping…") == 1
     assert "Traceback" not in words
-    # At once: it did not first wait until all of it was up.
+    # At once: it does not wait until the start is complete.
     assert "Medusa is up" not in words
     assert read_control(settings.data) is None
     return code
 
 
 @pytest.mark.second_tier(
-    "test_up_is_interrupted_and_started_again, and test_guide.py, where `medusa down` sends SIGTERM"
+    "test_up_can_be_interrupted_and_started_again; test_guide.py, where `medusa down` sends SIGTERM"
 )
-def test_up_that_starts_ends_at_sigterm(tmp_path: Path, jar_cache: Path, wait_for: WaitFor) -> None:
-    """As at Ctrl-C, with another exit code."""
+def test_sigterm_ends_up_during_its_start(
+    tmp_path: Path, jar_cache: Path, wait_for: WaitFor
+) -> None:
+    """As Ctrl-C does, with another exit code."""
     settings = stack_settings(tmp_path / "data", jar_cache)
     assert stop_while_it_starts(tmp_path, settings, signal.SIGTERM, wait_for) == 0
 
 
-def test_up_is_interrupted_and_started_again(
+def test_up_can_be_interrupted_and_started_again(
     tmp_path: Path, jar_cache: Path, wait_for: WaitFor
 ) -> None:
-    """Ctrl-C ends `up` while it starts and while it runs; the data folder stays usable.
+    """Ctrl-C ends `up` during its start and while it runs; the data folder stays usable.
 
-    While it runs, other commands of the project find it at its ports; afterwards they go by the
-    settings again.
+    While it runs, other commands of the project use its ports; afterwards
+    those of the settings.
     """
     settings = stack_settings(tmp_path / "data", jar_cache)
     assert stop_while_it_starts(tmp_path, settings, signal.SIGINT, wait_for) == 130
-    ask = ("config", "show", f"--data={settings.data}", "-o", "json")
+    config_show = ("config", "show", f"--data={settings.data}", "-o", "json")
     with medusa(tmp_path, *up(settings), "--no-node") as process:
-        wait_for(lambda: "Medusa is up" in said(tmp_path), "it is up", within_s=STARTS_WITHIN_S)
-        words = said(tmp_path)
+        wait_for(lambda: "Medusa is up" in output(tmp_path), "it is up", within_s=STARTS_WITHIN_S)
+        words = output(tmp_path)
         assert f"export KAFKA_BOOTSTRAP_SERVERS={settings.kafka_bootstrap_servers} " in words
         assert f"SCHEMA_REGISTRY_URL={settings.registry_url}" in words
-        assert settings.registry_url in answer(tmp_path, ask)
+        assert settings.registry_url in answer(tmp_path, config_show)
         process.send_signal(signal.SIGINT)
         assert process.wait(ENDS_WITHIN_S) == 130
-    assert settings.registry_url not in answer(tmp_path, ask)
+    assert settings.registry_url not in answer(tmp_path, config_show)
 
 
 def answer(folder: Path, arguments: tuple[str, ...]) -> str:
-    """What another command prints."""
+    """The output of another command."""
     return subprocess.run(
         [sys.executable, "-P", "-m", "pipeline.cli.main", *arguments],
         cwd=folder,

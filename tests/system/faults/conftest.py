@@ -15,12 +15,12 @@ class Strike(Protocol):
     """Runs networks through faults."""
 
     def __call__(self, cases: Sequence[str | Case], faults: Sequence[str], seed: int = 1) -> Report:
-        """The report; fails, with all findings, when anything is not exact."""
+        """Return the report; fail, with all findings, when a result is not exact."""
 
 
 @pytest.fixture(scope="module")
 def worlds(tmp_path_factory: pytest.TempPathFactory, jar_cache: Path) -> Iterator[Worlds]:
-    """Servers and nodes of their own, since they are killed."""
+    """Separate servers and nodes, since they are killed."""
     found = Worlds(tmp_path_factory.mktemp("faults"), jar_cache)
     try:
         yield found

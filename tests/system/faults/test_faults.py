@@ -1,4 +1,4 @@
-"""A short selection; `make test-all` runs a turn of the whole matrix of cases and faults."""
+"""A selection of the fault matrix; `make test-all` runs the whole matrix of cases and faults."""
 
 import pytest
 
@@ -7,21 +7,21 @@ from tests.system.faults.conftest import Strike
 pytestmark = [pytest.mark.system, pytest.mark.timeout(900)]
 
 
-def test_kill_9_of_the_node_in_a_batch(strike: Strike) -> None:
-    """Planned in the checkpoint and not committed there: every pair comes once."""
+def test_results_are_exact_after_kill_9_during_a_batch(strike: Strike) -> None:
+    """The batch is planned in the checkpoint, not committed: every pair is emitted once."""
     strike(["join"], ["kill_node_in_batch"])
 
 
-def test_a_checkpoint_that_is_lost(strike: Strike) -> None:
-    """State is rebuilt from the log, also when the node is killed again while it does so."""
+def test_results_are_exact_after_loss_of_the_checkpoint(strike: Strike) -> None:
+    """State is rebuilt from the log, also when the node is killed during the rebuild."""
     strike(["union_window"], ["checkpoint_deleted_twice"])
 
 
-def test_a_zombie_does_not_write_one_record(strike: Strike) -> None:
-    """Stopped for longer than its session, replaced, and then let go on."""
+def test_a_fenced_zombie_writes_no_record(strike: Strike) -> None:
+    """A node is suspended for longer than its session, replaced, and then resumed."""
     strike(["window"], ["zombie"])
 
 
-def test_servers_that_are_killed(strike: Strike) -> None:
-    """The broker and the catalog, one after the other, while records without a window flow."""
+def test_results_are_exact_after_kill_9_of_the_servers(strike: Strike) -> None:
+    """Kafka and ZooKeeper are killed in turn while a stateless network runs."""
     strike(["map", "union"], ["kill_broker", "kill_zookeeper"])

@@ -1,4 +1,4 @@
-"""A few random chains of deploys on real servers."""
+"""Random deploy histories on real servers."""
 
 from pathlib import Path
 
@@ -13,8 +13,8 @@ STEPS = 4
 
 
 @pytest.mark.second_tier("the unit tests run the same histories in memory")
-def test_what_comes_is_what_is_due(tmp_path: Path, jar_cache: Path) -> None:
-    """Whatever is deployed, and whatever becomes of the node."""
+def test_published_results_are_exact(tmp_path: Path, jar_cache: Path) -> None:
+    """For random deploys and node failures."""
     with prepared(tmp_path, jar_cache) as around:
         histories = wave(around, [script(seed, STEPS) for seed in SEEDS], print)
     for history in histories:

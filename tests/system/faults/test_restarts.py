@@ -1,4 +1,4 @@
-"""A restart without any fault: every lane goes on from its checkpoint, whatever state it keeps."""
+"""Clean restarts: every lane continues from its checkpoint, whatever its state."""
 
 import re
 from collections.abc import Sequence
@@ -21,12 +21,12 @@ GROUPS = (
     ("sessions", "sliding", "as_of"),
     ("top", "join", "left_join"),
 )
-"""Behind unions: the checkpoint has more sources than the box has inputs."""
+"""Cases after a union: the checkpoint has more sources than the box has inputs."""
 OTHERS = pytest.mark.second_tier(
     "the spark stage compares what Spark writes down of a batch for each of these boxes"
 )
 PER_SECOND = 30
-"""Few cases at once, and few records, so that a busy machine starts them all in time."""
+"""Few cases and few records at once, so that a busy machine starts them all in time."""
 
 
 def _slow(case: Case) -> Case:
@@ -41,7 +41,7 @@ def _slow(case: Case) -> Case:
 def test_a_clean_restart_rebuilds_no_state(
     worlds: Worlds, strike: Strike, names: Sequence[str]
 ) -> None:
-    """Neither of one lane nor of the whole node; and what comes is exact."""
+    """Neither a restart of one lane nor of the whole node; results are exact."""
     cases = [_slow(behind_unions(CASES[name])) for name in names]
     node = worlds.get().node
     report = strike(cases, RESTARTS)

@@ -1,4 +1,4 @@
-"""Event time on the real stack: by partition, through silence, and through a large backlog."""
+"""Event time on the real stack: per partition, with idle inputs, and over a large backlog."""
 
 import json
 import time
@@ -65,7 +65,7 @@ class Stream:
         self.medusa.producer.flush(60)
 
     def await_read(self) -> None:
-        """Wait until the lane has written a batch that read all that was sent."""
+        """Wait until the lane has committed a batch that includes all sent records."""
 
         def read() -> bool:
             status = self.medusa.status(self.name, "counts")
@@ -93,13 +93,13 @@ class Stream:
         )
 
     def await_results(self, until_ms: int) -> None:
-        """Wait for all windows that end by then; nothing was left out."""
-        wanted = self.expected(until_ms)
-        assert wanted
+        """Wait for all windows that end by then; no record is a dead letter."""
+        expected = self.expected(until_ms)
+        assert expected
         self.medusa.wait_for(
-            lambda: self.results().total() >= wanted.total(), "the windows", within_s=WITHIN_S
+            lambda: self.results().total() >= expected.total(), "the windows", within_s=WITHIN_S
         )
-        assert self.results() == wanted
+        assert self.results() == expected
         assert self.medusa.records(f"local.{self.name}.counts.dlq") == []
 
 
@@ -117,12 +117,12 @@ def readings(partition: int, start_ms: int, end_ms: int, step_ms: int) -> list[S
 
 
 def minutes_ago(minutes: int) -> int:
-    """A window's edge in the past."""
+    """A window boundary in the past."""
     return (int(time.time() * 1000) - minutes * MINUTE_MS) // WINDOW_MS * WINDOW_MS
 
 
-def test_a_partition_that_lags_by_minutes_holds_event_time_back(medusa: Installation) -> None:
-    """Nothing is closed before it has come so far, and nothing of it is late."""
+def test_a_lagging_partition_delays_event_time(medusa: Installation) -> None:
+    """No window closes before the partition reaches its end, and none of its records is late."""
     stream = Stream(medusa, "lagging", "silence: missing")
     start_ms, end_ms = minutes_ago(10), minutes_ago(5)
     stream.send(readings(0, start_ms, end_ms, 500))
@@ -135,8 +135,8 @@ def test_a_partition_that_lags_by_minutes_holds_event_time_back(medusa: Installa
     stream.await_results(end_ms - WINDOW_MS)
 
 
-def test_silence_lets_event_time_go_on(medusa: Installation) -> None:
-    """A silent partition steps aside; when all are silent the clock closes what is open."""
+def test_idle_partitions_do_not_delay_event_time(medusa: Installation) -> None:
+    """An idle partition is ignored; when all are idle, the clock closes the open windows."""
     stream = Stream(medusa, "silent", "idle_after: 2s")
     start_ms = minutes_ago(1)
     stream.send(readings(0, start_ms, start_ms + 2 * WINDOW_MS + 5_000, 500))
@@ -144,8 +144,8 @@ def test_silence_lets_event_time_go_on(medusa: Installation) -> None:
 
 
 @pytest.mark.second_tier("each fault case reads a backlog after its fault, exactly")
-def test_a_backlog_of_many_batches_loses_nothing(medusa: Installation) -> None:
-    """The partitions are of different lengths, so they are read at different speeds."""
+def test_no_record_of_a_backlog_is_lost(medusa: Installation) -> None:
+    """Partitions of different lengths are read at different speeds."""
     stream = Stream(medusa, "backlog", "silence: missing")
     catalog, network = medusa.catalog, network_id("backlog")
     pause(network, None, catalog)
@@ -197,8 +197,8 @@ LEFTS = (
 RIGHTS = ((0, "ash", 1, 0), (0, "cedar", 1, 7), (0, None, 1, 0))
 
 
-def test_rows_wait_until_no_partner_and_no_earlier_one_can_come(medusa: Installation) -> None:
-    """The first of equal rows, the latest version before a row; nulls are equal to nothing."""
+def test_joins_emit_rows_when_no_partner_can_arrive(medusa: Installation) -> None:
+    """The first of duplicates, the latest version before a row; null keys match nothing."""
     medusa.deploy(PARTNERS, {"side.avsc": SIDE})
     boxes = ("once", "either", "known")
     for box in boxes:

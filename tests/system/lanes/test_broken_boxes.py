@@ -1,4 +1,4 @@
-"""A schema that a deployed box could not read is told before it is registered: on real servers."""
+"""The check for schemas that deployed boxes cannot read, before registration, on real servers."""
 
 import json
 from pathlib import Path
@@ -33,10 +33,10 @@ WIDER = {
 }
 
 
-def test_a_box_that_would_break_is_named_and_then_it_breaks_alone(
+def test_a_schema_breaks_exactly_the_boxes_that_the_check_names(
     medusa: Installation, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What was said comes true: its records are dead letters there, and fine everywhere else."""
+    """Once registered, its records are dead letters of those boxes and accepted by all others."""
     medusa.deploy(DOCUMENT, {"reading.avsc": READING})
     for box in ("sensors", "values"):
         medusa.await_state("told", box, LaneState.RUNNING)
@@ -51,9 +51,9 @@ def test_a_box_that_would_break_is_named_and_then_it_breaks_alone(
     register = ["schema", "register", SUBJECT, str(file)]
     register += [f"--set={name}={value}" for name, value in settings.items()]
     assert run(register) == 65
-    told = capsys.readouterr().err
-    assert "local.told.values: stream readings, /fields/value/type" in told
-    assert "told.sensors" not in told
+    printed = capsys.readouterr().err
+    assert "local.told.values: stream readings, /fields/value/type" in printed
+    assert "told.sensors" not in printed
     assert medusa.registry.lookup(SUBJECT, json.dumps(WIDER)) is None
     assert run([*register, "--yes"]) == 0
 
@@ -70,6 +70,6 @@ def test_a_box_that_would_break_is_named_and_then_it_breaks_alone(
         within_s=120,
     )
     assert [row["sensor"] for row in medusa.decoded("told-sensors")] == ["new"]
-    (letter,) = medusa.records("local.told.values.dlq")
-    assert dict(letter.headers)[f"{PREFIX}reason"] == b"undecodable"
+    (dead_letter,) = medusa.records("local.told.values.dlq")
+    assert dict(dead_letter.headers)[f"{PREFIX}reason"] == b"undecodable"
     assert medusa.records("local.told.sensors.dlq") == []

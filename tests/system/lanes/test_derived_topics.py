@@ -44,7 +44,7 @@ SECOND_MS, WINDOW_MS = 1_000, 10_000
 
 
 class Chain:
-    """Two fragments, of which the second reads the topic of the first."""
+    """Two fragments; the second reads the output topic of the first."""
 
     def __init__(self, medusa: Installation, name: str) -> None:
         self.medusa, self.name = medusa, name
@@ -71,15 +71,15 @@ class Chain:
         self.medusa.producer.flush(20)
 
     def await_peaks(self, windows: int) -> None:
-        """Wait for so many windows of the second fragment: exactly what they should hold."""
+        """Wait for the results of so many windows of the second fragment, exactly as expected."""
         until_ms = self.start_ms + windows * WINDOW_MS
-        wanted: dict[tuple[str, int], int] = {}
+        maxima: dict[tuple[str, int], int] = {}
         for sensor, value, at in self.sent:
             counted_ms = at // SECOND_MS * SECOND_MS + SECOND_MS  # where the window of 1 s ends
             end = counted_ms // WINDOW_MS * WINDOW_MS + WINDOW_MS
             if end <= until_ms:
-                wanted[sensor, end] = max(value, wanted.get((sensor, end), value))
-        expected = Counter((sensor, end, most) for (sensor, end), most in wanted.items())
+                maxima[sensor, end] = max(value, maxima.get((sensor, end), value))
+        expected = Counter((sensor, end, most) for (sensor, end), most in maxima.items())
         self.medusa.wait_for(
             lambda: len(self.peaks(until_ms)) >= len(expected),
             f"{windows} windows",
@@ -96,7 +96,7 @@ class Chain:
         ]
 
     def boundaries(self) -> list[BoundaryRecord]:
-        """What the first fragment has published of its output."""
+        """The boundaries that the first fragment has published."""
         found = self.medusa.records(f"local.{self.name}.sums.boundaries")
         return [
             decode_boundary(one.value, "")
@@ -109,10 +109,10 @@ def _ms(at: datetime) -> int:
     return round(at.timestamp() * 1000)
 
 
-def test_boundaries_of_a_destroyed_network_are_nothing_to_the_next_one(
+def test_boundaries_of_a_destroyed_network_are_ignored_by_its_successor(
     medusa: Installation,
 ) -> None:
-    """The node lives on: it has read boundaries of a topic of the same name, far ahead in time."""
+    """The same node has read boundaries of a topic of the same name, of much later event times."""
     chain = Chain(medusa, "fed_again")
     chain.send((1, 1_001, 1_012))
     chain.await_peaks(100)
@@ -122,7 +122,7 @@ def test_boundaries_of_a_destroyed_network_are_nothing_to_the_next_one(
     medusa.admin.delete_topics((TopicName("fed_again-in"),))
     shutil.rmtree(medusa.checkpoints(network.name))  # of a lane whose markers are gone
     chain.begin()
-    chain.send(range(15))  # more than the old topic held: its last boundary would count by now
+    chain.send(range(15))  # more than the old topic contained: its last boundary would now apply
     chain.await_peaks(1)
     chain.send(range(15, 40))
     chain.await_peaks(3)
@@ -130,8 +130,8 @@ def test_boundaries_of_a_destroyed_network_are_nothing_to_the_next_one(
     assert (status.state, status.restarts) == (LaneState.RUNNING, 0)
 
 
-def test_a_topic_of_boundaries_that_is_created_again_gets_them_again(medusa: Installation) -> None:
-    """Without another batch of the writer; the reader goes on, past what is no boundary, too."""
+def test_boundaries_are_published_again_into_a_recreated_topic(medusa: Installation) -> None:
+    """Without another batch of the writer; the reader continues, and skips invalid records."""
     chain = Chain(medusa, "unbound")
     chain.send(range(15))
     chain.await_peaks(1)
@@ -146,8 +146,8 @@ def test_a_topic_of_boundaries_that_is_created_again_gets_them_again(medusa: Ins
     chain.await_peaks(3)
 
 
-def test_a_derived_topic_that_grows_is_written_and_read_in_full(medusa: Installation) -> None:
-    """The writer names the new partitions before it writes there; nothing is late or lost."""
+def test_new_partitions_of_a_derived_topic_are_written_and_read(medusa: Installation) -> None:
+    """The writer announces new partitions before it writes to them; no record is late or lost."""
     chain = Chain(medusa, "wider")
     chain.send(range(15))
     chain.await_peaks(1)

@@ -1,4 +1,4 @@
-"""Records that no lane has written, in a topic that one lane writes and another one reads."""
+"""Foreign records in the topic between two lanes."""
 
 import time
 from collections import Counter
@@ -37,8 +37,8 @@ WITHIN_S = 90.0
 FOREIGN = 5
 
 
-def test_they_are_dead_letters_of_the_reader_and_stop_nothing(medusa: Installation) -> None:
-    """Whatever they hold and however old they are; results are as if they were not there."""
+def test_foreign_records_are_dead_letters_of_the_reader(medusa: Installation) -> None:
+    """Whatever their value and age, no lane stops, and results are unaffected."""
     medusa.deploy(DOCUMENT, {"reading.avsc": READING})
     for box in ("good", "passed", "sums"):
         medusa.await_state("foreign", box, LaneState.RUNNING)
@@ -78,16 +78,18 @@ def test_they_are_dead_letters_of_the_reader_and_stop_nothing(medusa: Installati
     assert [row["value"] for row in medusa.decoded("foreign-passed")] == [1, 2, 4]
     for box in ("passed", "sums"):
         dead = f"local.foreign.{box}.dlq"
-        came = partial(medusa.has_more_than, dead, FOREIGN - 1)
-        medusa.wait_for(came, f"what nobody has written in {dead}", within_s=WITHIN_S)
-        letters = medusa.records(dead)
-        assert Counter(one.value for one in letters) == Counter(value for value, _ in others)
-        assert {dict(one.headers)[f"{PREFIX}reason"] for one in letters} == {b"foreign"}
-        medusa.wait_for(partial(settled, medusa, box), f"{box} reports them", within_s=WITHIN_S)
+        complete = partial(medusa.has_more_than, dead, FOREIGN - 1)
+        medusa.wait_for(complete, f"what nobody has written in {dead}", within_s=WITHIN_S)
+        dead_letters = medusa.records(dead)
+        assert Counter(one.value for one in dead_letters) == Counter(value for value, _ in others)
+        assert {dict(one.headers)[f"{PREFIX}reason"] for one in dead_letters} == {b"foreign"}
+        medusa.wait_for(
+            partial(has_reported, medusa, box), f"{box} reports them", within_s=WITHIN_S
+        )
 
 
-def settled(medusa: Installation, box: str) -> bool:
-    """Whether a fragment runs, without ever having stopped, and has reported all of them."""
+def has_reported(medusa: Installation, box: str) -> bool:
+    """Whether a fragment runs without a restart and has reported all foreign records."""
     status = medusa.status("foreign", box)
     assert status is not None
     assert (status.state, status.restarts, status.last_error) == (LaneState.RUNNING, 0, "")

@@ -1,4 +1,4 @@
-"""What a lane does about records that Kafka hides, has removed, or has lost."""
+"""Lanes whose records in Kafka are hidden by transactions, deleted by retention, or lost."""
 
 import shutil
 from collections.abc import Callable, Iterator
@@ -52,7 +52,7 @@ WITHIN_S = 60.0
 
 
 class Fragment:
-    """A deployed fragment that has settled three good records and a bad one; its window is open."""
+    """A fragment that has processed three valid records and an invalid one; its window is open."""
 
     def __init__(self, medusa: Installation, name: str) -> None:
         self.medusa = medusa
@@ -64,12 +64,12 @@ class Fragment:
         self.await_read(4)
 
     def deploy(self, choices: Choices | None = None) -> None:
-        """Deploy it, with a choice."""
+        """Deploy the network, optionally with choices."""
         document = DOCUMENT.format(name=self.names.network)
         self.medusa.deploy(document, {"reading.avsc": READING}, choices or NO_CHOICES)
 
     def send(self, count: int) -> None:
-        """Send good records."""
+        """Send valid records."""
         topic = f"{self.names.network}-in"
         for reading in readings(count):
             value = self.medusa.encoded(f"{topic}-value", READING, reading)
@@ -77,7 +77,7 @@ class Fragment:
         self.medusa.producer.flush(10)
 
     def await_read(self, count: int) -> None:
-        """Wait until so many records are settled."""
+        """Wait until so many records are processed."""
         self.medusa.wait_for(partial(self._has_read, count), "all are read", within_s=WITHIN_S)
 
     def _has_read(self, count: int) -> bool:
@@ -86,14 +86,14 @@ class Fragment:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Let it rest."""
+        """Pause the fragment during the block."""
         pause(self.names.network, BOX, self.medusa.catalog)
         self.medusa.await_state(self.names.network.name, BOX, LaneState.STOPPED)
         yield
         resume(self.names.network, BOX, self.medusa.catalog)
 
     def lose_checkpoint(self) -> None:
-        """Nothing is left of it."""
+        """Delete the checkpoint."""
         shutil.rmtree(self.medusa.checkpoints(self.names.network.name) / BOX)
 
     def remove(self, topic: TopicName) -> None:
@@ -101,13 +101,13 @@ class Fragment:
         self.medusa.admin.delete_records(topic, self.medusa.admin.end_offsets((topic,))[topic])
 
     def marker(self) -> CommitMarker:
-        """The last one."""
+        """The last commit marker."""
         value = self.medusa.records(self.names.markers)[-1].value
         assert value is not None
         return decode_marker(value, "")
 
     def expire_markers(self) -> None:
-        """Remove all markers, as retention does where somebody has set it."""
+        """Delete all commit markers, as a misconfigured retention does."""
         topic = self.names.markers
         policy = ConfigEntry(
             "cleanup.policy", "delete", incremental_operation=AlterConfigOpType.SET
@@ -118,51 +118,53 @@ class Fragment:
         done.result(TIMEOUT_S)
         self.remove(topic)
 
-    def say(self, marker: CommitMarker) -> None:
-        """Let the last marker be this one."""
+    def write_marker(self, marker: CommitMarker) -> None:
+        """Write a commit marker."""
         self.medusa.send(self.names.markers, encode_marker(marker), key=b"marker", partition=0)
         self.medusa.producer.flush(10)
 
     def refusal(self) -> str:
-        """Why it was stopped."""
+        """The reason for which the fragment stopped."""
         return self.medusa.await_state(self.names.network.name, BOX, LaneState.FAILED).last_error
 
 
-def test_a_rebuild_is_refused_when_dead_letters_that_it_needs_are_gone(
+def test_a_rebuild_without_its_dead_letters_is_refused(
     medusa: Installation,
 ) -> None:
-    """Which records were left out is not known any more; a choice goes on."""
+    """They identify the records to leave out; with an explicit choice it continues."""
     fragment = Fragment(medusa, "letters_gone")
     assert fragment.marker().letters_from == {0: 0}
     with fragment.paused():
         fragment.lose_checkpoint()
         fragment.remove(fragment.names.dead_letters)
-    said = fragment.refusal()
-    assert "topic local.letters_gone.counts.dlq, partition 0: the state cannot be rebuilt" in said
-    assert "dead letters from offset 0 on, and the topic begins at" in said
-    assert "--state FRAGMENT=rebuild" in said
+    message = fragment.refusal()
+    assert (
+        "topic local.letters_gone.counts.dlq, partition 0: the state cannot be rebuilt" in message
+    )
+    assert "dead letters from offset 0 on, and the topic begins at" in message
+    assert "--state FRAGMENT=rebuild" in message
     fragment.deploy(Choices(named={BOX: OnChange.EMPTY}))
     fragment.send(2)
     fragment.await_read(6)
 
 
-def test_retention_removes_dead_letters_that_no_rebuild_needs(medusa: Installation) -> None:
-    """Those that are needed stay, however old."""
+def test_retention_deletes_only_dead_letters_that_no_rebuild_needs(medusa: Installation) -> None:
+    """Those that a rebuild needs are kept at any age."""
     fragment = Fragment(medusa, "letters_trimmed")
     log = LogReader(RemoteKafka(medusa.stack.kafka_bootstrap_servers), TIMEOUT_S)
     retention = Retention(fragment.names, medusa.admin, log, lambda: -60_000)
     assert retention.apply() == {}
     assert len(medusa.records(fragment.names.dead_letters)) == 1
     with fragment.paused():
-        fragment.say(replace(fragment.marker(), letters_from={}))
+        fragment.write_marker(replace(fragment.marker(), letters_from={}))
         assert retention.apply().keys() == {0}
         assert medusa.records(fragment.names.dead_letters) == []
     config = medusa.admin.topic_configs((fragment.names.dead_letters,))
     assert config[fragment.names.dead_letters]["retention.ms"] == "-1"
 
 
-def test_an_empty_marker_topic_is_no_first_start(medusa: Installation) -> None:
-    """The catalog knows that the fragment has run."""
+def test_an_empty_marker_topic_is_not_a_first_start(medusa: Installation) -> None:
+    """The catalog contains that the fragment has run."""
     fragment = Fragment(medusa, "markers_gone")
     with fragment.paused():
         fragment.lose_checkpoint()
@@ -170,8 +172,8 @@ def test_an_empty_marker_topic_is_no_first_start(medusa: Installation) -> None:
     assert "the catalog says that the fragment has run" in fragment.refusal()
 
 
-def test_a_start_waits_for_transactions_that_hide_markers(medusa: Installation) -> None:
-    """What a reader of committed records sees ends before them."""
+def test_a_start_waits_for_open_transactions_that_hide_markers(medusa: Installation) -> None:
+    """Reads of committed records end before an open transaction."""
     fragment = Fragment(medusa, "markers_hidden")
     network = fragment.names.network
     clock = SystemClock()
@@ -205,7 +207,7 @@ def _more(medusa: Installation, topic: TopicName) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("name", "change", "said"),
+    ("name", "change", "message"),
     [
         (
             "output_lost",
@@ -225,15 +227,15 @@ def _more(medusa: Installation, topic: TopicName) -> bool:
         ),
     ],
 )
-def test_a_topic_that_ends_below_what_was_acknowledged_is_refused(
-    medusa: Installation, name: str, change: Callable[[CommitMarker], CommitMarker], said: str
+def test_a_topic_that_ends_before_its_committed_positions_is_refused(
+    medusa: Installation, name: str, change: Callable[[CommitMarker], CommitMarker], message: str
 ) -> None:
-    """The marker says more than there is; a choice goes on with what there is."""
+    """The marker's positions are after the topic's end; a choice continues with the rest."""
     fragment = Fragment(medusa, name)
     with fragment.paused():
-        fragment.say(change(fragment.marker()))
+        fragment.write_marker(change(fragment.marker()))
     found = fragment.refusal()
-    assert said in found
+    assert message in found
     assert "--state counts=empty" in found
     fragment.deploy(Choices(named={BOX: OnChange.EMPTY}))
     medusa.await_state(name, BOX, LaneState.RUNNING, epoch=3)
@@ -242,7 +244,7 @@ def test_a_topic_that_ends_below_what_was_acknowledged_is_refused(
 
 
 def test_an_existing_topic_with_other_settings_is_refused(medusa: Installation) -> None:
-    """Event time of a derived record is its timestamp; a marker must not expire."""
+    """The timestamp of a derived record is its event time; a marker must not expire."""
     settings = {
         "local.settings.counts": ("message.timestamp.type", "LogAppendTime", "CreateTime"),
         "local.settings.counts.markers": ("cleanup.policy", "delete", "compact"),

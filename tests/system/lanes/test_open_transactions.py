@@ -1,4 +1,4 @@
-"""A producer that leaves a transaction open in an input."""
+"""Inputs with an open transaction."""
 
 import time
 from collections.abc import Iterator
@@ -41,8 +41,8 @@ def transaction(medusa: Installation, name: str, reading: dict[str, object]) -> 
     yield producer
 
 
-def test_an_open_transaction_holds_event_time_back_until_it_ends(medusa: Installation) -> None:
-    """What is committed in it counts, however long it took; `status` names it meanwhile."""
+def test_an_open_transaction_delays_event_time_until_it_ends(medusa: Installation) -> None:
+    """Its committed records are in time, however late the commit; `status` shows it meanwhile."""
     start = int(time.time()) // 10 * WINDOW_MS - 600_000
     medusa.deploy(DOCUMENT, {"reading.avsc": READING})
     medusa.await_state("opened", "counts", LaneState.RUNNING)

@@ -1,4 +1,4 @@
-"""What people who know nothing of Medusa see of its results, with documented settings."""
+"""Results as read by external Kafka clients with the documented settings."""
 
 import json
 import time
@@ -36,7 +36,7 @@ GROUP = "local.outsiders.doubled"
 
 
 def results(medusa: Installation) -> list[tuple[str, int]]:
-    """All results as a plain consumer with a group and its own deserializer reads them."""
+    """All results, read by a plain consumer with a group and its own deserializer."""
     consumer = Consumer(
         {
             "bootstrap.servers": medusa.stack.kafka_bootstrap_servers,
@@ -62,17 +62,17 @@ def results(medusa: Installation) -> list[tuple[str, int]]:
 
 
 def mirrored(medusa: Installation) -> int:
-    """The sum of a group's offsets on the input, as lag tools ask for them."""
+    """The sum of a group's committed offsets on the input, as lag tools compute it."""
     admin = AdminClient({"bootstrap.servers": medusa.stack.kafka_bootstrap_servers})
-    (asked,) = admin.list_consumer_group_offsets(
+    (offsets,) = admin.list_consumer_group_offsets(
         [ConsumerGroupTopicPartitions(GROUP)], request_timeout=10
     ).values()
-    partitions: list[TopicPartition] = asked.result(10).topic_partitions
+    partitions: list[TopicPartition] = offsets.result(10).topic_partitions
     return sum(max(0, p.offset) for p in partitions if p.topic == "outsiders-in")
 
 
-def test_a_plain_consumer_and_a_lag_tool_see_what_is_documented(medusa: Installation) -> None:
-    """Each result once, decoded with the registry alone; positions in the group; boundaries."""
+def test_a_plain_consumer_and_a_lag_tool_read_the_documented_data(medusa: Installation) -> None:
+    """Each result once, decoded by the registry alone; positions in the group; boundaries."""
     medusa.deploy(DOCUMENT, {"reading.avsc": READING})
     medusa.await_state("outsiders", "doubled", LaneState.RUNNING)
     sent = readings(COUNT)

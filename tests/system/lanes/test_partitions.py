@@ -1,4 +1,4 @@
-"""An input that gets another partition while its lane runs."""
+"""New partitions of an input while its lane runs."""
 
 import time
 from collections import Counter
@@ -54,21 +54,21 @@ class Growing:
         medusa.await_state(network, "counts", LaneState.RUNNING)
 
     def send(self, producer: PlainProducer, sensor: str, after_ms: int, partition: int) -> None:
-        """Send one reading and wait until it is there."""
+        """Send one reading and wait for its acknowledgement."""
         value = {"sensor": sensor, "value": 1, "at": self.start_ms + after_ms}
         encoded = self._medusa.encoded(f"{self.topic}-value", READING, value)
         producer.send(self.topic, None, encoded, partition=partition)
         producer.flush(10)
 
     def counted(self) -> Counter[str]:
-        """How many readings of each sensor the results have counted."""
+        """Counts per sensor in the results."""
         found: Counter[str] = Counter()
         for row in self._medusa.decoded(f"{self._network}-out"):
             found[row["sensor"]] += row["n"]
         return found
 
     def reads(self, partition: int) -> bool:
-        """Whether a record of a partition is in a committed batch."""
+        """Whether a committed batch contains a record of a partition."""
         ends = self._medusa.marker(self._network, "counts").end
         return any(
             at.topic == self.topic and at.partition == partition and offset > 0
@@ -89,7 +89,7 @@ class Growing:
 
 @pytest.fixture
 def newer(medusa: Installation) -> Iterator[PlainProducer]:
-    """A producer that knows all partitions: one that was there before learns of them late."""
+    """A producer created after the growth: an older one refreshes its metadata late."""
     producer = PlainProducer(medusa.stack.kafka_bootstrap_servers, TIMEOUT_S)
     yield producer
     producer.close()
@@ -98,7 +98,7 @@ def newer(medusa: Installation) -> Iterator[PlainProducer]:
 def test_a_new_partition_is_read_from_its_first_record(
     medusa: Installation, newer: PlainProducer
 ) -> None:
-    """Also what was written to it before the lane noticed; nothing before it is repeated."""
+    """Including records written before the lane detects it; no other record is repeated."""
     growing = Growing(medusa, "growing")
     growing.send(medusa.producer, "old", 0, 0)
     medusa.wait_for(lambda: growing.counted() == {"old": 1}, "the first window", within_s=WITHIN_S)
@@ -110,12 +110,12 @@ def test_a_new_partition_is_read_from_its_first_record(
     assert medusa.records("local.growing.counts.dlq") == []
 
 
-def test_a_partition_that_comes_while_batch_follows_on_batch_is_read(
+def test_a_partition_added_between_back_to_back_batches_is_read(
     medusa: Installation, newer: PlainProducer
 ) -> None:
-    """When the lane stops to take it in, the next batch is planned already, without it.
+    """When the lane restarts to include it, the next batch is planned already, without it.
 
-    All records are of one window, so none of them can be late.
+    All records belong to one window, so none of them can be late.
     """
     growing = Growing(medusa, "growing_busy")
     growing.send(medusa.producer, "old", 0, 0)
@@ -134,10 +134,10 @@ def test_a_partition_that_comes_while_batch_follows_on_batch_is_read(
     assert medusa.records("local.growing_busy.counts.dlq") == []
 
 
-def test_a_new_partition_that_has_lost_its_first_records_is_read_from_what_is_left(
+def test_a_new_partition_is_read_from_its_first_retained_record(
     medusa: Installation, newer: PlainProducer
 ) -> None:
-    """It grew and forgot while the lane rested: its checkpoint cannot take it in there."""
+    """It was added and lost records during a pause: the checkpoint has no position for it."""
     growing = Growing(medusa, "growing_late")
     growing.send(medusa.producer, "old", 0, 0)
     medusa.wait_for(lambda: growing.counted() == {"old": 1}, "the first window", within_s=WITHIN_S)

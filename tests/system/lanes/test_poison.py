@@ -1,4 +1,4 @@
-"""Bad records of every kind, few, many and nothing else; and records that are very large."""
+"""Poison records of every kind in every share of the input; and very large records."""
 
 import random
 import time
@@ -74,7 +74,7 @@ LARGE_BYTES = 5_000_000
 
 
 class Sender:
-    """Sends good and bad readings, and keeps what has to become of them."""
+    """Sends valid and invalid readings, and records the expected results."""
 
     def __init__(self, medusa: Installation) -> None:
         self._medusa = medusa
@@ -84,24 +84,24 @@ class Sender:
         self.sent = 0
         self.shares: Counter[tuple[bytes, float]] = Counter()
         self.windows: Counter[tuple[bytes, float, int]] = Counter()
-        self.letters: Counter[tuple[bytes | None, bytes | None, str]] = Counter()
+        self.dead_letters: Counter[tuple[bytes | None, bytes | None, str]] = Counter()
 
     def phase(self, bad_percent: int) -> None:
-        """One phase with evenly mixed bad records, the n-th of the n-th kind."""
+        """Send a phase with evenly distributed invalid records, the n-th of the n-th kind."""
         kinds = self._bad()
         for number in range(PHASE):
             before = number * bad_percent // 100
             if (number + 1) * bad_percent // 100 > before:
                 value, reason = next(kinds)
                 key = None if number % 3 == 0 else str(number).encode()
-                self.letters[key, value, reason] += 1
+                self.dead_letters[key, value, reason] += 1
                 self._send(key, value)
             else:
                 self._send_good(number)
         self._medusa.producer.flush(10)
 
     def close(self) -> None:
-        """Records by which every window that was sent so far is closed."""
+        """Send records that close every window so far."""
         for _ in range(2):
             at = self._start_ms + FAR_MS
             self.shares[b"a", 100.0] += 1
@@ -148,14 +148,14 @@ class Sender:
 
 
 def has_read(medusa: Installation, sent: int) -> bool:
-    """Whether both fragments have settled so many records, without a restart."""
+    """Whether both fragments have processed so many records, without a restart."""
     found = [medusa.status("poison", box) for box in BOXES]
     assert all(status is None or not status.last_error for status in found), found
     return all(status is not None and status.records_in == sent for status in found)
 
 
 def fields(medusa: Installation, record: KafkaRecord) -> tuple[bytes, dict[str, Any]]:
-    """The sensor's bytes, and the row; a sensor that is no text is read as another one."""
+    """The sensor's bytes, and the row decoded with a valid text in their place."""
     assert record.value is not None
     # The sensor is in the first bytes; what follows may hold the same two bytes, as a time does.
     head, rest = record.value[:SENSOR_WITHIN], record.value[SENSOR_WITHIN:]
@@ -164,8 +164,8 @@ def fields(medusa: Installation, record: KafkaRecord) -> tuple[bytes, dict[str, 
     return (NO_TEXT if no_text else row["sensor"].encode()), row
 
 
-def test_bad_records_are_kept_and_change_nothing(medusa: Installation) -> None:
-    """Good results are exact, each bad record is a dead letter once; no lane stops."""
+def test_poison_records_are_dead_letters_and_do_not_affect_results(medusa: Installation) -> None:
+    """Results are exact, each invalid record is a dead letter once; no lane stops."""
     medusa.deploy(DOCUMENT, {"poison.avsc": SCHEMA})
     for box in BOXES:
         medusa.await_state("poison", box, LaneState.RUNNING)
@@ -190,16 +190,20 @@ def test_bad_records_are_kept_and_change_nothing(medusa: Installation) -> None:
         windows[sensor, row["share"], round(row["window_end"].timestamp() * 1000)] += row["n"]
     assert windows == sender.windows
     for box in BOXES:
-        letters = medusa.records(f"local.poison.{box}.dlq")
-        reasons = [dict(letter.headers)[f"{PREFIX}reason"] or b"" for letter in letters]
+        dead_letters = medusa.records(f"local.poison.{box}.dlq")
+        reasons = [
+            dict(dead_letter.headers)[f"{PREFIX}reason"] or b"" for dead_letter in dead_letters
+        ]
         assert (
-            Counter((x.key, x.value, r.decode()) for x, r in zip(letters, reasons, strict=True))
-            == sender.letters
+            Counter(
+                (x.key, x.value, r.decode()) for x, r in zip(dead_letters, reasons, strict=True)
+            )
+            == sender.dead_letters
         )
 
 
-def test_large_records_pass_and_are_kept(medusa: Installation) -> None:
-    """Topics of ours take them; one that does not is named with the size, and nothing is lost."""
+def test_large_records_are_processed_and_stored_as_dead_letters(medusa: Installation) -> None:
+    """Topics of Medusa accept them; an error names another topic and the size; none is lost."""
     wide = (("max.message.bytes", str(2 * LARGE_BYTES)),)
     topic, narrow = TopicName("large-in"), TopicName("large-narrow")
     medusa.admin.create_topics((NewTopicSpec(topic, 1, 1, wide), NewTopicSpec(narrow, 1, 1)))
@@ -220,10 +224,10 @@ def test_large_records_pass_and_are_kept(medusa: Installation) -> None:
     ]  # fmt: skip
     assert [record.value for record in medusa.records("local.large.kept.dlq")] == [bad]
 
-    said = medusa.await_state("large", "narrow", LaneState.FAILED).last_error
-    assert f"topic large-narrow: a record of {len(good)} bytes, with headers of up to " in said
-    assert "is larger than the topic takes" in said
-    assert "max.message.bytes" in said
+    error = medusa.await_state("large", "narrow", LaneState.FAILED).last_error
+    assert f"topic large-narrow: a record of {len(good)} bytes, with headers of up to " in error
+    assert "is larger than the topic takes" in error
+    assert "max.message.bytes" in error
     assert medusa.records(narrow) == medusa.records("local.large.narrow.dlq") == []
     widen(medusa, narrow)
     name, box = network_id("large"), FragmentName("narrow")
@@ -235,8 +239,10 @@ def test_large_records_pass_and_are_kept(medusa: Installation) -> None:
 
 
 @pytest.mark.second_tier("unit tests bound the bytes of a batch; large records pass above")
-def test_a_backlog_of_large_records_is_read_in_parts(medusa: Installation) -> None:
-    """Its bytes bound a batch: at once they would end the node for want of memory."""
+def test_a_backlog_of_large_records_is_read_in_batches_of_limited_bytes(
+    medusa: Installation,
+) -> None:
+    """In one batch they would exhaust the node's memory."""
     topic, count = TopicName("heavy-in"), 300
     wide = (("max.message.bytes", str(2 * LARGE_BYTES)),)
     medusa.admin.create_topics((NewTopicSpec(topic, 1, 1, wide),))
@@ -259,7 +265,7 @@ def test_a_backlog_of_large_records_is_read_in_parts(medusa: Installation) -> No
 
 
 def widen(medusa: Installation, topic: TopicName) -> None:
-    """Do what the error asks for, with Kafka's own client."""
+    """Raise the topic's size limit as the error instructs, with Kafka's own client."""
     entry = ConfigEntry(
         "max.message.bytes",
         str(2 * LARGE_BYTES),

@@ -1,4 +1,4 @@
-"""A lane whose checkpoint is lost, damaged or of other programs rebuilds its state, exactly."""
+"""Exact rebuild of state after a lost, damaged or incompatible checkpoint."""
 
 import json
 import shutil
@@ -48,12 +48,12 @@ Reading = tuple[str, int, int]
 
 
 def lose(folder: Path) -> None:
-    """The whole checkpoint is gone."""
+    """Delete the whole checkpoint."""
     shutil.rmtree(folder)
 
 
-def cut_off(files: str) -> Damage:
-    """Half of the newest file of a kind is missing, as after a crash of the machine."""
+def truncation(files: str) -> Damage:
+    """Truncates the newest file of a kind to half, as after a crash of the machine."""
 
     def damage(folder: Path) -> None:
         path = _newest(folder, files)
@@ -62,18 +62,18 @@ def cut_off(files: str) -> Damage:
     return damage
 
 
-def gone(files: str, *, place: int = -1) -> Damage:
-    """The newest file of a kind is missing, or the one at another place from oldest to newest."""
+def deletion(files: str, *, place: int = -1) -> Damage:
+    """Deletes the newest file of a kind, or the one at an index in order of age."""
     return lambda folder: _newest(folder, files, place).unlink()
 
 
 def lose_state(folder: Path) -> None:
-    """Spark's state files are gone."""
+    """Delete Spark's state files."""
     shutil.rmtree(_last_epoch(folder) / "state")
 
 
 def written_by(**fields: object) -> Damage:
-    """Marks the checkpoint as written by other programs."""
+    """Marks the checkpoint as written by other program versions."""
 
     def damage(folder: Path) -> None:
         file = _last_epoch(folder) / "medusa.json"
@@ -96,17 +96,17 @@ def _newest(folder: Path, files: str, place: int = -1) -> Path:
 DAMAGES: dict[str, Damage] = {
     "all": lose,
     "state": lose_state,
-    "offsets cut off": cut_off("offsets/*"),
-    "offsets before the last gone": gone("offsets/*", place=-2),
-    "commits cut off": cut_off("commits/*"),
-    "commits gone": gone("commits/*"),
-    "metadata cut off": cut_off("metadata"),
-    "metadata gone": gone("metadata"),
-    "first offsets cut off": cut_off("sources/0/0"),
-    "changes cut off": cut_off("state/0/0/*.changelog"),
-    "changes gone": gone("state/0/1/*.changelog"),
-    "schema of the state cut off": cut_off("state/0/0/_metadata/*"),
-    "identity cut off": cut_off("medusa.json"),
+    "offsets cut off": truncation("offsets/*"),
+    "offsets before the last gone": deletion("offsets/*", place=-2),
+    "commits cut off": truncation("commits/*"),
+    "commits gone": deletion("commits/*"),
+    "metadata cut off": truncation("metadata"),
+    "metadata gone": deletion("metadata"),
+    "first offsets cut off": truncation("sources/0/0"),
+    "changes cut off": truncation("state/0/0/*.changelog"),
+    "changes gone": deletion("state/0/1/*.changelog"),
+    "schema of the state cut off": truncation("state/0/0/_metadata/*"),
+    "identity cut off": truncation("medusa.json"),
     "of another Spark": written_by(spark="3.5.1"),
     "of a newer Medusa": written_by(format=FORMAT_VERSION + 1),
 }
@@ -123,7 +123,7 @@ def send(medusa: Installation, topic: str, readings: list[Reading]) -> None:
 
 @dataclass
 class Lane:
-    """A lane that is fed in parts; between two of them its checkpoint is damaged."""
+    """A lane whose checkpoint is damaged between two parts of its input."""
 
     medusa: Installation
     network: str
@@ -131,7 +131,7 @@ class Lane:
     sent: int = 0
 
     def feed(self, readings: list[Reading]) -> None:
-        """Send in two steps, so that the first one's windows are closed before the second."""
+        """Send in two steps; the first one's windows are closed before the second."""
         half = len(readings) // 2
         for part in (readings[:half], readings[half:]):
             send(self.medusa, f"{self.network}-in", part)
@@ -139,7 +139,7 @@ class Lane:
             self.medusa.wait_for(self._has_read, f"{self.sent} read", within_s=WITHIN_S)
 
     def finish(self, last_ms: int) -> None:
-        """Close everything; `last_ms` is the event time of the last reading."""
+        """Close all windows; `last_ms` is the event time of the last reading."""
         ends = [(sensor, 0, last_ms + 100_000) for sensor in ("a", "b")]
         self.feed(ends)
         self.medusa.wait_for(
@@ -149,14 +149,14 @@ class Lane:
         )
 
     def damage(self, damage: Damage) -> None:
-        """Do something to the checkpoint; nobody uses it now."""
+        """Damage the checkpoint of the paused lane."""
         fragment = self.medusa.checkpoints(self.network) / self.box
         lane = stable_lane(FragmentId(network_id(self.network), FragmentName(self.box)))
         damage(fragment / lane.name)
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Let the lane rest."""
+        """Pause the lane during the block."""
         network, box = network_id(self.network), FragmentName(self.box)
         pause(network, box, self.medusa.catalog)
         self.medusa.await_state(self.network, self.box, LaneState.STOPPED)
@@ -180,8 +180,8 @@ def some(start: int, count: int) -> list[Reading]:
 @pytest.mark.second_tier(
     "rows that wait are rebuilt below; windows in a lost checkpoint of the faults"
 )
-def test_windows_that_were_open_are_rebuilt_from_the_log(medusa: Installation) -> None:
-    """Whatever file is lost or cut off; late records stay left out, nothing is lost or repeated."""
+def test_open_windows_are_rebuilt_from_the_log(medusa: Installation) -> None:
+    """After loss or truncation of any file; late records stay excluded, results are exact."""
     name = "rebuilt_windows"
     medusa.deploy(WINDOWS.format(name=name), {"reading.avsc": READING})
     base = int(time.time()) // 10 * 40 - 40_000
@@ -215,7 +215,7 @@ def expected_of(readings: list[Reading]) -> list[tuple[tuple[str, int], int, int
 
 
 def results(medusa: Installation, name: str) -> list[tuple[tuple[str, int], int, int]]:
-    """The same as published."""
+    """The published results in the same form."""
     return sorted(
         ((row["sensor"], int(row["window_end"].timestamp() * 1000)), row["n"], row["total"])
         for row in medusa.decoded(f"{name}-out")
@@ -223,7 +223,7 @@ def results(medusa: Installation, name: str) -> list[tuple[tuple[str, int], int,
 
 
 def grow(medusa: Installation, topic: TopicName, partitions: int) -> None:
-    """Give a topic more partitions."""
+    """Raise the number of a topic's partitions."""
     admin = AdminClient({"bootstrap.servers": medusa.stack.kafka_bootstrap_servers})
     (grown,) = admin.create_partitions([NewPartitions(topic, partitions)]).values()
     grown.result(TIMEOUT_S)
@@ -234,8 +234,8 @@ def grow(medusa: Installation, topic: TopicName, partitions: int) -> None:
     )
 
 
-def test_a_topic_that_grows_while_the_state_is_lost(medusa: Installation) -> None:
-    """The state is rebuilt from what was read; the new partition is read from its first record."""
+def test_state_is_rebuilt_when_the_input_has_new_partitions(medusa: Installation) -> None:
+    """State comes from processed records; the new partition is read from its first record."""
     name, topic = "rebuilt_grown", TopicName("rebuilt_grown-in")
     medusa.deploy(WINDOWS.format(name=name), {"reading.avsc": READING})
     base = int(time.time()) // 10 * 40 - 4_000
@@ -247,7 +247,7 @@ def test_a_topic_that_grows_while_the_state_is_lost(medusa: Installation) -> Non
     with lane.paused():
         lane.damage(lose)
         grow(medusa, topic, 3)
-        # A producer that was there before learns of a new partition only after minutes.
+        # An existing producer refreshes its metadata, and so its partitions, only after minutes.
         newer = PlainProducer(medusa.stack.kafka_bootstrap_servers, TIMEOUT_S)
         for sensor, value, at in [*new, ("c", 0, last_ms + 100_000)]:
             reading = {"sensor": sensor, "value": value, "at": at}
@@ -264,8 +264,8 @@ def test_a_topic_that_grows_while_the_state_is_lost(medusa: Installation) -> Non
     assert f"[{name}.counts] stopped" not in log
 
 
-def test_rows_that_wait_for_a_partner_are_rebuilt_from_the_log(medusa: Installation) -> None:
-    """Every pair comes once, also those whose two rows were read in different lives of the lane."""
+def test_unmatched_rows_of_a_join_are_rebuilt_from_the_log(medusa: Installation) -> None:
+    """Every pair is emitted once, also if its rows were read by different incarnations."""
     name = "rebuilt_pairs"
     medusa.deploy(PAIRS.format(name=name), {"reading.avsc": READING})
     base = int(time.time()) // 10 * 40 - 4_000

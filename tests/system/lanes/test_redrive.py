@@ -1,4 +1,4 @@
-"""Dead letters that are sent again on the real stack: once, byte for byte, and only here."""
+"""Redrive on the real stack: once, byte for byte, and only to the fragment that refused."""
 
 import json
 from collections.abc import Callable
@@ -92,7 +92,7 @@ Dlq = Callable[..., Any]
 
 @pytest.fixture
 def dlq(medusa: Installation, capsys: pytest.CaptureFixture[str]) -> Dlq:
-    """Runs `medusa dlq` on the stack; returns what it printed as JSON."""
+    """Runs `medusa dlq` on the stack; returns its JSON output."""
     addresses = {
         "kafka.bootstrap_servers": medusa.stack.kafka_bootstrap_servers,
         "zookeeper.connect": medusa.stack.zookeeper_connect,
@@ -124,10 +124,10 @@ def _await(medusa: Installation, topic: str, count: int) -> None:
     assert len(medusa.records(topic)) == count
 
 
-def test_a_record_is_sent_again_once_after_its_schema_appeared(
+def test_a_record_is_redriven_once_after_its_schema_is_registered(
     medusa: Installation, dlq: Dlq
 ) -> None:
-    """Before, it is refused; then the running lane looks the id up again and takes it, once."""
+    """Before, it is refused; then the running lane fetches the id again and accepts it, once."""
     names = _deploy(medusa, "resent")
     (reading,) = readings(1)
     value = medusa.encoded("resent-in-value", READING, {**reading, "value": 4})
@@ -137,7 +137,7 @@ def test_a_record_is_sent_again_once_after_its_schema_appeared(
         **READING,
         "fields": [*READING["fields"], {"name": "again", "type": "string", "default": "x"}],
     }
-    # Ids are given in order: what is registered next is this one.
+    # Ids are assigned in order: the next registration gets this one.
     text = json.dumps({**later, "doc": "the one before"})
     unknown = SchemaId(medusa.registry.register("resent-other-value", text) + 1)
     headers = (("trace", b"1"), ("trace", b"2"), ("none", None))
@@ -146,9 +146,9 @@ def test_a_record_is_sent_again_once_after_its_schema_appeared(
     medusa.send("resent-in", sent, key=b"k", partition=1, timestamp_ms=old, headers=headers)
     medusa.producer.flush(10)
     _await(medusa, names.dead_letters, 1)
-    (letter,) = medusa.records(names.dead_letters)
-    assert dict(letter.headers)[f"{PREFIX}timestamp"] == str(old).encode()
-    assert letter.timestamp_ms > reading["at"] - 1_000, "the broker stamps it when it comes"
+    (dead_letter,) = medusa.records(names.dead_letters)
+    assert dict(dead_letter.headers)[f"{PREFIX}timestamp"] == str(old).encode()
+    assert dead_letter.timestamp_ms > reading["at"] - 1_000, "the broker stamps it when it comes"
     listed = dlq("list", "resent")["fragments"][0]
     assert (listed["letters"], listed["redriven"]) == (1, 0)
     assert listed["reasons"] == {"schema_not_found": 1}
@@ -175,10 +175,8 @@ def test_a_record_is_sent_again_once_after_its_schema_appeared(
     assert (ends[0], ends[1] > 0) == (0, True)
 
 
-def test_a_redrive_topic_that_is_gone_stops_its_fragment_and_goes_with_the_network(
-    medusa: Installation, dlq: Dlq
-) -> None:
-    """What of it was read is not known any more: neither lane, deploy nor a second run go on."""
+def test_a_missing_redrive_topic_stops_its_fragment(medusa: Installation, dlq: Dlq) -> None:
+    """Its positions are lost, so lane, deploy and redrive refuse; destroy deletes such a topic."""
     names = _deploy(medusa, "gone")
     medusa.send("gone-in", b"plain text", key=b"k", partition=0)
     medusa.producer.flush(10)
@@ -202,10 +200,10 @@ def test_a_redrive_topic_that_is_gone_stops_its_fragment_and_goes_with_the_netwo
     assert not medusa.admin.describe((names.redrive,))
 
 
-def test_what_fails_again_counts_its_attempts_and_can_be_removed(
+def test_a_failed_redrive_counts_its_attempts_and_can_be_purged(
     medusa: Installation, dlq: Dlq
 ) -> None:
-    """The new letter knows the place where the record stood at first; a purge removes both."""
+    """The new dead letter contains the record's original position; a purge removes both."""
     names = _deploy(medusa, "failing")
     (reading,) = readings(1)
     value = medusa.encoded("failing-in-value", READING, {**reading, "value": 0})
@@ -216,23 +214,25 @@ def test_what_fails_again_counts_its_attempts_and_can_be_removed(
     _await(medusa, names.dead_letters, 2)
     assert dlq("redrive", "failing.halved", "--yes")["sent"] == 1
     _await(medusa, names.dead_letters, 3)
-    letters = [dict(letter.headers) for letter in medusa.records(names.dead_letters)]
-    assert sorted(one[f"{PREFIX}attempt"] or b"" for one in letters) == [b"1", b"2", b"3"]
-    assert {one.get(REDRIVEN_ORIGIN) for one in letters} == {None, b"failing-in/0/0"}
+    dead_letters = [dict(dead_letter.headers) for dead_letter in medusa.records(names.dead_letters)]
+    assert sorted(one[f"{PREFIX}attempt"] or b"" for one in dead_letters) == [b"1", b"2", b"3"]
+    assert {one.get(REDRIVEN_ORIGIN) for one in dead_letters} == {None, b"failing-in/0/0"}
     assert medusa.records("failing-out") == []
     assert dlq("purge", "failing.halved", "--before", "1h", "--yes")["kept_as_younger"] == 3
     assert dlq("purge", "failing.halved", "--all", "--yes")["removed"] == 3
     assert dlq("list", "failing")["fragments"][0]["letters"] == 0
 
 
-def test_a_run_that_was_cut_off_leaves_nothing_and_is_ended(medusa: Installation, dlq: Dlq) -> None:
-    """What it had not committed is sent by the next run, and it cannot commit any more."""
+def test_an_interrupted_redrive_is_aborted_and_fenced_by_the_next(
+    medusa: Installation, dlq: Dlq
+) -> None:
+    """The next run sends its uncommitted records, and it can no longer commit."""
     names = _deploy(medusa, "killed")
     for number in range(4):
         medusa.send("killed-in", b"plain text", key=str(number).encode())
     medusa.producer.flush(10)
     _await(medusa, names.dead_letters, 4)
-    # Else it would refuse what is sent again once more, and so add letters.
+    # Else it would refuse the redriven records again, and so add dead letters.
     pause(names.network, names.fragment, medusa.catalog)
     medusa.await_state(names.network.name, names.fragment, LaneState.STOPPED)
     assert dlq("redrive", "killed.halved", "--limit", "1", "--yes")["sent"] == 1
@@ -255,7 +255,7 @@ def test_a_run_that_was_cut_off_leaves_nothing_and_is_ended(medusa: Installation
     assert sorted(copy.key or b"" for copy in copies) == [b"0", b"1", b"2", b"3"]
     assert {copy.value for copy in copies} == {b"plain text"}
     resume(names.network, names.fragment, medusa.catalog)
-    _await(medusa, names.dead_letters, 8)  # it takes the topic in that came while it rested
+    _await(medusa, names.dead_letters, 8)  # it reads the topic that was created during the pause
 
 
 def _deploy_orders(medusa: Installation, share: str, one: str) -> None:
@@ -268,8 +268,8 @@ def _order(medusa: Installation, number: int, parts: list[int]) -> None:
     medusa.producer.flush(10)
 
 
-def test_a_record_that_partly_fails_comes_back_as_a_whole(medusa: Installation, dlq: Dlq) -> None:
-    """Of a flat_map with all its rows, of a route to whatever stream it belongs to by then."""
+def test_a_partly_failed_record_is_redriven_as_a_whole(medusa: Installation, dlq: Dlq) -> None:
+    """Through a flat_map with all its rows; through a route to the branch that now matches."""
     _deploy_orders(medusa, "100 / part", "100 / id > 50")
     for number, parts in ((1, [5, 10]), (2, []), (0, [4]), (3, [5, 0, 2])):
         _order(medusa, number, parts)
@@ -277,8 +277,8 @@ def test_a_record_that_partly_fails_comes_back_as_a_whole(medusa: Installation, 
         _await(medusa, topic, count)
     for fragment, field in (("parts", "select.share"), ("one", "to.one"), ("rest", "to.one")):
         _await(medusa, f"local.orders.{fragment}.dlq", 1)
-        told = dict(medusa.records(f"local.orders.{fragment}.dlq")[0].headers)
-        assert told[f"{PREFIX}field"] == field.encode()
+        headers = dict(medusa.records(f"local.orders.{fragment}.dlq")[0].headers)
+        assert headers[f"{PREFIX}field"] == field.encode()
     _deploy_orders(medusa, "coalesce(try_divide(100, part), 0)", "try_divide(100, id) > 50")
     for fragment in ("parts", "one", "rest"):
         assert dlq("redrive", f"orders.{fragment}", "--yes")["sent"] == 1
@@ -291,8 +291,8 @@ def test_a_record_that_partly_fails_comes_back_as_a_whole(medusa: Installation, 
     assert [row["id"] for row in medusa.decoded("one-out")] == [1]
 
 
-def test_a_chosen_rebuild_counts_once_what_was_sent_again(medusa: Installation, dlq: Dlq) -> None:
-    """Also after its dead letter is gone, which no window of the old plan needed any more."""
+def test_a_rebuild_counts_redriven_records_once(medusa: Installation, dlq: Dlq) -> None:
+    """Also if retention has deleted their dead letters, which no window of the old plan needed."""
     begin_ms = (SystemClock().now_ms() // DAY_MS - 3) * DAY_MS
     rebuilt = Choices(named={FragmentName("counts"): OnChange.REBUILD})
 
@@ -306,12 +306,12 @@ def test_a_chosen_rebuild_counts_once_what_was_sent_again(medusa: Installation, 
         medusa.send("purged-in", medusa.encoded("purged-in-value", READING, reading), partition=0)
         medusa.producer.flush(10)
 
-    def await_totals(**wanted: int) -> None:
+    def await_totals(**expected: int) -> None:
         def reached() -> bool:
             totals = medusa.marker("purged", "counts").totals
-            return all(getattr(totals, name) == count for name, count in wanted.items())
+            return all(getattr(totals, name) == count for name, count in expected.items())
 
-        medusa.wait_for(reached, str(wanted), within_s=WITHIN_S)
+        medusa.wait_for(reached, str(expected), within_s=WITHIN_S)
 
     deploy("100 / value", "10s")
     for value in (0, 1, 2):
@@ -326,7 +326,7 @@ def test_a_chosen_rebuild_counts_once_what_was_sent_again(medusa: Installation, 
     assert medusa.decoded("purged-out")[0]["n"] == 3
     medusa.wait_for(
         lambda: not medusa.marker("purged", "counts").letters_from,
-        "no window needs the letter",
+        "no window needs the dead letter",
         within_s=WITHIN_S,
     )
     assert dlq("purge", "purged.counts", "--all", "--yes")["removed"] == 1
@@ -336,10 +336,10 @@ def test_a_chosen_rebuild_counts_once_what_was_sent_again(medusa: Installation, 
     assert medusa.decoded("purged-out")[2]["n"] == 5
 
 
-def test_a_failed_result_of_an_as_of_join_comes_once_its_expression_is_mended(
+def test_a_failed_as_of_result_is_redriven_after_its_expression_is_fixed(
     medusa: Installation, dlq: Dlq
 ) -> None:
-    """By what the table said at the time of its row, though that is long passed, and marked so."""
+    """It joins the table version of its row's time, though long past, and is marked as redriven."""
     begin_ms = SystemClock().now_ms() - DAY_MS // 24
 
     def send(topic: str, value: int, after_ms: int) -> None:
@@ -352,14 +352,16 @@ def test_a_failed_result_of_an_as_of_join_comes_once_its_expression_is_mended(
     send("parted-rates", 0, 0)
     send("parted-in", 5, 1_000)
     _await(medusa, "local.parted.parts.dlq", 1)
-    told = dict(medusa.records("local.parted.parts.dlq")[0].headers)
-    assert told[f"{PREFIX}row"] == b"parted-in/0/0"
-    send("parted-rates", 3, DAY_MS // 48)  # far beyond what the clock has made of the first ones
+    headers = dict(medusa.records("local.parted.parts.dlq")[0].headers)
+    assert headers[f"{PREFIX}row"] == b"parted-in/0/0"
+    send(
+        "parted-rates", 3, DAY_MS // 48
+    )  # far after the event time that the clock gives to the first ones
     send("parted-in", 7, DAY_MS // 48 + 1_000)
     _await(medusa, "parted-out", 1)
     rebuilt = Choices(named={FragmentName("parts"): OnChange.REBUILD})
-    mended = PARTED.format(part="coalesce(try_mod(left.value, right.value), -1)")
-    version = medusa.deploy(mended, {"reading.avsc": READING}, rebuilt).version
+    repaired = PARTED.format(part="coalesce(try_mod(left.value, right.value), -1)")
+    version = medusa.deploy(repaired, {"reading.avsc": READING}, rebuilt).version
     medusa.await_state("parted", "parts", LaneState.RUNNING, epoch=version)
     assert dlq("redrive", "parted.parts", "--dry-run")["late"]["count"] == 0
     assert dlq("redrive", "parted.parts", "--yes")["sent"] == 1

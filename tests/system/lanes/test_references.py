@@ -1,4 +1,4 @@
-"""A producer's schema refers to another subject; lanes read its records all the same."""
+"""Records whose schema references another subject."""
 
 import json
 
@@ -45,7 +45,7 @@ COUNT = 20
 
 
 def produced(medusa: Installation) -> list[tuple[str, str, int | None]]:
-    """Records of Confluent's serializer, sent; what is to come of them."""
+    """Send records of Confluent's serializer; returns the expected results."""
     trips = [
         {
             "sensor": reading["sensor"],
@@ -66,8 +66,8 @@ def produced(medusa: Installation) -> list[tuple[str, str, int | None]]:
     return [(t["sensor"], t["begun"]["segment"], (t["ended"] or {}).get("lane")) for t in trips]
 
 
-def test_records_whose_schema_refers_to_another_are_read(medusa: Installation) -> None:
-    """By the id in front of them; a deploy afterwards finds that its boxes can read them."""
+def test_records_with_schema_references_are_read(medusa: Installation) -> None:
+    """By their prefixed id; the schema check of a later deploy passes."""
     medusa.deploy(DOCUMENT, {"trip.avsc": ALONE})
     medusa.await_state("references", "places", LaneState.RUNNING)
     expected = produced(medusa)

@@ -1,4 +1,4 @@
-"""Ordinary commands that once lost or repeated records: other names, inputs that go and come."""
+"""Regressions of lost or repeated records: renamed streams, inputs removed and added again."""
 
 import time
 from collections import Counter
@@ -37,17 +37,17 @@ def values(medusa: Installation, topic: str) -> Counter[int]:
     return Counter(row["value"] for row in medusa.decoded(topic))
 
 
-def await_values(medusa: Installation, topic: str, wanted: Counter[int]) -> None:
-    """Wait until so many results are there, then they have to be these."""
-    many = sum(wanted.values())
+def await_values(medusa: Installation, topic: str, expected: Counter[int]) -> None:
+    """Wait for so many results, then compare them."""
+    many = sum(expected.values())
     medusa.wait_for(
         lambda: len(medusa.records(topic)) >= many, f"{many} results", within_s=WITHIN_S
     )
-    assert values(medusa, topic) == wanted
+    assert values(medusa, topic) == expected
 
 
-def test_a_stream_of_another_name_goes_on(medusa: Installation) -> None:
-    """150 records are due, and 150 come; the dead letters of before are known by both names."""
+def test_a_renamed_stream_continues(medusa: Installation) -> None:
+    """Exactly 150 records are published; earlier dead letters are found by both names."""
     name, topic = "renamed_stream", "renamed_stream-in"
     first = FILTER.format(name=name, stream="readings", topic=topic)
     medusa.deploy(first, SCHEMAS)
@@ -59,8 +59,8 @@ def test_a_stream_of_another_name_goes_on(medusa: Installation) -> None:
     await_values(medusa, f"local.{name}.passed", Counter(range(150)))
 
 
-def test_an_input_that_comes_back_goes_on_where_it_was(medusa: Installation) -> None:
-    """Removed, then put back by a rollback: what came meanwhile is read, nothing else twice."""
+def test_an_input_that_is_added_again_continues_at_its_position(medusa: Installation) -> None:
+    """Removed, then restored by a rollback: records of the meantime are read, none twice."""
     name = "returning_input"
     one, other = f"{name}-one", f"{name}-other"
     both = (
@@ -85,12 +85,12 @@ def test_an_input_that_comes_back_goes_on_where_it_was(medusa: Installation) -> 
     await_values(medusa, out, Counter([*range(50), *range(1_000, 1_100)]))
     send(medusa, other, range(2_000, 2_050))
     assert rolled_back(medusa, name, 1).version == 3
-    wanted = Counter([*range(50), *range(1_000, 1_100), *range(2_000, 2_050)])
-    await_values(medusa, out, wanted)
+    expected = Counter([*range(50), *range(1_000, 1_100), *range(2_000, 2_050)])
+    await_values(medusa, out, expected)
 
 
-def test_a_topic_that_was_never_read_begins_where_was_chosen(medusa: Installation) -> None:
-    """Refused without a choice. At the end: what it held is passed over, what comes is read."""
+def test_a_new_input_starts_at_the_chosen_position(medusa: Installation) -> None:
+    """Refused without a choice. At the end: existing records are skipped, new ones are read."""
     name = "new_topic"
     before, after = f"{name}-before", f"{name}-after"
     medusa.deploy(FILTER.format(name=name, stream="readings", topic=before), SCHEMAS)
@@ -109,8 +109,10 @@ def test_a_topic_that_was_never_read_begins_where_was_chosen(medusa: Installatio
     assert [one.source.name for one in marker.left] == ["readings"]
 
 
-def test_what_was_settled_is_skipped_from_the_beginning_on(medusa: Installation) -> None:
-    """An inner box becomes an output: its records come again, and those published stay alone."""
+def test_published_records_are_skipped_when_reading_from_the_beginning(
+    medusa: Installation,
+) -> None:
+    """An inner box becomes an output: its records are computed again, no result is repeated."""
     name, topic = "turned_out", "turned_out-in"
     head = ONE.format(name=name, stream="readings", topic=topic).replace("1h", "1s")
     boxes = "  kept: {filter: readings, where: value >= 0}\n"
@@ -139,13 +141,13 @@ def test_what_was_settled_is_skipped_from_the_beginning_on(medusa: Installation)
     medusa.wait_for(are_skipped, "all that was settled is skipped", within_s=WITHIN_S)
     send(medusa, topic, range(100_000, 100_030))
     await_values(medusa, f"{name}-kept", Counter([*range(100), *range(100_000, 100_030)]))
-    due = Counter(value * 2 for value in (*range(100), *range(100_000, 100_030)))
-    await_values(medusa, out, due)
+    expected = Counter(value * 2 for value in (*range(100), *range(100_000, 100_030)))
+    await_values(medusa, out, expected)
     assert medusa.marker(name, "passed").totals.skipped == 100
 
 
-def test_a_fragment_of_another_kind_keeps_what_was_promised(medusa: Installation) -> None:
-    """What a minute's window has promised is marked as late when a filter takes over its name."""
+def test_a_fragment_of_another_kind_keeps_the_promise(medusa: Installation) -> None:
+    """Records below the promise of a window are marked late when a filter takes over its name."""
     name, topic = "other_kind", "other_kind-in"
     start_ms = BASE - BASE % 60_000
     head = ONE.format(name=name, stream="readings", topic=topic).replace("1h", "1s")
@@ -161,7 +163,7 @@ def test_a_fragment_of_another_kind_keeps_what_was_promised(medusa: Installation
         medusa.producer.flush(10)
 
     def is_promised() -> bool:
-        # The promise may come first: no window ends before the minute does, read or not.
+        # The promise may be published first: no window ends before the minute does, read or not.
         marker = medusa.marker(name, "last")
         promised = marker.boundary_ms is not None and marker.boundary_ms >= start_ms + 59_000
         return promised and marker.totals.records_in == 1
@@ -184,8 +186,8 @@ def test_a_fragment_of_another_kind_keeps_what_was_promised(medusa: Installation
     assert medusa.marker(name, "last").totals.late_dropped == 0
 
 
-def test_what_plan_announces_names_the_ranges(medusa: Installation) -> None:
-    """Partition by partition, as programs read it."""
+def test_plan_prints_the_offset_ranges(medusa: Installation) -> None:
+    """Per partition, in JSON."""
     name, topic = "announced", "announced-in"
     medusa.deploy(FILTER.format(name=name, stream="readings", topic=topic), SCHEMAS)
     send(medusa, topic, range(5))
@@ -194,5 +196,5 @@ def test_what_plan_announces_names_the_ranges(medusa: Installation) -> None:
     send(medusa, f"{name}-next", range(7))
     moved = FILTER.format(name=name, stream="readings", topic=f"{name}-next")
     chosen = Choices(inputs={StreamName("readings"): InputFrom.BEGINNING})
-    (told,) = medusa.compared(moved, SCHEMAS, chosen).changes.announced
-    assert (told.fared, told.ranges) == (Fared.READ, ((0, 0, 7), (1, 0, 0)))
+    (changed,) = medusa.compared(moved, SCHEMAS, chosen).changes.announced
+    assert (changed.fared, changed.ranges) == (Fared.READ, ((0, 0, 7), (1, 0, 0)))

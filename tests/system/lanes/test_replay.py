@@ -1,4 +1,4 @@
-"""Replays on the real stack: late records count, a run that is killed shows nothing."""
+"""Replay on the real stack: late records are included, a killed run publishes nothing."""
 
 import hashlib
 import json
@@ -68,7 +68,7 @@ NEWER = {
     "fields": [*READING["fields"], {"name": "again", "type": "string", "default": "x"}],
 }
 ODD_ONE = 60
-"""The value of the reading that comes with a schema that no subject of the input has."""
+"""The value of the reading whose schema is in no subject of the input."""
 WITHIN_S = 150.0
 REPLAY_S = 300.0
 SIZE_MS = 10_000
@@ -79,7 +79,7 @@ Replay = Callable[..., Any]
 
 
 def words(medusa: Installation, *arguments: str) -> list[str]:
-    """The words of `medusa replay` against the stack."""
+    """Arguments of `medusa replay` for the stack."""
     settings = {
         "data": str(medusa.folder / "replays"),
         "kafka.bootstrap_servers": medusa.stack.kafka_bootstrap_servers,
@@ -91,13 +91,13 @@ def words(medusa: Installation, *arguments: str) -> list[str]:
 
 
 def command(medusa: Installation, *arguments: str) -> list[str]:
-    """`medusa replay` as a process is started with it."""
+    """Command line of a `medusa replay` process."""
     return [sys.executable, "-P", "-m", "pipeline.cli.main", *words(medusa, *arguments)]
 
 
 @pytest.fixture
 def replay(medusa: Installation, capsys: pytest.CaptureFixture[str]) -> Replay:
-    """Runs `medusa replay` in this process; returns what it printed as JSON.
+    """Runs `medusa replay` in this process; returns its JSON output.
 
     Spark sessions of one process share a Java process, which takes seconds to start.
     """
@@ -114,7 +114,7 @@ def replay(medusa: Installation, capsys: pytest.CaptureFixture[str]) -> Replay:
 
 @pytest.fixture
 def replay_command(medusa: Installation) -> Replay:
-    """The same in a process of its own, as users run it."""
+    """Runs `medusa replay` in a separate process, as users do."""
 
     def call(*arguments: str) -> Any:
         done = subprocess.run(
@@ -132,7 +132,7 @@ def replay_command(medusa: Installation) -> Replay:
 
 @pytest.fixture(scope="module")
 def readings(medusa: Installation) -> list[Reading]:
-    """The network has read all of them; one of the sensor `a` came too late, another is text."""
+    """Readings that the network has processed; one of sensor `a` is late, another one is text."""
     medusa.deploy(DOCUMENT, {"reading.avsc": READING})
     for fragment in FRAGMENTS:
         medusa.await_state("again", fragment, LaneState.RUNNING)
@@ -182,7 +182,7 @@ def _ms(at: datetime) -> int:
 
 
 def _expected(readings: list[Reading], from_ms: int, until_ms: int) -> list[Any]:
-    """Computed record by record: every window that reaches into the interval."""
+    """Sequentially computed results of every window that overlaps the interval."""
     counts: Counter[tuple[str, int]] = Counter()
     totals: Counter[tuple[str, int]] = Counter()
     for sensor, value, at in readings:
@@ -200,10 +200,10 @@ def _record(record: KafkaRecord) -> tuple[Any, ...]:
     return record.partition, record.timestamp_ms, record.key, record.value
 
 
-def test_windows_of_a_replay_hold_the_late_records_too(
+def test_windows_of_a_replay_include_late_records(
     medusa: Installation, replay: Replay, replay_command: Replay, readings: list[Reading]
 ) -> None:
-    """They are those of a sequential computation, in order, with the lane's keys and partitions."""
+    """They equal a sequential computation, in order, with the lane's keys and partitions."""
     base = readings[0][2]
     before = medusa.records("again-counts")
     interval = ("--from", rfc3339(base + 12_000), "--to", rfc3339(base + 55_000))
@@ -243,10 +243,10 @@ OTHER_KIND = pytest.mark.second_tier(
         pytest.param("many", marks=OTHER_KIND),
     ],
 )
-def test_results_come_again_as_they_were(
+def test_a_replay_gives_the_same_results(
     medusa: Installation, replay: Replay, readings: list[Reading], box: str
 ) -> None:
-    """A join reads back as far as it may reach; a box without state reads what is asked for."""
+    """A join also reads the records its bound reaches back to; a stateless box, the interval."""
     base = readings[0][2]
     start, end = base + 20_000, base + 60_000
     interval = ("--from", rfc3339(start), "--to", rfc3339(end), "--yes")
@@ -268,10 +268,10 @@ def _by_id(records: list[KafkaRecord]) -> dict[bytes | None, KafkaRecord]:
     return {dict(record.headers)[RESULT_ID]: record for record in records}
 
 
-def test_corrections_bring_an_output_up_to_what_is_computed_again(
+def test_corrections_add_late_records_to_a_published_output(
     medusa: Installation, replay: Replay, readings: list[Reading]
 ) -> None:
-    """The window that a late record belongs to, once; read by id the topic is then right."""
+    """The window of a late record is corrected once; the last record per id is then correct."""
     base = readings[0][2]
     interval = ("--from", rfc3339(base), "--to", rfc3339(base + 55_000), "--as-corrections")
     before = medusa.records("again-sums")
@@ -299,7 +299,7 @@ def test_corrections_bring_an_output_up_to_what_is_computed_again(
 def test_corrections_add_the_pairs_of_a_late_record(
     medusa: Installation, replay: Replay, readings: list[Reading]
 ) -> None:
-    """A lane and a replay give one pair the same id; and so they do for a single record."""
+    """Lane and replay compute the same id for a pair, and for a single record."""
     base = readings[0][2]
     interval = ("--from", rfc3339(base), "--to", rfc3339(base + 60_000), "--as-corrections")
     sensor, late, at = readings[-1]
@@ -319,18 +319,20 @@ def test_corrections_add_the_pairs_of_a_late_record(
     assert nothing["offsets"] > 0
 
 
-def test_a_record_stands_for_its_event_time(replay: Replay, readings: list[Reading]) -> None:
-    """Also that of an external stream, which an expression gives."""
+def test_a_replay_can_start_at_the_event_time_of_a_record(
+    replay: Replay, readings: list[Reading]
+) -> None:
+    """Also of an external stream whose event time is an expression."""
     of_b = [r for r in readings if ord(r[0]) % 2 == 0]
     found = replay("again.pairs", "--from", "again-in/0/7")
     assert found["results_from"] == rfc3339(of_b[7][2])
     assert found["input_from"] == rfc3339(of_b[7][2] - 4_000)
 
 
-def test_a_run_that_is_killed_shows_nothing_and_can_be_repeated(
+def test_a_killed_replay_publishes_nothing_and_can_be_repeated(
     medusa: Installation, replay: Replay, readings: list[Reading]
 ) -> None:
-    """Killed while it computes, or with half of its transaction written; the next run ends it."""
+    """Killed while it computes, or amid its transaction, which the next run aborts."""
     base, into = readings[0][2], TopicName("again-cut-off")
     interval = ("--from", rfc3339(base), "--to", rfc3339(base + 50_000))
     arguments = ("again.counts", *interval, "--into", into, "--yes")
@@ -366,10 +368,10 @@ def test_a_run_that_is_killed_shows_nothing_and_can_be_repeated(
     assert _windows(medusa.decoded(into)) == _expected(readings, base, base + 50_000)
 
 
-def test_what_is_gone_from_the_log_is_refused_with_place_and_time(
+def test_a_replay_of_deleted_records_is_refused_with_position_and_time(
     medusa: Installation, replay: Replay, readings: list[Reading]
 ) -> None:
-    """A later beginning works, and so does computing with what is left, which says so."""
+    """A later start is accepted, and so is an explicit choice of the rest, which is reported."""
     base = readings[0][2]
     of_b = [r for r in readings if ord(r[0]) % 2 == 0]
     medusa.admin.delete_records(TopicName("again-in"), {0: Offset(40)})

@@ -1,4 +1,4 @@
-"""A stateless fragment on the real stack: good records through, bad ones kept, nothing stops."""
+"""Stateless fragments on the real stack: results, dead letters, schema changes, functions."""
 
 import json
 import time
@@ -15,7 +15,7 @@ from tests.system.lanes.conftest import NODE
 from tests.system.support import OWNER, READING, Installation, network_id, readings
 
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore", DeprecationWarning)  # the driver imports what is deprecated
+    warnings.simplefilter("ignore", DeprecationWarning)  # the driver imports deprecated modules
     from confluent_kafka.schema_registry import SchemaRegistryClient, header_schema_id_serializer
     from confluent_kafka.schema_registry.avro import AvroSerializer
     from confluent_kafka.serialization import MessageField, SerializationContext
@@ -108,8 +108,10 @@ def _deploy(medusa: Installation, name: str) -> None:
     medusa.await_state(name, "halved", LaneState.RUNNING)
 
 
-def test_bad_records_go_to_the_dead_letters_and_good_ones_through(medusa: Installation) -> None:
-    """Each kind of bad record is kept byte for byte with its reason; the good ones all come out."""
+def test_invalid_records_are_dead_letters_and_valid_ones_are_published(
+    medusa: Installation,
+) -> None:
+    """Each kind of invalid record is stored byte for byte with its reason; no valid one is lost."""
     _deploy(medusa, "bad")
 
     def reading(value: int, ahead_ms: int = 0) -> bytes:
@@ -147,20 +149,21 @@ def test_bad_records_go_to_the_dead_letters_and_good_ones_through(medusa: Instal
         "all records are settled",
         within_s=WITHIN_S,
     )
-    letters = {
-        (letter.key or b"").decode(): letter for letter in medusa.records("local.bad.halved.dlq")
+    dead_letters = {
+        (dead_letter.key or b"").decode(): dead_letter
+        for dead_letter in medusa.records("local.bad.halved.dlq")
     }
-    assert {name: letter.value for name, letter in letters.items()} == {
+    assert {name: dead_letter.value for name, dead_letter in dead_letters.items()} == {
         name: value for name, (value, _, _) in bad.items()
     }
     for name, (_, message, field) in bad.items():
-        headers = {key: (value or b"").decode() for key, value in letters[name].headers}
+        headers = {key: (value or b"").decode() for key, value in dead_letters[name].headers}
         assert headers["medusa.error.reason"] == name.partition(":")[0]
         assert message in headers["medusa.error.message"]
         assert headers.get("medusa.error.field", "") == field
         assert headers["medusa.error.box"] == "halved"
         assert headers["medusa.error.topic"] == "bad-in"
-        assert letters[name].headers[:2] == (("trace", b"1"), ("none", None))
+        assert dead_letters[name].headers[:2] == (("trace", b"1"), ("none", None))
     assert sorted(row["half"] for row in medusa.decoded("bad-out")) == sorted(
         100 / value for value in range(1, 21)
     )
@@ -173,8 +176,8 @@ def test_bad_records_go_to_the_dead_letters_and_good_ones_through(medusa: Instal
     )
 
 
-def test_a_null_key_and_the_partition_pass(medusa: Installation) -> None:
-    """A stateless box leaves a record in its partition with its key, null or not, and its time."""
+def test_stateless_boxes_preserve_key_and_partition(medusa: Installation) -> None:
+    """A record keeps its partition, its key, null or not, and its timestamp."""
     _deploy(medusa, "passed")
     sent = {}
     for number, reading in enumerate(readings(8)):
@@ -191,7 +194,7 @@ def test_a_null_key_and_the_partition_pass(medusa: Installation) -> None:
 
 
 def test_a_producer_may_switch_to_a_newer_schema_while_the_lane_runs(medusa: Installation) -> None:
-    """The new id is looked up on the way: nothing is lost, nothing is restarted."""
+    """The new id is fetched during the batch: no record is lost, no lane restarts."""
     _deploy(medusa, "newer")
     newer = {
         **READING,
@@ -213,7 +216,7 @@ def test_a_producer_may_switch_to_a_newer_schema_while_the_lane_runs(medusa: Ins
 def _as_newer_clients_write(
     medusa: Installation, topic: str, reading: dict[str, Any]
 ) -> tuple[bytes, tuple[str, bytes]]:
-    """A reading and the header that names its schema, both by Confluent's own client."""
+    """A reading and the header with its schema's GUID, both by Confluent's own client."""
     headers: list[tuple[str, str | bytes | None]] = []
     context = SerializationContext(topic, MessageField.VALUE, headers)
     settings = {"schema.id.serializer": header_schema_id_serializer}
@@ -228,7 +231,7 @@ def _as_newer_clients_write(
 
 
 def test_a_schema_may_be_named_by_its_guid(medusa: Installation) -> None:
-    """As newer clients do, in a header or before the record, beside those that do not."""
+    """In a header or a prefix, as newer clients do, mixed with records that have ids."""
     _deploy(medusa, "named")
     one, other, known = readings(3)
     medusa.send("named-in", medusa.encoded("named-in-value", READING, {**known, "value": 1}))
@@ -246,15 +249,15 @@ def test_a_schema_may_be_named_by_its_guid(medusa: Installation) -> None:
         within_s=WITHIN_S,
     )
     assert sorted(row["half"] for row in medusa.decoded("named-out")) == [25, 50, 100]
-    (letter,) = medusa.records(dead)
-    said = dict(letter.headers)
-    assert (letter.value, said[name]) == (framed[5:], unknown)
-    assert said["medusa.error.reason"] == b"schema_not_found"
-    assert said["medusa.error.schema"] == b"00000000-0000-0000-0000-000000000000"
+    (dead_letter,) = medusa.records(dead)
+    headers_of = dict(dead_letter.headers)
+    assert (dead_letter.value, headers_of[name]) == (framed[5:], unknown)
+    assert headers_of["medusa.error.reason"] == b"schema_not_found"
+    assert headers_of["medusa.error.schema"] == b"00000000-0000-0000-0000-000000000000"
 
 
-def test_schemas_of_other_subjects_cost_a_batch_two_rounds_at_most(medusa: Installation) -> None:
-    """Six that the registry has, among two ids that it lacks; id 0 is looked up like any other."""
+def test_schemas_of_other_subjects_cost_a_batch_at_most_two_lookups(medusa: Installation) -> None:
+    """Six registered ids among two missing ones; id 0 is fetched like any other."""
     _deploy(medusa, "mixed")
     network, fragment = network_id("mixed"), FragmentName("halved")
     pause(network, fragment, medusa.catalog)
@@ -283,7 +286,7 @@ def test_schemas_of_other_subjects_cost_a_batch_two_rounds_at_most(medusa: Insta
 
 
 def test_an_unchanged_deploy_changes_and_restarts_nothing(medusa: Installation) -> None:
-    """Deploying twice is deploying once."""
+    """Deploy is idempotent."""
     _deploy(medusa, "twice")
     revision = medusa.catalog.networks.revision(OWNER)
     again = medusa.deploy(DOCUMENT.format(name="twice"), {"reading.avsc": READING})
@@ -291,8 +294,10 @@ def test_an_unchanged_deploy_changes_and_restarts_nothing(medusa: Installation) 
     assert medusa.catalog.networks.revision(OWNER) == revision
 
 
-def test_functions_of_users_run_apart_and_what_they_refuse_is_kept(medusa: Installation) -> None:
-    """Whatever a row makes a function do, it alone is a dead letter; the lanes go on."""
+def test_user_functions_run_isolated_and_their_errors_are_dead_letters(
+    medusa: Installation,
+) -> None:
+    """Only the row at which a function fails is a dead letter; the lanes continue."""
     (medusa.folder / "documents").mkdir(exist_ok=True)
     (medusa.folder / "documents" / "rating.py").write_text(RATING)
     medusa.deploy(FUNCTIONS, {"reading.avsc": READING})
@@ -319,28 +324,31 @@ def test_functions_of_users_run_apart_and_what_they_refuse_is_kept(medusa: Insta
     first, *_ = medusa.decoded("functions-shown")
     assert first == {"sensor": "a", "level": 0, "told": ["0"]}
     assert medusa.decoded("functions-judged") == [{"sensor": "a", "n": 19}]
-    told = "function cannot be computed: rating.py:"
+    prefix = "function cannot be computed: rating.py:"
     refused = {
-        "7": f"{told}rate: no value (rating.py:13)",
-        "8": f"{told}rate: it ended its process with exit code 3",
-        "9": f"{told}rate: it did not return within 2s",
-        "10": f"{told}rate: SystemExit: ten (rating.py:19)",
-        "11": f"{told}rate: column level is null, and declared NOT NULL",
+        "7": f"{prefix}rate: no value (rating.py:13)",
+        "8": f"{prefix}rate: it ended its process with exit code 3",
+        "9": f"{prefix}rate: it did not return within 2s",
+        "10": f"{prefix}rate: SystemExit: ten (rating.py:19)",
+        "11": f"{prefix}rate: column level is null, and declared NOT NULL",
     }
     for box, others in (
         ("shown", {}),
-        ("judged", {"": f"{told}judge: KeyError: 'b' (rating.py:31)"}),
+        ("judged", {"": f"{prefix}judge: KeyError: 'b' (rating.py:31)"}),
     ):
-        said = {
-            (letter.key or b"").decode(): (
-                dict(letter.headers)["medusa.error.message"] or b""
+        messages = {
+            (dead_letter.key or b"").decode(): (
+                dict(dead_letter.headers)["medusa.error.message"] or b""
             ).decode()
-            for letter in medusa.records(f"local.functions.{box}.dlq")
+            for dead_letter in medusa.records(f"local.functions.{box}.dlq")
         }
-        assert said == {**refused, **others}
+        assert messages == {**refused, **others}
 
-        def reported(box: str = box, letters: int = len(said)) -> bool:
+        def reported(box: str = box, dead_letters: int = len(messages)) -> bool:
             status = medusa.status("functions", box)
-            return status is not None and (status.restarts, status.dead_letters) == (0, letters)
+            return status is not None and (status.restarts, status.dead_letters) == (
+                0,
+                dead_letters,
+            )
 
-        medusa.wait_for(reported, f"{box} reports its letters", within_s=WITHIN_S)
+        medusa.wait_for(reported, f"{box} reports its dead letters", within_s=WITHIN_S)

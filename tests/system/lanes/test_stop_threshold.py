@@ -1,4 +1,4 @@
-"""A fragment that bears so many dead letters and no more, on the real stack."""
+"""Limits of dead letters on the real stack."""
 
 import pytest
 
@@ -32,7 +32,7 @@ WITHIN_S = 120.0
 
 
 def send(medusa: Installation, *values: int | None) -> None:
-    """Send readings with these values; None: something that nobody can read."""
+    """Send readings with these values; None: an undecodable record."""
     (reading,) = readings(1)
     for value in values:
         data = (
@@ -45,7 +45,7 @@ def send(medusa: Installation, *values: int | None) -> None:
 
 
 def await_output(medusa: Installation, *values: int) -> None:
-    """Wait until the output holds so many readings, and see that they are these."""
+    """Wait until the output contains so many readings, then compare them."""
     medusa.wait_for(
         lambda: len(medusa.records("borne-out")) >= len(values),
         f"{len(values)} results",
@@ -54,8 +54,8 @@ def await_output(medusa: Installation, *values: int) -> None:
     assert [one["value"] for one in medusa.decoded("borne-out")] == list(values)
 
 
-def test_a_fragment_stops_at_one_too_many_until_somebody_acts(medusa: Installation) -> None:
-    """What is borne is a dead letter; one more writes nothing, also when it is tried again."""
+def test_a_fragment_stops_above_its_limit_of_dead_letters(medusa: Installation) -> None:
+    """Up to the limit records are dead letters; one more writes nothing, also on a retry."""
     schemas = {"reading.avsc": READING}
     medusa.deploy(DOCUMENT.format(most=1), schemas)
     send(medusa, 1, None, 2)
@@ -76,5 +76,5 @@ def test_a_fragment_stops_at_one_too_many_until_somebody_acts(medusa: Installati
 
     medusa.deploy(DOCUMENT.format(most=2), schemas)
     await_output(medusa, 1, 2, 3)
-    letters = [dict(one.headers) for one in medusa.records(NAMES.dead_letters)]
-    assert [one[f"{PREFIX}offset"] for one in letters] == [b"1", b"3"]
+    dead_letters = [dict(one.headers) for one in medusa.records(NAMES.dead_letters)]
+    assert [one[f"{PREFIX}offset"] for one in dead_letters] == [b"1", b"3"]

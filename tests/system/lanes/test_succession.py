@@ -1,4 +1,4 @@
-"""An output topic changes its writer, while records flow, and changes back."""
+"""An output topic changes its writer, and changes back, while records arrive."""
 
 from collections import Counter
 
@@ -22,19 +22,19 @@ BEGINNING = Choices(inputs={StreamName("readings"): InputFrom.BEGINNING})
 
 
 def document(name: str, box: str, definition: str) -> str:
-    """A network whose one box writes a topic that is not named after it."""
+    """A network whose only box writes a topic of another name."""
     head = HEAD.format(name=name, stream="readings", topic=f"{name}-in").replace("1h", "1s")
     return f"{head}  {box}: {{{definition}}}\noutputs: {{{box}: {{topic: {name}-out}}}}\n"
 
 
 def take_any_schema(medusa: Installation, name: str) -> None:
-    """Records are named after their box, which a registry minds at other levels."""
+    """Set the compatibility level to NONE: record schemas have the name of their box."""
     for subject in (value_subject, key_subject):
         medusa.registry.admin.set_level(subject(TopicName(f"{name}-out")), Level.NONE)
 
 
-def test_a_filter_that_returns_publishes_nothing_twice(medusa: Installation) -> None:
-    """Renamed, then renamed back: 150 records are due each time, and 150 come."""
+def test_a_restored_filter_publishes_no_record_twice(medusa: Installation) -> None:
+    """Renamed, then renamed back: exactly 150 records are published each time."""
     name = "succession"
     first, second = (document(name, box, "filter: readings, where: value >= 0") for box in "ab")
     topic, out = f"{name}-in", f"{name}-out"
@@ -59,8 +59,8 @@ def test_a_filter_that_returns_publishes_nothing_twice(medusa: Installation) -> 
     medusa.deploy(first, SCHEMAS, END)
     medusa.await_state(name, "a", LaneState.RUNNING, epoch=2)
     send(medusa, topic, range(200_000, 200_030))
-    due = Counter([*range(100), *range(100_000, 100_050), *range(200_000, 200_030)])
-    await_values(medusa, out, due)
+    expected = Counter([*range(100), *range(100_000, 100_050), *range(200_000, 200_030)])
+    await_values(medusa, out, expected)
     after = medusa.marker(name, "a")
     assert after.totals.records_in == 130
     assert before.boundary_ms is not None
@@ -68,8 +68,8 @@ def test_a_filter_that_returns_publishes_nothing_twice(medusa: Installation) -> 
     assert after.boundary_ms >= before.boundary_ms
 
 
-def test_windows_of_another_fragment_do_not_come_again(medusa: Installation) -> None:
-    """From the beginning: what was promised is skipped; a window that was open comes whole."""
+def test_windows_published_by_another_fragment_are_not_repeated(medusa: Installation) -> None:
+    """From the beginning: windows below the promise are skipped; open ones are complete."""
     name = "succession_windows"
     count = "aggregate: readings, window: 10s, by: [sensor], compute: {value: count(*)}"
     topic, out = f"{name}-in", f"{name}-out"
@@ -81,19 +81,19 @@ def test_windows_of_another_fragment_do_not_come_again(medusa: Installation) -> 
             medusa.send(topic, medusa.encoded(f"{topic}-value", READING, reading), partition=0)
         medusa.producer.flush(10)
 
-    def patient(box: str) -> str:
+    def document_of(box: str) -> str:
         return document(name, box, count).replace("idle_after: 1s", "lateness: 0s, idle_after: 1h")
 
     medusa.create_topic(topic, partitions=1)
-    medusa.deploy(patient("a"), SCHEMAS)
+    medusa.deploy(document_of("a"), SCHEMAS)
     take_any_schema(medusa, name)
     send_at(1_000, 2_000, 11_000, 12_000, 13_000)
     medusa.wait_for(lambda: len(medusa.records(out)) == 1, "a window", within_s=WITHIN_S)
-    medusa.deploy(patient("b"), SCHEMAS, BEGINNING)
+    medusa.deploy(document_of("b"), SCHEMAS, BEGINNING)
     medusa.await_state(name, "b", LaneState.RUNNING)
     send_at(14_000, 25_000)
     medusa.wait_for(lambda: len(medusa.records(out)) >= 2, "a window", within_s=WITHIN_S)
-    medusa.deploy(patient("a"), SCHEMAS, BEGINNING)
+    medusa.deploy(document_of("a"), SCHEMAS, BEGINNING)
     medusa.await_state(name, "a", LaneState.RUNNING, epoch=2)
     send_at(26_000, 35_000)
     medusa.wait_for(lambda: len(medusa.records(out)) >= 3, "a window", within_s=WITHIN_S)

@@ -1,4 +1,4 @@
-"""Topics that change under a lane: made again, or cut short by their retention."""
+"""Topics that are recreated, or truncated by retention, while a lane reads or writes them."""
 
 import shutil
 from functools import partial
@@ -42,13 +42,13 @@ def send(medusa: Installation, name: str, count: int) -> None:
 
 
 def has_read(medusa: Installation, name: str, count: int) -> bool:
-    """Whether both fragments have settled so many records."""
+    """Whether both fragments have processed so many records."""
     found = [medusa.status(name, box) for box in BOXES]
     return all(status is not None and status.records_in == count for status in found)
 
 
-def started(medusa: Installation, name: str, count: int) -> None:
-    """Deploy, and wait until so many records are settled."""
+def deploy_and_read(medusa: Installation, name: str, count: int) -> None:
+    """Deploy, and wait until so many records are processed."""
     medusa.deploy(DOCUMENT.format(name=name), {"reading.avsc": READING})
     for box in BOXES:
         medusa.await_state(name, box, LaneState.RUNNING)
@@ -59,8 +59,8 @@ def started(medusa: Installation, name: str, count: int) -> None:
 KEPT = ("cleanup.policy", "message.timestamp.type", "retention.ms", "retention.bytes")
 
 
-def made_again(medusa: Installation, topic: str) -> None:
-    """Delete a topic and make another one of the same name, with the settings that lanes need."""
+def recreate(medusa: Installation, topic: str) -> None:
+    """Delete a topic and create another of the same name, with the settings that lanes need."""
     name = TopicName(topic)
     config = medusa.admin.topic_configs((name,))[name]
     kept = tuple((key, config[key]) for key in KEPT)
@@ -68,10 +68,10 @@ def made_again(medusa: Installation, topic: str) -> None:
     medusa.admin.create_topics((NewTopicSpec(name, 1, 1, kept),))
 
 
-def test_a_topic_that_is_made_again_under_a_running_lane_stops_it(medusa: Installation) -> None:
-    """Also when it holds more by then than was ever read: of that, nothing is written."""
-    started(medusa, "made_again", 3)
-    made_again(medusa, "made_again-in")
+def test_a_recreated_input_stops_its_running_lane(medusa: Installation) -> None:
+    """Also if it already contains more than was ever read: no result of these is written."""
+    deploy_and_read(medusa, "made_again", 3)
+    recreate(medusa, "made_again-in")
     send(medusa, "made_again", 20)
     for box in BOXES:
         status = medusa.await_state("made_again", box, LaneState.FAILED)
@@ -82,11 +82,11 @@ def test_a_topic_that_is_made_again_under_a_running_lane_stops_it(medusa: Instal
     assert medusa.records("local.made_again.counts") == []
 
 
-def test_a_topic_that_is_made_again_while_its_lane_is_stopped_is_found_at_the_start(
+def test_an_input_recreated_while_its_lane_is_stopped_is_refused_at_the_start(
     medusa: Installation,
 ) -> None:
-    """The lane does not start, and names the topic; also when that has more partitions now."""
-    started(medusa, "remade", 3)
+    """The error names the topic; also if the new one has more partitions."""
+    deploy_and_read(medusa, "remade", 3)
     network, topic = network_id("remade"), TopicName("remade-in")
     pause(network, None, medusa.catalog)
     for box in BOXES:
@@ -99,10 +99,10 @@ def test_a_topic_that_is_made_again_while_its_lane_is_stopped_is_found_at_the_st
         assert "topic remade-in: the topic was deleted and made again" in status.last_error
 
 
-def test_an_output_that_is_made_again_stops_its_lane_alone(medusa: Installation) -> None:
-    """Nothing goes into a topic that has lost what was published."""
-    started(medusa, "output_again", 3)
-    made_again(medusa, "local.output_again.kept")
+def test_a_recreated_output_stops_only_its_lane(medusa: Installation) -> None:
+    """No result is written to a topic that has lost the published ones."""
+    deploy_and_read(medusa, "output_again", 3)
+    recreate(medusa, "local.output_again.kept")
     send(medusa, "output_again", 2)
     status = medusa.await_state("output_again", "kept", LaneState.FAILED)
     assert (
@@ -116,9 +116,11 @@ def test_an_output_that_is_made_again_stops_its_lane_alone(medusa: Installation)
     )
 
 
-def test_a_lane_that_retention_has_overtaken_says_what_is_gone(medusa: Installation) -> None:
-    """Where it stood, where the topic begins now, since when, and what can be done."""
-    started(medusa, "overtaken", 3)
+def test_a_lane_reports_records_deleted_by_retention_before_it_read_them(
+    medusa: Installation,
+) -> None:
+    """Its position, the topic's first offset, its time, and what to do."""
+    deploy_and_read(medusa, "overtaken", 3)
     name, topic = network_id("overtaken"), TopicName("overtaken-in")
     for box in BOXES:
         pause(name, FragmentName(box), medusa.catalog)
@@ -130,12 +132,12 @@ def test_a_lane_that_retention_has_overtaken_says_what_is_gone(medusa: Installat
         resume(name, FragmentName(box), medusa.catalog)
     for box in BOXES:
         status = medusa.await_state("overtaken", box, LaneState.FAILED)
-        said = status.last_error
-        assert "topic overtaken-in, partition 0: the records from offset 3 on were removed" in said
-        assert "the topic begins at 10 now (20" in said
-        assert "retention.ms" in said
+        error = status.last_error
+        assert "topic overtaken-in, partition 0: the records from offset 3 on were removed" in error
+        assert "the topic begins at 10 now (20" in error
+        assert "retention.ms" in error
         assert status.records_in == 3
-        assert f"--state {box}=empty" in said
+        assert f"--state {box}=empty" in error
     assert len(medusa.records("local.overtaken.kept")) == 3
     chosen = Choices(named={FragmentName(box): OnChange.EMPTY for box in BOXES})
     medusa.deploy(DOCUMENT.format(name="overtaken"), {"reading.avsc": READING}, chosen)
@@ -147,14 +149,14 @@ def test_a_lane_that_retention_has_overtaken_says_what_is_gone(medusa: Installat
     assert kept == [reading["value"] for reading in readings(3)] + rest
 
 
-def test_a_rebuild_needs_the_dead_letters_that_were_written(medusa: Installation) -> None:
-    """A lane goes on without them; when its checkpoint is lost, too, somebody has to choose."""
+def test_a_rebuild_needs_the_written_dead_letters(medusa: Installation) -> None:
+    """A lane continues without them; if its checkpoint is lost too, it needs a choice."""
     network, box = "letters_again", FragmentName("counts")
-    letters = FragmentNames(FragmentId(network_id(network), box)).dead_letters
-    started(medusa, network, 3)
+    dead_letter_topic = FragmentNames(FragmentId(network_id(network), box)).dead_letters
+    deploy_and_read(medusa, network, 3)
     medusa.send(f"{network}-in", b"not a record", partition=0)
-    medusa.wait_for(lambda: medusa.records(letters), "a dead letter", within_s=WITHIN_S)
-    made_again(medusa, letters)
+    medusa.wait_for(lambda: medusa.records(dead_letter_topic), "a dead letter", within_s=WITHIN_S)
+    recreate(medusa, dead_letter_topic)
     send(medusa, network, 2)
     medusa.wait_for(partial(has_read, medusa, network, 6), "it goes on", within_s=WITHIN_S)
     pause(network_id(network), box, medusa.catalog)

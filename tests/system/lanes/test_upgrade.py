@@ -1,4 +1,4 @@
-"""A network that changes while records flow: what goes on, what is built anew, and back again."""
+"""Upgrade and rollback while records arrive: lanes that continue, state that is rebuilt."""
 
 import time
 from collections import Counter
@@ -42,7 +42,7 @@ outputs: {{counts: {{topic: {name}-out}}}}
 )
 WITHIN_S = 90.0
 BASE = int(time.time()) // 10 * 10_000 - 1_000_000
-"""Event time of the first reading: the beginning of a window of ten seconds."""
+"""Event time of the first reading: the start of a window of ten seconds."""
 
 
 def send(medusa: Installation, name: str, values: range) -> None:
@@ -55,7 +55,7 @@ def send(medusa: Installation, name: str, values: range) -> None:
 
 
 def await_read(medusa: Installation, name: str, box: str, records: int) -> None:
-    """Wait until the fragment has finished so many records since its first start."""
+    """Wait until the fragment has processed so many records since its first start."""
 
     def read() -> bool:
         status = medusa.status(name, box)
@@ -73,8 +73,8 @@ def rolled_back(medusa: Installation, name: str, version: int) -> Deployed:
     return deploy(found, medusa.servers, lambda _: None)
 
 
-def test_a_changed_filter_goes_on_without_loss_or_repeat(medusa: Installation) -> None:
-    """Each record goes through one version of the filter, also while it changes and goes back."""
+def test_a_changed_filter_loses_and_repeats_no_record(medusa: Installation) -> None:
+    """Each record passes exactly one version of the filter, through the change and its rollback."""
     name = "upgraded_filter"
     schemas = {"reading.avsc": READING}
     medusa.deploy(FILTER.format(name=name, where="value >= 0"), schemas)
@@ -91,28 +91,28 @@ def test_a_changed_filter_goes_on_without_loss_or_repeat(medusa: Installation) -
     medusa.await_state(name, "passed", LaneState.RUNNING, epoch=3)
     send(medusa, name, range(500, 600))
     await_read(medusa, name, "passed", 350)
-    wanted = Counter(range(100))
-    wanted.update(range(200, 300, 4))
-    wanted.update(range(300, 400, 4))
-    wanted.update(range(400, 500, 4))
-    wanted.update(range(500, 600))
-    assert Counter(row["value"] for row in medusa.decoded(f"local.{name}.passed")) == wanted
+    expected = Counter(range(100))
+    expected.update(range(200, 300, 4))
+    expected.update(range(300, 400, 4))
+    expected.update(range(400, 500, 4))
+    expected.update(range(500, 600))
+    assert Counter(row["value"] for row in medusa.decoded(f"local.{name}.passed")) == expected
 
 
-def test_windows_of_another_size_are_complete_from_the_promised_time_on(
+def test_windows_of_another_size_are_complete_after_the_promise(
     medusa: Installation,
 ) -> None:
-    """The change is refused until somebody chooses; after a rebuild no later window lacks any."""
+    """The change is refused without a choice; after a rebuild no later window lacks a record."""
     name = "upgraded_windows"
     schemas = {"reading.avsc": READING}
     medusa.deploy(WINDOWS.format(name=name, window="10s"), schemas)
     send(medusa, name, range(170))
     await_read(medusa, name, "counts", 170)
-    # The last reading is 42 s after the first: four windows are over, the fifth is not.
+    # The last reading is 42 s after the first: four windows have ended, the fifth has not.
     out = f"{name}-out"
     medusa.wait_for(lambda: len(medusa.records(out)) == 8, "four windows", within_s=WITHIN_S)
     before = medusa.records(out)
-    # Nothing at or below this time may come any more: 1 ms before the fifth window's end.
+    # No result at or below this time may follow: 1 ms before the fifth window's end.
     promised = BASE + 49_999
     shorter = WINDOWS.format(name=name, window="5s")
     with pytest.raises(DeployError, match="does not fit the new plan") as caught:
@@ -124,12 +124,12 @@ def test_windows_of_another_size_are_complete_from_the_promised_time_on(
     medusa.await_state(name, "counts", LaneState.RUNNING, epoch=2)
     send(medusa, name, range(170, 400))
     await_read(medusa, name, "counts", 400)
-    wanted = {
+    expected = {
         (sensor, end): reference(sensor, end)
         for sensor in "ab"
         for end in range(promised + 1, BASE + 95_001, 5_000)
     }
-    count = len(before) + len(wanted)
+    count = len(before) + len(expected)
     medusa.wait_for(partial(medusa.has_more_than, out, count - 1), "all", within_s=WITHIN_S)
     earlier = {(record.partition, record.offset) for record in before}
     found = [
@@ -138,7 +138,7 @@ def test_windows_of_another_size_are_complete_from_the_promised_time_on(
         if (record.partition, record.offset) not in earlier
     ]
     assert len(found) == len(dict(found))
-    assert dict(found) == wanted
+    assert dict(found) == expected
 
 
 def reference(sensor: str, end: int) -> tuple[int, int]:

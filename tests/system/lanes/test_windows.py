@@ -1,4 +1,4 @@
-"""Windows on the real stack: what cannot be computed and what comes too late is kept and told."""
+"""Windows on the real stack: failed results and late records are dead letters with reasons."""
 
 import json
 import time
@@ -32,10 +32,10 @@ outputs: {means: {topic: windows-out}}
 WITHIN_S = 120.0
 
 
-def test_a_result_that_fails_and_a_late_record_are_dead_letters_that_say_why(
+def test_failed_results_and_late_records_are_dead_letters_with_reasons(
     medusa: Installation,
 ) -> None:
-    """Both name the place in the document or the times that matter; the other results come out."""
+    """They contain the place in the document or the times compared; other results are published."""
     medusa.deploy(DOCUMENT, {"reading.avsc": READING})
     medusa.await_state("windows", "means", LaneState.RUNNING)
     start = int(time.time()) * 1000 - 60_000
@@ -45,19 +45,19 @@ def test_a_result_that_fails_and_a_late_record_are_dead_letters_that_say_why(
         medusa.send("windows-in", medusa.encoded("windows-in-value", READING, reading))
         medusa.producer.flush(10)
 
-    def told(count: int) -> list[dict[str, str]]:
+    def reports(count: int) -> list[dict[str, str]]:
         medusa.wait_for(
             lambda: len(medusa.records("local.windows.means.dlq")) >= count,
             f"{count} dead letters",
             within_s=WITHIN_S,
         )
-        letters = medusa.records("local.windows.means.dlq")
-        return [{key: (value or b"").decode() for key, value in x.headers} for x in letters]
+        dead_letters = medusa.records("local.windows.means.dlq")
+        return [{key: (value or b"").decode() for key, value in x.headers} for x in dead_letters]
 
     send("fine", 4, start)
     send("zero", 0, start)
     send("fine", 1, start + 30_000)
-    (failed,) = told(1)
+    (failed,) = reports(1)
     assert failed["medusa.error.reason"] == "evaluation_failed"
     assert failed["medusa.error.box"] == "means"
     assert failed["medusa.error.field"] == "compute.inverse"
@@ -65,13 +65,13 @@ def test_a_result_that_fails_and_a_late_record_are_dead_letters_that_say_why(
         "compute.inverse cannot be computed: 100 / sum(value)"
     )
     assert "medusa.error.offset" not in failed
-    (letter,) = medusa.records("local.windows.means.dlq")
-    assert letter.value is not None
-    assert json.loads(letter.value)["sensor"] == "zero"
+    (dead_letter,) = medusa.records("local.windows.means.dlq")
+    assert dead_letter.value is not None
+    assert json.loads(dead_letter.value)["sensor"] == "zero"
     assert [row["inverse"] for row in medusa.decoded("windows-out")][:1] == [25.0]
 
     send("late", 1, start)
-    (late,) = (headers for headers in told(2) if headers["medusa.error.reason"] == "late")
+    (late,) = (headers for headers in reports(2) if headers["medusa.error.reason"] == "late")
     assert late["medusa.error.event_time"] == str(start)
     assert int(late["medusa.error.closed"]) > start + 1_000
     assert late["medusa.error.message"].endswith("was closed")
@@ -98,8 +98,8 @@ outputs: {counts: {topic: rolling-out}, best: {topic: rolling-best}}
 """
 
 
-def test_a_record_counts_in_every_window_over_it_that_is_open(medusa: Installation) -> None:
-    """One that comes when the first of them has ended counts in the last, and a letter says so."""
+def test_a_record_is_counted_in_each_of_its_open_windows(medusa: Installation) -> None:
+    """A partly late record is counted in the last window, and a dead letter reports it."""
     medusa.deploy(SLIDING, {"reading.avsc": READING})
     for fragment in ("counts", "best"):
         medusa.await_state("rolling", fragment, LaneState.RUNNING)
@@ -134,10 +134,10 @@ def test_a_record_counts_in_every_window_over_it_that_is_open(medusa: Installati
         (12_000, 1, 2),
     ]
     for topic in ("local.rolling.counts.dlq", "local.rolling.best.dlq"):
-        letters = [dict(letter.headers) for letter in medusa.records(topic)]
-        told = {x["medusa.error.offset"]: x["medusa.error.reason"] for x in letters}
-        assert told == {b"2": b"partly_late", b"3": b"late"}
-        assert {x["medusa.error.closed"] for x in letters} == {str(start + 10_000).encode()}
+        dead_letters = [dict(dead_letter.headers) for dead_letter in medusa.records(topic)]
+        reports = {x["medusa.error.offset"]: x["medusa.error.reason"] for x in dead_letters}
+        assert reports == {b"2": b"partly_late", b"3": b"late"}
+        assert {x["medusa.error.closed"] for x in dead_letters} == {str(start + 10_000).encode()}
 
 
 SESSIONS = """
@@ -159,10 +159,10 @@ outputs: {visits: {topic: visits-out}}
 """
 
 
-def test_a_session_goes_on_as_long_as_no_gap_is_longer_and_takes_no_late_record(
+def test_a_session_ends_after_its_gap_and_excludes_late_records(
     medusa: Installation,
 ) -> None:
-    """It is cut where the longest one ends; a record is late by its own time, its letter says."""
+    """It is split at its maximum length; a late record's dead letter contains its event time."""
     medusa.deploy(SESSIONS, {"reading.avsc": READING})
     medusa.await_state("visits", "visits", LaneState.RUNNING)
     start = int(time.time()) // 10 * 10_000 - 60_000
@@ -187,9 +187,11 @@ def test_a_session_goes_on_as_long_as_no_gap_is_longer_and_takes_no_late_record(
     assert results(2) == [(4_000, 3, 2), (6_001, 1, 1)]
     send(9_000, 12_000, 30_000)
     assert results(4)[2:] == [(11_500, 1, 1), (14_000, 2, 2)]
-    (letter,) = [dict(letter.headers) for letter in medusa.records("local.visits.visits.dlq")]
-    assert letter["medusa.error.reason"] == b"late"
-    assert letter["medusa.error.closed"] == str(start + 10_499).encode()
+    (dead_letter,) = [
+        dict(dead_letter.headers) for dead_letter in medusa.records("local.visits.visits.dlq")
+    ]
+    assert dead_letter["medusa.error.reason"] == b"late"
+    assert dead_letter["medusa.error.closed"] == str(start + 10_499).encode()
 
 
 TIES = """
@@ -234,10 +236,10 @@ LABELS = {
 }
 
 
-def test_of_equal_event_times_the_place_in_the_log_decides(medusa: Installation) -> None:
-    """Topic, partition, offset, the way through the network: not when a record was read.
+def test_equal_event_times_are_ordered_by_log_position(medusa: Installation) -> None:
+    """By topic, partition, offset and path through the network, not by the time of reading.
 
-    The elements of the lists are in a topic of their own, which stands after that of the lists.
+    The elements of the lists are in a separate topic, which sorts after that of the lists.
     """
     medusa.deploy(TIES, {"list.avsc": LABELS})
     medusa.await_state("ties", "ends", LaneState.RUNNING)
@@ -254,7 +256,7 @@ def test_of_equal_event_times_the_place_in_the_log_decides(medusa: Installation)
         medusa.producer.flush(10)
 
     def first_of(topic: str) -> dict[str, Any]:
-        """The row of least event time; a later one is in any partition, since it has no key."""
+        """The row of least event time; later ones, without a key, can be in any partition."""
         medusa.wait_for(lambda: medusa.records(topic) != [], f"a row in {topic}", within_s=WITHIN_S)
         first = min(medusa.records(topic), key=lambda record: record.timestamp_ms)
         row: dict[str, Any]
@@ -262,8 +264,8 @@ def test_of_equal_event_times_the_place_in_the_log_decides(medusa: Installation)
         return row
 
     row, visit = first_of("ties-out"), first_of("ties-visits")
-    told = {name: row[name] for name in ("n", "opened", "closed", "last_part", "longest")}
-    assert told == {
+    reports = {name: row[name] for name in ("n", "opened", "closed", "last_part", "longest")}
+    assert reports == {
         "n": 6,
         "opened": "all u,v",
         "closed": "y",

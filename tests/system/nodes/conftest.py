@@ -3,4 +3,4 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def _undeployed(undeployed: None) -> None:
-    """A node runs the networks of one test."""
+    """Undeploys after each test: a node runs the networks of one test at a time."""

@@ -1,4 +1,4 @@
-"""Which node claims a fragment, with which epoch, and what the others do."""
+"""Claims of fragments by nodes: the winner, its epoch, and the idle nodes."""
 
 import json
 from collections.abc import Iterator
@@ -28,14 +28,14 @@ PAIR = ("pair_one", "pair_two")
 SCHEMAS = {"reading.avsc": READING}
 WITHIN_S = 120.0
 REHEARSED_WITHIN_S = 400.0
-"""Practice comes first, which takes minutes on a machine that does much else."""
+"""Practice precedes it, and takes minutes on a busy machine."""
 WRITTEN = 40
-"""An epoch that the catalog never gave."""
+"""An epoch above the catalog's counter."""
 
 
 @pytest.fixture(scope="module")
 def pair(medusa: Installation) -> Iterator[None]:
-    """Two nodes that have nothing to do until something is deployed."""
+    """Two idle nodes."""
     processes = {name: medusa.start_node(name) for name in PAIR}
     try:
         for name, process in processes.items():
@@ -47,7 +47,7 @@ def pair(medusa: Installation) -> Iterator[None]:
 
 
 def send(medusa: Installation, name: str) -> None:
-    """Some readings of the present."""
+    """Send some readings with current event times."""
     for reading in readings(20):
         medusa.send(f"{name}-in", medusa.encoded(f"{name}-in-value", READING, reading))
     medusa.producer.flush(10)
@@ -60,13 +60,13 @@ def owner_of(medusa: Installation, name: str) -> str | None:
 
 
 def epochs(medusa: Installation, name: str) -> list[int]:
-    """The epochs of the markers in the log, in their order."""
+    """The epochs of the commit markers, in log order."""
     topic = FragmentNames(FragmentId(network_id(name), COUNTS)).markers
     return [decode_marker(record.value or b"", "marker").epoch for record in medusa.records(topic)]
 
 
 def has_read(medusa: Installation, name: str, records: int) -> bool:
-    """Whether so many records are finished."""
+    """Whether so many records are processed."""
     status = medusa.status(name, COUNTS)
     return status is not None and status.records_in >= records
 
@@ -76,10 +76,10 @@ def log_of(medusa: Installation, node: str) -> Path:
     return medusa.folder / "logs" / f"node-{node}.log"
 
 
-def test_a_node_leaves_the_networks_of_other_participants_alone(medusa: Installation) -> None:
-    """Those of its own run; the others wait for a node of their participant.
+def test_a_node_claims_only_networks_of_its_participant(medusa: Installation) -> None:
+    """Networks of other participants wait for a node of their own.
 
-    The first test here: the two nodes of the others would take up what this one leaves alone.
+    The first test here: the two nodes of the other tests would claim what this node must not.
     """
     others = ParticipantId("others")
     with medusa.node("theirs", {"participant": others}):
@@ -95,7 +95,7 @@ def test_a_node_leaves_the_networks_of_other_participants_alone(medusa: Installa
 
 @pytest.mark.usefixtures("pair")
 def test_of_two_idle_nodes_one_claims_and_the_other_rehearses(medusa: Installation) -> None:
-    """Both try to claim what is deployed; the loss of a claim is no work, so it stays idle."""
+    """Both try to claim the fragment; the node that loses the claim stays idle."""
     name = "one_of_two"
     medusa.deploy(WINDOWS.format(name=name), SCHEMAS)
     medusa.await_state(name, COUNTS, LaneState.RUNNING)
@@ -112,8 +112,8 @@ def test_of_two_idle_nodes_one_claims_and_the_other_rehearses(medusa: Installati
 
 
 @pytest.mark.usefixtures("pair")
-def test_a_lane_goes_on_above_the_epochs_of_its_markers(medusa: Installation) -> None:
-    """ZooKeeper was restored from an older state: its counter is below what was written."""
+def test_a_claim_gets_an_epoch_above_those_of_the_markers(medusa: Installation) -> None:
+    """After a restore of ZooKeeper from a backup its counter is below the written epochs."""
     name = "restored"
     network = network_id(name)
     medusa.deploy(WINDOWS.format(name=name), SCHEMAS)

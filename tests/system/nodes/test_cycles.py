@@ -1,6 +1,6 @@
-"""A node that lives through many destroys and deploys of a network under one name.
+"""Many destroys and deploys of a network under one name, on one node.
 
-Some of the destroys come from another machine, and leave checkpoints behind on this one.
+Some of the destroys are from another machine, and leave checkpoints on this one.
 """
 
 import time
@@ -15,7 +15,7 @@ from tests.system.support import OWNER, READING, Installation
 pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
 
 FEW, MANY = 6, 20
-"""Cycles; in six of them each name returns once with another document."""
+"""Numbers of cycles; in six of them each box name is reused once with another document."""
 LONG = pytest.mark.second_tier("the same with fewer cycles")
 RECORDS = 8
 """Readings sent in each cycle, a second apart in event time."""
@@ -40,29 +40,29 @@ WINDOWS = HEAD + (
 
 @dataclass(frozen=True, slots=True)
 class Cycle:
-    """One life of a network: its only box, and what that is to publish."""
+    """One life of a network: its only box, and the expected results."""
 
     network: str
     number: int
 
     @property
     def box(self) -> str:
-        """Names return, with other documents; in between there is another one."""
+        """The box's name; a name is reused with another document after an interval."""
         return ("passed", "counts", "chosen", "counts")[self.number % 4]
 
     @property
     def document(self) -> str:
-        """Another one in every cycle in which its box has the same name."""
+        """The document; it differs between cycles with the same box name."""
         text = WINDOWS if self.box == "counts" else FILTER
         return text.format(name=self.network, box=self.box, number=self._number)
 
     def expected(self, values: range) -> Counter[int]:
-        """The results over all readings that the input topic holds."""
+        """The results over all readings in the input topic."""
         if self.box != "counts":
             return Counter(value for value in values if value % 5 != self._number)
         origin_s = BASE // 1_000
         starts = Counter((origin_s + value) // self._number for value in values)
-        closed_s = origin_s + values[-1] - 1  # what the lateness leaves in time is not closed
+        closed_s = origin_s + values[-1] - 1  # the lateness keeps the last windows open
         return Counter(n for start, n in starts.items() if (start + 1) * self._number <= closed_s)
 
     @property
@@ -71,7 +71,7 @@ class Cycle:
 
 
 def send(medusa: Installation, name: str, values: range) -> None:
-    """Readings a second apart."""
+    """Send readings a second apart."""
     for value in values:
         reading = {"sensor": "a", "value": value, "at": BASE + value * 1_000}
         medusa.send(f"{name}-in", medusa.encoded(f"{name}-in-value", READING, reading))
@@ -85,7 +85,7 @@ def published(medusa: Installation, topic: str) -> Counter[int]:
 
 @pytest.mark.parametrize("cycles", [FEW, pytest.param(MANY, marks=LONG)])
 def test_each_life_of_a_network_runs_its_own_document(medusa: Installation, cycles: int) -> None:
-    """Same name, same versions, other documents and boxes; another network goes on untouched."""
+    """Same name, same versions, other documents and boxes; another network is not affected."""
     schemas = {"reading.avsc": READING}
     network, other = f"cycled_{cycles}", f"steady_{cycles}"
     steady = FILTER.format(name=other, box="passed", number=9)
@@ -101,13 +101,13 @@ def test_each_life_of_a_network_runs_its_own_document(medusa: Installation, cycl
             expected = cycle.expected(values)
 
             def all_there(
-                topic: str = f"{OWNER}.{network}.{cycle.box}", due: int = expected.total()
+                topic: str = f"{OWNER}.{network}.{cycle.box}", count: int = expected.total()
             ) -> bool:
-                return published(medusa, topic).total() >= due
+                return published(medusa, topic).total() >= count
 
             medusa.wait_for(all_there, f"the results of cycle {cycle.number}", within_s=WITHIN_S)
             assert published(medusa, f"{OWNER}.{network}.{cycle.box}") == expected, cycle
-            # Whose windows are left behind, the next life of that box finds, and sets aside.
+            # Its checkpoint remains; the next life of a box of that name sets it aside.
             medusa.destroy(network, elsewhere=cycle.box == "counts")
         every = range(cycles * RECORDS)
         medusa.wait_for(

@@ -1,6 +1,6 @@
-"""Programs of two versions: what an older one must not touch.
+"""Format versions: an older program must not change data of a newer one.
 
-The newer version is made up: what it would have written is written by hand, in format 2.
+The newer version is simulated: the tests write its data by hand, in format 2.
 """
 
 import json
@@ -40,7 +40,7 @@ NODE = "node_formats"
 
 @pytest.fixture
 def store(medusa: Installation) -> Iterator[ZooKeeperStore]:
-    """A session of its own on the catalog."""
+    """A separate session on the catalog."""
     found = ZooKeeperStore.connect(medusa.stack.zookeeper_connect, TIMEOUT_S)
     yield found
     found.close()
@@ -61,13 +61,13 @@ def send(medusa: Installation, name: str, values: range) -> None:
 
 
 def has_read(medusa: Installation, name: str, records: int) -> bool:
-    """Whether so many records are finished."""
+    """Whether so many records are processed."""
     status = medusa.status(name, "counts")
     return status is not None and status.records_in >= records
 
 
 def znodes_below(store: ZooKeeperStore, path: str = "") -> dict[str, tuple[bytes, int]]:
-    """Values and versions of all below a path."""
+    """Values and versions of all znodes below a path."""
     found: dict[str, tuple[bytes, int]] = {}
     for name in store.children(path or "/"):
         child = f"{path}/{name}"
@@ -79,7 +79,7 @@ def znodes_below(store: ZooKeeperStore, path: str = "") -> dict[str, tuple[bytes
 
 
 def statuses(medusa: Installation) -> list[str]:
-    """Where a node reports, also of what it does not run in the networks of other tests."""
+    """The status znodes, which nodes write also for networks of other tests."""
     return [
         ZNODES.status(record.network, fragment.fragment)
         for record in medusa.catalog.networks.of(OWNER)
@@ -88,7 +88,7 @@ def statuses(medusa: Installation) -> list[str]:
 
 
 def files_below(folder: Path) -> dict[str, tuple[bytes, int]]:
-    """What a folder holds, and when each file was written."""
+    """Contents and modification time of each file in a folder."""
     return {
         str(path.relative_to(folder)): (path.read_bytes(), path.stat().st_mtime_ns)
         for path in sorted(folder.rglob("*"))
@@ -98,20 +98,20 @@ def files_below(folder: Path) -> dict[str, tuple[bytes, int]]:
 
 @dataclass(frozen=True, slots=True)
 class Everything:
-    """All that a program could touch: the catalog, the ends of all topics, checkpoint files."""
+    """Snapshot of all shared data: the catalog, the ends of all topics, checkpoint files."""
 
     znodes: Mapping[str, tuple[bytes, int]]
     topics: Mapping[TopicName, Mapping[int, int]]
     files: Mapping[str, tuple[bytes, int]]
 
     def without(self, *prefixes: str) -> "Everything":
-        """The same without some znodes."""
+        """The snapshot without some znodes."""
         kept = {p: found for p, found in self.znodes.items() if not p.startswith(prefixes)}
         return Everything(kept, self.topics, self.files)
 
 
 def everything(medusa: Installation, store: ZooKeeperStore) -> Everything:
-    """What there is now."""
+    """The current snapshot."""
     ends = medusa.admin.end_offsets(medusa.admin.topic_names(), Isolation.UNCOMMITTED)
     return Everything(
         znodes_below(store),
@@ -121,14 +121,14 @@ def everything(medusa: Installation, store: ZooKeeperStore) -> Everything:
 
 
 def await_no_node(medusa: Installation, store: ZooKeeperStore) -> None:
-    """Wait until ZooKeeper has forgotten the nodes that were killed."""
+    """Wait until the ZooKeeper sessions of killed nodes have expired."""
     medusa.wait_for(
         lambda: not store.children(ZNODES.nodes(OWNER)), "no node is up", within_s=WITHIN_S
     )
 
 
 def ended(medusa: Installation, process: Child) -> str:
-    """What a node says that ends by itself, with the exit code of a refusal."""
+    """The output of a node that exits by itself with the exit code of a refusal."""
     try:
         medusa.wait_for(lambda: not process.running, "the node ends", within_s=90.0)
         assert process.exit_code == 65
@@ -138,7 +138,7 @@ def ended(medusa: Installation, process: Child) -> str:
 
 
 def deployed_by_hand(medusa: Installation, document: str) -> "subprocess.CompletedProcess[str]":
-    """What `medusa deploy` makes of a document."""
+    """Run `medusa deploy` on a document."""
     folder = medusa.folder / "by_hand"
     folder.mkdir(exist_ok=True)
     (folder / "network.yaml").write_text(document)
@@ -157,7 +157,7 @@ def deployed_by_hand(medusa: Installation, document: str) -> "subprocess.Complet
 
 @contextmanager
 def stored(store: ZooKeeperStore, path: str, value: bytes) -> Iterator[None]:
-    """While the block runs, this stands at a path."""
+    """Store a value at a path during the block."""
     before = store.get(path)
     if before is None:
         store.apply((Create(path, value),))
@@ -177,7 +177,7 @@ def stored(store: ZooKeeperStore, path: str, value: bytes) -> Iterator[None]:
 def test_a_newer_commit_marker_is_refused_before_the_fragment_is_claimed(
     medusa: Installation, store: ZooKeeperStore
 ) -> None:
-    """No epoch, no transaction, no file; the reason is in the status, and the node lives on."""
+    """No epoch, transaction or file; the status has the reason, and the node keeps running."""
     name = "newer_marker"
     medusa.deploy(WINDOWS.format(name=name), {"reading.avsc": READING})
     with medusa.node(NODE) as process:
@@ -198,21 +198,21 @@ def test_a_newer_commit_marker_is_refused_before_the_fragment_is_claimed(
         status = medusa.await_state(name, "counts", LaneState.FAILED)
         after = everything(medusa, store)
     assert "a newer Medusa wrote this commit marker: format 2" in status.last_error
-    told = (ZNODES.nodes(OWNER), *statuses(medusa))
-    assert after.without(*told) == before.without(*told)
-    medusa.destroy(name)  # what is left behind is compared at the end, by a program of today
+    reported = (ZNODES.nodes(OWNER), *statuses(medusa))
+    assert after.without(*reported) == before.without(*reported)
+    medusa.destroy(name)  # its data are compared at the end, by the current program
 
 
 @pytest.mark.parametrize("path", [ZNODES.format(), ZNODES.node(OWNER, NodeId("tomorrow"))])
-def test_an_older_program_touches_nothing_of_a_newer_catalog(
+def test_an_older_program_changes_nothing_in_a_newer_catalog(
     medusa: Installation, store: ZooKeeperStore, path: str
 ) -> None:
     """Neither a node nor, if the catalog's own format is newer, a deploy of a new network."""
     await_no_node(medusa, store)
     with stored(store, path, b'{"format":2,"made_by":"tomorrow"}'):
         before = everything(medusa, store)
-        said = ended(medusa, medusa.start_node(NODE))
-        assert f"catalog {path}: a newer Medusa wrote this record: format 2" in said
+        output = ended(medusa, medusa.start_node(NODE))
+        assert f"catalog {path}: a newer Medusa wrote this record: format 2" in output
         if path == ZNODES.format():
             done = deployed_by_hand(medusa, WINDOWS.format(name="never"))
             assert done.returncode == 65
@@ -223,20 +223,20 @@ def test_an_older_program_touches_nothing_of_a_newer_catalog(
 def test_the_format_is_raised_when_every_node_reads_it(
     medusa: Installation, store: ZooKeeperStore
 ) -> None:
-    """A node of today holds it up; one that misses the raise, cut off, ends by itself."""
+    """A current node prevents it; a disconnected one that misses the raise exits by itself."""
     process = medusa.start_node(NODE)
     try:
         medusa.await_node(NODE, process)
-        told = statuses(medusa)
-        before = everything(medusa, store).without(*told)
+        reported = statuses(medusa)
+        before = everything(medusa, store).without(*reported)
         with pytest.raises(RefusedError, match=f"{NODE} .*reads up to format 1"):
             Catalog(store, ZNODES, newest=2).format.raise_to_newest()
-        assert everything(medusa, store).without(*told) == before
+        assert everything(medusa, store).without(*reported) == before
         with stored(store, ZNODES.format(), encode(FormatRecord(2))):
-            said = ended(medusa, process)
+            output = ended(medusa, process)
     finally:
         kill(process)
-    assert "a newer Medusa wrote this record: format 2, this one reads up to 1" in said
+    assert "a newer Medusa wrote this record: format 2, this one reads up to 1" in output
     await_no_node(medusa, store)
     present = store.get(ZNODES.format())
     assert present is not None

@@ -1,4 +1,4 @@
-"""What was decided about a record stays decided: when a batch is repeated, and on another node."""
+"""Decisions about records are final: in a repeated batch, and on another node."""
 
 import json
 import time
@@ -43,19 +43,19 @@ outputs: {{counts: {{topic: {name}-out}}}}
 """
 WITHIN_S = 120.0
 QUIET_S = 4.0
-"""Event time has moved as far as it can by then."""
+"""Event time no longer advances after this period."""
 BASE = int(time.time()) // 10 * 10_000 - 10_000_000
-"""Event time of the first reading: the beginning of a window."""
+"""Event time of the first reading: the start of a window."""
 LAST_MS = BASE + 5_000_000
 OTHER = {**READING, "doc": "Of another producer."}
 ELSEWHERE = {**READING, "doc": "Of a producer with a subject of its own."}
-"""In that subject alone, so that it is gone with it."""
+"""A schema in that subject alone, so that it is deleted with the subject."""
 Window = tuple[str, int]
 
 
 @dataclass
 class Lane:
-    """Counts over one partition, and the nodes that run them, one after the other."""
+    """Windowed counts over one partition, run by successive nodes."""
 
     medusa: Installation
     name: str
@@ -71,13 +71,13 @@ class Lane:
     def __exit__(self, *_: object) -> None:
         self.end()
 
-    def deploy(self, ahead: str = "1h", choices: Choices = NO_CHOICES) -> None:
+    def deploy(self, max_ahead: str = "1h", choices: Choices = NO_CHOICES) -> None:
         """Deploy the network."""
-        document = DOCUMENT.format(name=self.name, ahead=ahead)
+        document = DOCUMENT.format(name=self.name, ahead=max_ahead)
         self.medusa.deploy(document, {"reading.avsc": READING}, choices)
 
     def start(self, *, elsewhere: bool) -> None:
-        """Start a node that knows of its predecessors what is shared; elsewhere: no checkpoint."""
+        """Start a node; `elsewhere`: on another machine, without its predecessor's checkpoint."""
         self.nodes += 1
         node = f"{self.name}_{self.nodes}"
         if elsewhere:
@@ -112,7 +112,7 @@ class Lane:
         self.await_read(len(values))
 
     def await_read(self, more: int) -> None:
-        """Wait until the lane has finished so many records more."""
+        """Wait until the lane has processed so many more records."""
         self.read += more
 
         def read() -> bool:
@@ -121,20 +121,20 @@ class Lane:
 
         self.medusa.wait_for(read, f"{self.read} read", within_s=WITHIN_S)
 
-    def await_letters(self, count: int) -> None:
+    def await_dead_letters(self, count: int) -> None:
         """Wait until there are so many dead letters."""
-        letters = f"local.{self.name}.counts.dlq"
-        more = partial(self.medusa.has_more_than, letters, count - 1)
+        dead_letters = f"local.{self.name}.counts.dlq"
+        more = partial(self.medusa.has_more_than, dead_letters, count - 1)
         self.medusa.wait_for(more, f"{count} dead letters", within_s=WITHIN_S)
-        assert len(self.medusa.records(letters)) == count
+        assert len(self.medusa.records(dead_letters)) == count
 
     def marker(self) -> CommitMarker:
-        """The last one."""
+        """The last commit marker."""
         record = self.medusa.records(f"local.{self.name}.counts.markers")[-1]
         return decode_marker(record.value or b"", "here")
 
     def rest(self) -> None:
-        """Wait until no batch runs any more."""
+        """Wait until no batch runs."""
         seen = [(time.monotonic(), self.marker().batch)]
 
         def quiet() -> bool:
@@ -160,21 +160,21 @@ class Lane:
         assert sorted(found) == sorted(self.counts.items())
 
     def redrive(self) -> None:
-        """Send all dead letters again."""
+        """Redrive all dead letters."""
         stack = self.medusa.stack
         settings = {
             "kafka.bootstrap_servers": stack.kafka_bootstrap_servers,
             "zookeeper.connect": stack.zookeeper_connect,
             "registry.url": stack.registry_url,
         }
-        told = [f"--set={name}={value}" for name, value in settings.items()]
-        assert run(["dlq", "redrive", f"{self.name}.counts", "--yes", *told]) == 0
+        options = [f"--set={name}={value}" for name, value in settings.items()]
+        assert run(["dlq", "redrive", f"{self.name}.counts", "--yes", *options]) == 0
 
 
-def test_a_schema_that_is_registered_before_a_batch_is_repeated_counts_its_record_once(
+def test_a_schema_registered_before_a_repeated_batch_does_not_change_its_decisions(
     medusa: Installation,
 ) -> None:
-    """The batch was written, and Spark had not finished it: its record is a dead letter."""
+    """The batch was written, not yet committed in the checkpoint: its record is a dead letter."""
     name = "judged_repeat"
     subject = f"{name}-in-value"
     with Lane(medusa, name) as lane:
@@ -187,7 +187,7 @@ def test_a_schema_that_is_registered_before_a_batch_is_repeated_counts_its_recor
         at = BASE + 9_000
         body = codec.encode(avro.parse(json.dumps(OTHER)), {"sensor": "a", "value": 1, "at": at})
         lane.put(wire.join(coming, body), at)
-        lane.await_letters(1)
+        lane.await_dead_letters(1)
         lane.await_read(1)
         lane.rest()
         lane.end()
@@ -208,16 +208,16 @@ def test_a_schema_that_is_registered_before_a_batch_is_repeated_counts_its_recor
         assert "the state is rebuilt; 0 records are refused" in log
 
 
-def test_what_was_accepted_with_another_setting_counts_on_another_node(
+def test_a_rebuild_on_another_node_keeps_decisions_of_older_settings(
     medusa: Installation,
 ) -> None:
-    """Dead letters name what was refused, by whichever setting; everything else was accepted."""
+    """Dead letters identify the refused records under any setting; all others were accepted."""
     with Lane(medusa, "judged_ahead") as lane:
         lane.deploy("1h")
         lane.start(elsewhere=True)
         lane.send(range(20), behind_ms=1_200_000)
         lane.put(medusa.encoded("judged_ahead-in-value", READING, FAR), BASE - 4_000_000)
-        lane.await_letters(1)
+        lane.await_dead_letters(1)
         lane.await_read(1)
         lane.deploy("1m")
         medusa.await_state(lane.name, "counts", LaneState.RUNNING, epoch=2)
@@ -226,17 +226,17 @@ def test_what_was_accepted_with_another_setting_counts_on_another_node(
         lane.start(elsewhere=True)
         lane.send(range(25, 30))
         lane.finish()
-        lane.await_letters(1)
+        lane.await_dead_letters(1)
 
 
 FAR = {"sensor": "a", "value": 1, "at": BASE}
-"""Further ahead of the record's timestamp than any setting of these tests allows."""
+"""Event time after the record's timestamp by more than any setting of these tests allows."""
 
 
-def test_a_record_whose_schema_is_gone_is_named_and_never_lost_silently(
+def test_a_record_whose_schema_was_deleted_is_reported(
     medusa: Installation,
 ) -> None:
-    """The lane refuses to begin without it, until somebody chooses; then it is a dead letter."""
+    """The lane does not start without the schema or a choice; then the record is a dead letter."""
     subject = "judged_gone-elsewhere"
     with Lane(medusa, "judged_gone") as lane:
         lane.deploy()
@@ -255,11 +255,11 @@ def test_a_record_whose_schema_is_gone_is_named_and_never_lost_silently(
         assert f"the registry has no schema with id {schema_id}" in error
         assert "--state FRAGMENT=rebuild" in error
         lane.deploy(choices=Choices(OnChange.REBUILD, {"counts": OnChange.REBUILD}))  # type: ignore[dict-item]  # a plain name
-        lane.await_letters(3)
+        lane.await_dead_letters(3)
         lane.counts = before
         lane.send(range(13, 16))
         lane.end()
         lane.start(elsewhere=True)
         lane.send(range(16, 18))
         lane.finish()
-        lane.await_letters(3)
+        lane.await_dead_letters(3)

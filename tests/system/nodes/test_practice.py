@@ -1,4 +1,4 @@
-"""What makes a node's Java fast before its first batch."""
+"""Warm-up of an idle node: practice and rehearsal."""
 
 import os
 import re
@@ -23,27 +23,27 @@ pytestmark = [pytest.mark.system, pytest.mark.timeout(400)]
 
 @pytest.fixture(scope="module")
 def first(medusa: Installation) -> Iterator[Child]:
-    """A node with nothing to do until something is deployed; it uses the archive of classes."""
+    """An idle node that uses the class archive."""
     ensure_archive(medusa.stack.cache, find_java(os.environ), ARCHIVE_PROGRAM)
     with medusa.node("first") as process:
         yield process
 
 
-def test_an_idle_node_practises_every_kind_of_query_with_classes_of_the_archive(
+def test_practice_runs_every_kind_of_query_with_the_class_archive(
     medusa: Installation, first: Child
 ) -> None:
-    """The archive is the cache's, made by `make jars` or here; each query has results."""
+    """The archive is in the cache, from `make jars` or this test; each query has results."""
     archive = archive_path(medusa.stack.cache, find_java(os.environ))
     assert archive.exists()
     log = medusa.folder / "logs" / "node-first.log"
 
-    def said() -> "re.Match[str] | None":
+    def practice_summary() -> "re.Match[str] | None":
         return re.search(r"Java has practised, results: \{(.*)\}", log.read_text())
 
     maps = [Path(f"/proc/{pid}/maps").read_text() for pid in descendants(first.pid)]
     assert any(str(archive) in text for text in maps)
-    medusa.wait_for(said, "Java has practised", within_s=120.0)
-    found = said()
+    medusa.wait_for(practice_summary, "Java has practised", within_s=120.0)
+    found = practice_summary()
     assert found is not None
     results = dict(re.findall(r"'(\w+)': (\d+)", found.group(1)))
     assert results.keys() == {"converted", "means", "pairs"}
@@ -51,10 +51,10 @@ def test_an_idle_node_practises_every_kind_of_query_with_classes_of_the_archive(
 
 
 @pytest.mark.usefixtures("first")
-def test_an_idle_node_rehearses_what_another_one_runs_and_writes_nothing(
+def test_rehearsal_runs_the_query_of_another_node_and_writes_nothing(
     medusa: Installation,
 ) -> None:
-    """While there are records; every marker in the log is its owner's."""
+    """While records arrive; every commit marker in the log is its owner's."""
     names = FragmentNames(FragmentId(network_id("rehearsed"), FragmentName("counts")))
     topic = f"{names.network}-in"
     medusa.deploy(WINDOWS.format(name=names.network), {"reading.avsc": READING})

@@ -1,4 +1,4 @@
-"""Two participants run one network name on one stack; one of them goes."""
+"""Two participants with the same network name on one stack; one destroys its network."""
 
 import time
 from collections import Counter
@@ -31,14 +31,14 @@ streams:
 boxes:
   counts: {aggregate: readings, window: 10s, by: [sensor], compute: {n: count(*)}}
 """
-"""The output has no name in the document, so each of them has its own topic."""
+"""The document does not name the output topic, so each participant has its own."""
 BASE = (int(time.time()) - 3_600) // 10 * 10_000
-"""An hour ago, at the beginning of a window."""
+"""An hour ago, at the start of a window."""
 WITHIN_S = 120.0
 
 
 def names(owner: ParticipantId) -> FragmentNames:
-    """The names of the fragment of one of them."""
+    """The fragment's names of a participant."""
     return FragmentNames(FragmentId(network_id(NAME, owner), COUNTS))
 
 
@@ -50,31 +50,31 @@ def send(medusa: Installation, numbers: range) -> None:
     medusa.producer.flush(10)
 
 
-def due(count: int) -> Counter[tuple[int, int]]:
-    """The windows that have ended after so many readings, by their end, each with its count."""
-    settled_ms = BASE + (count - 1) * 1_000 - 1_000
+def expected(count: int) -> Counter[tuple[int, int]]:
+    """Expected windows after so many readings: end and count."""
+    promise_ms = BASE + (count - 1) * 1_000 - 1_000
     ends = Counter(BASE + number * 1_000 // 10_000 * 10_000 + 10_000 for number in range(count))
-    return Counter((end, n) for end, n in ends.items() if end <= settled_ms)
+    return Counter((end, n) for end, n in ends.items() if end <= promise_ms)
 
 
 def published(medusa: Installation, owner: ParticipantId) -> Counter[tuple[int, int]]:
-    """How often each window of one of them was published."""
+    """Published windows of a participant, with their multiplicity."""
     rows = medusa.decoded(f"{owner}.{NAME}.{COUNTS}")
     return Counter((round(row["window_end"].timestamp() * 1_000), row["n"]) for row in rows)
 
 
 def await_published(medusa: Installation, owner: ParticipantId, count: int) -> None:
-    """Wait until the windows of so many readings are there, then they have to be these."""
+    """Wait for the windows of so many readings, then compare them."""
     medusa.wait_for(
-        lambda: published(medusa, owner).total() >= due(count).total(),
+        lambda: published(medusa, owner).total() >= expected(count).total(),
         f"the windows of {owner}",
         within_s=WITHIN_S,
     )
-    assert published(medusa, owner) == due(count)
+    assert published(medusa, owner) == expected(count)
 
 
 def await_running(medusa: Installation, owner: ParticipantId, node: str) -> None:
-    """Wait until the node of one of them runs its fragment."""
+    """Wait until the node of a participant runs its fragment."""
 
     def running() -> bool:
         status = medusa.catalog.statuses.get(network_id(NAME, owner), COUNTS)
@@ -83,10 +83,12 @@ def await_running(medusa: Installation, owner: ParticipantId, node: str) -> None
     medusa.wait_for(running, f"{node} runs it", within_s=WITHIN_S)
 
 
-def test_two_participants_run_one_network_name_and_one_goes(medusa: Installation) -> None:
-    """Each computes all windows into its own topic; a destroy of one is nothing to the other.
+def test_a_destroy_does_not_affect_the_same_network_of_another_participant(
+    medusa: Installation,
+) -> None:
+    """Each publishes all windows into its own topic, before and after the other's destroy.
 
-    Their nodes share a folder of checkpoints, too.
+    Their nodes also share a checkpoint folder.
     """
     shared = medusa.folder / "checkpoints"
     with medusa.node("ours"), medusa.node("theirs", {"participant": OTHERS}):

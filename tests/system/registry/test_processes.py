@@ -1,4 +1,4 @@
-"""Registries as processes of their own on one ZooKeeper: they agree, and outlive each other."""
+"""Registry processes on one ZooKeeper: consistency, and durability after a kill."""
 
 import json
 import re
@@ -32,22 +32,22 @@ class Process:
         command += ["--port", "0", "--data", str(folder)]
         command += ["--set", f"zookeeper.connect={zookeeper}", *words]
         folder.mkdir()
-        self.told = folder / "told"
-        with self.told.open("w") as told:
-            self.process = subprocess.Popen(command, cwd=folder, stdout=told, stderr=told)
+        self.output = folder / "output"
+        with self.output.open("w") as output:
+            self.process = subprocess.Popen(command, cwd=folder, stdout=output, stderr=output)
 
     @property
     def url(self) -> str:
-        """Where it listens; empty before."""
-        found = re.search(r"listens on (https?://\S+);", self.told.read_text())
+        """The address; empty before the process listens."""
+        found = re.search(r"listens on (https?://\S+);", self.output.read_text())
         return found[1] if found else ""
 
     def post(self, path: str, body: object) -> httpx.Response:
-        """Send something."""
+        """POST a body."""
         return httpx.post(f"{self.url}{path}", json=body, timeout=30)
 
     def get(self, path: str) -> object:
-        """Read something that is there."""
+        """GET an existing resource."""
         answer = httpx.get(f"{self.url}{path}", timeout=30)
         assert answer.status_code == httpx.codes.OK, answer.text
         return answer.json()
@@ -55,7 +55,7 @@ class Process:
 
 @pytest.fixture
 def serve(embedded_stack: EmbeddedStack, tmp_path: Path, wait_for: WaitFor) -> Iterator[Serve]:
-    """Starts processes on a chroot that is this test's own."""
+    """Starts processes on a chroot of the test's own."""
     zookeeper = f"{embedded_stack.settings.zookeeper_connect}/{tmp_path.name}"
     started: list[Process] = []
 
@@ -65,7 +65,7 @@ def serve(embedded_stack: EmbeddedStack, tmp_path: Path, wait_for: WaitFor) -> I
         wait_for(
             lambda: made.url or made.process.poll() is not None, "registry up", within_s=UP_WITHIN_S
         )
-        assert made.process.poll() is None, made.told.read_text()
+        assert made.process.poll() is None, made.output.read_text()
         return made
 
     yield start
@@ -75,13 +75,13 @@ def serve(embedded_stack: EmbeddedStack, tmp_path: Path, wait_for: WaitFor) -> I
 
 
 def schema(number: int) -> dict[str, str]:
-    """A body with a schema that no other number has, and that fits every other."""
+    """A body with a schema unique to the number and compatible with all others."""
     field = {"name": f"f{number}", "type": "int", "default": 0}
     return {"schema": json.dumps({"type": "record", "name": "R", "fields": [field]})}
 
 
-def test_what_was_acknowledged_survives_kill_9_and_is_known_to_all(serve: Serve) -> None:
-    """Clients register at two servers; one of them is killed; the others know all, once."""
+def test_acknowledged_registrations_survive_kill_9(serve: Serve) -> None:
+    """Clients register at two servers; one is killed; the others return every schema once."""
     one, other = serve(), serve()
     known: dict[int, int] = {}
     lost = threading.Event()
@@ -124,7 +124,7 @@ def test_what_was_acknowledged_survives_kill_9_and_is_known_to_all(serve: Serve)
 
 
 def test_servers_agree_at_once(serve: Serve) -> None:
-    """What one has acknowledged, the other one knows; levels and deletions, too."""
+    """An acknowledged write is visible on the other server; levels and deletions, too."""
     one, other = serve(), serve()
     for number in range(20):
         at, then = (one, other) if number % 2 else (other, one)
@@ -137,7 +137,7 @@ def test_servers_agree_at_once(serve: Serve) -> None:
 
 
 def test_https_and_logins(serve: Serve, tmp_path: Path) -> None:
-    """Roles hold for what names begin with; no password stands in any log or answer."""
+    """Roles apply to name prefixes; no log and no response contains a password."""
     authority = Authority(tmp_path / "ca", "those who are believed")
     proof = authority.sign("registry")
     users = tmp_path / "users.yaml"
@@ -148,19 +148,19 @@ def test_https_and_logins(serve: Serve, tmp_path: Path) -> None:
     words = ("--users", str(users), "--certificate", str(proof.certificate))
     served = serve(*words, "--key", str(proof.key))
     assert served.url.startswith(f"https://{LOOPBACK}:")
-    believed = ssl.create_default_context(cafile=str(authority.ca))
-    with httpx.Client(base_url=served.url, verify=believed) as stranger:
+    trusted = ssl.create_default_context(cafile=str(authority.ca))
+    with httpx.Client(base_url=served.url, verify=trusted) as stranger:
         answer = stranger.get("/subjects")
         assert (answer.status_code, answer.json()["error_code"]) == (401, 401)
         assert answer.headers["www-authenticate"].startswith("Basic realm=")
     login = ("factory", PASSWORD)
-    with httpx.Client(base_url=served.url, verify=believed, auth=login) as factory:
+    with httpx.Client(base_url=served.url, verify=trusted, auth=login) as factory:
         assert factory.post("/subjects/cars-value/versions", json=schema(1)).json()["id"] == 1
         assert factory.post("/subjects/other/versions", json=schema(1)).status_code == 403
         assert factory.put("/config", json={"compatibility": "NONE"}).status_code == 403
         assert factory.get("/subjects").json() == ["cars-value"]
     served.process.send_signal(signal.SIGTERM)
     assert served.process.wait(30) == 0
-    written = [path for path in served.told.parent.rglob("*") if path.is_file()]
+    written = [path for path in served.output.parent.rglob("*") if path.is_file()]
     assert written
     assert all(PASSWORD not in path.read_text() for path in written)

@@ -1,4 +1,4 @@
-"""Kafka and ZooKeeper as others run them: with logins, certificates and access control lists."""
+"""Secured Kafka and ZooKeeper: logins, certificates and access control lists."""
 
 import base64
 import os
@@ -44,7 +44,7 @@ from tests.certificates import Authority, Certificate
 
 USER = "medusa"
 PASSWORD = 'pa"ss\\wo;r=d é'
-"""What quoting of any kind could break."""
+"""Contains characters that break under wrong quoting."""
 PLAIN_PASSWORD = "plain-password-of-medusa"
 STRANGER = "stranger"
 STRANGER_PASSWORD = "password-of-stranger"
@@ -87,7 +87,7 @@ share.coordinator.state.topic.num.partitions=1
 group.initial.rebalance.delay.ms=0
 log.cleaner.dedupe.buffer.size=16777216
 authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
-# Whoever reaches the inner listeners, which say no name: the broker itself, and the test.
+# Clients of the inner listeners without authentication: the broker itself, and the test.
 super.users=User:ANONYMOUS
 sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-256,SCRAM-SHA-512
 ssl.keystore.type=PEM
@@ -125,7 +125,7 @@ maxSessionTimeout=60000
 
 @dataclass(frozen=True)
 class Secured:
-    """Running servers: ports of loopback, and what to show to them."""
+    """Running servers: loopback ports and credentials."""
 
     ports: Mapping[str, int]
     authority: Authority
@@ -139,13 +139,13 @@ class Secured:
 
     @property
     def admin(self) -> KafkaAdmin:
-        """Whoever runs the brokers: may do everything."""
+        """An administrative client with the superuser's credentials."""
         return KafkaAdmin(self.address("inside"), 20.0)
 
 
 @contextmanager
 def secured_servers(folder: Path, cache: Path) -> Iterator[Secured]:
-    """Start both servers, with users, and end them."""
+    """Start both servers and create users; stops them at the end."""
     clock = SystemClock()
     listeners = ("inside", "controller", "sasl_ssl", "sasl_plaintext", "ssl", "plain", "secure")
     ports = {name: free_port() for name in listeners}

@@ -1,4 +1,4 @@
-"""Our clients at servers that ask who comes, and at the same servers with something wrong."""
+"""Authentication and TLS of Medusa's clients, with valid and with wrong settings."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -32,11 +32,11 @@ pytestmark = [pytest.mark.system, pytest.mark.timeout(120)]
 
 WITHIN_S = 10.0
 NEVER_S = 300.0
-"""A limit of a call that must not wait: the test's own deadline is over long before."""
+"""Timeout of a call that must not wait: the test's own timeout is much shorter."""
 
 
 def kafka_settings(secured: Secured, listener: str, mechanism: str = "") -> dict[str, str]:
-    """Settings with which a listener lets us in."""
+    """Valid settings of a listener."""
     found = {
         "kafka.bootstrap_servers": secured.address(listener),
         "kafka.security_protocol": listener.upper(),
@@ -57,7 +57,7 @@ def kafka_settings(secured: Secured, listener: str, mechanism: str = "") -> dict
 
 
 def read(settings: Mapping[str, str]) -> Settings:
-    """Settings as a project file gives them."""
+    """Settings as read from a project file."""
     return load_project(settings, {}, Path("/")).settings
 
 
@@ -72,10 +72,10 @@ LISTENERS = [
 
 
 @pytest.mark.parametrize(("listener", "mechanism"), LISTENERS)
-def test_a_record_goes_through_each_kind_of_listener(
+def test_a_record_is_written_and_read_through_each_kind_of_listener(
     secured: Secured, listener: str, mechanism: str
 ) -> None:
-    """With each mechanism: a topic is made, written and read."""
+    """With each mechanism: a topic is created, written and read."""
     brokers = kafka_servers(read(kafka_settings(secured, listener, mechanism)))
     topic = TopicName(f"through-{listener}-{mechanism}")
     KafkaAdmin(brokers, WITHIN_S).create_topics((NewTopicSpec(topic, 1, 1),))
@@ -88,15 +88,17 @@ def test_a_record_goes_through_each_kind_of_listener(
 
 
 def refusal(brokers: KafkaServers) -> RefusedError:
-    """With what the brokers refuse us; at once, not when a driver has tried for long."""
+    """The brokers' refusal, raised at once and not after the driver's retries."""
     with pytest.raises(RefusedError) as caught:
         KafkaAdmin(brokers, NEVER_S).cluster_id()
     return caught.value
 
 
 @pytest.mark.parametrize(("listener", "mechanism"), LISTENERS[:-1])
-def test_a_wrong_password_is_told_at_once(secured: Secured, listener: str, mechanism: str) -> None:
-    """With where, what and what to do; the password is not repeated."""
+def test_a_wrong_password_is_reported_at_once(
+    secured: Secured, listener: str, mechanism: str
+) -> None:
+    """With place, reason and remedy, without the password."""
     settings = kafka_settings(secured, listener, mechanism) | {"kafka.password": "mistaken"}
     error = refusal(kafka_servers(read(settings)))
     assert "does not accept our credentials" in error.message
@@ -106,10 +108,10 @@ def test_a_wrong_password_is_told_at_once(secured: Secured, listener: str, mecha
 
 
 @pytest.mark.parametrize("listener", ["ssl", "sasl_ssl"])
-def test_brokers_of_another_authority_are_not_believed(
+def test_broker_certificates_of_another_authority_are_rejected(
     secured: Secured, listener: str, tmp_path: Path
 ) -> None:
-    """Whoever answers is not who we want to talk to: told at once, nothing is sent."""
+    """The error is raised at once, and no credentials are sent."""
     other = Authority(tmp_path / "other", "another authority")
     mechanism = "PLAIN" if listener == "sasl_ssl" else ""
     settings = kafka_settings(secured, listener, mechanism) | {"kafka.tls.ca": str(other.ca)}
@@ -118,15 +120,17 @@ def test_brokers_of_another_authority_are_not_believed(
     assert "kafka.tls.ca" in error.hint
 
 
-def test_a_broker_that_wants_a_certificate_says_so(secured: Secured) -> None:
-    """Without ours there is no connection."""
+def test_a_missing_client_certificate_is_reported(secured: Secured) -> None:
+    """The broker requires one, so the connection fails."""
     settings = kafka_settings(secured, "ssl")
-    wanted = {k: v for k, v in settings.items() if "certificate" not in k and "key" not in k}
-    assert "kafka.tls.certificate" in refusal(kafka_servers(read(wanted))).hint
+    without_certificate = {
+        k: v for k, v in settings.items() if "certificate" not in k and "key" not in k
+    }
+    assert "kafka.tls.certificate" in refusal(kafka_servers(read(without_certificate))).hint
 
 
-def test_tls_at_a_listener_without_it_is_told_at_once(secured: Secured) -> None:
-    """The two do not understand each other."""
+def test_tls_to_a_plaintext_listener_is_reported_at_once(secured: Secured) -> None:
+    """The TLS handshake fails."""
     settings = kafka_settings(secured, "sasl_ssl", "PLAIN")
     settings["kafka.bootstrap_servers"] = secured.address("sasl_plaintext")
     with pytest.raises((RefusedError, UnavailableError)) as caught:
@@ -134,8 +138,8 @@ def test_tls_at_a_listener_without_it_is_told_at_once(secured: Secured) -> None:
     assert "does it listen for TLS there" in caught.value.hint
 
 
-def test_a_missing_right_is_told_with_the_topic(secured: Secured) -> None:
-    """A user who may do nothing: what is not allowed, where, and who can help."""
+def test_a_missing_right_is_reported_with_the_topic(secured: Secured) -> None:
+    """For a user without rights: the operation, the topic, and who can grant the right."""
     topic = TopicName("not-for-strangers")
     secured.admin.create_topics((NewTopicSpec(topic, 1, 1),))
     settings = kafka_settings(secured, "sasl_ssl", "SCRAM-SHA-512")
@@ -149,7 +153,7 @@ def test_a_missing_right_is_told_with_the_topic(secured: Secured) -> None:
 
 
 def zookeeper_settings(secured: Secured, chroot: str) -> dict[str, str]:
-    """Settings with which ZooKeeper lets us in."""
+    """Valid settings of ZooKeeper."""
     return {
         "zookeeper.connect": secured.address("secure") + chroot,
         "zookeeper.user": USER,
@@ -161,16 +165,16 @@ def zookeeper_settings(secured: Secured, chroot: str) -> dict[str, str]:
     }
 
 
-def test_what_we_make_in_zookeeper_is_ours(secured: Secured) -> None:
-    """Nobody else reads or changes it, with another password or without any."""
+def test_znodes_are_accessible_only_with_the_login_that_created_them(secured: Secured) -> None:
+    """They cannot be read or changed with another password or without one."""
     settings = zookeeper_settings(secured, "/open")
     mistaken = settings | {"zookeeper.password": "mistaken"}
-    nobody = settings | {"zookeeper.user": "", "zookeeper.password": ""}
-    # The path where all of it lies was made by somebody who had no login.
-    ZooKeeperStore.connect(zookeeper_servers(read(nobody)), WITHIN_S).close()
+    anonymous = settings | {"zookeeper.user": "", "zookeeper.password": ""}
+    # The parent path was created by a client without a login.
+    ZooKeeperStore.connect(zookeeper_servers(read(anonymous)), WITHIN_S).close()
     store = ZooKeeperStore.connect(zookeeper_servers(read(settings)), WITHIN_S)
     store.apply((Create("/one", b"1"), Create("/two", b"2", ephemeral=True)))
-    for changed in (mistaken, nobody):
+    for changed in (mistaken, anonymous):
         other = ZooKeeperStore.connect(zookeeper_servers(read(changed)), WITHIN_S)
         for path in ("/one", "/two"):
             with pytest.raises(RefusedError) as caught:
@@ -188,8 +192,8 @@ def test_what_we_make_in_zookeeper_is_ours(secured: Secured) -> None:
         opened.close()
 
 
-def test_a_path_that_we_made_is_closed_to_others(secured: Secured) -> None:
-    """They hear of it when they connect."""
+def test_a_chroot_of_another_login_is_refused(secured: Secured) -> None:
+    """Other clients are refused when they connect."""
     settings = zookeeper_settings(secured, "/closed")
     ZooKeeperStore.connect(zookeeper_servers(read(settings)), WITHIN_S).close()
     mistaken = zookeeper_servers(read(settings | {"zookeeper.password": "mistaken"}))
@@ -198,8 +202,10 @@ def test_a_path_that_we_made_is_closed_to_others(secured: Secured) -> None:
     assert "/closed" in caught.value.place
 
 
-def test_a_zookeeper_of_another_authority_is_not_believed(secured: Secured, tmp_path: Path) -> None:
-    """Told at once, and the password is not sent."""
+def test_a_zookeeper_certificate_of_another_authority_is_rejected(
+    secured: Secured, tmp_path: Path
+) -> None:
+    """The error is raised at once, and the password is not sent."""
     other = Authority(tmp_path / "other", "another authority")
     settings = zookeeper_settings(secured, "/x") | {"zookeeper.tls.ca": str(other.ca)}
     with pytest.raises(RefusedError) as caught:
@@ -208,8 +214,8 @@ def test_a_zookeeper_of_another_authority_is_not_believed(secured: Secured, tmp_
     assert "zookeeper.tls.ca" in caught.value.hint
 
 
-def test_tls_at_a_zookeeper_port_without_it_is_told_at_once(secured: Secured) -> None:
-    """The two do not understand each other."""
+def test_tls_to_a_plaintext_zookeeper_port_is_reported_at_once(secured: Secured) -> None:
+    """The TLS handshake fails."""
     settings = zookeeper_settings(secured, "/x")
     settings["zookeeper.connect"] = secured.address("plain")
     with pytest.raises((RefusedError, UnavailableError)) as caught:

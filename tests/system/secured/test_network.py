@@ -1,4 +1,4 @@
-"""A network on servers that ask who comes, by settings alone; and no secret is told."""
+"""A network on secured servers by settings alone, without a leak of secrets."""
 
 import json
 import os
@@ -68,20 +68,20 @@ outputs: {high: {topic: guarded-out, partitions: 2}}
 
 @dataclass
 class Guarded:
-    """A project whose servers ask who comes."""
+    """A project on secured servers."""
 
     folder: Path
     environment: Mapping[str, str]
     printed: list[str] = field(default_factory=list)
 
     def command(self, *words: str) -> list[str]:
-        """How a verb is started."""
+        """Command line of a `medusa` verb."""
         return [sys.executable, "-P", "-m", "pipeline.cli.main", *words]
 
     def call(
         self, *words: str, stdin: str = "", changes: Mapping[str, str] | None = None
     ) -> "subprocess.CompletedProcess[str]":
-        """Run a verb; all that it prints is kept."""
+        """Run a verb; all of its output is stored."""
         done = subprocess.run(
             self.command(*words),
             input=stdin,
@@ -96,7 +96,7 @@ class Guarded:
         return done
 
     def start_node(self, wait_for: WaitFor) -> Child:
-        """Start a node and wait until it takes up fragments."""
+        """Start a node and wait until it is ready to claim fragments."""
         ready = self.folder / "ready"
         ready.unlink(missing_ok=True)
         command = self.command("node", "start", "--verbose", f"--ready-file={ready}")
@@ -118,7 +118,7 @@ class Guarded:
         return node
 
     def values(self) -> list[int]:
-        """What the output topic holds."""
+        """The values in the output topic."""
         done = self.call("tail", "guarded-out", "--no-follow", "-o", "json")
         assert done.returncode == 0, done.stderr
         return sorted(json.loads(line)["value"]["value"] for line in done.stdout.splitlines())
@@ -126,7 +126,7 @@ class Guarded:
 
 @contextmanager
 def registry(settings: Mapping[str, Any], secured: Secured) -> Iterator[str]:
-    """Our registry, its schemas in the same ZooKeeper, by https and with a login."""
+    """Medusa's registry on the same ZooKeeper, with HTTPS and a login."""
     found = load_project(settings, {}, Path("/")).settings
     store = ZooKeeperStore.connect(zookeeper_servers(found), 10.0)
     proof = secured.authority.sign("registry")
@@ -145,7 +145,7 @@ def registry(settings: Mapping[str, Any], secured: Secured) -> Iterator[str]:
 def guarded(
     secured: Secured, tmp_path_factory: pytest.TempPathFactory, jar_cache: Path
 ) -> Iterator[Guarded]:
-    """A project with settings for all three servers; one secret in each way to write it."""
+    """A project with settings for all three servers; one secret in each form of reference."""
     folder = tmp_path_factory.mktemp("guarded")
     ca = str(secured.authority.ca)
     (folder / "secrets").mkdir()
@@ -179,7 +179,7 @@ def guarded(
         (folder / "medusa.yaml").write_text(yaml.safe_dump(settings), encoding="utf-8")
         (folder / "network.yaml").write_text(NETWORK, encoding="utf-8")
         (folder / "reading.avsc").write_text(json.dumps(SCHEMA), encoding="utf-8")
-        # As a cluster's own defaults may want it: everything that Spark tells is kept.
+        # As a cluster's defaults may set it: all of Spark's output is logged.
         spark = folder / "spark"
         spark.mkdir()
         (folder / "events").mkdir()
@@ -197,7 +197,7 @@ def guarded(
 
 
 def lines(first: int, count: int) -> str:
-    """Readings of the last minutes as JSON lines: Kafka removes results older than `retention`."""
+    """Readings of the last minutes as JSON lines: Kafka deletes results older than `retention`."""
     found = (
         {"sensor": "a", "value": value, "at": (STARTED + timedelta(seconds=value)).isoformat()}
         for value in range(first, first + count)
@@ -205,18 +205,18 @@ def lines(first: int, count: int) -> str:
     return "\n".join(json.dumps(one) for one in found)
 
 
-def tellers(folder: Path, secrets: tuple[str, ...]) -> list[str]:
-    """The files below a folder that hold one of some secrets, also as JSON and Java quote it."""
+def files_with_secrets(folder: Path, secrets: tuple[str, ...]) -> list[str]:
+    """The files below a folder that contain a secret, plain or with JSON or Java quoting."""
     quoted = {
         json.dumps(secret, ensure_ascii=plain)[1:-1]
         for secret in secrets
         for plain in (True, False)
     }
-    wanted = {text.encode() for text in quoted | set(secrets)}
+    patterns = {text.encode() for text in quoted | set(secrets)}
     return [
         str(path)
         for path in folder.rglob("*")
-        if path.is_file() and any(one in path.read_bytes() for one in wanted)
+        if path.is_file() and any(one in path.read_bytes() for one in patterns)
     ]
 
 
@@ -229,10 +229,10 @@ def command_lines() -> list[str]:
     return found
 
 
-def test_a_network_runs_through_a_crash_and_tells_no_secret(
+def test_a_secured_network_survives_a_crash_and_leaks_no_secret(
     guarded: Guarded, wait_for: WaitFor
 ) -> None:
-    """Records go through once, also around a kill; no password is anywhere but where it was."""
+    """Results are exactly once, also after a kill; no password is copied into any other file."""
     node = guarded.start_node(wait_for)
     try:
         deployed = guarded.call("deploy", "--yes")
@@ -243,11 +243,11 @@ def test_a_network_runs_through_a_crash_and_tells_no_secret(
         kill(node)
         node = guarded.start_node(wait_for)
         assert guarded.call("produce", "readings", stdin=lines(200, 100)).returncode == 0
-        # No partition is idle, so none is late, however slowly the other one is written.
+        # No partition is idle, so no record is late, however slowly the other one is written.
         wait_for(lambda: len(guarded.values()) >= 150, "all results", within_s=90.0)
         assert guarded.values() == list(range(0, 300, 2))
-        told = [line for line in command_lines() if any(one in line for one in SECRETS)]
-        assert not told
+        leaks = [line for line in command_lines() if any(one in line for one in SECRETS)]
+        assert not leaks
     finally:
         kill(node)
     assert guarded.call("status").returncode == 0
@@ -256,32 +256,32 @@ def test_a_network_runs_through_a_crash_and_tells_no_secret(
     assert any((guarded.folder / "events").iterdir())
     (guarded.folder / "printed").write_text("\n".join(guarded.printed), encoding="utf-8")
     project = [guarded.folder / "medusa.yaml", guarded.folder / "secrets" / "kafka"]
-    assert set(tellers(guarded.folder, SECRETS)) == {str(path) for path in project}
+    assert set(files_with_secrets(guarded.folder, SECRETS)) == {str(path) for path in project}
 
 
-def test_topics_are_made_as_declared_or_listed(guarded: Guarded, secured: Secured) -> None:
-    """Partitions, replication and retention; with `auto_create: false` nothing is made."""
+def test_topics_are_created_as_declared_or_listed(guarded: Guarded, secured: Secured) -> None:
+    """Partitions, replication and retention; with `auto_create: false` none is created."""
     declared = NETWORK.replace("guarded", "declared") + "retention: 3d\nreplication: 1\n"
     document = guarded.folder / "declared.yaml"
     document.write_text(declared + "auto_create: false\n", encoding="utf-8")
     refused = guarded.call("deploy", "-f", "declared.yaml", "--no-wait", "--yes")
     assert refused.returncode == 65
-    wanted = [TopicName(f"declared-{which}") for which in ("in", "out")]
-    for topic in (*wanted, "declared-out.boundaries", "local.declared.high.markers"):
+    topics = [TopicName(f"declared-{which}") for which in ("in", "out")]
+    for topic in (*topics, "declared-out.boundaries", "local.declared.high.markers"):
         assert f"topic {topic} does not exist" in refused.stderr, refused.stderr
     assert "it needs 2 partitions, replication 1" in refused.stderr
-    assert not secured.admin.describe(wanted)
+    assert not secured.admin.describe(topics)
     document.write_text(declared, encoding="utf-8")
     made = guarded.call("deploy", "-f", "declared.yaml", "--no-wait", "--yes")
     assert made.returncode == 0, made.stderr
-    found = secured.admin.describe(wanted)
-    assert {topic: facts.partitions for topic, facts in found.items()} == dict.fromkeys(wanted, 2)
-    for config in secured.admin.topic_configs(wanted).values():
+    found = secured.admin.describe(topics)
+    assert {topic: facts.partitions for topic, facts in found.items()} == dict.fromkeys(topics, 2)
+    for config in secured.admin.topic_configs(topics).values():
         assert config["retention.ms"] == str(3 * 24 * 3_600_000)
 
 
-def test_what_is_wrong_is_told_in_words(guarded: Guarded, tmp_path: Path) -> None:
-    """Where, what, what to do, the documented exit code, and no stack trace."""
+def test_errors_are_reported_with_place_reason_and_remedy(guarded: Guarded, tmp_path: Path) -> None:
+    """With the documented exit code, and without a stack trace."""
     other = Authority(tmp_path / "other", "another authority")
     mistaken = {"KAFKA_PASSWORD": "mistaken"}
     cases: list[tuple[tuple[str, ...], Mapping[str, str], str, str]] = [
@@ -327,14 +327,14 @@ def test_what_is_wrong_is_told_in_words(guarded: Guarded, tmp_path: Path) -> Non
 
 
 def doctor(guarded: Guarded, changes: Mapping[str, str]) -> tuple[int, list[dict[str, str]]]:
-    """Its exit code, and all that it finds."""
+    """Exit code and findings of `medusa doctor`."""
     done = guarded.call("doctor", "-o", "json", changes=changes)
     assert "Traceback" not in done.stderr, done.stderr
     return done.returncode, json.loads(done.stdout)["findings"]
 
 
-def test_doctor_finds_nothing_wrong(guarded: Guarded) -> None:
-    """Each server is there in a version, each right is given, each topic can be made."""
+def test_doctor_accepts_a_correct_setup(guarded: Guarded) -> None:
+    """Each server's version, each right, and the creation of each topic."""
     code, found = doctor(guarded, {})
     assert code == 0, found
     assert not [one for one in found if one["verdict"] == "wrong"]
@@ -342,13 +342,13 @@ def test_doctor_finds_nothing_wrong(guarded: Guarded) -> None:
     assert "version 4.0 or newer, SASL_SSL as medusa" in words["Kafka, connection"]
     assert words["ZooKeeper, connection"] == "version 3.9.5, encrypted, as medusa"
     assert words["Kafka, access lists"] == f"{TOPIC_RULES} rules about topics"
-    # The other user of these servers, which is who we are where a certificate says so.
+    # The other user of these servers: the one that the client certificate names.
     assert words["network guarded"].startswith("User:CN=client may write into 6 topics that only")
     assert "guarded-out" in words["network guarded"]
 
 
-def test_doctor_says_what_is_missing(guarded: Guarded) -> None:
-    """Rights, topics and servers; all of it in one call, with what to do and an exit code."""
+def test_doctor_reports_everything_missing(guarded: Guarded) -> None:
+    """Rights, topics and servers, all in one call, with remedies and an exit code."""
     stranger = {"KAFKA_USER": STRANGER, "KAFKA_PASSWORD": STRANGER_PASSWORD}
     code, found = doctor(guarded, stranger)
     wrong = {one["what"]: one for one in found if one["verdict"] == "wrong"}
@@ -375,8 +375,8 @@ def test_doctor_says_what_is_missing(guarded: Guarded) -> None:
     assert not any("mistaken" in text or STRANGER_PASSWORD in text for text in guarded.printed)
 
 
-def test_a_project_without_secrets_in_it_can_be_given_away(guarded: Guarded) -> None:
-    """What holds references only shows them, and nothing behind them."""
+def test_a_project_with_references_contains_no_secret(guarded: Guarded) -> None:
+    """Output that is derived from references shows the references, not their values."""
     shown = guarded.call("config", "show", "-o", "json")
     found = {one["name"]: one["value"] for one in json.loads(shown.stdout)["settings"]}
     assert found["kafka.password"] == "${file:secrets/kafka}"

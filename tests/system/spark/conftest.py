@@ -23,7 +23,7 @@ EXPRESSION_SETTINGS = {
     "spark.sql.codegen.wholeStage": "true",
     "spark.sql.codegen.factoryMode": "FALLBACK",
 }
-"""What the results of expressions depend on, as a node has it."""
+"""SQL settings that affect the results of expressions, with a node's values."""
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""Networks and fragments run in memory."""
+"""In-memory runs of networks and fragments."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,7 +16,7 @@ from pipeline.testing.run import run_steps
 
 
 def failures(folder: Path, queries: MemoryQueries) -> list[str]:
-    """Run the tests of a project as `medusa test` does; the steps that failed, in words."""
+    """Run the tests of a project as `medusa test` does; returns messages of the failed steps."""
     loaded = Loader(lambda: folder / "network.yaml").all(find_tests((), folder / "tests"))
     return [str(failure) for one in loaded for failure in run_steps(one.test, queries, one.file)]
 
@@ -35,7 +35,7 @@ def run(
     records: Sequence[KafkaRecord],
     end: Positions,
 ) -> None:
-    """Have a query read all records; `end` are the positions behind them."""
+    """Run a query over all records; `end` are the positions after them."""
     query = start(lowered, Incarnation("test"), write)
     try:
         query.add(records, end)

@@ -1,4 +1,4 @@
-"""Attempts at batches that wrote their state and were never committed, on Spark itself.
+"""Batch attempts that wrote state files but were not committed, on real Spark.
 
 Each batch is attempted first, and the attempt fails when its state is in files, with a snapshot of
 it. The query then goes on in a copy of the checkpoint, as after a crash of the node: by turns it
@@ -38,10 +38,10 @@ SNAPSHOTS = {
     "spark.sql.streaming.stateStore.maintenanceInterval": "50ms",
     "spark.sql.streaming.stateStore.maintenanceShutdownTimeout": "1s",
 }
-"""A snapshot of each version, as soon as it is there.
+"""Snapshots each state version immediately.
 
-Whoever stops the state stores holds the lock that a thread for snapshots may need to end, so it
-must not wait for that one for long.
+Stopping the state stores takes a lock that the snapshot thread may need to end, so the stop must
+not wait long for that thread.
 """
 WRITTEN_WITHIN_S = 60.0
 ALONE = (
@@ -62,7 +62,7 @@ SECOND_TIER = {**dict.fromkeys(BEHIND_UNIONS, BEHIND_A_UNION), "join": OUTER, "l
 
 
 class Abandoning:
-    """Runs queries of which each batch is attempted twice."""
+    """Starts queries in which each batch is attempted twice."""
 
     def __init__(self, queries: MemoryQueries, folder: Path) -> None:
         self._queries = queries
@@ -78,7 +78,7 @@ class Abandoning:
 
 
 class Attempts:
-    """One query, which goes on in a copy of its checkpoint whenever an attempt was abandoned."""
+    """One query, which continues in a copy of its checkpoint after each abandoned attempt."""
 
     def __init__(
         self,
@@ -104,11 +104,11 @@ class Attempts:
         return self._root / f"epoch-{self.abandoned}"
 
     def add(self, records: Sequence[KafkaRecord], ends: Positions) -> None:
-        """Hand records over to the next batch."""
+        """Add records to the next batch."""
         self._pending.append((records, ends))
 
     def drain(self) -> None:
-        """Attempt a batch with half of the records; execute it with these or with all of them."""
+        """Attempt a batch with half of the records; then execute it with the same or with all."""
         if not self._pending:
             self._query.drain()
             return
@@ -121,14 +121,14 @@ class Attempts:
         if self.abandoned % 2:
             self._query.add(more, ends)
             self._go_on_in_a_copy(withdrawn=True)
-        else:  # the first batch, too: Spark begins no query where there is state already
+        else:  # the first batch, too: Spark starts no query where state exists already
             self._go_on_in_a_copy(withdrawn=False)
             self._query.drain()
             self._query.add(more, ends)
         self._query.drain()
 
     def close(self) -> None:
-        """End it."""
+        """Stop the query."""
         self._query.close()
 
     def _started(self, records: list[KafkaRecord], ends: list[Positions]) -> MemoryQuery:
@@ -179,7 +179,7 @@ class Attempts:
 
 
 def _ends_before(records: Sequence[KafkaRecord], ends: Positions) -> Positions:
-    """The positions before some records, the last of all that were handed over."""
+    """The positions before these records, the last of all added."""
     first: dict[tuple[str, int], Offset] = {}
     for record in records:
         first.setdefault((record.topic, record.partition), Offset(record.offset))
@@ -216,7 +216,7 @@ def _stop_state_stores(spark: SparkSession) -> None:
 def test_the_state_of_an_abandoned_attempt_is_never_used(
     case: Case, as_a_node: SparkSession, tmp_path: Path
 ) -> None:
-    """What comes is what the reference computes, whatever the abandoned attempts had read."""
+    """Results equal the reference, whatever records the abandoned attempts had read."""
     start = Abandoning(MemoryQueries(as_a_node, tmp_path / "unused"), tmp_path / "checkpoints")
     verdict = run(case, Random(1), tmp_path, start)
     assert verdict.findings == (), verdict.words()

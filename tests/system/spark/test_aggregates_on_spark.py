@@ -1,7 +1,7 @@
-"""Aggregate functions on Spark against plain Python, over rows in batches that are cut anyhow.
+"""Aggregate functions on Spark against the sequential reference, with random batch boundaries.
 
-The same rows come twice, shuffled and cut in two ways: both times every result must be the same,
-bit for bit, and what the sequential reference gives.
+The same rows are run twice, in two orders and with two sets of batch boundaries. Both runs must
+equal each other bit for bit, and the sequential reference.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import Row, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user knows
+from pyspark.sql import functions as F  # noqa: N812 - the usual alias in Spark programs
 
 from pipeline.ids import BoxName, StreamName
 from pipeline.network.aggregates import Aggregation, Collector
@@ -73,25 +73,25 @@ CALLS = (
 GROUPS = 12
 BATCHES = 3
 WAIT_S = 300
-HOW_CLOSE = 1e-14
-"""How far, relative to the exact one, a variance or its root may lie."""
+RELATIVE_ERROR_MAX = 1e-14
+"""Maximum relative error of a variance or standard deviation."""
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class InputRow:
     """A row: event time in ms, topic, partition and offset, and the values of the columns."""
 
     place: tuple[int, str, int, int]
     values: Mapping[str, Any]
 
 
-def given(random: Random) -> list[Given]:
-    """Rows of groups of every kind: without a value, with one, close together, far apart, odd."""
+def input_rows(random: Random) -> list[InputRow]:
+    """Rows of groups without a value, with one, with close, distant and special values."""
     rows = []
     for offset in range(600):
         place = (random.randrange(5), random.choice("ab"), random.randrange(2), offset)
         group = 1 if offset == 0 else random.choice([0, *range(2, GROUPS)])
-        rows.append(Given(place, {"g": group, **_values(random, group)}))
+        rows.append(InputRow(place, {"g": group, **_values(random, group)}))
     return rows
 
 
@@ -126,7 +126,7 @@ def _truth(random: Random, group: int) -> bool:
 
 
 def aggregate() -> tuple[Aggregate, dict[str, Aggregation]]:
-    """A box that computes all the calls, and the aggregation of each."""
+    """A box with all aggregate calls, and the aggregation of each."""
     collector, names = Collector(Scope((Source(COLUMNS),))), dict[str, str]()
     for text in CALLS:
         checked = check_with(text, collector.walk(Scope(()), NOWHERE))
@@ -148,9 +148,9 @@ def aggregate() -> tuple[Aggregate, dict[str, Aggregation]]:
 
 
 def streamed(
-    spark: SparkSession, folder: Path, box: Aggregate, batches: Sequence[Sequence[Given]]
+    spark: SparkSession, folder: Path, box: Aggregate, batches: Sequence[Sequence[InputRow]]
 ) -> dict[int, Row]:
-    """What a streaming query gives for each group once it has seen all batches."""
+    """The streaming query's result per group after all batches."""
     types = ", ".join(f"{c.name} {c.type}" for c in COLUMNS)
     schema = f"at bigint, topic string, partition int, offset bigint, {types}"
     for number, batch in enumerate(batches):
@@ -185,20 +185,20 @@ def streamed(
     return {row["g"]: row for row in found.collect()}
 
 
-def cut(random: Random, rows: Sequence[Given]) -> list[list[Given]]:
-    """The rows in another order, in batches of any size."""
+def cut(random: Random, rows: Sequence[InputRow]) -> list[list[InputRow]]:
+    """The rows in random order, in batches of random size."""
     shuffled = random.sample(rows, len(rows))
     cuts = sorted(random.sample(range(1, len(rows)), BATCHES - 1))
     return [shuffled[a:b] for a, b in pairwise([0, *cuts, len(rows)])]
 
 
-def counts(text: str, row: Given) -> bool:
+def counts(text: str, row: InputRow) -> bool:
     """Whether a row passes the FILTER of a call, if it has one."""
     return "FILTER" not in text or (row.values["l"] or 0) > 0
 
 
-def expected(text: str, aggregation: Aggregation, rows: Sequence[Given]) -> Any:
-    """The result of a call by the sequential reference."""
+def expected(text: str, aggregation: Aggregation, rows: Sequence[InputRow]) -> Any:
+    """The sequential reference's result of a call."""
     names = text.partition("(")[2].partition(")")[0].removeprefix("DISTINCT ").split(", ")
     by = names[1] if aggregation.by is not None else None
     seen = [
@@ -215,27 +215,29 @@ def expected(text: str, aggregation: Aggregation, rows: Sequence[Given]) -> Any:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Equal bit for bit: also the sign of zero, and NaN."""
+    """Bitwise equality, including the sign of zero and NaN."""
     return repr(one) == repr(other)
 
 
-def fits(aggregation: Aggregation, found: Any, wanted: Any) -> bool:
-    """Whether a result is the expected one, as exactly as is promised."""
-    if found is None or wanted is None:
-        return found is wanted
+def fits(aggregation: Aggregation, found: Any, expected_value: Any) -> bool:
+    """Whether a result equals the expected one, within the documented precision."""
+    if found is None or expected_value is None:
+        return found is expected_value
     if aggregation.function == "approx_percentile":
-        return isclose(found, wanted, rel_tol=float(aggregation.parameters[1]) * 1.0001)
+        return isclose(found, expected_value, rel_tol=float(aggregation.parameters[1]) * 1.0001)
     if aggregation.function.endswith(("_pop", "_samp")):
-        return isclose(found, wanted, rel_tol=HOW_CLOSE)
-    return found == wanted or (isinstance(found, float) and isnan(found) and isnan(wanted))
+        return isclose(found, expected_value, rel_tol=RELATIVE_ERROR_MAX)
+    return found == expected_value or (
+        isinstance(found, float) and isnan(found) and isnan(expected_value)
+    )
 
 
-def test_every_result_is_that_of_the_reference_however_batches_are_cut(
+def test_results_equal_the_reference_for_any_batch_boundaries(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    """Neither the order of rows nor the cuts change a bit."""
+    """Row order and batch boundaries do not change a bit of the result."""
     random = Random(5)
-    rows = given(random)
+    rows = input_rows(random)
     box, aggregations = aggregate()
     one, other = (
         streamed(spark, tmp_path / name, box, cut(random, rows)) for name in ("one", "other")
@@ -243,11 +245,11 @@ def test_every_result_is_that_of_the_reference_however_batches_are_cut(
     assert one.keys() == other.keys() == set(range(GROUPS))
     by_group = {g: [row for row in rows if row.values["g"] == g] for g in range(GROUPS)}
     wrong = [
-        (text, group, one[group][a.name], other[group][a.name], wanted)
+        (text, group, one[group][a.name], other[group][a.name], expected_value)
         for text, a in aggregations.items()
         for group, members in by_group.items()
-        for wanted in (expected(text, a, members),)
+        for expected_value in (expected(text, a, members),)
         if not same(one[group][a.name], other[group][a.name])
-        or not fits(a, one[group][a.name], wanted)
+        or not fits(a, one[group][a.name], expected_value)
     ]
     assert wrong == []

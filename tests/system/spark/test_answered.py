@@ -1,7 +1,7 @@
-"""Results of as-of joins that cannot be computed, and what is made of their rows, on Spark itself.
+"""Redriven left rows of failed as-of join results, on real Spark.
 
-The record of the left row is sent again, to a plan whose expression does not fail any more. What
-the table said comes with it, so the lane needs no state for it, and by its time it is not late.
+The record of the left row is redriven to a plan whose expression no longer fails. The record
+carries the matched table version, so the lane needs no state for it, and the row is not late.
 """
 
 import json
@@ -71,7 +71,7 @@ BEGIN = Millis(20_000 * DAY)
 
 
 def planned(part: str, *, within: str = "1d", ids: bool = False) -> Fragment:
-    """The fragment with a `select`."""
+    """The fragment of the join with this `select`."""
     document = NETWORK.format(part=part, within=within, ids=str(ids).lower())
     (found,) = fragments_of(document, "known", SCHEMA)
     return found
@@ -79,20 +79,20 @@ def planned(part: str, *, within: str = "1d", ids: bool = False) -> Fragment:
 
 @dataclass
 class Run:
-    """A query of a fragment, and what it gave."""
+    """A query of a fragment, and its results."""
 
     fragment: Fragment
     queries: MemoryQueries
     computed: list[tuple[dict[str, Any], Millis]] = field(default_factory=list)
     ids: list[bytes | None] = field(default_factory=list)
-    letters: list[Letter] = field(default_factory=list)
+    dead_letters: list[Letter] = field(default_factory=list)
     rejected: list[Rejected] = field(default_factory=list)
     dropped: int = 0
     answered: int = 0
     _sent: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Start it."""
+        """Start the query."""
         writers = (WriterSchema(SchemaId(1), SCHEMA),)
         sources = sources_with_redrive(self.fragment)
         lowered = lower(
@@ -114,7 +114,7 @@ class Run:
         self._query = self.queries(lowered, INCARNATION, self._write)
 
     def send(self, *records: tuple[str, bytes, Millis, Headers]) -> None:
-        """Have it read records of (topic, value, time, headers), and compute."""
+        """Process records of (topic, value, time, headers)."""
         before = self._ends()
         made = []
         for topic, value, at_ms, of in records:
@@ -127,12 +127,12 @@ class Run:
         self._query.drain()
 
     def advance(self, at_ms: int) -> None:
-        """Let event time move."""
+        """Advance event time."""
         value = encode_advance(AdvanceRecord(INCARNATION, Millis(at_ms)))
         self.send((self.fragment.names.advances, value, Millis(at_ms), ()))
 
     def close(self) -> None:
-        """End it."""
+        """Stop the query."""
         self._query.close()
 
     def _ends(self) -> dict[InputPartition, Offset]:
@@ -157,11 +157,11 @@ class Run:
         for one in found.failed():
             decided = answered_by(self.fragment, sources)
             context = one.context(self.fragment, NetworkVersion(1), sources, decided)
-            offset = Offset(len(self.letters))
+            offset = Offset(len(self.dead_letters))
             of = headers(names, context, ())
             topic, at_ms = names.dead_letters, one.timestamp_ms
             letter = KafkaRecord(topic, 0, offset, at_ms, None, one.value, of)
-            self.letters.append(read(letter))
+            self.dead_letters.append(read(letter))
 
 
 def row(topic: str, k: str, v: int | None, after_ms: int, of: Headers = ()) -> Any:
@@ -172,7 +172,7 @@ def row(topic: str, k: str, v: int | None, after_ms: int, of: Headers = ()) -> A
 
 
 def again(letter: Letter, originals: Sequence[Any], fragment: Fragment) -> Any:
-    """The record that a letter names, as it is sent again."""
+    """The redriven record of a dead letter."""
     assert letter.row is not None
     _, value, at_ms, of = originals[letter.row.offset]
     return fragment.names.redrive, value, at_ms, (*of, *redrive_headers(letter))
@@ -208,8 +208,8 @@ TABLE = [
 
 
 @pytest.fixture(scope="module")
-def letters(queries: MemoryQueries) -> tuple[Letter, ...]:
-    """What comes of all rows: of three of four, and of one of `more`, no result is made."""
+def dead_letters(queries: MemoryQueries) -> tuple[Letter, ...]:
+    """Dead letters of all rows: three of four fail, and one of `more`."""
     run = Run(planned(FAILS), queries)
     try:
         run.send(*ROWS, *TABLE, MORE)
@@ -218,19 +218,19 @@ def letters(queries: MemoryQueries) -> tuple[Letter, ...]:
         run.close()
     assert [found for found, _ in run.computed] == [{"k": "a", "part": 2}]
     nowhere = Place(TopicName(""), 0, Offset(0))
-    return tuple(sorted(run.letters, key=lambda letter: letter.row or nowhere))
+    return tuple(sorted(run.dead_letters, key=lambda letter: letter.row or nowhere))
 
 
-def test_a_failed_result_names_its_left_row(letters: Sequence[Letter]) -> None:
-    """Its stream and its place, and what was said of it, beside the values."""
-    found = [(one.input, one.port, one.row, one.source) for one in letters]
+def test_a_failed_result_names_its_left_row(dead_letters: Sequence[Letter]) -> None:
+    """The dead letter contains its stream and offset, the matched table version, and the values."""
+    found = [(one.input, one.port, one.row, one.source) for one in dead_letters]
     assert found == [
         ("more", "left.2", Place(TopicName("more"), 0, Offset(0)), "more/0"),
         ("rows", "left.1", Place(TopicName("rows"), 0, Offset(0)), "rows/0"),
         ("rows", "left.1", Place(TopicName("rows"), 0, Offset(2)), "rows/0"),
         ("rows", "left.1", Place(TopicName("rows"), 0, Offset(3)), "rows/0"),
     ]
-    letter = letters[2]
+    letter = dead_letters[2]
     assert letter.computed_from == {
         "left": {"k": "b", "v": 9},
         "right": {"k": "b", "v": 0, "at": "2024-10-04T00:00:00.500Z"},
@@ -238,91 +238,97 @@ def test_a_failed_result_names_its_left_row(letters: Sequence[Letter]) -> None:
     assert (letter.at, letter.attempt, letter.first) == (None, 1, letter.row)
     assert letter.held_by == answered_by(planned(FAILS), sources_with_redrive(planned(FAILS)))
     assert letter.held
-    assert letters[3].held is None
+    assert dead_letters[3].held is None
 
 
 @pytest.mark.parametrize("ids", [False, True])
-def test_a_row_that_is_sent_again_has_the_result_that_it_would_have_had(
-    start: Any, letters: Sequence[Letter], *, ids: bool
+def test_a_redriven_row_gives_its_original_result(
+    start: Any, dead_letters: Sequence[Letter], *, ids: bool
 ) -> None:
-    """By what the table said at its time, though event time has passed it, and another one holds.
+    """It joins the table version of its own time, even if event time has passed it.
 
-    The query that takes it has no state, as after a choice to begin without. Another record of that
-    batch is late, and is the only one.
+    The query that reads it has no state, as after a start without state, and the table has a newer
+    version by then. Exactly one other record of that batch is late.
     """
-    mended: Run = start(planned(MENDED, ids=ids))
-    mended.send(row("table", "b", 5, 9_000))
-    mended.advance(BEGIN + 20_000)
-    mended.send(
+    repaired: Run = start(planned(MENDED, ids=ids))
+    repaired.send(row("table", "b", 5, 9_000))
+    repaired.advance(BEGIN + 20_000)
+    repaired.send(
         row("rows", "a", 1, 500),
-        again(letters[0], [MORE], mended.fragment),
-        *(again(one, ROWS, mended.fragment) for one in letters[1:]),
+        again(dead_letters[0], [MORE], repaired.fragment),
+        *(again(one, ROWS, repaired.fragment) for one in dead_letters[1:]),
     )
-    mended.advance(BEGIN + 30_000)
-    mended.send(row("rows", "b", 11, 31_000))
-    mended.advance(BEGIN + 40_000)
-    found = sorted((of["k"], of["part"], at_ms - BEGIN) for of, at_ms in mended.computed)
+    repaired.advance(BEGIN + 30_000)
+    repaired.send(row("rows", "b", 11, 31_000))
+    repaired.advance(BEGIN + 40_000)
+    found = sorted((of["k"], of["part"], at_ms - BEGIN) for of, at_ms in repaired.computed)
     assert found == [
         ("a", -1, 1_000), ("a", -1, 1_200), ("b", -1, 2_000), ("b", 1, 31_000), ("c", -1, 3_000),
     ]  # fmt: skip
-    (late,) = mended.rejected
+    (late,) = repaired.rejected
     assert (late.topic, late.offset, late.why.reason.value) == ("rows", 0, "late")
-    assert (mended.answered, mended.letters) == (1, []), "all in one batch"
+    assert (repaired.answered, repaired.dead_letters) == (1, []), "all in one batch"
     if ids:
-        assert {b"rows/0/0", b"rows/0/2", b"rows/0/3", b"more/0/0"} <= set(mended.ids)
+        assert {b"rows/0/0", b"rows/0/2", b"rows/0/3", b"more/0/0"} <= set(repaired.ids)
 
 
-def test_a_version_comes_along_whole(start: Any, letters: Sequence[Letter]) -> None:
-    """Another expression of the same columns takes what the table said from the letter."""
-    mended: Run = start(planned("left.v * 10 + coalesce(right.v, 99)"))
-    mended.advance(BEGIN + 20_000)
-    mended.send(*(again(one, ROWS, mended.fragment) for one in letters[1:]))
-    found = sorted((of["k"], of["part"]) for of, _ in mended.computed)
+def test_the_dead_letter_contains_the_whole_table_version(
+    start: Any, dead_letters: Sequence[Letter]
+) -> None:
+    """Another expression over the same columns reads the table version from the dead letter."""
+    repaired: Run = start(planned("left.v * 10 + coalesce(right.v, 99)"))
+    repaired.advance(BEGIN + 20_000)
+    repaired.send(*(again(one, ROWS, repaired.fragment) for one in dead_letters[1:]))
+    found = sorted((of["k"], of["part"]) for of, _ in repaired.computed)
     assert found == [("a", 70), ("b", 90), ("c", 149)]
 
 
-def test_what_fails_again_is_a_letter_of_the_next_attempt(
-    start: Any, letters: Sequence[Letter]
+def test_a_second_failure_is_a_dead_letter_with_the_next_attempt(
+    start: Any, dead_letters: Sequence[Letter]
 ) -> None:
-    """It names the record that was sent again, and where that stood at first."""
+    """It contains the redriven record's position and the original one."""
     same: Run = start(planned(FAILS))
     same.advance(BEGIN + 20_000)
-    same.send(again(letters[2], ROWS, same.fragment))
-    (letter,) = same.letters
+    same.send(again(dead_letters[2], ROWS, same.fragment))
+    (letter,) = same.dead_letters
     redrive = same.fragment.names.redrive
     assert letter.row == Place(redrive, 0, Offset(0))
     assert letter.first == Place(TopicName("rows"), 0, Offset(2))
     assert (letter.attempt, letter.port, letter.source) == (2, "left.1", "rows/0")
-    assert (letter.held, letter.held_by) == (letters[2].held, letters[2].held_by)
+    assert (letter.held, letter.held_by) == (dead_letters[2].held, dead_letters[2].held_by)
     third: Run = start(planned(MENDED))
     third.advance(BEGIN + 20_000)
-    third.send(again(letter, [again(letters[2], ROWS, same.fragment)], third.fragment))
+    third.send(again(letter, [again(dead_letters[2], ROWS, same.fragment)], third.fragment))
     assert [of for of, _ in third.computed] == [{"k": "b", "part": -1}]
 
 
-def test_what_is_no_version_of_the_table_fails_alone(start: Any, letters: Sequence[Letter]) -> None:
-    """Bytes that somebody else has sent end no query; the other rows have their results."""
-    mended: Run = start(planned(MENDED))
-    mended.advance(BEGIN + 20_000)
-    forged = replace(letters[2], held=b"\xff\xff")
-    mended.send(again(forged, ROWS, mended.fragment), again(letters[3], ROWS, mended.fragment))
-    assert [(of["k"], of["part"]) for of, _ in mended.computed] == [("c", -1)]
-    (letter,) = mended.letters
+def test_an_invalid_table_version_is_one_dead_letter(
+    start: Any, dead_letters: Sequence[Letter]
+) -> None:
+    """Foreign bytes do not end the query; the other rows have their results."""
+    repaired: Run = start(planned(MENDED))
+    repaired.advance(BEGIN + 20_000)
+    forged = replace(dead_letters[2], held=b"\xff\xff")
+    repaired.send(
+        again(forged, ROWS, repaired.fragment), again(dead_letters[3], ROWS, repaired.fragment)
+    )
+    assert [(of["k"], of["part"]) for of, _ in repaired.computed] == [("c", -1)]
+    (letter,) = repaired.dead_letters
     assert (letter.field, letter.box, letter.held) == ("held", "known", b"\xff\xff")
     assert "is no version of the table" in letter.message
     assert letter.computed_from is not None
     assert letter.computed_from["left"] == {"k": "b", "v": 9}
 
 
-def test_by_another_join_a_row_is_late_as_any_other(start: Any, letters: Sequence[Letter]) -> None:
-    """Whether the table would have said the same is not known: so nothing is computed."""
+def test_a_row_redriven_to_another_join_is_late(start: Any, dead_letters: Sequence[Letter]) -> None:
+    """The other table may have had another version at that time, so no result is computed."""
     other = planned(MENDED, within="2d")
-    assert answered_by(other, sources_with_redrive(other)) != letters[2].held_by
-    asked: Run = start(other)
-    asked.advance(BEGIN + 20_000)
-    asked.send(again(letters[2], ROWS, asked.fragment))
-    assert asked.computed == []
-    assert asked.dropped
-    assert [(one.why.reason.value, one.port, one.topic) for one in asked.rejected] == [
-        ("late", "left.1", asked.fragment.names.redrive)
+    assert answered_by(other, sources_with_redrive(other)) != dead_letters[2].held_by
+    other_run: Run = start(other)
+    other_run.advance(BEGIN + 20_000)
+    other_run.send(again(dead_letters[2], ROWS, other_run.fragment))
+    assert other_run.computed == []
+    assert other_run.dropped
+    assert [(one.why.reason.value, one.port, one.topic) for one in other_run.rejected] == [
+        ("late", "left.1", other_run.fragment.names.redrive)
     ]

@@ -1,4 +1,4 @@
-"""The examples of boxes in the reference, run on the records that it shows with them."""
+"""Box examples of the reference documentation, run on the records shown with them."""
 
 import shutil
 from pathlib import Path
@@ -13,10 +13,10 @@ pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
 
 
 @pytest.mark.parametrize("example", examples(), ids=lambda example: example.name)
-def test_a_box_makes_of_its_records_what_the_page_shows(
+def test_a_box_example_gives_the_documented_output(
     example: Example, queries: MemoryQueries, tmp_path: Path
 ) -> None:
-    """A network of the box alone, and a test of it."""
+    """Each box is run as a network of its own by a network test."""
     for schema in SCHEMAS:
         shutil.copy(schema, tmp_path)
     (tmp_path / "network.yaml").write_text(example.document, "utf-8")

@@ -1,7 +1,7 @@
-"""Values at which Spark does something else than we promise, through whole networks.
+"""Edge cases in which Spark alone deviates from the documented semantics, in whole networks.
 
-What Spark makes of an expression is tested in test_expressions_on_spark.py; this is about boxes,
-and about what would end the Java process.
+Expressions are tested in test_expressions_on_spark.py; this covers boxes, and inputs that would
+end the Java process.
 """
 
 import json
@@ -52,7 +52,7 @@ def at(second: int) -> str:
 
 
 def expect(box: str, *records: object) -> dict[str, object]:
-    """The step that looks at a box."""
+    """The test step that expects a box's output."""
     return {"expect": box, "records": list(records)}
 
 
@@ -116,8 +116,8 @@ STEPS: list[object] = [
 ]
 
 
-def test_what_comes_is_what_the_reference_says(queries: MemoryQueries, tmp_path: Path) -> None:
-    """Nulls of fractions, names that are words, texts that are long for a pattern."""
+def test_edge_cases_give_the_documented_results(queries: MemoryQueries, tmp_path: Path) -> None:
+    """Null fractions, names that are SQL keywords, strings that are long for a pattern."""
     schema = {"type": "record", "name": "Row", "fields": FIELDS}
     (tmp_path / "row.avsc").write_text(json.dumps(schema), "utf-8")
     (tmp_path / "network.yaml").write_text(NETWORK, "utf-8")

@@ -1,4 +1,4 @@
-"""Enums and uuids that are passed on, on Spark itself: what is written is read again."""
+"""Enums and UUIDs that boxes pass through are written and read back, on real Spark."""
 
 import json
 from pathlib import Path
@@ -46,10 +46,10 @@ STEPS = [
 ]
 
 
-def test_enums_and_uuids_come_out_and_are_read_again(
+def test_enums_and_uuids_pass_through_and_are_read_back(
     queries: MemoryQueries, tmp_path: Path
 ) -> None:
-    """Also those that are null, of an enum that stands twice, and as the key of a window."""
+    """Also null ones, an enum used twice, and an enum as the key of a window."""
     (tmp_path / "order.avsc").write_text(json.dumps(ORDER), "utf-8")
     (tmp_path / "network.yaml").write_text(NETWORK, "utf-8")
     test = {"network": "../network.yaml", "steps": STEPS}

@@ -1,8 +1,8 @@
-"""Expressions against Spark itself: types, values, and where they fail.
+"""Expressions compared with Spark: types, values, and failure conditions.
 
-Each line of `tests/data/network/expressions.txt` is evaluated over rows full of extremes: once as
-the safe SQL that is generated from it, once as the text itself, guarded by the condition that says
-where it fails. On the first row for which it is said to fail, the bare text must raise.
+Each line of `tests/data/network/expressions.txt` is evaluated over rows of extreme values: once as
+the safe SQL that is generated from it, once as the text itself, guarded by the generated failure
+condition. On the first row for which that condition is true, the bare text must raise.
 """
 
 import json
@@ -32,7 +32,7 @@ DATA = Path(__file__).parents[2] / "data" / "network"
 TEXTS = tuple(line for line in (DATA / "expressions.txt").read_text().splitlines() if line.strip())
 
 CHUNK = 30
-"""How many expressions share a query: fewer queries, and none too large to be compiled."""
+"""Expressions per query: few queries, and none too large to be compiled."""
 
 
 ROWS = (
@@ -79,7 +79,7 @@ SCOPE = Scope((Source(COLUMNS),))
 
 @pytest.fixture(scope="module")
 def rows(spark: SparkSession) -> DataFrame:
-    """The rows, in memory, so that nothing is folded to constants before it runs."""
+    """The rows, cached in memory to prevent constant folding."""
     selects = " UNION ALL ".join(f"SELECT {row}, {n}" for n, row in enumerate(ROWS))
     names = ", ".join(f"c{n}" for n in range(len(COLUMNS)))
     casts = ", ".join(
@@ -92,7 +92,7 @@ def rows(spark: SparkSession) -> DataFrame:
 
 
 def good(text: str) -> Expression:
-    """The expression of a text without mistakes."""
+    """The expression of a valid text."""
     checked = check(text, SCOPE)
     assert checked.faults == (), text
     assert checked.expression is not None
@@ -118,15 +118,15 @@ def chunks() -> list[Sequence[str]]:
 
 @pytest.mark.parametrize("texts", chunks(), ids=lambda texts: texts[0])
 def test_types_are_those_of_spark(texts: Sequence[str], rows: DataFrame) -> None:
-    """Of the text as written, and of the safe SQL, which is never null where it may not be."""
+    """Types of the text and of the safe SQL, which is null only where it may be."""
     ours = [good(text) for text in texts]
     safe = rows.selectExpr(*(f"{e.sql} AS v{n}" for n, e in enumerate(ours)))
     bare = rows.selectExpr(*(f"{e.text} AS v{n}" for n, e in enumerate(ours)))
     failed = rows.selectExpr(*(f"{e.failed or 'false'} AS v{n}" for n, e in enumerate(ours)))
-    wanted = {e.text: spark_name(e.type) for e in ours}
+    expected = {e.text: spark_name(e.type) for e in ours}
     for frame in (safe, bare):
         found = [field.dataType.simpleString() for field in frame.schema.fields]
-        assert dict(zip(texts, found, strict=True)) == wanted
+        assert dict(zip(texts, found, strict=True)) == expected
     assert {field.dataType.simpleString() for field in failed.schema.fields} == {"boolean"}
 
 
@@ -134,7 +134,7 @@ def test_types_are_those_of_spark(texts: Sequence[str], rows: DataFrame) -> None
 def test_values_are_those_of_spark_where_it_does_not_fail(
     texts: Sequence[str], rows: DataFrame
 ) -> None:
-    """The safe SQL never raises; `failed` is never null; nothing else raises or differs."""
+    """The safe SQL never raises and equals the guarded text; `failed` is never null."""
     ours = [good(text) for text in texts]
     safe = rows.selectExpr(
         *(f"{comparable(e.sql, e.type)} AS v{n}" for n, e in enumerate(ours)),
@@ -161,8 +161,10 @@ FAILING = tuple(text for text in TEXTS if good(text).failed)
 
 
 @pytest.mark.parametrize("texts", chunks(), ids=lambda texts: texts[0])
-def test_what_is_said_to_fail_raises(texts: Sequence[str], rows: DataFrame) -> None:
-    """On the first row that is said to fail, Spark raises for the text as written."""
+def test_expressions_raise_where_the_failure_condition_is_true(
+    texts: Sequence[str], rows: DataFrame
+) -> None:
+    """On the first row whose failure condition is true, Spark raises for the text itself."""
     ours = [good(text) for text in texts if text in FAILING]
     if not ours:
         return
@@ -185,7 +187,7 @@ def raises(frame: DataFrame) -> bool:
 
 
 def evaluated(rows: DataFrame, text: str, row: int) -> tuple[object, bool]:
-    """The safe value of a text on one row, and whether it failed."""
+    """The safe value of an expression on one row, and whether it failed."""
     expression = good(text)
     (found,) = (
         rows.where(f"row = {row}")
@@ -196,7 +198,7 @@ def evaluated(rows: DataFrame, text: str, row: int) -> tuple[object, bool]:
 
 
 def recorded(expression: Expression) -> str:
-    """The SQL of a value as `evaluated.json` has it: no digit lost, no date too far for Python."""
+    """SQL of a value in the form of `evaluated.json`: all digits, dates beyond Python's range."""
     sql = expression.sql
     if expression.type is Scalar.TIMESTAMP:
         sql = f"unix_micros({sql})"
@@ -208,9 +210,9 @@ def recorded(expression: Expression) -> str:
 
 
 def test_recorded_results_are_those_of_spark(rows: DataFrame) -> None:
-    """What evaluating without Spark is compared with: the value on each row, false where it fails.
+    """Expected results of the evaluation without Spark: a value per row, false where it fails.
 
-    A text that is added to `evaluated.txt` gets its results from the message of this test.
+    The results of a line added to `evaluated.txt` are in the failure message of this test.
     """
     written: dict[str, list[object]] = json.loads((DATA / "evaluated.json").read_text())
     texts = (*TEXTS, *(DATA / "evaluated.txt").read_text().splitlines())
@@ -245,12 +247,12 @@ def test_recorded_results_are_those_of_spark(rows: DataFrame) -> None:
         ("CAST(day AS TIMESTAMP)", 2, None, True),
     ],
 )
-def test_where_we_differ_from_spark_on_purpose(
+def test_deliberate_differences_from_spark(
     text: str,
     row: int,
     value: object,
     failed: bool,  # noqa: FBT001 - a table
     rows: DataFrame,
 ) -> None:
-    """No variables in texts; no crash at the least INT; a cast of NaN and all arguments count."""
+    """Strings are literal; the least INT does not crash; NaN casts fail; all arguments count."""
     assert evaluated(rows, text, row) == (value, failed)

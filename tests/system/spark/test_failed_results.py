@@ -1,4 +1,4 @@
-"""What a dead letter of a result that cannot be computed says, on Spark itself."""
+"""Dead letters of results that cannot be computed, on real Spark."""
 
 import json
 from pathlib import Path
@@ -66,8 +66,10 @@ STEPS = [
 ]
 
 
-def test_a_failed_result_is_told_with_its_values(queries: MemoryQueries, tmp_path: Path) -> None:
-    """Those of aggregate functions by the calls, and both sides of a pair."""
+def test_the_dead_letter_of_a_failed_result_contains_its_values(
+    queries: MemoryQueries, tmp_path: Path
+) -> None:
+    """Values of aggregate functions under their calls; of a pair, the values of both sides."""
     (tmp_path / "reading.avsc").write_text(json.dumps(READING), "utf-8")
     (tmp_path / "network.yaml").write_text(NETWORK, "utf-8")
     test = {"network": "../network.yaml", "steps": STEPS}

@@ -1,8 +1,8 @@
-"""That a query's short judgement of a record, fit or unfit, is that of the second look, on Spark.
+"""A query's record filter agrees with inspection, on real Spark.
 
-Records of every kind that can be unfit, and on both sides of every limit: what is called unfit here
-has to be what inspection has a reason for, or a bad record would be lost, or a good one be written
-and be a dead letter as well.
+The records are unfit in every possible way, and on both sides of every limit. Inspection must have
+a reason for exactly the unfit records; else a bad record is lost, or a good one is written and also
+becomes a dead letter.
 """
 
 import json
@@ -58,7 +58,7 @@ boxes: {{some: {{filter: readings, where: by < 3{key}}}}}
 outputs: {{some: {{topic: some}}}}
 """
 KEY = ", key: [by]"
-"""Then the key is a value of its own, which an unfit record cannot have."""
+"""With it the key is a computed value, which an unfit record cannot have."""
 DERIVED = """
 network: derived
 streams: {readings: {topic: readings, schema: s.avsc, event_time: at}}
@@ -77,7 +77,7 @@ TO_BE_SEEN = {
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """Both judgements of the records of one batch.
+    """Results of the filter and of inspection for one batch.
 
     Args:
         sent: how many records there are.
@@ -96,10 +96,10 @@ class Judged:
 
 @pytest.mark.parametrize("key", ["", KEY], ids=["without_key", "with_key"])
 @pytest.mark.parametrize("name", TIMES)
-def test_unfit_is_what_inspection_has_a_reason_for(
+def test_inspection_has_a_reason_for_exactly_the_unfit_records(
     name: str, key: str, queries: MemoryQueries
 ) -> None:
-    """However event time is found."""
+    """For every definition of event time."""
     document = DOCUMENT.format(name=name, time=TIMES[name], key=key)
     judged = _judged(_fragment(document, name), queries)
     assert sorted(judged.reasons) == judged.unfit
@@ -108,15 +108,15 @@ def test_unfit_is_what_inspection_has_a_reason_for(
     assert set(judged.reasons.values()) >= TO_BE_SEEN[name]
 
 
-def test_what_a_lane_has_written_counts(queries: MemoryQueries) -> None:
-    """It names the topic that it was written to."""
+def test_records_written_by_the_lane_are_accepted(queries: MemoryQueries) -> None:
+    """Their header contains the id of their topic."""
     judged = _judged(_fragment(DERIVED, "derived"), queries)
     assert (judged.results, judged.facts.records, judged.facts.bad) == (1, 1, 0)
     assert judged.reasons == {}
 
 
-def test_what_no_lane_has_written_is_foreign(queries: MemoryQueries) -> None:
-    """Good as it is otherwise; nobody looks its schema up."""
+def test_records_not_written_by_a_lane_are_foreign(queries: MemoryQueries) -> None:
+    """Even if they are valid otherwise; their schema is not fetched."""
     judged = _judged(_fragment(DERIVED, "derived"), queries, written_to=b"another topic")
     assert (judged.results, judged.facts.records, judged.facts.bad) == (0, 1, 1)
     assert judged.facts.unknown == ()
@@ -129,7 +129,7 @@ def _fragment(document: str, name: str) -> Fragment:
 
 
 def _judged(fragment: Fragment, queries: MemoryQueries, written_to: bytes | None = None) -> Judged:
-    """`written_to`: what records of a derived stream say instead of what its lane writes."""
+    """`written_to`: the header of derived records, in place of the lane's."""
     lowered = lower(
         fragment,
         LoweringInputs(
@@ -170,7 +170,7 @@ def _judged(fragment: Fragment, queries: MemoryQueries, written_to: bytes | None
 
 
 def _values() -> Iterator[tuple[int, bytes | None]]:
-    """When a record was sent, and its value."""
+    """Timestamp and value of each record."""
     edges = (0, 1_000, SENT_MS * 1_000, (SENT_MS + AHEAD_MS) * 1_000, IN_2200_MS * 1_000)
     times = (None, -1, *(edge + step for edge in edges for step in (-1_000, -1, 0, 1, 999, 1_000)))
     for micros, by, sent_ms in product(times, (0, 1, 2), (SENT_MS, IN_2200_MS + 2 * AHEAD_MS)):
@@ -184,18 +184,18 @@ def _values() -> Iterator[tuple[int, bytes | None]]:
 
 
 def _body(micros: int | None, by: int) -> bytes:
-    """In Avro's binary form; both event times are the same."""
+    """An Avro-encoded record; both event times are equal."""
     time = _number(0) if micros is None else _number(1) + _number(micros)
     return time + time + _number(by)
 
 
 def _count() -> bytes:
-    """A row of a window: `by`, when it starts and ends, and `n`."""
+    """An Avro-encoded window result: `by`, start, end, and `n`."""
     return b"".join(map(_number, (1, SENT_MS - 1_000, SENT_MS, 2)))
 
 
 def _number(value: int) -> bytes:
-    """Zigzag, seven bits in a byte, the lowest first."""
+    """Zigzag variable-length encoding: seven bits per byte, lowest first."""
     left, found = value << 1 if value >= 0 else ~(value << 1), bytearray()
     while left > 0x7F:
         found.append(left & 0x7F | 0x80)

@@ -1,8 +1,8 @@
-"""Kinds of boxes on Spark itself, without servers, over records that are cut into batches anywhere.
+"""Box kinds on real Spark without servers, with random batch boundaries.
 
-Records come out of order, some at equal times, some late, in several partitions; what comes out
-has to be what the sequential reference makes of them. Every case can be run so, and a fragment
-takes some seconds: here are those that `make test` does not run otherwise.
+Records are out of order, some at equal times, some late, in several partitions; the results must
+equal the sequential reference. Every fault case can be run in this way, and a fragment takes some
+seconds: these are the cases that no other test of `make test` runs.
 """
 
 from pathlib import Path
@@ -22,10 +22,10 @@ OF_TIME = ("sliding", "sessions", "top", "deduplicate", "left_join")
 
 
 @pytest.mark.parametrize("name", [*OF_ROWS, *OF_TIME])
-def test_results_in_memory_are_those_of_the_reference(
+def test_results_in_memory_equal_the_reference(
     name: str, queries: MemoryQueries, tmp_path: Path
 ) -> None:
-    """Results are expected, and all of them come; where there is state, some records are late."""
+    """All expected results are there; in cases with state, some records are late."""
     verdict = run(CASES[name], Random(SEED), tmp_path, queries)
     assert verdict.findings == (), verdict.words()
     assert verdict.expected

@@ -1,4 +1,4 @@
-"""The pairs of a join, compared one by one, around the edges of the spans of its event time."""
+"""Pairs of a join around the bounds of its event-time interval."""
 
 from collections import Counter
 from datetime import UTC, datetime, timedelta
@@ -25,7 +25,7 @@ def _frame(spark: SparkSession, rows: list[Row]) -> DataFrame:
 
 
 def _rows(lower_ms: int, upper_ms: int) -> list[Row]:
-    """Of two keys, around two edges, at the bounds, and a microsecond beside each."""
+    """Rows of two keys at the bounds, and a microsecond on either side of each."""
     span_ms = max(COPIES * (upper_ms - lower_ms), SPAN_LEAST_MS)
     edges = (1_760_000_000_000 // span_ms * span_ms, 0)
     at_ms = sorted({edge + add for edge, add in product(edges, (0, lower_ms, upper_ms))})
@@ -34,10 +34,10 @@ def _rows(lower_ms: int, upper_ms: int) -> list[Row]:
 
 @pytest.mark.parametrize("how", list(How))
 @pytest.mark.parametrize(("lower_ms", "upper_ms"), _BOUNDS_MS)
-def test_all_pairs_within_the_bound_are_there_once(
+def test_each_pair_within_the_bound_is_emitted_once(
     spark: SparkSession, how: How, lower_ms: int, upper_ms: int
 ) -> None:
-    """And rows without a partner once, whichever side has more than one copy of them."""
+    """Also each row without a partner, whichever side has duplicates."""
     rows = _rows(lower_ms, upper_ms)
     core = JoinCore((("sensor", "sensor"),), lower_ms, upper_ms, how)
     pairs = [
@@ -46,13 +46,13 @@ def test_all_pairs_within_the_bound_are_there_once(
         if left[0] == right[0] and 1_000 * lower_ms <= left[1] - right[1] <= 1_000 * upper_ms
     ]
     paired_left, paired_right = {left for left, _ in pairs}, {right for _, right in pairs}
-    due: list[tuple[str | int | None, ...]] = [(*left, *right) for left, right in pairs]
+    expected: list[tuple[str | int | None, ...]] = [(*left, *right) for left, right in pairs]
     if how is not How.INNER:
-        due += [(*left, None, None) for left in rows if left not in paired_left]
+        expected += [(*left, None, None) for left in rows if left not in paired_left]
     if how is How.FULL:
-        due += [(None, None, *right) for right in rows if right not in paired_right]
+        expected += [(None, None, *right) for right in rows if right not in paired_right]
 
     found = matched(_frame(spark, rows), _frame(spark, rows), core)
     assert len(found.columns) == 2 * 3
     names = [f"{side}.{name}" for side in ("left", "right") for name in ("sensor", "us")]
-    assert Counter(map(tuple, found.select(*names).collect())) == Counter(due)
+    assert Counter(map(tuple, found.select(*names).collect())) == Counter(expected)

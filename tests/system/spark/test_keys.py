@@ -1,10 +1,10 @@
-"""Keys that are not in Avro, on Spark itself."""
+"""Record keys in formats other than Avro, on real Spark."""
 
 from functools import reduce
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user knows
+from pyspark.sql import functions as F  # noqa: N812 - the usual alias in Spark programs
 
 from pipeline.network.model import KeyFormat
 from pipeline.network.types import DataType, Scalar
@@ -15,14 +15,14 @@ pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
 
 
 def sql_of(key_format: KeyFormat, data_type: DataType) -> str:
-    """What makes the key of a column of a type."""
+    """SQL that encodes a column of a type as a key."""
     sql = key_sql(keyed(key_format, data_type))
     assert sql is not None
     return sql
 
 
-def test_keys_are_those_of_kafkas_own_serializers(spark: SparkSession) -> None:
-    """Texts in UTF-8; whole numbers in two's complement, the most significant byte first."""
+def test_keys_equal_those_of_kafkas_serializers(spark: SparkSession) -> None:
+    """Strings in UTF-8; integers in two's complement, big-endian."""
     cases: list[tuple[KeyFormat, DataType, str, bytes]] = [
         (KeyFormat.STRING, Scalar.STRING, "'é'", b"\xc3\xa9"),
         (KeyFormat.STRING, Scalar.STRING, "''", b""),

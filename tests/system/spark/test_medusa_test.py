@@ -1,4 +1,4 @@
-"""`medusa test` as a user calls it: the tolls project, tests that pass and tests that do not."""
+"""`medusa test` as a command: the tolls project, passing and failing tests."""
 
 import json
 import os
@@ -110,7 +110,7 @@ def run_module(folder: Path, *command: str) -> "subprocess.CompletedProcess[str]
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """The tolls project with the examples of the reference, and a small network beside it."""
+    """The tolls project with the examples of the reference, and a second, small network."""
     assert medusa(("init", "tolls", "--into", str(tmp_path))) == ExitCode.DONE
     (tmp_path / "tests" / "page.yaml").write_text(example("yaml"), encoding="utf-8")
     (tmp_path / "tests" / "test_page.py").write_text(example("python"), encoding="utf-8")
@@ -127,28 +127,28 @@ def project(tmp_path: Path) -> Path:
 
 
 def test_tests_that_pass_and_one_that_fails(project: Path) -> None:
-    """The project's, the reference's and one with a late record pass; what differs is told."""
+    """The project's, the reference's and one with a late record pass; differences are printed."""
     called = run_module(project, "pipeline.cli.main", "test", "tests", "small/tests", "-o", "json")
     assert called.stdout, called.stderr
-    said = json.loads(called.stdout)
-    found = {test["name"]: test for test in said["tests"]}
+    report = json.loads(called.stdout)
+    found = {test["name"]: test for test in report["tests"]}
     assert {name: test["passed"] for name, test in found.items()} == {
         "page": True,
         "tolls": True,
         "late": True,
         "wrong": False,
-    }, textwrap.indent(json.dumps(said, indent=1), "  ")
-    assert (called.returncode, said["passed"], said["failed"]) == (1, 3, 1)
-    traffic, letters = found["wrong"]["failures"]
+    }, textwrap.indent(json.dumps(report, indent=1), "  ")
+    assert (called.returncode, report["passed"], report["failed"]) == (1, 3, 1)
+    traffic, dead_letters = found["wrong"]["failures"]
     assert traffic["place"] == "small/tests/wrong.yaml:7"
     assert [pair["fields"] for pair in traffic["different"]] == [["cars"]]
     assert traffic["different"][0]["came"]["cars"] == 2
     assert traffic["missing"][0]["expected"] == {"segment": 9}
-    assert letters["unexpected"][0]["reason"] == "late"
+    assert dead_letters["unexpected"][0]["reason"] == "late"
 
 
 def test_the_fixture_tests_a_network_in_python(project: Path) -> None:
-    """It is found where Medusa is installed; the box that it looks at has no topic."""
+    """Pytest finds it where Medusa is installed; the inspected box has no topic."""
     tests = ("small/tests/test_moving.py", "tests/test_page.py")
     called = run_module(project, "pytest", "-q", "-p", "no:cacheprovider", *tests)
     assert called.returncode == 0, called.stdout + called.stderr

@@ -1,4 +1,4 @@
-"""Spark's own Python processes: which interpreter they are, and what they see of ours."""
+"""Spark's Python workers: their interpreter and their environment."""
 
 import json
 import os
@@ -43,13 +43,13 @@ print(json.dumps([row["told"] for row in rows]))
 """
 
 
-def test_they_see_no_secret_of_the_node(tmp_path: Path, jar_cache: Path) -> None:
-    """They are of our interpreter, with our environment but for what is withheld."""
+def test_python_workers_have_no_secrets_of_the_node(tmp_path: Path, jar_cache: Path) -> None:
+    """They run the same interpreter, with the node's environment minus the secrets."""
     own = {name: value for name, value in os.environ.items() if name != "PYSPARK_PYTHON"}
-    told = {"KAFKA_PASSWORD": "of Kafka", "OTHER": "kept", "PYTHONPATH": str(Path.cwd())}
+    variables = {"KAFKA_PASSWORD": "of Kafka", "OTHER": "kept", "PYTHONPATH": str(Path.cwd())}
     done = subprocess.run(
         [sys.executable, "-P", "-c", PROGRAM, str(jar_cache), str(tmp_path)],
-        env={**own, **told},
+        env={**own, **variables},
         capture_output=True,
         text=True,
         timeout=ENDS_WITHIN_S,

@@ -1,4 +1,4 @@
-"""What the semantics promise of inputs that are quiet, as a user would test it."""
+"""Idle inputs: the rules of the semantics as network tests."""
 
 from pathlib import Path
 
@@ -58,7 +58,7 @@ ORDERS = """
       - {item: a, amount: 2, at: "2026-01-01T00:10:00Z"}
       - {item: b, amount: 2, at: "2026-01-01T00:10:05Z"}
 """
-COMES_AT_ONCE = f"""
+ARRIVES_AT_ONCE = f"""
 network: ../network.yaml
 steps:{A_PRICE}{ORDERS}
   - expect: priced
@@ -74,7 +74,7 @@ steps:{A_PRICE}{ORDERS}
   - expect: minutes
     records: [{{item: a, n: 1}}, {{item: b, n: 1}}]
 """
-LATE_AND_GOES_ON = f"""
+LATE_THEN_CONTINUES = f"""
 network: ../network.yaml
 steps:{A_PRICE}{ORDERS}
   - expect: priced
@@ -179,27 +179,27 @@ steps:
     [(PER_MINUTE, AFTER_AN_OUTAGE), (TABLE_AND_ORDERS + AS_OF, A_TABLE)],
     ids=["an outage of two minutes", "a table"],
 )
-def test_defaults_lose_nothing_and_hold_nothing_up_for_long(
+def test_default_idleness_loses_nothing_and_delays_little(
     document: str, steps: str, queries: MemoryQueries, tmp_path: Path
 ) -> None:
-    """A producer that delivers after two minutes is in time; a table steps aside in a second."""
+    """A producer that delivers after two minutes is in time; a table is idle after a second."""
     assert _failures(document, steps, queries, tmp_path) == []
 
 
 @pytest.mark.parametrize(
     ("boxes", "steps"),
     [
-        (AS_OF, COMES_AT_ONCE),
-        (AS_OF_DERIVED, LATE_AND_GOES_ON),
+        (AS_OF, ARRIVES_AT_ONCE),
+        (AS_OF_DERIVED, LATE_THEN_CONTINUES),
         (AS_OF_WINDOWS, NOT_BEFORE_THE_WINDOW),
         (UNION, WINDOW_CLOSES),
     ],
     ids=["a table", "a table that a fragment writes", "a window that is still open", "a union"],
 )
-def test_a_quiet_input_holds_back_no_other_one(
+def test_an_idle_input_does_not_delay_another_one(
     boxes: str, steps: str, queries: MemoryQueries, tmp_path: Path
 ) -> None:
-    """Unless what it keeps is still to come; what comes late is a dead letter."""
+    """Unless its stored records are still to be read; late records are dead letters."""
     assert _failures(STREAMS + boxes, steps, queries, tmp_path) == []
 
 

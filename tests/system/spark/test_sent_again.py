@@ -1,7 +1,7 @@
-"""Records that were sent again to one of several paths from an input, on Spark itself.
+"""Records redriven to one of several paths from an input, on real Spark.
 
-No other path reads them; so this one has to count them, and to refuse what cannot be read. Here,
-too: that Spark says nothing twice in the plan of such a query, which it makes anew for each batch.
+No other path reads them, so this path has to count them and to reject the undecodable ones. Also:
+Spark's plan of such a query, which it makes anew for each batch, contains no expression twice.
 """
 
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
 SENT_MS = 1_767_225_600_000
 SENT_AT = f"({SENT_MS} + length(car))"
 TIME = f"timestamp_millis({SENT_AT} DIV length(car) * length(car) + {SENT_AT} % length(car))"
-"""The same, said in a long way: with four schemas Spark once made more of it than memory holds."""
+"""The same value as a long expression: with four schemas its plan once exceeded Spark's memory."""
 STREAM = f"""
 network: again
 streams: {{readings: {{topic: readings, schema: s.avsc, event_time: "{TIME}"}}}}
@@ -57,7 +57,7 @@ WRITERS = tuple(WriterSchema(SchemaId(number), SCHEMA) for number in range(1, 5)
 
 @dataclass(frozen=True, slots=True)
 class Executed:
-    """A batch that Spark has executed.
+    """An executed batch.
 
     Args:
         facts: what the engine counted.
@@ -71,12 +71,12 @@ class Executed:
 
 
 @pytest.mark.parametrize(("name", "boxes"), BOXES.items(), ids=[*BOXES])
-def test_a_record_that_was_sent_again_to_a_second_path_counts_there(
+def test_a_record_redriven_to_a_second_path_is_counted_there(
     name: str, boxes: str, queries: MemoryQueries
 ) -> None:
-    """In a query that is counted from its rows as in one that is observed.
+    """Both in a query that is counted from its rows and in one with observed metrics.
 
-    Each path gets one record that can be read and one that cannot.
+    Each path reads one valid and one undecodable record.
     """
     fragment = fragments_of(STREAM + boxes, name, SCHEMA)[0]
     sources = sources_with_redrive(fragment)
@@ -102,13 +102,13 @@ def test_a_record_that_was_sent_again_to_a_second_path_counts_there(
     assert (facts.records, facts.bad, facts.unknown) == (4, 2, (UNKNOWN,))
     assert [time for at, time in facts.largest.items() if at.topic == topic] == [SENT_MS + 2]
     assert [(one.port, one.offset) for one in batch.rejected] == [(first, 1), (second, 3)]
-    # Each path decodes once by each schema, and looks once for its name in the headers.
+    # Each path decodes once by each schema, and compares the headers once with its name.
     assert batch.optimised.count("from_avro(") == 2 * len(WRITERS)
     assert batch.optimised.count("__value_schema_id") == 2
 
 
 def _executed(lowered: Lowered, records: list[KafkaRecord], queries: MemoryQueries) -> Executed:
-    """The batch of a query that reads all records."""
+    """Execute one batch that reads all records."""
     begin, end = (
         {
             InputPartition(source.input, topic.topic, 0): Offset(read)

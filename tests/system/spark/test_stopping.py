@@ -1,4 +1,4 @@
-"""What Java logs of a query that is stopped when its next batch has begun, and of a failed one."""
+"""Java's log of a query that is stopped during a batch, and of a failed query."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -16,14 +16,14 @@ from pipeline.spark.run.query_runner import Query, QueryRunner, StoppingError
 from pipeline.spark.session.java_log import ENGINE, _set_level
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
-_NOT_ASKED = cast("Lowered", None)
+_UNUSED = cast("Lowered", None)
 _WITHIN_S = 60
 _FAILED = "terminated with error"
 
 
 @pytest.fixture
 def logged(spark: SparkSession, queries: MemoryQueries) -> Iterator[Callable[[], str]]:
-    """What Java has logged since, of errors too: a session for tests keeps those to itself."""
+    """Java's log since the start, with errors: test sessions suppress those by default."""
     file = queries._folder / "java.log"
     before = file.stat().st_size
     _set_level(spark, ENGINE, "ERROR")
@@ -36,7 +36,7 @@ def logged(spark: SparkSession, queries: MemoryQueries) -> Iterator[Callable[[],
 
 
 def _until_begun(folder: Path, batch: int) -> None:
-    """Wait until a batch is planned, and a second more."""
+    """Wait until a batch is planned, plus one second."""
     waits = threading.Event()
     for _ in range(10 * _WITHIN_S):
         if (folder / "offsets" / str(batch)).exists():
@@ -49,10 +49,10 @@ def _rows(spark: SparkSession) -> DataFrame:
     return spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 1).load()
 
 
-def test_a_batch_that_is_given_up_is_not_told_as_an_error(
+def test_an_interrupted_batch_is_not_logged_as_an_error(
     spark: SparkSession, logged: Callable[[], str], tmp_path: Path
 ) -> None:
-    """The batch is planned, and not done."""
+    """The batch is planned, and not committed."""
     stop, written = threading.Event(), list[int]()
 
     def write(_rows: DataFrame, batch: int, _engine: Engine) -> None:
@@ -60,10 +60,10 @@ def test_a_batch_that_is_given_up_is_not_told_as_an_error(
         stop.set()
 
     def watch(_: Engine) -> None:
-        """Hold up whoever would stop the query until the second batch is there."""
+        """Delay a stop of the query until the second batch has begun."""
         _until_begun(tmp_path, 1)
 
-    query = Query("n.f.1", _rows(spark), _NOT_ASKED, tmp_path, write, watch=watch)
+    query = Query("n.f.1", _rows(spark), _UNUSED, tmp_path, write, watch=watch)
     with pytest.raises(StoppingError):
         QueryRunner(stop).run(query)
     assert written == [0]
@@ -72,29 +72,29 @@ def test_a_batch_that_is_given_up_is_not_told_as_an_error(
     assert _FAILED not in logged()
 
 
-def test_an_error_of_ours_ends_a_query_without_a_stack(
+def test_a_medusa_error_ends_a_query_without_a_stack_trace(
     spark: SparkSession, logged: Callable[[], str], tmp_path: Path
 ) -> None:
-    """The lane logs it, in our words."""
+    """The lane logs its message."""
 
     def write(_rows: DataFrame, _batch: int, _engine: Engine) -> None:
         raise RefusedError("it does not fit")
 
-    query = Query("n.g.1", _rows(spark), _NOT_ASKED, tmp_path, write)
+    query = Query("n.g.1", _rows(spark), _UNUSED, tmp_path, write)
     with pytest.raises(RefusedError):
         QueryRunner(threading.Event()).run(query)
     assert _FAILED not in logged()
 
 
-def test_another_error_ends_a_query_with_its_stack(
+def test_another_error_ends_a_query_with_a_stack_trace(
     spark: SparkSession, logged: Callable[[], str], tmp_path: Path
 ) -> None:
-    """Also after another query was stopped, and one had ended with an error of ours."""
+    """Also after another query was stopped, and one ended with a Medusa error."""
 
     def write(rows: DataFrame, _batch: int, _engine: Engine) -> None:
         rows.selectExpr("raise_error('unforeseen')").collect()
 
-    query = Query("n.h.1", _rows(spark), _NOT_ASKED, tmp_path, write)
+    query = Query("n.h.1", _rows(spark), _UNUSED, tmp_path, write)
     with pytest.raises(RetryError):
         QueryRunner(threading.Event()).run(query)
     assert "Query n.h.1 [" in logged()
