@@ -12,10 +12,10 @@ from pipeline.network.boxes.traits import traits
 from pipeline.network.boxes.windows import TumblingWindow
 from tests.unit.planner.networks import (
     aggregated,
+    as_of_join,
     column,
     deduplicated,
     external,
-    held,
     joined,
 )
 
@@ -47,7 +47,7 @@ def test_rows_of_an_as_of_join_are_not_kept_once_they_are_passed(
     right: str, passing: set[str]
 ) -> None:
     """Unless their stream is the table as well."""
-    box = held("known", CARS, TOLLS, ON, SELECT, 7)
+    box = as_of_join("known", CARS, TOLLS, ON, SELECT, 7)
     sources = {**SOURCES, "right": {StreamName(right)}}
     assert traits(box).shape(box, sources) == Joined(
         7, waits=True, passing=frozenset(map(StreamName, passing))

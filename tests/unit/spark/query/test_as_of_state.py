@@ -27,7 +27,7 @@ from pipeline.spark.query.as_of_state import (
     settle,
     settle_bucket,
 )
-from tests.unit.planner.networks import OWNER, column, external, held, network
+from tests.unit.planner.networks import OWNER, as_of_join, column, external, network
 
 ONE, TWO = external("one", column("k")), external("two", column("k"))
 END_MS = 1_000
@@ -75,7 +75,7 @@ def at_once(batches: Sequence[Batch], within_ms: int) -> list[Result]:
 
 def shape_of(within_ms: int) -> Shape:
     """How event time moves through the box."""
-    box = held("h", ONE, TWO, (("k", "k"),), {"k": "`left`.`k`"}, within_ms)
+    box = as_of_join("h", ONE, TWO, (("k", "k"),), {"k": "`left`.`k`"}, within_ms)
     return plan(network((ONE, TWO), (box,)), OWNER).fragments[-1].shape
 
 

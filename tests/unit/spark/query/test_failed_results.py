@@ -11,13 +11,13 @@ from pipeline.lanes.source_ids import answered_by
 from pipeline.planner.plan import Fragment
 from pipeline.planner.planner import plan
 from pipeline.spark.query.failed_results import FailedResult, FailedRow
-from tests.unit.planner.networks import OWNER, column, external, held, network, united
+from tests.unit.planner.networks import OWNER, as_of_join, column, external, network, united
 from tests.unit.spark.support import fragment, sources_with_redrive
 from tests.unit.spark.write.sink_twins import NOW, Batch, Log, facts, sink, write
 
 CARS, VANS, FEES = (external(name, column("car")) for name in ("sightings", "vans", "fees"))
 BOTH = united("both", CARS, VANS)
-PRICED = held("priced", BOTH, FEES, (("car", "car"),), {"car": "`left`.`car`"}, 7)
+PRICED = as_of_join("priced", BOTH, FEES, (("car", "car"),), {"car": "`left`.`car`"}, 7)
 WORD = "evaluation_failed:priced:select.car:1 / 0"
 OWN = '{"path":"left.2","partition":1,"offset":2,"attempt":1}'
 AGAIN = '{"path":"left.2","partition":1,"offset":2,"attempt":3,"first":"vans-topic/0/7"}'

@@ -37,12 +37,12 @@ from pipeline.spark.query.lowered import (
 from tests.unit.planner.networks import (
     OWNER,
     aggregated,
+    as_of_join,
     column,
     deduplicated,
     expression,
     external,
     filtered,
-    held,
     joined,
     network,
     united,
@@ -176,7 +176,7 @@ def test_a_deduplication_reads_each_of_its_paths_twice() -> None:
 
 def test_an_as_of_join_is_lowered_to_what_it_compares() -> None:
     """What a result is made of is computed behind it."""
-    box = held("known", CARS, CARS, (("car", "car"),), {"car": "`left`.`car`"}, 7)
+    box = as_of_join("known", CARS, CARS, (("car", "car"),), {"car": "`left`.`car`"}, 7)
     planned = _planned(replace(box, how=How.LEFT))
     lowered = lower(planned, surroundings(planned))
     decided = answered_by(planned, named_sources(planned))
