@@ -22,7 +22,7 @@ from tests.unit.planner.networks import (
     routed,
     united,
 )
-from tests.unit.spark.support import fragment, surroundings
+from tests.unit.spark.support import fragment, lowering_context
 
 
 def _planned(of: Network) -> Fragment:
@@ -108,7 +108,7 @@ def test_unread_columns_are_not_decoded() -> None:
     names = read_columns(stream, windows)
     assert names == {"road", "segment", "speed", "car", "at"}
     assert {column.name for column in stream.columns} > names
-    (source,) = lower(windows, surroundings(windows)).sources
+    (source,) = lower(windows, lowering_context(windows)).sources
     assert {column.name for column in source.columns} == names
 
 
