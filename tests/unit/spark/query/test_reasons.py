@@ -22,7 +22,7 @@ def source() -> Source:
     return replace(found, reader_json=with_decoded_mark(SCHEMA), event_time=time)
 
 
-def why(reason: Reason, value: bytes | None = GOOD, **more: Millis | None) -> Why:
+def described(reason: Reason, value: bytes | None = GOOD, **more: Millis | None) -> Why:
     """The reason of a record."""
     times: dict[str, Millis | None] = {"event_time_ms": None, "late_ms": None, **more}
     found = Judged(reason.value, value, (), NOW, times["event_time_ms"], times["late_ms"])
@@ -49,14 +49,14 @@ def test_a_value_outside_of_the_wire_format_has_a_reason(
     reason: Reason, value: bytes | None, message: str
 ) -> None:
     """Without a schema."""
-    found = why(reason, value)
+    found = described(reason, value)
     assert message in found.message
     assert found.schema is None
 
 
 def test_a_missing_schema_is_named() -> None:
     """Its id is needed to find it."""
-    found = why(Reason.SCHEMA_NOT_FOUND, b"\0\0\0\0\x2a")
+    found = described(Reason.SCHEMA_NOT_FOUND, b"\0\0\0\0\x2a")
     assert found.schema == 42
     assert found.message == "the registry has no schema with id 42"
 
@@ -73,14 +73,14 @@ def test_a_schema_in_a_header_is_named() -> None:
 
 def test_an_undecodable_value_has_the_message_of_the_decoder() -> None:
     """From decoding it once more, with the schema of the writer."""
-    found = why(Reason.UNDECODABLE, GOOD[:-1])
+    found = described(Reason.UNDECODABLE, GOOD[:-1])
     assert found.schema == 1
     assert found.message.startswith("the bytes are no S: ")
 
 
 def test_a_value_that_only_spark_refuses_is_reported_so() -> None:
     """Decoding once more may succeed."""
-    assert "Spark" in why(Reason.UNDECODABLE, GOOD).message
+    assert "Spark" in described(Reason.UNDECODABLE, GOOD).message
 
 
 def test_a_writer_schema_with_other_semantics_is_reported() -> None:
@@ -92,23 +92,23 @@ def test_a_writer_schema_with_other_semantics_is_reported() -> None:
 
 def test_event_times_are_reported() -> None:
     """The expression where there is no time, else the time, also one outside of the calendar."""
-    assert why(Reason.EVENT_TIME_FAILED).message == (
+    assert described(Reason.EVENT_TIME_FAILED).message == (
         "event_time cannot be computed: to_timestamp(at)"
     )
-    assert why(Reason.EVENT_TIME_MISSING).message == "event_time is null: to_timestamp(at)"
-    ahead = why(Reason.EVENT_TIME_AHEAD, event_time_ms=Millis(1_800_000_000_000))
+    assert described(Reason.EVENT_TIME_MISSING).message == "event_time is null: to_timestamp(at)"
+    ahead = described(Reason.EVENT_TIME_AHEAD, event_time_ms=Millis(1_800_000_000_000))
     assert ahead.event_time_ms == 1_800_000_000_000
     assert ahead.message == (
         "event time 2027-01-15T08:00:00Z is more than 1h ahead of the record's Kafka timestamp "
         "2023-11-14T22:13:20Z"
     )
-    far = why(Reason.EVENT_TIME_AHEAD, event_time_ms=Millis(1_700_000_000_000_000))
+    far = described(Reason.EVENT_TIME_AHEAD, event_time_ms=Millis(1_700_000_000_000_000))
     assert "1700000000000000 ms" in far.message
 
 
 def test_a_late_record_has_its_time_and_the_closed_time() -> None:
     """Both as text and as numbers."""
-    found = why(Reason.LATE, event_time_ms=Millis(1_000), late_ms=Millis(61_000))
+    found = described(Reason.LATE, event_time_ms=Millis(1_000), late_ms=Millis(61_000))
     assert (found.event_time_ms, found.closed_ms) == (1_000, 61_000)
     assert found.message == (
         "event time 1970-01-01T00:00:01Z came when everything up to 1970-01-01T00:01:01Z was closed"
@@ -117,7 +117,7 @@ def test_a_late_record_has_its_time_and_the_closed_time() -> None:
 
 def test_a_partly_late_record_has_the_note_that_it_counts_in_other_windows() -> None:
     """Its times are reported as those of a late one."""
-    found = why(Reason.PARTLY_LATE, event_time_ms=Millis(1_000), late_ms=Millis(61_000))
+    found = described(Reason.PARTLY_LATE, event_time_ms=Millis(1_000), late_ms=Millis(61_000))
     assert (found.reason, found.closed_ms) == (Reason.PARTLY_LATE, 61_000)
     assert found.message.endswith(": it counts only in those of its windows that end later")
 
@@ -125,4 +125,4 @@ def test_a_partly_late_record_has_the_note_that_it_counts_in_other_windows() -> 
 def test_every_reason_has_a_text() -> None:
     """None is missing."""
     values = {Reason.EMPTY_VALUE: None, Reason.NOT_WIRE_FORMAT: b"x"}
-    assert all(why(reason, values.get(reason, GOOD)).message for reason in Reason)
+    assert all(described(reason, values.get(reason, GOOD)).message for reason in Reason)
