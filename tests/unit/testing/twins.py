@@ -1,4 +1,4 @@
-"""Queries that compute in Python what Spark would: filters, and counts in windows of a minute."""
+"""Test doubles of queries, computed in Python: filters, and counts in windows of a minute."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -75,18 +75,18 @@ class Toy:
     _judged_by: int | None = None
 
     def add(self, records: Sequence[KafkaRecord], ends: Positions) -> None:
-        """As `RunningQuery` says."""
+        """As of `RunningQuery`."""
         self._todo.append((records, ends))
 
     def drain(self) -> None:
-        """A batch for what was added, and one more if that moved the watermark."""
+        """A batch for the added records, and one more if that moved the watermark."""
         for records, ends in self._todo:
             if self._batch(records, ends) and self.lowered.core is not None:
                 self._batch((), ends)
         self._todo = []
 
     def close(self) -> None:
-        """As `RunningQuery` says."""
+        """As of `RunningQuery`."""
         self.closed = True
 
     def toArrow(self) -> pa.Table:  # noqa: N802 - Spark's name
@@ -102,7 +102,7 @@ class Toy:
         )
 
     def batch_facts(self, batch: int, rows: pa.Table | None = None) -> BatchFacts:
-        """What is known of it."""
+        """Its facts."""
         del rows
         assert self._facts is not None
         assert self._facts.batch == batch
@@ -121,7 +121,7 @@ class Toy:
         ]  # fmt: skip
 
     def unknown_schemas(self, start: Positions, end: Positions) -> tuple[SchemaId, ...]:
-        """None ever are."""
+        """There are none."""
         del start, end
         return ()
 
@@ -198,7 +198,7 @@ class Toy:
 
 @dataclass
 class Toys:
-    """Starts toy queries; remembers them."""
+    """Starts toy queries, and records them."""
 
     started: list[Toy] = field(default_factory=list)
 
