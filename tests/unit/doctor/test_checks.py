@@ -133,13 +133,13 @@ def test_rights_that_a_lane_needs(*, external: bool, allowed: frozenset[str], la
 
 def test_the_right_to_delete_old_dead_letters() -> None:
     """Without it a lane runs, and they are kept for ever; no other topic needs it."""
-    wanted = replace(WANTED, trimmed=True)
-    letters = replace(GOOD, planned=wanted, config={}, allowed=WRITES)
-    (found,) = of(letters)
+    required = replace(WANTED, trimmed=True)
+    dead_letters = replace(GOOD, planned=required, config={}, allowed=WRITES)
+    (found,) = of(dead_letters)
     assert found.verdict is Verdict.DOUBTFUL
     assert "DELETE; old dead letters are never removed" in found.message
-    assert of(replace(letters, planned=WANTED)) == of(GOOD)
-    assert of(replace(letters, allowed=WRITES | {"DELETE"})) == of(GOOD)
+    assert of(replace(dead_letters, planned=WANTED)) == of(GOOD)
+    assert of(replace(dead_letters, allowed=WRITES | {"DELETE"})) == of(GOOD)
 
 
 @pytest.mark.parametrize(
@@ -255,8 +255,8 @@ def test_results_within_the_retention_are_good(
 
 def test_a_topic_with_one_order_has_one_partition() -> None:
     """Markers and boundaries in two partitions would have none."""
-    wanted = replace(WANTED, single_partition=True)
-    (found,) = of(replace(GOOD, planned=wanted))
+    required = replace(WANTED, single_partition=True)
+    (found,) = of(replace(GOOD, planned=required))
     assert "it must have 1" in found.message
 
 

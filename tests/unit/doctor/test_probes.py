@@ -61,8 +61,8 @@ def test_access_lists_in_one_line(answer: Answer, words: str, code: ExitCode) ->
     assert words in found.message
     assert exit_code((found,)) is code
     assert (found.verdict is Verdict.GOOD) is (code is ExitCode.DONE)
-    told = ObservedAccess(answer, "User:ANONYMOUS") if isinstance(answer, tuple) else None
-    assert seen == told
+    reported = ObservedAccess(answer, "User:ANONYMOUS") if isinstance(answer, tuple) else None
+    assert seen == reported
 
 
 def test_a_deployed_network_is_read_with_its_topics_and_writers(tmp_path: Path) -> None:

@@ -102,10 +102,10 @@ def test_a_dead_letter_without_a_valid_reason_is_reported(
 
 def test_an_unreadable_record_has_to_be_refused_by_every_reader() -> None:
     """Each fragment decides separately; a missing one is reported with record and fragment."""
-    letters = [refusal(1, "undecodable", name) for name in FRAGMENTS]
+    dead_letters = [refusal(1, "undecodable", name) for name in FRAGMENTS]
     assert {fragment.name for fragment in PLAN.fragments} == set(FRAGMENTS)
-    assert wrong(given(1, None), *letters) == []
-    (missing,) = wrong(given(1, None), *letters[1:])
+    assert wrong(given(1, None), *dead_letters) == []
+    (missing,) = wrong(given(1, None), *dead_letters[1:])
     assert missing.endswith("offset 1 cannot be read, and toll_notifications took it")
 
 

@@ -91,8 +91,10 @@ def test_each_fragment_computes_without_the_records_it_refused(tmp_path: Path) -
     first = Place("car-sightings", 0, 1)
     late = inputs(Refusal("tolls", first, "", "late", "late"))
     assert [due.row[1] for due in due_notifications(late, network)] == [162.0]
-    told = inputs(Refusal("toll_notifications", Place("car-sightings", 0, 60), "", "late", "late"))
-    assert list(due_notifications(told, network)) == []
+    refused = inputs(
+        Refusal("toll_notifications", Place("car-sightings", 0, 60), "", "late", "late")
+    )
+    assert list(due_notifications(refused, network)) == []
 
 
 def test_results_are_displayed_as_text() -> None:

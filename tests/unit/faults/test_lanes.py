@@ -34,11 +34,11 @@ STEPS = st.lists(
 
 def chain(steps: Sequence[tuple[int, int, bool]]) -> list[Marker]:
     """Markers as a lane writes them: each step is a batch, before some of them a new owner."""
-    wanted = StartRequest(
+    request = StartRequest(
         Epoch(1), "digest", stateful=True, on_change=None, place="fragment net.box"
     )
     positions = dict.fromkeys(PARTITIONS, Offset(0))
-    marker = first_marker(wanted, Incarnation("1-0"), positions, Millis(0))
+    marker = first_marker(request, Incarnation("1-0"), positions, Millis(0))
     found = [marker]
     for first, second, again in steps:
         if again:
@@ -139,8 +139,8 @@ def test_counts_equal_those_of_the_topics() -> None:
     assert check_totals(markers, output, []) == ()
     (finding,) = check_totals(markers, output[:2], [])
     assert "counts 3 records, readers find 2, the last at topic net-out" in finding.message
-    (letters,) = check_totals(markers, output, [record(4)])
-    assert "counts 0 dead letters, readers find 1" in letters.message
+    (dead_letters,) = check_totals(markers, output, [record(4)])
+    assert "counts 0 dead letters, readers find 1" in dead_letters.message
     assert check_totals([], output, []) == ()
 
 
@@ -179,16 +179,16 @@ def test_a_record_that_breaks_a_promise_is_reported(
 
 def test_a_promise_excludes_earlier_records_and_other_partitions() -> None:
     """Below its positions any event time is allowed, and in partitions that it does not name."""
-    said = [boundary(0, 50, 10)]
-    assert check_promises([record(9, at_ms=1), record(99, partition=2, at_ms=1)], said) == ()
+    promises = [boundary(0, 50, 10)]
+    assert check_promises([record(9, at_ms=1), record(99, partition=2, at_ms=1)], promises) == ()
 
 
 def test_a_result_marked_as_late_breaks_no_promise() -> None:
     """Unless it is above the promise that its mark names."""
-    said = [boundary(0, 50, 10)]
+    promises = [boundary(0, 50, 10)]
     late = replace(record(10, at_ms=50), headers=((LATE_RESULT, b"50"),))
-    assert check_promises([late], said) == ()
-    (found,) = check_promises([replace(late, timestamp_ms=Millis(51))], said)
+    assert check_promises([late], promises) == ()
+    (found,) = check_promises([replace(late, timestamp_ms=Millis(51))], promises)
     assert (found.kind, "marked as late by a promise of 50" in found.message) == (
         Kind.PROMISE,
         True,

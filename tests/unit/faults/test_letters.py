@@ -86,10 +86,10 @@ def test_a_record_refused_by_one_input_of_a_join_counts_in_the_other() -> None:
     """For each of the paths behind a union."""
     (record,) = sent([Fate.MAYBE_LATE])
     for port in ("left", "left.1"):
-        told = dead_letter(record, reason="late", port=port)
-        accepted = Accepted((record,), (told,))
-        assert accepted.of(told.fragment, record.stream, "left") == ()
-        assert accepted.of(told.fragment, record.stream, "right") == (record,)
+        reported = dead_letter(record, reason="late", port=port)
+        accepted = Accepted((record,), (reported,))
+        assert accepted.of(reported.fragment, record.stream, "left") == ()
+        assert accepted.of(reported.fragment, record.stream, "right") == (record,)
 
 
 def test_a_good_record_that_is_refused_is_reported() -> None:
@@ -108,12 +108,12 @@ def test_a_result_may_be_late_if_its_writer_has_marked_it_so() -> None:
     """No other one may, and not before its time was closed."""
     (record,) = sent([Fate.MAYBE_LATE])
     result = Place(TopicName("net.parts"), 1, 7)
-    told = replace(dead_letter(record), origin=result)
-    (finding,) = check_letters([], [told], READ)
+    reported = replace(dead_letter(record), origin=result)
+    (finding,) = check_letters([], [reported], READ)
     assert finding.kind is Kind.LATE
     assert "topic net.parts, partition 1, offset 7 of a derived stream was late" in finding.message
-    assert check_letters([], [told], READ, {result}) == ()
-    early = replace(told, context={**told.context, "closed": "4"})
+    assert check_letters([], [reported], READ, {result}) == ()
+    early = replace(reported, context={**reported.context, "closed": "4"})
     (finding,) = check_letters([], [early], READ, {result})
     assert "event time 5 is late, but only 4 was closed" in finding.message
 
@@ -179,8 +179,8 @@ def test_headers_contain_origin_and_reason() -> None:
     assert (found.reason, found.port, found.origin) == ("late", "left", Place(IN, 2, 17))
     assert found.timestamp_ms == 9
     assert letter_of(BOX, replace(record, headers=headers[:2])).origin is None
-    told = replace(record, headers=(*headers, ("medusa.error.timestamp", b"3")))
-    assert letter_of(BOX, told).timestamp_ms == 3
+    reported = replace(record, headers=(*headers, ("medusa.error.timestamp", b"3")))
+    assert letter_of(BOX, reported).timestamp_ms == 3
 
 
 def test_a_fragment_computes_with_the_records_that_it_did_not_refuse() -> None:

@@ -27,8 +27,8 @@ def test_each_record_belongs_to_the_marker_committed_with_it() -> None:
     markers = log("m", data(0, 0), mark(1, 1_000), data(2, 2), mark(3, 1_100), data(4, 4))
     markers = log("m", *markers.batches, mark(5, 1_200))
     out = log("o", data(0, 2), mark(3, 1_003), data(4, 4), mark(5, 1_198))
-    letters = log("d", data(0, 0), mark(1, 1_201))
-    found = transactions(markers, (out, letters))
+    dead_letters = log("d", data(0, 0), mark(1, 1_201))
+    found = transactions(markers, (out, dead_letters))
     assert [(one.at_ms, one.marker.offset) for one in found] == [(1_000, 0), (1_100, 2), (1_200, 4)]
     places = [[(str(p.topic), p.offset) for p in one.records] for one in found]
     assert places == [[("o", 0), ("o", 1), ("o", 2)], [], [("o", 4), ("d", 0)]]

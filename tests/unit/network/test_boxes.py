@@ -175,8 +175,8 @@ def test_overlapping_windows_have_a_slide(box_of: BoxOf) -> None:
 )
 def test_invalid_windows_are_refused(window: str, message: str, errors_of: ErrorsOf) -> None:
     """With the alternatives."""
-    told = errors_of(f"  b: {{aggregate: s, window: {window}, compute: {{n: count(*)}}}}\n")
-    assert message in "\n".join(told)
+    reported = errors_of(f"  b: {{aggregate: s, window: {window}, compute: {{n: count(*)}}}}\n")
+    assert message in "\n".join(reported)
 
 
 def test_a_join_without_select_has_all_columns_once(box_of: BoxOf) -> None:

@@ -117,8 +117,8 @@ def test_other_keys_are_refused(
 ) -> None:
     """Each with the line of the output, the box, and the remedy."""
     (found,) = problems_of(HEAD + BOXES % key + f"outputs: {{{output}}}\n")
-    told = f"network.yaml:8: output {output[0]} has key_format {problem}"
-    assert found == f"{told}\n    hint: {hint}"
+    expected = f"network.yaml:8: output {output[0]} has key_format {problem}"
+    assert found == f"{expected}\n    hint: {hint}"
 
 
 def test_an_unknown_format_is_reported_with_the_existing_ones(problems_of: ProblemsOf) -> None:

@@ -163,12 +163,12 @@ def test_a_wheel_contains_every_file_of_the_packages(built: Built) -> None:
     """Data too; and each file once."""
     with zipfile.ZipFile(built.wheel) as wheel:
         held = sorted(name for name in wheel.namelist() if name.startswith(f"{OURS}/"))
-    wanted = [
+    expected = [
         path.as_posix() if path.parts[0] == OURS else f"{OURS}/{path.as_posix()}"
         for path in tracked_files()
         if path.parts[0] in (OURS, *IN_THE_REPOSITORY)
     ]
-    assert held == sorted(wanted)
+    assert held == sorted(expected)
 
 
 def test_files_of_init_are_unchanged(built: Built) -> None:

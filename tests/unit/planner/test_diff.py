@@ -297,12 +297,12 @@ def test_an_added_fragment_leaves_the_others_unchanged() -> None:
 def test_a_fragment_that_returns_continues_if_its_state_fits() -> None:
     """Its last commit marker contains the plan that made the state."""
     current = deployed()
-    forgotten = replace(current, fragments=current.fragments[:2], states=_states(PLAN))
-    found = changes(PLAN, PLAN, forgotten)
+    removed = replace(current, fragments=current.fragments[:2], states=_states(PLAN))
+    found = changes(PLAN, PLAN, removed)
     assert found.problems == ()
     assert _item(found, "tow_dispatch").fate is Fate.KEPT
     strange = {name: replace(kept, digest="1:other") for name, kept in _states(PLAN).items()}
-    (problem,) = changes(PLAN, PLAN, replace(forgotten, states=strange)).problems
+    (problem,) = changes(PLAN, PLAN, replace(removed, states=strange)).problems
     assert problem.box == "tow_dispatch"
     assert "does not fit" in problem.message
 

@@ -125,9 +125,9 @@ def test_planning_is_deterministic(made_up: Network) -> None:
 
 
 def _with_output(topic: str) -> Network:
-    wanted = tolls()
-    outputs = (Output(StreamName("tow_dispatch"), TopicName(topic), 4), wanted.outputs[0])
-    return replace(wanted, outputs=outputs)
+    planned = tolls()
+    outputs = (Output(StreamName("tow_dispatch"), TopicName(topic), 4), planned.outputs[0])
+    return replace(planned, outputs=outputs)
 
 
 @pytest.mark.parametrize(

@@ -115,10 +115,10 @@ def test_devices_drop_out_and_count_on() -> None:
 
 def test_the_new_firmware_is_installed_on_one_device_after_the_other() -> None:
     """From then on each reports its battery; at the beginning none does, and in the end all do."""
-    told = defaultdict(set)
+    reported = defaultdict(set)
     for at_ms, reading in readings():
-        told[(at_ms - START_MS) // 1_000].add(reading.battery is not None)
-    assert [told[second] for second in (0, 8, 18)] == [{False}, {False, True}, {True}]
+        reported[(at_ms - START_MS) // 1_000].add(reading.battery is not None)
+    assert [reported[second] for second in (0, 8, 18)] == [{False}, {False, True}, {True}]
 
 
 def test_calibrations_are_repeated_and_change_after_a_drift() -> None:

@@ -169,9 +169,9 @@ def test_an_unreachable_registry_is_reported_in_two_lines(
 
     monkeypatch.setattr(producer, "Feed", fail)
     assert producer.main(["--registry", "http://127.0.0.1:1"]) == 1
-    told = capsys.readouterr().err.splitlines()
-    assert told[0].startswith("producer: schema registry http://127.0.0.1:1: ")
-    assert "SCHEMA_REGISTRY_URL" in told[1]
+    reported = capsys.readouterr().err.splitlines()
+    assert reported[0].startswith("producer: schema registry http://127.0.0.1:1: ")
+    assert "SCHEMA_REGISTRY_URL" in reported[1]
 
 
 _WARNS = """\

@@ -101,8 +101,8 @@ class FakeRegistry:
         return 404, {"error_code": 404, "message": "HTTP 404 Not Found"}
 
     def _paged(self, request: Request, items: list[Any]) -> Answer:
-        wanted = int(request.query.get("limit", "-1"))
-        limit = wanted if 0 < wanted <= self.page else self.page
+        requested = int(request.query.get("limit", "-1"))
+        limit = requested if 0 < requested <= self.page else self.page
         start = int(request.query.get("offset", "0"))
         return 200, items[start : start + limit]
 
@@ -155,27 +155,27 @@ class FakeRegistry:
         self, subject: str, body: dict[str, Any]
     ) -> Answer:
         mode = self._in_scope("modes", subject) or "READWRITE"
-        wanted = body.get("id", -1)
+        given_id = body.get("id", -1)
         if mode.startswith("READONLY"):
             return error(42205, f"Subject {subject} in context  is in read-only mode")
-        if wanted >= 0 and mode != "IMPORT":
+        if given_id >= 0 and mode != "IMPORT":
             return error(42205, f"Subject {subject} in context  is not in import mode")
-        if wanted < 0 and mode != "READWRITE":
+        if given_id < 0 and mode != "READWRITE":
             return error(42205, f"Subject {subject} in context  is not in read-write mode")
         for one in body.get("references", ()):
             if SchemaUse(one["subject"].removeprefix(":.:"), one["version"]) not in self.versions:
                 return error(42201, f"No schema reference found for subject {one['subject']}")
         status, found = self._lookup(subject, body)
-        if wanted < 0 and status == httpx.codes.OK:
+        if given_id < 0 and status == httpx.codes.OK:
             return 200, {"id": found["id"]}
-        if wanted < 0 and self.refused:
+        if given_id < 0 and self.refused:
             return error(409, "Schema being registered is incompatible with an earlier schema")
-        if wanted < 0:
+        if given_id < 0:
             text = body["schema"]
             return 200, {"id": self.add(subject, text, references=body.get("references", []))["id"]}
-        other = [v for v in self.versions.values() if v["id"] == wanted and _in(v, subject)]
+        other = [v for v in self.versions.values() if v["id"] == given_id and _in(v, subject)]
         if any(_content(one) != _content(body) for one in other):
-            return error(42205, f"Overwrite new schema with id {wanted} is not permitted.")
+            return error(42205, f"Overwrite new schema with id {given_id} is not permitted.")
         return 200, {
             "id": self._keep(subject, {"version": self._newest(subject) + 1, **body})["id"]
         }

@@ -235,15 +235,15 @@ def test_a_version_with_an_invalid_part_is_a_schema_error(
         broken=lambda _: (200, {"schema": A, "subject": "s", "version": 1, "id": 1, **more})
     )
     client = RegistryClient("http://localhost", transport=httpx.MockTransport(fake.handle))
-    asked: tuple[Callable[[], object], ...] = (
+    calls: tuple[Callable[[], object], ...] = (
         lambda: client.schema_of(SchemaId(1)),
         lambda: client.latest("s"),
         lambda: client.admin.version("s", 1),
         lambda: client.admin.by_id(1),
     )
-    for ask in asked:
+    for call in calls:
         with pytest.raises(SchemaError, match=message):
-            ask()
+            call()
 
 
 @pytest.mark.parametrize(
@@ -264,7 +264,7 @@ def test_a_subject_of_dots_is_no_relative_path(subject: str) -> None:
     """The HTTP client does not resolve it as a folder."""
     assert quoted(subject) == "%2E" * len(subject)
     assert quoted("a.b/c") == "a.b%2Fc"
-    asked = httpx.Client(base_url="http://r/base").build_request(
+    request = httpx.Client(base_url="http://r/base").build_request(
         "GET", f"/config/{quoted(subject)}"
     )
-    assert asked.url.raw_path == b"/base/config/" + b"%2E" * len(subject)
+    assert request.url.raw_path == b"/base/config/" + b"%2E" * len(subject)

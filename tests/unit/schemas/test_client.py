@@ -135,13 +135,13 @@ def test_incompatible_schemas(client: RegistryClient) -> None:
 
 def test_a_check_compares_with_all_versions_where_supported() -> None:
     """An older registry compares with the newest."""
-    asked: list[str] = []
+    requests: list[str] = []
 
     def answer(request: httpx.Request) -> httpx.Response:
         if "/compatibility/" not in request.url.path:
             return httpx.Response(404, json={"error_code": 40401, "message": "not found"})
-        asked.append(request.url.path)
-        if request.url.path.endswith("/versions") and len(asked) > 1:
+        requests.append(request.url.path)
+        if request.url.path.endswith("/versions") and len(requests) > 1:
             return httpx.Response(404, json={"error_code": 404, "message": "HTTP 404 Not Found"})
         return httpx.Response(200, json={"is_compatible": False, "messages": ["no"]})
 
@@ -149,7 +149,7 @@ def test_a_check_compares_with_all_versions_where_supported() -> None:
     assert client.check("s", A) == ("no",)
     assert client.check("s", A) == ("no",)
     path = "/base/compatibility/subjects/s/versions"
-    assert asked == [path, path, f"{path}/latest"]
+    assert requests == [path, path, f"{path}/latest"]
 
 
 def test_immutable_responses_are_cached() -> None:

@@ -32,8 +32,8 @@ def test_references_are_inlined() -> None:
     assert latest is not None
     assert by_id.text == latest.text == TOP.replace('"R"', A)
     assert client.readable_versions("top") == (latest,)
-    asked = [one for one in fake.requests if one.path[:2] == ("subjects", "r")]
-    assert [(one.path, one.flag("deleted")) for one in asked] == [
+    requests = [one for one in fake.requests if one.path[:2] == ("subjects", "r")]
+    assert [(one.path, one.flag("deleted")) for one in requests] == [
         (("subjects", "r", "versions", "1"), True)
     ]
 

@@ -37,7 +37,7 @@ def test_every_kind_of_step() -> None:
         "  - {expect: tolls, file: tolls.jsonl, order: exact}\n"
         "  - dead_letters: [{reason: late}]\n"
     )
-    send, advance, wait, settle, expect, letters = found.steps
+    send, advance, wait, settle, expect, dead_letters = found.steps
     assert isinstance(send, SendWritten)
     assert (send.stream.value, send.partition, send.timestamp_ms) == ("cars", 3, 0)
     assert isinstance(advance, Advance)
@@ -46,8 +46,8 @@ def test_every_kind_of_step() -> None:
     assert isinstance(expect, ExpectWritten)
     assert expect.in_order
     assert expect.records.file is not None
-    assert isinstance(letters, DeadLettersWritten)
-    assert letters.letters[0].value == {"reason": "late"}
+    assert isinstance(dead_letters, DeadLettersWritten)
+    assert dead_letters.letters[0].value == {"reason": "late"}
 
 
 def test_values_have_the_types_of_yaml() -> None:

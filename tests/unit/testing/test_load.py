@@ -225,10 +225,10 @@ def test_records_are_sent_to_the_named_partition(folder: Path) -> None:
 
 def test_a_test_without_a_network_uses_the_projects(folder: Path) -> None:
     """Which is read once for all tests."""
-    asked = []
+    reads = []
 
     def default() -> Path:
-        asked.append(1)
+        reads.append(1)
         return folder.parent / "cars.yaml"
 
     path = write(folder, GOOD.replace("network: ../cars.yaml", ""))

@@ -99,10 +99,10 @@ def test_a_record_after_its_window_is_a_dead_letter(bench: Bench) -> None:
     bench.send(("a", "00:00:01"))
     bench.advance("00:01:00")
     bench.send(("late", "00:00:02"))
-    (letter,) = bench.network.take_dead_letters()
-    assert letter.shown["stream"] == "sightings"
-    assert letter.shown["reason"] == "late"
-    assert letter.shown["record.car"] == "late"
+    (dead_letter,) = bench.network.take_dead_letters()
+    assert dead_letter.shown["stream"] == "sightings"
+    assert dead_letter.shown["reason"] == "late"
+    assert dead_letter.shown["record.car"] == "late"
     assert not bench.network.take_dead_letters()
 
 
@@ -115,10 +115,10 @@ def test_a_partition_without_records_blocks_event_time() -> None:
     assert bench.counts() == []
     bench.network.wait(1)
     assert bench.counts() == [("a", 1)]
-    told = Bench(partitions=2)
-    told.send(("a", "00:00:01"), ("a", "00:05:00"))
-    told.advance("00:01:00")
-    assert told.counts() == [("a", 1)]
+    advanced = Bench(partitions=2)
+    advanced.send(("a", "00:00:01"), ("a", "00:05:00"))
+    advanced.advance("00:01:00")
+    assert advanced.counts() == [("a", 1)]
 
 
 def test_event_time_advances_without_records(bench: Bench) -> None:

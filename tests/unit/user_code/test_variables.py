@@ -6,7 +6,7 @@ from pipeline.user_code.variables import needed
 
 def test_variables_of_python_are_passed() -> None:
     """Paths of programs, modules and files, and text encoding."""
-    wanted = {
+    expected = {
         "PATH": "/bin",
         "HOME": "/me",
         "LC_CTYPE": "C.UTF-8",
@@ -15,7 +15,7 @@ def test_variables_of_python_are_passed() -> None:
         "PYTHONPATH": "/here",
         "VIRTUAL_ENV": "/env",
     }
-    assert needed(wanted) == wanted
+    assert needed(expected) == expected
 
 
 def test_other_variables_are_not_passed() -> None:

@@ -237,13 +237,13 @@ def test_a_node_without_lanes_reads_nothing(world: World) -> None:
 def test_activity_records_are_sent_too() -> None:
     """They are no boundaries; damaged ones and outdated ones are skipped."""
     world = World()
-    said = encode_activity(ActivityRecord(TopicId("counts-1"), WRITER, Epoch(2), idle=True))
+    activity = encode_activity(ActivityRecord(TopicId("counts-1"), WRITER, Epoch(2), idle=True))
     world.kafka.create_again(value(7))
-    world.kafka.write(said, key=activity_key(WRITER))
+    world.kafka.write(activity, key=activity_key(WRITER))
     world.watch()
     assert world.look(2) == [7]
     assert not any(isinstance(event, ActivityRead) for event in world.events)
-    world.kafka.write(said, b"{}", key=activity_key(WRITER))
+    world.kafka.write(activity, b"{}", key=activity_key(WRITER))
     assert world.look(1) == []
     events = [event for event in world.events if isinstance(event, ActivityRead)]
     assert events == [ActivityRead((TopicId("counts-1"), WRITER), Epoch(2), idle=True)]

@@ -33,10 +33,10 @@ def test_the_list_has_every_direct_dependency_in_its_version() -> None:
     """The dependencies of `ivy.xml` are in `jars.sha256`: the two files were changed together."""
     names = {jar.name for jar in manifest()}
     document = ET.fromstring(files("brokers.embedded").joinpath("ivy.xml").read_text())  # noqa: S314 - our own file
-    asked = {f"{d.get('name')}-{d.get('rev')}.jar" for d in document.iter("dependency")}
-    asked |= {f"{o.get('module')}-{o.get('rev')}.jar" for o in document.iter("override")}
-    assert asked <= names
-    assert len(asked) == 5
+    required = {f"{d.get('name')}-{d.get('rev')}.jar" for d in document.iter("dependency")}
+    required |= {f"{o.get('module')}-{o.get('rev')}.jar" for o in document.iter("override")}
+    assert required <= names
+    assert len(required) == 5
 
 
 def test_the_list_is_well_formed() -> None:

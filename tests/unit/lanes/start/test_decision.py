@@ -249,7 +249,9 @@ def test_an_adopted_marker_changes_only_the_owner() -> None:
 
 def test_a_rebuild_needs_the_written_dead_letters() -> None:
     """In a recreated topic the skipped records are unknown; then a user has to choose."""
-    same, again = (replace(STATEFUL, dead_letter_topic_id=letters) for letters in ("one", "two"))
+    same, again = (
+        replace(STATEFUL, dead_letter_topic_id=dead_letters) for dead_letters in ("one", "two")
+    )
     mine = replace(marker(7), letters="one", letters_from={0: Offset(5)})
     assert isinstance(decide_start(mine, GONE, same), Rebuild)
     assert isinstance(decide_start(mine, checkpoint(7, 7), again), Continue)

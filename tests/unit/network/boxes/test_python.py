@@ -92,5 +92,5 @@ def test_the_size_of_a_file_is_limited(
 ) -> None:
     """By the catalog; and it is not empty."""
     lines = f"  b: {{python: s, function: a.py:f, {COLUMNS}}}\n"
-    (said,) = problems_of(HEAD + lines, {**SCHEMAS, "a.py": text})
-    assert f"the file of a.py:f {problem}" in said
+    (message,) = problems_of(HEAD + lines, {**SCHEMAS, "a.py": text})
+    assert f"the file of a.py:f {problem}" in message

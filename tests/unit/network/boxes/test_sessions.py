@@ -52,6 +52,6 @@ def test_a_session_has_a_gap_and_a_maximum_length(
 )
 def test_invalid_sessions_are_refused(session: str, message: str, errors_of: ErrorsOf) -> None:
     """Among them those that could never close."""
-    told = errors_of(f"  b: {{aggregate: s, {session}, compute: {{n: count(*)}}}}\n")
-    assert len(told) == 1
-    assert message in told[0]
+    reported = errors_of(f"  b: {{aggregate: s, {session}, compute: {{n: count(*)}}}}\n")
+    assert len(reported) == 1
+    assert message in reported[0]

@@ -62,8 +62,8 @@ def test_errors_in_a_top(entries: str, message: str, errors_of: ErrorsOf) -> Non
 
 def test_rows_are_compared_by_ordered_types(errors_of: ErrorsOf) -> None:
     """A map has no order."""
-    told = errors_of("  b: {top: o, rows: 1, highest: tags, window: 1m, select: [car]}\n")
-    assert "highest is MAP<STRING, STRING>, and rows cannot be compared by that" in told
+    reported = errors_of("  b: {top: o, rows: 1, highest: tags, window: 1m, select: [car]}\n")
+    assert "highest is MAP<STRING, STRING>, and rows cannot be compared by that" in reported
 
 
 def test_an_unsupported_column_has_to_be_omitted(box_of: BoxOf, errors_of: ErrorsOf) -> None:

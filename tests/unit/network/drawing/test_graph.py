@@ -54,10 +54,10 @@ def test_both_languages_draw_the_same_edges(picture: Picture) -> None:
 @given(pictures())
 def test_there_is_an_edge_for_every_input_and_every_topic(picture: Picture) -> None:
     """No more and no less."""
-    wanted = sum(
+    expected = sum(
         len(set(box.inputs)) + len(box.topics) for part in picture.parts for box in part.boxes
     )
-    assert len(graph_of(picture).edges) == wanted
+    assert len(graph_of(picture).edges) == expected
 
 
 def test_a_topic_between_two_groups_is_one_node() -> None:

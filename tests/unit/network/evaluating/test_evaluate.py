@@ -120,19 +120,19 @@ def outcome(ours: Computation, row: Mapping[str, Any]) -> Any:
 def test_results_are_those_of_spark(text: str) -> None:
     """The value on each row, null, or a failure; the digits of a decimal, too."""
     ours = good(text)
-    for number, (row, wanted) in enumerate(zip(ROWS, RECORDED[text], strict=True)):
+    for number, (row, expected) in enumerate(zip(ROWS, RECORDED[text], strict=True)):
         found = outcome(ours, row)
         if found is LEFT:
             continue
-        told = f"{text}, row {number}: {found!r}, where Spark has {wanted!r}"
-        if wanted is False or wanted is None:
-            assert found is (None if wanted is None else FAILED), told
+        difference = f"{text}, row {number}: {found!r}, where Spark has {expected!r}"
+        if expected is False or expected is None:
+            assert found is (None if expected is None else FAILED), difference
             continue
-        meant = value_of(str(wanted), ours.expression.type)
-        assert type(found) is type(meant), told
-        assert equal(without_nulls(found), meant), told
+        meant = value_of(str(expected), ours.expression.type)
+        assert type(found) is type(meant), difference
+        assert equal(without_nulls(found), meant), difference
         if isinstance(found, Decimal):
-            assert str(found) == str(meant), told
+            assert str(found) == str(meant), difference
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from tests.unit.planner.networks import OWNER, external, filtered, network, toll
 
 
 def _topics(**changes: int) -> dict[str, NewTopic]:
-    wanted = replace(tolls(), **changes)  # type: ignore[arg-type]  # mypy cannot follow keywords
-    return {topic.name: topic for topic in plan(wanted, OWNER).topics}
+    changed = replace(tolls(), **changes)  # type: ignore[arg-type]  # mypy cannot follow keywords
+    return {topic.name: topic for topic in plan(changed, OWNER).topics}
 
 
 def test_every_fragment_gets_its_topics_and_inputs_come_first() -> None:

@@ -26,8 +26,8 @@ def _fragments(*limits: Limit) -> dict[str, Fragment]:
             for c in SLOW.select
         ),
     )
-    asked: Network = network((SOURCE,), (moving, FAST, slow), ("fast", "slow"))
-    return {str(f.name): f for f in plan(replace(asked, limits=limits), OWNER).fragments}
+    document: Network = network((SOURCE,), (moving, FAST, slow), ("fast", "slow"))
+    return {str(f.name): f for f in plan(replace(document, limits=limits), OWNER).fragments}
 
 
 def test_a_limit_applies_to_each_fragment_of_its_stream_or_box() -> None:
@@ -40,9 +40,9 @@ def test_a_limit_applies_to_each_fragment_of_its_stream_or_box() -> None:
 
 def test_a_limit_of_a_function_applies_where_it_is_called() -> None:
     """It has no expression that could fail, and refuses records all the same."""
-    asked = network((SOURCE,), (python("doubled", SOURCE), MOVING), ("doubled", "moving"))
+    document = network((SOURCE,), (python("doubled", SOURCE), MOVING), ("doubled", "moving"))
     limit = Limit("doubled", 5)
-    found = plan(replace(asked, limits=(limit,)), OWNER).fragments
+    found = plan(replace(document, limits=(limit,)), OWNER).fragments
     assert {str(f.name): f.limits for f in found} == {"doubled": (limit,), "moving": ()}
 
 

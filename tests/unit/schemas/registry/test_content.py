@@ -108,6 +108,6 @@ def test_the_version_property_is_added_and_removed() -> None:
     """Other properties stay."""
     plain = Content('"int"')
     assert with_version(plain, None) == plain
-    told = with_version(plain, 3)
-    assert told.metadata == Metadata((), (("confluent:version", "3"),))
-    assert with_version(told, None).metadata == Metadata()
+    versioned = with_version(plain, 3)
+    assert versioned.metadata == Metadata((), (("confluent:version", "3"),))
+    assert with_version(versioned, None).metadata == Metadata()

@@ -153,10 +153,10 @@ class Histories(RuleBasedStateMachine):
     )
     def mode(self, name: Name, mode: str | None) -> None:
         """Set a mode, or remove it."""
-        wanted = Mode(mode) if mode else None
+        value = Mode(mode) if mode else None
 
         def decide(state: State) -> Decided[None]:
-            return Decided(None, set_mode(state, _name(name), wanted, force=True))
+            return Decided(None, set_mode(state, _name(name), value, force=True))
 
         self.agree(decide, lambda: self.model.set_mode(name, mode))
 

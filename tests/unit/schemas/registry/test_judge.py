@@ -139,8 +139,8 @@ WORDS = {
 )
 def test_every_reason_has_a_message(reason: str, new: str, old: str, detail: str) -> None:
     """That of other registries."""
-    told = f"{{errorType:'{reason}', description:'{WORDS[reason]}', additionalInfo:'{detail}'}}"
-    assert _told(Level.BACKWARD, new, old)[0] == told
+    expected = f"{{errorType:'{reason}', description:'{WORDS[reason]}', additionalInfo:'{detail}'}}"
+    assert _told(Level.BACKWARD, new, old)[0] == expected
 
 
 def test_a_long_text_is_truncated() -> None:

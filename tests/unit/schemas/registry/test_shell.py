@@ -142,10 +142,13 @@ def test_concurrent_requests_are_one_step(registry: Registry, store: Gate) -> No
     store.close()
     first = registry.ask()
     store.entered.wait(30)
-    before, asked = store.steps, [registry._put(adds(f"s{n}", record(f"R{n}"))) for n in range(9)]
+    before, requests = (
+        store.steps,
+        [registry._put(adds(f"s{n}", record(f"R{n}"))) for n in range(9)],
+    )
     store.open.set()
     first.result(30)
-    assert [one.result(30) for one in asked] == [(n + 1, 1) for n in range(9)]
+    assert [one.result(30) for one in requests] == [(n + 1, 1) for n in range(9)]
     assert store.steps == before + 1
 
 
@@ -163,12 +166,12 @@ def test_a_failing_decision_fails_alone(registry: Registry, store: Gate) -> None
     store.entered.wait(30)
     odd = puts(ConfigPut(NAME("s"), Config(alias="\ud800")))
     large = puts(ConfigPut(NAME("s"), Config(alias="x" * 900_000)))
-    asked = [registry._put(one) for one in (refuses, breaks, odd, large, adds("s", record()))]
+    requests = [registry._put(one) for one in (refuses, breaks, odd, large, adds("s", record()))]
     store.open.set()
     first.result(30)
-    errors = [type(one.exception(30)) for one in asked[:4]]
+    errors = [type(one.exception(30)) for one in requests[:4]]
     assert errors == [InputError, ZeroDivisionError, UnicodeEncodeError, TooLargeError]
-    assert asked[4].result(30) == (1, 1)
+    assert requests[4].result(30) == (1, 1)
     with pytest.raises(InputError, match="no"):
         registry.change(refuses)
 
@@ -178,12 +181,12 @@ def test_a_too_large_step_is_split(registry: Registry, store: Gate) -> None:
     store.close()
     first = registry.ask()
     store.entered.wait(30)
-    asked = [
+    requests = [
         registry._put(puts(ConfigPut(NAME(f"s{n}"), Config(alias="x" * 300_000)))) for n in range(5)
     ]
     store.open.set()
     first.result(30)
-    assert [one.result(30) for one in asked] == ["done"] * 5
+    assert [one.result(30) for one in requests] == ["done"] * 5
     assert store.steps == 3
     assert len(registry.state().configs) == 5
 
@@ -246,11 +249,11 @@ def test_reads_do_not_wait_for_decisions(registry: Registry, store: Gate) -> Non
     read: list[bool] = []
 
     def decide(_: State) -> Decided[str]:
-        read.append(asked.done())
+        read.append(request.done())
         return Decided("done")
 
     decided = registry._put(decide)
-    asked = registry.ask()
+    request = registry.ask()
     store.open.set()
     assert (first.result(30), decided.result(30)) == (State(), "done")
     assert read == [True]
@@ -281,11 +284,11 @@ def test_a_cancelled_request_has_no_effect(registry: Registry, store: Gate) -> N
     store.close()
     first = registry.ask()
     store.entered.wait(30)
-    gone, asked = registry._put(adds("gone", record())), registry.ask()
+    gone, request = registry._put(adds("gone", record())), registry.ask()
     assert gone.cancel()
     store.open.set()
     first.result(30)
-    assert asked.result(30) == State()
+    assert request.result(30) == State()
     assert not registry.state().subjects
 
 
@@ -295,13 +298,13 @@ def test_closing_completes_pending_requests(store: Gate) -> None:
     store.close()
     first = registry.ask()
     store.entered.wait(30)
-    asked = [registry._put(adds(f"s{n}", record(f"R{n}"))) for n in range(3)]
+    requests = [registry._put(adds(f"s{n}", record(f"R{n}"))) for n in range(3)]
     closing = threading.Thread(target=registry.close)
     closing.start()
     store.open.set()
     closing.join(30)
     assert first.done()
-    assert [one.result(0) for one in asked] == [(1, 1), (2, 1), (3, 1)]
+    assert [one.result(0) for one in requests] == [(1, 1), (2, 1), (3, 1)]
     registry.close()
     with pytest.raises(UnavailableError, match="stopped"):
         registry.state()

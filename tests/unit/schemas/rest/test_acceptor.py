@@ -24,8 +24,8 @@ from tests.unit.schemas.rest.running import TIMEOUT_S, Service, head, read_to_en
 def test_frequent_events_are_logged_rarely() -> None:
     """At once, and then with the number of suppressed ones; none is lost."""
     seldom = LogRateLimit(every_s=10.0)
-    told = [seldom.count_event(now) for now in (0.0, 0.0, 9.9, 10.0, 10.1, 50.0)]
-    assert told == [1, 0, 0, 3, 0, 2]
+    reported = [seldom.count_event(now) for now in (0.0, 0.0, 9.9, 10.0, 10.1, 50.0)]
+    assert reported == [1, 0, 0, 3, 0, 2]
 
 
 def test_existing_connections_are_served_at_the_limit() -> None:

@@ -14,7 +14,7 @@ def results(
 ) -> Results:
     """Rows of (key, value, time, reason), with optional ids and row descriptions."""
     keys, values, times, reasons = (list(c) for c in zip(*rows, strict=True)) if rows else [[]] * 4
-    said = [list(column) for column in zip(*of_rows, strict=True)]
+    descriptions = [list(column) for column in zip(*of_rows, strict=True)]
     kinds = (pa.string(), pa.binary(), pa.bool_())
     return Results(
         pa.table(
@@ -25,7 +25,10 @@ def results(
                 "partition": pa.array([-1] * len(rows), pa.int32()),
                 "reason": pa.array(reasons, pa.string()),
                 **({"id": pa.array(ids, pa.binary())} if ids else {}),
-                **{n: pa.array(c, of) for n, c, of in zip(ROW_COLUMNS, said, kinds, strict=False)},
+                **{
+                    n: pa.array(c, of)
+                    for n, c, of in zip(ROW_COLUMNS, descriptions, kinds, strict=False)
+                },
             }
         )
     )
@@ -51,8 +54,8 @@ def test_a_failed_result_names_its_row() -> None:
     own = '{"path":"left","partition":1,"offset":2,"attempt":1}'
     again = '{"path":"left","partition":1,"offset":2,"attempt":3,"first":"in/0/7"}'
     bad, good = (None, b"v", 1, "failed"), (None, b"v", 1, None)
-    said = [(own, b"said", False), (None, None, False), (again, None, True)]
-    found = results(bad, good, bad, of_rows=said)
+    descriptions = [(own, b"said", False), (None, None, False), (again, None, True)]
+    found = results(bad, good, bad, of_rows=descriptions)
     assert [one.row for one in found.failed()] == [
         FailedRow("left", 1, 2, 1, None, b"said"),
         FailedRow("left", 1, 2, 3, "in/0/7", None),
@@ -62,8 +65,8 @@ def test_a_failed_result_names_its_row() -> None:
 def test_whether_a_row_has_its_former_match() -> None:
     """In other fragments none has."""
     good = (None, b"v", 1, None)
-    own, told = (None, None, False), (None, None, True)
-    assert results(good, good, of_rows=[own, told]).answered
+    own, absent = (None, None, False), (None, None, True)
+    assert results(good, good, of_rows=[own, absent]).answered
     assert not results(good, of_rows=[own]).answered
     assert not results(good).answered
     assert not results().answered

@@ -86,8 +86,8 @@ def test_a_fragment_without_a_redrive_topic_counts_alike() -> None:
     planned = plan(network((CARS,), (united("both", CARS, CARS),)), OWNER).fragments[0]
     lowered = lower(planned, lowering_context(planned))
     assert [topic.role for _, topic in lowered.origins] == [TopicRole.DATA, TopicRole.ADVANCES]
-    told = count((Row(0, 0, 5), unread(0, SchemaId(9))), lowered)
-    assert (told.records, told.bad, told.unknown) == (2, 1, (SchemaId(9),))
+    counts = count((Row(0, 0, 5), unread(0, SchemaId(9))), lowered)
+    assert (counts.records, counts.bad, counts.unknown) == (2, 1, (SchemaId(9),))
 
 
 def test_an_unfit_row_contains_all_of_an_advance() -> None:
@@ -103,7 +103,7 @@ def test_an_empty_batch_counts_nothing() -> None:
 
 def test_a_record_counts_with_or_without_a_result() -> None:
     """And it advances event time, also where a box has refused it."""
-    told = count(
+    counts = count(
         (
             Row(DATA, 0, 5),
             Row(DATA, 0, 7, NO_RESULT),
@@ -114,25 +114,25 @@ def test_a_record_counts_with_or_without_a_result() -> None:
             advance(50, OTHER_LIFE),
         )
     )
-    assert (told.records, told.bad, told.advance_ms) == (4, 1, 40)
-    assert told.largest == {at(DATA, 0): 7, at(DATA, 1): 9, at(OTHERS, 1): 3}
+    assert (counts.records, counts.bad, counts.advance_ms) == (4, 1, 40)
+    assert counts.largest == {at(DATA, 0): 7, at(DATA, 1): 9, at(OTHERS, 1): 3}
 
 
 def test_a_record_of_a_settled_time_is_counted_separately() -> None:
     """It was read and is good, and has no result."""
-    told = count((Row(DATA, 0, 5, SKIPPED), Row(DATA, 0, 7), Row(None, 0, 5, SKIPPED)))
-    assert (told.records, told.bad, told.skipped) == (2, 0, 1)
+    counts = count((Row(DATA, 0, 5, SKIPPED), Row(DATA, 0, 7), Row(None, 0, 5, SKIPPED)))
+    assert (counts.records, counts.bad, counts.skipped) == (2, 0, 1)
 
 
 def test_an_unjudged_record_does_not_advance_time() -> None:
     """Its event time may be years in the future."""
-    told = count((Row(DATA, 0, 10**12, UNFIT, b"{}"), Row(DATA, 0, None, UNFIT)))
-    assert (told.records, told.bad, told.largest) == (2, 2, {})
+    counts = count((Row(DATA, 0, 10**12, UNFIT, b"{}"), Row(DATA, 0, None, UNFIT)))
+    assert (counts.records, counts.bad, counts.largest) == (2, 2, {})
 
 
 def test_further_rows_of_a_record_do_not_count() -> None:
     """Those of an array's other elements, and of other paths; but one refused by a box does."""
-    told = count(
+    counts = count(
         (
             Row(DATA, 0, 5),
             Row(None, 0, 5),
@@ -142,14 +142,14 @@ def test_further_rows_of_a_record_do_not_count() -> None:
             unread(None, SchemaId(9)),
         )
     )
-    assert (told.records, told.bad, told.largest) == (1, 1, {at(DATA, 0): 5})
-    assert told.unknown == ()
+    assert (counts.records, counts.bad, counts.largest) == (1, 1, {at(DATA, 0): 5})
+    assert counts.unknown == ()
 
 
 def test_a_redriven_record_may_be_of_any_partition() -> None:
     """So it advances the time of all."""
-    told = count((Row(REDRIVE, 1, 5), Row(REDRIVE, 0, 3)))
-    assert told.largest == {at(REDRIVE, 0): 5, at(REDRIVE, 1): 5}
+    counts = count((Row(REDRIVE, 1, 5), Row(REDRIVE, 0, 3)))
+    assert counts.largest == {at(REDRIVE, 0): 5, at(REDRIVE, 1): 5}
 
 
 def test_of_unknown_schemas_the_largest_of_each_input_is_reported() -> None:
@@ -172,8 +172,8 @@ def test_a_schema_neither_planned_nor_recorded_as_missing_is_unknown() -> None:
 def test_a_value_in_no_wire_format_names_no_schema() -> None:
     """Whatever its first bytes are."""
     values = (b"", b"{}", b"\x00\x00\x00\x09", b"\x01" + bytes(15), b"\x02" + bytes(40))
-    told = count([Row(DATA, 0, None, UNFIT, value) for value in values])
-    assert (told.bad, told.unknown) == (len(values), ())
+    counts = count([Row(DATA, 0, None, UNFIT, value) for value in values])
+    assert (counts.bad, counts.unknown) == (len(values), ())
 
 
 @pytest.mark.parametrize("reason", ["evaluation_failed:box:where:1 / x", FAILED])
@@ -205,6 +205,9 @@ def test_batch_counts_equal_counts_row_by_row(rows: list[Row]) -> None:
         for partition in (0, 1) if row.origin == REDRIVE else (row.read_from,):
             place = at(row.origin, partition)
             largest[place] = max(row.timestamp_ms, largest.get(place, 0))
-    told = count(rows)
-    assert told.largest == largest
-    assert (told.records, told.bad) == (len(rows), sum(r.reason in {FAILED, UNFIT} for r in rows))
+    counts = count(rows)
+    assert counts.largest == largest
+    assert (counts.records, counts.bad) == (
+        len(rows),
+        sum(r.reason in {FAILED, UNFIT} for r in rows),
+    )

@@ -24,13 +24,13 @@ Call = Callable[[pa.RecordBatch], pa.RecordBatch]
 
 def rows(*numbers: int, reasons: dict[int, str] | None = None, advance: int = -1) -> pa.RecordBatch:
     """Rows as a query passes them; the key of a row is its place."""
-    told = [(reasons or {}).get(row) for row in range(len(numbers))]
+    row_reasons = [(reasons or {}).get(row) for row in range(len(numbers))]
     times = [None if row == advance else AT for row in range(len(numbers))]
     return pa.record_batch(
         {
             "__key": [str(row) for row in range(len(numbers))],
             hidden.EVENT_TIME: pa.array(times, pa.timestamp("us", tz="UTC")),
-            hidden.REASON: pa.array(told, pa.string()),
+            hidden.REASON: pa.array(row_reasons, pa.string()),
             "n": list(numbers),
         }
     )
@@ -90,9 +90,9 @@ def test_failed_rows_and_advances_are_not_passed_to_the_function() -> None:
 def test_a_row_that_fails_has_the_reason() -> None:
     """All others pass; the box, the field and the function are named."""
     found = results(rows(1, 7, 3))
-    told = "evaluation_failed:doubled:function:numbers.py:double: seven"
+    reason = "evaluation_failed:doubled:function:numbers.py:double: seven"
     assert [(row["__key"], row[hidden.REASON], row["twice"]) for row in found] == [
-        ("0", None, 2), ("2", None, 6), ("1", told, None),
+        ("0", None, 2), ("2", None, 6), ("1", reason, None),
     ]  # fmt: skip
 
 

@@ -349,6 +349,6 @@ def test_a_failed_result_of_a_window_has_its_calls() -> None:
     box = planned.stateful_box
     assert isinstance(box, Aggregate)
     counted = replace(box.aggregations[0], argument=None)
-    told = lower_aggregate(replace(box, aggregations=(counted, *box.aggregations[1:]))).labels
-    assert told[0] == (counted.name, "count(*)")
-    assert [name for name, _ in told] == [a.name for a in box.aggregations]
+    labels = lower_aggregate(replace(box, aggregations=(counted, *box.aggregations[1:]))).labels
+    assert labels[0] == (counted.name, "count(*)")
+    assert [name for name, _ in labels] == [a.name for a in box.aggregations]

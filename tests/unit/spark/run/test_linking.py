@@ -240,8 +240,8 @@ def check(owner: Owner, batches: int, further: int, steps: list[int]) -> int:
         return operations
     assert last_marker(owner.marker) == marker
     check_copy(owner.disk)
-    wanted = replace(WANTED, epoch=Epoch(2), stateful=not owner.beside)
-    start = decide_start(marker, facts(owner.disk), wanted)
+    request = replace(WANTED, epoch=Epoch(2), stateful=not owner.beside)
+    start = decide_start(marker, facts(owner.disk), request)
     if isinstance(start, BeginAt | Rebuild):
         assert start.marker.end == marker.end
         assert owner.beside

@@ -95,8 +95,8 @@ def test_ids_are_requested_by_their_frequency() -> None:
     """A new schema of a producer before bytes that are no records; of equals the least."""
     met: list[tuple[SchemaHandle, int]]
     met = [(SchemaId(9), 1), (GUID, 2), (SchemaId(7), 2), (SchemaId(8), 1), (SchemaId(9), 4)]
-    told = [(prefix(handle).hex(), count) for handle, count in met]
-    assert most_frequent(told) == (9, 7, GUID, 8)
+    counts = [(prefix(handle).hex(), count) for handle, count in met]
+    assert most_frequent(counts) == (9, 7, GUID, 8)
 
 
 def test_a_schema_may_be_named_by_its_guid() -> None:

@@ -30,8 +30,8 @@ class Kafka(MemoryKafka):
     def begin_describing(self, topics: Iterable[TopicName]) -> Describing:
         """The topics at the time of the request."""
         self.asked += 1
-        asked = super().begin_describing(topics)
-        return Describing(done=lambda: self.answers, result=asked.result)
+        request = super().begin_describing(topics)
+        return Describing(done=lambda: self.answers, result=request.result)
 
 
 def watch(kafka: Kafka) -> TopicWatch:

@@ -61,14 +61,14 @@ def test_children_started_later_are_unchanged() -> None:
 
 def test_other_signal_handlers_are_not_called_meanwhile() -> None:
     """PySpark's, for example, would call a process that is gone by then."""
-    asked: list[int] = []
+    signals: list[int] = []
     with Interrupts() as interrupts:
-        signal.signal(signal.SIGINT, lambda number, _frame: asked.append(number))
+        signal.signal(signal.SIGINT, lambda number, _frame: signals.append(number))
         interrupts.opened()
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
         interrupts.happened = False
-    assert not asked
+    assert not signals
 
 
 def test_a_consequential_error_is_replaced_by_the_interrupt() -> None:

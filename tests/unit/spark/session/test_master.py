@@ -28,10 +28,10 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Callable[[Answers], list[str]]:
     """Sets the response of each master; returns the requested hosts, in order."""
 
     def answering(answers: Answers) -> list[str]:
-        asked: list[str] = []
+        requests: list[str] = []
 
         def ask(_java: object, _own: str, host: str, _port: int) -> Iterator[WorkerResources]:
-            asked.append(host)
+            requests.append(host)
             answer = answers[host]
             if isinstance(answer, Py4JError):
                 raise answer
@@ -40,7 +40,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Callable[[Answers], list[str]]:
         monkeypatch.setattr(master, "own_address", lambda _: "127.0.0.1")
         monkeypatch.setattr(master, "_java", nullcontext)
         monkeypatch.setattr(master, "_asked", ask)
-        return asked
+        return requests
 
     return answering
 
@@ -76,19 +76,19 @@ def test_the_active_master_is_requested_after_a_standby(
     cluster: Callable[[Answers], list[str]], standby: list[WorkerResources] | Py4JError
 ) -> None:
     """A standby has no workers, or is unreachable."""
-    asked = cluster({"one": standby, "two": [FREE]})
+    requests = cluster({"one": standby, "two": [FREE]})
     seen = look_at_master(settings("1g", HIGHLY_AVAILABLE))
     assert seen == "1 worker, 2 free cores for executors"
-    assert asked == ["one", "two"]
+    assert requests == ["one", "two"]
 
 
 def test_no_other_master_is_requested_after_one_with_workers(
     cluster: Callable[[Answers], list[str]],
 ) -> None:
     """Only one is active."""
-    asked = cluster({"one": [FREE], "two": []})
+    requests = cluster({"one": [FREE], "two": []})
     look_at_master(settings("1g", HIGHLY_AVAILABLE))
-    assert asked == ["one"]
+    assert requests == ["one"]
 
 
 @pytest.mark.parametrize("url", [MASTER, HIGHLY_AVAILABLE])

@@ -303,9 +303,9 @@ class Batch:
 
     def toArrow(self) -> pa.Table:  # noqa: N802 - Spark's name
         """The rows."""
-        told, held, answered = zip(*self.of_rows, strict=True) if self.of_rows else ((), (), ())
+        matches, held, answered = zip(*self.of_rows, strict=True) if self.of_rows else ((), (), ())
         of_rows = (
-            pa.array(told, pa.string()), pa.array(held, pa.binary()),
+            pa.array(matches, pa.string()), pa.array(held, pa.binary()),
             pa.array(answered, pa.bool_()),
         )  # fmt: skip
         return pa.table(
@@ -385,11 +385,11 @@ def sink(
         report=events.append,
     )
     sources = named_sources(planned)
-    wanted = StartRequest(
+    request = StartRequest(
         Epoch(3), "digest", stateful=True, on_change=None, place="here", sources=sources
     )
     started, fails, log.fails = Sink(context), log.fails, {}
-    started.start(first_marker(wanted, Incarnation("one"), {AT: Offset(0)}, NOW))
+    started.start(first_marker(request, Incarnation("one"), {AT: Offset(0)}, NOW))
     log.clear()
     log.fails = fails
     return started

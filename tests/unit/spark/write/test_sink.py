@@ -174,12 +174,12 @@ def test_a_batch_is_abandoned_at_most_twice_for_schemas() -> None:
     log = Log()
     there = Schemas((SchemaId(7), SchemaId(8), SchemaId(9)))
     written = sink(log, [], schemas=there)
-    told = []
+    reported = []
     for first in (8, 7):
         with pytest.raises(UnknownSchemasError) as caught:
             write(written, Batch(facts(0, 5, bad=1, unknown=(SchemaId(first),))))
-        told.append(caught.value.handles)
-    assert told == [(8,), (9,)]
+        reported.append(caught.value.handles)
+    assert reported == [(8,), (9,)]
 
 
 def test_a_schema_that_occurs_with_a_missing_one_is_found_too() -> None:
