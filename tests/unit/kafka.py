@@ -47,7 +47,7 @@ def with_topics(
 
 
 def fill(kafka: MemoryKafka, name: str, start: int, end: int) -> None:
-    """Let every partition of a topic hold the offsets from `start` on, up to `end`."""
+    """Fill every partition of a topic with the offsets from `start` on, up to `end`."""
     topic = TopicName(name)
     for partition in range(len(kafka.topics[topic].partitions)):
         for _ in range(end):
@@ -56,7 +56,7 @@ def fill(kafka: MemoryKafka, name: str, start: int, end: int) -> None:
 
 
 def grow(kafka: MemoryKafka, name: str, partitions: int) -> None:
-    """Let a topic have more partitions."""
+    """Add partitions to a topic."""
     there = kafka.topics[TopicName(name)].partitions
     there += [MemoryPartition() for _ in range(partitions - len(there))]
 

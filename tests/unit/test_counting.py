@@ -7,5 +7,5 @@ from pipeline.counting import counted
     ("number", "words"), [(0, "0 topics"), (1, "1 topic"), (2, "2 topics"), (1_234, "1,234 topics")]
 )
 def test_one_is_singular(number: int, words: str) -> None:
-    """Everything else is plural, with thousands apart."""
+    """All other numbers are plural, with a thousands separator."""
     assert counted(number, "topic") == words

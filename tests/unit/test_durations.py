@@ -1,4 +1,4 @@
-"""Durations as people write them."""
+"""Durations in the notation of users."""
 
 import doctest
 
@@ -21,7 +21,7 @@ from pipeline import durations
     ],
 )
 def test_parse_reads_a_number_and_a_unit(text: str, ms: int) -> None:
-    """Each unit counts its milliseconds; spaces do not matter."""
+    """Each unit has its milliseconds; spaces are ignored."""
     assert durations.parse(text) == ms
 
 
@@ -29,23 +29,23 @@ def test_parse_reads_a_number_and_a_unit(text: str, ms: int) -> None:
     "text", ["", "5", "m", "1.5s", "-1s", "1 minute", "1w", "1m30s", "\u0665s"]
 )
 def test_parse_refuses_everything_else(text: str) -> None:
-    """What is no duration is refused with words, not guessed at."""
+    """An invalid duration is refused with a message, not guessed."""
     with pytest.raises(ValueError, match="is not a duration"):
         durations.parse(text)
 
 
 def test_parse_refuses_more_than_a_hundred_years() -> None:
-    """A slip of the finger does not keep state for ever."""
+    """A typing error does not keep state for ever."""
     with pytest.raises(ValueError, match="longer than"):
         durations.parse("99999999d")
 
 
 @given(st.integers(min_value=0, max_value=durations.MAX_MS))
 def test_format_is_read_back(ms: int) -> None:
-    """What format writes, parse reads as the same number."""
+    """Parsing a formatted duration returns the same number."""
     assert durations.parse(durations.format(ms)) == ms
 
 
 def test_the_examples_of_durations() -> None:
-    """Those in the descriptions hold."""
+    """Those in the docstrings are correct."""
     assert doctest.testmod(durations).failed == 0

@@ -1,4 +1,4 @@
-"""What a newer version wrote is refused, whatever it is."""
+"""Stored data in formats of newer versions is refused."""
 
 import pytest
 
@@ -6,8 +6,8 @@ from pipeline.errors import NewerFormatError, RefusedError
 from pipeline.formats import NEWEST, WRITTEN, check
 
 
-def test_every_format_up_to_the_newest_is_understood() -> None:
-    """Older ones too; the next one is refused with both numbers and what to do."""
+def test_every_format_up_to_the_newest_is_accepted() -> None:
+    """Older ones too; the next one is refused with both numbers and the remedy."""
     for version in range(1, 4):
         check(version, "record", "here", newest=3)
     with pytest.raises(NewerFormatError, match="format 4, this one reads up to 3") as e:
@@ -17,6 +17,6 @@ def test_every_format_up_to_the_newest_is_understood() -> None:
     assert "Nothing was changed" in e.value.hint
 
 
-def test_nothing_is_written_that_this_program_could_not_read() -> None:
-    """Encoders write a format that is understood."""
+def test_every_written_format_can_be_read() -> None:
+    """Encoders write a supported format."""
     assert 1 <= WRITTEN <= NEWEST

@@ -1,4 +1,4 @@
-"""The in-memory store, run beside a naive model of what a tree of versioned values is."""
+"""The in-memory store, compared with a simple model of a tree of versioned values."""
 
 from collections.abc import Callable
 
@@ -50,7 +50,7 @@ class Model:
         self.owners: dict[str, int] = {}
 
     def apply(self, operations: tuple[Operation, ...], session: int) -> type[MedusaError] | None:
-        """Do all or nothing; returns the error that is expected."""
+        """Execute all operations or none; returns the expected error."""
         saved = dict(self.values), dict(self.versions), dict(self.owners)
         for operation in operations:
             error = self.one(operation, session)
@@ -60,7 +60,7 @@ class Model:
         return None
 
     def one(self, operation: Operation, session: int) -> type[MedusaError] | None:
-        """Do one operation, or say why not."""
+        """Execute one operation, or return the error."""
         path = operation.path
         if isinstance(operation, Create):
             return self.create(operation, session)
@@ -79,7 +79,7 @@ class Model:
         return None
 
     def create(self, operation: Create, session: int) -> type[MedusaError] | None:
-        """Create a path, or say why not."""
+        """Create a path, or return the error."""
         path = operation.path
         parent = path[: path.rindex("/")]
         if path in self.values:
@@ -94,7 +94,7 @@ class Model:
         return None
 
     def end(self, session: int) -> None:
-        """Forget what lives only as long as a session."""
+        """Remove the ephemeral paths of a session."""
         for path in [path for path, owner in self.owners.items() if owner == session]:
             for facts in (self.values, self.versions, self.owners):
                 facts.pop(path, None)
@@ -118,7 +118,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(store=sessions, operations=st.lists(OPERATIONS, max_size=4))
     def apply(self, store: MemoryStore, operations: list[Operation]) -> None:
-        """Do a step; it fails as the model says, or is done as the model says."""
+        """Execute a step; success or error is that of the model."""
         step = tuple(operations)
         expected = self.model.apply(step, store.session)
         if expected is None:
@@ -129,7 +129,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(store=sessions)
     def expire(self, store: MemoryStore) -> None:
-        """Lose a session; the store goes on with a new one."""
+        """Expire a session; the store continues with a new one."""
         before = store.session
         self.model.end(before)
         store.expire()
@@ -137,7 +137,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(store=sessions, path=st.sampled_from(PATHS))
     def make_parents(self, store: MemoryStore, path: str) -> None:
-        """Make a path with its parents, unless one of them is ephemeral."""
+        """Create a path with its parents, unless one of them is ephemeral."""
         parts = path.split("/")[1:]
         prefixes = ["/" + "/".join(parts[: n + 1]) for n in range(len(parts))]
         missing = [prefix for prefix in prefixes if prefix not in self.model.values]
@@ -150,8 +150,8 @@ class StoreMachine(RuleBasedStateMachine):
             store.make_parents(path)
 
     @invariant()
-    def agrees(self) -> None:
-        """Any session sees exactly what the model holds."""
+    def store_equals_the_model(self) -> None:
+        """Every session reads exactly the contents of the model."""
         for path in PATHS:
             expected = (
                 Versioned(self.model.values[path], self.model.versions[path])
@@ -170,7 +170,7 @@ TestStoreMachine.settings = settings(max_examples=examples(60), stateful_step_co
 
 
 def test_a_closed_session_is_unavailable() -> None:
-    """After closing, every call says so; closing again does nothing."""
+    """After closing, every call fails so; closing again does nothing."""
     store = MemoryStore(MemoryTree())
     store.close()
     store.close()
@@ -186,7 +186,7 @@ def test_a_closed_session_is_unavailable() -> None:
 
 
 def test_a_suspended_session_refuses_until_it_resumes() -> None:
-    """While the connection is lost nothing hangs and nothing is done."""
+    """While the connection is lost every call fails at once without an effect."""
     store = MemoryStore(MemoryTree())
     store.suspend()
     assert store.suspended
@@ -197,14 +197,14 @@ def test_a_suspended_session_refuses_until_it_resumes() -> None:
 
 
 @pytest.mark.parametrize("path", ["", "a", "a/b", "/a/", "//a", "/a//b", "/a/../b", "/.", "/a\0"])
-def test_what_is_not_a_path_is_a_bug(path: str) -> None:
-    """Names are checked before they become paths, so a bad path is a broken invariant."""
+def test_an_invalid_path_is_a_broken_invariant(path: str) -> None:
+    """Names are checked before they become paths."""
     with pytest.raises(BrokenInvariantError, match="not a path"):
         check_path(path)
 
 
 def test_the_size_of_a_step_is_limited() -> None:
-    """Many values that are small each can be too much together."""
+    """Many small values can be too large together."""
     step = tuple(Create(f"/a{n}", b"x" * 100_000) for n in range(10))
     check_step(step[:9])
     with pytest.raises(RefusedError, match="1000000 bytes"):

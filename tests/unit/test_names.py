@@ -1,4 +1,4 @@
-"""The spelled form of every stored name, which other tests leave to `pipeline.names`."""
+"""Literal forms of every stored name, which other tests compute with `pipeline.names`."""
 
 from pipeline.ids import (
     BoxName,
@@ -131,7 +131,7 @@ def test_paths_in_zookeeper_are_below_the_participant() -> None:
     ]
 
 
-def test_what_participants_share_is_beside_them() -> None:
+def test_shared_paths_are_not_below_a_participant() -> None:
     """The format of the catalog, facts about the registry, and the registry."""
     assert sorted(OF_ALL) == [
         "/our/doctor",
@@ -154,7 +154,7 @@ def test_two_participants_with_one_network_name_share_no_name() -> None:
     assert checkpoint_folder(THEIRS) == "bob/tolls"
 
 
-def test_a_fragment_is_shown_as_its_users_write_it() -> None:
-    """Commands act for one participant, so its name is no part of what they show."""
+def test_a_fragment_is_displayed_without_its_participant() -> None:
+    """Commands act for one participant, so its name is not displayed."""
     assert (str(TOLLS), str(NAMES.id)) == ("tolls", "tolls.speed")
     assert TOLLS.full_name == "ann.tolls"

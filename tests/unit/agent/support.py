@@ -1,4 +1,4 @@
-"""An agent under test: feeds events to `decide`, keeps its state, its clocks and effects."""
+"""Test driver of an agent: feeds events to `decide`, keeps its state, its clocks and effects."""
 
 from dataclasses import replace
 from typing import NamedTuple
@@ -82,7 +82,7 @@ def at(lane_input: ExternalInput | DerivedInput, partition: int) -> InputPartiti
 
 
 class Start(NamedTuple):
-    """A lane is asked to start."""
+    """A start of a lane."""
 
     fragment: FragmentId
     life: NetworkLife
@@ -90,25 +90,25 @@ class Start(NamedTuple):
 
 
 class Stop(NamedTuple):
-    """A lane is asked to stop."""
+    """A stop of a lane."""
 
     fragment: FragmentId
 
 
 class Advance(NamedTuple):
-    """A lane is told that event time may move."""
+    """An advance of a lane's event time."""
 
     fragment: FragmentId
     incarnation: Incarnation
     advance_ms: Millis
 
 
-Deed = Start | Stop | Advance
+LaneEffect = Start | Stop | Advance
 
 
-def deeds(effects: tuple[Effect, ...]) -> tuple[Deed, ...]:
-    """What is done about lanes; what is planned, reported or said aside is left out."""
-    found: list[Deed] = []
+def lane_effects(effects: tuple[Effect, ...]) -> tuple[LaneEffect, ...]:
+    """The effects on lanes, without plans, reports and other messages."""
+    found: list[LaneEffect] = []
     for effect in effects:
         match effect:
             case StartLane(lane, _, deployed):
@@ -123,7 +123,7 @@ def deeds(effects: tuple[Effect, ...]) -> tuple[Deed, ...]:
     return tuple(found)
 
 
-def wish(
+def deployed(
     fragment: FragmentId = SPEED,
     *,
     life: NetworkLife = LIFE,
@@ -132,7 +132,7 @@ def wish(
     running: bool = True,
     choice: StateChoice | None = None,
 ) -> Deployed:
-    """What the catalog wants of a fragment here."""
+    """The desired state of a fragment in the catalog."""
     number = NetworkVersion(version)
     desired = DesiredState.RUNNING if running else DesiredState.STOPPED
     chosen = None if choice is None else (choice.on_change, choice.incarnation)
@@ -145,76 +145,76 @@ def wish(
 def fresh_marker(*inputs: ExternalInput | DerivedInput, epoch: int = 1) -> CommitMarker:
     """The marker of a lane that has read nothing of two partitions of each input."""
     end = {at(i, p): Offset(0) for i in inputs for p in (0, 1)}
-    wanted = StartRequest(Epoch(epoch), "digest", stateful=True, on_change=None, place="here")
-    return first_marker(wanted, Incarnation(f"life-{epoch}"), end, START_MS)
+    request = StartRequest(Epoch(epoch), "digest", stateful=True, on_change=None, place="here")
+    return first_marker(request, Incarnation(f"life-{epoch}"), end, START_MS)
 
 
 class Agent:
-    """One node's agent."""
+    """The agent of one node."""
 
     def __init__(self) -> None:
-        """Nothing is known yet."""
+        """The initial state."""
         self.state = NodeState(Shared(NodeId("node1"), OWNER, START_MS))
         self.steady_ms = BEGAN_MS
         self.ahead_ms = 0
-        """By how much its wall clock is ahead of the right time."""
+        """Error of the wall clock: its time minus the correct one."""
 
     @property
     def now(self) -> Now:
-        """What its clocks show."""
+        """The times of its clocks."""
         passed_ms = self.steady_ms - BEGAN_MS
         return Now(Millis(START_MS + passed_ms + self.ahead_ms), self.steady_ms)
 
     def wait(self, milliseconds: int) -> None:
-        """Let time pass without looking."""
+        """Let time pass without a tick."""
         self.steady_ms = SteadyMillis(self.steady_ms + milliseconds)
 
-    def hear(self, event: Event) -> tuple[Deed, ...]:
-        """Tell the agent something; what it does about lanes."""
-        return deeds(self.hear_all(event))
+    def receive(self, event: Event) -> tuple[LaneEffect, ...]:
+        """Feed an event; the effects on lanes."""
+        return lane_effects(self.receive_all(event))
 
-    def hear_all(self, event: Event) -> tuple[Effect, ...]:
-        """Tell the agent something, and make the plans that it asks for; everything it does."""
+    def receive_all(self, event: Event) -> tuple[Effect, ...]:
+        """Feed an event and the plans that it requests; all effects."""
         self.state, effects = decide(self.state, event, self.now)
         for effect in effects:
             if isinstance(effect, MakePlan):
-                effects = (*effects, *self.hear_all(PlanMade(effect.version, PLAN)))
+                effects = (*effects, *self.receive_all(PlanMade(effect.version, PLAN)))
         return effects
 
-    def tick(self, milliseconds: int = 0) -> tuple[Deed, ...]:
-        """Let time pass, then look."""
+    def tick(self, milliseconds: int = 0) -> tuple[LaneEffect, ...]:
+        """Let time pass, then feed a tick."""
         self.wait(milliseconds)
-        return self.hear(Tick())
+        return self.receive(Tick())
 
     def lane(self, fragment: FragmentId = SPEED) -> Lane:
-        """The agent's view of a lane."""
+        """The agent's state of a lane."""
         return self.state.lanes[stable_lane(fragment)]
 
     def running(self, fragment: FragmentId = SPEED) -> Running:
-        """What it has of a lane whose query runs."""
+        """The state of the lane's running query."""
         found = self.lane(fragment).running
         assert found is not None
         return found
 
     def report(self, fragment: FragmentId = SPEED) -> FragmentStatus:
-        """The lane's status now."""
+        """The present status of the lane."""
         return status(self.lane(fragment), self.state.shared, self.now)
 
-    def want(self, *wishes: Deployed) -> tuple[Deed, ...]:
-        """The catalog is read."""
-        return self.hear(read(*wishes))
+    def read_catalog(self, *records: Deployed) -> tuple[LaneEffect, ...]:
+        """Feed a read of the catalog."""
+        return self.receive(read(*records))
 
     def started(
         self,
         *inputs: ExternalInput | DerivedInput,
         epoch: int = 1,
         profile: LaneProfile | None = None,
-    ) -> tuple[Deed, ...]:
+    ) -> tuple[LaneEffect, ...]:
         """The lane starts at the beginning of its inputs."""
         found = fresh_marker(*inputs, epoch=epoch)
         shape = profile or LaneProfile(inputs, Stateless())
         incarnation = found.incarnation
-        return self.hear(LaneStarted(LANE, self._run(), Epoch(epoch), incarnation, found, shape))
+        return self.receive(LaneStarted(LANE, self._run(), Epoch(epoch), incarnation, found, shape))
 
     def stopped(
         self,
@@ -225,10 +225,10 @@ class Agent:
         fenced: bool = False,
         external: bool = False,
         run: int | None = None,
-    ) -> tuple[Deed, ...]:
-        """The lane ends; `run`: None: the present one."""
-        told = LaneStopped(LANE, self._run(run), Epoch(epoch), error, retry, fenced, external)
-        return self.hear(told)
+    ) -> tuple[LaneEffect, ...]:
+        """The lane ends; `run`: None: the present run."""
+        stopped = LaneStopped(LANE, self._run(run), Epoch(epoch), error, retry, fenced, external)
+        return self.receive(stopped)
 
     def finished(
         self,
@@ -237,7 +237,7 @@ class Agent:
         *,
         run: int | None = None,
         boundary_ms: int | None = None,
-    ) -> tuple[Deed, ...]:
+    ) -> tuple[LaneEffect, ...]:
         """A batch of the running lane finishes."""
         last = self.lane().marker
         assert last is not None
@@ -247,13 +247,13 @@ class Agent:
             progress={**last.progress, **{p: Millis(t) for p, t in (progress or {}).items()}},
             boundary_ms=None if boundary_ms is None else Millis(boundary_ms),
         )
-        return self.hear(BatchFinished(LANE, self._run(run), found, 1, 40))
+        return self.receive(BatchFinished(LANE, self._run(run), found, 1, 40))
 
     def ends(
         self, ends: dict[InputPartition, int], *, opened: InputPartition | None = None
-    ) -> tuple[Deed, ...]:
-        """Topics tell their ends: see `answer`."""
-        return self.hear(self.answer(ends, opened=opened))
+    ) -> tuple[LaneEffect, ...]:
+        """Feed the ends of topics: see `answer`."""
+        return self.receive(self.answer(ends, opened=opened))
 
     def answer(
         self, ends: dict[InputPartition, int], *, opened: InputPartition | None = None
@@ -276,16 +276,16 @@ class Agent:
         shared = replace(shared, writers=writers_of(inputs, shared.writers))
         self.state = replace(self.state, shared=shared)
 
-    def promise(self, of: DerivedInput, at_ms: int, *offsets: int) -> tuple[Deed, ...]:
+    def promise(self, of: DerivedInput, at_ms: int, *offsets: int) -> tuple[LaneEffect, ...]:
         """A boundary of an input's writer is read, for partitions 0, 1, …."""
         positions = {p: Offset(offset) for p, offset in enumerate(offsets)}
-        return self.hear(BoundaryRead(writer_of(of), Epoch(1), Millis(at_ms), positions))
+        return self.receive(BoundaryRead(writer_of(of), Epoch(1), Millis(at_ms), positions))
 
     def _run(self, run: int | None = None) -> RunNumber:
         lane = self.state.lanes.get(LANE)
         return RunNumber(1 if lane is None else lane.run) if run is None else RunNumber(run)
 
 
-def read(*wishes: Deployed) -> CatalogRead:
-    """The catalog is read, and wants this."""
-    return CatalogRead(CatalogSnapshot(frozenset(), wishes))
+def read(*records: Deployed) -> CatalogRead:
+    """Feed a read of the catalog with these desired states."""
+    return CatalogRead(CatalogSnapshot(frozenset(), records))

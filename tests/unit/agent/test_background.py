@@ -1,4 +1,4 @@
-"""Work that waits for servers."""
+"""Background worker for requests to servers."""
 
 import threading
 from functools import partial
@@ -10,8 +10,8 @@ from pipeline.errors import FencedError, UnavailableError
 from tests.conftest import WaitFor
 
 
-def test_of_the_jobs_with_one_key_only_the_newest_waits(wait_for: WaitFor) -> None:
-    """The others are outdated; those with other keys are done in order."""
+def test_a_queued_job_is_replaced_by_a_newer_one_with_its_key(wait_for: WaitFor) -> None:
+    """Jobs with other keys run in order."""
     work, done, go = Background("work"), list[str](), threading.Event()
 
     def wait() -> None:
@@ -27,8 +27,8 @@ def test_of_the_jobs_with_one_key_only_the_newest_waits(wait_for: WaitFor) -> No
     work.end(10)
 
 
-def test_a_key_that_is_put_again_keeps_its_place(wait_for: WaitFor) -> None:
-    """Else the last ones would never have their turn while servers are slower than what is put."""
+def test_a_replaced_job_keeps_its_place_in_the_queue(wait_for: WaitFor) -> None:
+    """Otherwise the last ones would starve while servers are slower than the jobs arrive."""
     work, done, go = Background("work"), list[str](), threading.Event()
 
     def wait() -> None:
@@ -48,7 +48,7 @@ def test_a_key_that_is_put_again_keeps_its_place(wait_for: WaitFor) -> None:
 @pytest.mark.parametrize(
     "error", [UnavailableError("no answer"), FencedError("another"), ValueError("a bug")]
 )
-def test_a_job_that_fails_hinders_no_other(error: Exception, wait_for: WaitFor) -> None:
+def test_a_failing_job_does_not_prevent_later_ones(error: Exception, wait_for: WaitFor) -> None:
     """Whatever it raises."""
     work, done = Background("work"), list[str]()
 
@@ -61,7 +61,7 @@ def test_a_job_that_fails_hinders_no_other(error: Exception, wait_for: WaitFor) 
     work.end(10)
 
 
-def test_what_waits_is_done_before_it_ends() -> None:
+def test_queued_jobs_run_before_the_worker_ends() -> None:
     """The last status of a node that stops is reported."""
     work, done = Background("work"), list[int]()
     for number in range(10):

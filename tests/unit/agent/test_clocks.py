@@ -1,4 +1,4 @@
-"""A wall clock that somebody sets, forward or back by hours: it is shown, and decides nothing."""
+"""The wall clock is set by hours, forward or back: it is displayed, but no decision uses it."""
 
 from dataclasses import replace
 
@@ -12,7 +12,18 @@ from pipeline.agent.rules.runs import FAILURES_MAX
 from pipeline.agent.state import Lane, NodeState, Running, Starting
 from pipeline.catalog.records import FragmentStatus
 from pipeline.ids import Millis, NetworkVersion, SteadyMillis
-from tests.unit.agent.support import CARS, LEFT, LIFE, SPEED, START_MS, Agent, Deed, Start, at, wish
+from tests.unit.agent.support import (
+    CARS,
+    LEFT,
+    LIFE,
+    SPEED,
+    START_MS,
+    Agent,
+    LaneEffect,
+    Start,
+    at,
+    deployed,
+)
 
 HOUR_MS = 3_600_000
 JUMPS = st.sampled_from([0, 0, 2 * HOUR_MS, -5 * HOUR_MS, 4_000, -4_000, -1])
@@ -26,7 +37,7 @@ STEPS = st.lists(
 )
 
 
-def _do(agent: Agent, what: str, number: int) -> tuple[Deed | Effect, ...]:
+def _do(agent: Agent, what: str, number: int) -> tuple[LaneEffect | Effect, ...]:
     lane, one = agent.lane(), at(CARS, 0)
     read = 0 if lane.marker is None else lane.marker.end.get(one, 0)
     if what == "ends":
@@ -41,12 +52,12 @@ def _do(agent: Agent, what: str, number: int) -> tuple[Deed | Effect, ...]:
         return agent.started(CARS, epoch=lane.epoch + 1)
     return tuple(
         replace(one, status=_without_time(one.status)) if isinstance(one, PublishStatus) else one
-        for one in agent.hear_all(Tick())
+        for one in agent.receive_all(Tick())
     )
 
 
 def _without_wall(state: NodeState) -> NodeState:
-    """Without what is only shown."""
+    """The effects without displayed times."""
     return replace(state, lanes={key: _shown(lane) for key, lane in state.lanes.items()})
 
 
@@ -65,10 +76,10 @@ def _without_time(status: FragmentStatus) -> FragmentStatus:
 
 @given(STEPS)
 def test_no_decision_depends_on_the_wall_clock(steps: list[tuple[str, int, int]]) -> None:
-    """Two agents see the same; the clock of one is set again and again: both do the same."""
+    """Two agents get the same events; one clock is set repeatedly; the decisions are equal."""
     right, wrong = Agent(), Agent()
     for agent in (right, wrong):
-        agent.want(wish())
+        agent.read_catalog(deployed())
         agent.started(CARS)
     for number, (what, passed_ms, jump_ms) in enumerate(steps):
         wrong.ahead_ms += jump_ms
@@ -80,11 +91,11 @@ def test_no_decision_depends_on_the_wall_clock(steps: list[tuple[str, int, int]]
         assert _without_wall(right.state) == _without_wall(wrong.state)
 
 
-def test_a_lane_that_backs_off_starts_when_its_time_has_come_whatever_the_clock_shows() -> None:
-    """Neither hours later nor at once."""
+def test_backoff_is_independent_of_the_wall_clock() -> None:
+    """The lane starts neither hours later nor at once."""
     for jump_ms in (2 * HOUR_MS, -5 * HOUR_MS):
         agent = Agent()
-        agent.want(wish())
+        agent.read_catalog(deployed())
         agent.started(CARS)
         agent.stopped("boom")
         agent.ahead_ms += jump_ms
@@ -92,10 +103,10 @@ def test_a_lane_that_backs_off_starts_when_its_time_has_come_whatever_the_clock_
         assert agent.tick(1) == (Start(SPEED, LIFE, NetworkVersion(1)),)
 
 
-def test_a_clock_that_goes_forward_forgives_no_failures() -> None:
-    """A lane that fails at once every time is given up all the same."""
+def test_a_clock_set_forward_does_not_reset_the_failure_count() -> None:
+    """A lane that fails immediately each time still fails permanently."""
     agent = Agent()
-    agent.want(wish())
+    agent.read_catalog(deployed())
     for epoch in range(1, FAILURES_MAX + 1):
         agent.started(CARS, epoch=epoch)
         agent.ahead_ms += 2 * HOUR_MS
@@ -104,10 +115,10 @@ def test_a_clock_that_goes_forward_forgives_no_failures() -> None:
     assert "given up" in agent.report().last_error
 
 
-def test_a_report_shows_what_the_clock_shows_now() -> None:
-    """Also of what began when the clock showed something else: how long it lasts stays true."""
+def test_reported_times_are_relative_to_the_present_wall_clock() -> None:
+    """Durations stay correct, also of what began before the clock was set."""
     agent = Agent()
-    agent.want(wish())
+    agent.read_catalog(deployed())
     agent.started(LEFT)
     agent.ends({at(LEFT, 0): 0, at(LEFT, 1): 0})
     agent.wait(1_000)

@@ -1,20 +1,20 @@
-"""Decisions of a node's agent about topics that a fragment gets."""
+"""Agent decisions on topics that are added to a fragment after its deploy."""
 
 from dataclasses import replace
 
 from pipeline.ids import NetworkVersion, TopicName
-from tests.unit.agent.support import CARS, LIFE, SPEED, Agent, Start, Stop, wish
+from tests.unit.agent.support import CARS, LIFE, SPEED, Agent, Start, Stop, deployed
 
 
-def test_a_topic_that_the_fragment_gets_later_restarts_the_lane_once() -> None:
-    """Such as that of records that are sent again: the version is the same, and so is the plan."""
+def test_a_topic_added_later_restarts_the_lane_once() -> None:
+    """For example the redrive topic: version and plan are unchanged."""
     running = Agent()
-    running.want(wish())
+    running.read_catalog(deployed())
     running.started(CARS)
-    record = replace(wish().record, topic_ids=((TopicName("net.speed.redrive"), "id"),))
-    known = replace(wish(), record=record)
-    assert running.want(known) == (Stop(SPEED),)
+    record = replace(deployed().record, topic_ids=((TopicName("net.speed.redrive"), "id"),))
+    with_redrive = replace(deployed(), record=record)
+    assert running.read_catalog(with_redrive) == (Stop(SPEED),)
     assert running.stopped(None) == (Start(SPEED, LIFE, NetworkVersion(1)),)
     running.started(CARS, epoch=2)
-    assert running.want(known) == ()
+    assert running.read_catalog(with_redrive) == ()
     assert running.report().restarts == 0

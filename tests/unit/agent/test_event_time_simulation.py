@@ -1,11 +1,11 @@
-"""Event time end to end, against a model that knows every record.
+"""Simulation of event time end to end, compared with a model that has every record.
 
 Two writers append records to the partitions of their topics and promise boundaries; a lane reads
-both in batches of its own cut; an agent hears of it all late, in pieces, and again after restarts.
-The lane judges lateness as Spark does: what an earlier batch closed with is what this one drops by.
-Topics get more partitions, which writer and lane notice at different times. No record may ever be
-late, whatever the order of things, and once everything has been heard the lane must have come as
-far as the promises allow.
+both in batches of arbitrary ranges; an agent gets the events of it late, in parts, and again after
+restarts. The lane judges lateness as Spark does: by the watermark of the previous batch.
+Topics get more partitions, which writer and lane read at different times. No record may ever be
+late, in any order of events, and once all events are delivered the lane must have reached the event
+time that the promises allow.
 """
 
 from collections import deque
@@ -26,7 +26,7 @@ from pipeline.network.boxes.sessions import SessionWindow
 from pipeline.network.boxes.shape import Joined, Sessions, Shape, Stateless, Windowed
 from pipeline.network.boxes.windows import SlidingWindow, TumblingWindow
 from tests.profiles import examples
-from tests.unit.agent.support import LANE, LEFT, RIGHT, Advance, Agent, at, fresh_marker, wish
+from tests.unit.agent.support import LANE, LEFT, RIGHT, Advance, Agent, at, deployed, fresh_marker
 from tests.unit.boundaries.made_windows import ends_over
 
 INPUTS = (LEFT, RIGHT)
@@ -45,7 +45,7 @@ SHAPES: tuple[Shape, ...] = (
 
 @dataclass
 class Writer:
-    """A fragment upstream: its topic's records, and the boundaries that it published.
+    """An upstream fragment: the records of its topic, and the boundaries that it published.
 
     `seen`: of how many of the topic's partitions it knows.
     """
@@ -65,12 +65,12 @@ class Writer:
         self.publish()
 
     def notice(self) -> None:
-        """Learn of new partitions, and publish a boundary that names them."""
+        """Read the number of partitions, and publish a boundary that names them."""
         self.seen = len(self.times)
         self.publish()
 
     def publish(self) -> None:
-        """Publish what is promised."""
+        """Publish the promised boundary."""
         ends = {p: Offset(len(self.times[p])) for p in range(self.seen)}
         boundary = Millis(self.promised)
         self.published.append(
@@ -80,7 +80,7 @@ class Writer:
 
 @dataclass
 class Query:
-    """The lane's query: reads what it likes, judges lateness as Spark does."""
+    """The query of the lane: reads arbitrary ranges, judges lateness as Spark does."""
 
     shape: Shape
     marker: CommitMarker
@@ -88,21 +88,21 @@ class Query:
     """In force in the next batch; 0 before any, as in Spark."""
     advances: deque[int] = field(default_factory=deque)
 
-    def batch(self, writers: tuple[Writer, ...], limit: int, told: int) -> CommitMarker:
-        """Read at most so many records of each partition and so many advances."""
+    def batch(self, writers: tuple[Writer, ...], limit: int, advances_read: int) -> CommitMarker:
+        """Read a limited number of records of each partition and of advances."""
         last = self.marker
         late_ms = last.eviction_ms
         end = dict(last.end)
         for writer in writers:
             for partition, written in enumerate(writer.times):
                 key = at(writer.stream, partition)
-                if key not in end:  # the lane does not know of it
+                if key not in end:  # the lane has not read it
                     continue
                 times = written[end[key] : end[key] + limit]
                 for time in times:
                     assert not self.late(time, late_ms), "a record of a derived stream is late"
                 end[key] = Offset(end[key] + len(times))
-        read = [self.advances.popleft() for _ in range(min(told, len(self.advances)))]
+        read = [self.advances.popleft() for _ in range(min(advances_read, len(self.advances)))]
         eviction_ms = Millis(self.watermark)
         if read and not isinstance(self.shape, Stateless):
             lead = watermark_for(self.shape, Millis(max(read)))
@@ -136,14 +136,14 @@ class Query:
 
 
 class EventTime(RuleBasedStateMachine):
-    """Everything that can happen between two writers, a lane and its agent."""
+    """The state machine of two writers, a lane and its agent."""
 
     @initialize(shape=st.sampled_from(SHAPES))
     def begin(self, shape: Shape) -> None:
-        """A lane that has read nothing."""
+        """A lane without progress."""
         self.shape = shape
         self.writers = (Writer(LEFT), Writer(RIGHT))
-        self.heard = {LEFT.topic: 0, RIGHT.topic: 0}
+        self.read_boundaries = {LEFT.topic: 0, RIGHT.topic: 0}
         self.query = Query(shape, replace(fresh_marker(*INPUTS), incarnation=LIFE))
         self.finished: deque[CommitMarker] = deque()
         self.epoch = 0
@@ -152,7 +152,7 @@ class EventTime(RuleBasedStateMachine):
         self.restart_agent(0)
 
     def note(self, effects: tuple[object, ...]) -> None:
-        """Advances go to the lane; each is checked against every record there is."""
+        """Send advances to the lane; compare each with every record of the model."""
         for effect in effects:
             if not isinstance(effect, Advance):
                 continue
@@ -163,8 +163,8 @@ class EventTime(RuleBasedStateMachine):
             time = self.agent.running().time
             for writer in self.writers:
                 for partition, written in enumerate(writer.times):
-                    known = time.positions.get(at(writer.stream, partition), 0)
-                    assert all(one > effect.advance_ms for one in written[known:]), (
+                    position = time.positions.get(at(writer.stream, partition), 0)
+                    assert all(one > effect.advance_ms for one in written[position:]), (
                         "an advance goes beyond records that are not finished"
                     )
 
@@ -179,57 +179,57 @@ class EventTime(RuleBasedStateMachine):
 
     @rule(which=st.integers(0, 1))
     def new_writer(self, which: int) -> None:
-        """Somebody else takes the upstream fragment over and repeats its last promise."""
+        """Another node takes the upstream fragment over and repeats the last promise."""
         writer = self.writers[which]
         writer.epoch += 1
         writer.transaction([], 0)
 
     @rule(which=st.integers(0, 1))
     def grow(self, which: int) -> None:
-        """A topic gets another partition; nobody has noticed it yet."""
+        """A topic gets another partition, which no writer has read yet."""
         if len(self.writers[which].times) < PARTITIONS_MAX:
             self.writers[which].times.append([])
 
     @rule(which=st.integers(0, 1))
     def notice(self, which: int) -> None:
-        """A writer notices how many partitions there are."""
+        """A writer reads the number of partitions."""
         self.writers[which].notice()
 
     @rule(which=st.integers(0, 1), count=st.integers(1, 5))
-    def hear_boundaries(self, which: int, count: int) -> None:
-        """The agent reads on in a topic of boundaries."""
+    def poll_boundaries(self, which: int, count: int) -> None:
+        """The agent reads more of a boundary topic."""
         writer = self.writers[which]
         for _ in range(count):
-            number = self.heard[writer.stream.topic]
+            number = self.read_boundaries[writer.stream.topic]
             if number < len(writer.published):
-                self.heard[writer.stream.topic] = number + 1
-                self.note(self.agent.hear(writer.published[number]))
+                self.read_boundaries[writer.stream.topic] = number + 1
+                self.note(self.agent.receive(writer.published[number]))
 
-    @rule(limit=st.integers(0, 6), told=st.integers(0, 2))
-    def run_batch(self, limit: int, told: int) -> None:
-        """The lane runs a batch; its agent hears of it later."""
-        self.finished.append(self.query.batch(self.writers, limit, told))
+    @rule(limit=st.integers(0, 6), advances_read=st.integers(0, 2))
+    def run_batch(self, limit: int, advances_read: int) -> None:
+        """The lane runs a batch; its agent gets the event later."""
+        self.finished.append(self.query.batch(self.writers, limit, advances_read))
 
     @rule(count=st.integers(1, 3))
-    def hear_batches(self, count: int) -> None:
-        """The agent hears of finished batches, in order."""
+    def receive_batches(self, count: int) -> None:
+        """The agent gets the events of finished batches, in order."""
         for _ in range(min(count, len(self.finished))):
             marker = self.finished.popleft()
-            self.note(self.agent.hear(BatchFinished(LANE, RunNumber(1), marker, 3, 40)))
+            self.note(self.agent.receive(BatchFinished(LANE, RunNumber(1), marker, 3, 40)))
 
     @rule(milliseconds=st.integers(0, 400))
     def pass_time(self, milliseconds: int) -> None:
-        """Nothing happens for a while."""
+        """Time passes without an event."""
         self.note(self.agent.tick(milliseconds))
 
     @rule(milliseconds=st.integers(-5 * HOUR_MS, 2 * HOUR_MS))
     def set_clock(self, milliseconds: int) -> None:
-        """Somebody sets the wall clock."""
+        """The wall clock is set."""
         self.agent.ahead_ms += milliseconds
 
     @rule(compacted=st.integers(0, 3))
     def restart_agent(self, compacted: int) -> None:
-        """The agent dies and comes back; old boundaries may be compacted away meanwhile.
+        """The agent restarts; old boundaries may have been removed by compaction.
 
         The lane continues from its last marker, with the advances that it has not read yet, and
         reads new partitions from their beginning.
@@ -240,28 +240,30 @@ class EventTime(RuleBasedStateMachine):
         self.agent.steady_ms, self.agent.ahead_ms = old.steady_ms, old.ahead_ms
         self.finished.clear()
         for writer in self.writers:
-            self.heard[writer.stream.topic] = max(0, len(writer.published) - 1 - compacted)
+            self.read_boundaries[writer.stream.topic] = max(
+                0, len(writer.published) - 1 - compacted
+            )
         marker = self.query.marker
         there = [at(w.stream, p) for w in self.writers for p in range(len(w.times))]
         end = {key: marker.end.get(key, Offset(0)) for key in there}
         self.query.marker = replace(marker, end=end)
-        self.agent.want(wish())
+        self.agent.read_catalog(deployed())
         self.agent.watch_boundaries(*INPUTS)
         profile = LaneProfile(INPUTS, self.shape)
         epoch, marker = Epoch(self.epoch), self.query.marker
         started = LaneStarted(LANE, RunNumber(1), epoch, LIFE, marker, profile)
-        self.note(self.agent.hear(started))
+        self.note(self.agent.receive(started))
 
     @invariant()
-    def the_output_promise_holds(self) -> None:
-        """What the lane promised never lies beyond what its inputs promised it."""
+    def the_output_promise_is_within_the_input_promises(self) -> None:
+        """The lane's promise is never greater than those of its inputs."""
         least = min(writer.promised for writer in self.writers)
         found = self.query.marker.boundary_ms
-        ahead = self.shape.window.slide_ms if isinstance(self.shape, Windowed) else 0
-        assert found is None or found <= least + ahead
+        slide_ms = self.shape.window.slide_ms if isinstance(self.shape, Windowed) else 0
+        assert found is None or found <= least + slide_ms
 
     def teardown(self) -> None:
-        """Let everything be heard: the lane must come as far as the promises allow."""
+        """Deliver all events: the lane must reach the event time that the promises allow."""
         if not hasattr(self, "writers"):
             return
         for writer in self.writers:
@@ -271,9 +273,9 @@ class EventTime(RuleBasedStateMachine):
         target = min(writer.promised for writer in self.writers)
         for _ in range(100):
             for which in (0, 1):
-                self.hear_boundaries(which, len(self.writers[which].published))
+                self.poll_boundaries(which, len(self.writers[which].published))
             self.run_batch(1_000, 1_000)
-            self.hear_batches(len(self.finished))
+            self.receive_batches(len(self.finished))
             self.pass_time(1_000)
             if self.reached(target):
                 return
@@ -281,7 +283,7 @@ class EventTime(RuleBasedStateMachine):
         raise AssertionError(message)
 
     def reached(self, target: int) -> bool:
-        """Whether what is in force lets nothing more be closed or freed below the target."""
+        """Whether the event time in force is such that all below the target is closed."""
         if isinstance(self.shape, Stateless):
             return self.query.marker.boundary_ms == target
         if isinstance(self.shape, Windowed):

@@ -1,4 +1,4 @@
-"""The two clocks of the present."""
+"""The present on both clocks."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,8 +10,8 @@ TIMES = st.integers(0, 10**13)
 
 
 @given(TIMES, TIMES, st.integers(0, 10**9))
-def test_what_lasts_is_measured_by_the_steady_clock(wall: int, steady: int, passed: int) -> None:
-    """A moment lies as far back on the wall clock as it does on the steady one."""
+def test_durations_are_measured_by_the_steady_clock(wall: int, steady: int, passed: int) -> None:
+    """A time is as long ago on the wall clock as it is on the steady one."""
     now = Now(Millis(wall), SteadyMillis(steady))
     then = SteadyMillis(steady - passed)
     assert now.wall_at(then) == wall - passed
@@ -19,7 +19,7 @@ def test_what_lasts_is_measured_by_the_steady_clock(wall: int, steady: int, pass
 
 
 @given(TIMES, TIMES, st.integers(0, 10**9))
-def test_a_time_that_has_not_come_yet_counts_as_now(wall: int, steady: int, ahead: int) -> None:
-    """The clock that showed it was wrong, or this one is."""
+def test_a_future_time_counts_as_now(wall: int, steady: int, offset_ms: int) -> None:
+    """One of the two clocks was wrong."""
     now = Now(Millis(wall), SteadyMillis(steady))
-    assert now.steady_at(Millis(wall + ahead)) == steady
+    assert now.steady_at(Millis(wall + offset_ms)) == steady

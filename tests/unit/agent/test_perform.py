@@ -104,7 +104,7 @@ DEPLOYED = Deployed(NetworkRecord(NETWORK, VERSION, LIFE, (), ()), FRAGMENT)
 
 @dataclass
 class Lane:
-    """A lane that runs until it is stopped, or raises what a test wants: at once or then."""
+    """A lane that runs until it is stopped, or raises an error of the test: at once or later."""
 
     settings: LaneSettings
     raises: Exception | None = None
@@ -113,7 +113,7 @@ class Lane:
     promises: Promises = field(default_factory=Promises)
 
     def run(self) -> None:
-        """Wait to be stopped."""
+        """Wait for the stop."""
         if self.raises is not None:
             raise self.raises
         assert self.stopped.wait(10)
@@ -147,19 +147,19 @@ class Signals(MemoryProducer):
         self.closed = True
 
 
-class AtOnce:
-    """A worker that does each job where it is given."""
+class Immediate:
+    """A worker that executes each job in `put`."""
 
     def __init__(self) -> None:
         self.ended = False
 
     def put(self, key: Hashable, job: Job) -> None:
-        """Do it."""
+        """Execute the job."""
         del key
         job()
 
     def end(self, within_s: float) -> bool:
-        """Nothing waits."""
+        """No job is left."""
         assert within_s >= 0
         self.ended = True
         return True
@@ -167,23 +167,23 @@ class AtOnce:
 
 @dataclass
 class Node:
-    """A performer with everything it touches."""
+    """A performer with its collaborators in memory."""
 
     performer: Performer
     lanes: list[Lane]
-    told: list[Event]
+    events: list[Event]
     signals: Signals
     watched: Watched
     catalog: Catalog
     newer: list[Exception]
-    """What is told of the fragments' markers."""
+    """Errors of reading the fragments' markers."""
     planned: list[Plan | Exception]
-    """What comes of planning the deployed version."""
+    """Plan of the deployed version, or the error of planning it."""
     written: list[Epoch]
     """The epoch of the last commit marker."""
 
     def start(self) -> None:
-        """Ask for the fragment's lane."""
+        """Request a start of the fragment's lane."""
         self.performer.perform(StartLane(LANE, RUN, DEPLOYED, PLAN.fragments[0]))
 
     def stop(self) -> None:
@@ -202,7 +202,7 @@ def make_node() -> Callable[[Exception | None], Node]:
         catalog.networks.deploy(DEPLOYED.network, version, (FRAGMENT,), None)
         planned: list[Plan | Exception] = [PLAN]
         lanes: list[Lane] = []
-        told: list[Event] = []
+        events: list[Event] = []
         newer: list[Exception] = []
         written = [NO_EPOCH]
 
@@ -230,13 +230,13 @@ def make_node() -> Callable[[Exception | None], Node]:
             make_lane=lane,
             signals=Signals(),
             watched=Watched(),
-            workers=Workers(AtOnce(), AtOnce(), AtOnce()),
+            workers=Workers(Immediate(), Immediate(), Immediate()),
             clock=SystemClock(),
         )
-        performer = Performer(context, told.append)
+        performer = Performer(context, events.append)
         signals, watched = context.signals, context.watched
         assert isinstance(signals, Signals)
-        return Node(performer, lanes, told, signals, watched, catalog, newer, planned, written)
+        return Node(performer, lanes, events, signals, watched, catalog, newer, planned, written)
 
     return make
 
@@ -244,7 +244,7 @@ def make_node() -> Callable[[Exception | None], Node]:
 def test_a_start_claims_the_fragment_and_runs_its_lane_until_it_is_stopped(
     make_node: Callable[[Exception | None], Node], wait_for: WaitFor
 ) -> None:
-    """The lane gets its epoch, and topic ids and choice of the deploy; its end is told once."""
+    """The lane gets its epoch, the topic ids and choice of the deploy; its end is one event."""
     node = make_node(None)
     node.start()
     wait_for(lambda: node.lanes, "the lane is made")
@@ -266,34 +266,34 @@ def test_a_start_claims_the_fragment_and_runs_its_lane_until_it_is_stopped(
     assert owner is not None
     assert (owner.node, owner.epoch) == ("node1", 1)
     node.performer.perform(StopLane(LANE))
-    wait_for(lambda: node.told, "the end is told")
-    assert node.told == [LaneStopped(LANE, RUN, Epoch(1), None, retry=True, fenced=False)]
+    wait_for(lambda: node.events, "the end of the lane")
+    assert node.events == [LaneStopped(LANE, RUN, Epoch(1), None, retry=True, fenced=False)]
 
 
-def test_what_a_newer_version_wrote_is_refused_before_the_fragment_is_claimed(
+def test_a_marker_of_a_newer_format_is_refused_before_the_claim(
     make_node: Callable[[Exception | None], Node], wait_for: WaitFor
 ) -> None:
-    """Its owner is not fenced, no epoch is taken, and it is not tried again unasked."""
+    """The owner is not fenced, no epoch is used, and there is no automatic retry."""
     node = make_node(None)
     node.newer.append(NewerFormatError("a newer Medusa wrote this commit marker"))
     node.start()
-    wait_for(lambda: node.told, "the end is told")
+    wait_for(lambda: node.events, "the end of the lane")
     error = "a newer Medusa wrote this commit marker"
-    assert node.told == [LaneStopped(LANE, RUN, Epoch(0), error, retry=False, fenced=False)]
+    assert node.events == [LaneStopped(LANE, RUN, Epoch(0), error, retry=False, fenced=False)]
     assert node.lanes == []
     assert node.catalog.owners.get(NETWORK, MOVING.fragment) is None
 
 
-def test_a_plan_that_is_asked_for_is_told_or_why_there_is_none(
+def test_a_plan_request_returns_the_plan_or_the_error(
     make_node: Callable[[Exception | None], Node],
 ) -> None:
-    """For the version that was asked for; nothing is claimed."""
+    """For the requested version; nothing is claimed."""
     node = make_node(None)
     node.performer.perform(MakePlan(DEPLOYED.version))
     error = RefusedError("there is no such kind of box")
     node.planned[0] = error
     node.performer.perform(MakePlan(DEPLOYED.version))
-    assert node.told == [PlanMade(DEPLOYED.version, PLAN), PlanFailed(DEPLOYED.version, error)]
+    assert node.events == [PlanMade(DEPLOYED.version, PLAN), PlanFailed(DEPLOYED.version, error)]
     assert node.catalog.owners.get(NETWORK, MOVING.fragment) is None
 
 
@@ -304,16 +304,16 @@ def test_a_planner_that_fails_unexpectedly_is_a_failure_too(
     node = make_node(None)
     node.planned[0] = KeyError("box")
     node.performer.perform(MakePlan(DEPLOYED.version))
-    (failed,) = node.told
+    (failed,) = node.events
     assert isinstance(failed, PlanFailed)
     assert failed.version == DEPLOYED.version
     assert "planning failed with KeyError: 'box'" in str(failed.error)
 
 
-def test_what_is_watched_is_handed_to_the_polls(
+def test_watch_requests_reach_the_polls(
     make_node: Callable[[Exception | None], Node],
 ) -> None:
-    """Topics, inputs, and what other nodes run."""
+    """Topics, inputs, and fragments of other nodes."""
     node = make_node(None)
     topics = frozenset({TopicName("sightings-topic")})
     node.performer.perform(WatchTopics(topics, frozenset()))
@@ -325,7 +325,7 @@ def test_what_is_watched_is_handed_to_the_polls(
 def test_the_epoch_is_above_that_of_the_last_marker(
     make_node: Callable[[Exception | None], Node], wait_for: WaitFor
 ) -> None:
-    """A ZooKeeper that was restored from an older state holds a counter below it."""
+    """A ZooKeeper restored from an older state contains a lower counter."""
     node = make_node(None)
     node.written[0] = Epoch(41)
     node.start()
@@ -347,7 +347,7 @@ def test_the_epoch_is_above_that_of_the_last_marker(
         (NotAllowedError("no right"), True, False, True),
     ],
 )
-def test_what_ends_a_lane_tells_whether_to_try_again(
+def test_the_kind_of_error_decides_on_a_retry(
     make_node: Callable[[Exception | None], Node],
     wait_for: WaitFor,
     error: Exception,
@@ -356,15 +356,15 @@ def test_what_ends_a_lane_tells_whether_to_try_again(
     fenced: bool,
     external: bool,
 ) -> None:
-    """The kind of the error decides, not its words; of what is outside a try is always worth it."""
+    """Not its text; errors of external systems are always retried."""
     node = make_node(error)
     node.start()
-    wait_for(lambda: node.told, "the end is told")
-    (told,) = node.told
-    assert isinstance(told, LaneStopped)
-    assert (told.retry, told.fenced, told.external) == (retry, fenced, external)
-    assert told.error is not None
-    assert str(error) in told.error
+    wait_for(lambda: node.events, "the end of the lane")
+    (event,) = node.events
+    assert isinstance(event, LaneStopped)
+    assert (event.retry, event.fenced, event.external) == (retry, fenced, external)
+    assert event.error is not None
+    assert str(error) in event.error
 
 
 @pytest.mark.parametrize(
@@ -375,14 +375,14 @@ def test_what_ends_a_lane_tells_whether_to_try_again(
         ("", "this node owns it with epoch 1: started again after a while"),
     ],
 )
-def test_a_fenced_lane_says_in_the_log_whose_the_fragment_is(
+def test_a_fenced_lane_logs_the_owner_of_the_fragment(
     make_node: Callable[[Exception | None], Node],
     wait_for: WaitFor,
     caplog: pytest.LogCaptureFixture,
     owner: str,
     said: str,
 ) -> None:
-    """Who owns it, with which epoch, and what this node does about it."""
+    """With the owner's epoch and the reaction of this node."""
     node = make_node(None)
     node.start()
     wait_for(lambda: node.lanes, "the lane is made")
@@ -391,7 +391,7 @@ def test_a_fenced_lane_says_in_the_log_whose_the_fragment_is(
         node.catalog.owners.claim(NETWORK, MOVING.fragment, by, Millis(5_000))
     node.lanes[0].raises_then = FencedError("another instance has taken over")
     node.lanes[0].request_stop()
-    wait_for(lambda: node.told, "the end is told")
+    wait_for(lambda: node.events, "the end of the lane")
     assert said in caplog.text
     assert "stopped: another instance has taken over" in caplog.text
 
@@ -413,7 +413,7 @@ def test_an_advance_goes_to_the_fragments_own_topic(
 def test_activity_goes_to_the_topic_of_boundaries(
     make_node: Callable[[Exception | None], Node],
 ) -> None:
-    """Under a key of its own, so that it replaces no boundary."""
+    """Under a separate key, so that it replaces no boundary."""
     node = make_node(None)
     output, writer = TopicName("local.net.moving"), DEPLOYED.names.writer
     effect = SendActivity(LANE, output, TopicId("id"), writer, Epoch(3), idle=True)
@@ -428,21 +428,21 @@ def test_activity_goes_to_the_topic_of_boundaries(
     assert codec.decode_activity(sent.value, "") == expected
 
 
-def test_a_lane_is_told_what_its_writers_have_promised(
+def test_promises_of_writers_are_passed_to_the_lane(
     make_node: Callable[[Exception | None], Node], wait_for: WaitFor
 ) -> None:
-    """Only one that runs here."""
+    """Only to one that runs on this node."""
     node = make_node(None)
     effect = NotePromises(LANE, {StreamName("sums"): Millis(7)})
     node.performer.perform(effect)
     node.start()
     wait_for(lambda: node.lanes, "the lane is made")
 
-    def told() -> bool:
+    def passed_on() -> bool:
         node.performer.perform(effect)
         return node.lanes[0].promises.of(StreamName("sums")) is not None
 
-    wait_for(told, "the lane is told")
+    wait_for(passed_on, "the promise is passed on")
     assert node.lanes[0].promises.of(StreamName("sums")) == 7
     node.stop()
 
@@ -450,20 +450,20 @@ def test_a_lane_is_told_what_its_writers_have_promised(
 def test_stopping_everything_waits_for_the_lanes(
     make_node: Callable[[Exception | None], Node], wait_for: WaitFor
 ) -> None:
-    """When it returns, no lane runs, and the producer of advances is closed."""
+    """After it no lane runs, and the producer of advances is closed."""
     node = make_node(None)
     node.start()
     wait_for(lambda: node.lanes, "the lane is made")
     node.stop()
     assert node.lanes[0].stopped.is_set()
-    assert node.told
+    assert node.events
     assert node.signals.closed
 
 
-def test_counts_that_a_lane_does_not_know_yet_stay_as_they_were(
+def test_unread_counts_are_not_reported_as_zero(
     make_node: Callable[[Exception | None], Node],
 ) -> None:
-    """A node that starts must not tell zeros until it has read the marker."""
+    """A node that starts must not report zeros before it has read the marker."""
     node = make_node(None)
     nothing = replace(NOTHING_READ, network=NETWORK, fragment=MOVING.fragment)
     node.catalog.statuses.report(replace(nothing, epoch=Epoch(2), records_in=9, records_out=8))

@@ -1,4 +1,4 @@
-"""Reading a version of a network and planning it."""
+"""Reading a version of a network from the catalog and planning it."""
 
 import pytest
 
@@ -15,7 +15,7 @@ RECORD = NetworkVersionRecord(NETWORK, NetworkVersion(1), "", (), "digest", Mill
 
 
 def test_a_version_is_planned() -> None:
-    """As it was deployed."""
+    """The plan is that of the deploy."""
 
     def planner(record: NetworkVersionRecord) -> Plan:
         assert record == RECORD
@@ -24,8 +24,8 @@ def test_a_version_is_planned() -> None:
     assert Planning(lambda _, __: RECORD, planner).plan(ONE) == PLAN
 
 
-def test_a_version_that_this_program_does_not_understand_is_refused_in_words() -> None:
-    """With what is wrong, and what to do."""
+def test_an_unsupported_version_is_refused_with_a_message() -> None:
+    """The message contains the problem and the remedy."""
 
     def planner(_: NetworkVersionRecord) -> Plan:
         raise DocumentError((Problem("there is no such kind of box"),))
@@ -35,7 +35,7 @@ def test_a_version_that_this_program_does_not_understand_is_refused_in_words() -
     assert "deploy the network again" in (found.value.hint or "")
 
 
-def test_a_version_that_is_gone_may_be_there_again() -> None:
-    """The network was destroyed; the catalog says what is deployed next."""
+def test_a_missing_version_is_a_temporary_failure() -> None:
+    """The network was destroyed; the next read of the catalog returns what is deployed."""
     with pytest.raises(RetryError, match="version 1 of the network is gone"):
         Planning(lambda _, __: None, lambda _: PLAN).plan(ONE)

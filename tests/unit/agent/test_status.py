@@ -1,4 +1,4 @@
-"""What is reported of a fragment."""
+"""Status report of a fragment."""
 
 from dataclasses import replace
 
@@ -14,7 +14,7 @@ from pipeline.lanes.events import LaneRebuilding
 from pipeline.network.boxes.shape import Windowed
 from pipeline.network.boxes.windows import TumblingWindow
 from pipeline.planner.instants import instant
-from tests.unit.agent.support import CARS, LANE, LEFT, SPEED, START_MS, Agent, at, wish
+from tests.unit.agent.support import CARS, LANE, LEFT, SPEED, START_MS, Agent, at, deployed
 
 ONE, TWO = at(CARS, 0), at(CARS, 1)
 
@@ -23,13 +23,13 @@ ONE, TWO = at(CARS, 0), at(CARS, 1)
 def agent() -> Agent:
     """An agent with a running lane over one external stream."""
     agent = Agent()
-    agent.want(wish())
+    agent.read_catalog(deployed())
     agent.started(CARS)
     return agent
 
 
-def test_a_report_names_the_life_of_its_node(agent: Agent) -> None:
-    """By when the node was started."""
+def test_a_report_names_the_incarnation_of_its_node(agent: Agent) -> None:
+    """By the time at which the node started."""
     report = agent.report()
     assert (report.node, report.life) == ("node1", START_MS)
 
@@ -44,15 +44,15 @@ def test_a_lane_at_the_ends_of_its_inputs_has_no_lag(agent: Agent) -> None:
     assert report.inputs == ((CARS.topic, 0),)
 
 
-def test_lag_in_records_is_what_lies_between_finished_and_end(agent: Agent) -> None:
-    """Summed over partitions; one that is ahead of an older answer does not count negative."""
+def test_lag_in_records_is_end_minus_finished(agent: Agent) -> None:
+    """Summed over partitions; a position above an older end counts as 0."""
     agent.finished({ONE: 4, TWO: 25})
     agent.ends({ONE: 10, TWO: 20})
     assert agent.report().lag_records == 6
 
 
-def test_lag_in_time_counts_from_when_the_topic_ended_where_the_lane_is(agent: Agent) -> None:
-    """The oldest unfinished record came after that."""
+def test_lag_in_time_counts_from_when_the_end_equalled_the_position(agent: Agent) -> None:
+    """The oldest unfinished record arrived after that."""
     agent.ends({ONE: 0, TWO: 0})
     agent.wait(1_000)
     agent.ends({ONE: 5, TWO: 0})
@@ -66,8 +66,8 @@ def test_lag_in_time_counts_from_when_the_topic_ended_where_the_lane_is(agent: A
     assert agent.report().lag_ms == 0
 
 
-def test_a_steady_flow_has_a_small_lag_not_a_growing_one(agent: Agent) -> None:
-    """A lane that always works on the newest batch never stands at the end, and is not behind."""
+def test_a_steady_flow_has_a_small_constant_lag(agent: Agent) -> None:
+    """A lane that always processes the newest batch never reaches the end, and is not behind."""
     for second in range(300):
         agent.ends({ONE: second * 100 + 100, TWO: 0})
         agent.wait(1_000)
@@ -76,8 +76,8 @@ def test_a_steady_flow_has_a_small_lag_not_a_growing_one(agent: Agent) -> None:
         assert (agent.report().lag_ms or 0) <= 1_000
 
 
-def test_a_long_lag_is_known_within_a_bounded_memory(agent: Agent) -> None:
-    """A lane that stands still for an hour shows an hour."""
+def test_a_long_lag_is_measured_in_bounded_memory(agent: Agent) -> None:
+    """A lane without progress for an hour has a lag of an hour."""
     agent.ends({ONE: 0, TWO: 0})
     for step in range(1, 7_200):
         agent.wait(500)
@@ -88,10 +88,10 @@ def test_a_long_lag_is_known_within_a_bounded_memory(agent: Agent) -> None:
     assert (agent.report().lag_ms or 0) <= 5_000
 
 
-def test_a_lane_that_is_behind_since_its_start_counts_from_its_last_batch_before() -> None:
-    """What its last life had not read can have waited since then, however short this one is."""
+def test_lag_after_a_restart_counts_from_the_last_batch_before() -> None:
+    """Records that the previous run had not read may have been waiting since then."""
     agent = Agent()
-    agent.want(wish())
+    agent.read_catalog(deployed())
     agent.wait(60_000)
     agent.started(CARS)
     agent.ends({ONE: 1_000, TWO: 0})
@@ -99,18 +99,18 @@ def test_a_lane_that_is_behind_since_its_start_counts_from_its_last_batch_before
     assert agent.report().lag_ms == 64_000
 
 
-def test_lag_is_shown_per_topic_of_data() -> None:
-    """Topics of boundaries and advances are nobody's backlog."""
+def test_lag_is_reported_per_data_topic() -> None:
+    """Topics of boundaries and advances have no backlog."""
     agent = Agent()
-    agent.want(wish())
+    agent.read_catalog(deployed())
     agent.started(CARS, LEFT)
     agent.ends({ONE: 3, TWO: 0, at(LEFT, 0): 7})
     assert agent.report().inputs == ((CARS.topic, 3), (LEFT.topic, 7))
     assert agent.report().lag_records == 10
 
 
-def test_a_lag_that_nobody_measures_is_unknown(agent: Agent) -> None:
-    """Before the first answer about the ends, and while the lane does not run; never 0."""
+def test_unmeasured_lag_is_unknown(agent: Agent) -> None:
+    """Before the first response about the ends, and while the lane does not run; never 0."""
     report = agent.report()
     assert (report.state, report.lag_records, report.lag_ms) == (LaneState.RUNNING, None, None)
     agent.ends({ONE: 10, TWO: 20})
@@ -121,17 +121,17 @@ def test_a_lag_that_nobody_measures_is_unknown(agent: Agent) -> None:
     assert report.inputs == ()
 
 
-def test_the_lag_is_unknown_until_every_input_was_looked_at() -> None:
+def test_lag_is_unknown_until_the_ends_of_every_input_are_read() -> None:
     """The sum over some of the inputs would be too small."""
     agent = Agent()
-    agent.want(wish())
+    agent.read_catalog(deployed())
     agent.started(CARS, LEFT)
     agent.ends({ONE: 3, TWO: 0})
     assert agent.report().lag_records is None
 
 
-def test_a_topic_that_does_not_answer_makes_the_lane_wait(agent: Agent) -> None:
-    """The status says which; when it answers, the lane runs again."""
+def test_an_unreachable_topic_is_reported_as_waiting(agent: Agent) -> None:
+    """The status names it; after a response the lane is running again."""
     agent.ends({ONE: 0, TWO: 0})
     assert agent.report().state is LaneState.RUNNING
     agent.wait(500)
@@ -146,20 +146,20 @@ def test_a_topic_that_does_not_answer_makes_the_lane_wait(agent: Agent) -> None:
 
 
 def test_a_lane_that_just_started_is_not_waiting_yet(agent: Agent) -> None:
-    """Nobody has asked for the ends of its topics so far."""
+    """The ends of its topics have not been requested yet."""
     assert agent.report().state is LaneState.RUNNING
     agent.wait(ENDS_FRESH_MS + 1)
     assert agent.report().state is LaneState.WAITING
 
 
-def test_a_rebuild_is_reported_with_how_far_it_is() -> None:
-    """Since when, how much it has to read and has read; nothing of it when the lane runs."""
+def test_the_progress_of_a_rebuild_is_reported() -> None:
+    """Start time, total and finished records; absent once the lane runs."""
     agent = Agent()
-    agent.want(wish())
+    agent.read_catalog(deployed())
     began = agent.now.wall_ms
-    agent.hear(LaneRebuilding(LANE, RunNumber(1), Epoch(1), 1_000))
+    agent.receive(LaneRebuilding(LANE, RunNumber(1), Epoch(1), 1_000))
     agent.wait(3_000)
-    agent.hear(LaneRebuilding(LANE, RunNumber(1), Epoch(1), 1_000, 400))
+    agent.receive(LaneRebuilding(LANE, RunNumber(1), Epoch(1), 1_000, 400))
     report = agent.report()
     assert report.state is LaneState.REBUILDING
     assert report.rebuild_since_ms == began
@@ -179,8 +179,8 @@ def test_counts_and_boundary_come_from_the_marker(agent: Agent) -> None:
     assert report.reported_at_ms == START_MS
 
 
-def test_a_transaction_that_stays_open_is_named(agent: Agent) -> None:
-    """Where, and since when; when it has ended, the lane runs by itself."""
+def test_a_long_open_transaction_is_reported(agent: Agent) -> None:
+    """With place and start; after its end the lane is running again."""
     for _ in range(0, OPEN_LONG_MS, 500):
         assert agent.report().state is LaneState.RUNNING
         agent.ends({ONE: 0, TWO: 0}, opened=TWO)
@@ -196,8 +196,8 @@ def test_a_transaction_that_stays_open_is_named(agent: Agent) -> None:
     assert (report.state, report.last_error, report.lag_records) == (LaneState.RUNNING, "", 2)
 
 
-def test_an_open_transaction_in_a_derived_input_is_named_too(agent: Agent) -> None:
-    """Boundaries name what it has written, so that they wait for its end as well."""
+def test_an_open_transaction_in_a_derived_input_is_reported_too(agent: Agent) -> None:
+    """Boundaries contain its offsets, so they wait for its end as well."""
     agent.stopped(None)
     agent.tick(60_000)
     agent.started(LEFT, epoch=2)
@@ -210,9 +210,9 @@ def test_an_open_transaction_in_a_derived_input_is_named_too(agent: Agent) -> No
 
 
 def test_the_input_that_holds_event_time_back_is_reported() -> None:
-    """While the lane runs; a stream that never had a record by no amount."""
+    """While the lane runs; without an amount for a stream that never had a record."""
     agent = Agent()
-    agent.want(wish())
+    agent.read_catalog(deployed())
     agent.started(CARS, LEFT)
     agent.finished({ONE: 3}, {ONE: 90_000, TWO: 90_000})
     agent.ends({ONE: 3, TWO: 0, at(LEFT, 0): 0})
@@ -223,10 +223,10 @@ def test_the_input_that_holds_event_time_back_is_reported() -> None:
     assert agent.report().held_by == ""
 
 
-def test_a_window_that_waits_for_a_silent_input_is_reported() -> None:
-    """Until it has come: a lane that keeps nothing waits for nothing."""
+def test_a_window_that_waits_for_an_idle_input_is_reported() -> None:
+    """Until it is emitted; a lane without state waits for nothing."""
     agent = Agent()
-    agent.want(wish())
+    agent.read_catalog(deployed())
     patient = replace(CARS, idle_after_ms=60_000)
     windows = LaneProfile((patient,), Windowed(TumblingWindow(60_000, 0)))
     agent.started(CARS, profile=windows)

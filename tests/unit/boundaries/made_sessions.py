@@ -1,4 +1,4 @@
-"""Sessions found by going through the records in order, and windows of them by hypothesis."""
+"""Reference implementation of sessions, and a hypothesis strategy for their windows."""
 
 from collections.abc import Iterable
 

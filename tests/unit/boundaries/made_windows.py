@@ -1,4 +1,4 @@
-"""Windows made by hypothesis, and their ends found by counting."""
+"""Hypothesis strategy for windows, and a reference implementation of their ends."""
 
 from hypothesis import strategies as st
 

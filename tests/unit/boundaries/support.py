@@ -45,7 +45,7 @@ WRITTEN_MS = Millis(1_700_000_000_000)
 
 
 def lane(*inputs: ExternalInput | DerivedInput, shape: Shape | None = None) -> LaneProfile:
-    """A profile; stateless unless said otherwise."""
+    """A profile; stateless by default."""
     return LaneProfile(inputs, shape or Stateless())
 
 
@@ -69,7 +69,7 @@ def marker(
     eviction_ms: int | None = None,
     boundary_ms: int | None = None,
 ) -> CommitMarker:
-    """A marker with only what event time depends on."""
+    """A marker with only the fields that event time depends on."""
     return replace(
         first_marker(WANTED, Incarnation("one"), end, WRITTEN_MS),
         batch=BatchId(batch),

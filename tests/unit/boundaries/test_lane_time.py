@@ -1,4 +1,4 @@
-"""Event time of one lane, from what happens to what it is told."""
+"""Event time of one lane: from events to advances."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -45,12 +45,12 @@ JOIN = Joined(60_000)
 
 
 class Observed:
-    """A lane's event time as its agent sees it, with a clock and the last ends."""
+    """The event time of a lane in its agent, with a clock and the last ends."""
 
     def __init__(
         self, profile: LaneProfile, start: CommitMarker, writers: Writers | None = None
     ) -> None:
-        """Begin at the start of time."""
+        """Begin at time 0."""
         self.now = START_MS
         self.ends: Ends | None = None
         self.time: LaneTime = begin(profile, start, writers or {}, self.now)
@@ -62,9 +62,9 @@ class Observed:
     def answer(
         self, open_: Mapping[InputPartition, int] | None = None, **ends: tuple[int, ...]
     ) -> None:
-        """Topics tell their ends; `cars` stands for the external one.
+        """Feed the ends of topics; `cars` is the external one.
 
-        `open_`: how much open transactions have written behind these.
+        `open_`: the number of records of open transactions behind these.
         """
         names = {
             "cars": CARS.topic,
@@ -85,21 +85,21 @@ class Observed:
         self.time = ends_read(self.time, before, self.ends)
 
     def finish(self, found: CommitMarker) -> None:
-        """A batch finishes."""
+        """Feed a finished batch."""
         self.time = batch_finished(self.time, found, 0, self.now)
 
     def promise(self, stream: DerivedInput, at_ms: int, *offsets: int, epoch: int = 1) -> None:
-        """A boundary of a derived input's writer is read."""
+        """Feed a boundary of a derived input's writer."""
         boundary = PendingBoundary(Millis(at_ms), {p: Offset(o) for p, o in enumerate(offsets)})
         self.time = boundary_read(self.time, writer_of(stream), Epoch(epoch), boundary)
 
     def idle(self, stream: DerivedInput, *, epoch: int = 1) -> None:
-        """A derived input's writer says that it is idle."""
+        """Feed a report of idleness of a derived input's writer."""
         writer, at_ms = writer_of(stream), self.now
         self.time = activity_read(self.time, writer, Epoch(epoch), idle=True, at_ms=at_ms)
 
-    def told(self) -> int | None:
-        """What the lane is told now."""
+    def next_advance(self) -> int | None:
+        """The present advance of the lane."""
         self.time, value = advance(self.time, self.ends, self.now)
         return value
 
@@ -109,128 +109,128 @@ class Observed:
         open_: Mapping[InputPartition, int] | None = None,
         **ends: tuple[int, ...],
     ) -> list[int]:
-        """Ask for the ends every half second; everything that the lane is told meanwhile."""
-        told: list[int] = []
+        """Feed the ends every half second; all advances of the lane meanwhile."""
+        advances: list[int] = []
         for _ in range(0, milliseconds, 500):
             self.wait(500)
             self.answer(open_, **ends)
-            value = self.told()
+            value = self.next_advance()
             if value is not None:
-                told.append(value)
-        return told
+                advances.append(value)
+        return advances
 
 
-def test_a_lane_is_told_the_least_boundary_of_its_inputs() -> None:
-    """An external and a derived input: the slower one decides."""
+def test_the_advance_is_the_least_boundary_of_the_inputs() -> None:
+    """An external and a derived input: the slower one determines it."""
     start = marker({**positions(CARS, 0, 0), **positions(SPEED, 0, 0)})
     seen = Observed(lane(CARS, SPEED), start)
     seen.promise(SPEED, 70_000, 0, 0)
-    assert seen.told() is None
+    assert seen.next_advance() is None
     progress = {at(CARS, 0): 90_000, at(CARS, 1): 80_000}
     seen.finish(marker(start.end, batch=0, progress=progress))
-    assert seen.told() == 70_000
+    assert seen.next_advance() == 70_000
     seen.wait(1_000)
     seen.promise(SPEED, 999_000, 0, 0)
-    assert seen.told() == 80_000 - 5_000 - 1
+    assert seen.next_advance() == 80_000 - 5_000 - 1
 
 
 def test_a_boundary_waits_for_the_finished_positions() -> None:
-    """What was read but not finished does not count: it may be read again with other cuts."""
+    """Records of an unfinished batch do not count: they may be read again in other batches."""
     seen = Observed(lane(SPEED, VOLUME), marker({**positions(SPEED, 0, 0), **positions(VOLUME, 0)}))
     seen.promise(SPEED, 70_000, 3, 4)
     seen.promise(VOLUME, 80_000, 0)
-    assert seen.told() is None
+    assert seen.next_advance() is None
     seen.finish(marker({**positions(SPEED, 3, 3), **positions(VOLUME, 0)}, batch=0))
-    assert seen.told() is None
+    assert seen.next_advance() is None
     seen.finish(marker({**positions(SPEED, 3, 4), **positions(VOLUME, 0)}, batch=1))
-    assert seen.told() == 70_000
+    assert seen.next_advance() == 70_000
 
 
-def test_a_boundary_of_another_writer_is_nothing_to_the_lane() -> None:
-    """Only the fragment that is known to write the stream can promise for it."""
+def test_a_boundary_of_another_writer_is_ignored() -> None:
+    """Only the fragment that writes the stream can promise for it."""
     seen = Observed(lane(SPEED), marker(positions(SPEED, 0)))
     seen.promise(replace(SPEED, writer="eve.tolls.speed"), 70_000, 0)
-    assert seen.told() is None
+    assert seen.next_advance() is None
 
 
 def test_boundaries_read_before_the_lane_started_count() -> None:
-    """The node keeps them for lanes that start later, so a quiet upstream needs not to speak."""
+    """The node keeps them for lanes that start later, so an idle upstream need not repeat them."""
     writers = {
         writer_of(SPEED): with_boundary(
             WriterSeen(), Epoch(1), PendingBoundary(Millis(70_000), {0: Offset(2)})
         )
     }
-    assert Observed(lane(SPEED), marker(positions(SPEED, 2)), writers).told() == 70_000
-    assert Observed(lane(SPEED), marker(positions(SPEED, 1)), writers).told() is None
+    assert Observed(lane(SPEED), marker(positions(SPEED, 2)), writers).next_advance() == 70_000
+    assert Observed(lane(SPEED), marker(positions(SPEED, 1)), writers).next_advance() is None
 
 
-def test_other_topics_of_an_input_do_not_count_as_its_partitions() -> None:
-    """Advances and redriven records travel beside the stream; they are not the stream."""
+def test_other_topics_of_an_input_are_not_its_partitions() -> None:
+    """Advances and redriven records are in separate topics; they are not the stream."""
     redrive = InputPartition(CARS.stream, TopicName("tolls.speed.redrive"), 7)
     start = marker({**positions(CARS, 5), redrive: Offset(3)}, progress={at(CARS, 0): 90_000})
-    assert Observed(lane(CARS), start).told() == 84_999
+    assert Observed(lane(CARS), start).next_advance() == 84_999
 
 
-def test_after_idle_after_a_silent_stream_goes_on_with_the_clock() -> None:
-    """Nothing before that; then event time rises as fast as time passes, paced."""
+def test_an_idle_stream_advances_with_the_clock_after_idle_after() -> None:
+    """Not earlier; then event time rises as fast as time passes, paced."""
     start = marker(positions(CARS, 5, 5), progress={at(CARS, 0): 90_000, at(CARS, 1): 95_000})
     seen = Observed(lane(CARS), start)
-    assert seen.told() == 84_999
+    assert seen.next_advance() == 84_999
     assert seen.watch(9_500, cars=(5, 5)) == []
-    told = seen.watch(5_000, cars=(5, 5))
-    assert told[0] == 95_000 - 5_000 - 1 + 10_000
-    assert {after - before for before, after in pairwise(told)} == {1_000}
+    advances = seen.watch(5_000, cars=(5, 5))
+    assert advances[0] == 95_000 - 5_000 - 1 + 10_000
+    assert {after - before for before, after in pairwise(advances)} == {1_000}
 
 
-def test_an_unreachable_broker_stops_the_clock_and_the_silence_begins_anew() -> None:
-    """Missing is not idle: what was held back meanwhile may still come."""
+def test_an_unreachable_broker_stops_the_clock_and_resets_the_silence() -> None:
+    """Missing is not idle: records that were delayed meanwhile may still arrive."""
     start = marker(positions(CARS, 5), progress={at(CARS, 0): 90_000})
     seen = Observed(lane(CARS), start)
-    told = seen.watch(12_000, cars=(5,))
+    advances = seen.watch(12_000, cars=(5,))
     assert seen.watch(60_000) == []
     assert seen.watch(9_500, cars=(5,)) == []
     again = seen.watch(1_000, cars=(5,))
     assert again
-    assert again[0] - told[-1] <= 12_000
+    assert again[0] - advances[-1] <= 12_000
 
 
-def test_an_answer_that_is_too_old_counts_as_none() -> None:
-    """If the loop hears nothing any more, what was idle is missing: it holds the stream back."""
+def test_an_outdated_response_counts_as_none() -> None:
+    """If the loop gets no responses any more, an idle stream is missing: it blocks event time."""
     start = marker(positions(CARS, 5, 5), progress={at(CARS, 0): 90_000, at(CARS, 1): 30_000})
     seen = Observed(lane(CARS), start)
     assert seen.watch(11_000, cars=(5, 9)) == [24_999]
-    for pause_ms, progress, told in ((0, 99_000, 93_999), (ENDS_FRESH_MS + 1, 199_000, None)):
+    for pause_ms, progress, expected in ((0, 99_000, 93_999), (ENDS_FRESH_MS + 1, 199_000, None)):
         seen.wait(pause_ms)
         both = {at(CARS, 0): 90_000, at(CARS, 1): progress}
         seen.finish(marker(positions(CARS, 5, 9), progress=both))
-        assert seen.told() == told
+        assert seen.next_advance() == expected
 
 
-def test_records_that_are_not_finished_keep_a_partition_from_being_idle() -> None:
-    """A lane that is slow must not take its own backlog for silence."""
+def test_a_partition_with_unfinished_records_is_not_idle() -> None:
+    """A slow lane must not treat its own backlog as silence."""
     start = marker(positions(CARS, 5), progress={at(CARS, 0): 90_000})
     seen = Observed(lane(CARS), start)
-    assert seen.told() == 84_999
+    assert seen.next_advance() == 84_999
     assert seen.watch(60_000, cars=(6,)) == []
 
 
-def test_a_new_partition_with_records_holds_the_lane_back_until_it_is_read() -> None:
-    """The ends tell of it before the lane has read it."""
+def test_a_new_partition_with_records_blocks_event_time_until_it_is_read() -> None:
+    """The ends contain it before the lane has read it."""
     start = marker(positions(CARS, 5), progress={at(CARS, 0): 90_000})
     seen = Observed(lane(CARS), start)
     seen.answer(cars=(5, 2))
-    assert seen.told() is None
+    assert seen.next_advance() is None
 
 
-def test_silence_that_means_missing_never_moves_event_time() -> None:
-    """Not after any time."""
+def test_silence_that_means_missing_never_advances_event_time() -> None:
+    """However long it lasts."""
     start = marker(positions(STRICT_CARS, 5), progress={at(STRICT_CARS, 0): 90_000})
     seen = Observed(lane(STRICT_CARS), start)
-    assert seen.told() == 84_999
+    assert seen.next_advance() == 84_999
     assert seen.watch(120_000, cars=(5,)) == []
 
 
-def test_a_restart_in_a_long_silence_goes_on_from_what_was_in_force() -> None:
+def test_a_restart_in_a_long_silence_continues_from_the_advance_in_force() -> None:
     """Other inputs must not wait until the silence has lasted as long again."""
     start = marker(
         positions(CARS, 5),
@@ -239,72 +239,70 @@ def test_a_restart_in_a_long_silence_goes_on_from_what_was_in_force() -> None:
     )
     seen = Observed(lane(CARS, shape=JOIN), start)
     seen.promise(SPEED, 9_000_000, 0)
-    told = seen.watch(12_000, cars=(5,))
-    assert told[0] == 5_000_000 + 10_000
+    advances = seen.watch(12_000, cars=(5,))
+    assert advances[0] == 5_000_000 + 10_000
 
 
-def test_event_time_never_goes_back_when_an_idle_stream_wakes_up() -> None:
-    """A record far behind is late; the lane is told nothing until event time is ahead again."""
+def test_event_time_never_falls_when_an_idle_stream_becomes_active() -> None:
+    """A record far behind is late; there is no advance until event time is larger again."""
     start = marker(positions(CARS, 5), progress={at(CARS, 0): 90_000})
     seen = Observed(lane(CARS), start)
-    told = seen.watch(30_000, cars=(5,))
+    advances = seen.watch(30_000, cars=(5,))
     seen.finish(marker(positions(CARS, 6), batch=1, progress={at(CARS, 0): 91_000}))
-    assert seen.told() is None
+    assert seen.next_advance() is None
     assert seen.watch(9_000, cars=(6,)) == []
     later = seen.watch(3_000, cars=(6,))
-    assert min(later) > max(told)
-    # It stood at most where the clock had brought it, and goes on from there.
+    assert min(later) > max(advances)
+    # It was at most at the time of the clock, and continues from there.
     assert later[0] <= 84_999 + 30_000 + 10_000 + 1_000
 
 
-def test_a_hole_in_the_observation_begins_a_silence_anew() -> None:
-    """What producers held back while nobody looked may still come."""
+def test_a_gap_in_the_observation_resets_the_silence() -> None:
+    """Records that producers delayed during the gap may still arrive."""
     seen = Observed(lane(CARS), marker(positions(CARS, 5), progress={at(CARS, 0): 90_000}))
-    seen.told()
+    seen.next_advance()
     seen.watch(5_000, cars=(5,))
     seen.wait(ENDS_FRESH_MS + 1)
     seen.answer(cars=(5,))
-    assert seen.told() is None
+    assert seen.next_advance() is None
     assert seen.watch(9_500, cars=(5,)) == []
     assert seen.watch(1_000, cars=(5,))
 
 
-def test_a_boundary_of_a_topic_that_was_deleted_is_nothing_to_the_lane() -> None:
-    """Its positions mean other records, also where name and writer are the same."""
+def test_a_boundary_of_a_deleted_topic_is_ignored() -> None:
+    """Its positions refer to other records, also where name and writer are the same."""
     old = replace(SPEED, topic_id=TopicId("speed-0"))
     promised = PendingBoundary(Millis(70_000), {0: Offset(0)})
     writers = {writer_of(old): with_boundary(WriterSeen(), Epoch(9), promised)}
     seen = Observed(lane(SPEED), marker(positions(SPEED, 0)), writers)
     seen.promise(old, 80_000, 0, epoch=9)
-    assert seen.told() is None
+    assert seen.next_advance() is None
     seen.promise(SPEED, 499, 0, epoch=1)
-    assert seen.told() == 499
+    assert seen.next_advance() == 499
 
 
-def test_a_boundary_that_leaves_out_a_new_partition_does_not_count() -> None:
-    """The lane waits until the writer names it, and goes on then at the same event time."""
+def test_a_boundary_without_a_new_partition_does_not_count() -> None:
+    """The lane waits until the writer names it, and continues at the same event time."""
     seen = Observed(lane(SPEED), marker(positions(SPEED, 5, 5, 0)))
     seen.promise(SPEED, 70_000, 5, 5)
-    assert seen.told() is None
+    assert seen.next_advance() is None
     seen.promise(SPEED, 70_000, 5, 5, 3)
-    assert seen.told() is None
+    assert seen.next_advance() is None
     seen.finish(marker(positions(SPEED, 5, 5, 3), batch=0))
-    assert seen.told() == 70_000
+    assert seen.next_advance() == 70_000
 
 
-def test_an_open_transaction_holds_event_time_back_like_unread_records() -> None:
-    """However long; its silence begins when the transaction has ended."""
+def test_an_open_transaction_blocks_event_time_like_unread_records() -> None:
+    """However long; its silence begins at the end of the transaction."""
     start = marker(positions(CARS, 5, 5), progress={at(CARS, 0): 90_000, at(CARS, 1): 30_000})
     seen = Observed(lane(CARS), start)
-    assert seen.told() == 24_999
+    assert seen.next_advance() == 24_999
     assert seen.watch(60_000, {at(CARS, 1): 1}, cars=(5, 5)) == []
     assert seen.watch(9_500, cars=(5, 5)) == []
     assert seen.watch(1_000, cars=(5, 5))
 
 
-def test_a_transaction_that_is_open_for_long_is_named_where_it_is_all_that_holds_a_lane_back() -> (
-    None
-):
+def test_a_long_open_transaction_is_reported_where_it_alone_blocks_a_lane() -> None:
     """Not one of many short ones, and not while the lane has not read up to it."""
     seen = Observed(lane(CARS), marker(positions(CARS, 5, 5), progress={at(CARS, 0): 90_000}))
 
@@ -325,86 +323,86 @@ def test_a_transaction_that_is_open_for_long_is_named_where_it_is_all_that_holds
 TABLE = replace(CARS, stream=StreamName("table"), topic=TopicName("table"))
 
 
-def test_an_input_that_is_quiet_holds_back_no_other_one() -> None:
-    """A table whose newest row is from yesterday steps aside once it is idle."""
+def test_an_idle_input_does_not_block_the_others() -> None:
+    """A table whose newest row is from yesterday does not count once it is idle."""
     start = marker(
         {**positions(CARS, 5), **positions(TABLE, 2)},
         progress={at(CARS, 0): 90_000_000, at(TABLE, 0): 1_000},
     )
     seen = Observed(lane(CARS, TABLE), start)
-    assert seen.told() == 1_000 - 5_001
-    told = []
+    assert seen.next_advance() == 1_000 - 5_001
+    advances = []
     for second in range(12):
         seen.wait(1_000)
         seen.answer(cars=(6 + second,), table=(2,))
         progress = {at(CARS, 0): 90_000_000 + second, at(TABLE, 0): 1_000}
         end = {**positions(CARS, 6 + second), **positions(TABLE, 2)}
         seen.finish(marker(end, batch=second, progress=progress))
-        told.append(seen.told())
-    assert told[:10] == [None] * 10
-    assert told[10:] == [90_000_000 - 5_001 + second for second in (10, 11)]
+        advances.append(seen.next_advance())
+    assert advances[:10] == [None] * 10
+    assert advances[10:] == [90_000_000 - 5_001 + second for second in (10, 11)]
 
 
-def test_when_all_inputs_are_idle_the_clock_goes_on_from_the_largest() -> None:
-    """Not from the event time of the one that has been quiet for longest."""
+def test_when_all_inputs_are_idle_the_clock_continues_from_the_largest() -> None:
+    """Not from the event time of the one that has been idle for longest."""
     start = marker(
         {**positions(CARS, 5), **positions(TABLE, 2)},
         progress={at(CARS, 0): 90_000, at(TABLE, 0): 1_000},
     )
     seen = Observed(lane(CARS, TABLE), start)
-    told = seen.watch(11_000, cars=(5,), table=(2,))
-    assert told[-1] >= 90_000 - 5_001 + 10_000
+    advances = seen.watch(11_000, cars=(5,), table=(2,))
+    assert advances[-1] >= 90_000 - 5_001 + 10_000
     assert seen.time.idle
 
 
-def test_an_input_without_any_record_holds_back_no_other_one() -> None:
-    """As long as it can be reached."""
+def test_an_input_without_any_record_does_not_block_the_others() -> None:
+    """As long as it is reachable."""
     end = {**positions(CARS, 5), **positions(TABLE, 0)}
     seen = Observed(lane(CARS, TABLE), marker(end, progress={at(CARS, 0): 90_000}))
     assert seen.watch(11_000, cars=(5,)) == []
     assert seen.watch(11_000, cars=(5,), table=(0,)) != []
 
 
-def test_a_derived_input_steps_aside_while_its_writer_is_idle() -> None:
-    """As long as the writer says so, and all that it has written is finished."""
+def test_a_derived_input_does_not_block_while_its_writer_is_idle() -> None:
+    """As long as the writer reports it, and all records that it has written are finished."""
     end = {**positions(CARS, 5), **positions(SPEED, 3)}
     strict = replace(CARS, silence=Silence.MISSING)
     seen = Observed(lane(strict, SPEED), marker(end, progress={at(CARS, 0): 90_000}))
     seen.promise(SPEED, 7_000, 3)
-    assert seen.told() == 7_000
+    assert seen.next_advance() == 7_000
     for _ in range(4):
         seen.wait(1_000)
         seen.idle(SPEED)
         seen.answer(cars=(5,), speed=(4,))
-        assert seen.told() is None
+        assert seen.next_advance() is None
     seen.answer({at(SPEED, 0): 1}, cars=(5,), speed=(3,))
-    assert seen.told() is None
+    assert seen.next_advance() is None
     seen.answer(cars=(5,), speed=(3,))
-    assert seen.told() == 90_000 - 5_001
+    assert seen.next_advance() == 90_000 - 5_001
     assert promised(seen.time) == {SPEED.stream: 7_000}
     seen.wait(6_000)
     seen.answer(cars=(5,), speed=(3,))
     progress = {at(CARS, 0): 99_000}
     seen.finish(marker(end, batch=1, progress=progress))
-    assert seen.told() is None
+    assert seen.next_advance() is None
 
 
-def test_where_a_topic_ended_before_its_writer_was_idle_says_nothing() -> None:
-    """Its last records may lie behind that."""
+def test_the_end_of_a_topic_before_its_writer_was_idle_does_not_count() -> None:
+    """Its last records may be behind that end."""
     end = {**positions(CARS, 5), **positions(SPEED, 3)}
     seen = Observed(lane(CARS, SPEED), marker(end, progress={at(CARS, 0): 90_000}))
     seen.promise(SPEED, 7_000, 3)
-    assert seen.told() == 7_000
+    assert seen.next_advance() == 7_000
     seen.answer(cars=(5,), speed=(3,))
     for _ in range(4):
         seen.wait(1_000)
         seen.idle(SPEED)
-    assert seen.told() is None
+    assert seen.next_advance() is None
     seen.answer(cars=(5,), speed=(3,))
-    assert seen.told() == 90_000 - 5_001
+    assert seen.next_advance() == 90_000 - 5_001
 
 
-def test_a_derived_input_that_never_promised_anything_steps_aside_too() -> None:
+def test_a_derived_input_without_a_promise_can_be_idle_too() -> None:
     """Its writer has read nothing, and its inputs are idle."""
     end = {**positions(CARS, 5), **positions(SPEED, 0)}
     seen = Observed(lane(CARS, SPEED), marker(end, progress={at(CARS, 0): 90_000}))
@@ -412,29 +410,29 @@ def test_a_derived_input_that_never_promised_anything_steps_aside_too() -> None:
         seen.wait(1_000)
         seen.idle(SPEED)
         seen.answer(cars=(5,), speed=(0,))
-    assert seen.told() == 90_000 - 5_001
+    assert seen.next_advance() == 90_000 - 5_001
 
 
-def test_an_external_input_that_holds_event_time_back_is_named() -> None:
-    """By how much, and since when; not a window that a fragment writes, which is always behind."""
+def test_an_external_input_that_holds_event_time_back_is_reported() -> None:
+    """With amount and start; not a window of a fragment, which is always behind."""
     end = {**positions(CARS, 5), **positions(TABLE, 2), **positions(SPEED, 0)}
     progress = {at(CARS, 0): 90_000, at(TABLE, 0): 1_000}
     seen = Observed(lane(CARS, TABLE, SPEED), marker(end, progress=progress))
-    seen.told()
+    seen.next_advance()
     assert seen.time.held == HeldBack(SPEED.stream, None, START_MS)
     seen.wait(500)
     seen.promise(SPEED, 99_000, 0)
-    seen.told()
+    seen.next_advance()
     assert seen.time.held == HeldBack(TABLE.stream, 99_000 - (1_000 - 5_001), seen.now)
     since_ms = seen.now
     seen.wait(500)
-    seen.told()
+    seen.next_advance()
     assert seen.time.held is not None
     assert seen.time.held.since_ms == since_ms
     seen.finish(marker(end, batch=1, progress={**progress, at(TABLE, 0): 89_000}))
-    seen.told()
+    seen.next_advance()
     assert seen.time.held is not None
     near = {at(CARS, 0): 99_000, at(TABLE, 0): 98_000}
     seen.finish(marker(end, batch=2, progress=near))
-    seen.told()
+    seen.next_advance()
     assert seen.time.held is None

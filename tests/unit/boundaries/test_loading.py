@@ -1,4 +1,4 @@
-"""An input that is loaded first: event time waits until all is read that it holds at a start."""
+"""An input with `load: first`: event time waits until all records present at the start are read."""
 
 from dataclasses import replace
 
@@ -17,10 +17,10 @@ def _loading(table: int, progress: int) -> CommitMarker:
     return marker(end, progress={at(CARS, 0): 90_000, at(FIRST, 0): progress})
 
 
-def test_an_input_that_is_loaded_first_says_nothing_before_all_is_read() -> None:
-    """Its records may lie in any order: the second batch has earlier ones than the first."""
+def test_a_loading_input_has_no_boundary_before_all_is_read() -> None:
+    """Its records may be in any order: the second batch has earlier ones than the first."""
     seen = Observed(lane(CARS, FIRST), _loading(0, 0))
-    assert seen.watch(2_000, cars=(5,)) == [], "not told yet where the table ends"
+    assert seen.watch(2_000, cars=(5,)) == [], "the end of the table is not read yet"
     seen.answer(cars=(5,), table=(4,))
     seen.finish(_loading(2, 80_000))
     assert seen.watch(2_000, cars=(5,), table=(4,)) == []
@@ -28,60 +28,60 @@ def test_an_input_that_is_loaded_first_says_nothing_before_all_is_read() -> None
     assert held is not None
     assert (held.stream, held.by_ms) == (FIRST.stream, None)
     seen.finish(_loading(4, 80_000))
-    assert seen.told() == 80_000 - 5_001
+    assert seen.next_advance() == 80_000 - 5_001
     assert seen.watch(2_000, cars=(5,), table=(4,))[-1] == 90_000 - 5_001
 
 
-def test_rows_in_an_open_transaction_are_part_of_what_is_loaded() -> None:
-    """They lie there at the start, behind the last stable offset."""
+def test_rows_in_an_open_transaction_are_part_of_the_load() -> None:
+    """They are in the log at the start, behind the last stable offset."""
     seen = Observed(lane(CARS, FIRST), _loading(0, 0))
     assert seen.watch(2_000, {at(FIRST, 0): 4}, cars=(5,), table=(0,)) == []
     assert seen.watch(2_000, cars=(5,), table=(5,)) == [], "committed, and nothing of it read"
     seen.finish(_loading(2, 80_000))
     assert seen.watch(2_000, cars=(5,), table=(5,)) == []
     seen.finish(_loading(5, 80_000))
-    assert seen.told() == 80_000 - 5_001
+    assert seen.next_advance() == 80_000 - 5_001
 
 
 def test_an_aborted_transaction_is_loaded_once_it_is_passed() -> None:
-    """A batch is planned up to the last stable offset, which lies beyond what was aborted."""
+    """A batch is planned up to the last stable offset, which is beyond the aborted records."""
     end = {**positions(CARS, 5), **positions(FIRST, 0)}
     seen = Observed(lane(CARS, FIRST), marker(end, progress={at(CARS, 0): 90_000}))
     assert seen.watch(2_000, {at(FIRST, 0): 4}, cars=(5,), table=(0,)) == []
     seen.answer(cars=(5,), table=(5,))
-    assert seen.told() is None
+    assert seen.next_advance() is None
     passed = {**positions(CARS, 5), **positions(FIRST, 5)}
     seen.finish(marker(passed, progress={at(CARS, 0): 90_000}))
     assert seen.watch(2_000, cars=(5,), table=(5,)) == [90_000 - 5_001]
 
 
-def test_what_comes_while_an_input_is_loaded_is_no_part_of_it() -> None:
-    """Else a table that is written all the time would hold everything back for ever."""
+def test_records_written_during_the_load_are_no_part_of_it() -> None:
+    """Otherwise a table with constant writes would block event time for ever."""
     seen = Observed(lane(CARS, FIRST), _loading(0, 0))
     seen.answer(cars=(5,), table=(4,))
     seen.answer(cars=(5,), table=(9,))
     seen.finish(_loading(4, 80_000))
-    assert seen.told() == 80_000 - 5_001
+    assert seen.next_advance() == 80_000 - 5_001
 
 
 def test_an_input_is_loaded_first_at_each_start() -> None:
-    """What came while the lane was away may lie in any order, too."""
+    """Records written while the lane was stopped may be in any order, too."""
     seen = Observed(lane(CARS, FIRST), _loading(4, 80_000))
-    assert seen.told() is None
+    assert seen.next_advance() is None
     assert seen.watch(2_000, cars=(5,), table=(6,)) == []
     seen.finish(_loading(6, 85_000))
-    assert seen.told() == 85_000 - 5_001
+    assert seen.next_advance() == 85_000 - 5_001
 
 
-def test_an_input_that_is_empty_is_loaded() -> None:
+def test_an_empty_input_is_loaded() -> None:
     """There is nothing to wait for."""
     end = {**positions(CARS, 5), **positions(FIRST, 0)}
     seen = Observed(lane(CARS, FIRST), marker(end, progress={at(CARS, 0): 90_000}))
     assert seen.watch(2_000, cars=(5,), table=(0,)) == [90_000 - 5_001]
 
 
-def test_what_was_read_meanwhile_is_let_go_in_steps() -> None:
-    """The first advance begins where event time would have been after the first batch."""
+def test_records_read_during_the_load_are_emitted_in_steps() -> None:
+    """The first advance starts at the event time that the first batch would have had."""
     hour = 3_600_000
 
     def read(batch: int) -> CommitMarker:
@@ -92,7 +92,7 @@ def test_what_was_read_meanwhile_is_let_go_in_steps() -> None:
     seen = Observed(lane(CARS, FIRST, shape=Joined(24 * hour, waits=True)), read(0))
     for batch in range(1, 10):
         seen.answer(cars=(9,), table=(9,))
-        assert seen.told() is None
+        assert seen.next_advance() is None
         seen.finish(read(batch))
-    assert seen.told() == hour - 5_001 + WAITING_STEP_MAX_MS
+    assert seen.next_advance() == hour - 5_001 + WAITING_STEP_MAX_MS
     assert seen.time.steps_ms == 8 * hour - WAITING_STEP_MAX_MS

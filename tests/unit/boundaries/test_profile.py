@@ -1,4 +1,4 @@
-"""A fragment's profile."""
+"""Event-time profile of a fragment."""
 
 from dataclasses import dataclass, replace
 
@@ -83,8 +83,8 @@ def join(lower_ms: int, upper_ms: int) -> Join:
     return Join(BoxName("tolls"), left, right, (), bound, (), columns=(), event_time_column=None)
 
 
-def test_an_external_input_keeps_what_the_document_says() -> None:
-    """Lateness, idleness and what silence means come from the stream."""
+def test_an_external_input_has_the_settings_of_the_document() -> None:
+    """Lateness, idleness and the meaning of silence come from the stream."""
     found = profile(fragment(aggregate(), CARS), {})
     expected = ExternalInput(
         StreamName("cars"), TopicName("car-sightings"), 4, 5_000, 10_000, Silence.MISSING
@@ -92,14 +92,14 @@ def test_an_external_input_keeps_what_the_document_says() -> None:
     assert found == LaneProfile((expected,), Windowed(WINDOW))
 
 
-def test_an_aggregate_over_sessions_has_a_shape_of_its_own() -> None:
-    """They end when their records end, not at instants that are known before."""
+def test_an_aggregate_over_sessions_has_its_own_shape() -> None:
+    """Sessions end with their records, not at instants known in advance."""
     window = SessionWindow(gap_ms=10, longest_ms=100)
     found = fragment(replace(aggregate(), window=window), CARS)
     assert found.shape == Sessions(window)
 
 
-def test_a_derived_input_expects_the_fragment_that_writes_it() -> None:
+def test_a_derived_input_names_the_fragment_that_writes_it() -> None:
     """That fragment carries the stream's name, in the same network, of the same owner.
 
     The topic is the one that was there at deploy; of one without an id no boundary counts.
@@ -129,7 +129,7 @@ def test_a_derived_input_expects_the_fragment_that_writes_it() -> None:
 def test_a_join_spans_the_larger_of_its_directions(
     lower_ms: int, upper_ms: int, span_ms: int
 ) -> None:
-    """That is how far before the watermark a kept row can still find a partner."""
+    """This is how far below the watermark a row can still have a partner."""
     found = fragment(join(lower_ms, upper_ms), derived("moving", 2))
     assert found.shape == Joined(span_ms)
 
@@ -142,7 +142,7 @@ def test_filters_make_a_stateless_lane() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Sorter:
-    """A stateful box that nobody wrote rules for."""
+    """A stateful box without event-time rules."""
 
     name: BoxName
     kind: str
@@ -153,7 +153,7 @@ class Sorter:
 
 
 def test_an_unknown_stateful_box_is_refused_by_name() -> None:
-    """Guessing how its event time moves could lose records."""
+    """A guess of its event time could lose records."""
     box = Sorter(BoxName("by_time"), "sort", (StreamName("cars"),), (), None, ())
     with pytest.raises(BrokenInvariantError, match="box of kind sort") as caught:
         profile(fragment(box, CARS), {})

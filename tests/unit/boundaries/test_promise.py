@@ -1,4 +1,4 @@
-"""What a lane promises, and how advances and watermarks translate."""
+"""Promises of a lane, and translation between advances and watermarks."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -33,45 +33,45 @@ def promised(
     )
 
 
-def test_a_stateless_lane_passes_the_advance_on() -> None:
-    """It holds nothing back, so what is true of its input is true of its output."""
+def test_a_stateless_lane_promises_its_advance() -> None:
+    """It has no state, so the boundary of its input is that of its output."""
     assert promised(Stateless(), advance=500, eviction=9_999) == 500
 
 
 def test_windows_promise_up_to_the_end_of_the_next_one() -> None:
-    """Results carry the window's end; the next that can come is the first end after W."""
+    """The time of a result is its window's end; the next possible one is the first end after W."""
     assert promised(TEN, eviction=100) == 109
     assert promised(TEN, eviction=109) == 109
     assert promised(TEN, eviction=110) == 119
 
 
 def test_a_join_promises_its_watermark() -> None:
-    """A pair has the time of its later row, and that row has to lie above W to be read at all."""
+    """A pair has the time of its later row, which must be above W, or it is late."""
     assert promised(JOIN, eviction=100) == 100
 
 
 def test_sessions_promise_their_watermark() -> None:
-    """A session carries its end, and the one that ends at W is out."""
+    """The time of a session is its end, and one that ends at W has been emitted."""
     assert promised(VISITS, eviction=105) == 105
 
 
 def test_nothing_is_promised_before_any_watermark() -> None:
-    """Spark's initial watermark of 0 says nothing."""
+    """Spark's initial watermark of 0 has no meaning."""
     assert promised(TEN) is None
     assert promised(TEN, eviction=0) is None
     assert promised(JOIN, eviction=0) is None
     assert promised(Stateless()) is None
 
 
-def test_a_promise_never_goes_back() -> None:
-    """What was promised stays promised."""
+def test_a_promise_never_falls() -> None:
+    """An earlier promise stays valid."""
     assert promised(Stateless(), advance=5, previous=8) == 8
     assert promised(JOIN, previous=8) == 8
     assert promised(JOIN, eviction=5, previous=8) == 8
 
 
-def test_what_is_in_force_is_read_back_from_the_marker() -> None:
-    """An advance comes back as it was sent, whatever the shape makes of it."""
+def test_the_advance_in_force_is_computed_from_the_marker() -> None:
+    """It equals the advance that was sent, for every shape."""
     for shape in (TEN, JOIN, VISITS):
         watermark = watermark_for(shape, Millis(499))
         assert advance_in_force(shape, marker({}, eviction_ms=watermark)) == 499
@@ -80,10 +80,10 @@ def test_what_is_in_force_is_read_back_from_the_marker() -> None:
 
 
 @given(WINDOWS, st.integers(1, 1_000), st.integers(1, 1_000))
-def test_windows_later_batches_only_emit_above_the_promise(
+def test_later_batches_of_windows_emit_only_above_the_promise(
     window: Window, advance: int, time: int
 ) -> None:
-    """A row counts in windows whose ends lie above what was promised, and only in those."""
+    """A row counts in exactly the windows whose ends are above the promise."""
     shape = Windowed(window)
     watermark = watermark_for(shape, Millis(advance))
     ends = ends_over(window, time)
@@ -99,10 +99,10 @@ def test_windows_later_batches_only_emit_above_the_promise(
 
 @given(st.integers(0, 100), st.integers(100, 1_000), st.integers(0, 200), st.integers(0, 1_000))
 def test_a_join_may_still_need_rows_within_its_span(
-    span: int, watermark: int, ahead: int, distance: int
+    span: int, watermark: int, distance_above: int, distance: int
 ) -> None:
-    """Every row that can meet one above the watermark is counted as kept."""
-    newer = watermark + 1 + ahead
+    """Every row that can have a partner above the watermark counts as needed."""
+    newer = watermark + 1 + distance_above
     older = newer - min(distance, span)
     kept = kept_from(Joined(span), Millis(watermark), SOURCE)
     assert kept is not None

@@ -1,4 +1,4 @@
-"""Steps and pace."""
+"""Step size and pace of advances."""
 
 from dataclasses import replace
 
@@ -36,91 +36,89 @@ VISITS = Sessions(SessionWindow(gap_ms=5, longest_ms=100))
 FRESH = marker({})
 
 
-def shown(shape: Shape, advance: int) -> CommitMarker:
-    """A marker that shows an advance in force."""
+def advanced(shape: Shape, advance: int) -> CommitMarker:
+    """A marker with an advance in force."""
     if isinstance(shape, Stateless):
         return marker({}, batch=1, boundary_ms=advance)
     return marker({}, batch=1, eviction_ms=watermark_for(shape, Millis(advance)))
 
 
-def ask(
+def request(
     shape: Shape, release: Release, target: int, *, later: int = 0, by_clock: bool = False
 ) -> tuple[Release, Millis | None]:
-    """Ask for an advance some time after the start."""
+    """Request an advance some time after the start."""
     boundary = StreamBoundary(Millis(target), by_clock)
     return next_advance(shape, release, boundary, SteadyMillis(START_MS + later))
 
 
-def test_the_first_advance_is_free() -> None:
-    """From nothing to any time in one go, for windows to just before an end."""
-    assert ask(MINUTE, begin(MINUTE, FRESH), 10**12 + 7)[1] == 10**12 // 60_000 * 60_000 - 1
-    assert ask(JOIN, begin(JOIN, FRESH), 10**12)[1] == 10**12
+def test_the_first_advance_is_unlimited() -> None:
+    """From nothing to any time at once, for windows to just before an end."""
+    assert request(MINUTE, begin(MINUTE, FRESH), 10**12 + 7)[1] == 10**12 // 60_000 * 60_000 - 1
+    assert request(JOIN, begin(JOIN, FRESH), 10**12)[1] == 10**12
 
 
 @pytest.mark.parametrize("shape", [MINUTE, SLIDING, JOIN, VISITS])
 @pytest.mark.parametrize("begins_ms", [0, 10**9 + 1])
-def test_the_first_advance_is_a_step_where_it_is_known_what_it_begins_at(
-    shape: Shape, begins_ms: int
-) -> None:
-    """It goes on, however near to 1970; and what lies within the step is told at once."""
+def test_the_first_advance_is_a_step_where_its_start_is_known(shape: Shape, begins_ms: int) -> None:
+    """It continues, however near to 1970; a target within the step is advanced to at once."""
     fresh = replace(begin(shape, FRESH), begins_ms=Millis(begins_ms))
-    release, sent = ask(shape, fresh, 10**12)
+    release, sent = request(shape, fresh, 10**12)
     assert sent is not None
     assert release.cut
     assert begins_ms < sent <= begins_ms + fresh.step_ms
-    assert ask(shape, fresh, sent)[1] == sent
+    assert request(shape, fresh, sent)[1] == sent
 
 
 @pytest.mark.parametrize("shape", [MINUTE, SLIDING, JOIN, VISITS])
-def test_nothing_is_told_of_the_time_before_1970(shape: Shape) -> None:
-    """Spark would never show it in force: a first record of 1970 would hold event time for ever."""
-    release, sent = ask(shape, begin(shape, FRESH), -4_000)
+def test_there_is_no_advance_to_a_time_before_1970(shape: Shape) -> None:
+    """Spark would never report it as in force: a first record of 1970 would block event time."""
+    release, sent = request(shape, begin(shape, FRESH), -4_000)
     assert (release, sent) == (begin(shape, FRESH), None)
-    assert ask(shape, release, 0)[1] is None
-    assert ask(shape, release, 10**12)[1] is not None
+    assert request(shape, release, 0)[1] is None
+    assert request(shape, release, 10**12)[1] is not None
 
 
-def test_windows_are_told_only_what_closes_one() -> None:
-    """In between, a batch would cost and give nothing."""
-    release = begin(MINUTE, shown(MINUTE, 119_999))
-    assert ask(MINUTE, release, 179_998)[1] is None
-    assert ask(MINUTE, release, 179_999)[1] == 179_999
-    assert ask(MINUTE, release, 239_998)[1] == 179_999
+def test_windows_advance_only_to_close_one() -> None:
+    """In between, a batch would cost time and emit nothing."""
+    release = begin(MINUTE, advanced(MINUTE, 119_999))
+    assert request(MINUTE, release, 179_998)[1] is None
+    assert request(MINUTE, release, 179_999)[1] == 179_999
+    assert request(MINUTE, release, 239_998)[1] == 179_999
 
 
 def test_windows_wait_for_the_last_advance_to_take_effect() -> None:
-    """One advance is under way at most."""
-    release, sent = ask(MINUTE, begin(MINUTE, shown(MINUTE, 59_999)), 119_999)
+    """At most one advance is in flight."""
+    release, sent = request(MINUTE, begin(MINUTE, advanced(MINUTE, 59_999)), 119_999)
     assert sent == 119_999
-    assert ask(MINUTE, release, 179_999, later=60_000)[1] is None
-    release = took_effect(MINUTE, release, shown(MINUTE, 119_999), 10)
-    assert ask(MINUTE, release, 179_999, later=60_000)[1] == 179_999
+    assert request(MINUTE, release, 179_999, later=60_000)[1] is None
+    release = took_effect(MINUTE, release, advanced(MINUTE, 119_999), 10)
+    assert request(MINUTE, release, 179_999, later=60_000)[1] == 179_999
 
 
-def test_a_jump_is_cut_to_the_step_and_the_step_grows_while_it_emits_little() -> None:
+def test_a_jump_is_limited_to_the_step_which_grows_while_it_emits_little() -> None:
     """64 windows, then 16 times as many, each once the one before is in force."""
-    release = begin(MINUTE, shown(MINUTE, 59_999))
+    release = begin(MINUTE, advanced(MINUTE, 59_999))
     at_ms, target, steps = 59_999, 10**9 + 59_999, []
     while at_ms < 10**9 // 60_000 * 60_000:
-        release, sent = ask(MINUTE, release, target)
+        release, sent = request(MINUTE, release, target)
         if sent is None:
             break
         steps.append((sent - at_ms) // 60_000)
-        assert ask(MINUTE, release, target)[1] is None
-        release, at_ms = took_effect(MINUTE, release, shown(MINUTE, sent), 10), sent
+        assert request(MINUTE, release, target)[1] is None
+        release, at_ms = took_effect(MINUTE, release, advanced(MINUTE, sent), 10), sent
     assert steps == [64, 1024, 15578]
     assert at_ms == (target + 1) // 60_000 * 60_000 - 1
 
 
-def test_a_step_that_emits_too_much_halves_down_to_one_window() -> None:
-    """A step of windows always closes at least one, or the lane would stand still."""
-    release = begin(MINUTE, shown(MINUTE, 59_999))
+def test_a_step_that_emits_too_much_is_halved_down_to_one_window() -> None:
+    """A step of windows always closes at least one, or the lane would not progress."""
+    release = begin(MINUTE, advanced(MINUTE, 59_999))
     at_ms, steps = 59_999, []
     for _ in range(9):
-        release, sent = ask(MINUTE, release, 10**9)
+        release, sent = request(MINUTE, release, 10**9)
         assert sent is not None
         steps.append((sent - at_ms) // 60_000)
-        release = took_effect(MINUTE, release, shown(MINUTE, sent), STEP_ROWS + 1)
+        release = took_effect(MINUTE, release, advanced(MINUTE, sent), STEP_ROWS + 1)
         at_ms = sent
     assert steps == [64, 32, 16, 8, 4, 2, 1, 1, 1]
 
@@ -129,91 +127,91 @@ def test_a_step_that_emits_too_much_halves_down_to_one_window() -> None:
     ("emitted", "growth"),
     [(0, 16), (1, 16), (STEP_ROWS // 10, 10), (STEP_ROWS // 2, 2), (STEP_ROWS - 1, 2)],
 )
-def test_a_step_grows_to_what_emits_enough(emitted: int, growth: int) -> None:
-    """So a lane that catches up is soon at full speed, and no step emits far too much."""
-    release, sent = ask(MINUTE, begin(MINUTE, shown(MINUTE, 59_999)), 10**9)
+def test_a_step_grows_until_it_emits_enough(emitted: int, growth: int) -> None:
+    """So a lane that catches up soon has full throughput, and no step emits far too much."""
+    release, sent = request(MINUTE, begin(MINUTE, advanced(MINUTE, 59_999)), 10**9)
     assert sent is not None
-    grown = took_effect(MINUTE, release, shown(MINUTE, sent), emitted)
+    grown = took_effect(MINUTE, release, advanced(MINUTE, sent), emitted)
     assert grown.step_ms == release.step_ms * growth
 
 
-def test_an_advance_that_was_not_cut_does_not_widen_the_step() -> None:
-    """Years of small advances say nothing about a jump after an outage."""
-    release = begin(MINUTE, shown(MINUTE, 59_999))
+def test_an_advance_below_the_limit_does_not_grow_the_step() -> None:
+    """Years of small advances are no evidence about a jump after an outage."""
+    release = begin(MINUTE, advanced(MINUTE, 59_999))
     for window in range(2, 12):
-        release, sent = ask(MINUTE, release, window * 60_000 - 1)
+        release, sent = request(MINUTE, release, window * 60_000 - 1)
         assert sent is not None
-        release = took_effect(MINUTE, release, shown(MINUTE, sent), 1)
+        release = took_effect(MINUTE, release, advanced(MINUTE, sent), 1)
     assert release.step_ms == 64 * 60_000
 
 
-def test_the_step_ends_growing() -> None:
-    """Growing is bounded."""
-    release = replace(begin(JOIN, shown(JOIN, 1_000)), step_ms=STEP_MAX_MS)
-    release, sent = ask(JOIN, release, 10**15)
+def test_the_growth_of_the_step_is_bounded() -> None:
+    """Growing ends at a maximum."""
+    release = replace(begin(JOIN, advanced(JOIN, 1_000)), step_ms=STEP_MAX_MS)
+    release, sent = request(JOIN, release, 10**15)
     assert sent is not None
-    assert took_effect(JOIN, release, shown(JOIN, sent), 0).step_ms == STEP_MAX_MS
+    assert took_effect(JOIN, release, advanced(JOIN, sent), 0).step_ms == STEP_MAX_MS
 
 
-def test_an_advance_in_force_that_lies_inside_a_window_still_moves_on() -> None:
-    """A marker from another rhythm than ours does not stall the lane."""
-    release = replace(begin(MINUTE, shown(MINUTE, 30_000)), step_ms=1_000)
-    assert ask(MINUTE, release, 500_000)[1] == 59_999
+def test_an_advance_in_force_within_a_window_does_not_block() -> None:
+    """A marker with another window size than ours does not stall the lane."""
+    release = replace(begin(MINUTE, advanced(MINUTE, 30_000)), step_ms=1_000)
+    assert request(MINUTE, release, 500_000)[1] == 59_999
 
 
-def test_together_the_advances_of_a_join_that_are_under_way_span_one_step() -> None:
-    """A join may be told more before the last took effect, but not further than a step."""
-    release = begin(JOIN, shown(JOIN, 5_000))
-    release, first = ask(JOIN, release, 5_600)
-    release, second = ask(JOIN, release, 99_000, later=JOIN_PACE_MS)
+def test_the_advances_of_a_join_in_flight_span_at_most_one_step() -> None:
+    """A join may get another advance before the last took effect, within the step."""
+    release = begin(JOIN, advanced(JOIN, 5_000))
+    release, first = request(JOIN, release, 5_600)
+    release, second = request(JOIN, release, 99_000, later=JOIN_PACE_MS)
     assert (first, second) == (5_600, 6_000)
-    assert ask(JOIN, release, 99_000, later=10 * JOIN_PACE_MS)[1] is None
-    release = took_effect(JOIN, release, shown(JOIN, 6_000), 0)
-    assert ask(JOIN, release, 99_000, later=10 * JOIN_PACE_MS)[1] == 22_000
+    assert request(JOIN, release, 99_000, later=10 * JOIN_PACE_MS)[1] is None
+    release = took_effect(JOIN, release, advanced(JOIN, 6_000), 0)
+    assert request(JOIN, release, 99_000, later=10 * JOIN_PACE_MS)[1] == 22_000
 
 
 def test_a_join_waits_for_its_first_advance() -> None:
-    """Until then there is nothing to measure a step from."""
-    release, _ = ask(JOIN, begin(JOIN, FRESH), 5_000)
-    assert ask(JOIN, release, 5_001, later=60_000)[1] is None
+    """Until then there is no reference point for a step."""
+    release, _ = request(JOIN, begin(JOIN, FRESH), 5_000)
+    assert request(JOIN, release, 5_001, later=60_000)[1] is None
 
 
-def test_rows_that_a_join_emits_do_not_shrink_its_step_below_the_first() -> None:
-    """They come from what it read, not from event time moving."""
-    release, sent = ask(JOIN, begin(JOIN, shown(JOIN, 5_000)), 99_000)
+def test_rows_emitted_by_a_join_do_not_shrink_its_step_below_the_first() -> None:
+    """They result from the records read, not from the advance of event time."""
+    release, sent = request(JOIN, begin(JOIN, advanced(JOIN, 5_000)), 99_000)
     assert sent is not None
-    assert took_effect(JOIN, release, shown(JOIN, sent), 10**6).step_ms == release.step_ms
+    assert took_effect(JOIN, release, advanced(JOIN, sent), 10**6).step_ms == release.step_ms
 
 
-def test_a_step_of_sessions_begins_at_64_gaps_and_never_spans_less_than_one() -> None:
-    """How many end in it is known only when they have."""
-    release = begin(VISITS, shown(VISITS, 5_000))
+def test_a_step_of_sessions_begins_at_64_gaps_and_spans_at_least_one() -> None:
+    """The number of sessions that end in it is known only afterwards."""
+    release = begin(VISITS, advanced(VISITS, 5_000))
     at_ms, steps = 5_000, []
     for number in range(8):
-        release, sent = ask(VISITS, release, 10**9, later=number * SESSION_PACE_MS)
+        release, sent = request(VISITS, release, 10**9, later=number * SESSION_PACE_MS)
         assert sent is not None
         steps.append(sent - at_ms)
-        release, at_ms = took_effect(VISITS, release, shown(VISITS, sent), STEP_ROWS + 1), sent
+        release, at_ms = took_effect(VISITS, release, advanced(VISITS, sent), STEP_ROWS + 1), sent
     assert steps == [320, 160, 80, 40, 20, 10, 5, 5]
 
 
-def test_a_join_that_lets_rows_go_begins_with_its_span() -> None:
-    """At most as many rows go at once as its state holds anyway."""
+def test_the_first_step_of_a_join_that_emits_unmatched_rows_is_its_span() -> None:
+    """At most as many rows are emitted at once as its state contains anyway."""
     assert begin(Joined(60_000, waits=True), FRESH).step_ms == 60_000
     assert begin(Joined(0, waits=True), FRESH).step_ms == JOIN_STEP_MIN_MS
     assert begin(Joined(10**9, waits=True), FRESH).step_ms == WAITING_STEP_MAX_MS
 
 
-def test_rows_that_a_join_lets_go_shrink_its_step() -> None:
-    """As far as there are more than it read, which may all have been pairs; down to a second."""
+def test_unmatched_rows_emitted_by_a_join_shrink_its_step() -> None:
+    """By those in excess of the records read, which may all be pairs; down to a second."""
     shape = Joined(60_000, 60_001, waits=True)
-    release = begin(shape, shown(shape, 5_000))
+    release = begin(shape, advanced(shape, 5_000))
     for _ in range(9):
-        release, sent = ask(shape, release, 10**9)
+        release, sent = request(shape, release, 10**9)
         assert sent is not None
-        read = took_effect(shape, release, shown(shape, sent), STEP_ROWS + 8, offsets=8)
+        read = took_effect(shape, release, advanced(shape, sent), STEP_ROWS + 8, offsets=8)
         assert read.step_ms >= release.step_ms
-        release = took_effect(shape, release, shown(shape, sent), STEP_ROWS + 9, offsets=8)
+        release = took_effect(shape, release, advanced(shape, sent), STEP_ROWS + 9, offsets=8)
         assert release.step_ms < read.step_ms
         if release.step_ms == JOIN_STEP_MIN_MS:
             break
@@ -221,8 +219,8 @@ def test_rows_that_a_join_lets_go_shrink_its_step() -> None:
 
 
 def test_a_stateless_lane_has_no_steps() -> None:
-    """Nothing in it can pile up."""
-    assert ask(Stateless(), begin(Stateless(), shown(Stateless(), 5)), 10**15)[1] == 10**15
+    """It has no state that could accumulate."""
+    assert request(Stateless(), begin(Stateless(), advanced(Stateless(), 5)), 10**15)[1] == 10**15
 
 
 @pytest.mark.parametrize(
@@ -240,11 +238,11 @@ def test_advances_are_paced(
     by_clock: bool,  # noqa: FBT001 - a case of the table
     pace_ms: int,
 ) -> None:
-    """Not before the pace has passed, and then with everything that is due."""
-    release, sent = ask(shape, begin(shape, shown(shape, 5_000)), 5_001, by_clock=by_clock)
+    """Not before the pace has passed, and then up to everything that is due."""
+    release, sent = request(shape, begin(shape, advanced(shape, 5_000)), 5_001, by_clock=by_clock)
     assert sent == 5_001
-    assert ask(shape, release, 5_002, later=pace_ms - 1, by_clock=by_clock)[1] is None
-    assert ask(shape, release, 5_003, later=pace_ms, by_clock=by_clock)[1] == 5_003
+    assert request(shape, release, 5_002, later=pace_ms - 1, by_clock=by_clock)[1] is None
+    assert request(shape, release, 5_003, later=pace_ms, by_clock=by_clock)[1] == 5_003
 
 
 @given(
@@ -264,14 +262,14 @@ def test_advances_are_paced(
         max_size=60,
     ),
 )
-def test_advances_rise_and_stay_within_target_and_step(
+def test_advances_rise_within_target_and_step(
     shape: Shape, asks: list[tuple[int, int, bool, bool]]
 ) -> None:
-    """Whatever the targets, pauses and effects."""
+    """For any targets, pauses and effects."""
     release, passed = begin(shape, FRESH), 0
     for target, pause, effect, many in asks:
         before, passed = release, passed + pause
-        release, sent = ask(shape, release, target, later=passed)
+        release, sent = request(shape, release, target, later=passed)
         if sent is not None:
             assert sent <= target
             assert before.released_ms is None or sent > before.released_ms
@@ -279,5 +277,5 @@ def test_advances_rise_and_stay_within_target_and_step(
                 assert sent <= before.in_force_ms + before.step_ms
         if effect and release.released_ms is not None:
             rows = STEP_ROWS * 2 if many else 0
-            release = took_effect(shape, release, shown(shape, release.released_ms), rows)
+            release = took_effect(shape, release, advanced(shape, release.released_ms), rows)
             assert release.in_force_ms in (release.released_ms, None)

@@ -1,4 +1,4 @@
-"""Rows without a partner: which come, how late, and that a rebuild gives the same ones."""
+"""Rows without a partner: which are emitted, when, and that a rebuild emits the same ones."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -21,7 +21,7 @@ END_MS = 1_000
 
 @dataclass(frozen=True, slots=True, order=True)
 class Row:
-    """A row of one side; `place` tells it from all others of that side."""
+    """A row of one side; `place` is unique among the rows of that side."""
 
     at: int
     place: int
@@ -33,7 +33,7 @@ Result = tuple[Row | None, Row | None]
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What a batch read, and the watermark in force in it."""
+    """The records that a batch read, and the watermark in force in it."""
 
     left: tuple[Row, ...]
     right: tuple[Row, ...]
@@ -42,7 +42,7 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A join, and what of a pair counts besides key and bound."""
+    """A join, and the conditions of a pair besides key and bound."""
 
     how: How
     lower: int
@@ -50,17 +50,17 @@ class Query:
     fits: Callable[[Row, Row], bool] = lambda _one, _other: True
 
     def are_pair(self, one: Row, other: Row) -> bool:
-        """Whether two rows belong together."""
+        """Whether two rows are a pair."""
         near = self.lower <= one.at - other.at <= self.upper
         return near and None is not one.key == other.key and self.fits(one, other)
 
 
 @dataclass
 class SparkJoin:
-    """Spark's join of two streams, as it was seen to work, batch by batch.
+    """Model of Spark's join of two streams, as observed, batch by batch.
 
-    What is new is paired with all that is there; then the rows go to which no partner can come that
-    lies above the watermark. A row without a key goes at once.
+    New rows are paired with all buffered ones; then the rows are removed to which no partner above
+    the watermark can come. A row without a key is removed at once.
     """
 
     query: Query
@@ -78,21 +78,21 @@ class SparkJoin:
                 if new and self.query.are_pair(one, other):
                     self.left[one] = self.right[other] = True
                     results[one, other] += 1
-        lefts = _let_go(self.left, batch.watermark + self.query.lower)
-        rights = _let_go(self.right, batch.watermark - self.query.upper)
+        lefts = _evict(self.left, batch.watermark + self.query.lower)
+        rights = _evict(self.right, batch.watermark - self.query.upper)
         results.update((row, None) for row in lefts if self.query.how is not How.INNER)
         results.update((None, row) for row in rights if self.query.how is How.FULL)
         return results
 
 
-def _let_go(rows: dict[Row, bool], limit: int) -> list[Row]:
-    """What lies below a limit goes; of it, what had no partner."""
+def _evict(rows: dict[Row, bool], limit: int) -> list[Row]:
+    """Remove rows below a limit; the removed rows that had no partner."""
     gone = [row for row in rows if row.at < limit or row.key is None]
     return [row for row in gone if not rows.pop(row)]
 
 
-def at_once(query: Query, left: Sequence[Row], right: Sequence[Row]) -> Counter[Result]:
-    """What has to come of all rows together."""
+def all_at_once(query: Query, left: Sequence[Row], right: Sequence[Row]) -> Counter[Result]:
+    """The results of all rows together."""
     pairs = [(one, other) for one in left for other in right if query.are_pair(one, other)]
     paired = {one for one, _ in pairs}, {other for _, other in pairs}
     results = Counter[Result](pairs)
@@ -118,7 +118,7 @@ rows = st.lists(
 
 @st.composite
 def batches(draw: st.DrawFn) -> list[Batch]:
-    """Batches without the rows that are late in them, and a last one that ends all."""
+    """Batches without the rows that are late in them, and a last one that closes everything."""
     found: list[Batch] = []
     late = place = 0
     for _ in range(draw(st.integers(1, 6))):
@@ -134,10 +134,10 @@ def batches(draw: st.DrawFn) -> list[Batch]:
 
 
 def check(query: Query, shape: Shape, given_batches: Sequence[Batch]) -> None:
-    """Each result comes once, none too late, and all the same after a rebuild at any place."""
+    """Each result is emitted once, none too late, and equally after a rebuild at any position."""
     join = SparkJoin(query)
     came = [join.run(batch) for batch in given_batches]
-    assert sum(came, Counter()) == at_once(
+    assert sum(came, Counter()) == all_at_once(
         query, all_of(given_batches, "left"), all_of(given_batches, "right")
     )
     for at, batch in enumerate(given_batches):
@@ -161,10 +161,10 @@ def all_of(given_batches: Iterable[Batch], side: str) -> list[Row]:
 
 
 @given(st.sampled_from(How), st.integers(-9, 9), st.integers(0, 9), batches())
-def test_a_join_lets_a_row_go_once_no_partner_can_come(
+def test_a_join_emits_an_unmatched_row_once_no_partner_can_come(
     how: How, lower: int, length: int, given_batches: list[Batch]
 ) -> None:
-    """A row comes alone if no partner was accepted, whatever the batches, above every promise."""
+    """A row without an accepted partner is emitted, for any batches, above every promise."""
     box = joined("pairs", ONE, TWO, (("k", "k"),), {"k": "`left`.`k`"}, (lower, lower + length))
     query = Query(how, lower, lower + length)
     check(query, shape_of(replace(box, how=how)), given_batches)
@@ -172,7 +172,7 @@ def test_a_join_lets_a_row_go_once_no_partner_can_come(
 
 @given(st.integers(0, 9), batches())
 def test_deduplication_keeps_the_first_of_each_run(within: int, given_batches: list[Batch]) -> None:
-    """As one after the other would, in the order of event time and position."""
+    """As record-by-record processing does, in the order of event time and position."""
     query = Query(How.LEFT, 0, within, lambda one, other: other < one)
     both = [Batch(batch.left, batch.left, batch.watermark) for batch in given_batches]
     check(query, shape_of(deduplicated("once", ONE, ("k",), within)), both)
@@ -183,5 +183,5 @@ def test_deduplication_keeps_the_first_of_each_run(within: int, given_batches: l
             kept.add(row)
         if row.key is not None:
             last[row.key] = row.at
-    results = at_once(query, all_of(both, "left"), all_of(both, "right"))
+    results = all_at_once(query, all_of(both, "left"), all_of(both, "right"))
     assert kept == {one for one, other in results if other is None}

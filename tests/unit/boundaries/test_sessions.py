@@ -1,4 +1,4 @@
-"""Sessions under event time, against a query that does batch by batch what Spark does."""
+"""Sessions under event time, compared with a query that does the same as Spark, batch by batch."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,7 +13,7 @@ BATCHES = st.lists(st.tuples(st.lists(st.integers(1, 200), max_size=4), st.integ
 
 
 @given(SESSIONS, BATCHES)
-def test_what_is_published_is_what_all_records_in_time_make(
+def test_published_sessions_are_those_of_all_records_in_time(
     window: SessionWindow, batches: list[tuple[list[int], int]]
 ) -> None:
     """However they are cut into batches: no session comes out before its last record was read.

@@ -1,8 +1,8 @@
-"""Silence of an external stream, against a model that looks through the whole history each time.
+"""Silence of an external stream, compared with a model that evaluates the whole history each time.
 
-Producers append, a lane reads in batches, an agent asks for the ends, sometimes without an answer,
-sometimes not at all. Whatever happens, the boundary is what the rules say of the whole history, and
-what the lane is told only rises.
+Producers append, a lane reads in batches, an agent requests the ends, sometimes without a response,
+sometimes not at all. The boundary must always be that of the rules applied to the whole history,
+and the boundary of the lane only rises.
 """
 
 from dataclasses import dataclass, field, replace
@@ -30,8 +30,8 @@ BASE_MS = 50_000
 
 
 @dataclass(frozen=True)
-class Asked:
-    """The agent asked for the ends; None: no answer."""
+class Requested:
+    """A request of the ends; None: no response."""
 
     at_ms: int
     ends: tuple[int, int] | None
@@ -41,16 +41,16 @@ class Asked:
 
 @dataclass
 class History:
-    """Everything that happened, as a list to look through."""
+    """All events in order."""
 
     stream: ExternalInput
-    asked: list[Asked] = field(default_factory=list)
-    heard: list[list[tuple[int, int]]] = field(
+    requests: list[Requested] = field(default_factory=list)
+    read: list[list[tuple[int, int]]] = field(
         default_factory=lambda: [[(0, START_MS)], [(0, START_MS)]]
     )
-    """Per partition: (step, time) of everything that was heard from it."""
+    """Per partition: (step, time) of its records."""
     bounds: list[tuple[int, int]] = field(default_factory=list)
-    """(step, boundary) of every look."""
+    """(step, boundary) of every evaluation."""
     position: tuple[int, int] = (0, 0)
     progress: list[int | None] = field(default_factory=lambda: [None, None])
 
@@ -58,32 +58,32 @@ class History:
         """A batch finished."""
         for p in (0, 1):
             if position[p] > self.position[p]:
-                self.heard[p].append((step, now))
+                self.read[p].append((step, now))
         self.position = position
 
-    def ask(self, step: int, now: int, ends: tuple[int, int] | None) -> None:
-        """The ends were asked for."""
-        before = self.asked[-1] if self.asked else None
+    def request(self, step: int, now: int, ends: tuple[int, int] | None) -> None:
+        """The ends were requested."""
+        before = self.requests[-1] if self.requests else None
         for p in (0, 1):
             if ends is None:
                 continue
             hole = before is None or before.ends is None or now - before.at_ms > ENDS_FRESH_MS
             grew = before is not None and before.ends is not None and before.ends[p] != ends[p]
             if hole or grew or ends[p] > self.position[p]:
-                self.heard[p].append((step, now))
-        self.asked.append(Asked(now, ends, self.position))
+                self.read[p].append((step, now))
+        self.requests.append(Requested(now, ends, self.position))
 
     def idle(self, p: int, now: int) -> bool:
         """Reachable, finished up to the end, and silent for long enough while it was watched."""
-        last = self.asked[-1] if self.asked else None
+        last = self.requests[-1] if self.requests else None
         if last is None or last.ends is None or now - last.at_ms > ENDS_FRESH_MS:
             return False
-        silent_ms = last.at_ms - max(then for _, then in self.heard[p])
+        silent_ms = last.at_ms - max(then for _, then in self.read[p])
         at_end = self.position[p] >= last.ends[p]
         return self.stream.silence is Silence.IDLE and at_end and silent_ms >= 10_000
 
     def boundary(self, step: int, now: int) -> StreamBoundary | None:
-        """What the rules say of all this."""
+        """The boundary by the rules."""
         found = self._boundary(now)
         if found is not None:
             self.bounds.append((step, found.at_ms))
@@ -94,15 +94,15 @@ class History:
         behind = [None if t is None else t - 5_000 - 1 for t in self.progress]
         if active:
             least = [behind[p] for p in active]
-            known = [t for t in least if t is not None]
-            return StreamBoundary(Millis(min(known))) if len(known) == len(least) else None
-        spoken = [t for t in behind if t is not None]
-        if not spoken:
+            bounds = [t for t in least if t is not None]
+            return StreamBoundary(Millis(min(bounds))) if len(bounds) == len(least) else None
+        started = [t for t in behind if t is not None]
+        if not started:
             return None
-        last_step, last_heard = max(heard for p in (0, 1) for heard in self.heard[p])
-        stood = [bound for step, bound in self.bounds if step < last_step]
-        silent_ms = self.asked[-1].at_ms - last_heard
-        return StreamBoundary(Millis(max(*spoken, *stood, -(2**60)) + silent_ms), by_clock=True)
+        last_step, last_read = max(read for p in (0, 1) for read in self.read[p])
+        earlier = [bound for step, bound in self.bounds if step < last_step]
+        silent_ms = self.requests[-1].at_ms - last_read
+        return StreamBoundary(Millis(max(*started, *earlier, -(2**60)) + silent_ms), by_clock=True)
 
 
 STEPS = st.lists(
@@ -110,11 +110,11 @@ STEPS = st.lists(
         st.tuples(st.just("write"), st.integers(0, 1), st.integers(0, 40_000)),
         st.tuples(st.just("batch"), st.integers(0, 2), st.integers(0, 2)),
         st.tuples(st.just("wait"), st.sampled_from([0, 1, 500, 2_000, 4_000, 6_000]), st.just(0)),
-        st.tuples(st.just("ask"), st.just(1), st.just(0)),
+        st.tuples(st.just("request"), st.just(1), st.just(0)),
         st.tuples(st.just("no answer"), st.just(0), st.just(0)),
-        # A quiet quarter of a minute under a watchful agent: what makes a stream idle.
+        # A quarter of a minute without records while the agent polls: the stream becomes idle.
         st.tuples(st.just("watch"), st.integers(1, 8), st.just(0)),
-        # The agent looks away in the middle of a silence.
+        # The agent does not poll in the middle of a silence.
         st.tuples(st.just("hole"), st.integers(1, 4), st.just(0)),
         # Records that are read at once, as most of the time.
         st.tuples(st.just("traffic"), st.integers(0, 1), st.integers(0, 40_000)),
@@ -124,17 +124,17 @@ STEPS = st.lists(
 )
 
 
-def spelled_out(steps: list[tuple[str, int, int]]) -> list[tuple[str, int, int]]:
-    """The steps with every watch and all traffic as single ones."""
+def expanded(steps: list[tuple[str, int, int]]) -> list[tuple[str, int, int]]:
+    """The steps, with each watch and all traffic as single steps."""
     found: list[tuple[str, int, int]] = []
     for step in steps:
         if step[0] == "watch":
-            found.extend([("wait", 2_000, 0), ("ask", 1, 0)] * step[1])
+            found.extend([("wait", 2_000, 0), ("request", 1, 0)] * step[1])
         elif step[0] == "hole":
-            watch = [("wait", 2_000, 0), ("ask", 1, 0)] * step[1]
+            watch = [("wait", 2_000, 0), ("request", 1, 0)] * step[1]
             found.extend([*watch, ("wait", 6_000, 0), *watch])
         elif step[0] == "traffic":
-            found.extend([("write", step[1], step[2]), ("batch", 9, 9), ("ask", 1, 0)])
+            found.extend([("write", step[1], step[2]), ("batch", 9, 9), ("request", 1, 0)])
         else:
             found.append(step)
     return found
@@ -142,16 +142,16 @@ def spelled_out(steps: list[tuple[str, int, int]]) -> list[tuple[str, int, int]]
 
 @given(STEPS, st.sampled_from([CARS, replace(CARS, silence=Silence.MISSING)]))
 @settings(max_examples=examples(400))
-def test_the_boundary_is_what_the_rules_say_of_the_whole_history(
+def test_the_boundary_equals_the_rules_applied_to_the_whole_history(
     steps: list[tuple[str, int, int]], stream: ExternalInput
 ) -> None:
-    """Idle and unreachable are told apart; what a lane is told only rises."""
+    """Idle and unreachable are distinct; the boundary of a lane only rises."""
     log: tuple[list[int], list[int]] = ([], [])
     history, now = History(stream), START_MS
     last, ends = marker(positions(stream, 0, 0)), None
     time = begin(lane(stream), last, {}, now)
-    told: list[int] = []
-    for number, (what, one, two) in enumerate(spelled_out(steps), start=1):
+    advances: list[int] = []
+    for number, (what, one, two) in enumerate(expanded(steps), start=1):
         if what == "write":
             log[one].append(BASE_MS + two)
         elif what == "wait":
@@ -166,17 +166,17 @@ def test_the_boundary_is_what_the_rules_say_of_the_whole_history(
             time = batch_finished(time, last, 0, now)
             history.batch(number, now, end)
         else:
-            answer = (len(log[0]), len(log[1])) if what == "ask" else None
+            answer = (len(log[0]), len(log[1])) if what == "request" else None
             found = {0: Offset(len(log[0])), 1: Offset(len(log[1]))}
             before, ends = ends, Ends(now, {stream.topic: found} if answer else {})
             time = ends_read(time, before, ends)
-            history.ask(number, now, answer)
+            history.request(number, now, answer)
         expected = history.boundary(number, now)
         assert input_times(time, ends, now)[stream.stream].boundary == expected
         time, value = advance(time, ends, now)
         if value is not None:
             assert expected is not None
             assert value == expected.at_ms
-            assert not told or value > told[-1]
-            told.append(value)
+            assert not advances or value > advances[-1]
+            advances.append(value)
             event("by clock" if expected.by_clock else "by progress")

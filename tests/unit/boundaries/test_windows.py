@@ -10,7 +10,7 @@ from tests.unit.boundaries.made_windows import WINDOWS, ends_over
 
 
 @given(WINDOWS, st.integers(-1_000, 1_000))
-def test_an_instant_lies_between_two_neighbouring_ends(window: Window, at: int) -> None:
+def test_an_instant_is_between_two_adjacent_window_ends(window: Window, at: int) -> None:
     """The last end is at or before an instant, the next one after it, one slide apart."""
     before, after = last_end(window, Millis(at)), next_end(window, Millis(at))
     assert before <= at < after
@@ -19,7 +19,7 @@ def test_an_instant_lies_between_two_neighbouring_ends(window: Window, at: int) 
 
 
 @given(WINDOWS, st.integers(-1_000, 1_000))
-def test_the_windows_over_an_instant_end_from_the_next_end_to_the_final_one(
+def test_windows_that_contain_an_instant_have_ends_from_next_to_final(
     window: Window, at: int
 ) -> None:
     """So a record is late for some of them, or for all."""

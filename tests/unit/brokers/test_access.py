@@ -12,7 +12,7 @@ PASSWORD = "of the key"
 
 @pytest.fixture(scope="module")
 def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    """An authority with a folder of its own."""
+    """An authority in a separate folder."""
     return Authority(tmp_path_factory.mktemp("access") / "authority", "ours")
 
 
@@ -30,8 +30,8 @@ def files(
     return TlsFiles("kafka", str(ca), str(certificate), str(key), setting)
 
 
-def test_what_belongs_together_is_read(authority: Authority, client: Certificate) -> None:
-    """Contents of the files, and a context that Python connects with."""
+def test_certificate_key_and_authority_are_read(authority: Authority, client: Certificate) -> None:
+    """Contents of the files, and an SSL context for Python."""
     tls = files(authority.ca, client.certificate, client.key, PASSWORD).read()
     assert tls.ca is not None
     assert tls.ca.text == authority.ca.read_text()
@@ -40,22 +40,22 @@ def test_what_belongs_together_is_read(authority: Authority, client: Certificate
     assert tls.context().check_hostname
 
 
-def test_nothing_that_was_read_is_printed(authority: Authority, client: Certificate) -> None:
-    """A private key may be in it."""
+def test_secrets_are_not_in_the_representation(authority: Authority, client: Certificate) -> None:
+    """A private key may be part of the contents."""
     printed = repr(files(authority.ca, client.certificate, client.key, PASSWORD).read())
     assert "BEGIN" not in printed
     assert PASSWORD not in printed
 
 
 def test_an_authority_alone_is_enough(authority: Authority) -> None:
-    """Most servers want no certificate of ours."""
+    """Most servers require no client certificate."""
     assert files(authority.ca).read().identity is None
 
 
-def test_what_does_not_fit_together_is_told_with_the_setting(
+def test_inconsistent_settings_are_refused_with_their_names(
     authority: Authority, client: Certificate, tmp_path: Path
 ) -> None:
-    """Before anything is connected: which setting, what is wrong, and nothing of a secret."""
+    """Before a connection: which setting, what is wrong, and no secret."""
     other = authority.sign("other")
     binary, old = tmp_path / "binary", tmp_path / "old.pem"
     binary.write_bytes(b"\xff\xfe")
@@ -79,7 +79,7 @@ def test_what_does_not_fit_together_is_told_with_the_setting(
         assert PASSWORD not in str(caught.value)
 
 
-def test_a_login_is_a_name_and_a_password() -> None:
+def test_credentials_are_a_name_and_a_password() -> None:
     """Neither, or both."""
     assert read_login("zookeeper", "", SecretSetting()) is None
     assert read_login("zookeeper", "me", SecretSetting("x")) == Login("me", Secret("x"))

@@ -4,8 +4,8 @@ import sys
 from brokers.children import child_processes, children_in
 
 
-def test_a_child_is_seen_until_it_has_ended() -> None:
-    """Also before anybody asked for its exit code."""
+def test_a_child_counts_until_it_has_ended() -> None:
+    """Also before its exit code is read."""
     with subprocess.Popen(
         [sys.executable, "-c", "input()"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as child:
@@ -18,5 +18,5 @@ def test_a_child_is_seen_until_it_has_ended() -> None:
 
 
 def test_children_of_others_and_dead_ones_do_not_count() -> None:
-    """Z stands for one that has ended and was not asked for yet."""
+    """State Z is that of an ended process that is not reaped yet."""
     assert children_in("10 5 S\n11 5 Z+\n12 6 R\n", 5) == (10,)

@@ -1,4 +1,4 @@
-"""The examples in the docstrings of the brokers package."""
+"""Doctests of the brokers package."""
 
 import doctest
 from types import ModuleType
@@ -10,8 +10,8 @@ from brokers.kafka import config
 
 
 @pytest.mark.parametrize("module", [zookeeper, config])
-def test_examples_in_docstrings_are_true(module: ModuleType) -> None:
-    """Every example gives what it says, and there is one."""
+def test_examples_in_docstrings_are_correct(module: ModuleType) -> None:
+    """Every example has the stated result, and there is one."""
     found = doctest.testmod(module)
     assert found.attempted > 0
     assert found.failed == 0

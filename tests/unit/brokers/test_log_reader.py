@@ -22,18 +22,18 @@ def _places(records: tuple[KafkaRecord, ...]) -> list[tuple[int, int]]:
 
 
 class CountingReader(MemoryReader):
-    """Counts how often it was asked to begin anew."""
+    """Counts its assignments."""
 
     begun = 0
 
     def assign(self, starts: Ends) -> None:
-        """One more time."""
+        """Count and assign."""
         self.begun += 1
         super().assign(starts)
 
 
 def _log(times_ms: Iterable[int], *others_ms: int) -> MemoryKafka:
-    """A topic whose first partition holds records of these times, the second one the others."""
+    """A topic whose first partition has records with these times, the second one the others."""
     kafka = with_topics([TOPIC], partitions=2)
     for partition, times in enumerate((times_ms, others_ms)):
         for time_ms in times:
@@ -42,15 +42,15 @@ def _log(times_ms: Iterable[int], *others_ms: int) -> MemoryKafka:
 
 
 def test_the_last_records_of_all_partitions_together() -> None:
-    """Three in all, not three of each; the later timestamp is the later record."""
+    """Three in total, not three of each; the later timestamp is the later record."""
     log = _log(range(0, 50, 10), *[25] * 5)
     bounds = {0: (Offset(0), Offset(5)), 1: (Offset(0), Offset(5))}
     found = newest_records(log.reader(1.0), TOPIC, bounds, 3, lambda _: True)
     assert _places(found) == [(1, 4), (0, 3), (0, 4)]
 
 
-def test_a_partition_keeps_its_order_whatever_its_timestamps_are() -> None:
-    """A producer may set them; what was written last is shown last."""
+def test_a_partition_keeps_its_order_for_any_timestamps() -> None:
+    """A producer may set them; the record written last comes last."""
     part = [_record(0, 0, 50), _record(0, 1, 90), _record(0, 2, 10)]
     other = [_record(1, 0, 20)]
     assert _places(last_of([part, other], 2)) == [(0, 2), (1, 0)]
@@ -58,8 +58,8 @@ def test_a_partition_keeps_its_order_whatever_its_timestamps_are() -> None:
     assert last_of([[], []], 2) == ()
 
 
-def test_gaps_are_looked_behind_and_a_long_topic_is_not_read_as_a_whole() -> None:
-    """Offsets of markers hold no record: the piece that is read grows until there are enough."""
+def test_gaps_are_skipped_and_a_long_topic_is_not_read_completely() -> None:
+    """Transaction markers are no records: the range that is read grows until there are enough."""
     log = _log(range(2_000))
     writer = log.transactions(TransactionalId("somebody's"))
     deadline = Deadline.after(SystemClock(), 10, "aborting")
@@ -73,8 +73,8 @@ def test_gaps_are_looked_behind_and_a_long_topic_is_not_read_as_a_whole() -> Non
     assert reader.begun == 2
 
 
-def test_only_wanted_records_count() -> None:
-    """The condition is asked of records until there are enough, back to the first one."""
+def test_only_records_that_satisfy_the_condition_count() -> None:
+    """It is evaluated until there are enough, back to the first record."""
     log = _log(range(1_000))
     bounds = {0: (Offset(0), Offset(1_000))}
     seldom = newest_records(log.reader(1.0), TOPIC, bounds, 2, lambda r: r.offset % 400 == 0)
@@ -82,8 +82,8 @@ def test_only_wanted_records_count() -> None:
     assert newest_records(log.reader(1.0), TOPIC, bounds, 2, lambda _: False) == ()
 
 
-def test_the_bounds_are_kept() -> None:
-    """What lies before a start is not shown, and an empty partition is not read."""
+def test_the_bounds_are_respected() -> None:
+    """Records before the start are not returned, and an empty partition is not read."""
     log = _log(range(10))
     bounds = {0: (Offset(8), Offset(10)), 1: (Offset(4), Offset(4))}
     assert _places(newest_records(log.reader(1.0), TOPIC, bounds, 5, lambda _: True)) == [

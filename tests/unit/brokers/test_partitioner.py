@@ -1,4 +1,4 @@
-"""Partitions of keys, against the hash of Kafka's Java client."""
+"""Partitioning by key, compared with the hash of Kafka's Java client."""
 
 import numpy as np
 import pytest
@@ -17,8 +17,8 @@ KNOWN = {
 
 
 @pytest.mark.parametrize("key", KNOWN)
-def test_a_key_is_hashed_as_by_the_java_client(key: bytes) -> None:
-    """So that a key lies where every other client expects it."""
+def test_the_key_hash_equals_that_of_the_java_client(key: bytes) -> None:
+    """So that a key is in the partition where every other client expects it."""
     (hashed,) = murmur2(np.frombuffer(key, np.uint8).reshape(1, len(key)))
     assert hashed == KNOWN[key] & 0xFFFFFFFF
     assert partition_of(key, 5) == (KNOWN[key] & 0x7FFFFFFF) % 5

@@ -1,4 +1,4 @@
-"""Free ports and who holds a taken one."""
+"""Free ports, and the process that uses a taken one."""
 
 import os
 import socket
@@ -11,7 +11,7 @@ from brokers.ports import free_port, holder_of_port, listening_inodes
 
 
 def test_a_free_port_can_be_bound() -> None:
-    """What is called free is free."""
+    """A port that counts as free is free."""
     with socket.socket() as server:
         server.bind(("127.0.0.1", free_port()))
 
@@ -25,7 +25,7 @@ sys.stdin.read()
 """A program that reserves ports until its input ends: so many that two would choose one twice."""
 
 
-def test_no_port_is_given_twice() -> None:
+def test_no_port_is_assigned_twice() -> None:
     """Neither to one process nor to two at the same time."""
     pipe = subprocess.PIPE
     with subprocess.Popen([sys.executable, "-c", MANY], stdin=pipe, stdout=pipe) as one:
@@ -40,8 +40,8 @@ def test_no_port_is_given_twice() -> None:
 
 
 @pytest.mark.parametrize("family", [socket.AF_INET, socket.AF_INET6])
-def test_the_holder_of_a_taken_port_is_named(family: socket.AddressFamily) -> None:
-    """A port that this process listens on is held by this process, over IPv6 too."""
+def test_the_process_of_a_taken_port_is_named(family: socket.AddressFamily) -> None:
+    """A port that this process listens on has this process, over IPv6 too."""
     with socket.socket(family) as server:
         server.bind(("::1" if family == socket.AF_INET6 else "127.0.0.1", 0))
         server.listen()
@@ -50,8 +50,8 @@ def test_the_holder_of_a_taken_port_is_named(family: socket.AddressFamily) -> No
     assert f"process {os.getpid()}" in holder
 
 
-def test_nobody_holds_a_free_port() -> None:
-    """A port on which nobody listens has no holder."""
+def test_a_free_port_has_no_process() -> None:
+    """A port without a listener."""
     assert holder_of_port(free_port()) is None
 
 

@@ -9,13 +9,13 @@ from brokers.reach import connection_problem, require_tls
 from pipeline.errors import RefusedError, UnavailableError
 
 
-def test_an_address_that_refuses_is_told_at_once() -> None:
-    """Long before the limit: the test's own deadline is over earlier."""
+def test_a_refusing_address_is_reported_at_once() -> None:
+    """Long before the limit: the test's own deadline is earlier."""
     assert connection_problem(f"127.0.0.1:{free_port()}", 1, 3_600.0) == "connection refused"
 
 
-def test_one_that_listens_is_enough() -> None:
-    """Addresses with a scheme and with a default port are understood."""
+def test_one_listening_address_is_enough() -> None:
+    """Addresses with a scheme and with a default port are parsed."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         assert connection_problem(f"127.0.0.1:{free_port()},127.0.0.1:{port}", 1, 5.0) == ""
@@ -23,19 +23,19 @@ def test_one_that_listens_is_enough() -> None:
         assert connection_problem("127.0.0.1", port, 5.0) == ""
 
 
-def test_a_name_that_does_not_exist_is_told() -> None:
-    """In the system's own words."""
+def test_an_unresolvable_name_is_reported() -> None:
+    """With the message of the system."""
     assert connection_problem("no-such-host.invalid:1", 1, 5.0)
 
 
-def test_ipv6_addresses_are_understood() -> None:
-    """In brackets, as everywhere."""
+def test_ipv6_addresses_are_parsed() -> None:
+    """In brackets."""
     with socket.create_server(("::1", 0), family=socket.AF_INET6) as server:
         assert connection_problem(f"[::1]:{server.getsockname()[1]}", 1, 5.0) == ""
 
 
-def test_who_takes_a_connection_and_says_nothing_is_not_taken_for_good() -> None:
-    """An encrypted connection needs an answer, and needs it in time."""
+def test_a_server_that_accepts_without_a_response_is_unreachable() -> None:
+    """TLS needs a response within the limit."""
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
@@ -44,8 +44,8 @@ def test_who_takes_a_connection_and_says_nothing_is_not_taken_for_good() -> None
             require_tls(address, 0, 0.3, Tls(), "kafka")
 
 
-def test_who_answers_in_plain_words_is_told() -> None:
-    """Whoever listens there does not encrypt."""
+def test_a_plain_text_server_is_reported() -> None:
+    """The server at this address does not use TLS."""
     with socket.socket() as plain:
         plain.bind(("127.0.0.1", 0))
         plain.listen()

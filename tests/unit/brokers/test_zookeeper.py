@@ -1,4 +1,4 @@
-"""What of the ZooKeeper store needs no server."""
+"""Parts of the ZooKeeper store that need no server."""
 
 import logging
 import time
@@ -49,14 +49,14 @@ from pipeline.settings import combine
         ("[::1]:2181/x", ("[::1]:2181", "/x")),
     ],
 )
-def test_hosts_and_chroot_are_told_apart(connect: str, expected: tuple[str, str]) -> None:
-    """The usual ZooKeeper connect string is understood."""
+def test_hosts_and_chroot_are_parsed(connect: str, expected: tuple[str, str]) -> None:
+    """The usual ZooKeeper connect string is accepted."""
     assert split_connect_string(connect) == expected
 
 
 @pytest.mark.parametrize("connect", ["", "/x", "a:b", "a:99999", ":2181", "a:1,,b:2"])
-def test_what_is_not_a_connect_string_is_a_usage_error(connect: str) -> None:
-    """The error shows the setting and what it should look like."""
+def test_a_malformed_connect_string_is_a_usage_error(connect: str) -> None:
+    """The error contains the setting and the expected form."""
     with pytest.raises(UsageError, match="is not a host and port") as caught:
         split_connect_string(connect)
     assert "zookeeper.connect" in caught.value.place
@@ -76,29 +76,29 @@ def test_what_is_not_a_connect_string_is_a_usage_error(connect: str) -> None:
         (ValueError("x"), BrokenInvariantError),
     ],
 )
-def test_errors_of_the_driver_become_ours(error: Exception, kind: type[MedusaError]) -> None:
+def test_errors_of_the_driver_are_translated(error: Exception, kind: type[MedusaError]) -> None:
     """The table gives every error a kind, and the place is kept."""
     found = translated(error, "/some/path")
     assert type(found) is kind
     assert found.place == "/some/path"
 
 
-def test_the_driver_tells_nothing_of_requests(caplog: pytest.LogCaptureFixture) -> None:
-    """One of them holds the password, however much a node is asked to say."""
+def test_the_driver_does_not_log_requests(caplog: pytest.LogCaptureFixture) -> None:
+    """One of them contains the password, at any log level."""
     caplog.set_level(logging.DEBUG)
     logging.getLogger("medusa.zookeeper").debug("Sending request: Auth(auth='me:geheim')")
     assert "geheim" not in caplog.text
 
 
-def test_half_of_what_encrypts_is_told() -> None:
-    """It is the authority that says that connections are encrypted."""
+def test_an_incomplete_tls_setting_is_refused() -> None:
+    """The authority setting enables encryption."""
     settings = combine((("test", {"zookeeper.tls.key": "key.pem"}),))
     with pytest.raises(InputError, match=r"zookeeper\.tls\.ca is missing"):
         zookeeper_servers(settings)
 
 
-def test_no_server_is_unavailable_within_the_limit() -> None:
-    """Connecting to nothing ends in time and names the address."""
+def test_an_unreachable_server_is_reported_within_the_limit() -> None:
+    """A connection to nothing ends in time and names the address."""
     port = free_port()
     began = time.monotonic()
     with pytest.raises(UnavailableError, match=str(port)):
@@ -108,7 +108,7 @@ def test_no_server_is_unavailable_within_the_limit() -> None:
 
 @dataclass
 class Answer:
-    """What a request comes to, once it is waited for."""
+    """The pending result of a request."""
 
     path: str
     value: object
@@ -125,7 +125,7 @@ class Answer:
 
 @dataclass
 class Driver:
-    """A client of ZooKeeper that has two paths below its chroot; it logs requests and answers."""
+    """A client of ZooKeeper with two paths below its chroot; it logs requests and results."""
 
     log: list[str] = field(default_factory=list)
     connected: bool = True
@@ -147,8 +147,8 @@ class Driver:
         return Answer(path, {"/chroot": ["b", "a"], "/chroot/a": []}.get(path), self.log)
 
 
-def test_reads_of_many_paths_are_sent_before_the_first_answer_is_awaited() -> None:
-    """In the order of the paths, with the chroot; what does not exist is None, or has no names."""
+def test_reads_of_many_paths_are_pipelined() -> None:
+    """In the order of the paths, with the chroot; a missing one is None, or has no names."""
     driver = Driver()
     opened = ZooKeeperStore(cast("Any", driver), "host", "/chroot", 5.0)
     found = opened.get_all(("/b", "/none", "/a"))

@@ -1,4 +1,4 @@
-"""Networks of any shape, described in Python by hypothesis."""
+"""Hypothesis strategy for networks of any shape, described in Python."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -32,7 +32,7 @@ SIGHTING = {
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class StreamColumns:
     """A stream and its columns with their types."""
 
     stream: Stream
@@ -75,7 +75,7 @@ AWKWARD = ('it\\\'s: "x" # no', "a\nb", "", "~", "null")
 
 @st.composite
 def described(draw: st.DrawFn) -> NetworkBuilder:
-    """A network without mistakes, of up to seven boxes over one or two streams."""
+    """A valid network, of up to seven boxes over one or two streams."""
     network = NetworkBuilder(
         "generated",
         window=draw(some_lengths),
@@ -94,14 +94,14 @@ def described(draw: st.DrawFn) -> NetworkBuilder:
                 topic=f"out-{i}",
                 partitions=draw(st.none() | st.just(2)),
                 retention=draw(st.none() | some_lengths),
-                # What another box reads is never corrected; nothing reads the last one.
+                # A stream that another box reads is never corrected; the last one has no reader.
                 corrections=draw(st.sampled_from((None, False, one is known[-1]))),
                 key_format=draw(st.sampled_from((None, "avro"))),  # not every key has another one
             )
     return network
 
 
-def _external(draw: st.DrawFn, network: NetworkBuilder, name: str) -> Known:
+def _external(draw: st.DrawFn, network: NetworkBuilder, name: str) -> StreamColumns:
     subject = draw(st.none() | st.just(SUBJECT))
     stream = network.stream(
         name,
@@ -119,10 +119,10 @@ def _external(draw: st.DrawFn, network: NetworkBuilder, name: str) -> Known:
         retention=draw(st.none() | some_lengths),
         dead_letters=draw(limits),
     )
-    return Known(stream, dict(SIGHTING))
+    return StreamColumns(stream, dict(SIGHTING))
 
 
-def _box(draw: st.DrawFn, name: str, known: list[Known]) -> Known:
+def _box(draw: st.DrawFn, name: str, known: list[StreamColumns]) -> StreamColumns:
     source = draw(st.sampled_from(known))
     kinds = (
         _filter, _map, _flat_map, _aggregate, _join, _union, _route, _python, _deduplicate, _as_of,
@@ -132,7 +132,9 @@ def _box(draw: st.DrawFn, name: str, known: list[Known]) -> Known:
     return kind(draw, name, source, known)
 
 
-def _filter(draw: st.DrawFn, name: str, source: Known, _known: list[Known]) -> Known:
+def _filter(
+    draw: st.DrawFn, name: str, source: StreamColumns, _known: list[StreamColumns]
+) -> StreamColumns:
     column = draw(st.sampled_from(sorted(source.columns)))
     value = draw(st.sampled_from(AWKWARD))
     where = {
@@ -144,24 +146,28 @@ def _filter(draw: st.DrawFn, name: str, source: Known, _known: list[Known]) -> K
     box = boxes.filter(
         name, source.stream, where=where, key=_key(draw, source.columns), dead_letters=draw(limits)
     )
-    return Known(box, source.columns)
+    return StreamColumns(box, source.columns)
 
 
-def _map(draw: st.DrawFn, name: str, source: Known, _known: list[Known]) -> Known:
+def _map(
+    draw: st.DrawFn, name: str, source: StreamColumns, _known: list[StreamColumns]
+) -> StreamColumns:
     chosen = draw(st.lists(st.sampled_from(sorted(source.columns)), min_size=1, unique=True))
     renamed = {f"m{i}": column for i, column in enumerate(chosen)}
     if draw(st.booleans()):
         columns = {column: source.columns[column] for column in chosen}
         box = boxes.map(name, source.stream, select=chosen, key=_key(draw, columns))
-        return Known(box, columns)
+        return StreamColumns(box, columns)
     columns = {new: source.columns[old] for new, old in renamed.items()}
     box = boxes.map(
         name, source.stream, select=renamed, key=_key(draw, columns), dead_letters=draw(limits)
     )
-    return Known(box, columns)
+    return StreamColumns(box, columns)
 
 
-def _aggregate(draw: st.DrawFn, name: str, source: Known, _known: list[Known]) -> Known:
+def _aggregate(
+    draw: st.DrawFn, name: str, source: StreamColumns, _known: list[StreamColumns]
+) -> StreamColumns:
     chosen = draw(st.lists(st.sampled_from(sorted(source.columns)), max_size=2, unique=True))
     by = {f"g{i}": column for i, column in enumerate(chosen)}
     column = draw(st.sampled_from(sorted(source.columns)))
@@ -178,10 +184,12 @@ def _aggregate(draw: st.DrawFn, name: str, source: Known, _known: list[Known]) -
         key=_key(draw, columns),
         dead_letters=draw(limits),
     )
-    return Known(box, columns | {"window_start": TIME, "window_end": TIME})
+    return StreamColumns(box, columns | {"window_start": TIME, "window_end": TIME})
 
 
-def _top(draw: st.DrawFn, name: str, source: Known, _known: list[Known]) -> Known:
+def _top(
+    draw: st.DrawFn, name: str, source: StreamColumns, _known: list[StreamColumns]
+) -> StreamColumns:
     names = st.sampled_from(sorted(source.columns))
     chosen = draw(st.lists(names, max_size=2, unique=True))
     by = {f"g{i}": column for i, column in enumerate(chosen)}
@@ -201,10 +209,12 @@ def _top(draw: st.DrawFn, name: str, source: Known, _known: list[Known]) -> Know
         key=_key(draw, columns),
         dead_letters=draw(limits),
     )
-    return Known(box, columns | {"window_start": TIME, "window_end": TIME, "rank": WHOLE})
+    return StreamColumns(box, columns | {"window_start": TIME, "window_end": TIME, "rank": WHOLE})
 
 
-def _join(draw: st.DrawFn, name: str, left: Known, known: list[Known]) -> Known:
+def _join(
+    draw: st.DrawFn, name: str, left: StreamColumns, known: list[StreamColumns]
+) -> StreamColumns:
     column = draw(st.sampled_from(sorted(left.columns)))
     kind = left.columns[column]
     fit = [k for k in known if kind in k.columns.values()]
@@ -222,21 +232,25 @@ def _join(draw: st.DrawFn, name: str, left: Known, known: list[Known]) -> Known:
         key=_key(draw, columns),
         dead_letters=draw(limits),
     )
-    return Known(box, columns)
+    return StreamColumns(box, columns)
 
 
-def _union(draw: st.DrawFn, name: str, source: Known, _known: list[Known]) -> Known:
-    """Of a stream and parts of it, which surely have the same columns."""
+def _union(
+    draw: st.DrawFn, name: str, source: StreamColumns, _known: list[StreamColumns]
+) -> StreamColumns:
+    """Of a stream and parts of it, which have the same columns."""
     parts = [
         boxes.filter(f"{name}_part{i}", source.stream, where="TRUE")
         for i in range(draw(st.integers(1, 2)))
     ]
     streams = [source.stream, *parts]
     box = boxes.union(name, streams, key=_key(draw, source.columns), dead_letters=draw(limits))
-    return Known(box, source.columns)
+    return StreamColumns(box, source.columns)
 
 
-def _python(draw: st.DrawFn, name: str, source: Known, _known: list[Known]) -> Known:
+def _python(
+    draw: st.DrawFn, name: str, source: StreamColumns, _known: list[StreamColumns]
+) -> StreamColumns:
     columns = {"p_text": TEXT, "p_whole": WHOLE}
     box = boxes.python(
         name,
@@ -247,11 +261,13 @@ def _python(draw: st.DrawFn, name: str, source: Known, _known: list[Known]) -> K
         key=_key(draw, columns),
         dead_letters=draw(limits),
     )
-    return Known(box, columns)
+    return StreamColumns(box, columns)
 
 
-def _flat_map(draw: st.DrawFn, name: str, source: Known, _known: list[Known]) -> Known:
-    """Of the words of a text; where there is none, of one that is written down."""
+def _flat_map(
+    draw: st.DrawFn, name: str, source: StreamColumns, _known: list[StreamColumns]
+) -> StreamColumns:
+    """Of the words of a text; without one, of a literal."""
     texts = [f"`{column}`" for column, of in sorted(source.columns.items()) if of == TEXT]
     columns = {f"{name}_word": TEXT, f"{name}_place": WHOLE}
     box = boxes.flat_map(
@@ -264,11 +280,13 @@ def _flat_map(draw: st.DrawFn, name: str, source: Known, _known: list[Known]) ->
         key=_key(draw, columns),
         dead_letters=draw(limits),
     )
-    return Known(box, columns)
+    return StreamColumns(box, columns)
 
 
-def _route(draw: st.DrawFn, name: str, source: Known, _known: list[Known]) -> Known:
-    """One of the streams that a route makes; the others are written to their topics."""
+def _route(
+    draw: st.DrawFn, name: str, source: StreamColumns, _known: list[StreamColumns]
+) -> StreamColumns:
+    """One of the branches of a route; the others are written to their topics."""
     column = draw(st.sampled_from(sorted(source.columns)))
     conditions = (f"{column} IS NULL", f"1 / hash({column}) > 0")
     count = draw(st.integers(1, 2))
@@ -280,10 +298,12 @@ def _route(draw: st.DrawFn, name: str, source: Known, _known: list[Known]) -> Kn
         key=_key(draw, source.columns),
         dead_letters=draw(limits),
     )
-    return Known(made[draw(st.sampled_from(sorted(made)))], source.columns)
+    return StreamColumns(made[draw(st.sampled_from(sorted(made)))], source.columns)
 
 
-def _deduplicate(draw: st.DrawFn, name: str, source: Known, _known: list[Known]) -> Known:
+def _deduplicate(
+    draw: st.DrawFn, name: str, source: StreamColumns, _known: list[StreamColumns]
+) -> StreamColumns:
     by = draw(st.lists(st.sampled_from(sorted(source.columns)), min_size=1, unique=True))
     box = boxes.deduplicate(
         name,
@@ -293,10 +313,12 @@ def _deduplicate(draw: st.DrawFn, name: str, source: Known, _known: list[Known])
         key=_key(draw, source.columns),
         dead_letters=draw(limits),
     )
-    return Known(box, source.columns)
+    return StreamColumns(box, source.columns)
 
 
-def _as_of(draw: st.DrawFn, name: str, source: Known, known: list[Known]) -> Known:
+def _as_of(
+    draw: st.DrawFn, name: str, source: StreamColumns, known: list[StreamColumns]
+) -> StreamColumns:
     other = draw(st.sampled_from(known))
     kinds = [(a, b) for a in source.columns for b in other.columns]
     on = [(a, b) for a, b in kinds if source.columns[a] == other.columns[b]]
@@ -315,7 +337,7 @@ def _as_of(draw: st.DrawFn, name: str, source: Known, known: list[Known]) -> Kno
         key=_key(draw, columns),
         dead_letters=draw(limits),
     )
-    return Known(box, columns)
+    return StreamColumns(box, columns)
 
 
 def _key(draw: st.DrawFn, columns: dict[str, str]) -> list[str] | None:

@@ -13,7 +13,7 @@ from pipeline.network.yaml_reader import YamlMap, YamlNode
 
 
 def described(function: Any, network: NetworkBuilder, section: str, **given: Any) -> YamlMap:
-    """What a call writes that gives every parameter."""
+    """The document of a call with every parameter."""
     names = list(inspect.signature(function).parameters)
     function(**{name: given.get(name, "x") for name in names})
     tree = network.written().tree
@@ -38,7 +38,7 @@ def a_network() -> tuple[NetworkBuilder, Stream]:
 
 
 def test_every_kind_of_box_has_a_function_of_its_name() -> None:
-    """What can be written in YAML can be written in Python."""
+    """Everything in YAML exists in Python."""
     assert set(boxes.__all__) == set(KINDS)
 
 
@@ -55,7 +55,7 @@ def test_every_key_of_a_kind_has_a_parameter(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_parameter_is_explained(kind: str) -> None:
+def test_every_parameter_is_documented(kind: str) -> None:
     """An editor shows the docstring: it names each parameter, and each has a type."""
     function = getattr(boxes, kind)
     text = inspect.getdoc(function) or ""
@@ -66,7 +66,7 @@ def test_every_parameter_is_explained(kind: str) -> None:
 
 
 def test_every_key_of_a_stream_has_a_parameter() -> None:
-    """The same for streams from outside."""
+    """The same for external streams."""
     network = NetworkBuilder("n")
     node = described(network.stream, network, "streams", name="s")
     fields = Fields(node, "stream", Report("x"))

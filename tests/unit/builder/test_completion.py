@@ -1,4 +1,4 @@
-"""What an editor offers while a network is described: asked of jedi, which several editors ask."""
+"""Completions of an editor in a network description, by jedi, which several editors use."""
 
 import inspect
 from pathlib import Path
@@ -22,34 +22,36 @@ def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jedi.settings, "cache_directory", str(tmp_path))
 
 
-def offered(line: str) -> list[str]:
-    """What completes a line that stands below the beginning of a network."""
+def completions(line: str) -> list[str]:
+    """The completions of a line after the beginning of a network."""
     here = jedi.InterpreterEnvironment()
     script = jedi.Script(BEGUN + line, project=jedi.Project(ROOT), environment=here)
     return [completion.name for completion in script.complete()]
 
 
 def options(function: object) -> set[str]:
-    """The parameters that are given by name."""
+    """The keyword parameters."""
     assert callable(function)
     parameters = inspect.signature(function).parameters.values()
     return {f"{one.name}=" for one in parameters if one.kind is one.KEYWORD_ONLY}
 
 
-def test_the_kinds_of_boxes_are_offered() -> None:
-    """Each of them, and nothing that is no kind."""
-    assert [name for name in offered("boxes.") if not name.startswith("_")] == sorted(boxes.__all__)
+def test_the_kinds_of_boxes_are_completed() -> None:
+    """All of them, and nothing else."""
+    assert [name for name in completions("boxes.") if not name.startswith("_")] == sorted(
+        boxes.__all__
+    )
 
 
 @pytest.mark.parametrize("kind", boxes.__all__)
-def test_the_options_of_a_box_are_offered(kind: str) -> None:
-    """Behind what is given by place."""
+def test_the_options_of_a_box_are_completed(kind: str) -> None:
+    """After its positional parameters."""
     given = '"b", sightings, moving, ' if kind in ("join", "as_of") else '"b", moving, '
-    assert options(getattr(boxes, kind)) <= {*offered(f"boxes.{kind}({given}")}
+    assert options(getattr(boxes, kind)) <= {*completions(f"boxes.{kind}({given}")}
 
 
-def test_streams_and_what_a_network_can_do_are_offered() -> None:
+def test_streams_and_methods_of_a_network_are_completed() -> None:
     """By the names of the variables, as of any other object."""
-    assert {"sightings", "moving"} <= {*offered('boxes.map("b", ')}
-    assert {"stream", "output"} <= {*offered("network.")}
-    assert options(NetworkBuilder.stream) <= {*offered('network.stream("s", ')}
+    assert {"sightings", "moving"} <= {*completions('boxes.map("b", ')}
+    assert {"stream", "output"} <= {*completions("network.")}
+    assert options(NetworkBuilder.stream) <= {*completions('network.stream("s", ')}

@@ -14,7 +14,7 @@ HERE = str(Path(__file__))
 
 
 def line(offset: int = 0) -> int:
-    """The line that calls this, or one near it."""
+    """The line of the call, or one near it."""
     frame = inspect.currentframe()
     assert frame is not None
     assert frame.f_back is not None
@@ -28,14 +28,14 @@ def network() -> tuple[NetworkBuilder, External]:
 
 
 def problems(made: NetworkBuilder) -> list[Problem]:
-    """What is wrong with a description."""
+    """The problems of a description."""
     with pytest.raises(DocumentError) as caught:
         made.build({"sighting.avsc": SIGHTING})
     return list(caught.value.problems)
 
 
 def refused(call: Callable[[], Any]) -> Problem:
-    """What ends a description."""
+    """The error that ends a description."""
     with pytest.raises(DocumentError) as caught:
         call()
     (problem,) = caught.value.problems
@@ -43,8 +43,8 @@ def refused(call: Callable[[], Any]) -> Problem:
     return problem
 
 
-def test_a_mistake_in_an_expression_names_the_call_the_box_and_the_column() -> None:
-    """As in YAML, and with what exists instead."""
+def test_an_error_in_an_expression_names_call_box_and_column() -> None:
+    """As in YAML, with the existing columns."""
     made, s = network()
     boxes.map("fast", s, select={"v": "spede * 2"})
     (problem,) = problems(made)
@@ -53,8 +53,8 @@ def test_a_mistake_in_an_expression_names_the_call_the_box_and_the_column() -> N
     )
 
 
-def test_all_mistakes_are_told_in_one_pass_in_the_order_of_the_calls() -> None:
-    """One for each call; a call of several lines is known by the line in which it begins."""
+def test_all_errors_are_reported_in_one_pass_in_the_order_of_the_calls() -> None:
+    """One for each call; a call of several lines is identified by its first one."""
     made, s = network()
     fast = boxes.filter("fast", s, where="speed >")
     boxes.aggregate(
@@ -69,8 +69,8 @@ def test_all_mistakes_are_told_in_one_pass_in_the_order_of_the_calls() -> None:
     assert found == [(-8, "fast"), (-7, "counted"), (-1, "")]
 
 
-def test_mistakes_in_several_files_name_each_its_own(tmp_path: Path) -> None:
-    """A function of another module is told where it stands, not where it is called."""
+def test_errors_in_several_files_name_each_file(tmp_path: Path) -> None:
+    """A function of another module is reported by its definition, not by its call."""
     made, s = network()
     other = tmp_path / "other.py"
     other.write_text("\ndef fast(s):\n    return boxes.filter('fast', s, where='nothing')\n")
@@ -80,8 +80,8 @@ def test_mistakes_in_several_files_name_each_its_own(tmp_path: Path) -> None:
     assert [(p.file, p.line) for p in problems(made)] == [(str(other), 3), (HERE, line(-1))]
 
 
-def test_a_column_that_is_selected_twice_is_told_without_a_line() -> None:
-    """Both stand in the same call."""
+def test_a_column_selected_twice_is_reported_without_a_line() -> None:
+    """Both are in the same call."""
     made, s = network()
     boxes.map("twice", s, select=["car", "car"])
     assert [p.message for p in problems(made)] == ["select has car twice"]
@@ -118,15 +118,15 @@ def test_a_column_that_is_selected_twice_is_told_without_a_line() -> None:
          "window of network n cannot be a float"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_written_ends_the_description(
+def test_a_value_that_cannot_be_written_ends_the_description(
     call: Callable[[External], Any], message: str
 ) -> None:
     """With the file and line of the call."""
     assert refused(lambda: call(network()[1])).message == message
 
 
-def test_a_branch_that_a_route_has_not_is_told_with_those_it_has() -> None:
-    """With the line that asks for it; and the route itself is no stream."""
+def test_an_unknown_branch_of_a_route_is_reported_with_the_existing_ones() -> None:
+    """With the line that uses it; and the route itself is no stream."""
     _, s = network()
     fast = boxes.route("fast", s, to={"faster": "speed > 9"}, otherwise="slower")
     problem = refused(lambda: fast["fastr"])
@@ -137,7 +137,7 @@ def test_a_branch_that_a_route_has_not_is_told_with_those_it_has() -> None:
     assert problem.hint == "hand over one of its branches: fast['faster']"
 
 
-def test_a_name_that_is_taken_names_the_other_place() -> None:
+def test_a_duplicate_name_is_reported_with_the_other_place() -> None:
     """For streams, boxes and outputs."""
     made, s = network()
     first = boxes.filter("b", s, where="true")
@@ -149,7 +149,7 @@ def test_a_name_that_is_taken_names_the_other_place() -> None:
     assert refused(lambda: made.output(first, topic="two")).message == message
 
 
-def test_an_output_is_of_a_box_of_the_same_network() -> None:
+def test_an_output_must_be_a_box_of_the_same_network() -> None:
     """Neither a name nor a box of another one."""
     made, s = network()
     other = boxes.filter("b", network()[1], where="true")
@@ -161,15 +161,15 @@ def test_an_output_is_of_a_box_of_the_same_network() -> None:
     assert problem.message == "output s is a stream from outside: it has a topic already"
 
 
-def test_a_text_where_several_are_needed_is_told_as_in_yaml() -> None:
-    """A text is a sequence of letters, but nobody means that."""
+def test_a_text_in_place_of_a_list_is_reported_as_in_yaml() -> None:
+    """A text is a sequence of characters, which is not intended."""
     made, s = network()
     boxes.map("b", s, select="car")
     assert problems(made)[0].message == "select of box b must be a list or a mapping of columns"
 
 
-def test_a_time_without_a_zone_is_told() -> None:
-    """The same as in YAML."""
+def test_a_time_without_a_zone_is_reported() -> None:
+    """As in YAML."""
     made = NetworkBuilder("n")
     start = datetime(2024, 1, 31)  # noqa: DTZ001 - the mistake
     s = made.stream("s", topic="t", schema="sighting.avsc", event_time="seen_at", start=start)
@@ -177,7 +177,7 @@ def test_a_time_without_a_zone_is_told() -> None:
     assert [p.line for p in problems(made)] == [line(-2), line(-1)]
 
 
-def test_a_schema_that_is_not_given_is_missing() -> None:
+def test_a_missing_schema_is_reported() -> None:
     """Named with the stream."""
     made, s = network()
     boxes.filter("b", s, where="true")

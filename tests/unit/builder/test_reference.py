@@ -13,7 +13,7 @@ TOLLS = Path(pipeline.__file__).parent / "projects" / "tolls"
 
 
 def block(info: str) -> str:
-    """The first block of code of the page that is marked so."""
+    """The first block of code of the page with this language."""
     found = re.search(rf"^```{info}\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
     assert found is not None
     return found[1]
@@ -31,7 +31,7 @@ def test_the_example_is_the_toll_network(tmp_path: Path) -> None:
 
 
 def test_the_loop_of_the_page_describes_boxes() -> None:
-    """It runs as it stands."""
+    """It runs without changes."""
     network = NetworkBuilder("n")
     sightings = network.stream("s", topic="t", schema="a", event_time="at")
     exec(block("python"), {"boxes": boxes, "sightings": sightings, "network": network})  # noqa: S102 - our own page
@@ -40,6 +40,6 @@ def test_the_loop_of_the_page_describes_boxes() -> None:
 
 @pytest.mark.parametrize("kind", boxes.__all__)
 def test_every_kind_of_box_is_on_the_page(kind: str) -> None:
-    """With a link to what it means."""
+    """With a link to its semantics."""
     assert f"| `boxes.{kind}(" in PAGE
     assert f"(network.md#{kind})" in PAGE

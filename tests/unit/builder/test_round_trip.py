@@ -27,7 +27,7 @@ SEVERAL = settings(max_examples=examples(60))
 
 
 def loaded(text: str) -> Network:
-    """The network that a YAML text describes."""
+    """The network of a YAML text."""
     schemas: dict[Any, Any] = {
         reference: SchemaText(SIGHTING, reference.value)
         for reference in document.schema_references(text, "network.yaml")
@@ -40,7 +40,7 @@ def loaded(text: str) -> Network:
 @SEVERAL
 @given(described())
 def test_a_description_and_its_yaml_are_the_same_network(network: NetworkBuilder) -> None:
-    """Every kind of box, every option: built in Python, or loaded from the text that it gives."""
+    """Every kind of box, every option: built in Python, or loaded from the written text."""
     assert network.build(SCHEMAS, CODES) == loaded(network.yaml())
 
 
@@ -49,7 +49,7 @@ def test_a_description_and_its_yaml_are_the_same_network(network: NetworkBuilder
 def test_a_document_in_any_style_is_written_as_the_same_network(
     network: NetworkBuilder, style: str
 ) -> None:
-    """Read and written again, a YAML document keeps its meaning, however it was laid out."""
+    """Read and written again, a YAML document keeps its meaning, whatever its layout."""
     content = yaml.load(network.yaml(), yaml.BaseLoader)  # noqa: S506 - builds texts only
     flow = {"block": False, "flow": True}.get(style)
     styled = yaml.dump(content, default_flow_style=flow, sort_keys=False, width=40)
@@ -61,7 +61,7 @@ def test_a_document_in_any_style_is_written_as_the_same_network(
 
 @SEVERAL
 @given(described())
-def test_the_same_description_gives_the_same_text(network: NetworkBuilder) -> None:
+def test_the_same_description_has_the_same_text(network: NetworkBuilder) -> None:
     """So a deploy of an unchanged file changes nothing."""
     text = network.yaml()
     assert network.yaml() == text
@@ -81,8 +81,8 @@ CALLS: dict[str, Callable[..., Any]] = {
 }
 
 
-def options_given(source: str) -> dict[str, set[str]]:
-    """The options that a program gives in some call of a function, or of `st.builds` with it."""
+def options_used(source: str) -> dict[str, set[str]]:
+    """The options in the calls of a function, or of `st.builds` with it, in a program."""
     found: dict[str, set[str]] = defaultdict(set)
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Call):
@@ -92,9 +92,9 @@ def options_given(source: str) -> dict[str, set[str]]:
     return found
 
 
-def test_no_kind_of_box_and_no_option_is_left_out() -> None:
-    """Else the networks above would not have every kind and option."""
-    given_options = options_given(inspect.getsource(networks))
+def test_the_strategies_use_every_kind_of_box_and_every_option() -> None:
+    """Otherwise the networks above would not have every kind and option."""
+    given_options = options_used(inspect.getsource(networks))
     for call, function in CALLS.items():
         options = {*inspect.signature(function).parameters} - INPUTS
         assert options <= given_options[call], call

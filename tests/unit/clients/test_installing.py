@@ -1,4 +1,4 @@
-"""Who has no client is told why; what is wrong with a lock file is a failure."""
+"""Installation of clients: a missing tool is reported, a wrong lock file is a failure."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +14,7 @@ GO = ("go", "cc")
 
 @pytest.fixture
 def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Puts programs in front that say a text and fail, unless they are asked about themselves."""
+    """Puts programs first on the path that print a text and fail, except for their version."""
     folder = tmp_path / "bin"
     folder.mkdir()
     monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
@@ -44,7 +44,7 @@ def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None
         (go_program, GO, "go: module a@v1 requires go >= 1.99 (running go 1.1)", "go >= 1.99"),
     ],
 )
-def test_what_cannot_be_had_is_told(
+def test_an_unavailable_client_is_reported(
     tools: Callable[..., None],
     tmp_path: Path,
     install: Install,
@@ -52,15 +52,15 @@ def test_what_cannot_be_had_is_told(
     says: str,
     reason: str,
 ) -> None:
-    """Nobody answers, or the language is too old: no client, and nothing is left behind."""
+    """The registry is unreachable, or the language is too old: no client, and no files remain."""
     tools(names, says)
     with pytest.raises(NotHereError, match=reason):
         install(tmp_path / "cache")
     assert not [path for path in (tmp_path / "cache").iterdir() if path.is_dir()]
 
 
-def test_an_old_node_is_told(tools: Callable[..., None], tmp_path: Path) -> None:
-    """Before anything is installed."""
+def test_an_old_node_is_reported(tools: Callable[..., None], tmp_path: Path) -> None:
+    """Before the installation."""
     tools(NPM, "", "v18.19.1")
     with pytest.raises(NotHereError, match=r"too old here: v18\.19\.1"):
         node_program(tmp_path / "cache")
@@ -82,7 +82,7 @@ def test_an_old_node_is_told(tools: Callable[..., None], tmp_path: Path) -> None
 def test_a_wrong_lock_fails(
     tools: Callable[..., None], tmp_path: Path, install: Install, names: tuple[str, ...], says: str
 ) -> None:
-    """Whatever is not known to be the network's fault is ours."""
+    """Every error that is not of the network is a failure."""
     tools(names, says)
     with pytest.raises(AssertionError, match="failed"):
         install(tmp_path / "cache")
@@ -91,7 +91,7 @@ def test_a_wrong_lock_fails(
 @pytest.mark.parametrize(
     ("install", "reason"), [(node_program, "Node is not"), (go_program, "Go is not")]
 )
-def test_who_has_no_such_language_is_told(
+def test_a_missing_language_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, install: Install, reason: str
 ) -> None:
     """By its name."""
@@ -100,8 +100,8 @@ def test_who_has_no_such_language_is_told(
         install(tmp_path / "cache")
 
 
-def test_a_place_is_made_once_and_whole(tmp_path: Path) -> None:
-    """What fails on the way leaves nothing; what is there is not made again."""
+def test_a_folder_is_created_once_and_completely(tmp_path: Path) -> None:
+    """A failed installation leaves no files; an existing one is not repeated."""
     place = tmp_path / "cache" / "x"
 
     def half(folder: Path) -> None:

@@ -8,10 +8,10 @@ from pipeline.planner.planner import plan
 from tests.unit.planner.networks import (
     OWNER,
     aggregated,
+    as_of_join,
     column,
     external,
     filtered,
-    held,
     network,
 )
 
@@ -28,7 +28,7 @@ def warned(of: Network) -> tuple[str, ...]:
 
 def test_topics_that_forget_what_a_box_keeps_are_told() -> None:
     """The table, for of the rows only those are kept that wait; not when it is kept as long."""
-    box = held("owned", CARS, OWNERS, (("car", "car"),), {"car": "`left`.`car`"}, 30 * DAY_MS)
+    box = as_of_join("owned", CARS, OWNERS, (("car", "car"),), {"car": "`left`.`car`"}, 30 * DAY_MS)
     short = network((CARS, OWNERS), (box,))
     told = (
         "owned keeps what lies up to 30d 5s back, topic owners-topic for 7d: state that is lost "

@@ -31,15 +31,15 @@ NETWORK = NetworkId(ParticipantId("local"), NetworkName("n"))
 
 
 def of(topic: ObservedTopic, *, deployed: bool = True, auto_create: bool = True) -> list[Finding]:
-    """What is found out about a network with one topic; nodes are up."""
+    """Facts about a network with one topic; nodes are up."""
     network = ObservedNetwork(NETWORK, deployed, auto_create, (topic,))
     *found, nodes = findings(Observed((), (network,), nodes=1))
     assert nodes == Finding("nodes", Verdict.GOOD, "1 up")
     return found
 
 
-def test_what_did_is_good_and_what_did_not_says_why() -> None:
-    """In the order in which it was tried."""
+def test_successful_probes_are_good_and_failed_ones_have_a_reason() -> None:
+    """In the order of the probes."""
     good, bad = Check("Java", "/bin/java", "version 17"), Check("Kafka", "Kafka a:1", "", DOWN)
     assert findings(Observed((good, bad))) == (
         Finding("Java", Verdict.GOOD, "version 17", "/bin/java"),
@@ -56,36 +56,36 @@ def test_what_did_is_good_and_what_did_not_says_why() -> None:
         ((ExitCode.BAD_INPUT, ExitCode.UNAVAILABLE), ExitCode.UNAVAILABLE),
     ],
 )
-def test_the_exit_code_follows_from_what_is_wrong(
+def test_the_exit_code_follows_from_the_wrong_checks(
     codes: tuple[ExitCode, ...], expected: ExitCode
 ) -> None:
-    """What is only doubtful changes nothing."""
+    """Doubtful ones change nothing."""
     wrong = [Finding("x", Verdict.WRONG, "", exit_code=code) for code in codes]
     assert exit_code((Finding("y", Verdict.DOUBTFUL, ""), *wrong)) is expected
 
 
-def test_a_topic_as_it_should_be() -> None:
-    """One line for all of a network's."""
+def test_a_correct_topic() -> None:
+    """One line for all topics of a network."""
     assert of(GOOD) == [Finding("network n", Verdict.GOOD, "all 1 topics are there")]
 
 
-def test_a_topic_that_could_be_made_is_good() -> None:
-    """Before a deploy nothing is missing that it makes."""
+def test_a_topic_that_a_deploy_can_create_is_good() -> None:
+    """Before a deploy none of its topics is missing."""
     (found,) = of(replace(GOOD, actual=None), deployed=False)
     assert found.verdict is Verdict.GOOD
 
 
 @pytest.mark.parametrize(("deployed", "auto_create"), [(True, True), (True, False), (False, False)])
-def test_a_topic_that_nobody_will_make_is_wrong(*, deployed: bool, auto_create: bool) -> None:
-    """With all that is needed to make it."""
+def test_a_topic_that_nothing_will_create_is_wrong(*, deployed: bool, auto_create: bool) -> None:
+    """With all settings needed to create it."""
     (found,) = of(replace(GOOD, actual=None), deployed=deployed, auto_create=auto_create)
     assert found.verdict is Verdict.WRONG
     assert "2 partitions, replication 1, cleanup.policy=delete retention.ms=1000" in found.message
     assert found.hint
 
 
-def test_a_topic_for_when_it_is_needed_is_missed_once_it_was_there() -> None:
-    """Until then all topics are there without it; where it is, it is looked at as others are."""
+def test_a_topic_created_on_demand_is_required_once_it_existed() -> None:
+    """Until then the topics are complete without it; an existing one is checked as others are."""
     later = replace(GOOD, planned=replace(WANTED, when_needed=True))
     absent = replace(later, actual=None, config={}, allowed=frozenset())
 
@@ -108,8 +108,8 @@ def test_a_topic_for_when_it_is_needed_is_missed_once_it_was_there() -> None:
     assert "cleanup.policy=compact" in misfit.message
 
 
-def test_what_the_brokers_say_against_a_topic_is_told() -> None:
-    """As they say it."""
+def test_problems_of_a_topic_reported_by_the_brokers() -> None:
+    """With their message."""
     (found,) = of(replace(GOOD, actual=None, trouble=REFUSED), deployed=False)
     assert (found.message, found.hint) == (REFUSED.message, REFUSED.hint)
 
@@ -125,21 +125,21 @@ def test_what_the_brokers_say_against_a_topic_is_told() -> None:
     ],
 )
 def test_rights_that_a_lane_needs(*, external: bool, allowed: frozenset[str], lacking: str) -> None:
-    """Reading its inputs, writing its own; brokers that keep no rights tell none."""
+    """Reading its inputs, writing its outputs; brokers without access control report none."""
     topic = replace(GOOD, planned=replace(WANTED, external=external), allowed=allowed)
     found = [one for one in of(topic) if one.verdict is Verdict.WRONG]
     assert [one.message.rpartition(": ")[2] for one in found] == ([lacking] if lacking else [])
 
 
-def test_the_right_to_remove_old_dead_letters() -> None:
-    """Without it a lane runs, and they are kept for ever; of other topics nothing is removed."""
-    wanted = replace(WANTED, trimmed=True)
-    letters = replace(GOOD, planned=wanted, config={}, allowed=WRITES)
-    (found,) = of(letters)
+def test_the_right_to_delete_old_dead_letters() -> None:
+    """Without it a lane runs, and they are kept for ever; no other topic needs it."""
+    required = replace(WANTED, trimmed=True)
+    dead_letters = replace(GOOD, planned=required, config={}, allowed=WRITES)
+    (found,) = of(dead_letters)
     assert found.verdict is Verdict.DOUBTFUL
     assert "DELETE; old dead letters are never removed" in found.message
-    assert of(replace(letters, planned=WANTED)) == of(GOOD)
-    assert of(replace(letters, allowed=WRITES | {"DELETE"})) == of(GOOD)
+    assert of(replace(dead_letters, planned=WANTED)) == of(GOOD)
+    assert of(replace(dead_letters, allowed=WRITES | {"DELETE"})) == of(GOOD)
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_the_right_to_remove_old_dead_letters() -> None:
 def test_settings_that_lose_records(
     config: Mapping[str, str], verdict: Verdict, words: str
 ) -> None:
-    """Of a topic that somebody else made; longer than asked for is no harm."""
+    """Of a topic that others created; a longer retention is accepted."""
     (found,) = of(replace(GOOD, config=config))
     assert found.verdict is verdict
     assert words in found.message
@@ -167,7 +167,7 @@ NOW_MS = Millis(1_700_000_000_000)
 
 
 def running() -> FragmentStatus:
-    """What the fragment that writes the topic reports."""
+    """The report of the fragment that writes the topic."""
     network, fragment = NETWORK, FragmentName("f")
     return replace(NOTHING_READ, network=network, fragment=fragment, reported_at_ms=NOW_MS)
 
@@ -184,7 +184,7 @@ def running() -> FragmentStatus:
 def test_results_that_wait_for_an_input_are_reported(
     waited_ms: int, behind_ms: int | None, words: str | None
 ) -> None:
-    """As long as the lane runs; inputs that are a little apart are nothing to report."""
+    """While the lane runs; small differences between inputs are not reported."""
     status = replace(
         running(), held_by="orders", held_ms=behind_ms, held_since_ms=Millis(NOW_MS - waited_ms)
     )
@@ -206,7 +206,7 @@ def test_results_that_wait_for_an_input_are_reported(
 
 
 def outlived(behind_ms: int | None, config: Mapping[str, str], state: LaneState) -> list[Finding]:
-    """What is found out about a topic whose fragment's event time is so far behind."""
+    """Facts about a topic whose fragment's event time is this far behind."""
     boundary_ms = None if behind_ms is None else Millis(NOW_MS - behind_ms)
     status = replace(running(), state=state, boundary_ms=boundary_ms)
     kept = {"cleanup.policy": "delete", "retention.ms": str(7 * DAY_MS)}
@@ -221,8 +221,8 @@ def outlived(behind_ms: int | None, config: Mapping[str, str], state: LaneState)
     return [one for one in findings(Observed((), (network,))) if one.verdict is not Verdict.GOOD]
 
 
-def test_results_that_are_older_than_what_their_topic_keeps_are_doubtful() -> None:
-    """Kafka goes by their timestamp, which is event time; it is told what to raise."""
+def test_results_older_than_the_retention_are_doubtful() -> None:
+    """Kafka compares their timestamp, which is event time; the remedy is a longer retention."""
     (found,) = outlived(30 * DAY_MS, {}, LaneState.RUNNING)
     assert (found.verdict, found.place) == (Verdict.DOUBTFUL, "topic out")
     assert found.message == (
@@ -246,22 +246,22 @@ def test_results_that_are_older_than_what_their_topic_keeps_are_doubtful() -> No
         (30 * DAY_MS, {}, LaneState.STOPPED),
     ],
 )
-def test_results_that_are_kept_are_good(
+def test_results_within_the_retention_are_good(
     behind_ms: int | None, config: Mapping[str, str], state: LaneState
 ) -> None:
-    """Young enough, kept for ever or by another clock; of a lane that stands nothing is written."""
+    """Young enough, kept for ever or by another clock; a stopped lane writes nothing."""
     assert outlived(behind_ms, config, state) == []
 
 
 def test_a_topic_with_one_order_has_one_partition() -> None:
-    """Markers and boundaries of two partitions would have none."""
-    wanted = replace(WANTED, single_partition=True)
-    (found,) = of(replace(GOOD, planned=wanted))
+    """Markers and boundaries in two partitions would have none."""
+    required = replace(WANTED, single_partition=True)
+    (found,) = of(replace(GOOD, planned=required))
     assert "it must have 1" in found.message
 
 
 def test_networks_without_a_node_do_not_run() -> None:
-    """Which is told where a network is deployed, and nowhere else."""
+    """Reported where a network is deployed, and nowhere else."""
     network = ObservedNetwork(NETWORK, deployed=True, auto_create=True)
     *_, nodes = findings(Observed((), (network,), nodes=0))
     assert (nodes.what, nodes.verdict) == ("nodes", Verdict.DOUBTFUL)
@@ -270,17 +270,17 @@ def test_networks_without_a_node_do_not_run() -> None:
 
 
 def test_a_secret_that_others_can_read_is_doubtful() -> None:
-    """With the file, and how to close it."""
+    """With the file, and the command that protects it."""
     (found,) = findings(Observed((), readable=(("kafka.password", "/x/medusa.yaml"),)))
     assert found.verdict is Verdict.DOUBTFUL
     assert "kafka.password" in found.message
     assert "/x/medusa.yaml" in found.hint
 
 
-def writing(
+def writers(
     rules: tuple[TopicRule, ...], own: str | None = "User:medusa", *, external: bool = False
 ) -> list[Finding]:
-    """What is found out where access control lists are told."""
+    """Facts about an installation with access control lists."""
     topic = replace(GOOD, planned=replace(WANTED, external=external))
     seen = ObservedNetwork(NETWORK, True, True, (topic,))
     first, *found, _ = findings(Observed((), (seen,), 1, access=ObservedAccess(rules, own)))
@@ -288,10 +288,10 @@ def writing(
     return found
 
 
-def test_who_else_may_write_is_told() -> None:
+def test_other_writers_are_reported() -> None:
     """With the rules that allow it; it is no fault of the network, so the exit code stays."""
     allowed = TopicRule("o", True, "User:eve", "10.0.0.1", "ALL", True)
-    (found,) = writing((allowed, replace(allowed, principal="User:medusa")))
+    (found,) = writers((allowed, replace(allowed, principal="User:medusa")))
     assert (found.what, found.verdict, found.exit_code) == (
         "network n", Verdict.DOUBTFUL, ExitCode.DONE,
     )  # fmt: skip
@@ -300,23 +300,23 @@ def test_who_else_may_write_is_told() -> None:
     )
     assert found.place == "access lists: ALL on topics that begin with o from 10.0.0.1"
     assert "certificate" not in found.hint
-    assert writing((allowed,), external=True) == []
-    (unsure,) = writing((replace(allowed, topics="*", prefixed=False, host="*"),), own=None)
+    assert writers((allowed,), external=True) == []
+    (unsure,) = writers((replace(allowed, topics="*", prefixed=False, host="*"),), own=None)
     assert unsure.place == "access lists: ALL on every topic"
     assert "unless our own certificate stands for that name" in unsure.hint
 
 
-def test_that_everybody_may_write_is_told_once() -> None:
-    """Whoever is named as well; but not who is left out."""
+def test_a_rule_for_everybody_is_reported_once() -> None:
+    """Also for principals with their own rules; except for denied ones."""
     everybody = TopicRule("out", False, "User:*", "*", "WRITE", True)
     bob = replace(everybody, principal="User:bob", allows=False)
-    (found,) = writing((everybody, replace(everybody, principal="User:eve"), bob))
+    (found,) = writers((everybody, replace(everybody, principal="User:eve"), bob))
     assert found.message.startswith("everybody but User:bob may write into 1 topic ")
     assert found.place == "access lists: WRITE on topic out"
 
 
 def test_of_many_topics_some_are_named() -> None:
-    """The number says how many there are."""
+    """With the total number."""
     topics = tuple(
         replace(GOOD, planned=replace(WANTED, name=TopicName(f"t{n}"))) for n in range(5)
     )

@@ -1,4 +1,4 @@
-"""What is seen of access control lists, and of deployed networks."""
+"""Probes of access control lists and of deployed networks."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -33,13 +33,13 @@ Answer = tuple[TopicRule, ...] | MedusaError
 
 
 class Rights(KafkaRights):
-    """Answers what it was given."""
+    """Returns the given rules."""
 
     def __init__(self, answer: Answer) -> None:
         self._told = answer
 
     def topic_rules(self) -> Answer:
-        """That."""
+        """The given rules."""
         return self._told
 
 
@@ -54,19 +54,19 @@ class Rights(KafkaRights):
     ],
 )
 def test_access_lists_in_one_line(answer: Answer, words: str, code: ExitCode) -> None:
-    """That there are none, or that we are not told, is not wrong: a lane runs all the same."""
+    """Missing or unreadable lists are not wrong: a lane runs without them."""
     probes = Probes(combine(()), None)
     seen = probes.access(KafkaServers("a:1"), lambda *_: Rights(answer))
     (found,) = findings(Observed(tuple(probes.checks)))
     assert words in found.message
     assert exit_code((found,)) is code
     assert (found.verdict is Verdict.GOOD) is (code is ExitCode.DONE)
-    told = ObservedAccess(answer, "User:ANONYMOUS") if isinstance(answer, tuple) else None
-    assert seen == told
+    reported = ObservedAccess(answer, "User:ANONYMOUS") if isinstance(answer, tuple) else None
+    assert seen == reported
 
 
-def test_a_deployed_network_is_seen_with_its_topics_and_writers(tmp_path: Path) -> None:
-    """A network that cannot be planned is seen with the reason, one of another participant not."""
+def test_a_deployed_network_is_read_with_its_topics_and_writers(tmp_path: Path) -> None:
+    """A network that cannot be planned has the reason, one of another participant is skipped."""
     world = World.new()
     us = ParticipantId("local")
     document = read_document(write_project(tmp_path), lambda _: None)

@@ -1,4 +1,4 @@
-"""Who may write, by access control lists: as Kafka's own authorizer decides."""
+"""Principals that may write, by access control lists: as Kafka's own authorizer decides."""
 
 from dataclasses import replace
 
@@ -14,8 +14,8 @@ EVERYWHERE = replace(EVE, topics="*")
 ALIKE = replace(EVE, topics="n.", prefixed=True)
 
 
-def test_whoever_has_the_right_by_name() -> None:
-    """With the topics and the rules; ourselves we know."""
+def test_principals_with_a_right_by_name() -> None:
+    """With the topics and the rules; without ourselves."""
     rules = (EVE, replace(EVE, principal="User:medusa"))
     assert other_writers((OUT, MARKERS), rules, "User:medusa") == (
         Writer("User:eve", (OUT,), (EVE,)),
@@ -39,8 +39,8 @@ def test_whoever_has_the_right_by_name() -> None:
         (replace(EVERYWHERE, operation="ALTER"), ()),
     ],
 )
-def test_what_a_rule_is_about(rule: TopicRule, topics: tuple[TopicName, ...]) -> None:
-    """One topic, those that begin alike, or all; to write, or to do everything."""
+def test_patterns_and_operations_of_a_rule(rule: TopicRule, topics: tuple[TopicName, ...]) -> None:
+    """One topic, a prefix, or all; to write, or all operations."""
     found = other_writers((OUT, MARKERS), (rule,), None)
     assert found == ((Writer("User:eve", topics, (rule,)),) if topics else ())
 
@@ -58,14 +58,14 @@ def test_what_a_rule_is_about(rule: TopicRule, topics: tuple[TopicName, ...]) ->
         (replace(EVERYWHERE, allows=False), ()),
     ],
 )
-def test_what_is_denied_is_denied(denied: TopicRule, left: tuple[TopicName, ...]) -> None:
-    """Whatever allows it; but only where, and from where, it is denied."""
+def test_denied_rights_are_denied(denied: TopicRule, left: tuple[TopicName, ...]) -> None:
+    """Whatever allows it; but only for the denied topics and hosts."""
     found = other_writers((OUT, MARKERS), (EVERYWHERE, denied), None)
     assert tuple(topic for one in found for topic in one.topics) == left
 
 
 def test_a_right_from_one_host_that_is_denied_there() -> None:
-    """From another one it would be given."""
+    """From another one it would be allowed."""
     near = replace(EVE, host="10.0.0.1")
     assert other_writers((OUT,), (near, replace(near, allows=False)), None) == ()
     far = replace(near, host="10.0.0.2")
@@ -73,8 +73,8 @@ def test_a_right_from_one_host_that_is_denied_there() -> None:
     assert found.by == (far,)
 
 
-def test_where_everybody_may_write_nobody_else_is_named() -> None:
-    """But those to whom it is denied on all of these topics."""
+def test_where_everybody_may_write_no_principal_is_named() -> None:
+    """Except those to whom it is denied on all of these topics."""
     everybody = replace(EVERYWHERE, principal="User:*")
     bob = replace(EVERYWHERE, principal="User:bob", allows=False)
     assert other_writers((OUT,), (everybody, EVE, bob), "User:medusa") == (
@@ -88,6 +88,6 @@ def test_where_everybody_may_write_nobody_else_is_named() -> None:
 
 
 def test_no_rules_and_no_topics() -> None:
-    """Nobody is named: super users are in no list."""
+    """There are no principals: super users are in no list."""
     assert other_writers((OUT,), (), None) == ()
     assert other_writers((), (EVERYWHERE,), None) == ()

@@ -17,7 +17,7 @@ EACH = pytest.mark.parametrize("example", EXAMPLES.values(), ids=EXAMPLES)
 
 
 def project(example: Example) -> Path:
-    """What `medusa init` copies."""
+    """The files that `medusa init` copies."""
     return Path(str(resources.files("pipeline.projects") / example.name))
 
 
@@ -36,8 +36,8 @@ def test_every_output_of_the_network_is_compared(example: Example) -> None:
 
 
 @EACH
-def test_the_producer_knows_nothing_of_medusa(example: Example) -> None:
-    """It stands for a program that was there before."""
+def test_the_producer_does_not_import_medusa(example: Example) -> None:
+    """It represents an existing program of a user."""
     tree = ast.parse((project(example) / PRODUCER).read_text(encoding="utf-8"))
     imported = {
         name.split(".")[0]
@@ -55,8 +55,8 @@ def test_the_producer_knows_nothing_of_medusa(example: Example) -> None:
 
 
 @EACH
-def test_every_example_has_its_page_with_the_picture(example: Example) -> None:
-    """What `medusa show` draws stands there, and the overview names the page."""
+def test_every_example_has_a_page_with_its_diagram(example: Example) -> None:
+    """The page contains the output of `medusa show`, and the overview links it."""
     network = read_document(project(example) / DOCUMENT, lambda _: None).network
     page = (PAGES / f"{example.name}.md").read_text(encoding="utf-8")
     assert as_text(picture(network, ParticipantId("local")), LINES) in page

@@ -21,7 +21,7 @@ WATCHED = Watched(
 
 
 def decode(record: KafkaRecord) -> Mapping[str, Any]:
-    """The tests' values are JSON; instants are ms and become what Avro gives."""
+    """The tests' values are JSON; instants are ms, converted to the types of Avro."""
     fields = json.loads(record.value or b"")
     return {
         name: datetime.fromtimestamp(value / 1_000, UTC) if name.endswith("_at") else value
@@ -41,7 +41,7 @@ def promise(topic: str, writer: str, at_ms: int) -> KafkaRecord:
 
 
 def test_a_notification_becomes_a_row_in_the_order_of_the_reference() -> None:
-    """Fields are put in order, and instants become ms."""
+    """Fields are sorted, and instants become ms."""
     collected = Collected(WATCHED, decode)
     value = {"seen_at": 12_345, "toll": 200.0, "segment": 2, "car": "car-1"}
     collected.take(record("notes", json.dumps(value).encode()))
@@ -50,7 +50,7 @@ def test_a_notification_becomes_a_row_in_the_order_of_the_reference() -> None:
 
 
 def test_an_instant_between_two_milliseconds_stays_wrong() -> None:
-    """A microsecond too much is not rounded away before the comparison."""
+    """An extra microsecond is not rounded away before the comparison."""
     collected = Collected(WATCHED, lambda _: {
         "car": "a", "toll": 0.0, "segment": 1, "seen_at": datetime(1970, 1, 1, 0, 0, 0, 1001, UTC),
     })  # fmt: skip
@@ -59,14 +59,14 @@ def test_an_instant_between_two_milliseconds_stays_wrong() -> None:
 
 
 def test_a_result_with_other_fields_is_refused() -> None:
-    """A missing or an additional field is not passed over."""
+    """A missing or an additional field is not ignored."""
     collected = Collected(WATCHED, decode)
     with pytest.raises(BrokenInvariantError, match="instead of car, toll, segment, seen_at"):
         collected.take(record("notes", b'{"car": "a"}'))
 
 
 def test_a_dead_letter_is_kept_with_its_context() -> None:
-    """The headers of ours are read and shown, those of the producer are not."""
+    """Medusa's headers are read and displayed, those of the producer are not."""
     collected = Collected(WATCHED, decode)
     facts = {"reason": "late", "port": "left", "topic": "cars", "partition": "1", "offset": "5"}
     headers = (("trace", b"1"), *((f"medusa.error.{n}", v.encode()) for n, v in facts.items()))
@@ -78,8 +78,8 @@ def test_a_dead_letter_is_kept_with_its_context() -> None:
     assert collected.refusals == [Refusal("moving", Place("cars", 1, 5), "left", "late", text)]
 
 
-def test_a_result_that_failed_has_no_place() -> None:
-    """No record stands for it."""
+def test_a_failed_result_has_no_place() -> None:
+    """It has no single record."""
     collected = Collected(WATCHED, decode)
     collected.take(record("local.tolls.moving.dlq", b"", (("medusa.error.reason", b"failed"),)))
     assert [(r.place, r.reason) for r in collected.refusals] == [(None, "failed")]
@@ -88,14 +88,14 @@ def test_a_result_that_failed_has_no_place() -> None:
 @pytest.mark.parametrize(
     "headers", [(), (("medusa.error.reason", b"late"), ("medusa.error.offset", b"many"))]
 )
-def test_what_is_no_dead_letter_is_not_passed_over(headers: Headers) -> None:
-    """Something else in its topic is a defect."""
+def test_a_foreign_record_in_a_dead_letter_topic_is_a_defect(headers: Headers) -> None:
+    """It is not skipped."""
     with pytest.raises(BrokenInvariantError, match="no dead letter of ours"):
         Collected(WATCHED, decode).take(record("local.tolls.moving.dlq", b"x", headers))
 
 
 def test_outputs_are_complete_up_to_the_least_promise_of_all_writers() -> None:
-    """Every output counts, and each only as far as its slowest writer; silence means not at all."""
+    """Every output counts, up to its slowest writer; without a promise it is not complete."""
     collected = Collected(WATCHED, decode)
     assert collected.complete_until() is None
     collected.take(promise("notes", "one", 50))
@@ -110,7 +110,7 @@ def test_outputs_are_complete_up_to_the_least_promise_of_all_writers() -> None:
 
 
 def test_only_the_newest_lines_are_kept() -> None:
-    """What is shown is bounded, what is compared is complete."""
+    """The display is bounded, the comparison is complete."""
     collected = Collected(WATCHED, decode)
     for n in range(100):
         value = {"car": f"car-{n}", "toll": 0.0, "segment": 1, "seen_at": 0}

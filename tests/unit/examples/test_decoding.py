@@ -25,12 +25,12 @@ def record(value: bytes | None) -> KafkaRecord:
 
 
 def framed(schema_id: int, schema: AvroSchema, value: object) -> bytes:
-    """A value as a producer writes it."""
+    """A value in the wire format of a producer."""
     return join(SchemaId(schema_id), encode(schema, value))
 
 
-def test_an_input_is_read_as_the_network_reads_it() -> None:
-    """An older schema gives the defaults of the newer one; instants are ms."""
+def test_an_input_is_read_with_the_schema_of_the_network() -> None:
+    """An older schema gets the defaults of the newer one; instants are ms."""
     given = DECODING.given(record(framed(1, FIRST, {"n": 3})), SECOND)
     assert given == InputRecord(Place("t", 1, 5), {"n": 3, "at": 7})
 
@@ -38,13 +38,13 @@ def test_an_input_is_read_as_the_network_reads_it() -> None:
 @pytest.mark.parametrize(
     "value", [None, b"", b"plain text", join(SchemaId(9), b"\2"), join(SchemaId(1), b"")]
 )
-def test_an_input_that_nobody_can_read_has_no_fields(value: bytes | None) -> None:
-    """No value, no frame, a schema that is not registered, bytes that are something else."""
+def test_an_unreadable_input_has_no_fields(value: bytes | None) -> None:
+    """No value, no frame, an unregistered schema, or bytes of another schema."""
     assert DECODING.given(record(value), SECOND) == InputRecord(Place("t", 1, 5), None)
 
 
-def test_a_result_that_cannot_be_read_is_a_defect() -> None:
-    """Results are ours: each is framed, and its schema is registered."""
+def test_an_unreadable_result_is_a_defect() -> None:
+    """Each result is framed, and its schema is registered."""
     assert DECODING.result(record(framed(1, FIRST, {"n": 3}))) == {"n": 3}
     with pytest.raises(BrokenInvariantError, match="a result cannot be read"):
         DECODING.result(record(b"x"))

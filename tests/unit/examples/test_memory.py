@@ -7,7 +7,7 @@ from pipeline.examples.memory import descendants, resident_bytes
 
 
 def process(proc: Path, pid: int, parent: int, kilobytes: int, *, rollup: bool) -> None:
-    """A process as `/proc` shows it, with a name that is hard to read."""
+    """A process as in `/proc`, with a name that is hard to parse."""
     folder = proc / str(pid)
     folder.mkdir()
     (folder / "stat").write_text(f"{pid} (a ) b) S {parent} 1 1 0")
@@ -16,8 +16,8 @@ def process(proc: Path, pid: int, parent: int, kilobytes: int, *, rollup: bool) 
     (folder / "status").write_text(f"Name: x\nVmRSS:\t{kilobytes} kB\n")
 
 
-def test_children_of_children_are_counted_and_others_are_not(tmp_path: Path) -> None:
-    """The sum is over the whole tree below the root, whichever file tells the size."""
+def test_all_descendants_are_counted_and_others_are_not(tmp_path: Path) -> None:
+    """The sum is over the whole tree below the root, whichever file has the size."""
     process(tmp_path, 1, 0, 1_000, rollup=True)
     process(tmp_path, 10, 1, 7, rollup=True)
     process(tmp_path, 11, 10, 5, rollup=False)
@@ -28,13 +28,13 @@ def test_children_of_children_are_counted_and_others_are_not(tmp_path: Path) -> 
     assert resident_bytes(10, tmp_path) == 15 * 1024
 
 
-def test_a_machine_without_proc_is_not_guessed_about(tmp_path: Path) -> None:
-    """Where the kernel tells nothing, the answer is None, not zero."""
+def test_without_proc_the_memory_is_unknown(tmp_path: Path) -> None:
+    """The result is None, not zero."""
     assert resident_bytes(10, tmp_path) is None
 
 
 def test_a_real_child_counts() -> None:
-    """With a child that this process started, the tree takes more than with none, if it is told."""
+    """With a child of this process the tree has more than without, if the size is known."""
     alone = resident_bytes(os.getpid())
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     try:

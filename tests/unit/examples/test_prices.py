@@ -19,7 +19,7 @@ START_MS = 1_700_000_000_000
 
 
 def market(seconds: int) -> Inputs:
-    """What lies in the topics after so many seconds."""
+    """The contents of the topics after this many seconds."""
     source = Market(1, START_MS)
     found: dict[str, list[InputRecord]] = {"quotes": [], "trades": []}
     for at_ms in range(START_MS, START_MS + seconds * 1_000, TICK_MS):
@@ -31,7 +31,7 @@ def market(seconds: int) -> Inputs:
 
 
 def due(name: str, inputs: Inputs, network: Network = NETWORK) -> list[Due]:
-    """What one output has to hold."""
+    """The expected rows of one output."""
     return list(next(r for r in PRICES.results if r.box == name).due(inputs, network))
 
 
@@ -57,8 +57,8 @@ def test_another_network_has_no_reference(tmp_path: Path) -> None:
         rules_of(read_document(tmp_path / "network.yaml", lambda _: None).network)
 
 
-def test_a_short_run_gives_every_output_something_to_compare() -> None:
-    """In what is fed in fifteen seconds; each row can be told, and is exact beside itself."""
+def test_a_short_run_produces_rows_for_every_output() -> None:
+    """In fifteen seconds; each row can be identified, and equals itself exactly."""
     inputs = market(150)
     for result in PRICES.results:
         rows = [due.row for due in result.due(inputs, NETWORK)]
@@ -68,7 +68,7 @@ def test_a_short_run_gives_every_output_something_to_compare() -> None:
 
 
 def test_a_late_report_is_missing_only_where_it_was_refused() -> None:
-    """Each size of bars decides by itself."""
+    """Each size of bars decides separately."""
     inputs = market(20)
     late = Refusal("bars_1s", inputs.given["trades"][0].place, "", "late", "")
     without = Inputs(inputs.given, (late,))
@@ -77,8 +77,8 @@ def test_a_late_report_is_missing_only_where_it_was_refused() -> None:
     assert due("averages", without) == due("averages", inputs)
 
 
-def test_spreads_come_from_quotes() -> None:
-    """Six windows hold each quote."""
+def test_spreads_are_computed_from_quotes() -> None:
+    """Each quote is in six windows."""
     inputs = market(20)
     rows = [due.row for due in due_spreads(inputs, NETWORK)]
     quotes = next(r for r in PRICES.results if r.box == "spreads").columns.index("quotes")

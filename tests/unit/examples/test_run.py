@@ -45,7 +45,7 @@ def derived(name: str, topic: str) -> DerivedStream:
 
 
 def fragment(name: str, topic: str) -> Fragment:
-    """A fragment that reads the sightings; what is in it does not matter here."""
+    """A fragment that reads the sightings; its boxes are irrelevant here."""
     where = Expression("true", "true", None, Scalar.BOOLEAN, nullable=False, columns=frozenset())
     names = FragmentNames(
         FragmentId(NetworkId(ParticipantId("local"), NetworkName("tolls")), FragmentName(name))
@@ -65,7 +65,7 @@ NOTES, TOWS = TopicName("notes"), TopicName("tows")
 
 
 class SteppedClock:
-    """Time that goes on whenever somebody waits, and what happens at a time."""
+    """Time that passes only by sleeping, and actions at given times."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -98,7 +98,7 @@ class Producer:
 
     @property
     def running(self) -> bool:
-        """Until its time has come."""
+        """Until its end time."""
         return self.clock.seconds < self.ends_at_s
 
     @property
@@ -107,28 +107,28 @@ class Producer:
         return None if self.running else self.code
 
     def failure(self, what: str) -> MedusaError:
-        """An error with the words of the caller."""
+        """An error with the message of the caller."""
         return EnvironmentProblem(what)
 
 
 @dataclass
 class Pages:
-    """A screen that keeps what it was told."""
+    """A screen that keeps its output."""
 
     steps: list[str] = field(default_factory=list)
     views: list[View] = field(default_factory=list)
 
     def step(self, text: str) -> None:
-        """Keep it."""
+        """Keep the step."""
         self.steps.append(text)
 
     def show(self, view: View) -> None:
-        """Keep it."""
+        """Keep the page."""
         self.views.append(view)
 
 
 def status(name: str, state: LaneState, error: str = "") -> FragmentStatus:
-    """What the node reports."""
+    """A report of the node."""
     return replace(NOTHING_READ, fragment=FragmentName(name), state=state, last_error=error)
 
 
@@ -167,12 +167,12 @@ class Scene:
         return (status("toll_notifications", LaneState.RUNNING), status("tow_dispatch", state, "x"))
 
     def at(self, seconds: float, topic: TopicName, value: bytes) -> None:
-        """Let a record become visible at a time."""
+        """Append a record at a time."""
         happen = partial(self.kafka.append, topic, None, value, partition=0)
         self.clock.scheduled.append((seconds, happen))
 
     def promise(self, seconds: float, topic: TopicName, at_ms: int) -> None:
-        """Let an output's boundary reach an event time at a time."""
+        """Publish a boundary of an output at a time."""
         boundary = BoundaryRecord(TopicId("an id"), "w", Epoch(1), Millis(at_ms), {})
         self.at(seconds, TopicName(f"{topic}.boundaries"), encode_boundary(boundary))
 
@@ -193,19 +193,19 @@ def test_reading_begins_when_all_fragments_run() -> None:
     assert scene.records.positions == {topic: {0: 0, 1: 0} for topic in topics}
 
 
-def test_a_network_that_never_runs_is_given_up() -> None:
-    """Waiting for the fragments has a limit."""
+def test_waiting_for_a_network_times_out() -> None:
+    """The fragments have a time limit to run."""
     with pytest.raises(RetryError, match="starting the network did not finish in time"):
         Scene(running_from_s=1e9).run.await_running()
 
 
 def test_a_failed_fragment_ends_the_run_with_its_error() -> None:
-    """Nobody waits for a fragment that will not come back."""
+    """Without waiting for it."""
     with pytest.raises(EnvironmentProblem, match="fragment tow_dispatch failed: x"):
         Scene(running_from_s=1e9, state_before=LaneState.FAILED).run.await_running()
 
 
-def test_what_comes_while_feeding_is_collected_and_shown() -> None:
+def test_results_during_the_feed_are_collected_and_displayed() -> None:
     """Notifications appear on the screen while the feed still runs."""
     scene = Scene()
     scene.at(2.0, NOTES, note("car-7"))
@@ -216,22 +216,22 @@ def test_what_comes_while_feeding_is_collected_and_shown() -> None:
     assert scene.pages.views[-1].headline.endswith("1 toll notifications, 0 tow dispatches")
 
 
-def test_a_feed_that_failed_is_an_error() -> None:
-    """An exit code other than zero is not passed over."""
+def test_a_failed_feed_is_an_error() -> None:
+    """An exit code other than zero is not ignored."""
     scene = Scene()
     with pytest.raises(EnvironmentProblem, match="could not deliver everything"):
         scene.run.watch(Producer(scene.clock, ends_at_s=3.0, code=1), 3.0)
 
 
-def test_a_feed_that_does_not_end_is_given_up() -> None:
+def test_a_feed_that_does_not_end_times_out() -> None:
     """Feeding has a limit beyond its seconds."""
     scene = Scene()
     with pytest.raises(RetryError, match="feeding did not finish in time"):
         scene.run.watch(Producer(scene.clock, ends_at_s=1e9), 10.0)
 
 
-def test_settling_reads_on_to_the_end_behind_the_boundary() -> None:
-    """Once both boundaries cover the last event, what lies in the topics is all taken."""
+def test_settling_reads_to_the_end_behind_the_boundary() -> None:
+    """Once both boundaries cover the last event, all records of the topics are read."""
     scene = Scene()
     scene.promise(1.0, NOTES, 100)
     scene.promise(2.0, TOWS, 100)
@@ -242,8 +242,8 @@ def test_settling_reads_on_to_the_end_behind_the_boundary() -> None:
     assert len(scene.run.collected.rows[NOTIFICATIONS]) == 20
 
 
-def test_settling_without_the_boundary_takes_what_is_there_and_says_so() -> None:
-    """When a boundary stays behind, the run ends all the same, and is not called complete."""
+def test_settling_without_the_boundary_reads_what_exists_and_reports_it() -> None:
+    """When a boundary stays behind, the run ends all the same, and is not complete."""
     scene = Scene()
     scene.promise(1.0, NOTES, 100)
     scene.promise(1.0, TOWS, 99)
@@ -253,8 +253,8 @@ def test_settling_without_the_boundary_takes_what_is_there_and_says_so() -> None
     assert SILENT_WITHIN_S <= scene.clock.seconds < SILENT_WITHIN_S + 5
 
 
-def test_settling_is_patient_as_long_as_something_comes_but_not_for_ever() -> None:
-    """Each boundary that moves on earns more time, up to a limit for the whole."""
+def test_settling_continues_while_boundaries_rise_with_a_limit() -> None:
+    """Each boundary that rises extends the time, up to a total limit."""
     scene = Scene()
     scene.promise(1.0, NOTES, 100)
     for second in range(0, 1_000, 50):

@@ -19,7 +19,7 @@ START_MS = 1_700_000_000_000
 
 
 def measured(seconds: int) -> Inputs:
-    """What lies in the topics after so many seconds."""
+    """The contents of the topics after this many seconds."""
     fleet = Fleet(1, START_MS)
     found: dict[str, list[InputRecord]] = {"readings": [], "calibrations": []}
     for at_ms in range(START_MS, START_MS + seconds * 1_000, TICK_MS):
@@ -31,7 +31,7 @@ def measured(seconds: int) -> Inputs:
 
 
 def due(name: str, inputs: Inputs, network: Network = NETWORK) -> list[Due]:
-    """What one output has to hold."""
+    """The expected rows of one output."""
     return list(next(r for r in SENSORS.results if r.box == name).due(inputs, network))
 
 
@@ -52,7 +52,7 @@ def test_the_times_are_those_of_the_network() -> None:
 def test_another_network_has_no_reference(
     tmp_path: Path, now: str, then: str, box: str | None
 ) -> None:
-    """Rules come only from a network with these boxes; what decides nothing may differ."""
+    """Rules come only from a network with these boxes; irrelevant parts may differ."""
     (tmp_path / "schemas").mkdir()
     for file in ("alarms.py", "schemas/reading.avsc", "schemas/calibration.avsc"):
         (tmp_path / file).write_bytes((PROJECT / file).read_bytes())
@@ -67,8 +67,8 @@ def test_another_network_has_no_reference(
             rules_of(network)
 
 
-def test_a_short_run_gives_every_output_something_to_compare() -> None:
-    """In what is fed in twenty seconds; each row can be told, and is exact beside itself."""
+def test_a_short_run_produces_rows_for_every_output() -> None:
+    """In twenty seconds; each row can be identified, and equals itself exactly."""
     inputs = measured(20)
     for result in SENSORS.results:
         rows = [due.row for due in result.due(inputs, NETWORK)]
@@ -83,16 +83,16 @@ def test_a_short_run_gives_every_output_something_to_compare() -> None:
     )
 
 
-def test_what_the_deduplication_refused_is_missing_everywhere() -> None:
-    """And nothing else is."""
+def test_records_refused_by_the_deduplication_are_missing_everywhere() -> None:
+    """And no other."""
     inputs = measured(5)
     late = Refusal("once", inputs.given["readings"][-1].place, "", "late", "")
     without = Inputs(inputs.given, (late,))
     assert len(list(due_once(inputs, NETWORK))) == len(list(due_once(without, NETWORK))) + 1
 
 
-def test_what_one_side_refused_is_missing_there() -> None:
-    """A calibration that came too late holds for no reading."""
+def test_records_refused_by_one_side_are_missing_there() -> None:
+    """A late calibration applies to no reading."""
     inputs = measured(5)
     late = tuple(
         Refusal("calibrated", given.place, "right", "late", "")

@@ -12,12 +12,12 @@ SAYS = "import sys; sys.stderr.write('error: no room left\\n'); sys.exit(int(sys
 
 
 def place(folder: Path) -> Place:
-    """A place in the test's folder; nothing listens on its ports."""
+    """A place in the test's folder, without listeners on its ports."""
     return choose_place(folder, folder / "cache")
 
 
-def test_two_runs_get_ports_of_their_own(tmp_path: Path) -> None:
-    """Every server has a free port, and no command takes the user's addresses instead."""
+def test_two_runs_have_different_ports(tmp_path: Path) -> None:
+    """Every server has a free port, and no command uses the user's addresses instead."""
     one = place(tmp_path)
     stack = one.stack
     assert len({stack.kafka_port, stack.zookeeper_port, stack.registry_port}) == 3
@@ -28,7 +28,7 @@ def test_two_runs_get_ports_of_their_own(tmp_path: Path) -> None:
 
 
 def test_the_project_is_written_with_short_windows(tmp_path: Path) -> None:
-    """All files arrive, in their folders; only the window is another."""
+    """All files are in their folders; only the window differs."""
     files = {"network.yaml": b"network: tolls\nwindow: 1m\n", "schemas/sighting.avsc": b"{}"}
     write_project(place(tmp_path), TOLLS, files)
     assert (tmp_path / "network.yaml").read_text() == "network: tolls\nwindow: 10s\n"
@@ -36,39 +36,39 @@ def test_the_project_is_written_with_short_windows(tmp_path: Path) -> None:
 
 
 def test_a_document_without_a_window_stops_before_anything_starts(tmp_path: Path) -> None:
-    """The example's assumption about the document is checked, not taken for granted."""
+    """The example's assumption about the document is checked."""
     with pytest.raises(BrokenInvariantError):
         write_project(place(tmp_path), TOLLS, {"network.yaml": b"network: tolls\n"})
 
 
-def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
-    """A file in the way of a folder is an error about this machine, with the place."""
+def test_a_read_only_folder_is_named(tmp_path: Path) -> None:
+    """A file in place of a folder is an environment error, with the path."""
     (tmp_path / "schemas").write_text("in the way")
     with pytest.raises(EnvironmentProblem, match="the project cannot be written"):
         write_project(place(tmp_path), TOLLS, {"schemas/sighting.avsc": b"{}"})
 
 
 def command(code: int) -> tuple[str, ...]:
-    """A program that says why it ends and ends, whatever it is asked."""
+    """A program that prints a reason and ends, for any arguments."""
     return (sys.executable, "-c", SAYS, str(code))
 
 
-def test_an_up_that_ends_is_told_with_its_last_words(tmp_path: Path) -> None:
-    """What `medusa up` complained about reaches the user of the example."""
+def test_an_up_that_ends_is_reported_with_its_last_output(tmp_path: Path) -> None:
+    """The message of `medusa up` reaches the user of the example."""
     stage = Stage(place(tmp_path), lambda *_: command(69), SystemClock())
     with stage, pytest.raises(EnvironmentProblem, match=r"exit code 69[\s\S]*no room left"):
         stage.up()
 
 
-def test_a_deploy_that_fails_is_told_with_its_last_words(tmp_path: Path) -> None:
+def test_a_failed_deploy_is_reported_with_its_last_output(tmp_path: Path) -> None:
     """An exit code other than zero ends the run."""
     stage = Stage(place(tmp_path), lambda *_: command(65), SystemClock())
     with stage, pytest.raises(EnvironmentProblem, match=r"exit code 65[\s\S]*no room left"):
         stage.deploy()
 
 
-def test_a_deploy_that_is_done_goes_on(tmp_path: Path) -> None:
-    """Exit code zero is all that is needed, and the process is gone by then."""
+def test_a_successful_deploy_continues(tmp_path: Path) -> None:
+    """Exit code zero is enough, and the process is gone by then."""
     with Stage(place(tmp_path), lambda *_: command(0), SystemClock()) as stage:
         stage.deploy()
     assert "no room left" in (tmp_path / ".medusa" / "logs" / "medusa-deploy.out").read_text()

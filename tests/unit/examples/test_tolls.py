@@ -22,7 +22,7 @@ PROJECT = Path(str(resources.files("pipeline.projects") / "tolls"))
 
 
 def load(folder: Path, text: str) -> Network:
-    """A document beside the project's schemas."""
+    """A document next to the project's schemas."""
     (folder / "schemas").mkdir()
     schema = (PROJECT / "schemas" / "sighting.avsc").read_text(encoding="utf-8")
     (folder / "schemas" / "sighting.avsc").write_text(schema, encoding="utf-8")
@@ -41,13 +41,13 @@ def test_the_projects_own_document_has_windows_of_a_minute(tmp_path: Path) -> No
     assert rules == Rules(window_ms=60_000, valid_ms=60_000, reach_ms=300_000)
 
 
-def test_the_demo_shortens_the_windows_and_what_follows_from_them(tmp_path: Path) -> None:
-    """One line of the document decides the window and how long its toll holds."""
+def test_the_demo_shortens_the_windows_and_dependent_times(tmp_path: Path) -> None:
+    """One line of the document defines the window and the validity of its toll."""
     rules = rules_of(load(tmp_path, with_short_windows(toll_document())))
     assert rules == Rules(window_ms=10_000, valid_ms=10_000, reach_ms=300_000)
 
 
-def test_a_document_without_its_window_line_is_not_guessed_at() -> None:
+def test_a_document_without_its_window_line_is_refused() -> None:
     """If the project's document changes, the demo fails instead of running something else."""
     with pytest.raises(BrokenInvariantError, match="sets its window 0 times"):
         with_short_windows("network: tolls\n")
@@ -71,13 +71,13 @@ SEEN = (
 
 
 def inputs(*refusals: Refusal) -> Inputs:
-    """What was seen, as it lies in the topic."""
+    """The sightings, as records of the topic."""
     given = (InputRecord(Place("car-sightings", 0, n), asdict(seen)) for n, seen in enumerate(SEEN))
     return Inputs({"sightings": tuple(given)}, refusals)
 
 
-def test_what_has_to_come_out_of_a_jam(tmp_path: Path) -> None:
-    """One car is told its toll, one is towed, each at its event time."""
+def test_expected_results_of_a_jam(tmp_path: Path) -> None:
+    """One car is charged its toll, one is towed, each at its event time."""
     network = load(tmp_path, with_short_windows(toll_document()))
     assert list(due_notifications(inputs(), network)) == [Due(("car-0", 200.0, 2, 12_000), 12_000)]
     assert list(due_dispatches(inputs(), network)) == [
@@ -85,17 +85,19 @@ def test_what_has_to_come_out_of_a_jam(tmp_path: Path) -> None:
     ]
 
 
-def test_each_fragment_computes_without_what_it_refused(tmp_path: Path) -> None:
-    """A car that came late for the toll still is told one, and the other way round."""
+def test_each_fragment_computes_without_the_records_it_refused(tmp_path: Path) -> None:
+    """A car that was late for the toll is still charged one, and vice versa."""
     network = load(tmp_path, with_short_windows(toll_document()))
     first = Place("car-sightings", 0, 1)
     late = inputs(Refusal("tolls", first, "", "late", "late"))
     assert [due.row[1] for due in due_notifications(late, network)] == [162.0]
-    told = inputs(Refusal("toll_notifications", Place("car-sightings", 0, 60), "", "late", "late"))
-    assert list(due_notifications(told, network)) == []
+    refused = inputs(
+        Refusal("toll_notifications", Place("car-sightings", 0, 60), "", "late", "late")
+    )
+    assert list(due_notifications(refused, network)) == []
 
 
-def test_results_are_told_in_words() -> None:
+def test_results_are_displayed_as_text() -> None:
     """With the time of day."""
     assert notification_text(("car-1", 200.0, 2, 12_345)) == (
         "00:00:12  car-1 pays 200.0 on segment 2"

@@ -24,8 +24,8 @@ RIGHT = Verdict(
 )
 
 
-def test_a_right_run_says_how_many_results_were_compared() -> None:
-    """The last line counts all results of all outputs."""
+def test_a_correct_run_reports_the_number_of_results() -> None:
+    """The last line is the sum of all outputs."""
     assert RIGHT.right
     assert as_lines(RIGHT) == (
         "1,000 sightings fed",
@@ -47,21 +47,21 @@ def test_a_right_run_says_how_many_results_were_compared() -> None:
         (replace(RIGHT, comparisons=(compared("tows", [], []),)), "no tows were due"),
     ],
 )
-def test_whatever_is_wrong_fails_the_run(verdict: Verdict, says: str) -> None:
-    """Each kind of fault alone is enough, and is told."""
+def test_any_fault_fails_the_run(verdict: Verdict, says: str) -> None:
+    """Each kind of fault alone is enough, and is reported."""
     assert not verdict.right
     lines = as_lines(verdict)
     assert any(line.startswith(says) for line in lines)
     assert lines[-1] == "The results are NOT right."
 
 
-def test_dead_letters_with_good_reason_are_counted_and_right() -> None:
-    """A record that came late is a recorded decision, not a fault."""
+def test_dead_letters_with_a_valid_reason_are_correct() -> None:
+    """A late record is a recorded decision, not a fault."""
     verdict = replace(RIGHT, dead_letters=1)
     assert verdict.right
     assert "1 dead letter, 0 wrong" in as_lines(verdict)
 
 
-def test_unknown_memory_is_left_out() -> None:
-    """Where nobody can tell the memory, nothing is said about it."""
+def test_unknown_memory_is_omitted() -> None:
+    """Where the memory cannot be measured, there is no line about it."""
     assert not any("memory" in line for line in as_lines(replace(RIGHT, memory_bytes=None)))

@@ -10,17 +10,17 @@ MOVING = Reader(FragmentName("moving"), 1_012)
 
 
 def status(name: str, **facts: Any) -> FragmentStatus:
-    """What a node reports of a fragment of the toll network."""
+    """A node's report of a fragment of the toll network."""
     return replace(NOTHING_READ, fragment=FragmentName(name), **facts)
 
 
 def observation(*statuses: FragmentStatus) -> Observation:
-    """A look at these fragments."""
+    """An observation of these fragments."""
     return Observation(Millis(0), {}, {s.fragment: s for s in statuses})
 
 
-def test_the_screen_shows_arrows_and_newest_results() -> None:
-    """Rates and lags are on it, in columns, and what came last; an unknown lag is a dash."""
+def test_the_screen_contains_arrows_and_newest_results() -> None:
+    """With rates and lags in columns, and the last results; an unknown lag is a dash."""
     view = View(
         headline="tolls: 5 s of 60 s fed",
         graph="[car-sightings] -> moving\n",
@@ -48,7 +48,7 @@ def test_the_screen_shows_arrows_and_newest_results() -> None:
     )
 
 
-def test_troubles_are_told_with_the_nodes_own_words() -> None:
+def test_problems_contain_the_messages_of_the_nodes() -> None:
     """A fragment that does not run and one with dead letters are both named; good ones are not."""
     seen = observation(
         status("a"),

@@ -1,4 +1,4 @@
-"""A little broker that makes good histories, to plant faults in."""
+"""A model of a broker that produces correct histories, in which tests plant faults."""
 
 import struct
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ def record(
 
 @dataclass
 class Partition:
-    """One partition: what was written, and how each transaction ended."""
+    """One partition: its records, and how each transaction ended."""
 
     topic: TopicName = OUT
     partition: int = 0
@@ -55,11 +55,11 @@ class Partition:
 
     @property
     def log(self) -> Log:
-        """As the broker has it."""
+        """The log of the broker."""
         return Log(self.topic, self.partition, tuple(self.batches))
 
     def reads(self) -> Reads:
-        """As good readers see it."""
+        """The reads of correct readers."""
         return Reads(
             logs=(self.log,),
             committed=tuple(self.committed),
@@ -69,7 +69,7 @@ class Partition:
 
 
 def batch_bytes(batch: Batch, values: Sequence[bytes] = ()) -> bytes:
-    """A batch as it stands in a segment file."""
+    """A batch in the format of a segment file."""
     attributes = 0x10 * batch.transactional + 0x20 * (batch.outcome is not None)
     if batch.outcome is None:
         body = b"".join(values)

@@ -28,7 +28,7 @@ def fed(case: Case, count: int = 3_000) -> list[Fed]:
 
 
 def as_sent(case: Case, records: list[Fed]) -> tuple[Sent, ...]:
-    """Records as if a broker had taken them."""
+    """Records as a broker stores them."""
     offsets: dict[tuple[str, int], int] = {}
     found = []
     for record in records:
@@ -52,7 +52,7 @@ def reading(offset: int, at_ms: int, stream: str = "readings", sensor: str = "as
 
 @EVERY
 def test_a_case_is_a_network_whose_checked_boxes_write_topics(case: Case, tmp_path: Path) -> None:
-    """The document plans, with the case's schemas, under a name that the run chooses."""
+    """The document is planned, with the case's schemas, under a name that the run chooses."""
     for stream in case.streams:
         (tmp_path / f"{stream.name}.avsc").write_text(json.dumps(stream.schema))
     for file, text in case.files.items():
@@ -67,8 +67,8 @@ def test_a_case_is_a_network_whose_checked_boxes_write_topics(case: Case, tmp_pa
 
 
 @EVERY
-def test_what_a_case_feeds_is_what_it_says(case: Case) -> None:
-    """Equal seeds feed the same; what is good is in time; each value fits its schema."""
+def test_a_case_feeds_the_stated_records(case: Case) -> None:
+    """Equal seeds feed equal records; good ones are in time; each value fits its schema."""
     records = fed(case)
     assert records == fed(case)
     fates = {record.fate for record in records}
@@ -94,7 +94,7 @@ def test_what_a_case_feeds_is_what_it_says(case: Case) -> None:
 
 @EVERY
 def test_a_key_has_one_partition(case: Case) -> None:
-    """As with any producer; without a key any partition will do."""
+    """As with any producer; without a key any partition is allowed."""
     places: dict[tuple[str, bytes], set[int]] = {}
     for record in fed(case):
         if record.key is not None:
@@ -103,8 +103,8 @@ def test_a_key_has_one_partition(case: Case) -> None:
 
 
 @EVERY
-def test_the_reference_expects_something_of_every_box(case: Case) -> None:
-    """Rows have the case's columns, and dead letters are left out of them."""
+def test_the_reference_has_results_of_every_box(case: Case) -> None:
+    """Rows have the case's columns, and dead letters are excluded."""
     sent = as_sent(case, [*fed(case), *case.close(START_MS + 900_000)])
     expected = case.reference(Accepted(sent, ()))
     assert {*expected} == {*case.columns}
@@ -122,7 +122,7 @@ def test_the_reference_expects_something_of_every_box(case: Case) -> None:
     assert not [row for box in case.columns for row in nothing[box]]
 
 
-def test_windows_contain_their_start_and_not_their_end() -> None:
+def test_windows_include_their_start_and_exclude_their_end() -> None:
     """And closing records are in none."""
     case = CASES["window"]
     close = as_sent(case, list(closing(recipe(), 90_000)))
@@ -131,8 +131,8 @@ def test_windows_contain_their_start_and_not_their_end() -> None:
     assert rows == {("ash", 1_000, 2_000, 2, 30, 20), ("ash", 2_000, 3_000, 1, 30, 30)}
 
 
-def test_parts_that_came_too_late_are_in_no_window() -> None:
-    """Each of them by itself: another part of the same record may have been in time."""
+def test_late_elements_are_in_no_window() -> None:
+    """Each of them separately: another element of the same record may be in time."""
     case = CASES["flat_map_window"]
     plain = reading(1, 1_000)
     record = replace(plain, fields={**(plain.fields or {}), "value": 1371})
@@ -155,7 +155,7 @@ def test_a_join_includes_both_ends_of_its_bound() -> None:
     }
 
 
-def test_every_kind_of_poison_is_fed() -> None:
+def test_every_kind_of_bad_record_is_fed() -> None:
     """No value, no wire format, too short, a foreign schema, far ahead, not computable."""
     spoilt = recipe(spoil_fields=(("value", 0),))
     schema = avro.parse(json.dumps(READING))

@@ -1,4 +1,4 @@
-"""The clock of a node under faults."""
+"""Wall clock of a node under faults."""
 
 import subprocess
 import sys
@@ -10,7 +10,7 @@ from tests.faults import clocked
 HOUR_MS = 3_600_000
 
 
-def test_a_clock_is_ahead_by_what_the_file_says(tmp_path: Path) -> None:
+def test_the_clock_has_the_offset_of_the_file(tmp_path: Path) -> None:
     """At once after it was set, forward and back, by the millisecond."""
     file = tmp_path / "clock"
     clocked.set_ahead(file, 0)
@@ -23,8 +23,8 @@ def test_a_clock_is_ahead_by_what_the_file_says(tmp_path: Path) -> None:
     assert clocked.ahead_ms(file) == -5_000
 
 
-def test_the_whole_process_sees_it(tmp_path: Path) -> None:
-    """The log of `medusa` is written hours ahead, and it still ends when it has to."""
+def test_the_whole_process_uses_it(tmp_path: Path) -> None:
+    """The log of `medusa` is written hours ahead, and timeouts are unchanged."""
     file = tmp_path / "clock"
     clocked.set_ahead(file, 2 * HOUR_MS)
     program = (

@@ -1,4 +1,4 @@
-"""The judge over whole histories: a lane that counts readings, as a good one leaves it."""
+"""The judge over whole histories of a lane that counts readings."""
 
 import json
 from dataclasses import replace
@@ -45,7 +45,7 @@ AT_MS = (1_100, 1_900, 2_500)
 
 
 def decode(record: KafkaRecord) -> dict[str, Any]:
-    """Values of these tests are JSON; instants come as they do from Avro."""
+    """Values of these tests are JSON; instants have the types of Avro."""
     fields: dict[str, Any] = json.loads(record.value or b"{}")
     for name in ("window_start", "window_end"):
         if name in fields:
@@ -61,7 +61,7 @@ def kafka(
 
 
 def sent() -> tuple[Sent, ...]:
-    """Three good readings and a bad one behind them."""
+    """Three good readings and then a bad one."""
     good = [
         Sent(
             place=Place(IN, 0, offset),
@@ -86,7 +86,7 @@ def result(offset: int, end_ms: int, n: int, total: int) -> KafkaRecord:
     return kafka(TOPICS.output, offset, value, end_ms)
 
 
-def letter() -> KafkaRecord:
+def dead_letter() -> KafkaRecord:
     """The dead letter of the bad reading."""
     headers = tuple(
         (f"medusa.error.{name}", value)
@@ -132,18 +132,18 @@ def boundary(offset: int, t: int, position: int) -> KafkaRecord:
 
 
 def log(topic: TopicName, *parts: tuple[int, int, Outcome | None], guarded: bool = True) -> Log:
-    """A log in which each part is (first, last, what it is the mark of)."""
+    """A log of the given parts: (first, last, kind of transaction marker)."""
     return Log(topic, 0, tuple(Batch(f, t, 5, 0, guarded, o) for f, t, o in parts))
 
 
 def history(*changed: KafkaRecord, without: tuple[KafkaRecord, ...] = ()) -> History:
-    """What a good lane leaves, with some records in the place of its own or taken away."""
+    """The history of a correct lane, with some records replaced or removed."""
     records = [
         *(kafka(IN, one.place.offset, one.value, one.timestamp_ms) for one in sent()),
         marker(0, -1, 0, Totals()),
         marker(2, 0, 4, Totals(records_in=4, records_out=2, dead_letters=1)),
         boundary(0, 2_999, 2),
-        letter(),
+        dead_letter(),
         result(0, 2_000, 2, 21),
         result(1, 3_000, 1, 12),
     ]
@@ -164,8 +164,8 @@ def history(*changed: KafkaRecord, without: tuple[KafkaRecord, ...] = ()) -> His
     return History(sent(), (TOPICS,), reads)
 
 
-def test_a_good_history_is_exact() -> None:
-    """All checks together find nothing, and count what there was."""
+def test_a_correct_history_is_exact() -> None:
+    """All checks together find nothing, and count all records."""
     verdict = judge(CASES["window"], "net", history(), decode)
     assert verdict.findings == ()
     assert (verdict.sent, verdict.refused, verdict.expected, verdict.aborted) == (4, 1, 2, 0)
@@ -179,27 +179,27 @@ def test_a_good_history_is_exact() -> None:
         (marker(2, 0, 4, Totals(4, 3, 1)), {Kind.MARKER}),
         (marker(2, 0, 4, Totals(4, 2, 1), epoch=0), {Kind.ZOMBIE}),
         (boundary(0, 3_000, 1), {Kind.PROMISE}),
-        (replace(letter(), value=b"?"), {Kind.DIFFERENT}),
+        (replace(dead_letter(), value=b"?"), {Kind.DIFFERENT}),
         (kafka(IN, 1, b"?", AT_MS[1]), {Kind.INPUT}),
     ],
 )
-def test_each_part_of_a_history_is_looked_at(changed: KafkaRecord, kinds: set[Kind]) -> None:
+def test_each_part_of_a_history_is_checked(changed: KafkaRecord, kinds: set[Kind]) -> None:
     """Values, markers, epochs, boundaries, dead letters and inputs."""
     verdict = judge(CASES["window"], "net", history(changed), decode)
     assert set(counts(verdict.findings)) == kinds
 
 
 def test_a_result_that_is_committed_but_not_read_is_lost_and_unseen() -> None:
-    """The reference misses it, and so does the marker's count and the broker's log."""
+    """It differs from the reference, the marker's count and the broker's log."""
     gone = history(without=(result(1, 3_000, 1, 12),))
     verdict = judge(CASES["window"], "net", gone, decode)
     assert set(counts(verdict.findings)) == {Kind.LOST, Kind.UNSEEN, Kind.MARKER}
 
 
 def test_a_refused_reading_counts_in_no_result() -> None:
-    """What the dead letters name is left out: the same output is then one too many."""
+    """Records of dead letters are excluded: the same output is then one too many."""
     late = {"reason": b"late", "offset": b"2", "event_time": b"2500", "closed": b"2600"}
-    headers = dict(letter().headers) | {
+    headers = dict(dead_letter().headers) | {
         f"medusa.error.{name}": value for name, value in late.items()
     }
     second = kafka(TOPICS.dead_letters, 1, b"2", AT_MS[2], tuple(headers.items()))
@@ -208,8 +208,8 @@ def test_a_refused_reading_counts_in_no_result() -> None:
     assert found[Kind.LATE] == 1
 
 
-def test_an_agent_writes_beside_the_lanes_whose_boundaries_are_judged() -> None:
-    """Its words about idle lanes lie between their boundaries; a lane that comes back is told."""
+def test_activity_records_of_agents_are_distinct_from_boundaries() -> None:
+    """They are between the boundaries of lanes; one that writes after its successor is reported."""
 
     def by(*producers: int) -> Log:
         batches = (Batch(n, n, one, 0, False, None) for n, one in enumerate(producers))

@@ -33,12 +33,12 @@ STEPS = st.lists(
 
 
 def chain(steps: Sequence[tuple[int, int, bool]]) -> list[Marker]:
-    """Markers as a lane leaves them: each step is a batch, before some of them a new owner."""
-    wanted = StartRequest(
+    """Markers as a lane writes them: each step is a batch, before some of them a new owner."""
+    request = StartRequest(
         Epoch(1), "digest", stateful=True, on_change=None, place="fragment net.box"
     )
     positions = dict.fromkeys(PARTITIONS, Offset(0))
-    marker = first_marker(wanted, Incarnation("1-0"), positions, Millis(0))
+    marker = first_marker(request, Incarnation("1-0"), positions, Millis(0))
     found = [marker]
     for first, second, again in steps:
         if again:
@@ -66,18 +66,18 @@ def placed(markers: Sequence[CommitMarker]) -> list[Marker]:
 
 
 def shifted(marker: CommitMarker, by: int) -> CommitMarker:
-    """A marker that begins elsewhere."""
+    """A marker with another start."""
     return replace(marker, start={at: Offset(o + by) for at, o in marker.start.items()})
 
 
 @given(STEPS)
-def test_a_good_chain_has_no_findings(steps: list[tuple[int, int, bool]]) -> None:
-    """With as many owners as one likes."""
+def test_a_correct_chain_has_no_findings(steps: list[tuple[int, int, bool]]) -> None:
+    """With any number of owners."""
     assert check_markers(chain(steps)) == ()
 
 
 @given(STEPS, st.integers(1, 3))
-def test_a_marker_that_skips_or_repeats_input_is_told(
+def test_a_marker_that_skips_or_repeats_input_is_reported(
     steps: list[tuple[int, int, bool]], by: int
 ) -> None:
     """A gap loses records, an overlap computes them twice."""
@@ -93,8 +93,8 @@ def test_a_marker_that_skips_or_repeats_input_is_told(
 
 
 @given(STEPS)
-def test_a_marker_of_an_earlier_owner_is_told(steps: list[tuple[int, int, bool]]) -> None:
-    """Once a newer epoch has written, an older one may not."""
+def test_a_marker_of_an_earlier_owner_is_reported(steps: list[tuple[int, int, bool]]) -> None:
+    """After a marker of a newer epoch, an older one may not write."""
     markers = chain([*steps, (1, 1, True)])
     place, last = markers[-1]
     zombie = replace(last, epoch=Epoch(last.epoch - 1))
@@ -113,8 +113,8 @@ def test_a_new_owner_begins_with_a_copy() -> None:
     assert "epoch 9 begins with another marker than a copy" in finding.message
 
 
-def test_what_only_grows_may_not_shrink() -> None:
-    """Boundary, counts, positions, batches; and nothing is needed beyond the end."""
+def test_values_that_only_rise_may_not_fall() -> None:
+    """Boundary, counts, positions, batches; and needed positions are not beyond the end."""
     markers = chain([(3, 3, False), (3, 3, False)])
     place, last = markers[-1]
     far = dict.fromkeys(PARTITIONS, Offset(1_000))
@@ -132,15 +132,15 @@ def test_what_only_grows_may_not_shrink() -> None:
         assert {finding.kind for finding in found} == {Kind.MARKER}
 
 
-def test_counts_are_those_of_the_topics() -> None:
-    """The marker stands in the same transaction as what it counts."""
+def test_counts_equal_those_of_the_topics() -> None:
+    """The marker is in the same transaction as the records that it counts."""
     markers = chain([(3, 3, False)])
     output = [record(offset) for offset in range(3)]
     assert check_totals(markers, output, []) == ()
     (finding,) = check_totals(markers, output[:2], [])
     assert "counts 3 records, readers find 2, the last at topic net-out" in finding.message
-    (letters,) = check_totals(markers, output, [record(4)])
-    assert "counts 0 dead letters, readers find 1" in letters.message
+    (dead_letters,) = check_totals(markers, output, [record(4)])
+    assert "counts 0 dead letters, readers find 1" in dead_letters.message
     assert check_totals([], output, []) == ()
 
 
@@ -154,10 +154,10 @@ def boundary(offset: int, t: int, position: int, epoch: int = 1) -> Boundary:
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=12), st.integers(0, 30))
-def test_a_promise_holds_or_the_record_that_breaks_it_is_told(
+def test_a_record_that_breaks_a_promise_is_reported(
     steps: list[tuple[int, int]], which: int
 ) -> None:
-    """Records after the positions of a boundary are younger than it."""
+    """Records after the positions of a boundary have later event times."""
     records: list[KafkaRecord] = []
     boundaries: list[Boundary] = []
     at_ms = 0
@@ -177,25 +177,25 @@ def test_a_promise_holds_or_the_record_that_breaks_it_is_told(
     assert f"topic {place.topic}" in found[0].message
 
 
-def test_a_promise_says_nothing_of_earlier_records_and_of_other_partitions() -> None:
-    """Below its positions anything goes, and where it names no position too."""
-    said = [boundary(0, 50, 10)]
-    assert check_promises([record(9, at_ms=1), record(99, partition=2, at_ms=1)], said) == ()
+def test_a_promise_excludes_earlier_records_and_other_partitions() -> None:
+    """Below its positions any event time is allowed, and in partitions that it does not name."""
+    promises = [boundary(0, 50, 10)]
+    assert check_promises([record(9, at_ms=1), record(99, partition=2, at_ms=1)], promises) == ()
 
 
-def test_a_result_that_is_marked_as_late_breaks_no_promise() -> None:
-    """Unless it lies above the promise that its mark names."""
-    said = [boundary(0, 50, 10)]
+def test_a_result_marked_as_late_breaks_no_promise() -> None:
+    """Unless it is above the promise that its mark names."""
+    promises = [boundary(0, 50, 10)]
     late = replace(record(10, at_ms=50), headers=((LATE_RESULT, b"50"),))
-    assert check_promises([late], said) == ()
-    (found,) = check_promises([replace(late, timestamp_ms=Millis(51))], said)
+    assert check_promises([late], promises) == ()
+    (found,) = check_promises([replace(late, timestamp_ms=Millis(51))], promises)
     assert (found.kind, "marked as late by a promise of 50" in found.message) == (
         Kind.PROMISE,
         True,
     )
 
 
-def test_boundaries_of_an_earlier_owner_and_falling_ones_are_told() -> None:
+def test_boundaries_of_an_earlier_owner_and_falling_ones_are_reported() -> None:
     """A writer's epochs and boundaries only rise."""
     good = [boundary(0, 5, 1), boundary(1, 5, 2), boundary(2, 7, 3, epoch=2)]
     assert check_epochs(good) == ()

@@ -26,19 +26,19 @@ def partitions(draw: st.DrawFn) -> Partition:
 
 
 @given(partitions())
-def test_a_good_history_has_no_findings(partition: Partition) -> None:
-    """Aborted and open transactions are no fault as long as nobody reads them."""
+def test_a_correct_history_has_no_findings(partition: Partition) -> None:
+    """Aborted and open transactions are no fault as long as they are not read."""
     assert check_reads(partition.reads()) == ()
     assert check_writers([partition.log], guarded=True) == ()
 
 
 @given(partitions(), st.integers(0, 99), st.booleans())
-def test_an_aborted_read_is_told_with_its_place(
+def test_an_aborted_read_is_reported_with_its_place(
     partition: Partition,
     which: int,
     live: bool,  # noqa: FBT001 - hypothesis draws it
 ) -> None:
-    """Whether it was read while faults struck or when all was over."""
+    """Whether it was read during the faults or after them."""
     aborted = [r for r in partition.uncommitted if r not in partition.committed]
     assume(aborted)
     wrong = aborted[which % len(aborted)]
@@ -53,8 +53,8 @@ def test_an_aborted_read_is_told_with_its_place(
     ] == [True]
 
 
-def test_a_record_that_only_committed_readers_find_is_told() -> None:
-    """The log holds no such record."""
+def test_a_record_read_only_by_committed_readers_is_reported() -> None:
+    """The log has no such record."""
     partition = Partition()
     partition.write(1, Outcome.COMMIT)
     reads = partition.reads()
@@ -63,8 +63,8 @@ def test_a_record_that_only_committed_readers_find_is_told() -> None:
 
 
 @given(partitions(), st.integers(0, 99))
-def test_a_committed_record_that_nobody_reads_is_told(partition: Partition, which: int) -> None:
-    """A reader may pass nothing over."""
+def test_a_committed_record_that_is_not_read_is_reported(partition: Partition, which: int) -> None:
+    """A reader may skip no record."""
     assume(partition.committed)
     gone = partition.committed[which % len(partition.committed)]
     left = tuple(r for r in partition.committed if r is not gone)
@@ -74,7 +74,7 @@ def test_a_committed_record_that_nobody_reads_is_told(partition: Partition, whic
 
 
 @given(partitions(), st.integers(0, 99))
-def test_a_record_that_changed_or_went_after_it_was_read_is_told(
+def test_a_record_changed_or_lost_after_it_was_read_is_reported(
     partition: Partition, which: int
 ) -> None:
     """Stable records are final."""
@@ -91,8 +91,8 @@ def test_a_record_that_changed_or_went_after_it_was_read_is_told(
     assert kinds == {Kind.CHANGED, Kind.UNSEEN}
 
 
-def test_a_hole_in_the_log_is_told() -> None:
-    """Offsets follow one another, marks of transactions included."""
+def test_a_gap_in_the_log_is_reported() -> None:
+    """Offsets are consecutive, transaction markers included."""
     partition = Partition()
     partition.write(2, Outcome.COMMIT)
     batch = Batch(5, 5, 7, 0, transactional=False, outcome=None)
@@ -104,7 +104,7 @@ def test_a_hole_in_the_log_is_told() -> None:
     assert finding.message == "topic net-out, partition 0, offset 5 follows on offset 2"
 
 
-def test_what_compaction_removes_is_no_gap_and_no_loss() -> None:
+def test_records_removed_by_compaction_are_no_gap_and_no_loss() -> None:
     """Of boundaries and markers only the newest has to stay."""
     partition = Partition()
     partition.write(1, Outcome.COMMIT)
@@ -121,8 +121,8 @@ def test_what_compaction_removes_is_no_gap_and_no_loss() -> None:
 
 
 @given(partitions(), st.integers(0, 3))
-def test_a_zombie_that_writes_is_told(partition: Partition, outcome: int) -> None:
-    """The old writer comes back after a newer one, with a record or a commit."""
+def test_a_write_of_a_fenced_writer_is_reported(partition: Partition, outcome: int) -> None:
+    """The old writer writes after a newer one, a record or a commit."""
     partition.write(1, Outcome.COMMIT, epoch=90)
     partition.write(1, Outcome.COMMIT, epoch=91)
     partition.write(1, Outcome.COMMIT if outcome else Outcome.ABORT, epoch=90)
@@ -133,8 +133,8 @@ def test_a_zombie_that_writes_is_told(partition: Partition, outcome: int) -> Non
     )
 
 
-def test_the_broker_may_abort_what_a_fenced_writer_left_open() -> None:
-    """Its mark carries a producer's epoch, but nobody wrote anything."""
+def test_the_broker_may_abort_the_open_transaction_of_a_fenced_writer() -> None:
+    """Its marker has a producer's epoch, but no record was written."""
     partition = Partition()
     partition.write(1, None, epoch=1)
     partition.write(1, Outcome.COMMIT, epoch=2)
@@ -143,7 +143,7 @@ def test_the_broker_may_abort_what_a_fenced_writer_left_open() -> None:
     assert check_writers([partition.log], guarded=True) == ()
 
 
-def test_records_outside_of_the_fragments_transactions_are_told() -> None:
+def test_records_outside_of_the_fragments_transactions_are_reported() -> None:
     """Without a transaction, or in one of another id."""
     plain = Batch(0, 3, -1, -1, transactional=False, outcome=None)
     log = Log(OUT, 1, (plain,))

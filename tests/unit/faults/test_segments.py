@@ -18,10 +18,8 @@ TRANSACTIONS = st.lists(st.tuples(st.integers(1, 5), ENDS, st.integers(0, 3)), m
 
 
 @given(TRANSACTIONS, st.integers(0, 60))
-def test_batches_are_read_as_they_were_written(
-    transactions: list[tuple[int, Outcome, int]], cut: int
-) -> None:
-    """Every batch comes back, and one that is cut off at the end of the file is left out."""
+def test_batches_round_trip(transactions: list[tuple[int, Outcome, int]], cut: int) -> None:
+    """Every batch is read as written, and a truncated one at the end of the file is omitted."""
     partition = Partition()
     for count, outcome, epoch in transactions:
         partition.write(count, outcome, epoch=epoch)
@@ -35,15 +33,15 @@ def test_batches_are_read_as_they_were_written(
 
 
 def test_another_version_of_batches_is_refused() -> None:
-    """What cannot be understood is an error, not an empty log."""
+    """An unknown format is an error, not an empty log."""
     data = bytearray(batch_bytes(Batch(0, 0, 1, 0, transactional=False, outcome=None)))
     data[16] = 1
     with pytest.raises(DamagedLogError, match="byte 16: version 1"):
         list(read_segment(bytes(data)))
 
 
-def test_a_transaction_is_all_that_its_producer_wrote_since_the_last_mark() -> None:
-    """Two producers may write at once; each mark ends its own producer's batches."""
+def test_a_transaction_is_all_batches_of_its_producer_since_the_last_marker() -> None:
+    """Two producers may write at once; each marker ends its own producer's batches."""
     mine = [Batch(0, 1, 7, 0, transactional=True, outcome=None)]
     other = [Batch(2, 2, 8, 0, transactional=True, outcome=None)]
     mine.append(Batch(3, 3, 7, 0, transactional=True, outcome=None))

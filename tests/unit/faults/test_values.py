@@ -14,8 +14,8 @@ SOURCE = Place(TopicName("net-in"), 3, 41)
 
 
 @st.composite
-def good(draw: st.DrawFn, least: int = 1) -> tuple[list[Expected], list[Seen]]:
-    """What was expected, and the same as it came: partition by sensor, windows in order."""
+def correct(draw: st.DrawFn, least: int = 1) -> tuple[list[Expected], list[Seen]]:
+    """The expected records, and equal reads: partition by sensor, windows in order."""
     rows = draw(
         st.lists(
             st.tuples(st.sampled_from("abc"), st.integers(0, 9), st.integers(0, 3)),
@@ -38,17 +38,17 @@ def check(expected: list[Expected], seen: list[Seen]) -> dict[Kind, int]:
     return counts((*values, *check_order(COLUMNS, expected, seen)))
 
 
-@given(good())
-def test_a_good_history_has_no_findings(history: tuple[list[Expected], list[Seen]]) -> None:
-    """However records lie in partitions and in whatever order they were read."""
+@given(correct())
+def test_a_correct_history_has_no_findings(history: tuple[list[Expected], list[Seen]]) -> None:
+    """For any partitioning of records and any order of reads."""
     assert check(*history) == {}
 
 
-@given(good(), st.integers(0, 19))
-def test_a_lost_record_is_told_with_its_sources(
+@given(correct(), st.integers(0, 19))
+def test_a_lost_record_is_reported_with_its_sources(
     history: tuple[list[Expected], list[Seen]], which: int
 ) -> None:
-    """It never came, so the places that it follows from are named."""
+    """It has no place, so the places that it was computed from are named."""
     expected, seen = history
     gone = seen.pop(which % len(seen))
     (finding,) = check_values(OUT, COLUMNS, expected, seen)
@@ -57,11 +57,11 @@ def test_a_lost_record_is_told_with_its_sources(
     assert "topic net-out; it follows from topic net-in, partition 3, offset 41" in finding.message
 
 
-@given(good(), st.integers(0, 19))
-def test_a_record_that_came_twice_is_told_with_its_place(
+@given(correct(), st.integers(0, 19))
+def test_a_duplicate_record_is_reported_with_its_place(
     history: tuple[list[Expected], list[Seen]], which: int
 ) -> None:
-    """One more than expected, wherever it lies."""
+    """One more than expected, in any partition."""
     expected, seen = history
     again = seen[which % len(seen)]
     place = Place(OUT, again.place.partition, 999)
@@ -70,11 +70,11 @@ def test_a_record_that_came_twice_is_told_with_its_place(
     assert f"topic net-out, partition {place.partition}, offset 999 came before" in finding.message
 
 
-@given(good(), st.integers(0, 19))
-def test_a_record_with_another_value_is_told_as_different(
+@given(correct(), st.integers(0, 19))
+def test_a_record_with_another_value_is_reported_as_different(
     history: tuple[list[Expected], list[Seen]], which: int
 ) -> None:
-    """It is paired with the one that is missing, so it counts once."""
+    """It is paired with the missing one, so it counts once."""
     expected, seen = history
     place = which % len(seen)
     wrong = seen[place]
@@ -84,22 +84,22 @@ def test_a_record_with_another_value_is_told_as_different(
     assert f"n=77) at {wrong.event_ms} at {wrong.place} instead of" in finding.message
 
 
-@given(good(), st.integers(0, 19))
+@given(correct(), st.integers(0, 19))
 def test_a_record_with_another_event_time_is_different(
     history: tuple[list[Expected], list[Seen]], which: int
 ) -> None:
-    """The Kafka timestamp is part of what a record says."""
+    """The Kafka timestamp is compared, too."""
     expected, seen = history
     place = which % len(seen)
     seen[place] = replace(seen[place], event_ms=seen[place].event_ms + 1000)
     assert counts(check_values(OUT, COLUMNS, expected, seen)) == {Kind.DIFFERENT: 1}
 
 
-@given(good())
-def test_a_record_that_follows_from_nothing_is_told(
+@given(correct())
+def test_a_record_without_a_source_is_reported(
     history: tuple[list[Expected], list[Seen]],
 ) -> None:
-    """Its identity is nobody's."""
+    """No expected record has its identity."""
     expected, seen = history
     stray = Seen(Place(OUT, 2, 555), ("z", 1, 1), 1)
     (finding,) = check_values(OUT, COLUMNS, expected, [*seen, stray])
@@ -107,8 +107,8 @@ def test_a_record_that_follows_from_nothing_is_told(
     assert "topic net-out, partition 2, offset 555 follows from nothing" in finding.message
 
 
-@given(good(least=6), st.integers(0, 99))
-def test_two_records_in_the_wrong_order_are_told(
+@given(correct(least=6), st.integers(0, 99))
+def test_two_records_in_the_wrong_order_are_reported(
     history: tuple[list[Expected], list[Seen]], which: int
 ) -> None:
     """Only where they have an order: of one sensor, with different ends."""
@@ -129,11 +129,11 @@ def test_two_records_in_the_wrong_order_are_told(
     assert not check_values(OUT, COLUMNS, expected, swapped)
 
 
-@given(good(least=5), st.integers(0, 19))
-def test_a_group_in_two_partitions_is_told(
+@given(correct(least=5), st.integers(0, 19))
+def test_a_group_in_two_partitions_is_reported(
     history: tuple[list[Expected], list[Seen]], which: int
 ) -> None:
-    """Nobody could see an order between partitions."""
+    """Its order could not be observed."""
     expected, seen = history
     place = which % len(seen)
     moved = seen[place]
@@ -144,8 +144,8 @@ def test_a_group_in_two_partitions_is_told(
     assert any("topic net-out, partition 9, offset 0" in finding.message for finding in found)
 
 
-def test_a_group_goes_on_in_another_partition_once_its_topic_has_grown() -> None:
-    """Once for each time, and there in its order, too; a group that goes back is told."""
+def test_a_group_may_change_its_partition_when_its_topic_has_grown() -> None:
+    """Once per growth, and in order there, too; a group that changes back is reported."""
     rows = [Expected(("a", end, 1), end, (), (("a",), end)) for end in range(6)]
 
     def placed(*partitions: int) -> list[Seen]:
@@ -168,7 +168,7 @@ def test_a_group_goes_on_in_another_partition_once_its_topic_has_grown() -> None
 
 
 def test_equal_records_do_not_hide_an_order() -> None:
-    """Of equal rows the first takes the lowest rank: that is the best reading there is."""
+    """The first of equal rows has the lowest rank: the most favourable assignment."""
     rows = [Expected(("a", 1, 1), 1, (), (("p",), rank)) for rank in (5, 2)]
     rows.append(Expected(("b", 1, 1), 1, (), (("p",), 3)))
     seen = [

@@ -117,15 +117,15 @@ ONCE_WRONG = {
 
 
 @pytest.mark.parametrize(("seed", "steps"), ONCE_WRONG.values(), ids=ONCE_WRONG)
-def test_what_was_wrong_once_is_right(seed: int, steps: str) -> None:
+def test_former_defects_are_fixed(seed: int, steps: str) -> None:
     """Shortened histories that have found a defect."""
     outcome = run(written(seed, steps))
     assert not outcome.wrong, "\n".join(outcome.log)
 
 
 @pytest.mark.parametrize("seed", range(examples(60)))
-def test_what_comes_is_what_is_due(seed: int) -> None:
-    """Nothing is lost, repeated or different, whatever is deployed and whatever ends."""
+def test_results_equal_the_reference(seed: int) -> None:
+    """No result is lost, repeated or different, for any deploys and failures."""
     outcome = run(draw(seed, KINDS))
     assert not outcome.wrong, "\n".join(outcome.log)
 
@@ -134,15 +134,15 @@ def test_what_comes_is_what_is_due(seed: int) -> None:
     ("mutant", "seeds"),
     [(repeats_are_written, 40), (needed_is_the_end, 40), (promise_is_early, 40)],
 )
-def test_a_defect_that_is_put_back_is_found(mutant: object, seeds: int) -> None:
-    """The reference tells it from what is right."""
+def test_a_planted_defect_is_found(mutant: object, seeds: int) -> None:
+    """The reference differs from it."""
     assert hasattr(mutant, "mutated")
     with mutant.mutated():
         assert any(run(draw(seed, frozenset({"restart"}))).wrong for seed in range(seeds))
 
 
-def test_a_batch_that_reads_otherwise_when_it_is_repeated_is_found() -> None:
-    """Few histories show it; without the defect this one is right."""
+def test_a_batch_that_reads_other_records_when_repeated_is_found() -> None:
+    """Few histories trigger it; without the defect this one is correct."""
     script = written(49, "run:866632 restart:93968")
     assert not run(script).wrong
     with repeats_are_not_compared.mutated():

@@ -1,4 +1,4 @@
-"""The sources of markers in tests: whatever their positions lie in."""
+"""Sources of markers in tests, derived from their positions."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -23,12 +23,12 @@ def marked(
         topics.setdefault(at.input, {})[at.topic] = TopicId(ids.get(at.topic, f"id of {at.topic}"))
     return tuple(
         MarkedSource(
-            SourceId(f"{next(iter(known.values()))}/{number}"),
+            SourceId(f"{next(iter(ids.values()))}/{number}"),
             at.input,
             "definition",
             "timing",
-            tuple(known.items()),
+            tuple(ids.items()),
         )
-        for number, (name, known) in enumerate(topics.items())
+        for number, (name, ids) in enumerate(topics.items())
         for at in (next(at for positions in read for at in positions if at.input == name),)
     )

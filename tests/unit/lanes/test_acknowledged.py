@@ -23,8 +23,8 @@ MARKER = CommitMarker(
 )  # fmt: skip
 
 
-def test_topics_that_hold_what_was_acknowledged() -> None:
-    """More than that is no harm, and of a partition without a leader nothing is said."""
+def test_topics_that_contain_all_acknowledged_records() -> None:
+    """More records are accepted, and a partition without a leader is not checked."""
     assert lost_input(MARKER, {IN: {0: Offset(9), 1: Offset(12)}}, NAME) is None
     assert lost_input(MARKER, {IN: {1: Offset(9)}}, NAME) is None
     assert lost_input(MARKER, {}, NAME) is None
@@ -33,8 +33,8 @@ def test_topics_that_hold_what_was_acknowledged() -> None:
     assert lost_output(MARKER, OUT, "id", {}, NAME) is None
 
 
-def test_an_input_that_ends_below_what_was_read() -> None:
-    """What is written there next would have offsets that count as read."""
+def test_an_input_that_ends_below_the_read_position() -> None:
+    """Records written there next would have offsets that count as read."""
     found = lost_input(MARKER, {IN: {0: Offset(9), 1: Offset(8)}}, NAME)
     assert found is not None
     assert found.place == "topic sightings, partition 1"
@@ -42,8 +42,8 @@ def test_an_input_that_ends_below_what_was_read() -> None:
     assert "--state speed=empty" in found.hint
 
 
-def test_an_output_that_ends_below_what_was_written() -> None:
-    """The lane would go on as if its readers had it all."""
+def test_an_output_that_ends_below_the_written_position() -> None:
+    """The lane would continue as if its readers had all of it."""
     found = lost_output(MARKER, OUT, "id", {OUT: {0: Offset(4), 1: Offset(6)}}, NAME)
     assert found is not None
     assert found.place == "topic speeds, partition 1"
@@ -51,8 +51,8 @@ def test_an_output_that_ends_below_what_was_written() -> None:
     assert "--state speed=empty" in found.hint
 
 
-def test_what_is_known_of_another_topic_does_not_count() -> None:
-    """An output that was renamed, or made again by a choice."""
+def test_positions_in_another_topic_do_not_count() -> None:
+    """An output that was renamed, or recreated by a choice."""
     assert (
         lost_output(replace(MARKER, output="old"), OUT, "id", {OUT: {0: Offset(0)}}, NAME) is None
     )

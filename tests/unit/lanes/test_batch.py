@@ -51,7 +51,7 @@ def _after(marker: CommitMarker, facts: BatchFacts, written: Written | None = No
 
 
 def test_a_batch_begins_where_the_last_one_ended() -> None:
-    """Start positions are the last marker's end; nothing lies between two batches."""
+    """Start positions are the last marker's end; there is no gap between two batches."""
     marker = _after(_after(FIRST, _facts(0, 5)), _facts(1, 8))
     assert (marker.start[AT], marker.end[AT], marker.batch) == (5, 8, 1)
     assert marker.incarnation == "one"
@@ -60,7 +60,7 @@ def test_a_batch_begins_where_the_last_one_ended() -> None:
 
 @given(st.lists(st.integers(0, 10**12), min_size=1))
 def test_progress_never_falls(times: list[int]) -> None:
-    """An old record does not take back what was seen."""
+    """An old record does not reduce the maximum event time."""
     marker = FIRST
     for batch, time in enumerate(times):
         marker = _after(marker, _facts(batch, batch + 1, time))
@@ -68,14 +68,14 @@ def test_progress_never_falls(times: list[int]) -> None:
 
 
 def test_totals_add_up() -> None:
-    """Counts travel with the marker."""
+    """Counts are part of the marker."""
     marker = _after(FIRST, _facts(0, 5), Written(records=3, dead_letters=2, late=1))
     marker = _after(marker, _facts(1, 7, read=2), Written(records=1, dead_letters=0, late=0))
     assert marker.totals == Totals(records_in=7, records_out=4, dead_letters=2, late_dropped=1)
 
 
-def test_after_a_marker_comes_its_batch_again_or_the_next_one() -> None:
-    """The batch of the marker was written, the next one is to be; no other may be published."""
+def test_a_marker_is_followed_by_its_batch_again_or_the_next_one() -> None:
+    """The batch of the marker was written, the next one is pending; no other may be published."""
     marker = FIRST
     for batch in range(3):
         facts = _facts(batch, 5 * batch)
@@ -88,7 +88,7 @@ def test_after_a_marker_comes_its_batch_again_or_the_next_one() -> None:
         assert it.value.hint
 
 
-def test_a_new_life_begins_with_the_batch_after_its_first_marker() -> None:
+def test_a_new_incarnation_begins_with_the_batch_after_its_first_marker() -> None:
     """Batch 0 of an empty checkpoint; 1 where batch 0 has built the state."""
     last = _after(FIRST, _facts(0, 5))
     begun = begun_anew(last, WANTED, Incarnation("two"))
@@ -100,8 +100,8 @@ def test_a_new_life_begins_with_the_batch_after_its_first_marker() -> None:
             is_repeat(marker, _facts(batch, 9))
 
 
-def test_a_marker_records_what_was_judged() -> None:
-    """And by which plan: late is said by Spark, or by the letters of a lane without state."""
+def test_a_marker_contains_what_was_judged() -> None:
+    """And by which plan: lateness comes from Spark, or from dead letters of a stateless lane."""
     facts = replace(_facts(0, 5), bad=2, failed={"left": 3, "right": 4})
     first = replace(FIRST, plan="1:plan")
     marker = _after(first, facts, Written(0, dead_letters=2, late=0, checksum=99))
@@ -118,7 +118,7 @@ BATCH = replace(
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"records": 4}, "records read: 4, not 5"),
         ({"bad": 1}, "bad records: 1, not 2"),
@@ -128,23 +128,23 @@ BATCH = replace(
         ({"eviction_ms": None}, "watermark of the state: None, not 20"),
     ],
 )
-def test_a_repeated_batch_decides_as_it_did_when_it_was_written(
-    changes: dict[str, Any], said: str
+def test_a_repeated_batch_must_decide_as_when_it_was_written(
+    changes: dict[str, Any], message: str
 ) -> None:
-    """Else the state is not that of what was written. How many groups Spark drops may differ."""
+    """Otherwise the state differs from the output. The number of groups Spark drops may differ."""
     marker = _after(FIRST, BATCH, Written(0, 2, 1))
     assert decided_otherwise(marker, BATCH) == ""
     assert decided_otherwise(marker, replace(BATCH, late=1)) == ""
-    assert decided_otherwise(marker, replace(BATCH, **changes)) == said
+    assert decided_otherwise(marker, replace(BATCH, **changes)) == message
 
 
 def test_the_batch_of_a_rebuild_is_never_repeated() -> None:
-    """What it left out is nowhere in the log."""
+    """The records that it skipped are not in the log."""
     assert "no batch that may be executed again" in decided_otherwise(FIRST, _facts(0, 0))
 
 
 @pytest.mark.parametrize(
-    ("facts", "said"),
+    ("facts", "message"),
     [
         (_facts(2, 8), "batch 2 follows on batch 0"),
         (_facts(1, 4), "the end went back to topic car-sightings, partition 0, offset 4"),
@@ -157,21 +157,21 @@ def test_the_batch_of_a_rebuild_is_never_repeated() -> None:
         (replace(_facts(1, 8), eviction_ms=Millis(9)), "watermark of the state 9 after 20"),
     ],
 )
-def test_a_batch_that_does_not_follow_on_the_last_one_is_not_written(
-    facts: BatchFacts, said: str
+def test_a_batch_that_does_not_follow_the_last_one_is_not_written(
+    facts: BatchFacts, message: str
 ) -> None:
     """A gap would lose records, an overlap count them twice, and a watermark never falls."""
     last = _after(FIRST, BATCH)
     late_ms, eviction_ms = facts.late_ms or Millis(10), facts.eviction_ms or Millis(20)
     facts = replace(facts, late_ms=late_ms, eviction_ms=eviction_ms)
-    with pytest.raises(BrokenInvariantError, match=said) as caught:
+    with pytest.raises(BrokenInvariantError, match=message) as caught:
         _after(last, facts)
     assert "does not follow on batch 0" in caught.value.message
     assert caught.value.hint
 
 
 def test_a_written_batch_that_would_read_something_else_is_a_broken_invariant() -> None:
-    """Its output is final; nothing may be made of it a second time."""
+    """Its output is final and may not be computed a second time."""
     marker = _after(FIRST, _facts(0, 5))
     with pytest.raises(BrokenInvariantError, match="up to offset 5 and is planned up to 6"):
         is_repeat(marker, _facts(0, 6))

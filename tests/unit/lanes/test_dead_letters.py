@@ -36,14 +36,14 @@ CONTEXT = Context(
 )
 
 
-def test_the_originals_headers_come_first_unchanged() -> None:
+def test_original_headers_come_first_unchanged() -> None:
     """Order and repetition of the original's headers are kept."""
     original = (("trace", b"1"), ("trace", b"2"), ("none", None))
     assert headers(NAMES, CONTEXT, original)[:3] == original
 
 
-def test_the_context_says_where_and_why() -> None:
-    """Everything a person needs to find the original."""
+def test_the_context_contains_place_and_reason() -> None:
+    """Everything needed to find the original."""
     found = dict(headers(NAMES, CONTEXT, ()))
     assert found[f"{PREFIX}reason"] == b"undecodable"
     assert found[f"{PREFIX}message"] == b"the bytes are no Sighting"
@@ -55,15 +55,15 @@ def test_the_context_says_where_and_why() -> None:
 
 
 def test_an_earlier_context_is_replaced() -> None:
-    """A record that fails again after it was sent again carries one context, the newest."""
+    """A redriven record that fails again has one context, the newest."""
     first = headers(NAMES, CONTEXT, ())
     again = headers(NAMES, replace(CONTEXT, attempt=2), first)
     attempts = [value for name, value in again if name == f"{PREFIX}attempt"]
     assert attempts == [b"2"]
 
 
-def test_a_result_that_failed_names_no_record() -> None:
-    """No single record stands for a result of a window or a join."""
+def test_a_failed_result_names_no_record() -> None:
+    """A result of a window or a join has no single original."""
     context = replace(CONTEXT, input=None, topic=None, partition=None, offset=None)
     found = dict(headers(NAMES, context, ()))
     assert f"{PREFIX}offset" not in found
@@ -71,7 +71,7 @@ def test_a_result_that_failed_names_no_record() -> None:
 
 
 def test_a_result_of_an_as_of_join_names_the_record_of_its_row() -> None:
-    """What the table said are bytes, and stand there as they are."""
+    """The values of the table are bytes and are copied unchanged."""
     context = replace(
         CONTEXT, topic=None, partition=None, offset=None, row="in/1/7", held=b"\xff\x00",
         held_by="1:a", first="in/0/3",
@@ -85,8 +85,8 @@ def test_a_result_of_an_as_of_join_names_the_record_of_its_row() -> None:
     }
 
 
-def test_what_the_reason_is_about_is_told_and_nothing_else() -> None:
-    """A field, a schema or times stand there when there are any."""
+def test_only_existing_details_of_the_reason_are_written() -> None:
+    """A field, a schema or times, if there are any."""
     more = replace(
         CONTEXT,
         field="select.toll",
@@ -95,8 +95,8 @@ def test_what_the_reason_is_about_is_told_and_nothing_else() -> None:
         closed_ms=Millis(9),
     )
     plain, found = dict(headers(NAMES, CONTEXT, ())), dict(headers(NAMES, more, ()))
-    told = {name: value for name, value in found.items() if name not in plain}
-    assert told == {
+    added = {name: value for name, value in found.items() if name not in plain}
+    assert added == {
         f"{PREFIX}field": b"select.toll",
         f"{PREFIX}schema": b"7",
         f"{PREFIX}event_time": b"5",
@@ -115,10 +115,8 @@ def test_a_message_is_one_line_of_bounded_length() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "attempt"), [(None, 2), (b"1", 2), (b"7", 8), (b"many", 2), (b"", 2)]
+    ("header", "attempt"), [(None, 2), (b"1", 2), (b"7", 8), (b"many", 2), (b"", 2)]
 )
-def test_a_record_that_was_sent_again_fails_with_the_next_attempt(
-    told: bytes | None, attempt: int
-) -> None:
-    """What no number says was the first."""
-    assert attempt_of((("trace", b"9"), (f"{PREFIX}attempt", told))) == attempt
+def test_a_redriven_record_fails_with_the_next_attempt(header: bytes | None, attempt: int) -> None:
+    """Without a number it was the first."""
+    assert attempt_of((("trace", b"9"), (f"{PREFIX}attempt", header))) == attempt

@@ -1,4 +1,4 @@
-"""What follows a failure of a lane, beside the table in `docs/failures.md`."""
+"""Reactions to a failure of a lane, compared with the table in `docs/failures.md`."""
 
 import re
 from collections.abc import Iterator
@@ -47,20 +47,20 @@ KNOWN = (
 
 
 def kinds(of: type[MedusaError] = MedusaError) -> Iterator[type[MedusaError]]:
-    """All kinds of errors below one."""
+    """All subclasses of an error."""
     for kind in of.__subclasses__():
         yield kind
         yield from kinds(kind)
 
 
 def constructed() -> tuple[type[MedusaError], ...]:
-    """Those of the table: of `pipeline/errors.py` what a lane can meet, and the others."""
+    """The errors of the table: those of `pipeline/errors.py` that a lane can raise, and others."""
     plain = (kind for kind in kinds() if kind.__module__ == errors.__name__)
     return (*(kind for kind in plain if not issubclass(kind, errors.DocumentError)), *KNOWN)
 
 
-def follows(kind: type[MedusaError]) -> str:
-    """What a lane does after an error of a kind, in the words of the document."""
+def reaction(kind: type[MedusaError]) -> str:
+    """The reaction of a lane to an error of a kind, in the document's words."""
     error = kind.__new__(kind)
     MedusaError.__init__(error, "x")
     stopped = stopped_by(LANE, RunNumber(1), Epoch(1), error)
@@ -72,16 +72,16 @@ def follows(kind: type[MedusaError]) -> str:
 
 
 def documented() -> dict[str, str]:
-    """What the document says, by code."""
+    """The reactions of the document, by code."""
     rows = re.findall(
         r"^\| (`[^|]+) \| (\w+) \| [^|]+ \| [^|]+ \|$", DOCUMENT.read_text(), re.MULTILINE
     )
     return {code: what for codes, what in rows for code in re.findall(r"`([^`]+)`", codes)}
 
 
-def test_the_document_says_what_follows() -> None:
-    """Every row is of a kind that there is, and every external kind has a row."""
-    table, found = documented(), {kind.code: follows(kind) for kind in constructed()}
+def test_the_document_contains_the_reactions() -> None:
+    """Every row is of an existing kind, and every external kind has a row."""
+    table, found = documented(), {kind.code: reaction(kind) for kind in constructed()}
     assert len(table) > len(KNOWN)
     assert {code: found.get(code) for code in table} == table
     assert {kind.code for kind in kinds() if kind.external} <= table.keys()

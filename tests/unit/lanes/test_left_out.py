@@ -46,33 +46,39 @@ SOURCES = marked({AT: 0})
 
 
 def test_a_dead_letter_of_a_newer_version_is_refused() -> None:
-    """A rebuild must not guess which record it stands for; what is no number says nothing."""
+    """A rebuild must not guess which record it names; a value that is no number is ignored."""
     others = tuple(h for h in headers(NAMES, LATE, ()) if h[0] != "medusa.error.format")
     with pytest.raises(NewerFormatError, match="dead letter: format 2, this one reads up to 1"):
         left_out((*others, ("medusa.error.format", b"2")), SOURCES, "here")
-    for told in ((), (("medusa.error.format", b"two"),), (("medusa.error.format", b"9" * 5000),)):
-        assert left_out((*others, *told), SOURCES, "here") == LeftOut(AT, Offset(7), "left")
+    for format_headers in (
+        (),
+        (("medusa.error.format", b"two"),),
+        (("medusa.error.format", b"9" * 5000),),
+    ):
+        assert left_out((*others, *format_headers), SOURCES, "here") == LeftOut(
+            AT, Offset(7), "left"
+        )
 
 
-def test_a_dead_letter_names_the_record_that_it_keeps() -> None:
-    """What is written into the headers is read out of them."""
+def test_a_dead_letter_names_the_record_that_it_contains() -> None:
+    """The place written into the headers is read from them."""
     found = left_out(headers(NAMES, LATE, (("theirs", b"x"),)), SOURCES, "here")
     assert found == LeftOut(AT, Offset(7), "left")
 
 
 def test_names_of_streams_and_topics_are_labels() -> None:
-    """The record is found under the names that they have now; one of another topic is not."""
-    letter = headers(NAMES, LATE, ())
+    """The record is found under the present names; one of another topic is not."""
+    written = headers(NAMES, LATE, ())
     now = InputPartition(StreamName("vehicles"), TopicName("moved"), 2)
     (renamed,) = marked({now: 0}, ids={now.topic: "id of sightings"})
-    assert left_out(letter, (renamed,), "here") == LeftOut(now, Offset(7), "left")
+    assert left_out(written, (renamed,), "here") == LeftOut(now, Offset(7), "left")
     (made_again,) = marked({AT: 0}, ids={AT.topic: "another id"})
-    assert left_out(letter, (made_again,), "here") is None
-    assert left_out(letter, (), "here") is None
+    assert left_out(written, (made_again,), "here") is None
+    assert left_out(written, (), "here") is None
 
 
-def again(**more: str) -> tuple[tuple[str, bytes], ...]:
-    """The headers of the record that was sent again."""
+def redriven(**more: str) -> tuple[tuple[str, bytes], ...]:
+    """The headers of the redriven record."""
     found = {
         "medusa.error.format": "1",
         "medusa.error.source": "id of sightings/0",
@@ -84,27 +90,27 @@ def again(**more: str) -> tuple[tuple[str, bytes], ...]:
     return tuple((name, value.encode()) for name, value in found.items())
 
 
-def test_what_was_sent_again_names_where_it_stood_at_first() -> None:
-    """For the source that reads it; what another program has sent there names nothing."""
-    assert sent_again(again(), SOURCES, "here") == LeftOut(AT, Offset(7), "left")
-    other = again(**{"medusa.error.source": "id of sightings/1"})
+def test_a_redriven_record_names_its_first_place() -> None:
+    """For the source that reads it; a record of another program names nothing."""
+    assert sent_again(redriven(), SOURCES, "here") == LeftOut(AT, Offset(7), "left")
+    other = redriven(**{"medusa.error.source": "id of sightings/1"})
     assert sent_again(other, SOURCES, "here") is None
-    elsewhere = again(**{"medusa.redriven.origin": "cars.redrive/0/7"})
+    elsewhere = redriven(**{"medusa.redriven.origin": "cars.redrive/0/7"})
     assert sent_again(elsewhere, SOURCES, "here") is None
     assert sent_again((("theirs", b"x"), ("empty", None)), SOURCES, "here") is None
 
 
-def test_what_was_sent_again_with_damaged_headers_is_no_guess() -> None:
-    """Nor what a newer version has sent."""
+def test_a_redriven_record_with_damaged_headers_is_refused() -> None:
+    """Also one of a newer version."""
     for origin in ("sightings/2", "sightings/two/7"):
         with pytest.raises(BrokenInvariantError, match="sent again are damaged"):
-            sent_again(again(**{"medusa.redriven.origin": origin}), SOURCES, "here")
+            sent_again(redriven(**{"medusa.redriven.origin": origin}), SOURCES, "here")
     with pytest.raises(NewerFormatError):
-        sent_again(again(**{"medusa.error.format": "2"}), SOURCES, "here")
+        sent_again(redriven(**{"medusa.error.format": "2"}), SOURCES, "here")
 
 
-def test_a_result_stands_for_no_record() -> None:
-    """It was computed from many; none of them is left out."""
+def test_a_result_names_no_record() -> None:
+    """It was computed from many; none of them is skipped."""
     result = Context(
         "evaluation_failed", "no", BoxName("b"), None, "", None, None, None, Millis(5),
         NetworkVersion(1),
@@ -112,8 +118,8 @@ def test_a_result_stands_for_no_record() -> None:
     assert left_out(headers(NAMES, result, ()), SOURCES, "here") is None
 
 
-def test_a_record_that_counts_in_some_windows_is_not_left_out() -> None:
-    """A rebuild that left it out would take it from windows that it was counted in."""
+def test_a_record_that_counts_in_some_windows_is_not_skipped() -> None:
+    """A rebuild that skipped it would remove it from windows that it was counted in."""
     partly = replace(LATE, reason="partly_late")
     assert left_out(headers(NAMES, partly, ()), SOURCES, "here") is None
 
@@ -125,8 +131,8 @@ def test_damaged_headers_are_named() -> None:
         left_out(broken, SOURCES, "here")
 
 
-def test_only_what_lies_in_the_range_counts() -> None:
-    """The start belongs to a range, the end does not; other partitions are none of it."""
+def test_only_dead_letters_within_the_range_count() -> None:
+    """The start is inclusive, the end exclusive; other partitions do not count."""
     one = LeftOut(AT, Offset(7), "")
     assert within(one, {AT: Offset(7)}, {AT: Offset(8)})
     assert not within(one, {AT: Offset(8)}, {AT: Offset(9)})

@@ -1,4 +1,4 @@
-"""The phases of a lane."""
+"""Phases of a lane."""
 
 from pathlib import Path
 
@@ -12,8 +12,8 @@ DOCUMENT = Path(__file__).parents[3] / "docs" / "lane-states.md"
 
 @pytest.mark.parametrize("phase", Phase)
 @pytest.mark.parametrize("happening", Happening)
-def test_only_what_the_table_says_can_happen(phase: Phase, happening: Happening) -> None:
-    """Every other step raises, names the lane and changes nothing."""
+def test_only_transitions_of_the_table_are_possible(phase: Phase, happening: Happening) -> None:
+    """Every other one raises, names the lane and changes nothing."""
     expected = TRANSITIONS.get((phase, happening))
     if expected is not None:
         assert move(phase, happening, "fragment tolls.speed") is expected
@@ -24,7 +24,7 @@ def test_only_what_the_table_says_can_happen(phase: Phase, happening: Happening)
 
 
 def test_every_phase_can_be_reached_and_left() -> None:
-    """No phase is a dead end, and none is only there on paper."""
+    """No phase is final or unused."""
     reached = {Phase.STOPPED}
     while more := {b for (a, _), b in TRANSITIONS.items() if a in reached} - reached:
         reached |= more
@@ -32,8 +32,8 @@ def test_every_phase_can_be_reached_and_left() -> None:
     assert {phase for phase, _ in TRANSITIONS} == set(Phase)
 
 
-def test_a_lane_that_was_given_up_or_fenced_never_starts_by_itself() -> None:
-    """Something else has to happen first: another wish, or a word from the catalog."""
+def test_a_permanently_failed_or_fenced_lane_never_starts_by_itself() -> None:
+    """It needs another event: another desired state, or a read of the catalog."""
     for phase in (Phase.FAILED, Phase.FENCED):
         assert (phase, Happening.START_ASKED) not in TRANSITIONS
 
@@ -49,7 +49,7 @@ def diagram() -> str:
 
 
 def test_the_documented_diagram_is_the_table() -> None:
-    """The picture in the documentation is made from the code."""
+    """The diagram in the documentation is generated from the code."""
     text = DOCUMENT.read_text(encoding="utf-8")
     assert f"```mermaid\n{diagram()}```" in text
     for name in (*Phase, *Happening):

@@ -1,4 +1,4 @@
-"""Invariants over sequences of commit markers."""
+"""Invariants of sequences of commit markers."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -40,36 +40,36 @@ def after(marker: CommitMarker, more: int = 10) -> CommitMarker:
 
 
 def chain(steps: list[str]) -> list[CommitMarker]:
-    """Markers as lanes leave them."""
+    """Sequences of markers as lanes write them."""
     first = first_marker(WANTED, Incarnation("0"), {AT: Offset(0)}, Millis(0))
     found = [first]
     for number, step in enumerate(steps, start=1):
         last, life = found[-1], Incarnation(str(number))
-        wanted = replace(WANTED, epoch=last.epoch)
+        request = replace(WANTED, epoch=last.epoch)
         match step:
             case "own":
-                wanted = replace(wanted, epoch=Epoch(last.epoch + 1))
-                found.append(adopted(last, wanted))
+                request = replace(request, epoch=Epoch(last.epoch + 1))
+                found.append(adopted(last, request))
             case "anew":
-                found.append(begun_anew(last, wanted, life))
+                found.append(begun_anew(last, request, life))
             case "rebuild":
                 wish = Rebuild(last, last.needed, last.eviction_ms, "gone")
-                found.append(rebuilt(wish, last.needed, wanted, life))
+                found.append(rebuilt(wish, last.needed, request, life))
             case "grown":
                 starts = {NEW: Offset(0), **last.end}
-                found.append(adopted(reassigned(last, starts), wanted))
+                found.append(adopted(reassigned(last, starts), request))
             case _:
                 found.append(after(last))
     return found
 
 
 @given(STEPS)
-def test_what_lanes_leave_breaks_nothing(steps: list[str]) -> None:
-    """Batches, new owners, new incarnations, partitions that come."""
+def test_markers_of_lanes_satisfy_the_invariants(steps: list[str]) -> None:
+    """Batches, new owners, new incarnations, added partitions."""
     assert violations(chain(steps)) == ()
 
 
-def test_what_is_passed_over_by_choice_breaks_nothing() -> None:
+def test_skipping_records_by_choice_satisfies_the_invariants() -> None:
     """A new incarnation may begin further on; further back only where Kafka has lost records."""
     *_, last = chain(["batch"])
     further = begun_anew(passed_over(last, {AT: Offset(50)}, {}), WANTED, Incarnation("b"))
@@ -94,9 +94,9 @@ BROKEN: list[tuple[Callable[[CommitMarker], CommitMarker], Breach, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("spoil", "breach", "said"), BROKEN)
+@pytest.mark.parametrize(("spoil", "breach", "text"), BROKEN)
 def test_each_broken_invariant_is_named(
-    spoil: Callable[[CommitMarker], CommitMarker], breach: Breach, said: str
+    spoil: Callable[[CommitMarker], CommitMarker], breach: Breach, text: str
 ) -> None:
     """With the place of the marker that breaks it; and a lane does not start on it."""
     first, last = chain(["batch"])
@@ -105,26 +105,26 @@ def test_each_broken_invariant_is_named(
     assert violations(markers[:2]) == ()
     found = violations(markers)
     assert {(one.breach, one.at) for one in found} == {(breach, 2)}
-    assert any(said in one.text for one in found)
+    assert any(text in one.text for one in found)
     with pytest.raises(BrokenInvariantError, match="contradict each other") as caught:
         check_markers(markers, "topic net.markers")
     assert (caught.value.place, bool(caught.value.hint)) == ("topic net.markers", True)
 
 
-def test_a_start_passes_over_what_compaction_has_removed() -> None:
-    """Of the markers in between nothing is known; what never falls is compared all the same."""
+def test_a_start_accepts_markers_removed_by_compaction() -> None:
+    """Removed markers are not compared; values that never fall are compared all the same."""
     markers = chain(["batch"] * 4)
-    left = [markers[0], markers[1], markers[4]]
-    check_markers(left, "here")
-    (wrong,) = violations(left)
+    remaining = [markers[0], markers[1], markers[4]]
+    check_markers(remaining, "here")
+    (wrong,) = violations(remaining)
     assert (wrong.breach, wrong.at, wrong.text) == (Breach.ORDER, 2, "batch 3 follows on batch 0")
     with pytest.raises(BrokenInvariantError, match="the end went back"):
-        check_markers([*left[:2], replace(left[2], end={AT: Offset(1)})], "here")
+        check_markers([*remaining[:2], replace(remaining[2], end={AT: Offset(1)})], "here")
     check_markers([], "here")
 
 
-def test_positions_are_compared_by_what_stays_when_streams_are_renamed() -> None:
-    """Two sources over one topic may have changed names: each is where it was."""
+def test_positions_are_compared_by_source_when_streams_are_renamed() -> None:
+    """Two sources over one topic may have exchanged names: each keeps its position."""
     *_, last = chain(["batch"])
     other = InputPartition(StreamName("trucks"), AT.topic, 0)
     ends = {AT: Offset(10), other: Offset(70)}

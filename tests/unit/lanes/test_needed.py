@@ -1,4 +1,4 @@
-"""The oldest positions that a lane still needs, against a model that keeps every row."""
+"""The oldest positions that a lane still needs, compared with a model that keeps every row."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -46,7 +46,7 @@ class Model:
     needed: Positions = field(default_factory=lambda: ZERO)
 
     def batch(self, read: tuple[list[int], list[int]], rise: int) -> None:
-        """A batch reads these event times and closes with a watermark that rose."""
+        """A batch reads these event times and ends with a higher watermark."""
         start, newest = self.end, {}
         for partition, times in zip(PARTITIONS, read, strict=True):
             self.rows[partition].extend(times)
@@ -58,8 +58,8 @@ class Model:
         found = BatchRead(start, self.end, newest, eviction)
         self.log, self.needed = after_batch(self.shape, self.log, found)
 
-    def may_be_held(self, time: int, of: StreamName) -> bool:
-        """By the meaning of the boxes: its window or session is open, or a row may come to meet."""
+    def may_be_in_state(self, time: int, of: StreamName) -> bool:
+        """By the semantics of the boxes: its window or session is open, or a partner may come."""
         if self.watermark == 0:
             return not isinstance(self.shape, Stateless)
         if isinstance(self.shape, Windowed):
@@ -73,13 +73,15 @@ class Model:
             return time + reach > self.watermark
         return False
 
-    def oldest_held(self, partition: InputPartition) -> int:
-        """The offset of the first row that may be held; the end if there is none."""
+    def oldest_in_state(self, partition: InputPartition) -> int:
+        """The offset of the first row that may be in the state; the end if there is none."""
         times = self.rows[partition]
-        held = [
-            offset for offset, time in enumerate(times) if self.may_be_held(time, partition.input)
+        offsets = [
+            offset
+            for offset, time in enumerate(times)
+            if self.may_be_in_state(time, partition.input)
         ]
-        return held[0] if held else len(times)
+        return offsets[0] if offsets else len(times)
 
 
 def newest(progress: Mapping[InputPartition, list[int]]) -> dict[InputPartition, Millis]:
@@ -89,25 +91,25 @@ def newest(progress: Mapping[InputPartition, list[int]]) -> dict[InputPartition,
 
 @given(st.sampled_from([TEN, SLIDING, JOIN, OWNED, VISITS]), BATCHES)
 @settings(max_examples=examples(60))
-def test_every_row_that_may_be_held_lies_at_or_after_the_needed_position(
+def test_every_row_that_may_be_in_state_is_at_or_after_the_needed_position(
     shape: Shape, batches: list[tuple[list[int], list[int], int]]
 ) -> None:
-    """And the needed positions never go back."""
+    """And needed positions never fall."""
     model = Model(shape)
     for left, right, rise in batches:
         before = model.needed
         model.batch((left, right), rise)
         for partition in PARTITIONS:
             assert before[partition] <= model.needed[partition] <= model.end[partition]
-            assert model.needed[partition] <= model.oldest_held(partition)
+            assert model.needed[partition] <= model.oldest_in_state(partition)
 
 
 @given(st.sampled_from([TEN, SLIDING, JOIN, OWNED, VISITS]), BATCHES, st.integers(0, 40))
 @settings(max_examples=examples(60))
-def test_it_stays_right_after_a_restart_from_the_marker(
+def test_needed_positions_are_correct_after_a_restart_from_the_marker(
     shape: Shape, batches: list[tuple[list[int], list[int], int]], restart_after: int
 ) -> None:
-    """The log itself does not survive; the marker's needed positions and progress do."""
+    """The log itself is lost; the marker's needed positions and progress are kept."""
     model = Model(shape)
     for number, (left, right, rise) in enumerate(batches):
         model.batch((left, right), rise)
@@ -118,11 +120,11 @@ def test_it_stays_right_after_a_restart_from_the_marker(
                 replace(marker, end=model.end, needed=model.needed, progress=progress)
             )
         for partition in PARTITIONS:
-            assert model.needed[partition] <= model.oldest_held(partition)
+            assert model.needed[partition] <= model.oldest_in_state(partition)
 
 
-def test_what_no_state_holds_is_needed_no_more() -> None:
-    """The position moves on to the first batch whose window is open, not only to the batch now."""
+def test_rows_in_no_state_are_no_longer_needed() -> None:
+    """The position rises to the first batch whose window is open, not only to the present batch."""
     model = Model(TEN)
     for time in (1, 11, 21, 31):
         model.batch(([time, time + 1], []), 0)
@@ -132,15 +134,15 @@ def test_what_no_state_holds_is_needed_no_more() -> None:
     assert model.needed == model.end
 
 
-def test_a_stateless_lane_needs_nothing_that_it_has_read() -> None:
-    """It keeps no rows."""
+def test_a_stateless_lane_needs_no_record_that_it_has_read() -> None:
+    """It has no state."""
     model = Model(Stateless())
     model.batch(([1, 2, 3], [4]), 0)
     assert model.needed == model.end
 
 
-def test_a_partition_of_unknown_event_times_stays_needed() -> None:
-    """A marker without its progress cannot tell when its rows are over."""
+def test_a_partition_with_unknown_event_times_stays_needed() -> None:
+    """From a marker without its progress the end of its rows cannot be computed."""
     marker = first_marker(WANTED, Incarnation("one"), ZERO, Millis(0))
     model = Model(TEN, end={PARTITIONS[0]: Offset(5), PARTITIONS[1]: Offset(0)})
     model.rows[PARTITIONS[0]] = [1] * 5
@@ -149,8 +151,8 @@ def test_a_partition_of_unknown_event_times_stays_needed() -> None:
     assert model.needed == {PARTITIONS[0]: 0, PARTITIONS[1]: 0}
 
 
-def test_the_log_stays_bounded_and_its_newest_spans_exact() -> None:
-    """A long state is known ever more coarsely, never wrongly."""
+def test_the_log_is_bounded_and_its_newest_spans_are_exact() -> None:
+    """A long log is joined to coarser spans, never to wrong ones."""
     model = Model(Windowed(TumblingWindow(1_000_000, 0)))
     for time in range(1, 5_000):
         model.batch(([time], []), 0)
@@ -162,10 +164,10 @@ def test_the_log_stays_bounded_and_its_newest_spans_exact() -> None:
 
 @given(st.integers(1, 4), st.integers(1, 3_000))
 @settings(max_examples=examples(15))
-def test_a_log_that_was_made_coarser_is_still_right(stride: int, watermark: int) -> None:
+def test_a_coarser_log_is_still_correct(stride: int, watermark: int) -> None:
     """Joining two spans keeps the older start and the newer time."""
     model = Model(Joined(span_ms=0))
     for time in range(1, 700 * stride, stride):
         model.batch(([time], []), 0)
     model.batch(([], []), watermark)
-    assert model.needed[PARTITIONS[0]] <= model.oldest_held(PARTITIONS[0])
+    assert model.needed[PARTITIONS[0]] <= model.oldest_in_state(PARTITIONS[0])

@@ -25,7 +25,7 @@ def at(a: int, b: int = 0) -> Positions:
 
 
 def span(before: int, a: int, b: int = 0, topic_id: str = "id") -> DeadLetterSpan:
-    """Of one partition of dead letters."""
+    """A span of one partition of dead letters."""
     return DeadLetterSpan(topic_id, {0: Offset(before)}, at(a, b))
 
 
@@ -35,8 +35,8 @@ MARKER = CommitMarker(
 )  # fmt: skip
 
 
-def test_letters_are_needed_until_what_they_may_name_is_not() -> None:
-    """A letter of a batch names no record at or behind the batch's end."""
+def test_dead_letters_are_needed_while_the_records_they_may_name_are() -> None:
+    """A dead letter of a batch names no record at or behind the batch's end."""
     spans = after_dead_letters((), span(3, a=10), needed=at(2))
     assert letters_from(spans) == {0: 3}
     spans = after_dead_letters(spans, span(7, a=20), needed=at(9))
@@ -48,32 +48,32 @@ def test_letters_are_needed_until_what_they_may_name_is_not() -> None:
 
 
 def test_every_partition_of_the_inputs_counts() -> None:
-    """One that holds an open window needs the letters of the batch that read it."""
+    """One with an open window needs the dead letters of the batch that read it."""
     spans = after_dead_letters((), span(3, a=10, b=10), needed=at(99, 9))
     assert letters_from(spans) == {0: 3}
     assert after_dead_letters(spans, None, needed=at(99, 10)) == ()
 
 
-def test_a_partition_that_is_not_needed_at_all_keeps_nothing() -> None:
+def test_a_partition_that_is_not_needed_keeps_nothing() -> None:
     """No rebuild reads it."""
     assert after_dead_letters((span(3, a=10, b=10),), None, {A: Offset(10)}) == ()
 
 
-def test_dead_letters_that_gain_a_partition() -> None:
-    """Of each partition the first span counts that knows it."""
+def test_a_dead_letter_topic_with_an_added_partition() -> None:
+    """For each partition the first span that contains it counts."""
     wider = DeadLetterSpan("id", {0: Offset(8), 1: Offset(0)}, at(20))
     assert letters_from((span(3, a=10), wider)) == {0: 3, 1: 0}
 
 
-def test_a_lane_goes_on_with_all_that_was_needed() -> None:
-    """As one span up to where the marker stands; without need, without any."""
+def test_a_lane_continues_with_all_needed_dead_letters() -> None:
+    """As one span up to the marker; without needed ones, none."""
     marker = replace(MARKER, letters_from={0: Offset(4)})
     assert resume_dead_letters(marker) == (DeadLetterSpan("id", {0: Offset(4)}, at(9)),)
     assert resume_dead_letters(MARKER) == ()
 
 
-def test_of_a_topic_that_was_made_again_nothing_counts_before_the_old_one_is_over() -> None:
-    """What is needed of it is told once no letter that is gone is needed."""
+def test_a_recreated_topic_counts_once_the_old_one_is_not_needed() -> None:
+    """Its needed offset is returned once no removed dead letter is needed."""
     spans = after_dead_letters((), span(7, a=10, topic_id="old"), needed=at(2))
     spans = after_dead_letters(
         spans, DeadLetterSpan("new", {0: Offset(1), 1: Offset(0)}, at(20)), at(9)
@@ -83,7 +83,7 @@ def test_of_a_topic_that_was_made_again_nothing_counts_before_the_old_one_is_ove
     assert (spans[0].topic_id, letters_from(spans)) == ("new", {0: 1, 1: 0})
 
 
-def test_joined_spans_of_two_topics_keep_the_older_ones() -> None:
+def test_joined_spans_of_two_topics_keep_the_older_one() -> None:
     """Until the newer one is over as well: more is kept than is needed, never less."""
     spans: tuple[DeadLetterSpan, ...] = ()
     for n in range(SPANS_MAX + 1):
@@ -94,8 +94,8 @@ def test_joined_spans_of_two_topics_keep_the_older_ones() -> None:
 
 
 @given(needed=st.lists(st.integers(0, 400), min_size=200, max_size=200).map(sorted))
-def test_never_less_than_is_needed_and_never_many_spans(needed: list[int]) -> None:
-    """Batch n reads up to n + 1 and writes letter n, or none; the needed position only rises."""
+def test_needed_offsets_are_never_too_large_and_spans_are_few(needed: list[int]) -> None:
+    """Batch n reads up to n + 1 and writes dead letter n, or none; needed positions only rise."""
     spans: tuple[DeadLetterSpan, ...] = ()
     for n, floor in enumerate(needed):
         low = min(floor, n + 1)
@@ -107,8 +107,8 @@ def test_never_less_than_is_needed_and_never_many_spans(needed: list[int]) -> No
     assert after_dead_letters(spans, None, at(10**6)) == ()
 
 
-def test_what_a_marker_keeps_of_its_topic_and_of_another() -> None:
-    """Where nothing is needed everything may go; of a topic made again nothing."""
+def test_needed_offsets_from_a_marker_of_its_topic_and_of_another() -> None:
+    """Without need everything may be deleted; of a recreated topic nothing."""
     ends = {0: Offset(8), 1: Offset(5)}
     marker = replace(MARKER, letters_from={0: Offset(4)})
     assert kept_from(MARKER, "id", ends) == ends
@@ -117,8 +117,8 @@ def test_what_a_marker_keeps_of_its_topic_and_of_another() -> None:
     assert kept_from(MARKER, "again", ends) == ends
 
 
-def test_the_first_partition_that_lacks_needed_letters() -> None:
-    """What is not there, and where the topic begins instead."""
+def test_the_first_partition_that_lacks_needed_dead_letters() -> None:
+    """The missing offset, and the first one that exists."""
     needed = {0: Offset(4), 1: Offset(6)}
     assert first_gone(needed, {0: Offset(4), 1: Offset(0)}) is None
     assert first_gone(needed, {0: Offset(0), 1: Offset(7)}) == (1, 6, 7)

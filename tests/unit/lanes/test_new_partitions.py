@@ -7,8 +7,8 @@ from pipeline.lanes.start.markers import rebuilt
 from tests.unit.lanes.start.test_decision import CARS, GONE, NEW, STATEFUL, marker
 
 
-def test_partitions_that_came_or_went_are_taken_in() -> None:
-    """A new one begins where it is told; what is known stays; what is read no more goes."""
+def test_added_and_removed_partitions() -> None:
+    """A new one begins at the given offset; existing positions stay; removed ones are dropped."""
     grown = reassigned(marker(7), {CARS: Offset(0), NEW: Offset(5)})
     assert grown.end == {CARS: Offset(80), NEW: Offset(5)}
     assert grown.needed == {CARS: Offset(70), NEW: Offset(5)}
@@ -16,8 +16,8 @@ def test_partitions_that_came_or_went_are_taken_in() -> None:
     assert reassigned(marker(7), {CARS: Offset(0)}) is not None
 
 
-def test_a_rebuild_reads_nothing_of_a_partition_that_came_later() -> None:
-    """The state has none of it: the first batch after the rebuild begins at its first record."""
+def test_a_rebuild_reads_nothing_of_a_partition_added_later() -> None:
+    """The state has no record of it: the batch after the rebuild begins at its first record."""
     found = decide_start(marker(4), GONE, STATEFUL)
     assert isinstance(found, Rebuild)
     grown = reassigned(found.marker, {**found.marker.end, NEW: Offset(7)})
@@ -28,9 +28,9 @@ def test_a_rebuild_reads_nothing_of_a_partition_that_came_later() -> None:
     assert begin_of_all(None, grown.end) is None
 
 
-def test_a_checkpoint_takes_in_what_begins_at_its_first_offset() -> None:
-    """What it knows may stand anywhere."""
-    known = {CARS: Offset(80)}
-    assert no_beginning(known, {CARS: Offset(80), NEW: Offset(0)}) is None
-    found = no_beginning(known, {CARS: Offset(80), NEW: Offset(5)})
+def test_a_checkpoint_adds_a_partition_at_its_first_offset_only() -> None:
+    """Partitions that it contains may be at any offset."""
+    begin = {CARS: Offset(80)}
+    assert no_beginning(begin, {CARS: Offset(80), NEW: Offset(0)}) is None
+    found = no_beginning(begin, {CARS: Offset(80), NEW: Offset(5)})
     assert found == "topic sightings, partition 1 is new and begins at 5, not 0"

@@ -1,4 +1,4 @@
-"""Sources keep their positions, whatever they are called."""
+"""Sources keep their positions under any stream name."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -45,7 +45,7 @@ REDRIVE, ADVANCES = TopicName("net.f.redrive"), TopicName("net.f.advances")
 def source(
     name: str, topic: str = "cars", definition: str = "d", topic_id: str = "", timing: str = "t"
 ) -> PlannedSource:
-    """A source of a plan; its topic has the id of its name unless said otherwise."""
+    """A source of a plan; its topic has the id of its name by default."""
     topics = ((TopicName(topic), TopicId(topic_id or f"#{topic}")),)
     own = ((name, TopicId(f"#{name}")) for name in (REDRIVE, ADVANCES))
     return PlannedSource(StreamName(name), definition, timing, (*topics, *own))
@@ -57,12 +57,12 @@ def at(name: str, topic: str = "cars", partition: int = 0) -> InputPartition:
 
 
 def marker(ends: Mapping[InputPartition, int], *planned: PlannedSource) -> CommitMarker:
-    """A marker of a lane that has read so far."""
+    """A marker of a lane at these positions."""
     positions = {place: Offset(offset) for place, offset in ends.items()}
-    wanted = StartRequest(
+    request = StartRequest(
         Epoch(1), "digest", stateful=True, on_change=None, place="", sources=first_sources(planned)
     )
-    first = first_marker(wanted, Incarnation("one"), positions, Millis(0))
+    first = first_marker(request, Incarnation("one"), positions, Millis(0))
     return replace(
         first,
         progress={place: Millis(offset) for place, offset in ends.items()},
@@ -72,7 +72,7 @@ def marker(ends: Mapping[InputPartition, int], *planned: PlannedSource) -> Commi
     )
 
 
-def test_a_stream_of_another_name_goes_on_where_it_was() -> None:
+def test_a_renamed_stream_keeps_its_positions() -> None:
     """A name is a label."""
     before = marker({at("a"): 7, at("a", REDRIVE): 2, at("a", ADVANCES): 3}, source("a"))
     before = replace(before, refused={"a": Refused(None, {0: 4}), "box": Refused(None, {0: 1})})
@@ -86,13 +86,13 @@ def test_a_stream_of_another_name_goes_on_where_it_was() -> None:
 
 
 def without_redrive(name: str) -> PlannedSource:
-    """A source of a fragment to which nothing was sent again so far."""
+    """A source of a fragment without a redrive topic."""
     planned = source(name)
     return replace(planned, topics=tuple(one for one in planned.topics if one[0] != REDRIVE))
 
 
-def test_a_redrive_topic_that_comes_later_leaves_all_positions_as_they_are() -> None:
-    """The source stays the same; in the new topic there is no position yet."""
+def test_a_redrive_topic_added_later_leaves_all_positions_unchanged() -> None:
+    """The source stays the same; the new topic has no position yet."""
     before = marker({at("a"): 7, at("a", ADVANCES): 3}, without_redrive("a"))
     assert before.redrive is None
     carried = carry(before, (source("a"),))
@@ -102,8 +102,8 @@ def test_a_redrive_topic_that_comes_later_leaves_all_positions_as_they_are() -> 
     assert carried.marker.redrive == (REDRIVE, "#net.f.redrive")
 
 
-def test_what_a_source_was_sent_again_stays_read_when_it_is_left() -> None:
-    """However many topics it has; how far its advances were read does not stay."""
+def test_redriven_records_stay_read_after_the_redrive_topic_is_removed() -> None:
+    """For any number of topics; positions in advances are removed."""
     plain = {at("a"): 7, at("a", ADVANCES): 3}
     for before, left in (
         (marker(plain, without_redrive("a")), {at("a"): 7}),
@@ -113,19 +113,19 @@ def test_what_a_source_was_sent_again_stays_read_when_it_is_left() -> None:
         assert found.end == left
 
 
-def test_a_plan_reads_a_redrive_topic_whose_id_is_known() -> None:
-    """Without one it reads its streams and advances alone."""
+def test_a_plan_reads_a_redrive_topic_with_a_known_id() -> None:
+    """Without one it reads its streams and advances only."""
     planned = fragment("toll_notifications")
     topics = [planned.names.advances, *(stream.topic for stream in planned.inputs)]
     ids = {topic: f"#{topic}" for topic in topics}
-    for known in ({}, {planned.names.redrive: "#redrive"}):
-        for one in planned_sources(planned, {**ids, **known}):
+    for redrive in ({}, {planned.names.redrive: "#redrive"}):
+        for one in planned_sources(planned, {**ids, **redrive}):
             own = [topic for topic, _ in one.topics[1:]]
-            assert own == [*known, planned.names.advances]
+            assert own == [*redrive, planned.names.advances]
 
 
-def test_event_times_that_were_decided_otherwise_are_forgotten() -> None:
-    """They say nothing of the rows that there are now; positions stay."""
+def test_event_times_of_a_changed_definition_are_removed() -> None:
+    """They do not apply to the present rows; positions stay."""
     before = marker({at("a"): 7, at("b", "prices"): 5}, source("a"), source("b", "prices"))
     planned = source("a", timing="other"), source("b", "prices", definition="other")
     carried = carry(before, planned)
@@ -133,15 +133,15 @@ def test_event_times_that_were_decided_otherwise_are_forgotten() -> None:
     assert carried.marker.end == before.end
 
 
-def test_a_topic_of_another_name_is_the_same_topic() -> None:
-    """Kafka's id is what counts; such as after a restore under other names."""
+def test_a_topic_with_the_same_id_is_the_same_topic() -> None:
+    """For example after a restore under other names."""
     carried = carry(marker({at("a"): 7}, source("a")), (source("a", "moved", topic_id="#cars"),))
     assert carried.marker.end == {at("a", "moved"): 7}
     assert carried.same
 
 
-def test_a_topic_that_was_made_again_was_never_read() -> None:
-    """Its offsets count other records; the positions in the one before are kept."""
+def test_a_recreated_topic_is_unread() -> None:
+    """Its offsets are of other records; the positions in the former one are kept."""
     carried = carry(marker({at("a"): 7}, source("a")), (source("a", topic_id="new"),))
     assert carried.marker.end == {}
     assert (carried.unread, carried.same) == (("a",), False)
@@ -150,8 +150,8 @@ def test_a_topic_that_was_made_again_was_never_read() -> None:
     assert (left.source.id, left.end) == ("#cars/0", {at("a"): 7})
 
 
-def test_what_is_not_read_any_more_is_kept_until_it_comes_back() -> None:
-    """Even under another name. How far advances were read is not: others come by then."""
+def test_positions_of_a_removed_input_are_kept_until_it_returns() -> None:
+    """Even under another name. Positions in advances are not: others arrive by then."""
     before = marker(
         {at("a"): 7, at("a", REDRIVE): 2, at("a", ADVANCES): 3, at("b", "owners"): 9},
         source("a"),
@@ -173,22 +173,22 @@ def test_what_is_not_read_any_more_is_kept_until_it_comes_back() -> None:
         # Both keep their names, in either order.
         ((source("a", definition="x"), source("b", definition="y")), {"a": 5, "b": 8}),
         ((source("b", definition="y"), source("a", definition="x")), {"a": 5, "b": 8}),
-        # They change their names with each other: what they are counts before what they are called.
+        # They exchange their names: the definition takes precedence over the name.
         ((source("b", definition="x"), source("a", definition="y")), {"b": 5, "a": 8}),
-        # One gets another definition: the other one is certain, so this one is, too.
+        # One gets another definition: the other one is identified, so this one is, too.
         ((source("a", definition="z"), source("b", definition="y")), {"a": 5, "b": 8}),
         ((source("c", definition="z"), source("b", definition="y")), {"c": 5, "b": 8}),
-        # Nothing but the order is left.
+        # Only the order identifies them.
         ((source("c", definition="u"), source("d", definition="v")), {"c": 5, "d": 8}),
-        # One of them goes.
+        # One of them is removed.
         ((source("c", definition="y"),), {"c": 8}),
         ((source("b", definition="u"),), {"b": 8}),
     ],
 )
-def test_two_sources_over_one_topic_are_told_apart(
+def test_two_sources_over_one_topic_are_distinct(
     now: tuple[PlannedSource, ...], ends: dict[str, int]
 ) -> None:
-    """Each has read as far as it has read."""
+    """Each has its own position."""
     before = marker(
         {at("a"): 5, at("b"): 8}, source("a", definition="x"), source("b", definition="y")
     )
@@ -197,8 +197,8 @@ def test_two_sources_over_one_topic_are_told_apart(
     assert len(carried.marker.left) == 2 - len(now)
 
 
-def test_a_third_source_over_a_topic_was_never_read() -> None:
-    """It gets a number that no other one ever had, so that no dead letter of another is its own."""
+def test_a_third_source_over_a_topic_is_unread() -> None:
+    """It gets a number that was never used, so that no dead letter of another refers to it."""
     before = marker({at("a"): 5, at("b"): 8}, source("a"), source("b"))
     without = carry(before, (source("a"),)).marker
     more = carry(without, (source("a"), source("b"), source("c")))
@@ -211,8 +211,8 @@ TOPICS = st.sampled_from(["cars", "owners"])
 
 
 @given(st.data())
-def test_no_position_is_ever_lost_or_given_twice(data: st.DataObject) -> None:
-    """Whatever plans follow each other: each position that was read stays somewhere, once."""
+def test_no_position_is_lost_or_assigned_twice(data: st.DataObject) -> None:
+    """For any sequence of plans: each position that was read stays in one source."""
     current: CommitMarker | None = None
     for _ in range(4):
         planned = tuple(
@@ -257,7 +257,7 @@ END = Begin(
 
 
 def test_a_source_that_was_never_read_needs_a_decision() -> None:
-    """A lane that chose for itself would lose or repeat records, and nobody would know."""
+    """An automatic choice could lose or repeat records without an error."""
     carried = carry(marker({at("a"): 7}, source("a")), (source("a"), source("b", "owners")))
     with pytest.raises(RefusedError, match="stream b was never read") as caught:
         begins_of(carried, {}, "fragment net.f")
@@ -267,14 +267,14 @@ def test_a_source_that_was_never_read_needs_a_decision() -> None:
 
 
 def test_a_lane_that_has_read_nothing_needs_none() -> None:
-    """Nothing was published without it: it begins where its document says."""
+    """Nothing was published without it: it begins where its document specifies."""
     before = replace(marker({at("a"): 7}, source("a")), totals=Totals())
     carried = carry(before, (source("a"), source("b", "owners")))
     assert begins_of(carried, {}, "") == {}
 
 
 def test_a_source_begins_where_was_decided() -> None:
-    """At the end nothing is skipped; from the beginning on what was settled is."""
+    """At the end nothing is skipped; from the beginning on, the settled part is."""
     carried = carry(marker({at("a"): 7}, source("a")), (source("a"), source("b", "owners")))
     places = (at("b", "owners"), at("b", "owners", 1))
     found = begun(carried, {StreamName("b"): END}, rebuilds=False)
@@ -286,8 +286,8 @@ def test_a_source_begins_where_was_decided() -> None:
     assert found.end[at("a")] == 7
 
 
-def test_a_rebuild_takes_in_what_lay_in_the_topic() -> None:
-    """Unpublished, as all that it reads; what came since is read by the batches that follow."""
+def test_a_rebuild_reads_the_existing_records_of_the_topic() -> None:
+    """Unpublished, as all that it reads; later ones are read by the batches that follow."""
     carried = carry(marker({at("a"): 7}, source("a")), (source("a"), source("b", "owners")))
     found = begun(carried, {StreamName("b"): BEGINNING}, rebuilds=True)
     places = (at("b", "owners"), at("b", "owners", 1))
@@ -302,7 +302,7 @@ TWO = (source("a"), source("b", "owners"))
 
 
 def late_marker(read: int) -> CommitMarker:
-    """Of a lane of an earlier version: it began to read b after somebody had decided about that."""
+    """Of a lane of an earlier version that began to read b after the decision about it."""
     ends = {at("a"): 7, at("b", "owners"): read, at("b", "owners", 1): 1}
     before = marker(ends, *TWO)
     sources = tuple(replace(one, begun=True) for one in before.sources)
@@ -317,10 +317,10 @@ def late_marker(read: int) -> CommitMarker:
         (BEGINNING, True, [12, 4], [2, 0]),
     ],
 )
-def test_what_was_decided_counts_though_an_earlier_version_began_meanwhile(
+def test_the_decision_counts_though_an_earlier_version_has_started(
     begin: Begin, *, rebuilds: bool, ends: list[int], needed: list[int]
 ) -> None:
-    """But what that has read is not read again; a state that is built takes it in."""
+    """Its records are not read again; a rebuilt state includes them."""
     due = replace(begin, deploy=FOURTH)
     carried = carry(late_marker(12), TWO, {B: due})
     assert carried.unread == ("b",)
@@ -334,8 +334,8 @@ def test_what_was_decided_counts_though_an_earlier_version_began_meanwhile(
     assert found.end[at("a")] == 7
 
 
-def test_what_an_earlier_version_was_to_pass_over_is_not_read() -> None:
-    """No batch has read there, so its positions say only what was decided then."""
+def test_records_that_an_earlier_version_should_skip_are_not_read() -> None:
+    """No batch has read there, so its positions contain only the decision."""
     due = replace(BEGINNING, deploy=FOURTH)
     late = late_marker(12)
     a, b = late.sources
@@ -344,23 +344,23 @@ def test_what_an_earlier_version_was_to_pass_over_is_not_read() -> None:
     assert [found.end[at("b", "owners", partition)] for partition in (0, 1)] == [2, 0]
 
 
-def test_a_rebuild_takes_in_a_partition_that_came_after_the_decision() -> None:
-    """What a lane of an earlier version has read there belongs to the state."""
+def test_a_rebuild_reads_a_partition_added_after_the_decision() -> None:
+    """The records that an earlier version has read there belong to the state."""
     due = replace(END, deploy=FOURTH, offsets={0: Offset(9)}, until={0: Offset(9)})
     found = begun(carry(late_marker(12), TWO, {B: due}), {B: due}, rebuilds=True)
     assert [found.needed[at("b", "owners", p)] for p in (0, 1)] == [9, 0]
     assert [found.end[at("b", "owners", p)] for p in (0, 1)] == [12, 1]
 
 
-def test_what_a_late_lane_has_left_counts_as_read() -> None:
+def test_records_skipped_by_a_late_lane_count_as_read() -> None:
     """Another one has started since, which does not read that stream."""
     without = carry(late_marker(12), (source("a"),)).marker
     carried = carry(without, TWO, {B: replace(BEGINNING, deploy=FOURTH)})
     assert carried.read == {at("b", "owners"): 12, at("b", "owners", 1): 1}
 
 
-def test_an_id_is_never_given_twice() -> None:
-    """Dead letters of a former life name a source by it, and are none of the new one's."""
+def test_an_id_is_never_reused() -> None:
+    """Dead letters of a former life contain its source ids, so the new one has others."""
     first = late_marker(12)
     assert next_number(first) == 1
     anew = sources_after(TWO, first)
@@ -370,7 +370,7 @@ def test_an_id_is_never_given_twice() -> None:
     assert next_number(replace(without, retired=5)) == 5
 
 
-def test_what_was_decided_is_done_once() -> None:
+def test_a_decision_is_executed_once() -> None:
     """By the version of that deploy, or a later one, of the same life."""
     done = replace(late_marker(12), decided=FOURTH)
     assert carry(done, TWO, {B: replace(END, deploy=FOURTH)}).unread == ()
@@ -379,17 +379,17 @@ def test_what_was_decided_is_done_once() -> None:
     assert carry(late_marker(12), TWO, {B: END}).unread == ()
 
 
-def test_what_was_removed_meanwhile_is_not_read() -> None:
-    """Retention goes on between a deploy and the start of the lane."""
-    held = BEGINNING.not_before({0: Offset(5)})
-    assert held == Begin(
+def test_records_removed_meanwhile_are_not_read() -> None:
+    """Retention continues between a deploy and the start of the lane."""
+    later = BEGINNING.not_before({0: Offset(5)})
+    assert later == Begin(
         {0: Offset(5), 1: Offset(0)}, {0: Offset(9), 1: Offset(4)}, skips=True, passes_over=False
     )
 
 
-def test_a_fragment_that_has_never_run_begins_where_was_decided() -> None:
-    """Else where its document says."""
+def test_a_fragment_that_never_ran_begins_where_was_decided() -> None:
+    """Otherwise where its document specifies."""
     sources = first_sources((source("a"), source("b", "owners")))
-    said = {at("a"): Offset(1), at("b", "owners"): Offset(1), at("b", "owners", 1): Offset(1)}
-    found = first_positions(said, sources, {StreamName("b"): END})
+    given = {at("a"): Offset(1), at("b", "owners"): Offset(1), at("b", "owners", 1): Offset(1)}
+    found = first_positions(given, sources, {StreamName("b"): END})
     assert found == {at("a"): 1, at("b", "owners"): 9, at("b", "owners", 1): 4}

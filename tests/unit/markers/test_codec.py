@@ -1,4 +1,4 @@
-"""Markers, boundaries and advances as bytes."""
+"""Encoding of markers, boundaries and advances."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -66,7 +66,7 @@ def sources(draw: st.DrawFn) -> MarkedSource:
 
 
 def offsets(draw: st.DrawFn, known: Sequence[MarkedSource]) -> dict[InputPartition, Offset]:
-    """Numbers in topics that some sources read."""
+    """Offsets in topics that some sources read."""
     return {
         InputPartition(source.name, topic, partition): Offset(number)
         for source in known
@@ -82,7 +82,7 @@ def times(draw: st.DrawFn, known: Sequence[MarkedSource]) -> dict[InputPartition
 
 @st.composite
 def lefts(draw: st.DrawFn) -> LeftSource:
-    """A source that is not read any more."""
+    """A source that is no longer read."""
     source = draw(sources())
     one = (source,)
     return LeftSource(source, offsets(draw, one), offsets(draw, one), times(draw, one))
@@ -90,7 +90,7 @@ def lefts(draw: st.DrawFn) -> LeftSource:
 
 @st.composite
 def markers(draw: st.DrawFn) -> CommitMarker:
-    """A marker whose positions lie in what its sources read."""
+    """A marker whose positions are in topics of its sources."""
     known = draw(
         st.lists(sources(), max_size=2, unique_by=(lambda one: one.id, lambda one: one.name))
     )
@@ -139,26 +139,26 @@ ADVANCES = st.builds(AdvanceRecord, NAMES.map(Incarnation), INSTANTS)
 
 
 @given(MARKERS)
-def test_a_marker_comes_back_as_it_was(marker: CommitMarker) -> None:
-    """Every field survives."""
+def test_a_marker_round_trips(marker: CommitMarker) -> None:
+    """Every field is preserved."""
     assert decode_marker(encode_marker(marker), PLACE) == marker
 
 
 @given(BOUNDARIES)
-def test_a_boundary_comes_back_as_it_was(record: BoundaryRecord) -> None:
-    """Every field survives."""
+def test_a_boundary_round_trips(record: BoundaryRecord) -> None:
+    """Every field is preserved."""
     assert decode_boundary(encode_boundary(record), PLACE) == record
 
 
 @given(ACTIVITIES)
-def test_an_activity_comes_back_as_it_was(record: ActivityRecord) -> None:
-    """Every field survives."""
+def test_an_activity_round_trips(record: ActivityRecord) -> None:
+    """Every field is preserved."""
     assert decode_activity(encode_activity(record), PLACE) == record
 
 
 @given(ADVANCES)
-def test_an_advance_comes_back_as_it_was(record: AdvanceRecord) -> None:
-    """Every field survives, under the names that a lane's query reads."""
+def test_an_advance_round_trips(record: AdvanceRecord) -> None:
+    """Every field is preserved, under the names that a lane's query reads."""
     value = encode_advance(record)
     assert decode_advance(value, PLACE) == record
     members = json.loads(value)
@@ -168,8 +168,8 @@ def test_an_advance_comes_back_as_it_was(record: AdvanceRecord) -> None:
     )
 
 
-def test_a_lane_heeds_the_advances_for_its_own_life_alone() -> None:
-    """What is no advance tells it nothing, as it tells nothing to Spark."""
+def test_a_lane_reads_only_the_advances_of_its_own_incarnation() -> None:
+    """A record that is no advance is ignored, as Spark ignores it."""
     mine, other = Incarnation("3-1"), Incarnation("2-1")
     value = encode_advance(AdvanceRecord(mine, Millis(40)))
     assert advance_ms_for(value, mine) == 40
@@ -182,14 +182,14 @@ def test_a_lane_heeds_the_advances_for_its_own_life_alone() -> None:
 
 @given(MARKERS)
 def test_equal_markers_are_equal_bytes(marker: CommitMarker) -> None:
-    """The order in which positions were collected does not show."""
+    """Independent of the order in which positions were collected."""
     backward = replace(marker, end=dict(reversed(list(marker.end.items()))))
     assert encode_marker(backward) == encode_marker(marker)
 
 
 @given(BOUNDARIES)
 def test_equal_boundaries_are_equal_bytes(record: BoundaryRecord) -> None:
-    """The order in which positions were collected does not show."""
+    """Independent of the order in which positions were collected."""
     backward = replace(record, positions=dict(reversed(list(record.positions.items()))))
     assert encode_boundary(backward) == encode_boundary(record)
 
@@ -197,8 +197,8 @@ def test_equal_boundaries_are_equal_bytes(record: BoundaryRecord) -> None:
 SOURCE, TOPIC_ID = "id of sightings/0", "id of sightings"
 
 
-def test_a_position_that_no_source_has_is_not_written() -> None:
-    """Nobody could say later whose it was."""
+def test_a_position_without_a_source_is_not_written() -> None:
+    """Its source would be unknown to readers."""
     at = InputPartition(StreamName("cars"), TopicName("sightings"), 0)
     marker = decode_marker(json.dumps(example()).encode(), PLACE)
     for lost in (replace(marker, sources=()), replace(marker, sources=marked({OTHER: 0}))):
@@ -211,7 +211,7 @@ OTHER = InputPartition(StreamName("cars"), TopicName("elsewhere"), 0)
 
 
 def example() -> dict[str, object]:
-    """A marker's members, as stored."""
+    """The stored fields of a marker."""
     marker = CommitMarker(
         epoch=Epoch(3),
         incarnation=Incarnation("one"),
@@ -233,7 +233,7 @@ def example() -> dict[str, object]:
     return found
 
 
-def test_a_field_that_a_later_writer_added_is_left_alone() -> None:
+def test_unknown_fields_are_ignored() -> None:
     """Within a version, fields may be added."""
     members = example()
     value = json.dumps({**members, "colour": "blue"}).encode()
@@ -249,10 +249,10 @@ def test_a_field_that_a_later_writer_added_is_left_alone() -> None:
         (decode_advance, "advance record"),
     ],
 )
-def test_a_newer_format_is_refused_in_words(
+def test_a_newer_format_is_refused_with_a_message(
     decode: Callable[[bytes, str], object], what: str
 ) -> None:
-    """An older node must not guess what a newer one meant."""
+    """An older node must not guess the semantics of a newer format."""
     with pytest.raises(RefusedError, match=f"newer Medusa wrote this {what}: format 2") as caught:
         decode(b'{"format":2}', PLACE)
     assert caught.value.place == PLACE
@@ -280,10 +280,10 @@ def test_a_newer_format_is_refused_in_words(
         ({"totals": {}}, "totals: records_in is missing"),
     ],
 )
-def test_a_damaged_marker_is_told_by_field_and_place(
+def test_a_damaged_marker_is_reported_with_field_and_place(
     change: dict[str, object], complaint: str
 ) -> None:
-    """Nothing is read into a field that is not what it should be."""
+    """A value of another type is never converted."""
     value = json.dumps({**example(), **change}).encode()
     with pytest.raises(BrokenInvariantError, match=complaint) as caught:
         decode_marker(value, PLACE)
@@ -299,7 +299,7 @@ def test_a_marker_without_a_field_is_damaged(name: str) -> None:
 
 
 @pytest.mark.parametrize("value", [b"", b"\xff\xfe", b"{", b"[]", b"null", b"7"])
-def test_what_is_not_an_object_is_damaged(value: bytes) -> None:
-    """Half-written or foreign bytes end in our own error, never in another."""
+def test_a_value_that_is_no_object_is_damaged(value: bytes) -> None:
+    """Truncated or foreign bytes are reported as our own error, never as another."""
     with pytest.raises(BrokenInvariantError):
         decode_marker(value, PLACE)

@@ -4,8 +4,8 @@ from pipeline.markers.positions import InputPartition, MarkedSource, by_topic
 TOPIC = TopicName("car-sightings")
 
 
-def test_of_two_streams_in_one_topic_the_one_further_behind_counts() -> None:
-    """Who begins there misses nothing."""
+def test_of_two_streams_in_one_topic_the_lower_position_counts() -> None:
+    """A reader that begins there misses no record."""
     positions = {
         InputPartition(StreamName("a"), TOPIC, 0): Offset(9),
         InputPartition(StreamName("b"), TOPIC, 0): Offset(4),
@@ -14,8 +14,8 @@ def test_of_two_streams_in_one_topic_the_one_further_behind_counts() -> None:
     assert by_topic(positions, {TOPIC}) == {TOPIC: {0: 4}}
 
 
-def test_the_topics_that_carry_records_are_told_by_their_names() -> None:
-    """A stream's own may have any."""
+def test_topics_that_carry_records_are_identified_by_their_names() -> None:
+    """A stream's own topic may have any name."""
     data = ("cars.redrive", "net.f.advances")
     for own, redrive in (
         (("net.f.advances",), None),

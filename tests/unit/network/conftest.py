@@ -1,4 +1,4 @@
-"""Columns and documents that the tests of the network share."""
+"""Columns and documents shared by the tests of the network."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -25,7 +25,7 @@ from pipeline.network.types import (
     Scalar,
     StructType,
 )
-from tests.unit.network.described import CODE, HEAD, SCHEMAS, BoxOf, WrongWith
+from tests.unit.network.described import CODE, HEAD, SCHEMAS, BoxOf, ErrorsOf
 
 TOLLS = Path(pipeline.__file__).parent / "projects" / "tolls"
 
@@ -90,7 +90,7 @@ def load_text(sighting: str) -> LoadDocument:
 
 @pytest.fixture
 def problems_of(load_text: LoadDocument) -> Callable[..., list[str]]:
-    """What loading a document complains about, one text for each problem."""
+    """The problems of a document, one text for each."""
 
     def found(text: str, schemas: Mapping[str, str] | None = None) -> list[str]:
         with pytest.raises(DocumentError) as caught:
@@ -107,6 +107,6 @@ def box_of(load_text: LoadDocument) -> BoxOf:
 
 
 @pytest.fixture
-def wrong_with(problems_of: Callable[..., list[str]]) -> WrongWith:
-    """What is wrong with some lines under `boxes`, without file, line and box."""
+def errors_of(problems_of: Callable[..., list[str]]) -> ErrorsOf:
+    """The errors of some lines under `boxes`, without file, line and box."""
     return lambda lines: [text.split(": ", 1)[1] for text in problems_of(HEAD + lines, SCHEMAS)]

@@ -1,4 +1,4 @@
-"""Boxes as lines of a document, over two streams: one of sightings and an odd one."""
+"""Boxes as lines of a document, over two streams: one of sightings and one with other types."""
 
 import json
 from collections.abc import Callable
@@ -39,10 +39,10 @@ SCHEMAS = {"odd.avsc": ODD}
 CODE = "def classify(batch):\n    return batch\n"
 
 BoxOf = Callable[[str], Box]
-WrongWith = Callable[[str], list[str]]
+ErrorsOf = Callable[[str], list[str]]
 ProblemsOf = Callable[..., list[str]]
 
 
-def shown(box: Box) -> list[str]:
+def column_texts(box: Box) -> list[str]:
     """The columns of a box."""
     return [str(column) for column in box.columns]

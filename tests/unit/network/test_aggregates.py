@@ -1,4 +1,4 @@
-"""Calls of aggregate functions: what each aggregates, what comes out, what is refused."""
+"""Calls of aggregate functions: their aggregations, results and errors."""
 
 import pytest
 
@@ -50,7 +50,7 @@ def checked(text: str, scope: Scope) -> tuple[Checked, list[Aggregation]]:
         ),
     ],
 )
-def test_what_is_aggregated(
+def test_aggregations_of_calls(
     text: str,
     function: str,
     argument: str,
@@ -58,11 +58,11 @@ def test_what_is_aggregated(
     nullable: bool,  # noqa: FBT001 - a table
     scope: Scope,
 ) -> None:
-    """What is added is exact, what is compared has one form, what is taken along stays as it is."""
+    """Added values are exact, compared ones have one form, taken ones are unchanged."""
     _, (found,) = checked(text, scope)
     assert found.argument is not None
-    shown = (found.function, found.argument.sql, str(found.type), found.nullable)
-    assert shown == (function, argument, data_type, nullable)
+    call = (found.function, found.argument.sql, str(found.type), found.nullable)
+    assert call == (function, argument, data_type, nullable)
 
 
 @pytest.mark.parametrize(
@@ -76,15 +76,15 @@ def test_what_is_aggregated(
         ),
     ],
 )
-def test_what_rows_are_compared_by(text: str, by: str, scope: Scope) -> None:
-    """FILTER leaves out a row by what it is compared by: the value that is taken may be null."""
+def test_filters_of_compared_values(text: str, by: str, scope: Scope) -> None:
+    """FILTER excludes a row by its compared value: the taken value may be null."""
     _, (found,) = checked(text, scope)
     assert found.by is not None
     assert found.by.sql == by
 
 
 def test_both_arguments_are_read(scope: Scope) -> None:
-    """What the planner needs to know of the input's columns."""
+    """The planner needs the columns that are read."""
     _, (found,) = checked("max_by(t, i)", scope)
     assert [e.columns for e in found.reads] == [{ColumnRef("t")}, {ColumnRef("i")}]
     _, (rows,) = checked("count(*)", scope)
@@ -126,21 +126,21 @@ def test_percentiles(text: str, function: str, parameters: tuple[str, ...], scop
 def test_decimals_are_added_with_room_for_ten_billion(
     text: str, added: str, result: str, scope: Scope
 ) -> None:
-    """So no order of rows overflows on the way; what does not fit fails its row."""
+    """So no order of rows overflows; a result that does not fit fails its row."""
     _, (found,) = checked(text, scope)
     assert found.argument is not None
     assert (str(found.argument.type), str(found.type)) == (added, result)
 
 
-def test_equal_calls_are_computed_once_and_others_are_told_apart(scope: Scope) -> None:
+def test_equal_calls_are_computed_once_and_others_are_distinct(scope: Scope) -> None:
     """By function, both arguments and the literals behind them."""
     text = "median(i) + percentile(i, 0.50) + percentile(i, 0.6) + min_by(i, d) + min_by(i, l)"
     _, found = checked(text, scope)
     assert [a.name for a in found] == ["__agg0", "__agg1", "__agg2", "__agg3"]
 
 
-def test_a_time_stays_one_of_whole_milliseconds(scope: Scope) -> None:
-    """Where the value that is taken is one."""
+def test_a_time_keeps_its_whole_milliseconds(scope: Scope) -> None:
+    """Where the taken value is one."""
     for text, millis in (("first(at)", True), ("max_by(at, i)", True), ("last(exact_at)", False)):
         found, _ = checked(text, scope)
         assert found.expression is not None
@@ -190,7 +190,7 @@ def test_a_time_stays_one_of_whole_milliseconds(scope: Scope) -> None:
         ("sum(*)", "sum(*) is not supported: name the column", "sum(x)"),
     ],
 )
-def test_what_is_refused_says_what_to_write(
+def test_refused_calls_name_the_alternative(
     text: str, message: str, hint: str, scope: Scope
 ) -> None:
     """With the function's name as it was written."""
@@ -201,8 +201,8 @@ def test_what_is_refused_says_what_to_write(
 
 
 @pytest.mark.parametrize("name", AGGREGATES)
-def test_elsewhere_every_one_is_refused(name: str, scope: Scope) -> None:
-    """The message says where it may stand."""
+def test_aggregate_functions_are_refused_elsewhere(name: str, scope: Scope) -> None:
+    """The message contains where it is allowed."""
     (fault,) = check(f"{name}(i)", scope).faults
     assert (fault.message, fault.hint) == (
         f"{name} is an aggregate function",

@@ -32,7 +32,7 @@ def record(*fields: Json) -> JsonObject:
 
 
 def one(schema: Json) -> str:
-    """How a field of some type is read, with its NOT NULL or the reason why it is no column."""
+    """The column of a field of some type, with its NOT NULL or the reason why it is no column."""
     made = read(record({"name": "x", "type": schema}))
     return str(made.columns[0])[2:] if made.columns else f"unreadable: {made.unreadable[0][1]}"
 
@@ -82,11 +82,11 @@ def one(schema: Json) -> str:
     ],
 )
 def test_each_type_is_read(schema: Json, column: str) -> None:
-    """Every Avro type is a column, or is remembered with the reason."""
+    """Every Avro type is a column, or has a reason."""
     assert one(schema) == column
 
 
-def test_timestamp_millis_is_remembered() -> None:
+def test_timestamp_millis_is_kept() -> None:
     """The unit is part of the column."""
     schema = record(
         {"name": "a", "type": {"type": "long", "logicalType": "timestamp-millis"}},
@@ -95,15 +95,15 @@ def test_timestamp_millis_is_remembered() -> None:
     assert [column.millis for column in read(schema).columns] == [True, False]
 
 
-def test_a_field_with_a_name_of_medusas_own_is_no_column() -> None:
-    """It would stand beside ours in the query."""
+def test_a_field_with_a_reserved_name_is_no_column() -> None:
+    """It would conflict with an internal column of the query."""
     made = read(record({"name": "__decoded", "type": "int"}, {"name": "_x", "type": "int"}))
     assert [column.name for column in made.columns] == ["_x"]
     assert made.unreadable == (("__decoded", "a field of which the name begins with __"),)
 
 
 def test_named_types_are_found_in_their_namespace() -> None:
-    """A name used again means the type defined before."""
+    """A name used again is the type defined before."""
     kind: JsonObject = {"type": "enum", "name": "Kind", "symbols": ["CAR"]}
     schema = record(
         {"name": "a", "type": kind},
@@ -150,13 +150,13 @@ def test_named_types_are_found_in_their_namespace() -> None:
     ],
 )
 def test_a_malformed_schema_names_its_path(schema: Json, message: str) -> None:
-    """What is wrong, and where."""
+    """The error, and its place."""
     with pytest.raises(SchemaError) as caught:
         read(schema)
     assert caught.value.message == message
 
 
-def test_the_text_depends_on_neither_key_order_nor_documentation() -> None:
+def test_the_text_is_independent_of_key_order_and_documentation() -> None:
     """So that a comment in a schema restarts nothing; defaults and aliases stay."""
     one_way = record({"name": "a", "type": "int", "default": {"doc": 1}, "doc": "what it is"})
     other_way = {**dict(reversed(list(one_way.items()))), "doc": "hello"}
@@ -166,7 +166,7 @@ def test_the_text_depends_on_neither_key_order_nor_documentation() -> None:
 
 
 def test_writing() -> None:
-    """Nullable columns get a union with null first and a default; units are kept."""
+    """Nullable columns have a union with null first and a default; units are kept."""
     columns: Columns = (
         Column("at", Scalar.TIMESTAMP, nullable=False, millis=True),
         Column("exact_at", Scalar.TIMESTAMP, nullable=True),
@@ -226,13 +226,13 @@ def form_of(schema: Json) -> object:
         ({"type": "array", "items": COLOUR}, None),
     ],
 )
-def test_a_column_remembers_that_it_is_an_enum_or_a_uuid(schema: Json, form: object) -> None:
+def test_a_column_has_the_form_of_an_enum_or_a_uuid(schema: Json, form: object) -> None:
     """Not inside an array or a map: only columns are written as they were read."""
     assert form_of(schema) == form
 
 
 def written(*columns: Column, namespace: str = "n") -> list[object]:
-    """The types of columns as they are written."""
+    """The written types of columns."""
     return [f["type"] for f in json.loads(to_avro(columns, "R", namespace))["fields"]]
 
 
@@ -242,7 +242,7 @@ def enum(name: str, *symbols: str, nullable: bool = False) -> Column:
 
 
 def test_an_enum_and_a_uuid_are_written_as_such() -> None:
-    """With all that the enum has; the union with null is around it."""
+    """With all attributes of the enum; the union with null is around it."""
     form = EnumForm("m.Colour", ("RED", "BLUE"), "RED")
     assert written(
         Column("a", Scalar.STRING, nullable=False, form=form),
@@ -251,7 +251,7 @@ def test_an_enum_and_a_uuid_are_written_as_such() -> None:
 
 
 def test_an_enum_is_defined_once_in_a_schema() -> None:
-    """Another one of that name gets another name, and so does one that is called as a record."""
+    """Another one of that name gets another name, and so does one with the name of a record."""
     first, second = enum("m.E", "A"), enum("m.E", "A", nullable=True)
     assert written(first, second)[1] == ["null", "m.E"]
     other = enum("m.E", "A", "B")
@@ -288,7 +288,7 @@ def test_an_enum_without_a_namespace_is_in_that_of_the_record() -> None:
 
 
 def test_a_column_without_a_type_cannot_be_written() -> None:
-    """A bare NULL has no place in a stream."""
+    """A bare NULL is not allowed in a stream."""
     with pytest.raises(SchemaError, match="a column cannot have the type VOID"):
         to_avro((Column("x", Scalar.NULL, nullable=True),), "R", "")
 
@@ -342,13 +342,13 @@ def shape(data_type: DataType) -> object:
 
 
 def _meant(form: Form | None) -> object:
-    """A form without the name of an enum, which can be another one where two would be alike."""
+    """A form without the name of an enum, which is changed where two would be equal."""
     return (form.symbols, form.default) if isinstance(form, EnumForm) else form
 
 
 @given(columns_of(TYPES))
-def test_what_is_written_is_read_back(columns: Columns) -> None:
-    """Names, types and nullability survive; no column becomes unreadable."""
+def test_written_schemas_round_trip(columns: Columns) -> None:
+    """Names, types and nullability are preserved; no column becomes unreadable."""
     text = to_avro(columns, "R", "n")
     parse(text)
     made = read(json.loads(text))

@@ -1,4 +1,4 @@
-"""Kinds of boxes: what each makes of its inputs, and what can be wrong with it."""
+"""Kinds of boxes: their results and errors."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from pipeline.network.boxes.join import Join, TimeBound
 from pipeline.network.boxes.map import Map
 from pipeline.network.boxes.traits import traits
 from pipeline.network.boxes.windows import SlidingWindow, TumblingWindow
-from tests.unit.network.described import BoxOf, WrongWith, shown
+from tests.unit.network.described import BoxOf, ErrorsOf, column_texts
 
 
 def test_a_filter_keeps_columns_time_and_key(box_of: BoxOf) -> None:
@@ -21,18 +21,22 @@ def test_a_filter_keeps_columns_time_and_key(box_of: BoxOf) -> None:
 
 
 def test_a_map_renames_its_event_time(box_of: BoxOf) -> None:
-    """The column that is just the event time is known as such."""
+    """A column that only copies the event time is the event time."""
     box = box_of("  b: {map: s, select: {plate: car, fast: speed > 9, at: seen_at}}\n")
     assert isinstance(box, Map)
-    assert shown(box) == ["plate STRING NOT NULL", "fast BOOLEAN NOT NULL", "at TIMESTAMP NOT NULL"]
+    assert column_texts(box) == [
+        "plate STRING NOT NULL",
+        "fast BOOLEAN NOT NULL",
+        "at TIMESTAMP NOT NULL",
+    ]
     assert box.event_time_column == "at"
     moved = box_of("  b: {map: s, select: {at: seen_at + INTERVAL 1 DAY}}\n")
     assert moved.event_time_column is None
 
 
-def test_select_takes_a_list_of_columns(box_of: BoxOf) -> None:
+def test_select_accepts_a_list_of_columns(box_of: BoxOf) -> None:
     """`[car, road]` is short for `{car: car, road: road}`."""
-    assert shown(box_of("  b: {map: s, select: [car, road]}\n")) == [
+    assert column_texts(box_of("  b: {map: s, select: [car, road]}\n")) == [
         "car STRING NOT NULL",
         "road STRING NOT NULL",
     ]
@@ -45,7 +49,7 @@ def test_an_aggregate(box_of: BoxOf) -> None:
         " compute: {n: count(*), share: count(*) / sum(segment), last: max(seen_at)}}\n"
     )
     assert isinstance(box, Aggregate)
-    assert shown(box) == [
+    assert column_texts(box) == [
         "road STRING NOT NULL",
         "hour INT NOT NULL",
         "window_start TIMESTAMP NOT NULL",
@@ -125,7 +129,7 @@ def test_an_aggregate(box_of: BoxOf) -> None:
 def test_aggregate_functions(
     call: str, function: str, argument: str, failed: str | None, data_type: str, box_of: BoxOf
 ) -> None:
-    """What is added is exact, so that no order of rows changes a sum; only a row fails."""
+    """Added values are exact, so that no order of rows changes a sum; only a row fails."""
     box = box_of(f'  b: {{aggregate: s, window: 1m, compute: {{x: "{call}"}}}}\n')
     assert isinstance(box, Aggregate)
     (found,) = box.aggregations
@@ -146,8 +150,8 @@ def test_without_by_all_rows_are_one_group(box_of: BoxOf) -> None:
     assert box.window == TumblingWindow(60_000, 15_000)
 
 
-def test_windows_that_overlap_have_a_slide(box_of: BoxOf) -> None:
-    """One that is as long as the window changes nothing; `window` stands for the document's."""
+def test_overlapping_windows_have_a_slide(box_of: BoxOf) -> None:
+    """One that is as long as the window changes nothing; `window` is the document's."""
     box = box_of(
         "  b: {aggregate: s, window: {size: 1m, slide: 10s, offset: 5s}, compute: {n: count(*)}}\n"
     )
@@ -169,12 +173,10 @@ def test_windows_that_overlap_have_a_slide(box_of: BoxOf) -> None:
         ("{slide: 1m}", "size"),
     ],
 )
-def test_windows_that_cannot_be_are_refused(
-    window: str, message: str, wrong_with: WrongWith
-) -> None:
-    """With what to do instead."""
-    told = wrong_with(f"  b: {{aggregate: s, window: {window}, compute: {{n: count(*)}}}}\n")
-    assert message in "\n".join(told)
+def test_invalid_windows_are_refused(window: str, message: str, errors_of: ErrorsOf) -> None:
+    """With the alternatives."""
+    reported = errors_of(f"  b: {{aggregate: s, window: {window}, compute: {{n: count(*)}}}}\n")
+    assert message in "\n".join(reported)
 
 
 def test_a_join_without_select_has_all_columns_once(box_of: BoxOf) -> None:
@@ -223,7 +225,7 @@ def test_a_join_without_select_has_all_columns_once(box_of: BoxOf) -> None:
     ],
 )
 def test_within(within: str, bound: tuple[int, int], box_of: BoxOf) -> None:
-    """All ways to say how far apart a pair may lie."""
+    """All notations of the maximum distance of a pair."""
     box = box_of(
         f"  j:\n    join: {{left: s, right: s, on: [car], within: {within}}}\n    select: [car]\n"
         if "left" not in within.lower()
@@ -283,9 +285,9 @@ def test_within(within: str, bound: tuple[int, int], box_of: BoxOf) -> None:
         ("left.seen_at >", "the expression does not parse at character 14, '>'"),
     ],
 )
-def test_wrong_within(within: str, message: str, wrong_with: WrongWith) -> None:
+def test_wrong_within(within: str, message: str, errors_of: ErrorsOf) -> None:
     """Only a bound on both sides between the two event times is one."""
-    (found,) = wrong_with(
+    (found,) = errors_of(
         "  j:\n    join:\n      left: s\n      right: s\n      on: [car]\n"
         f"      within: {within}\n    select: [left.car]\n"
     )
@@ -300,8 +302,8 @@ def test_equal_event_times_need_no_within(box_of: BoxOf) -> None:
     assert box.key == ("seen_at",)
 
 
-def test_the_side_of_the_later_event_time_is_known_only_from_the_bound(box_of: BoxOf) -> None:
-    """Five minutes either way leave it open."""
+def test_the_side_of_the_later_event_time_follows_only_from_the_bound(box_of: BoxOf) -> None:
+    """With five minutes in both directions it may be either."""
     join = "  j: {join: {left: s, right: s, on: [car], within: %s}, select: {x: left.seen_at}}\n"
     assert box_of(join % "5m").event_time_column is None
     assert box_of(join % "{after: 5m}").event_time_column == "x"
@@ -310,7 +312,7 @@ def test_the_side_of_the_later_event_time_is_known_only_from_the_bound(box_of: B
 
 
 def test_whole_numbers_of_both_sizes_can_be_joined(box_of: BoxOf) -> None:
-    """INT with BIGINT; nothing else that differs."""
+    """INT with BIGINT; no other different types."""
     box = box_of(
         "  j: {join: {left: s, right: o, on: [segment], within: 1m}, select: [car]}\n".replace(
             "[car]", "[left.car]"
@@ -493,6 +495,6 @@ def test_whole_numbers_of_both_sizes_can_be_joined(box_of: BoxOf) -> None:
         ),
     ],
 )
-def test_mistakes_in_a_box(lines: str, problems: list[str], wrong_with: WrongWith) -> None:
-    """One message for each kind of mistake, and no noise beside it."""
-    assert wrong_with(lines) == problems
+def test_errors_in_a_box(lines: str, problems: list[str], errors_of: ErrorsOf) -> None:
+    """One message for each kind of error, and no further ones."""
+    assert errors_of(lines) == problems

@@ -1,4 +1,4 @@
-"""What kept an expression from being computed, as far as its values tell."""
+"""Causes of failed evaluations, as far as they follow from the values."""
 
 from typing import Any
 
@@ -25,8 +25,8 @@ from pipeline.network.causes import cause
         ("CAST(t AS DECIMAL(9, 2))", {"t": ""}, "t is '', which is no DECIMAL(9, 2)"),
     ],
 )  # fmt: skip
-def test_a_certain_cause_is_told(text: str, values: dict[str, Any], told: str) -> None:
-    """With the part of the expression that it lies in, and its value."""
+def test_a_certain_cause_is_reported(text: str, values: dict[str, Any], told: str) -> None:
+    """With the part of the expression that it is in, and its value."""
     assert cause(text, values).lower() == told.lower()
 
 
@@ -50,6 +50,6 @@ def test_a_certain_cause_is_told(text: str, values: dict[str, Any], told: str) -
         ("a / b", {"a": 1, "b": 0, "no name": 1}),
     ],
 )
-def test_what_is_not_certain_is_not_guessed(text: str, values: dict[str, Any]) -> None:
-    """Nulls, parts that may be passed over, fractions, types, and texts that are no expressions."""
+def test_an_uncertain_cause_is_not_guessed(text: str, values: dict[str, Any]) -> None:
+    """Nulls, parts that may not be evaluated, fractions, types, and invalid expressions."""
     assert cause(text, values) == ""

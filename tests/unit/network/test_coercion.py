@@ -36,21 +36,21 @@ def test_common_type(left: DataType, right: DataType, wide: str | None) -> None:
 
 
 @given(TYPES, TYPES)
-def test_common_type_does_not_depend_on_the_order(left: DataType, right: DataType) -> None:
+def test_common_type_is_independent_of_the_order(left: DataType, right: DataType) -> None:
     """Swapping the sides changes nothing."""
     assert common_type(left, right) == common_type(right, left)
 
 
 @given(DECIMALS, DECIMALS, st.sampled_from("+-*/%"))
 def test_decimal_results_are_types(left: DecimalType, right: DecimalType, operator: str) -> None:
-    """No operation leaves what a decimal can be."""
+    """Every operation stays within the limits of a decimal."""
     result = decimal_result(operator, left, right)
     assert 1 <= result.precision <= 38
     assert 0 <= result.scale <= result.precision
 
 
 @given(DECIMALS, DECIMALS)
-def test_holds_means_no_digit_is_lost(wide: DecimalType, narrow: DecimalType) -> None:
-    """A wider type that holds a narrower one is also their common type."""
+def test_a_wider_type_loses_no_digit(wide: DecimalType, narrow: DecimalType) -> None:
+    """A wider type of a narrower one is also their common type."""
     if contains(wide, narrow):
         assert common_type(wide, narrow) == wide

@@ -1,4 +1,4 @@
-"""Documents: what they mean, and everything that can be wrong with them."""
+"""Documents: their networks, and all their errors."""
 
 import random
 from collections.abc import Callable
@@ -32,7 +32,7 @@ streams:
 
 
 def _kinds(nearest: str = "") -> str:
-    """The kinds of boxes, the one that may be meant first."""
+    """The kinds of boxes, the most similar one first."""
     return ", ".join(nearest_first(nearest, tuple(KINDS)))
 
 
@@ -98,7 +98,7 @@ def test_one_line_changes_every_window_of_the_toll_network(
 
 
 def test_defaults(load_text: LoadText) -> None:
-    """What holds when the document says nothing."""
+    """Values of omitted keys."""
     network = load_text(HEAD + "boxes: {b: {filter: s, where: speed > 0}}\n")
     (stream,) = network.streams
     assert (stream.lateness_ms, stream.idle_after_ms, stream.ahead_ms) == (5_000, 180_000, 3600_000)
@@ -109,7 +109,7 @@ def test_defaults(load_text: LoadText) -> None:
     assert network.outputs == ()
 
 
-def test_everything_can_be_said(load_text: LoadText) -> None:
+def test_every_key_can_be_set(load_text: LoadText) -> None:
     """Each key that has a default."""
     network = load_text(
         """\
@@ -161,7 +161,7 @@ boxes:
     assert [box.name for box in network.boxes] == ["a", "b", "c"]
 
 
-def test_schema_references_come_with_their_lines(tolls_text: str) -> None:
+def test_schema_references_have_their_lines(tolls_text: str) -> None:
     """For the caller to fetch."""
     text = tolls_text.replace("schema: schemas/sighting.avsc", "subject: sightings")
     assert [(r.stream, r.kind, r.value) for r in schema_references(tolls_text, "f")] == [
@@ -172,8 +172,8 @@ def test_schema_references_come_with_their_lines(tolls_text: str) -> None:
     assert schema_references("streams: 5", "f") == ()
 
 
-def test_what_does_not_parse_is_told_also_behind_an_unknown_input(problems_of: ProblemsOf) -> None:
-    """In every kind of box and on a loop; what names mean stays silent there."""
+def test_syntax_errors_are_reported_also_behind_an_unknown_input(problems_of: ProblemsOf) -> None:
+    """In every kind of box and on a loop; unresolvable names cause no errors there."""
     found = problems_of(
         HEAD
         + """\
@@ -197,8 +197,8 @@ boxes:
     assert len(found) == len("fmcdjel") + len(["no stream sss", "a loop"])
 
 
-def test_an_event_time_that_does_not_parse_is_told_also_without_a_schema() -> None:
-    """Both mistakes are told at once."""
+def test_a_syntax_error_of_an_event_time_is_reported_also_without_a_schema() -> None:
+    """Both errors are reported at once."""
     text = HEAD.replace("seen_at", "seen_at +") + "boxes: {b: {filter: s, where: speed > 0}}\n"
     with pytest.raises(DocumentError) as caught:
         load(text, "network.yaml", {})
@@ -208,8 +208,8 @@ def test_an_event_time_that_does_not_parse_is_told_also_without_a_schema() -> No
     assert len(messages) == 2
 
 
-def test_ten_mistakes_are_all_told(problems_of: ProblemsOf) -> None:
-    """Each with file, line, box, column and what exists instead; the text is a golden file."""
+def test_ten_errors_are_all_reported(problems_of: ProblemsOf) -> None:
+    """Each with file, line, box, column and the alternatives; the text is a golden file."""
     found = problems_of((DATA / "ten-mistakes.yaml").read_text())
     assert len(found) >= 10
     golden = (DATA / "ten-mistakes.txt").read_text().replace("KINDS", _kinds("filtre"))
@@ -327,7 +327,7 @@ def test_ten_mistakes_are_all_told(problems_of: ProblemsOf) -> None:
         ),
     ],
 )
-def test_mistakes_in_the_frame(rest: str, problems: list[str], problems_of: ProblemsOf) -> None:
+def test_errors_outside_of_boxes(rest: str, problems: list[str], problems_of: ProblemsOf) -> None:
     """Keys, names, loops, outputs, values out of range."""
     assert problems_of(HEAD + rest) == problems
 
@@ -384,13 +384,13 @@ def test_mistakes_in_the_frame(rest: str, problems: list[str], problems_of: Prob
         ("cars", ["stream s must be a mapping"]),
     ],
 )
-def test_mistakes_in_a_stream(stream: str, problems: list[str], problems_of: ProblemsOf) -> None:
-    """What a stream needs; the box that reads it makes no noise."""
+def test_errors_in_a_stream(stream: str, problems: list[str], problems_of: ProblemsOf) -> None:
+    """Required keys of a stream; the box that reads it has no further errors."""
     text = f"network: n\nstreams:\n  s: {stream}\nboxes: {{b: {{filter: s, where: speed > 0}}}}\n"
     assert problems_of(text) == [f"network.yaml:3: {problem}" for problem in problems]
 
 
-def test_a_missing_schema_is_told_once(tolls_text: str) -> None:
+def test_a_missing_schema_is_reported_once(tolls_text: str) -> None:
     """And nothing about the boxes that read the stream."""
     with pytest.raises(DocumentError) as caught:
         load(tolls_text, "network.yaml", {})
@@ -401,7 +401,7 @@ def test_a_missing_schema_is_told_once(tolls_text: str) -> None:
 
 
 def test_the_reason_of_the_caller_is_passed_on(tolls_text: str) -> None:
-    """The shell knows why a schema could not be had; the line is the document's."""
+    """The caller has the error of the registry; the line is the document's."""
     (reference,) = schema_references(tolls_text, "network.yaml")
     reason = Problem("the registry has no subject x", choices=("y",))
     with pytest.raises(DocumentError) as caught:
@@ -419,7 +419,7 @@ def test_the_reason_of_the_caller_is_passed_on(tolls_text: str) -> None:
         ("[" * 100_000, "is nested too deeply"),
     ],
 )
-def test_a_schema_that_does_not_parse(schema: str, message: str, tolls_text: str) -> None:
+def test_an_invalid_schema(schema: str, message: str, tolls_text: str) -> None:
     """The message names the file of the schema."""
     (reference,) = schema_references(tolls_text, "network.yaml")
     with pytest.raises(DocumentError) as caught:
@@ -429,8 +429,8 @@ def test_a_schema_that_does_not_parse(schema: str, message: str, tolls_text: str
     assert message in problem.message
 
 
-def test_a_wrong_event_time_hides_no_other_mistake(problems_of: ProblemsOf) -> None:
-    """The columns are known, so expressions are still looked at."""
+def test_a_wrong_event_time_hides_no_other_error(problems_of: ProblemsOf) -> None:
+    """The columns are known, so expressions are still checked."""
     text = """\
 network: n
 streams: {s: {topic: cars, schema: a, event_time: seen}}
@@ -445,7 +445,7 @@ boxes:
 
 
 def test_a_document_that_is_no_mapping(problems_of: ProblemsOf) -> None:
-    """Lists, words and nothing at all."""
+    """Lists, words and an empty document."""
     assert problems_of("[1]") == [
         "network.yaml:1: a network document is a mapping that begins with network: NAME"
     ]
@@ -465,7 +465,7 @@ MUTATION_WORDS = [
 
 
 def loaded_or_problems(load_text: LoadText, text: str) -> Network | tuple[Problem, ...]:
-    """A network, or what is wrong; anything else is raised."""
+    """A network, or the problems; anything else is raised."""
     try:
         return load_text(text)
     except DocumentError as error:
@@ -477,7 +477,7 @@ def loaded_or_problems(load_text: LoadText, text: str) -> Network | tuple[Proble
 def test_a_mutated_document_loads_or_is_explained(
     load_text: LoadText, tolls_text: str, seed: int, changes: int
 ) -> None:
-    """Whatever is cut, doubled or overwritten: a network or a DocumentError, nothing else."""
+    """For any cut, duplicated or overwritten part: a network or a DocumentError, nothing else."""
     chance = random.Random(seed)
     text = tolls_text
     for _ in range(changes):

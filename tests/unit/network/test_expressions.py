@@ -1,4 +1,4 @@
-"""Expressions: types, nullability, where they fail, and what is said about mistakes."""
+"""Expressions: types, nullability, failure conditions, and error messages."""
 
 import string
 
@@ -14,7 +14,7 @@ from pipeline.network.types import Column, Scalar
 
 
 def good(text: str, scope: Scope) -> Expression:
-    """The expression of a text that has no mistakes."""
+    """The expression of a valid text."""
     checked = check(text, scope)
     assert checked.faults == ()
     assert checked.expression is not None
@@ -22,7 +22,7 @@ def good(text: str, scope: Scope) -> Expression:
 
 
 def faults(text: str, scope: Scope) -> tuple[Fault, ...]:
-    """The mistakes of a text that has some."""
+    """The errors of an invalid text."""
     checked = check(text, scope)
     assert checked.expression is None
     return checked.faults
@@ -93,7 +93,7 @@ def test_types_are_those_of_spark(text: str, data_type: str, scope: Scope) -> No
         "split_part(t, ',', 2)",
     ],
 )
-def test_what_cannot_fail_says_so(text: str, scope: Scope) -> None:
+def test_an_expression_that_cannot_fail_has_no_condition(text: str, scope: Scope) -> None:
     """No condition is evaluated for rows that cannot fail."""
     assert good(text, scope).failed is None
 
@@ -121,8 +121,8 @@ def test_what_cannot_fail_says_so(text: str, scope: Scope) -> None:
         "day < at",
     ],
 )
-def test_what_can_fail_has_a_condition(text: str, scope: Scope) -> None:
-    """Overflow, division by zero, a cast that does not work, an index out of range."""
+def test_an_expression_that_can_fail_has_a_condition(text: str, scope: Scope) -> None:
+    """Overflow, division by zero, a failed cast, an index out of range."""
     assert good(text, scope).failed
 
 
@@ -147,7 +147,7 @@ def test_the_right_side_of_and_fails_only_where_it_is_reached(scope: Scope) -> N
     )
 
 
-def test_try_forms_swallow_their_own_failure_only(scope: Scope) -> None:
+def test_try_forms_catch_only_their_own_failure(scope: Scope) -> None:
     """An argument that fails still fails the row."""
     assert good("try_divide(i, j)", scope).failed is None
     assert good("TRY_CAST(CAST(t AS INT) AS BOOLEAN)", scope).failed == (
@@ -175,7 +175,7 @@ def test_try_forms_swallow_their_own_failure_only(scope: Scope) -> None:
     ],
 )
 def test_nullability(text: str, nullable: bool, scope: Scope) -> None:  # noqa: FBT001 - a table
-    """A failed evaluation aside: such a row does not come out."""
+    """Except for failed evaluations: such a row is not emitted."""
     assert good(text, scope).nullable is nullable
 
 
@@ -202,7 +202,7 @@ def test_whole_milliseconds_are_tracked(text: str, millis: bool, scope: Scope) -
 
 
 def test_columns_are_those_that_are_read(scope: Scope) -> None:
-    """With their own spelling, whatever case was written."""
+    """With their own spelling, in any case."""
     expression = good("I + coalesce(J, r.a)", scope)
     assert sorted(ref.name for ref in expression.columns) == ["i", "j", "r"]
     assert good("AT", scope).plain is not None
@@ -280,8 +280,8 @@ def test_columns_are_those_that_are_read(scope: Scope) -> None:
         ),
     ],
 )
-def test_mistakes_are_named(text: str, message: str, scope: Scope) -> None:
-    """One message for each kind of mistake."""
+def test_errors_are_named(text: str, message: str, scope: Scope) -> None:
+    """One message for each kind of error."""
     found = faults(text, scope)
     assert [fault.message for fault in found][:1] == [message]
 
@@ -302,10 +302,10 @@ def test_mistakes_are_named(text: str, message: str, scope: Scope) -> None:
         ("sin(d)", "can differ in the last digits"),
     ],
 )
-def test_what_is_not_repeatable_is_refused_with_the_reason(
+def test_nondeterministic_functions_are_refused_with_the_reason(
     text: str, reason: str, scope: Scope
 ) -> None:
-    """A computation that is repeated must come out the same."""
+    """A repeated computation must have the same result."""
     (fault,) = faults(text, scope)
     assert "is refused: it " in fault.message
     assert reason in fault.message
@@ -328,22 +328,22 @@ def test_what_is_not_repeatable_is_refused_with_the_reason(
         ("day = i", "CAST both to STRING"),
     ],
 )
-def test_what_is_refused_names_what_there_is_instead(text: str, hint: str, scope: Scope) -> None:
-    """Whatever stands around the call."""
+def test_refused_functions_name_the_alternative(text: str, hint: str, scope: Scope) -> None:
+    """In any surrounding expression."""
     assert hint in faults(text, scope)[-1].hint
 
 
 @pytest.mark.parametrize(
     "text", ["count(*)", "count(DISTINCT i)", "count(DISTINCT *)", "count(*) FILTER (WHERE b)"]
 )
-def test_an_aggregate_function_elsewhere_is_one_mistake(text: str, scope: Scope) -> None:
-    """What only such a function can have is not held against it as well."""
+def test_an_aggregate_function_elsewhere_is_one_error(text: str, scope: Scope) -> None:
+    """Its special syntax is not a second error."""
     (fault,) = faults(text, scope)
     assert fault.message == "count is an aggregate function"
 
 
-def test_every_mistake_is_found_once(scope: Scope) -> None:
-    """Broken parts do not hide others, and make no noise above them."""
+def test_every_error_is_reported_once(scope: Scope) -> None:
+    """Invalid parts do not hide others, and cause no errors above them."""
     found = faults("nope + upper(i) + nope + CASE WHEN i THEN missing END", scope)
     assert [fault.message for fault in found] == [
         "there is no column nope",
@@ -352,8 +352,8 @@ def test_every_mistake_is_found_once(scope: Scope) -> None:
     ]
 
 
-def test_names_that_look_alike_come_first(scope: Scope) -> None:
-    """The best guess leads the list of what exists."""
+def test_similar_names_come_first(scope: Scope) -> None:
+    """The most similar name is the first of the existing ones."""
     (fault,) = faults("exact_ta", scope)
     assert fault.choices[0] == "exact_at"
     assert set(fault.choices) == {c.name for c in scope.sources[0].columns}
@@ -379,14 +379,14 @@ def test_both_sides_of_a_join() -> None:
     assert (fault.message, fault.choices) == ("there is no column z", ("a", "k"))
 
 
-def test_a_text_cannot_reach_into_the_generated_sql(scope: Scope) -> None:
+def test_a_text_cannot_break_out_of_its_literal(scope: Scope) -> None:
     """Quotes, backslashes and dollars stay inside their literal."""
     assert good(r"'a\'b\\c${d}'", scope).sql == r"'a\'b\\c\u0024{d}'"
     assert good("'ä😀'", scope).sql == r"'\u00e4\U0001f600'"
 
 
 def test_size_and_depth_are_bounded(scope: Scope) -> None:
-    """A hostile expression costs little and gets an answer."""
+    """A hostile expression costs little and is refused."""
     assert "nested more than" in faults("+".join(["i"] * 500), scope)[0].message
     assert "nested more than" in faults("(" * 2_000 + "i" + ")" * 2_000, scope)[0].message
     assert "more than 8000 characters" in faults("i" * 9_000, scope)[0].message

@@ -1,4 +1,4 @@
-"""Columns that are enums or uuids, and what becomes of them in boxes."""
+"""Forms of columns (enums, uuids), and their propagation through boxes."""
 
 import json
 from collections.abc import Callable
@@ -37,7 +37,7 @@ FormsOf = Callable[..., dict[str, Form | None]]
 
 @pytest.fixture
 def forms_of(load_text: Callable[..., Network]) -> FormsOf:
-    """The forms of the texts that the box `b` writes, by name; `other` is the enum of `t`."""
+    """The forms of the string columns of the box `b`, by name; `other` is the enum of `t`."""
 
     def found(box: str, other: object = SIZE) -> dict[str, Form | None]:
         schemas = {"s.avsc": schema(), "t.avsc": schema(other)}
@@ -66,7 +66,7 @@ def forms_of(load_text: Callable[..., Network]) -> FormsOf:
         ),
     ],
 )
-def test_a_column_that_is_passed_on_keeps_its_form(box: str, forms_of: FormsOf) -> None:
+def test_a_passed_column_keeps_its_form(box: str, forms_of: FormsOf) -> None:
     """Under any name, also as a group."""
     assert forms_of(box) == {"size": SIZED, "id": ID}
 
@@ -81,7 +81,7 @@ def test_a_column_that_is_passed_on_keeps_its_form(box: str, forms_of: FormsOf) 
         "upper(id)",
     ],
 )
-def test_what_is_computed_is_a_string(expression: str, forms_of: FormsOf) -> None:
+def test_a_computed_column_is_a_string(expression: str, forms_of: FormsOf) -> None:
     """It may be no symbol, whatever it is computed from."""
     assert forms_of(f'{{map: s, select: {{x: "{expression}"}}}}') == {"x": None}
 
@@ -103,12 +103,12 @@ def test_a_union_of_enums_of_one_name_has_all_symbols(forms_of: FormsOf) -> None
 @pytest.mark.parametrize(
     "other", [{**SIZE, "name": "Length"}, "string", {"type": "string", "logicalType": "uuid"}]
 )
-def test_a_union_of_others_is_a_string(other: object, forms_of: FormsOf) -> None:
-    """As they are all columns of one type, it is no mistake."""
+def test_a_union_of_other_forms_is_a_string(other: object, forms_of: FormsOf) -> None:
+    """As they are all columns of one type, it is no error."""
     assert forms_of("{union: [s, t]}", other) == {"size": None, "id": ID}
 
 
-def test_a_column_of_both_sides_is_a_string_where_either_may_lack(forms_of: FormsOf) -> None:
-    """It is computed of the two."""
+def test_a_column_of_both_sides_is_a_string_where_either_may_be_missing(forms_of: FormsOf) -> None:
+    """It is computed from the two."""
     box = "{join: {left: s, right: t, on: [size], within: 0s, how: full}, select: [size]}"
     assert forms_of(box) == {"size": None}

@@ -1,4 +1,4 @@
-"""How many dead letters are borne, as a document says it."""
+"""Dead-letter limits in a document."""
 
 from collections.abc import Callable
 
@@ -15,8 +15,8 @@ Loads = Callable[..., Network]
 Problems = Callable[..., list[str]]
 
 
-def test_streams_and_boxes_say_how_many_they_bear(load_text: Loads) -> None:
-    """`within` may be left out; what says nothing has no limit."""
+def test_limits_of_streams_and_boxes(load_text: Loads) -> None:
+    """`within` may be omitted; without `dead_letters` there is no limit."""
     found = load_text(
         HEAD
         + """    dead_letters: {stop_above: 0}
@@ -28,7 +28,7 @@ boxes:
     assert found.limits == (Limit("s", 0), Limit("b", 100, 60_000))
 
 
-def test_a_limit_that_is_wrong_is_told_where_it_stands(problems_of: Problems) -> None:
+def test_a_wrong_limit_is_reported_at_its_line(problems_of: Problems) -> None:
     """Missing, out of range, no duration, unknown."""
     boxes = (
         "boxes:\n"

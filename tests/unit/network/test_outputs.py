@@ -14,15 +14,15 @@ streams:
 """
 
 
-def test_an_output_says_whether_its_readers_take_corrections(load_text: LoadText) -> None:
-    """None does unless it is written."""
+def test_an_output_defines_whether_its_readers_accept_corrections(load_text: LoadText) -> None:
+    """The default is no."""
     boxes = "boxes: {b: {filter: s, where: speed > 0}, c: {filter: s, where: speed > 1}}\n"
     outputs = "outputs: {b: {topic: x, corrections: true}, c: {topic: y}}\n"
     found = {o.stream: o.corrections for o in load_text(HEAD + boxes + outputs).outputs}
     assert found == {"b": True, "c": False}
 
 
-def test_no_box_reads_what_may_be_corrected(problems_of: ProblemsOf) -> None:
+def test_no_box_reads_a_stream_with_corrections(problems_of: ProblemsOf) -> None:
     """It would count a correction as one more record."""
     boxes = "boxes: {b: {filter: s, where: speed > 0}, c: {filter: b, where: speed > 1}}\n"
     outputs = "outputs: {b: {topic: x, corrections: true}}\n"
@@ -31,16 +31,16 @@ def test_no_box_reads_what_may_be_corrected(problems_of: ProblemsOf) -> None:
     assert "copy the stream with a map" in problem
 
 
-def test_an_output_says_how_long_its_topic_keeps_records(load_text: LoadText) -> None:
-    """Where it says nothing, the network decides."""
+def test_an_output_may_define_the_retention_of_its_topic(load_text: LoadText) -> None:
+    """The default is that of the network."""
     boxes = "boxes: {b: {filter: s, where: speed > 0}, c: {filter: s, where: speed > 1}}\n"
     outputs = "outputs: {b: {topic: x, retention: 1d}, c: {topic: y}}\n"
     found = {o.stream: o.retention_ms for o in load_text(HEAD + boxes + outputs).outputs}
     assert found == {"b": 86_400_000, "c": None}
 
 
-def test_a_retention_has_a_least_value(problems_of: ProblemsOf) -> None:
-    """As the network's has, and it is told of which output."""
+def test_a_retention_has_a_minimum(problems_of: ProblemsOf) -> None:
+    """As the network's has, and the message names the output."""
     boxes = "boxes: {b: {filter: s, where: speed > 0}}\n"
     outputs = "outputs: {b: {topic: x, retention: 5s}}\n"
     (problem,) = problems_of(HEAD + boxes + outputs)
@@ -55,8 +55,8 @@ boxes:
 """
 
 
-def test_an_output_says_how_its_keys_are_written(load_text: LoadText) -> None:
-    """In Avro, unless something else is written."""
+def test_an_output_defines_the_format_of_its_keys(load_text: LoadText) -> None:
+    """The default is Avro."""
     outputs = "outputs: {b: {topic: x, key_format: string}, w: {topic: y}}\n"
     found = {
         o.stream: o.key_format for o in load_text(HEAD + BOXES % ", key: [car]" + outputs).outputs
@@ -115,13 +115,13 @@ def test_a_key_of_one_column_with_one_form_can_be_written(
 def test_other_keys_are_refused(
     key: str, output: str, problem: str, hint: str, problems_of: ProblemsOf
 ) -> None:
-    """Each with the line of the output, the box, and what to do."""
+    """Each with the line of the output, the box, and the remedy."""
     (found,) = problems_of(HEAD + BOXES % key + f"outputs: {{{output}}}\n")
-    told = f"network.yaml:8: output {output[0]} has key_format {problem}"
-    assert found == f"{told}\n    hint: {hint}"
+    expected = f"network.yaml:8: output {output[0]} has key_format {problem}"
+    assert found == f"{expected}\n    hint: {hint}"
 
 
-def test_an_unknown_format_is_told_with_those_that_there_are(problems_of: ProblemsOf) -> None:
+def test_an_unknown_format_is_reported_with_the_existing_ones(problems_of: ProblemsOf) -> None:
     """As for any other choice."""
     outputs = "outputs: {b: {topic: x, key_format: text}}\n"
     (found,) = problems_of(HEAD + BOXES % "" + outputs)

@@ -1,4 +1,4 @@
-"""Patterns that Spark would only look at when the query runs."""
+"""Patterns that Spark would only check when the query runs."""
 
 import re
 
@@ -21,7 +21,7 @@ from pipeline.network.term import FaultError
     [("a+", 0), (r"^(\d{1,3})-([A-Z]*)$", 2), (r"(?i)x|y", 0), (r"\{x\}", 0), (r"[^a-z\]]", 0)],
 )
 def test_ordinary_regular_expressions_pass(pattern: str, groups: int) -> None:
-    """What Java and Python read alike; the groups are counted."""
+    """Those with equal semantics in Java and Python; the groups are counted."""
     assert check_regex(pattern) == groups
 
 
@@ -42,7 +42,7 @@ def test_ordinary_regular_expressions_pass(pattern: str, groups: int) -> None:
         "a" * 2_000,
     ],
 )
-def test_what_java_might_refuse_is_refused(pattern: str) -> None:
+def test_patterns_that_java_might_refuse_are_refused(pattern: str) -> None:
     """A pattern that stops the query must not get there."""
     with pytest.raises(FaultError):
         check_regex(pattern)
@@ -61,10 +61,10 @@ def test_what_java_might_refuse_is_refused(pattern: str) -> None:
         ("(a|(b|(?:c)))*", 1_000),
     ],
 )
-def test_a_pattern_that_repeats_a_group_takes_no_long_text(
+def test_a_pattern_that_repeats_a_group_has_a_length_limit(
     pattern: str, longest: int | None
 ) -> None:
-    """The more groups, the shorter: Java goes deeper for each repetition."""
+    """The more groups, the shorter: Java recurses for each repetition."""
     check_regex(pattern)
     assert longest_text(pattern) == longest
 
@@ -79,8 +79,8 @@ def like(pattern: str, text: str) -> bool:
 
 
 @given(st.text("ab.%_", max_size=8), st.text("ab.\n", max_size=8))
-def test_many_wildcards_mean_what_like_means(pattern: str, text: str) -> None:
-    """As a regular expression that goes through the text once."""
+def test_many_wildcards_are_equal_to_like(pattern: str, text: str) -> None:
+    """As a regular expression that scans the text once."""
     regex = like_as_regex(pattern, "!")
     assert (regex is None) == (pattern.count("%") <= 2)
     if regex is not None:
@@ -88,7 +88,7 @@ def test_many_wildcards_mean_what_like_means(pattern: str, text: str) -> None:
         assert (found is not None) == like(pattern, text)
 
 
-def test_what_is_escaped_is_no_wildcard() -> None:
+def test_an_escaped_character_is_no_wildcard() -> None:
     """Neither for LIKE nor for the regular expression."""
     assert like_as_regex("a!%b!_c!!%", "!") is None
     regex = like_as_regex("%!%%!_%", "!")
@@ -99,7 +99,7 @@ def test_what_is_escaped_is_no_wildcard() -> None:
 
 @pytest.mark.parametrize(("pattern", "escape"), [("a%", "\\"), ("a\\%", "\\"), ("a!_!!", "!")])
 def test_like_patterns_pass(pattern: str, escape: str) -> None:
-    """An escape stands before %, _ or itself."""
+    """An escape precedes %, _ or itself."""
     check_like(pattern, escape)
 
 
@@ -114,7 +114,7 @@ def test_like_patterns_with_stray_escapes_are_refused(pattern: str, escape: str)
     "pattern", ["yyyy-MM-dd", "yyyy-MM-dd'T'HH:mm:ss.SSSXXX", "dd/MM/yy[ HH:mm]", "hh:mm a"]
 )
 def test_time_formats_pass(pattern: str) -> None:
-    """The letters that mean the same for reading and writing."""
+    """The letters with equal semantics for reading and writing."""
     check_time_format(pattern, parsing=True)
 
 

@@ -1,4 +1,4 @@
-"""The reference pages say what the code does."""
+"""Consistency of the reference pages with the code."""
 
 import re
 from collections.abc import Callable
@@ -16,7 +16,7 @@ DOCS = Path(__file__).parents[3] / "docs" / "reference"
 
 
 def function_tables() -> str:
-    """Every allowed function by section: what it gives and when it fails; and those refused."""
+    """Every allowed function by section: its result and failures; and the refused ones."""
     parts = []
     for title, table in SECTIONS:
         rows = [
@@ -43,8 +43,8 @@ def _also(names: tuple[str, ...]) -> str:
     return "" if not names else ", also " + ", ".join(f"`{name}`" for name in names)
 
 
-def test_the_list_of_functions_is_the_table_in_force() -> None:
-    """The page holds the generated text between its two marks."""
+def test_the_list_of_functions_is_the_table_of_the_code() -> None:
+    """The page contains the generated text between its two marks."""
     page = (DOCS / "expressions.md").read_text()
     found = re.search(r"<!-- functions: begin -->\n(.*)<!-- functions: end -->", page, re.DOTALL)
     assert found is not None
@@ -76,28 +76,28 @@ def blocks() -> list[str]:
 
 @pytest.mark.parametrize("text", [b for b in blocks() if b.startswith("network:")])
 def test_the_example_loads(text: str, load_text: Callable[[str], Network]) -> None:
-    """What a reader copies works."""
+    """A copied example is valid."""
     assert load_text(text).boxes
 
 
 @pytest.mark.parametrize("example", examples(), ids=lambda example: example.name)
 def test_the_example_of_a_kind_loads(example: Example, load_text: Callable[..., Network]) -> None:
-    """What stands below its heading works in a network with the streams that it reads."""
+    """The example below its heading is valid in a network with the streams that it reads."""
     boxes = load_text(example.document, {file.name: file.read_text() for file in SCHEMAS}).boxes
     assert boxes[0].name == example.name
 
 
-def test_every_example_of_a_kind_shows_records() -> None:
-    """So that a reader sees what it does; tests/system/spark/test_box_examples.py runs them."""
+def test_every_example_of_a_kind_has_records() -> None:
+    """They illustrate it; tests/system/spark/test_box_examples.py runs them."""
     assert [example.name for example in examples() if "expect:" not in example.steps] == []
 
 
 def test_every_kind_has_an_example() -> None:
     """At least one of them."""
-    shown = {kind for kind in KINDS for it in examples() if re.search(rf"\b{kind}: ", it.box)}
-    assert shown == set(KINDS)
+    kinds = {kind for kind in KINDS for it in examples() if re.search(rf"\b{kind}: ", it.box)}
+    assert kinds == set(KINDS)
 
 
 def test_there_is_an_example() -> None:
-    """So that the test above tests something."""
+    """So that the test above is not empty."""
     assert sum(block.startswith("network:") for block in blocks()) == 1

@@ -1,4 +1,4 @@
-"""Streams from outside: what decides their event time."""
+"""External streams: their event time, retention and loading."""
 
 from collections.abc import Callable
 
@@ -9,8 +9,8 @@ from tests.unit.network.described import ProblemsOf
 
 
 @pytest.mark.parametrize("time", ["TIMESTAMP '2024-01-01 00:00:00'", "CAST(NULL AS TIMESTAMP)"])
-def test_event_time_is_made_of_columns(time: str, problems_of: ProblemsOf) -> None:
-    """Else it never moves, so that no window closes, or no record has any."""
+def test_event_time_must_depend_on_columns(time: str, problems_of: ProblemsOf) -> None:
+    """Otherwise it is constant, so that no window closes, or no record has any."""
     stream = f'{{topic: cars, schema: a, event_time: "{time}"}}'
     text = f"network: n\nstreams:\n  s: {stream}\nboxes: {{b: {{filter: s, where: speed > 0}}}}\n"
     (found,) = problems_of(text)
@@ -20,10 +20,10 @@ def test_event_time_is_made_of_columns(time: str, problems_of: ProblemsOf) -> No
     )
 
 
-def test_a_stream_says_how_long_its_topic_keeps_records(
+def test_a_stream_may_define_the_retention_of_its_topic(
     load_text: Callable[[str], Network],
 ) -> None:
-    """Where it says nothing, the network decides."""
+    """The default is that of the network."""
     stream = "{topic: %s, schema: sighting.avsc, event_time: seen_at%s}"
     streams = f"{{s: {stream % ('a', ', retention: 30d')}, t: {stream % ('b', '')}}}"
     boxes = "{b: {filter: s, where: speed > 0}}"
@@ -31,8 +31,8 @@ def test_a_stream_says_how_long_its_topic_keeps_records(
     assert {one.name: one.retention_ms for one in found} == {"s": 30 * 86_400_000, "t": None}
 
 
-def test_a_table_is_silent_by_nature(load_text: Callable[[str], Network]) -> None:
-    """So what is loaded first steps aside at once, unless it is said otherwise."""
+def test_a_table_is_idle_by_default(load_text: Callable[[str], Network]) -> None:
+    """So a stream with `load: first` is idle at once, unless the document defines otherwise."""
     head = "network: n\nstreams: {s: {topic: cars, schema: a, event_time: seen_at, load: first"
     boxes = "}}\nboxes: {b: {filter: s, where: speed > 0}}\n"
     (table,) = load_text(head + boxes).streams

@@ -11,7 +11,7 @@ NETWORK = NetworkId(ParticipantId("us"), NetworkName("net"))
 
 
 def collisions(external: dict[str, str], outputs: dict[str, str]) -> list[str]:
-    """What is said about some choices."""
+    """The problems of some choices."""
     report = Report("f.yaml")
     check_collisions(
         {name: Text(topic, 1) for name, topic in external.items()},
@@ -27,7 +27,7 @@ def test_different_topics_do_not_collide() -> None:
 
 
 def test_two_streams_cannot_share_a_topic() -> None:
-    """Whoever comes second is told who has it."""
+    """The problem of the second one names the first."""
     assert collisions({"s": "cars", "t": "cars"}, {}) == [
         "topic cars of stream t is already the topic of stream s"
     ]
@@ -36,14 +36,14 @@ def test_two_streams_cannot_share_a_topic() -> None:
     ]
 
 
-def test_dots_and_underscores_are_the_same_to_kafka() -> None:
+def test_dots_and_underscores_are_equal_in_kafka() -> None:
     """Kafka refuses to create the second of two such topics."""
     assert collisions({"s": "a.b", "t": "a_b"}, {}) == [
         "topic a_b of stream t is already the topic of stream s"
     ]
 
 
-def test_topics_beside_a_chosen_one_are_taken() -> None:
+def test_topics_derived_from_a_chosen_one_are_taken() -> None:
     """Boundaries; the planner checks topics that are named after the participant."""
     assert collisions({"s": "out.boundaries"}, {"a": "out"}) == [
         "topic out.boundaries of stream s is already the boundaries of box a"
@@ -62,8 +62,8 @@ def test_names_that_kafka_refuses() -> None:
 
 
 @pytest.mark.parametrize("suffix", INTERNAL_SUFFIXES)
-def test_an_output_cannot_be_called_like_a_topic_that_medusa_keeps(suffix: str) -> None:
-    """It might be another network's; a stream from outside may well have such a name."""
+def test_an_output_cannot_have_the_name_of_an_internal_topic(suffix: str) -> None:
+    """It might be another network's; an external stream may have such a name."""
     report = Report("f.yaml")
     name = Text(f"other.box{suffix}", 7)
     assert not check_name(name, "output b", report, derived=True)
@@ -75,7 +75,7 @@ def test_an_output_cannot_be_called_like_a_topic_that_medusa_keeps(suffix: str) 
     assert check_name(name, "stream s", report, derived=False)
 
 
-def test_every_topic_that_medusa_keeps_has_one_of_the_suffixes() -> None:
+def test_every_internal_topic_has_one_of_the_suffixes() -> None:
     """So that no name of one can be chosen."""
     names = FragmentNames(FragmentId(NETWORK, FragmentName("box")))
     kept = {

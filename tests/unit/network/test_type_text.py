@@ -35,13 +35,13 @@ types = st.recursive(
 
 
 @given(types)
-def test_every_type_is_read_as_it_is_shown(data_type: DataType) -> None:
-    """What messages say of a type can be written in a document."""
+def test_every_type_round_trips_as_text(data_type: DataType) -> None:
+    """The text of a type in messages can be written in a document."""
     assert type_text.read(str(data_type)) == data_type
 
 
-def test_a_type_may_say_what_is_never_null() -> None:
-    """At each level, in small letters or capitals, with spaces or without."""
+def test_a_type_may_be_not_null() -> None:
+    """At each level, in lower or upper case, with spaces or without."""
     column = type_text.read_column(
         "c", "array< struct<a:int not null,b : MAP<STRING,DATE NOT NULL>>>"
     )
@@ -78,8 +78,8 @@ def test_a_type_may_say_what_is_never_null() -> None:
         ("ARRAY<" * 20 + "INT" + ">" * 20, "types lie more than 16 deep in each other"),
     ],
 )
-def test_what_is_no_type_is_told(text: str, problem: str) -> None:
-    """In words."""
+def test_an_invalid_type_is_reported(text: str, problem: str) -> None:
+    """With a message."""
     with pytest.raises(type_text.UnknownTypeError) as caught:
         type_text.read(text)
     assert str(caught.value) == problem

@@ -1,4 +1,4 @@
-"""Columns whose names are words of SQL."""
+"""Columns with the names of SQL keywords."""
 
 import json
 
@@ -23,8 +23,8 @@ HEAD = "network: n\nstreams: {s: {topic: s, schema: w.avsc, event_time: at}}\nbo
 
 
 @pytest.mark.parametrize("word", WORDS)
-def test_a_list_names_columns_whatever_they_are_called(word: str, load_text: LoadDocument) -> None:
-    """A list holds no literals."""
+def test_a_list_may_contain_any_column_name(word: str, load_text: LoadDocument) -> None:
+    """A list contains no literals."""
     lines = (
         f"  counts: {{aggregate: s, window: 1m, by: ['{word}'], compute: {{n: count(*)}}}}\n"
         f"  some: {{map: s, select: ['{word}', at]}}\n"
@@ -38,8 +38,8 @@ def test_a_list_names_columns_whatever_they_are_called(word: str, load_text: Loa
 
 
 @pytest.mark.parametrize("word", ["select", "when"])
-def test_in_an_expression_the_back_quotes_are_told(word: str, load_text: LoadDocument) -> None:
-    """There a word of SQL means what it means in SQL."""
+def test_an_expression_needs_back_quotes_for_keywords(word: str, load_text: LoadDocument) -> None:
+    """Without them a keyword has its meaning in SQL."""
     with pytest.raises(DocumentError) as caught:
         load_text(f"{HEAD}  some: {{filter: s, where: {word} > 1}}\n", {"w.avsc": SCHEMA})
     (problem,) = caught.value.problems

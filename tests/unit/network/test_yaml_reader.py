@@ -1,4 +1,4 @@
-"""YAML with lines."""
+"""YAML parser with line numbers."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,11 +7,11 @@ from pipeline.network.yaml_reader import YamlList, YamlMap, YamlScalar, read
 
 
 def messages(text: str) -> list[str]:
-    """What reading a text complains about."""
+    """The problems of a text."""
     return [f"{p.line}: {p.message}" for p in read(text, "f.yaml")[1]]
 
 
-def test_scalars_stay_as_written_and_know_their_line() -> None:
+def test_scalars_stay_as_written_and_have_their_line() -> None:
     """`on` and `1.0` are words; an empty value is marked."""
     tree, problems = read("on: yes\nb: 1.0\nc:\nd: ''\n", "f.yaml")
     assert problems == ()
@@ -25,8 +25,8 @@ def test_scalars_stay_as_written_and_know_their_line() -> None:
     assert [v.quoted for v in scalars] == [False, False, False, True]
 
 
-def test_halves_of_a_surrogate_pair_are_one_character() -> None:
-    """What writes JSON may write a character as two escapes; one of them alone is no text."""
+def test_surrogate_pairs_are_one_character() -> None:
+    """JSON writers may write a character as two escapes; one of them alone is no text."""
     tree, problems = read('a: "\\ud83d\\ude00"\n', "f.yaml")
     assert problems == ()
     assert isinstance(tree, YamlMap)
@@ -35,25 +35,25 @@ def test_halves_of_a_surrogate_pair_are_one_character() -> None:
 
 
 def test_a_repeated_key_is_reported_with_both_lines() -> None:
-    """YAML would take the last one silently."""
+    """YAML would use the last one silently."""
     assert messages("a: 1\nb: 2\na: 3\n") == ["3: a is written twice, first in line 1"]
 
 
 def test_a_syntax_error_names_its_line() -> None:
-    """The line is the one a person has to look at."""
+    """The line to be corrected."""
     (problem,) = read("a: 1\nb: [1, 2\nc: 3\n", "f.yaml")[1]
     assert problem.line == 3
     assert problem.message.startswith("not YAML: ")
 
 
 def test_a_tab_is_explained() -> None:
-    """Tabs are the most common mistake and the least visible one."""
+    """Tabs are the most common error and the least visible one."""
     (problem,) = read("a:\n\tb: 1\n", "f.yaml")[1]
     assert (problem.line, problem.hint) == (2, "indent with spaces")
 
 
 def test_an_empty_document_is_a_problem() -> None:
-    """Nothing is not a network."""
+    """It is no network."""
     assert messages("# only a comment\n") == ["1: the document is empty"]
 
 
@@ -62,7 +62,7 @@ def test_two_documents_are_a_problem() -> None:
     assert len(messages("a: 1\n---\nb: 2\n")) == 1
 
 
-def test_an_alias_is_followed() -> None:
+def test_an_alias_is_resolved() -> None:
     """Anchors work as in any YAML."""
     tree, problems = read("a: &x [1, 2]\nb: *x\n", "f.yaml")
     assert problems == ()
@@ -72,12 +72,12 @@ def test_an_alias_is_followed() -> None:
 
 
 def test_an_alias_to_its_own_parent_is_reported() -> None:
-    """A loop of aliases does not hang the reader."""
+    """A loop of aliases ends with an error."""
     assert messages("a: &x [*x]\n") == ["1: an alias points to what it is part of"]
 
 
 def test_merge_keys_and_list_keys_are_reported() -> None:
-    """What is not supported is said, not skipped."""
+    """Unsupported features are reported, not skipped."""
     assert messages("<<: {a: 1}\n? [a]\n: 1\n") == [
         "1: merge keys (<<) are not supported",
         "2: a key must be a plain word",

@@ -13,7 +13,7 @@ AWKWARD = (
 
 
 def nodes() -> st.SearchStrategy[YamlNode]:
-    """Trees of texts that YAML may take for something else; every line is 1."""
+    """Trees of texts that YAML may parse as another type; every line is 1."""
     texts = st.sampled_from(AWKWARD) | st.text(max_size=30)
     scalars: st.SearchStrategy[YamlNode] = st.builds(YamlScalar, texts, st.just(1)) | st.just(
         YamlScalar("null", 1, null=True)
@@ -42,8 +42,8 @@ def at_line_one(node: YamlNode) -> YamlNode:
 
 
 @given(nodes())
-def test_what_is_written_is_read_back(tree: YamlNode) -> None:
-    """Whatever the texts are: quotes, line ends, words that mean something in YAML."""
+def test_written_documents_round_trip(tree: YamlNode) -> None:
+    """For any texts: quotes, line ends, YAML keywords."""
     again, problems = yaml_reader.read(yaml_writer.write(tree), "x")
     assert not problems
     assert again is not None
@@ -51,13 +51,13 @@ def test_what_is_written_is_read_back(tree: YamlNode) -> None:
 
 
 @given(nodes())
-def test_a_tree_survives_as_data(tree: YamlNode) -> None:
-    """Plain lists between two processes, and the same tree behind."""
+def test_a_tree_round_trips_as_data(tree: YamlNode) -> None:
+    """Plain lists between two processes, and an equal tree after them."""
     assert node_from_data(node_as_data(tree)) == tree
 
 
-def test_the_text_is_as_a_person_writes_it(tolls_text: str) -> None:
-    """Short things in one line, long ones in several, quotes only where they are needed."""
+def test_the_text_is_in_a_natural_style(tolls_text: str) -> None:
+    """Short values in one line, long ones in several, quotes only where they are needed."""
     tree, _ = yaml_reader.read(tolls_text, "network.yaml")
     assert tree is not None
     lines = yaml_writer.write(tree).splitlines()

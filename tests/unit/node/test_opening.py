@@ -9,12 +9,12 @@ from pipeline.node.opening import unless_stopped
 NEVER_S = 30.0
 
 
-def test_what_the_work_gives_is_given() -> None:
-    """Without a stop nothing is different."""
+def test_the_result_of_the_work_is_returned() -> None:
+    """Without a stop nothing differs."""
     assert unless_stopped(lambda: 7, threading.Event()) == 7
 
 
-def test_what_the_work_raises_is_raised() -> None:
+def test_an_error_of_the_work_is_raised() -> None:
     """On the thread that waits for it."""
 
     def fail() -> int:
@@ -25,7 +25,7 @@ def test_what_the_work_raises_is_raised() -> None:
 
 
 def test_a_stop_does_not_wait_for_the_work() -> None:
-    """Work that hangs is left behind."""
+    """Work that hangs is abandoned."""
     stop, forever = threading.Event(), threading.Event()
     threading.Timer(0.05, stop.set).start()
     began = time.monotonic()
@@ -34,8 +34,8 @@ def test_a_stop_does_not_wait_for_the_work() -> None:
     forever.set()
 
 
-def test_an_error_that_a_stop_brings_about_is_quiet() -> None:
-    """Also when it is seen a moment before the stop."""
+def test_an_error_caused_by_a_stop_is_not_raised() -> None:
+    """Also when it occurs a moment before the stop."""
     stop = threading.Event()
 
     def killed() -> int:

@@ -23,7 +23,7 @@ def _with_node(pid: int, host: str) -> Catalog:
     return catalog
 
 
-def test_a_node_whose_name_is_taken_is_refused_before_it_opens_anything() -> None:
+def test_a_node_with_a_taken_name_is_refused_before_it_opens_anything() -> None:
     """Here or on another machine; another name is free."""
     here = _with_node(os.getpid(), socket.gethostname())
     with pytest.raises(RefusedError, match=f"node1 is up already: process {os.getpid()}"):
@@ -33,13 +33,13 @@ def test_a_node_whose_name_is_taken_is_refused_before_it_opens_anything() -> Non
         refuse_second(ME, NODE1, _with_node(_NOBODY, "elsewhere"))
 
 
-def test_a_life_that_ended_here_is_no_hindrance() -> None:
-    """ZooKeeper remembers a killed process for some seconds; we can see that it is gone."""
+def test_an_ended_process_of_the_same_name_is_no_hindrance() -> None:
+    """ZooKeeper keeps its session for some seconds; its process id shows that it has ended."""
     refuse_second(ME, NODE1, _with_node(_NOBODY, socket.gethostname()))
 
 
-def test_a_warm_up_lies_where_executors_can_write() -> None:
-    """On this machine it does not burden the folder of checkpoints."""
+def test_the_warm_up_folder_is_writable_by_executors() -> None:
+    """On this machine it is not in the folder of checkpoints."""
     written = {"data": "/data", "checkpoints": "/shared", "node": "one"}
     for master, where in (("local[2]", "/data/spark"), ("spark://one:7077", "/shared")):
         settings = combine((("flag", {**written, "spark.master": master}),))

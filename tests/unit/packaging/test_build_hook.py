@@ -59,13 +59,13 @@ def refused(source: str) -> list[int]:
     return [line for line, _ in named_otherwise(ast.parse(source))]
 
 
-def test_imports_are_changed_and_nothing_else() -> None:
-    """Wherever they stand in a line; what is not ours stays, and so do descriptions."""
+def test_only_imports_are_changed() -> None:
+    """At any place of a line; foreign imports are unchanged, and so are descriptions."""
     assert installed(SOURCE.encode(), "pipeline/x.py").decode() == INSTALLED
 
 
 def test_an_import_that_binds_the_top_name_is_refused() -> None:
-    """`import pipeline.x` lets the code say `pipeline`, which is no name where it is installed."""
+    """`import pipeline.x` binds `pipeline`, which does not exist in an installation."""
     assert refused("import os\nimport pipeline.x\nimport brokers as b") == [2, 3]
     with pytest.raises(NamesAModuleError, match=r"pipeline/x\.py:1: write `from … import …`"):
         installed(b"import schemas", "pipeline/x.py")
@@ -82,7 +82,7 @@ def test_an_import_that_binds_the_top_name_is_refused() -> None:
     ],
 )
 def test_a_text_that_names_a_module_is_refused(text: str) -> None:
-    """It has to be made from the name of the module that has it."""
+    """It has to be computed from the name of the module."""
     assert refused(f"x = {text}") == [1]
 
 
@@ -97,19 +97,19 @@ def test_a_text_that_names_a_module_is_refused(text: str) -> None:
         'f"{__package__}.main"',
     ],
 )
-def test_a_text_that_names_something_else_is_not(text: str) -> None:
+def test_other_texts_are_accepted(text: str) -> None:
     """Folders, keys of documents, sentences."""
     assert refused(f"x = {text}") == []
 
 
 def test_no_module_of_ours_would_make_a_build_fail() -> None:
-    """Told with its line, and sooner than by a build."""
+    """Reported with its line, and sooner than by a build."""
     ours = (p for p in python_files(*PACKAGES) if not p.as_posix().startswith(AS_THEY_ARE))
     assert not [f"{path}:{line}" for path in ours for line, _ in named_otherwise(tree_of(path))]
 
 
-def test_all_packages_are_known_to_the_build() -> None:
-    """One more at the top would be a second name of an installation."""
+def test_the_build_contains_all_packages() -> None:
+    """A further top-level package would be a second name in an installation."""
     assert {ABOVE, *MOVED} == set(PACKAGES)
     build = tomllib.loads(text_of(Path("pyproject.toml")))["tool"]["hatch"]["build"]["targets"]
     assert set(build["wheel"]["only-include"]) == set(PACKAGES)

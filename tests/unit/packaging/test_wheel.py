@@ -1,4 +1,4 @@
-"""Wheel and sdist, as users get them: built, installed and run where nothing else of ours is."""
+"""Wheel and sdist: built, installed and run in an environment without the source tree."""
 
 import ast
 import os
@@ -61,7 +61,7 @@ print(sorted({name.partition(".")[0] for name in sys.modules} & {"pipeline", "br
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """What hatchling made of the source tree."""
+    """The output of hatchling for the source tree."""
 
     wheel: Path
     sdist: Path
@@ -69,7 +69,7 @@ class Built:
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
-    """A wheel and an sdist of the tree; nothing is fetched for it."""
+    """A wheel and an sdist of the tree; nothing is downloaded for it."""
     folder = tmp_path_factory.mktemp("dist")
     build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-t", "sdist"]
     called([*build, "-d", str(folder)], ROOT)
@@ -80,7 +80,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
 
 @pytest.fixture(scope="module")
 def from_sdist(built: Built, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel that pip makes of the sdist."""
+    """The wheel that pip builds from the sdist."""
     folder = tmp_path_factory.mktemp("wheels")
     wheel = ["wheel", "--no-deps", "--no-index", "--no-build-isolation"]
     called(pip(*wheel, "--wheel-dir", str(folder), str(built.sdist)), folder)
@@ -109,7 +109,7 @@ def programs(from_sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A user's folder, with packages of their own that are called as ours are in the repository."""
+    """A user's folder, with packages that have the names of ours in the repository."""
     for name in IN_THE_REPOSITORY:
         (tmp_path / name).mkdir()
         (tmp_path / name / "__init__.py").write_text("raise ImportError('a user has this')\n")
@@ -118,7 +118,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def modules(built: Built) -> dict[str, ast.Module]:
-    """The modules in the wheel, users' programs left out."""
+    """The modules in the wheel, without users' programs."""
     with zipfile.ZipFile(built.wheel) as wheel:
         return {
             name: ast.parse(wheel.read(name), filename=name)
@@ -128,7 +128,7 @@ def modules(built: Built) -> dict[str, ast.Module]:
 
 
 def pip(*arguments: str) -> list[str]:
-    """A call of the pip beside this test."""
+    """A call of the pip next to this test."""
     return [sys.executable, "-m", "pip", "--disable-pip-version-check", *arguments]
 
 
@@ -152,27 +152,27 @@ def called(command: list[str], folder: Path) -> str:
     return done.stdout
 
 
-def test_a_wheel_brings_one_name(built: Built) -> None:
-    """A package, and the folder in which installers look for its metadata."""
+def test_a_wheel_has_one_top_level_name(built: Built) -> None:
+    """A package, and the folder of its metadata."""
     with zipfile.ZipFile(built.wheel) as wheel:
         tops = {PurePosixPath(name).parts[0] for name in wheel.namelist()}
     assert tops == {OURS, f"{'-'.join(built.wheel.name.split('-')[:2])}.dist-info"}
 
 
-def test_a_wheel_holds_every_file_of_the_packages(built: Built) -> None:
+def test_a_wheel_contains_every_file_of_the_packages(built: Built) -> None:
     """Data too; and each file once."""
     with zipfile.ZipFile(built.wheel) as wheel:
         held = sorted(name for name in wheel.namelist() if name.startswith(f"{OURS}/"))
-    wanted = [
+    expected = [
         path.as_posix() if path.parts[0] == OURS else f"{OURS}/{path.as_posix()}"
         for path in tracked_files()
         if path.parts[0] in (OURS, *IN_THE_REPOSITORY)
     ]
-    assert held == sorted(wanted)
+    assert held == sorted(expected)
 
 
-def test_what_init_writes_is_not_changed(built: Built) -> None:
-    """Byte for byte as in the repository, where it is tested."""
+def test_files_of_init_are_unchanged(built: Built) -> None:
+    """Byte for byte as in the repository, where they are tested."""
     with zipfile.ZipFile(built.wheel) as wheel:
         projects = [name for name in wheel.namelist() if name.startswith(PROJECTS)]
         assert projects
@@ -181,13 +181,13 @@ def test_what_init_writes_is_not_changed(built: Built) -> None:
 
 
 def test_sdist_and_tree_make_the_same_wheel(built: Built, from_sdist: Path) -> None:
-    """To the byte."""
+    """Byte for byte."""
     assert from_sdist.name == built.wheel.name
     assert from_sdist.read_bytes() == built.wheel.read_bytes()
 
 
-def test_an_editable_install_runs_the_tree_as_it_is(tmp_path: Path) -> None:
-    """It is what `make setup` makes: a line that says where the tree is, and no module."""
+def test_an_editable_install_runs_the_tree_unchanged(tmp_path: Path) -> None:
+    """As `make setup` does: a line with the path of the tree, and no module."""
     program = "import sys, hatchling.build; hatchling.build.build_editable(sys.argv[1])"
     called([sys.executable, "-c", program, str(tmp_path)], ROOT)
     (made,) = tmp_path.glob("*.whl")
@@ -203,7 +203,7 @@ def test_no_module_in_the_wheel_imports_by_an_old_name(modules: dict[str, ast.Mo
 
 
 def test_no_text_in_the_wheel_names_a_module_by_an_old_name(modules: dict[str, ast.Module]) -> None:
-    """Descriptions may, since they tell of the repository."""
+    """Descriptions may, since they are about the repository."""
     files = (name.removesuffix(".py").removesuffix("/__init__") for name in modules)
     known = {file.replace("/", ".") for file in files}
     found = {name: texts for name, tree in modules.items() if (texts := named(tree, known))}
@@ -211,7 +211,7 @@ def test_no_text_in_the_wheel_names_a_module_by_an_old_name(modules: dict[str, a
 
 
 def imported(tree: ast.Module) -> Iterator[str]:
-    """What a module imports by a name that it has in the repository alone."""
+    """The imports of a module by names of the repository."""
     for node in ast.walk(tree):
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
         if isinstance(node, ast.ImportFrom) and not node.level:
@@ -220,7 +220,7 @@ def imported(tree: ast.Module) -> Iterator[str]:
 
 
 def named(tree: ast.Module, known: set[str]) -> list[str]:
-    """Texts of a module, descriptions left out, that name one as in the repository."""
+    """Texts of a module, without descriptions, that name a module as in the repository."""
     described = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     dotted = re.compile(rf"(?<![\w.])(?:{'|'.join(IN_THE_REPOSITORY)})(?:\.\w+)+|\bpipeline\b(?!/)")
     return [
@@ -233,8 +233,8 @@ def named(tree: ast.Module, known: set[str]) -> list[str]:
     ]
 
 
-def test_the_checks_find_what_they_look_for() -> None:
-    """An import in a function, a program that is started by name; not what has the new name."""
+def test_the_checks_detect_old_names() -> None:
+    """An import in a function, a program that is started by name; not one with the new name."""
     assert [*imported(ast.parse("def f():\n    import brokers.ports"))] == ["brokers.ports"]
     assert [*imported(ast.parse("from schemas import avro"))] == ["schemas"]
     assert not [*imported(ast.parse(f"from {OURS}.schemas import avro\nfrom . import schemas"))]
@@ -244,7 +244,7 @@ def test_the_checks_find_what_they_look_for() -> None:
     assert not named(ast.parse(f"x = ['-m', '{OURS}.schemas.server', 'schemas.md']"), known)
 
 
-def test_the_command_says_what_it_is(programs: Path, folder: Path) -> None:
+def test_the_command_prints_its_version(programs: Path, folder: Path) -> None:
     """By its own name, and as a module."""
     (metadata,) = programs.parent.glob("lib/python*/site-packages/*.dist-info/METADATA")
     version = message_from_string(metadata.read_text(encoding="utf-8"))["Version"]
@@ -253,8 +253,8 @@ def test_the_command_says_what_it_is(programs: Path, folder: Path) -> None:
     assert help_text.startswith("Usage: medusa ")
 
 
-def test_a_project_is_written_drawn_and_explained(programs: Path, folder: Path) -> None:
-    """In YAML and in Python, beside a user's packages of any name."""
+def test_a_project_is_created_drawn_and_explained(programs: Path, folder: Path) -> None:
+    """In YAML and in Python, next to a user's packages of any name."""
     medusa = str(programs / "medusa")
     assert "network.yaml" in called([medusa, "init", "tolls"], folder)
     assert "[toll-notifications]" in called([medusa, "show"], folder)
@@ -263,15 +263,15 @@ def test_a_project_is_written_drawn_and_explained(programs: Path, folder: Path) 
     assert "[moving-cars]" in called([medusa, "show", "speeds.py"], folder)
 
 
-def test_every_module_loads_where_users_have_packages_of_these_names(
+def test_every_module_loads_next_to_user_packages_of_these_names(
     programs: Path, folder: Path
 ) -> None:
-    """And every command, and a user's function in its process; none takes a user's package."""
+    """And every command, and a user's function in its process; none imports a user's package."""
     found = called([str(programs / "python"), "-c", LOADS_EVERYTHING], folder)
     assert found == "[]\n"
 
 
-def test_pytest_finds_the_fixtures(programs: Path, folder: Path) -> None:
+def test_pytest_loads_the_fixtures(programs: Path, folder: Path) -> None:
     """Without a line in a conftest.py."""
     without = [f"-pno:{plugin}" for plugin in ("cacheprovider", "schemathesis", "hypothesispytest")]
     (folder / "test_x.py").write_text("def test_x(medusa_network): ...\n", encoding="utf-8")

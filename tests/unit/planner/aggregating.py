@@ -1,4 +1,4 @@
-"""What an aggregate function makes of rows, computed in the plainest way, with exact numbers.
+"""Reference implementation of aggregate functions, with exact numbers.
 
 Variances and their roots are fractions of the exact squares; floating point comes in where the
 result is rounded to it.
@@ -32,7 +32,7 @@ class Seen:
 
 
 def aggregated(function: str, rows: Sequence[Seen], parameters: tuple[str, ...] = ()) -> Any:
-    """The result over the rows of one group, in whatever order they are; null is None."""
+    """The result over the rows of one group, in any order; null is None."""
     if function in _POSITIONED:
         return _POSITIONED[function](rows)
     values = [row.value for row in rows if row.value is not None]
@@ -93,13 +93,13 @@ def _percentile(values: Sequence[Any], share: str) -> float:
 
 
 def place_of_share(values: Sequence[float], share: str) -> float:
-    """The least value that a share of the values does not exceed: what is approximated."""
+    """The least value that a share of the values does not exceed: the exact percentile."""
     ordered = sorted(values)
     return ordered[max(0, ceil(Fraction(share) * len(ordered)) - 1)]
 
 
 def _compared(value: Any) -> tuple[bool, Any]:
-    """What a value is ordered by: NaN comes behind all numbers, and both zeros are one."""
+    """The sort key of a value: NaN comes behind all numbers, and both zeros are one."""
     is_nan = isinstance(value, float) and isnan(value)
     return is_nan, 0 if is_nan else value
 

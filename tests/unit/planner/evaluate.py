@@ -37,7 +37,7 @@ Group = tuple[Value, ...]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row, its event time and its key: whatever an external record has, or key columns."""
+    """A row, its event time and its key: any key of an external record, or key columns."""
 
     at: int
     values: Mapping[str, Value]
@@ -52,7 +52,7 @@ Placed = tuple[int, Row]
 
 
 def run(boxes: Iterable[Box], rows: Mapping[str, list[Row]]) -> dict[str, list[Row]]:
-    """All rows of all streams, once no more rows will come."""
+    """All rows of all streams, at the end of the inputs."""
     streams = {name: list(stream) for name, stream in rows.items()}
     for box in boxes:
         streams[box.name] = [_keyed(box, row) for row in _KINDS[box.kind](box, streams)]
@@ -60,7 +60,7 @@ def run(boxes: Iterable[Box], rows: Mapping[str, list[Row]]) -> dict[str, list[R
 
 
 def _keyed(box: Box, row: Row) -> Row:
-    """The row with the box's key; without one a stateless box keeps what its input had."""
+    """The row with the box's key; without one a stateless box keeps that of its input."""
     if not box.key:
         alone = isinstance(box, Deduplicate) or not traits(box).stateful
         return row if alone else replace(row, key=None)
@@ -68,7 +68,7 @@ def _keyed(box: Box, row: Row) -> Row:
 
 
 def same_rows(one: list[Row], other: list[Row]) -> bool:
-    """Whether two streams hold the same rows, in whatever order."""
+    """Whether two streams have the same rows, in any order."""
     return Counter(one) == Counter(other)
 
 
@@ -138,7 +138,7 @@ def _union(box: Union, streams: Streams) -> Iterator[Row]:
 
 
 def _groups(box: Aggregate | Top, rows: Iterable[Placed]) -> Iterator[tuple[Row, list[Placed]]]:
-    """For each window and group a row of what names it, and its members."""
+    """For each window and group a row of its columns, and its members."""
     groups: dict[Group, list[Placed]] = {}
     for place, row in rows:
         group = tuple(value_of(c.expression, row=row.values) for c in box.by)
@@ -172,7 +172,7 @@ def _aggregate(box: Aggregate, streams: Streams) -> Iterator[Row]:
 def _windows(
     window: Window | SessionWindow, groups: Mapping[Group, list[Placed]]
 ) -> Iterator[tuple[Group, list[Placed], int, int]]:
-    """The rows of each group and window or session, from when and until when it is."""
+    """The rows of each group and window or session, with its start and end."""
     for group, rows in groups.items():
         if isinstance(window, SessionWindow):
             for times in sessions_of(window, (row.at for _, row in rows)):
@@ -208,7 +208,7 @@ def _join(box: Join, streams: Streams) -> Iterator[Row]:
 
 
 def _as_of(box: AsOf, streams: Streams) -> Iterator[Row]:
-    """What a row says stands for its position, which a plan may change."""
+    """A row's values are used in place of its position, which a plan may change."""
     versions = sorted(streams[box.right], key=_in_order)
     for row in streams[box.left]:
         fitting = (v for v in versions if _are_equal(box.on, row, v))
@@ -235,7 +235,7 @@ def _values(row: Row | None) -> Mapping[str, Value]:
 
 
 def _deduplicate(box: Deduplicate, streams: Streams) -> Iterator[Row]:
-    """One after the other; what a row says stands for its position, which a plan may change."""
+    """Record by record; a row's values are in place of its position, which a plan may change."""
     last: dict[tuple[Value, ...], int] = {}
     for row in sorted(streams[box.input], key=_in_order):
         key = tuple(row.values[name] for name in box.by)

@@ -1,4 +1,4 @@
-"""Networks of any shape, and rows for them, made by hypothesis."""
+"""Hypothesis strategies for networks of any shape, and rows for them."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -17,6 +17,7 @@ from pipeline.planner.boxes.catalogue import with_key
 from tests.unit.planner.evaluate import Row
 from tests.unit.planner.networks import (
     aggregated,
+    as_of_join,
     best,
     column,
     deduplicated,
@@ -24,7 +25,6 @@ from tests.unit.planner.networks import (
     external,
     filtered,
     flat_mapped,
-    held,
     joined,
     mapped,
     network,
@@ -68,7 +68,7 @@ def networks(draw: st.DrawFn) -> Network:
 
 @st.composite
 def rows(draw: st.DrawFn, of: Network) -> dict[str, list[Row]]:
-    """A few rows for each external stream; small numbers, so that they meet."""
+    """A few rows for each external stream; small numbers, so that rows match."""
     number = st.none() | st.integers(0, 2)
     numbers = st.lists(number, max_size=3).map(tuple)
     found: dict[str, list[Row]] = {}
@@ -116,7 +116,7 @@ def _python(_draw: st.DrawFn, name: str, source: Stream) -> list[Box]:
 
 
 def _union(draw: st.DrawFn, name: str, source: Stream, streams: tuple[Stream, ...]) -> list[Box]:
-    """A stream, what is left of it behind a filter, and another one of the same columns."""
+    """A stream, its filtered rest, and another one of the same columns."""
     part = filtered(f"{name}_part", source, f"`{_column(draw, source)}` > 0")
     alike = [s for s in streams if s.columns == source.columns and s.name != source.name]
     others = draw(st.lists(st.sampled_from(alike), max_size=1)) if alike else []
@@ -133,7 +133,7 @@ def _flat_map(draw: st.DrawFn, name: str, source: Stream) -> list[Box]:
 
 
 def _route(draw: st.DrawFn, name: str, source: Stream) -> list[Box]:
-    """To one or two branches, with or without the rest."""
+    """To one or two branches, with or without the default branch."""
     to = {}
     for i in range(draw(st.integers(1, 2))):
         where = expression(f"`{_column(draw, source)}` > {draw(st.integers(-1, 1))}")
@@ -173,7 +173,7 @@ def _top(draw: st.DrawFn, name: str, source: Stream) -> list[Box]:
 
 
 def _twins(draw: st.DrawFn, name: str, source: Stream) -> list[Box]:
-    """Two aggregates and a join of them that may or may not pair exactly the twins."""
+    """Two aggregates and a join of them that may or may not pair exactly the same windows."""
     groups = sorted({_column(draw, source), _column(draw, source)})
     results = draw(st.sampled_from((("n", "n"), ("n", "m"))))
     names = ("g", draw(st.sampled_from(("g", "h"))))
@@ -203,12 +203,14 @@ def _twins(draw: st.DrawFn, name: str, source: Stream) -> list[Box]:
 
 
 def _as_of(draw: st.DrawFn, name: str, left: Stream, right: Stream) -> AsOf:
-    box = held(name, left, right, *_sides(draw, left, right), draw(st.sampled_from((0, 4, 30))))
+    box = as_of_join(
+        name, left, right, *_sides(draw, left, right), draw(st.sampled_from((0, 4, 30)))
+    )
     return replace(box, how=draw(st.sampled_from((How.INNER, How.LEFT))))
 
 
 def _sides(draw: st.DrawFn, left: Stream, right: Stream) -> tuple[tuple[Pair, ...], dict[str, str]]:
-    """What is compared, and what is selected."""
+    """The compared and the selected columns."""
     select = {
         f"j{i}": f"`{side}`.`{_column(draw, stream)}`"
         for i, (side, stream) in enumerate((("left", left), ("right", right)))

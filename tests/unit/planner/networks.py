@@ -1,4 +1,4 @@
-"""Small networks built by hand, in few words."""
+"""Builders of small networks for tests."""
 
 import re
 from dataclasses import replace
@@ -40,18 +40,18 @@ _REFERENCE = re.compile(r"(?:`(left|right)`\.)?`(\w+)`")
 
 
 def expression(sql: str, type_: DataType = Scalar.LONG, *, nullable: bool = True) -> Expression:
-    """An expression that cannot fail; what it reads is taken from its back-quoted names."""
+    """An expression that cannot fail; its back-quoted names are the columns it reads."""
     columns = frozenset(ColumnRef(name, side) for side, name in _REFERENCE.findall(sql))
     return Expression(sql.replace("`", ""), sql, None, type_, nullable, columns)
 
 
 def column(name: str, type_: DataType = Scalar.LONG, *, nullable: bool = True) -> Column:
-    """A column; a nullable number unless said otherwise."""
+    """A column; a nullable number by default."""
     return Column(name, type_, nullable)
 
 
 def external(name: str, *columns: Column) -> ExternalStream:
-    """An external stream with the event time `at`, beside the given columns."""
+    """An external stream with the event time `at` and the given columns."""
     all_columns = (*columns, column("at", Scalar.TIMESTAMP, nullable=False))
     return ExternalStream(
         name=StreamName(name),
@@ -193,7 +193,7 @@ def flat_mapped(
     select: dict[str, str],
     at: str | None = None,
 ) -> FlatMap:
-    """A flat_map of a stream whose elements are called `item`; columns are nullable numbers."""
+    """A flat_map of a stream whose elements are named `item`; columns are nullable numbers."""
     return FlatMap(
         BoxName(name),
         StreamName(source.name),
@@ -230,7 +230,7 @@ def routed(
 
 
 def failing(expression: Expression) -> Expression:
-    """The expression as one that could fail, and never does."""
+    """The expression as one that can fail, and never does."""
     return replace(expression, failed="false")
 
 
@@ -255,7 +255,7 @@ def joined(
     )
 
 
-def held(
+def as_of_join(
     name: str,
     left: ExternalStream | Box,
     right: ExternalStream | Box,
@@ -263,7 +263,7 @@ def held(
     select: dict[str, str],
     within_ms: int,
 ) -> AsOf:
-    """Rows of the one stream, each with the latest of the other."""
+    """An as-of join: rows of the one stream, each with the latest of the other."""
     return AsOf(
         BoxName(name),
         StreamName(left.name),
@@ -309,7 +309,7 @@ def network(
 
 
 def tolls(*, nullable: bool = False, outputs: tuple[str, ...] = ()) -> Network:
-    """The toll network; `nullable` tells whether a sighting may lack road and segment."""
+    """The toll network; `nullable`: whether a sighting may lack road and segment."""
     sightings = external(
         "sightings",
         column("car", Scalar.STRING, nullable=False),

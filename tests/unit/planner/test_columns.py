@@ -22,7 +22,7 @@ from tests.unit.planner.networks import (
     routed,
     united,
 )
-from tests.unit.spark.support import fragment, surroundings
+from tests.unit.spark.support import fragment, lowering_context
 
 
 def _planned(of: Network) -> Fragment:
@@ -30,8 +30,8 @@ def _planned(of: Network) -> Fragment:
     return found
 
 
-def test_a_join_reads_what_it_compares_and_selects() -> None:
-    """Of each side its own; the rest of a row would be kept for nothing."""
+def test_a_join_reads_compared_and_selected_columns() -> None:
+    """Of each side its own; the rest of a row would be buffered without need."""
     notified = fragment("toll_notifications")
     read = {str(stream.name): read_columns(stream, notified) for stream in notified.inputs}
     assert read == {
@@ -41,7 +41,7 @@ def test_a_join_reads_what_it_compares_and_selects() -> None:
 
 
 def test_both_sides_of_a_join_may_be_one_stream() -> None:
-    """What either reads is decoded."""
+    """The columns of both are decoded."""
     source = external("s", *(column(name) for name in "abcd"))
     pairs = joined("p", source, source, (("a", "b"),), {"c": "`right`.`c`"})
     planned = _planned(network((source,), (pairs,), ("p",)))
@@ -58,8 +58,10 @@ HIGH = filtered("f", FIRST, "`c` > 1")
     ("box", "read"),
     [(TOGETHER, {"a"}), (ONCE, {"a", "b"}), (HIGH, {"a", "c"})],
 )
-def test_a_box_that_hands_rows_on_reads_what_others_read_of_them(box: Box, read: set[str]) -> None:
-    """What comes out of it has no other columns either."""
+def test_a_box_that_passes_rows_on_reads_the_columns_of_its_readers(
+    box: Box, read: set[str]
+) -> None:
+    """Its output has no other columns either."""
     select = mapped("m", box, {"x": "`a` + 1"})
     planned = _planned(network((FIRST, SECOND), (box, select), ("m",)))
     for stream in planned.inputs:
@@ -72,7 +74,7 @@ def test_a_box_that_hands_rows_on_reads_what_others_read_of_them(box: Box, read:
 
 @pytest.mark.parametrize("box", [TOGETHER, ONCE, HIGH])
 def test_results_have_all_columns(box: Box) -> None:
-    """Somebody else reads them."""
+    """Readers outside of the network read them."""
     planned = _planned(network((FIRST, SECOND), (box,), (str(box.name),)))
     without = pruned(planned)
     assert without.boxes == planned.boxes
@@ -90,8 +92,8 @@ def test_a_route_reads_its_conditions_too() -> None:
     assert columns == {"r": {"a", BRANCH}, "l": {"a"}, "o": {"a"}, "u": {"a"}, "m": {"x"}}
 
 
-def test_of_streams_that_come_together_names_may_differ_in_case() -> None:
-    """SQL does not tell them apart."""
+def test_names_of_united_streams_may_differ_in_case() -> None:
+    """SQL compares them without case."""
     other = external("t", *(column(c) for c in "ABC"))
     both = united("u", FIRST, other)
     boxes = (both, mapped("m", both, {"x": "`a`"}))
@@ -99,27 +101,27 @@ def test_of_streams_that_come_together_names_may_differ_in_case() -> None:
     assert read_columns(planned.inputs[1], planned) == {"A", "at"}
 
 
-def test_what_nothing_reads_is_not_decoded() -> None:
+def test_unread_columns_are_not_decoded() -> None:
     """Columns of groups, arguments and event time are; the source has no others."""
     windows = fragment("tolls")
     (stream,) = windows.inputs
     names = read_columns(stream, windows)
     assert names == {"road", "segment", "speed", "car", "at"}
     assert {column.name for column in stream.columns} > names
-    (source,) = lower(windows, surroundings(windows)).sources
+    (source,) = lower(windows, lowering_context(windows)).sources
     assert {column.name for column in source.columns} == names
 
 
 def test_a_narrowed_schema_keeps_the_order_of_its_fields() -> None:
-    """And everything else about it, so that it is still the record's."""
+    """And its other attributes, so that it is still the record's."""
     fields = [{"name": name, "type": "int"} for name in "abc"]
     whole = {"type": "record", "name": "R", "namespace": "n", "fields": fields}
     kept = json.loads(narrowed(json.dumps(whole), frozenset("ca")))
     assert kept == {**whole, "fields": [fields[0], fields[2]]}
 
 
-def test_a_field_stays_that_defines_what_a_kept_one_refers_to() -> None:
-    """Also over another one; else the schema could not be parsed."""
+def test_a_field_that_defines_a_referenced_type_is_kept() -> None:
+    """Also over another one; otherwise the schema could not be parsed."""
     level = {"type": "enum", "name": "Level", "symbols": ["LOW"]}
     inner = {"type": "record", "name": "Inner", "fields": [{"name": "level", "type": "Level"}]}
     fields = [
@@ -134,8 +136,8 @@ def test_a_field_stays_that_defines_what_a_kept_one_refers_to() -> None:
     assert parse(kept).full_name == "n.R"
 
 
-def test_the_boxes_are_named_that_read_a_column() -> None:
-    """By the document's names; what decides about event time is read by all of them."""
+def test_the_boxes_that_read_a_column_are_named() -> None:
+    """By the document's names; columns of event time are read by all of them."""
     dispatch = fragment("tow_dispatch")
     (stream,) = dispatch.inputs
     assert set(reading_boxes(stream, dispatch, "at")) == {"stopped", "tow_trucks"}

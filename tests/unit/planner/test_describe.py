@@ -19,15 +19,15 @@ def _fragments(wanted: Network) -> tuple[Fragment, ...]:
 
 @settings(max_examples=examples(50))
 @given(networks())
-def test_labels_are_all_different(made_up: Network) -> None:
+def test_labels_are_unique(made_up: Network) -> None:
     """Two fragments can be compared label by label."""
     for fragment in _fragments(made_up):
         labels = [label for label, _ in describe(fragment)]
         assert len(labels) == len(set(labels))
 
 
-def test_differences_name_what_changed_came_and_went() -> None:
-    """One line each, what is gone last."""
+def test_differences_name_changes_additions_and_removals() -> None:
+    """One line each, removals last."""
     before = _fragments(tolls())[1]
     stream = replace(
         tolls().streams[0],
@@ -45,8 +45,8 @@ def test_differences_name_what_changed_came_and_went() -> None:
     assert differences(before, before) == ()
 
 
-def test_what_is_different_of_a_state_leaves_out_what_nothing_reads() -> None:
-    """But says if columns that are read are decoded otherwise."""
+def test_differences_of_a_state_exclude_unread_columns() -> None:
+    """But include another decoding of columns that are read."""
     before = _fragments(tolls())[0]
     stream = before.inputs[0]
     read = read_columns(stream, before)
@@ -64,7 +64,7 @@ def test_what_is_different_of_a_state_leaves_out_what_nothing_reads() -> None:
     )
 
 
-def test_a_limit_of_dead_letters_is_told_in_the_words_of_the_document() -> None:
+def test_a_limit_of_dead_letters_is_described_in_terms_of_the_document() -> None:
     """With its span, and without."""
     before = _fragments(tolls())[1]
     limited = replace(before, limits=(Limit("sightings", 5), Limit("moving", 0, 60_000)))

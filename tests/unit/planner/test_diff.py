@@ -39,7 +39,7 @@ NOTIFICATIONS, LIFE = FragmentName("toll_notifications"), Incarnation("1-5")
 
 
 def deployed(made: Plan = PLAN, *, ran: bool = True) -> Current:
-    """Everything as the plan wants it."""
+    """The deployed state as the plan defines it."""
     topics = tuple(
         ExistingTopic(t.name, t.partitions, f"id of {t.name}", dict(t.config)) for t in made.topics
     )
@@ -64,7 +64,7 @@ def with_config(current: Current, topic: str, config: Mapping[str, str]) -> Curr
 
 
 def _states(made: Plan) -> dict[FragmentName, KeptState]:
-    """The states that these plans made, those of stateless fragments aside."""
+    """The states that these plans made, without those of stateless fragments."""
     return {
         f.name: KeptState(state_digest(f), LIFE)
         for f in made.fragments
@@ -117,8 +117,8 @@ def test_unchanged_deploy_does_nothing() -> None:
     assert not found.problems
 
 
-def test_changed_box_changes_its_fragment_alone_and_says_why() -> None:
-    """The reason shows the expression before and after; other fragments are kept."""
+def test_a_changed_box_changes_its_fragment_only_with_the_reason() -> None:
+    """The reason contains the expression before and after; other fragments are kept."""
     found = changes(plan(_faster(), OWNER), PLAN, deployed(ran=False))
     assert _actions(found) == {
         "tolls": Action.KEEP,
@@ -132,8 +132,8 @@ def test_changed_box_changes_its_fragment_alone_and_says_why() -> None:
     assert found.new_version
 
 
-def test_a_state_that_does_not_fit_is_refused_until_somebody_chooses() -> None:
-    """The refusal names both choices, what each means, and from when on which results come."""
+def test_a_state_that_does_not_fit_is_refused_until_a_choice() -> None:
+    """The refusal names both choices, their effects, and the start of the results."""
     new = plan(_faster(), OWNER)
     since = {TopicName("sightings-topic"): Millis(1_700_000_000_000)}
     states = {f: replace(one, promised_ms=Millis(59_999)) for f, one in _states(PLAN).items()}
@@ -158,7 +158,7 @@ def test_a_state_that_does_not_fit_is_refused_until_somebody_chooses() -> None:
 
 
 def test_a_state_that_fits_is_kept() -> None:
-    """More patience with late records changes nothing that the state holds."""
+    """A larger lateness changes nothing in the state."""
     wanted = tolls()
     patient = replace(wanted, streams=(replace(wanted.streams[0], lateness_ms=60_000),))
     new = plan(patient, OWNER)
@@ -170,8 +170,8 @@ def test_a_state_that_fits_is_kept() -> None:
     assert found.restarts > 0
 
 
-def test_a_named_state_is_begun_anew_although_it_fits() -> None:
-    """So a lane gets going again whose rebuild was refused; the others are left alone."""
+def test_a_named_state_is_started_anew_although_it_fits() -> None:
+    """So a lane whose rebuild was refused can start again; the others are unchanged."""
     current = replace(deployed(), states=_states(PLAN))
     choices = Choices(named={FragmentName("tolls"): OnChange.REBUILD})
     found = changes(PLAN, PLAN, current, choices)
@@ -185,7 +185,7 @@ def test_a_named_state_is_begun_anew_although_it_fits() -> None:
     assert not found.new_version
 
 
-def test_a_choice_for_nothing_is_refused() -> None:
+def test_a_choice_without_effect_is_refused() -> None:
     """A fragment that does not exist, or that has read nothing, has no state to choose about."""
     choices = Choices(named={FragmentName(n): OnChange.EMPTY for n in ("nobody", "tolls")})
     first, second = changes(PLAN, PLAN, deployed(), choices).problems
@@ -194,8 +194,8 @@ def test_a_choice_for_nothing_is_refused() -> None:
     assert "tolls, which has read nothing yet" in second.message
 
 
-def test_stateless_fragments_go_on_at_their_positions() -> None:
-    """Without a state only one thing can be chosen, by name: to pass over what is gone."""
+def test_stateless_fragments_continue_at_their_positions() -> None:
+    """Without a state the only choice, by name, is to skip deleted records."""
     source = external("s")
     old, new = (
         plan(network((source,), (filtered("f", source, f"`at` > {n}"),), ("f",)), OWNER)
@@ -220,10 +220,8 @@ def test_stateless_fragments_go_on_at_their_positions() -> None:
 @pytest.mark.parametrize(
     ("change", "told"), [({"key": ()}, "none declared"), ({"key_format": KeyFormat.RAW}, " as raw")]
 )
-def test_the_key_of_a_topic_that_holds_records_cannot_change(
-    change: dict[str, Any], told: str
-) -> None:
-    """Records of one key would lie in two partitions; another topic is fine."""
+def test_the_key_of_a_topic_with_records_cannot_change(change: dict[str, Any], told: str) -> None:
+    """Records of one key would be in two partitions; another topic is accepted."""
     fragment = PLAN.fragments[0]
     assert fragment.output.key
     other = replace(fragment, output=replace(fragment.output, **change))
@@ -241,7 +239,7 @@ def test_the_key_of_a_topic_that_holds_records_cannot_change(
 
 
 def test_a_paused_fragment_stays_paused() -> None:
-    """A deploy does not start it, and says so."""
+    """A deploy does not start it, and reports it."""
     current = deployed()
     paused = tuple(replace(f, running=False, paused=True) for f in current.fragments)
     found = changes(PLAN, PLAN, replace(current, fragments=paused))
@@ -250,7 +248,7 @@ def test_a_paused_fragment_stays_paused() -> None:
     assert not found.pending
 
 
-def test_what_a_version_changed_in_words() -> None:
+def test_the_summary_of_a_version() -> None:
     """New, changed and removed fragments by name."""
     wanted = tolls()
     fewer = replace(wanted, boxes=wanted.boxes[:5], outputs=wanted.outputs[:1])
@@ -262,8 +260,8 @@ def test_what_a_version_changed_in_words() -> None:
     assert "another version of Medusa" in words(PLAN, None)
 
 
-def test_change_without_the_old_plan_is_still_a_change() -> None:
-    """When the old document can no longer be planned, the digests still tell."""
+def test_a_change_without_the_old_plan_is_detected() -> None:
+    """When the old document can no longer be planned, the digests still differ."""
     found = changes(plan(_faster(), OWNER), None, deployed(ran=False))
     assert _item(found, "toll_notifications").reasons == (
         "its plan differs from the one that was deployed",
@@ -271,7 +269,7 @@ def test_change_without_the_old_plan_is_still_a_change() -> None:
 
 
 def test_removed_fragment_is_removed_and_keeps_its_topics() -> None:
-    """What is no longer in the network stops; what it wrote stays."""
+    """A fragment no longer in the network stops; its output stays."""
     wanted = tolls()
     fewer = replace(wanted, boxes=wanted.boxes[:5], outputs=wanted.outputs[:1])
     found = changes(plan(fewer, OWNER), PLAN, deployed())
@@ -284,8 +282,8 @@ def test_removed_fragment_is_removed_and_keeps_its_topics() -> None:
     assert found.summary == "restarts: 0 of 2 fragments"
 
 
-def test_added_fragment_is_created_beside_the_others() -> None:
-    """A new box is no reason to touch what runs."""
+def test_an_added_fragment_leaves_the_others_unchanged() -> None:
+    """A new box is no reason to restart running ones."""
     wanted = tolls()
     more = replace(wanted, boxes=(*wanted.boxes, filtered("all", wanted.streams[0], "`at` > 0")))
     found = changes(plan(more, OWNER), PLAN, deployed())
@@ -296,21 +294,21 @@ def test_added_fragment_is_created_beside_the_others() -> None:
     }
 
 
-def test_a_fragment_that_comes_back_goes_on_if_its_state_fits() -> None:
-    """Its last commit marker says which plan made the state."""
+def test_a_fragment_that_returns_continues_if_its_state_fits() -> None:
+    """Its last commit marker contains the plan that made the state."""
     current = deployed()
-    forgotten = replace(current, fragments=current.fragments[:2], states=_states(PLAN))
-    found = changes(PLAN, PLAN, forgotten)
+    removed = replace(current, fragments=current.fragments[:2], states=_states(PLAN))
+    found = changes(PLAN, PLAN, removed)
     assert found.problems == ()
     assert _item(found, "tow_dispatch").fate is Fate.KEPT
     strange = {name: replace(kept, digest="1:other") for name, kept in _states(PLAN).items()}
-    (problem,) = changes(PLAN, PLAN, replace(forgotten, states=strange)).problems
+    (problem,) = changes(PLAN, PLAN, replace(removed, states=strange)).problems
     assert problem.box == "tow_dispatch"
     assert "does not fit" in problem.message
 
 
 def test_stopped_fragment_is_started_again() -> None:
-    """Deploying after an undeploy goes on where it stopped."""
+    """A deploy after an undeploy continues where it stopped."""
     current = deployed()
     stopped = tuple(replace(fragment, running=False) for fragment in current.fragments)
     found = changes(PLAN, PLAN, replace(current, fragments=stopped))
@@ -319,8 +317,8 @@ def test_stopped_fragment_is_started_again() -> None:
     assert found.problems == ()
 
 
-def test_recreated_topic_is_noticed() -> None:
-    """A topic of the same name with another id holds other records."""
+def test_a_recreated_topic_is_reported() -> None:
+    """A topic of the same name with another id has other records."""
     current = deployed()
     topics = (replace(current.topics[0], topic_id="another"), *current.topics[1:])
     found = changes(PLAN, PLAN, replace(current, topics=topics))
@@ -328,8 +326,8 @@ def test_recreated_topic_is_noticed() -> None:
     assert "topic sightings-topic was deleted and made again" in found.problems[0].message
 
 
-def test_an_input_that_was_made_again_asks_for_the_state_that_was_made_of_it() -> None:
-    """Together with where to begin, so that no lane starts to ask for the rest."""
+def test_a_recreated_input_needs_a_choice_about_its_state() -> None:
+    """Together with where to begin, so that no lane starts without the second choice."""
     current, tolls_name = deployed(), FragmentName("tolls")
     topics = (replace(current.topics[0], topic_id="another"), *current.topics[1:])
     begins = ChangedInput(StreamName("sightings"), TopicName("sightings-topic"), True, ())
@@ -350,7 +348,7 @@ def test_an_input_that_was_made_again_asks_for_the_state_that_was_made_of_it() -
         assert ("`--state tolls=rebuild`" in item.hint) is refused
 
 
-def test_a_state_that_waits_for_a_choice_made_before_is_not_asked_about_again() -> None:
+def test_a_state_with_a_pending_choice_needs_no_second_one() -> None:
     """An unchanged fragment may not have started yet; another one is chosen for meanwhile."""
     old = {name: replace(one, digest="1:other") for name, one in _states(PLAN).items()}
     choices = Choices(named={FragmentName("tow_dispatch"): OnChange.EMPTY})
@@ -359,14 +357,14 @@ def test_a_state_that_waits_for_a_choice_made_before_is_not_asked_about_again() 
     assert _item(found, "tolls").action is Action.KEEP
 
 
-def test_lost_topic_is_noticed() -> None:
-    """A topic that a fragment knew and that is gone cannot be replaced by an empty one."""
+def test_a_lost_topic_is_reported() -> None:
+    """A topic of a fragment that is missing cannot be replaced by an empty one."""
     current = deployed()
     found = changes(PLAN, PLAN, replace(current, topics=current.topics[1:]))
     assert "topic sightings-topic is gone since fragment tolls" in found.problems[0].message
 
 
-def test_lost_topic_is_made_again_where_nothing_ran() -> None:
+def test_a_lost_topic_is_created_again_where_nothing_ran() -> None:
     """Without a marker there are no positions that could be wrong."""
     current = deployed(ran=False)
     found = changes(PLAN, PLAN, replace(current, topics=current.topics[1:]))
@@ -374,8 +372,8 @@ def test_lost_topic_is_made_again_where_nothing_ran() -> None:
     assert [topic.name for topic in found.create_topics] == ["sightings-topic"]
 
 
-def test_existing_topic_keeps_its_partitions_and_others_follow() -> None:
-    """Another partition count is said; what belongs to the topic is created to fit it."""
+def test_an_existing_topic_keeps_its_partitions_and_others_follow() -> None:
+    """Another partition count is reported; dependent topics are created with it."""
     existing = (
         ExistingTopic(TopicName("sightings-topic"), 6),
         ExistingTopic(TopicName("toll_notifications-out"), 8),
@@ -405,7 +403,7 @@ def test_topics_with_one_order_must_have_one_partition() -> None:
 
 
 def test_missing_topics_are_listed_where_none_may_be_created() -> None:
-    """Each missing topic is named with everything that somebody needs to create it."""
+    """Each missing topic is named with all settings needed to create it."""
     closed = plan(replace(tolls(), auto_create=False), OWNER)
     existing = (ExistingTopic(TopicName("sightings-topic"), 4),)
     found = changes(closed, None, Current(topics=existing))
@@ -419,8 +417,8 @@ def test_missing_topics_are_listed_where_none_may_be_created() -> None:
     )
 
 
-def test_an_input_that_does_not_exist_is_told_with_what_may_be_meant() -> None:
-    """It is created, and a topic called almost like it is named; our own topics never are."""
+def test_a_missing_input_is_reported_with_similar_names() -> None:
+    """It is created, and a topic with a similar name is named; our own topics never are."""
     names = ("local.net.tolls", "sightings-topic.dlq", "sighting-topic", "prices")
     found = changes(PLAN, None, Current(others=tuple(map(TopicName, names))))
     item = next(item for item in found.items if item.name == "sightings-topic")
@@ -437,12 +435,12 @@ def test_an_input_that_does_not_exist_is_told_with_what_may_be_meant() -> None:
     ]
 
 
-def test_an_input_without_a_like_name_is_no_warning() -> None:
-    """A new producer's topic is simply not there yet."""
+def test_a_missing_input_without_a_similar_name_is_no_warning() -> None:
+    """The topic of a new producer does not exist yet."""
     assert changes(PLAN, None, Current(others=(TopicName("prices"),))).warnings == ()
 
 
-def test_other_topic_settings_are_said_and_not_changed() -> None:
+def test_other_topic_settings_are_reported_and_not_changed() -> None:
     """A new retention counts for new topics; it is a new version, and nothing restarts."""
     longer = plan(replace(tolls(), retention_ms=1), OWNER)
     found = changes(longer, PLAN, deployed())
@@ -452,7 +450,7 @@ def test_other_topic_settings_are_said_and_not_changed() -> None:
 
 
 def test_incompatible_schema_is_refused_with_its_reasons() -> None:
-    """What the registry would refuse is refused before anything is done."""
+    """A schema that the registry would refuse is refused before any change."""
     subject = Subject("local.net.tolls-value")
     bad = RegisteredSchema(subject, '"string"', ("at /toll: long, was string",))
     (problem,) = changes(PLAN, None, Current(schemas=(bad,))).problems
@@ -462,7 +460,7 @@ def test_incompatible_schema_is_refused_with_its_reasons() -> None:
 
 
 def test_compatible_schema_is_a_new_version() -> None:
-    """A schema that differs and fits is registered."""
+    """A schema that differs and is compatible is registered."""
     fits = RegisteredSchema(Subject("local.net.tolls-value"), '"string"')
     found = changes(PLAN, None, Current(schemas=(fits,)))
     assert _item(found, "local.net.tolls-value").action is Action.CHANGE
@@ -470,7 +468,7 @@ def test_compatible_schema_is_a_new_version() -> None:
 
 
 def test_unreadable_input_schema_is_refused() -> None:
-    """A subject that the plan only reads appears when its records could not be read."""
+    """A subject that is only read is reported when its records could not be read."""
     bad = RegisteredSchema(Subject("sightings-topic-value"), '"string"', ("not a record",))
     good = RegisteredSchema(Subject("other-value"), '"string"')
     found = changes(PLAN, None, Current(schemas=(bad, good)))
@@ -479,7 +477,7 @@ def test_unreadable_input_schema_is_refused() -> None:
     assert not any(item.name == "other-value" for item in found.items)
 
 
-def test_layout_of_a_registered_schema_does_not_matter() -> None:
+def test_layout_of_a_registered_schema_is_irrelevant() -> None:
     """A registry may store the same schema with other white space."""
     current = deployed()
     spread = tuple(
@@ -490,7 +488,7 @@ def test_layout_of_a_registered_schema_does_not_matter() -> None:
 
 
 def test_renamed_box_is_one_fragment_less_and_one_more() -> None:
-    """A fragment is known by its name."""
+    """A fragment is identified by its name."""
     wanted = tolls()
     last = replace(wanted.boxes[-1], name=BoxName("dispatch"))  # type: ignore[type-var]  # a box
     renamed = replace(wanted, boxes=(*wanted.boxes[:-1], last), outputs=wanted.outputs[:1])

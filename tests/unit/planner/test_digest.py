@@ -23,12 +23,12 @@ from pipeline.planner.plan import Fragment
 from pipeline.planner.planner import plan
 from tests.unit.planner.networks import (
     OWNER,
+    as_of_join,
     column,
     deduplicated,
     expression,
     external,
     filtered,
-    held,
     joined,
     network,
     python,
@@ -69,7 +69,7 @@ def _with_where(change: Callable[[Filter], Filter]) -> Network:
         replace(BASE, name="other"),  # type: ignore[arg-type]  # a plain name
     ],
 )
-def test_what_decides_what_runs_changes_the_digest(other: Network) -> None:
+def test_semantic_changes_change_the_digest(other: Network) -> None:
     """Expressions, topics, schemas, time settings and names all count."""
     assert fragment_digest(_fragment(other)) != fragment_digest(_fragment(BASE))
 
@@ -88,13 +88,13 @@ def test_what_decides_what_runs_changes_the_digest(other: Network) -> None:
         replace(BASE, retention_ms=1),
     ],
 )
-def test_what_decides_nothing_keeps_the_digest(other: Network) -> None:
-    """How something is written or how a topic would be created restarts nothing."""
+def test_changes_without_effect_keep_the_digest(other: Network) -> None:
+    """Notation, and the settings with which a topic would be created, restart nothing."""
     assert fragment_digest(_fragment(other)) == fragment_digest(_fragment(BASE))
 
 
-def test_ids_belong_to_a_state_of_rows_alone() -> None:
-    """Rows that wait keep theirs; a fragment without state, or a window, has none."""
+def test_ids_belong_to_a_state_of_rows_only() -> None:
+    """Buffered rows keep theirs; a fragment without state, or a window, has none."""
     kept = _corrected(BASE)
     assert fragment_digest(_fragment(kept)) != fragment_digest(_fragment(BASE))
     assert state_digest(_fragment(kept)) == state_digest(_fragment(BASE))
@@ -107,8 +107,8 @@ PAIRS = joined("pairs", SOURCE, SOURCE, (("a", "a"),), {"a": "`left`.`a`"})
 ONCE = deduplicated("once", SOURCE, ("a",), 5)
 
 
-def test_a_column_that_nothing_reads_is_no_part_of_a_state() -> None:
-    """A producer adds it, and the state stays good; of results it would be a part."""
+def test_an_unread_column_is_no_part_of_a_state() -> None:
+    """A producer adds it, and the state stays valid; of results it would be a part."""
     before, after = (
         state_digest(_fragment(network((source,), (PAIRS,), ("pairs",))))
         for source in (SOURCE, WIDER)
@@ -133,8 +133,8 @@ def test_another_type_of_a_column_that_is_read_is_another_state() -> None:
     assert before != after
 
 
-def test_one_more_symbol_of_an_enum_is_no_other_state() -> None:
-    """Its values are strings; which records are accepted is a matter of record."""
+def test_an_added_enum_symbol_is_no_other_state() -> None:
+    """Its values are strings; accepted records are data."""
     enum = '{"type":"enum","name":"E","symbols":["x"]}'
     schema = SOURCE.schema_json.replace('["null","long"],"default":null', enum)
     assert enum in schema
@@ -146,7 +146,7 @@ def test_one_more_symbol_of_an_enum_is_no_other_state() -> None:
 
 
 def test_symbols_of_an_enum_with_a_default_are_part_of_the_state() -> None:
-    """A record of another symbol is taken for one of the default, and read again it is not."""
+    """A record of another symbol is read as the default, and later as itself."""
     enum = '{"type":"enum","name":"E","symbols":["x"],"default":"x"}'
     schema = SOURCE.schema_json.replace('["null","long"],"default":null', enum)
     assert enum in schema
@@ -166,8 +166,8 @@ def test_a_field_that_cannot_be_read_is_no_part_of_the_state() -> None:
     assert before == after
 
 
-def test_one_more_symbol_of_an_enum_that_is_passed_on_is_another_output() -> None:
-    """Its schema is; the state is the same, also that of whoever reads it."""
+def test_an_added_symbol_of_a_passed_enum_is_another_output() -> None:
+    """The output schema differs; the state is the same, also that of its readers."""
 
     def fragments(*symbols: str) -> tuple[Fragment, ...]:
         form = EnumForm("m.E", symbols)
@@ -182,8 +182,8 @@ def test_one_more_symbol_of_an_enum_that_is_passed_on_is_another_output() -> Non
         assert state_digest(before) == state_digest(after)
 
 
-def test_what_decides_event_times_is_its_expression_and_what_it_reads() -> None:
-    """Other columns do not, nor where the stream is."""
+def test_event_times_depend_on_their_expression_and_its_columns() -> None:
+    """Not on other columns, nor on the topic of the stream."""
     moved = replace(WIDER, name=StreamName("t"), topic=TopicName("other"), lateness_ms=1)
     assert timing_digest(moved) == timing_digest(SOURCE)
     assert source_digest(moved) != source_digest(SOURCE)
@@ -208,13 +208,13 @@ def _calling(**changes: object) -> Fragment:
     ],
 )
 def test_another_function_is_another_box(changes: dict[str, object]) -> None:
-    """So is one whose text has changed; its state does not fit either."""
+    """So is one whose source text has changed; its state does not fit either."""
     assert fragment_digest(_calling(**changes)) != fragment_digest(_calling())
     assert state_digest(_calling(**changes)) != state_digest(_calling())
 
 
-def test_patience_with_a_function_is_no_part_of_the_state() -> None:
-    """The fragment starts again, and goes on where it stood."""
+def test_the_time_limit_of_a_function_is_no_part_of_the_state() -> None:
+    """The fragment starts again, and continues at its positions."""
     assert fragment_digest(_calling(timeout_ms=1)) != fragment_digest(_calling())
     assert state_digest(_calling(timeout_ms=1)) == state_digest(_calling())
 
@@ -233,9 +233,9 @@ def _answering(
     behind: str = "",
     **changes: object,
 ) -> str:
-    """The digest of what a table says of a row, with a filter on either side."""
+    """The digest of an as-of join's matches, with a filter on either side."""
     few, some = filtered("few", left, "`fee` > 0"), filtered("some", right, "`fee` > 0")
-    box = held("priced", few, some, (on,), {"part": select}, 7)
+    box = as_of_join("priced", few, some, (on,), {"part": select}, 7)
     box = replace(box, **changes)  # type: ignore[arg-type]  # keywords
     last = (filtered("last", box, behind),) if behind else ()
     (fragment,) = plan(network((left, right), (few, some, box, *last)), OWNER).fragments
@@ -256,8 +256,8 @@ def _answering(
     ],
     ids=["select", "another column of the rows", "patience", "a box behind", "rows", "name"],
 )
-def test_what_is_made_of_an_answer_decides_nothing_about_it(same: str) -> None:
-    """A mended expression takes what the table had said."""
+def test_expressions_over_a_match_do_not_change_its_digest(same: str) -> None:
+    """A corrected expression uses the former matches."""
     assert same == _answering()
 
 
@@ -274,13 +274,13 @@ def test_what_is_made_of_an_answer_decides_nothing_about_it(same: str) -> None:
     ],
     ids=["another column of the table", "within", "how", "on", "time of rows", "of it", "table"],
 )
-def test_what_decides_an_answer_changes_its_digest(other: str) -> None:
-    """Then it is not known what the table would have said."""
+def test_changes_of_a_match_change_its_digest(other: str) -> None:
+    """Then the former matches are not valid."""
     assert other != _answering()
 
 
-def test_only_as_of_joins_have_answers() -> None:
-    """So nothing is equal to what another fragment says."""
+def test_only_as_of_joins_have_matches() -> None:
+    """So no other fragment has an equal digest."""
     assert answer_digest(_fragment(BASE), {}) == ""
 
 
@@ -292,7 +292,7 @@ def test_plan_digest_covers_topics() -> None:
 
 
 def test_digest_is_the_same_in_every_process() -> None:
-    """No order of a set, no address and no hash seed gets into it."""
+    """It contains no order of a set, no address and no hash seed."""
     program = (
         "from tests.unit.planner.test_digest import BASE, _fragment\n"
         "from pipeline.planner.digest import fragment_digest\n"
@@ -312,13 +312,13 @@ def test_digest_is_the_same_in_every_process() -> None:
     assert found == {fragment_digest(_fragment(BASE))}
 
 
-def test_digest_carries_its_format() -> None:
-    """The part before the colon counts up when the way of hashing changes."""
+def test_digest_contains_its_format() -> None:
+    """The part before the colon is increased when the way of hashing changes."""
     assert fragment_digest(_fragment(BASE)).startswith("1:")
 
 
-def test_unknown_content_is_a_bug_and_is_told() -> None:
-    """A plan with something that has no canonical form does not get a silent digest."""
+def test_unknown_content_is_an_error() -> None:
+    """A plan with a value without a canonical form does not get a digest."""
     columns: Columns = (object(),)  # type: ignore[assignment]  # exactly what must not happen
     with pytest.raises(BrokenInvariantError):
         fragment_digest(replace(_fragment(BASE), boxes=(replace(KEPT, columns=columns),)))

@@ -15,8 +15,8 @@ _WITH_EXAMPLES = {"rename", "instants"}
 
 
 @pytest.mark.parametrize("name", _MODULES)
-def test_examples_in_docstrings_are_true(name: str) -> None:
-    """Every example in the planner's docstrings gives what it says."""
+def test_examples_in_docstrings_are_correct(name: str) -> None:
+    """Every example in the planner's docstrings has the stated result."""
     found = doctest.testmod(importlib.import_module(name))
     assert found.failed == 0
     if name.rpartition(".")[2] in _WITH_EXAMPLES:

@@ -25,13 +25,13 @@ TYPE, POLICY = "message.timestamp.type", "cleanup.policy"
 
 
 def of(topic: NewTopic, **changed: str) -> list[Misfit]:
-    """What does not fit of a topic as the network makes it, but for some settings."""
+    """The differences of a topic from the plan's, with some other settings."""
     settings = {name.replace("_", "."): value for name, value in changed.items()}
     return list(misfits(topic, {**dict(topic.config), **settings}))
 
 
-def test_topics_as_they_are_made_fit() -> None:
-    """Nor is anything said of settings that could not be read."""
+def test_topics_as_created_fit() -> None:
+    """Nor is anything reported of settings that could not be read."""
     assert [one for topic in TOPICS.values() for one in of(topic)] == []
     assert [one for topic in TOPICS.values() for one in misfits(topic, {})] == []
 
@@ -67,7 +67,7 @@ def test_topics_as_they_are_made_fit() -> None:
 def test_settings_that_lose_records_or_change_results(
     *, name: str, config: Mapping[str, str], fatal: bool | None
 ) -> None:
-    """Whether a deploy is refused, only warns (False) or says nothing (None)."""
+    """Whether a deploy is refused, warns (False) or reports nothing (None)."""
     found = of(TOPICS[name], **{k.replace(".", "_"): v for k, v in config.items()})
     assert [one.fatal for one in found] == ([] if fatal is None else [fatal])
     for one in found:
@@ -84,7 +84,7 @@ def test_a_deploy_onto_a_topic_with_other_timestamps_is_refused() -> None:
     assert f"--add-config {TYPE}=CreateTime" in problem.hint
 
 
-def test_everything_that_is_wrong_with_a_topic_is_said_at_once() -> None:
+def test_all_problems_of_a_topic_are_reported_at_once() -> None:
     """The first with the hint, the others as details."""
     wrong = {POLICY: "delete", TYPE: "CreateTime"}
     current = with_config(deployed(), MARKERS, wrong)

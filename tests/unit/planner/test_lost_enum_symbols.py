@@ -1,4 +1,4 @@
-"""A state that was made of a symbol does not fit a plan that cannot read it any more."""
+"""A state that was built with an enum symbol does not fit a plan that cannot read it any more."""
 
 from dataclasses import replace
 
@@ -21,8 +21,8 @@ def with_enum(symbols: str, more: str = "") -> Fragment:
     return found
 
 
-def test_a_symbol_that_goes_is_lost() -> None:
-    """One that comes is not, nor is one of an enum that has a default."""
+def test_a_removed_symbol_is_lost() -> None:
+    """An added one is not, nor is one of an enum that has a default."""
     x, xy = with_enum('"x"'), with_enum('"x","y"')
     assert lost_symbols(xy, x)
     assert not lost_symbols(x, xy)

@@ -21,8 +21,8 @@ def _rewritten(network: Network) -> Network:
 
 @settings(max_examples=examples(300))
 @given(st.data())
-def test_rewriting_keeps_what_every_output_says(data: st.DataObject) -> None:
-    """Merging and pushing down change no row of any stream that somebody outside can see."""
+def test_rewriting_preserves_every_output(data: st.DataObject) -> None:
+    """Merging and pushing down change no row of any stream that is written to a topic."""
     network = data.draw(networks())
     given_rows = data.draw(rows(network))
     before = run(network.boxes, given_rows)
@@ -55,7 +55,7 @@ def test_fragments_together_compute_the_network(data: st.DataObject) -> None:
 
 @settings(max_examples=examples(100))
 @given(networks())
-def test_rewriting_twice_is_rewriting_once(network: Network) -> None:
-    """The passes leave nothing to do for a second run, and always come to an end."""
+def test_rewriting_is_idempotent(network: Network) -> None:
+    """The passes leave no change for a second run, and always end."""
     once = _rewritten(network)
     assert _rewritten(once) == once

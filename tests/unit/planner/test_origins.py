@@ -1,4 +1,4 @@
-"""What fails is told in the words of the document, whatever the planner made of it."""
+"""Failures are reported in the terms of the document, whatever the planner made of it."""
 
 import json
 
@@ -62,8 +62,8 @@ def _expressions(box: Box) -> tuple[Expression, ...]:
             raise AssertionError(box.kind)
 
 
-def test_whatever_can_fail_is_known_by_its_place_in_the_document() -> None:
-    """Two aggregates were merged and a filter was put before them; neither name is ever told."""
+def test_every_failure_has_its_place_in_the_document() -> None:
+    """Two aggregates were merged and a filter was put before them; neither name is reported."""
     fragment = _fragment()
     assert [box.name for box in fragment.boxes] == [
         "sane",
@@ -82,7 +82,7 @@ def test_whatever_can_fail_is_known_by_its_place_in_the_document() -> None:
 
 
 def test_a_group_that_cannot_be_evaluated_fails_in_the_aggregate() -> None:
-    """The planner's own filter for null groups lets it through, so that one box alone refuses."""
+    """The planner's own filter for null groups passes it, so that one box alone refuses."""
     keyed = _fragment().boxes[1]
     assert isinstance(keyed, Filter)
     assert keyed.where.failed is None

@@ -4,7 +4,7 @@ from pipeline.planner.planner import plan
 from tests.unit.planner.networks import OWNER, tolls
 
 
-def test_a_picture_of_a_plan_has_a_part_for_each_fragment() -> None:
+def test_a_diagram_of_a_plan_has_a_group_for_each_fragment() -> None:
     """With the boxes that the planner made, and the topics between the fragments."""
     drawn = fragments_picture(plan(tolls(), OWNER))
     assert [part.name for part in drawn.parts] == [

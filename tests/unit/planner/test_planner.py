@@ -45,7 +45,7 @@ def test_two_filters_of_one_stream_read_it_once() -> None:
 
 
 def test_inner_stream_gets_a_default_topic() -> None:
-    """A derived stream that is no output lies in a topic named after network and box."""
+    """A derived stream that is no output has a topic named after network and box."""
     made = plan(tolls(), OWNER)
     (_, inner) = made.fragments[1].inputs
     assert isinstance(inner, DerivedStream)
@@ -55,8 +55,8 @@ def test_inner_stream_gets_a_default_topic() -> None:
     assert inner.key_schema_json is not None
 
 
-def test_unread_box_is_written_and_said() -> None:
-    """A box that nobody reads becomes an output with the default topic."""
+def test_unread_box_is_written_and_reported() -> None:
+    """A box without readers becomes an output with the default topic."""
     source = external("s")
     made = plan(network((source,), (filtered("kept", source, "`at` > 0"),)), OWNER)
     assert [f.output.topic for f in made.fragments] == ["local.net.kept"]
@@ -75,7 +75,7 @@ def test_shared_filter_is_copied_and_output_filter_is_read() -> None:
 
 
 def test_a_function_is_called_once_for_a_deduplication() -> None:
-    """Which reads everything twice: what the function makes has a topic."""
+    """Which reads everything twice: the function's output has a topic."""
     source = external("s", column("a"))
     made = python("made", source)
     few = filtered("few", made, "`twice` > 1")
@@ -84,8 +84,8 @@ def test_a_function_is_called_once_for_a_deduplication() -> None:
     assert _boxes(planned) == {"few": ["made", "few"], "once": ["once"]}
 
 
-def test_unread_stream_is_left_out() -> None:
-    """No topic is asked for on behalf of a stream that nobody reads."""
+def test_unread_stream_is_omitted() -> None:
+    """No topic is required for a stream without readers."""
     source, spare = external("s"), external("spare")
     made = plan(network((source, spare), (filtered("f", source, "`at` > 0"),)), OWNER)
     assert "spare-topic" not in {topic.name for topic in made.topics}
@@ -119,15 +119,15 @@ def test_every_network_is_cut_into_runnable_fragments(made_up: Network) -> None:
 
 @settings(max_examples=examples(50))
 @given(networks())
-def test_planning_is_a_function(made_up: Network) -> None:
+def test_planning_is_deterministic(made_up: Network) -> None:
     """The same network gives the same plan."""
     assert plan(made_up, OWNER) == plan(made_up, OWNER)
 
 
 def _with_output(topic: str) -> Network:
-    wanted = tolls()
-    outputs = (Output(StreamName("tow_dispatch"), TopicName(topic), 4), wanted.outputs[0])
-    return replace(wanted, outputs=outputs)
+    planned = tolls()
+    outputs = (Output(StreamName("tow_dispatch"), TopicName(topic), 4), planned.outputs[0])
+    return replace(planned, outputs=outputs)
 
 
 @pytest.mark.parametrize(
@@ -143,14 +143,14 @@ def _with_output(topic: str) -> Network:
         ("x" * 240, "Kafka accepts no topic named xxx"),
     ],
 )
-def test_topics_that_cannot_be_are_refused(topic: str, message: str) -> None:
+def test_invalid_topics_are_refused(topic: str, message: str) -> None:
     """An output cannot share a topic, nor have a name that Kafka refuses."""
     with pytest.raises(DocumentError) as caught:
         plan(_with_output(topic), OWNER)
     assert message in str(caught.value)
 
 
-def test_one_mistake_in_a_topic_is_told_once() -> None:
+def test_one_error_in_a_topic_is_reported_once() -> None:
     """The topics that follow from a wrong one are not reported as well."""
     with pytest.raises(DocumentError) as caught:
         plan(_with_output("toll_notifications-out"), OWNER)

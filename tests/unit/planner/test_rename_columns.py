@@ -19,12 +19,12 @@ from tests.unit.planner.networks import expression
     ],
 )
 def test_only_columns_are_renamed(sql: str, expected: str) -> None:
-    """Fields of structures and text in string literals stay as they are."""
+    """Fields of structures and text in string literals stay unchanged."""
     names = {ColumnRef("a"): ColumnRef("x"), ColumnRef("c`d"): ColumnRef("e`f")}
     assert rename_sql(sql, names, sided=False) == expected
 
 
-def test_columns_called_like_a_side_are_columns() -> None:
+def test_columns_named_like_a_side_are_columns() -> None:
     """In a join the first name is the side, also when the column has the same name."""
     names = {ColumnRef("left", "left"): ColumnRef("x"), ColumnRef("left", "right"): ColumnRef("y")}
     sql = "`left`.`left` + `right`.`left` + `left`.`left`.`left`"
@@ -41,8 +41,8 @@ def test_renaming_covers_failure_and_columns() -> None:
     assert after.columns == {ColumnRef("x")}
 
 
-def test_plain_column_is_nothing_but_a_column() -> None:
-    """Anything computed, and anything that reads a field of a structure, is not plain."""
+def test_a_plain_column_is_only_a_column() -> None:
+    """Computed ones, and those that read a field of a structure, are not plain."""
     assert plain_column(expression("`left`.`a`")) == ColumnRef("a", "left")
     assert plain_column(expression("`a` + 0")) is None
     assert plain_column(expression("1")) is None

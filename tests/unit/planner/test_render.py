@@ -23,7 +23,7 @@ DEPLOYED = Current(
 
 
 def test_text_of_a_change() -> None:
-    """New, changed and refused things have their marks; what is kept is only counted."""
+    """New, changed and refused items have their marks; kept ones are only counted."""
     ran = replace(DEPLOYED, has_run=frozenset({OLD.fragments[0].name}))
     assert render_changes(changes(NEW, OLD, ran)) == (
         "network net: version 2\n"
@@ -37,8 +37,8 @@ def test_text_of_a_change() -> None:
     )
 
 
-def test_text_of_nothing() -> None:
-    """An unchanged network says so."""
+def test_text_of_no_change() -> None:
+    """An unchanged network is reported as such."""
     schemas = required_schemas(OLD)
     from_registry = changes(OLD, OLD, DEPLOYED)
     assert from_registry.register == schemas
@@ -47,7 +47,7 @@ def test_text_of_nothing() -> None:
 
 
 def test_data_is_json_with_stable_keys() -> None:
-    """Programs get the same in plain data, with snake_case keys."""
+    """The same as the text, with snake_case keys."""
     data = changes_as_data(changes(NEW, OLD, replace(DEPLOYED, topics=())))
     assert json.loads(json.dumps(data)) == data
     assert list(data) == [

@@ -1,4 +1,4 @@
-"""Topics that a deploy neither creates nor misses."""
+"""Topics that a deploy neither creates nor requires."""
 
 from dataclasses import replace
 
@@ -12,8 +12,8 @@ def _action(found: Changes, name: str) -> Action:
     return next(item.action for item in found.items if item.name == name)
 
 
-def test_a_topic_that_nothing_needs_any_more_is_not_missed() -> None:
-    """The fragment has read another input before; whoever tidies up may delete its topic."""
+def test_a_topic_that_is_not_needed_any_more_is_not_required() -> None:
+    """The fragment has read another input before; users may delete its topic."""
     current = deployed()
     needless = (TopicName("left-behind"), "id of one that is gone")
     before = (
@@ -24,8 +24,8 @@ def test_a_topic_that_nothing_needs_any_more_is_not_missed() -> None:
     assert {item.action for item in found.fragments} == {Action.CHANGE}
 
 
-def test_a_topic_that_is_created_when_needed_is_not_missed_and_kept_where_it_is() -> None:
-    """A deploy neither creates it nor speaks of it; where it is, its settings have to fit."""
+def test_a_topic_created_on_demand_is_not_required_and_kept_where_it_exists() -> None:
+    """A deploy neither creates nor reports it; where it exists, its settings have to fit."""
     redrive = TopicName("local.net.tolls.redrive")
     current = deployed()
     without = tuple(topic for topic in current.topics if topic.name != redrive)
@@ -42,8 +42,8 @@ def test_a_topic_that_is_created_when_needed_is_not_missed_and_kept_where_it_is(
     assert problem.message.startswith(f"topic {redrive} has message.timestamp.type=LogAppendTime")
 
 
-def test_a_redrive_topic_that_was_known_and_is_gone_is_noticed() -> None:
-    """What was sent again is not known any more, nor what of it was read."""
+def test_a_redrive_topic_that_existed_and_is_missing_is_reported() -> None:
+    """The redriven records are lost, and so are the positions in them."""
     current = deployed()
     topics = tuple(topic for topic in current.topics if topic.name != "local.net.tolls.redrive")
     problems = changes(PLAN, PLAN, replace(current, topics=topics)).problems

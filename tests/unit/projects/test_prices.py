@@ -28,7 +28,7 @@ LATENESS_MS = 3_000
 
 
 def drive(seed: int = 1, seconds: int = 200) -> Iterator[tuple[int, Quote | Trade]]:
-    """Pairs (when it was sent, report) of a market."""
+    """Pairs (time of sending, report) of a market."""
     market = Market(seed, START_MS)
     for at_ms in range(START_MS + TICK_MS, START_MS + seconds * 1_000, TICK_MS):
         for report in market.reports(at_ms):
@@ -41,13 +41,13 @@ def trades() -> list[tuple[int, Trade]]:
 
 
 def test_the_same_seed_gives_the_same_market() -> None:
-    """Two runs with equal arguments are equal; another seed gives something else."""
+    """Two runs with equal arguments are equal; another seed gives another market."""
     assert list(drive(seconds=5)) == list(drive(seconds=5))
     assert list(drive(seed=2, seconds=5)) != list(drive(seconds=5))
 
 
 def test_every_symbol_is_quoted_and_traded() -> None:
-    """Bids lie below asks, and trades are about as many as stated."""
+    """Bids are below asks, and the number of trades is about the stated rate."""
     quoted = {r.symbol for _, r in drive() if isinstance(r, Quote) and r.bid < r.ask}
     traded = Counter(trade.symbol for _, trade in trades() if trade.status == "new")
     assert quoted == set(traded) == set(SYMBOLS)
@@ -55,7 +55,7 @@ def test_every_symbol_is_quoted_and_traded() -> None:
 
 
 def test_one_symbol_has_real_prices() -> None:
-    """Ten years of them, a day each second; a quote lies around that of its moment."""
+    """Ten years of them, a day each second; a quote is near the price of its time."""
     prices = real_prices()
     assert len(prices) == 2_515
     assert (min(prices), max(prices)) == (26.19, 113.39)
@@ -74,8 +74,8 @@ def test_one_symbol_has_real_prices() -> None:
         assert min(near) - 0.01 <= (quote.bid + quote.ask) / 2 <= max(near) + 0.01
 
 
-def test_real_prices_begin_again() -> None:
-    """A market may go on for longer than the series."""
+def test_real_prices_repeat() -> None:
+    """A market may run for longer than the series."""
     listing = Listing(REAL, 1.0, prices=(10.0, 20.0))
     found = []
     for passed_ms in (0, 500, 1_000, 1_500, 2_000):
@@ -104,8 +104,8 @@ def test_a_report_about_a_trade_follows_it_and_repeats_it() -> None:
     assert amended["cancelled"] > 10
 
 
-def test_trades_come_out_of_order_and_a_few_far_too_late() -> None:
-    """Most lie within the lateness of the network, some beyond it; none lies in the future."""
+def test_trades_are_out_of_order_and_a_few_are_late() -> None:
+    """Most are within the lateness of the network, some beyond it; none is in the future."""
     newest: defaultdict[str, int] = defaultdict(int)
     behind = []
     for at_ms, trade in trades():
@@ -179,7 +179,7 @@ class Clock:
 
 
 class Taken:
-    """Takes what is sent."""
+    """Takes the sent records."""
 
     failure = None
 
@@ -191,11 +191,11 @@ class Taken:
         self.times.append(report.quoted_at if isinstance(report, Quote) else report.traded_at)
 
     def poll(self) -> None:
-        """Nothing waits."""
+        """No record is pending."""
 
 
 def test_a_fast_market_begins_in_the_past_and_ends_now(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Four seconds at ten times the speed hold forty of the market, and none of the future."""
+    """Four seconds at ten times the speed are forty of the market, and none of the future."""
     clock, taken = Clock(), Taken()
     monkeypatch.setattr(producer, "time", clock)
     options = parse(["--seconds", "4", "--speed", "10"])

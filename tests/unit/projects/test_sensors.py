@@ -28,7 +28,7 @@ LATENESS_MS = 3_000
 def drive(
     seed: int = 1, seconds: int = 20, devices: int = DEVICES
 ) -> Iterator[tuple[int, Reading | Calibration]]:
-    """Pairs (when it was sent, report) of a fleet."""
+    """Pairs (time of sending, report) of a fleet."""
     fleet = Fleet(seed, START_MS, devices)
     for at_ms in range(START_MS + TICK_MS, START_MS + seconds * 1_000, TICK_MS):
         for report in fleet.reports(at_ms):
@@ -37,7 +37,7 @@ def drive(
 
 @cache
 def readings() -> tuple[tuple[int, Reading], ...]:
-    """All readings, with the moments at which they were sent."""
+    """All readings, with their times of sending."""
     return tuple((at_ms, report) for at_ms, report in drive() if isinstance(report, Reading))
 
 
@@ -51,13 +51,13 @@ def calibrations(seconds: int = 60) -> dict[str, list[Calibration]]:
 
 
 def test_the_same_seed_gives_the_same_devices() -> None:
-    """Two runs with equal arguments are equal; another seed gives something else."""
+    """Two runs with equal arguments are equal; another seed gives other devices."""
     assert list(drive(seconds=3)) == list(drive(seconds=3))
     assert list(drive(seed=2, seconds=3)) != list(drive(seconds=3))
 
 
-def test_each_device_has_a_rate_of_its_own() -> None:
-    """From about one reading a second to a hundred, and some six hundred of all together."""
+def test_each_device_has_its_own_rate() -> None:
+    """From about one reading a second to a hundred, and about six hundred in total."""
     numbers = defaultdict(set)
     for _, reading in readings():
         numbers[reading.device].add(reading.number)
@@ -68,8 +68,8 @@ def test_each_device_has_a_rate_of_its_own() -> None:
     assert 500 < len(readings()) / 20 < 700
 
 
-def test_readings_come_out_of_order_and_those_of_wrong_clocks_too_late() -> None:
-    """All others lie within the lateness of the network, repeats included."""
+def test_readings_are_out_of_order_and_those_of_wrong_clocks_late() -> None:
+    """All others are within the lateness of the network, repeats included."""
     newest = 0
     late, went_back = set(), 0
     for _, reading in readings():
@@ -82,15 +82,15 @@ def test_readings_come_out_of_order_and_those_of_wrong_clocks_too_late() -> None
     assert len(late) == -(-DEVICES // WRONG_EVERY)
 
 
-def test_some_readings_come_twice() -> None:
-    """Exactly alike; and a device counts on, so that no other one has its number."""
+def test_some_readings_are_repeated() -> None:
+    """Byte for byte; and a device counts on, so that its numbers are unique."""
     found = Counter(reading for _, reading in readings())
     assert 0.01 < sum(count > 1 for count in found.values()) / len(found) < 0.03
     assert len({(reading.device, reading.number) for reading in found}) == len(found)
 
 
-def test_readings_of_a_device_have_times_of_their_own() -> None:
-    """The higher the number, the later: what came last in a window has the highest one."""
+def test_readings_of_a_device_have_different_times() -> None:
+    """The higher the number, the later: the last one in a window has the highest number."""
     times: defaultdict[str, dict[int, int]] = defaultdict(dict)
     for _, reading in readings():
         times[reading.device][reading.number] = reading.measured_at
@@ -100,7 +100,7 @@ def test_readings_of_a_device_have_times_of_their_own() -> None:
 
 
 def test_devices_drop_out_and_count_on() -> None:
-    """Some are silent for several seconds, and what they measured meanwhile is lost."""
+    """Some are silent for several seconds, and their readings of that time are lost."""
     last: dict[str, Reading] = {}
     silent, lost = Counter[str](), Counter[str]()
     sent = [one for _, one in readings() if one.measured_at < START_MS + 18_000]  # all have come
@@ -113,16 +113,16 @@ def test_devices_drop_out_and_count_on() -> None:
     assert +silent == +lost
 
 
-def test_the_new_firmware_comes_to_one_device_after_the_other() -> None:
-    """From then on each tells its battery; at the beginning none does, and in the end all do."""
-    told = defaultdict(set)
+def test_the_new_firmware_is_installed_on_one_device_after_the_other() -> None:
+    """From then on each reports its battery; at the beginning none does, and in the end all do."""
+    reported = defaultdict(set)
     for at_ms, reading in readings():
-        told[(at_ms - START_MS) // 1_000].add(reading.battery is not None)
-    assert [told[second] for second in (0, 8, 18)] == [{False}, {False, True}, {True}]
+        reported[(at_ms - START_MS) // 1_000].add(reading.battery is not None)
+    assert [reported[second] for second in (0, 8, 18)] == [{False}, {False, True}, {True}]
 
 
-def test_calibrations_are_announced_again_and_change_after_a_drift() -> None:
-    """Each device has one from before its first reading on, but one, which gets it later."""
+def test_calibrations_are_repeated_and_change_after_a_drift() -> None:
+    """Each device has one before its first reading, except for one, which gets it later."""
     found = calibrations()
     assert len(found) == DEVICES
     first = {device: versions[0].since for device, versions in found.items()}
@@ -133,14 +133,14 @@ def test_calibrations_are_announced_again_and_change_after_a_drift() -> None:
     assert all(len(versions) >= 3 for versions in found.values())
 
 
-def test_a_room_has_the_same_number_of_devices() -> None:
-    """So that what is typical of it can be told."""
+def test_rooms_have_equal_numbers_of_devices() -> None:
+    """So that the average of a room has enough values."""
     rooms = Counter(versions[0].room for versions in calibrations(20).values())
     assert rooms == {f"room-{n + 1}": ROOM_SIZE for n in range(DEVICES // ROOM_SIZE)}
 
 
-def test_what_lies_far_back_is_lost() -> None:
-    """After a pause the devices go on from where they are, and have counted meanwhile."""
+def test_readings_before_a_pause_are_lost() -> None:
+    """After a pause the devices continue at the present time, and have counted meanwhile."""
     fleet = Fleet(1, START_MS)
     early = [*fleet.reports(START_MS + TICK_MS), *fleet.reports(START_MS + 10_000)]
     assert len(early) < 300
@@ -163,12 +163,12 @@ def test_reports_have_the_fields_of_their_schemas(kind: type, file: str) -> None
 
 
 def decode(writer: avro.AvroSchema, reader: avro.AvroSchema, fields: dict[str, object]) -> Any:
-    """What a reader sees of fields that somebody wrote."""
+    """Decode fields with the schemas of the writer and of the reader."""
     return codec.decode(writer, reader, codec.encode(writer, fields))
 
 
 def test_both_versions_of_a_reading_can_be_read_as_the_other_one() -> None:
-    """The first says nothing of a battery, which the second takes for unknown."""
+    """The first has no battery, which the second reads as unknown."""
     fields = asdict(readings()[0][1])
     assert fields.pop("battery") is None
     first, second = schema("reading-1.avsc"), schema("reading.avsc")
@@ -194,7 +194,7 @@ def test_wrong_arguments_are_named(
 
 
 class Clock:
-    """Time passes only in sleep, and once while something else takes long."""
+    """Time passes only in sleep, and once during a long operation."""
 
     def __init__(self) -> None:
         self.passed_s = 0.0
@@ -213,7 +213,7 @@ class Clock:
 
 
 class Taken:
-    """Takes what is sent; after two seconds it takes five more."""
+    """Takes the sent records; one poll after two seconds takes five more."""
 
     failure = None
 
@@ -228,13 +228,13 @@ class Taken:
             self.times.append(report.measured_at)
 
     def poll(self) -> None:
-        """Once something holds the program up."""
+        """One poll takes long."""
         if self._clock.passed_s >= 2 and not self._held:
             self._held = True
             self._clock.passed_s += 5
 
 
-def test_a_feed_that_was_held_up_skips_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_delayed_feed_skips_the_missed_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """It ends when its time is over, and sends nothing of the time that it missed."""
     clock = Clock()
     taken = Taken(clock)

@@ -22,7 +22,7 @@ START_MS = 1_700_000_000_000
 
 
 def drive(seed: int = 1, seconds: int = 60, rate: int = 500) -> Iterator[tuple[int, Sighting]]:
-    """Pairs (when it was sent, sighting) of a feed with a steady rate."""
+    """Pairs (time of sending, sighting) of a feed with a steady rate."""
     traffic = Traffic(seed, START_MS)
     count = rate * TICK_MS // 1_000
     for at_ms in range(START_MS, START_MS + seconds * 1_000, TICK_MS):
@@ -31,13 +31,13 @@ def drive(seed: int = 1, seconds: int = 60, rate: int = 500) -> Iterator[tuple[i
 
 
 def test_the_same_seed_gives_the_same_traffic() -> None:
-    """Two runs with equal arguments are equal; another seed gives something else."""
+    """Two runs with equal arguments are equal; another seed gives other traffic."""
     assert list(drive(seconds=5)) == list(drive(seconds=5))
     assert list(drive(seed=2, seconds=5)) != list(drive(seconds=5))
 
 
-def test_sightings_are_a_little_out_of_order_and_never_late() -> None:
-    """Event times go back sometimes, but never further than the stated delay."""
+def test_sightings_are_slightly_out_of_order_and_never_late() -> None:
+    """Event times fall sometimes, but never by more than the stated delay."""
     newest, went_back = 0, 0
     for at_ms, sighting in drive():
         assert at_ms - DELAY_MAX_MS <= sighting.seen_at <= at_ms
@@ -46,7 +46,7 @@ def test_sightings_are_a_little_out_of_order_and_never_late() -> None:
     assert went_back > 1_000
 
 
-def test_the_traffic_gives_every_part_of_the_network_something_to_do() -> None:
+def test_the_traffic_produces_results_in_every_part_of_the_network() -> None:
     """A minute has tolls above zero, free segments, moving cars and tow dispatches."""
     sightings = [parse_sighting(asdict(sighting)) for _, sighting in drive()]
     rules = Rules(window_ms=10_000, valid_ms=10_000, reach_ms=300_000)
@@ -56,8 +56,8 @@ def test_the_traffic_gives_every_part_of_the_network_something_to_do() -> None:
     assert 100 < len(tow_dispatches(sightings, rules)) < 100_000
 
 
-def test_a_stopped_vehicle_stays_where_it_is() -> None:
-    """From one report with speed 0 to the next of the same breakdown the location is the same."""
+def test_a_stopped_vehicle_keeps_its_location() -> None:
+    """From one report with speed 0 to the next of the same breakdown."""
     places: defaultdict[str, list[Sighting]] = defaultdict(list)
     for _, sighting in drive():
         places[sighting.car].append(sighting)
@@ -97,7 +97,7 @@ def test_wrong_arguments_are_named(
     assert says in capsys.readouterr().err
 
 
-def test_a_start_time_is_read_with_its_zone() -> None:
+def test_a_start_time_is_parsed_with_its_zone() -> None:
     """`--start-at` becomes ms since 1970 UTC."""
     assert parse(["--start-at", "1970-01-01T01:00:01+01:00"]).start_at_ms == 1_000
 
@@ -125,7 +125,7 @@ class SetClock:
 
 
 class Taken:
-    """Takes what is sent."""
+    """Takes the sent records."""
 
     failure = None
 
@@ -137,13 +137,13 @@ class Taken:
         self.times.append(sighting.seen_at)
 
     def poll(self) -> None:
-        """Nothing waits."""
+        """No record is pending."""
 
 
-def test_a_clock_that_is_set_neither_stops_the_feed_nor_moves_its_time(
+def test_a_clock_change_neither_stops_the_feed_nor_shifts_its_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """It goes on in its steps, and event time with it."""
+    """It continues in its steps, and event time with it."""
     clock, taken = SetClock(), Taken()
     monkeypatch.setattr(producer, "time", clock)
     options = parse(["--seconds", "3", "--rate", "50"])
@@ -159,19 +159,19 @@ def test_a_clock_that_is_set_neither_stops_the_feed_nor_moves_its_time(
 @pytest.mark.parametrize(
     "error", [ConnectError("refused"), SchemaRegistryError(500, 50001, "no store")]
 )
-def test_a_registry_that_does_not_answer_is_told_in_two_lines(
+def test_an_unreachable_registry_is_reported_in_two_lines(
     error: Exception, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Which one it was, and how to name another; no trace."""
+    """Its address, and how to name another; no stack trace."""
 
     def fail(*_: object) -> None:
         raise error
 
     monkeypatch.setattr(producer, "Feed", fail)
     assert producer.main(["--registry", "http://127.0.0.1:1"]) == 1
-    told = capsys.readouterr().err.splitlines()
-    assert told[0].startswith("producer: schema registry http://127.0.0.1:1: ")
-    assert "SCHEMA_REGISTRY_URL" in told[1]
+    reported = capsys.readouterr().err.splitlines()
+    assert reported[0].startswith("producer: schema registry http://127.0.0.1:1: ")
+    assert "SCHEMA_REGISTRY_URL" in reported[1]
 
 
 _WARNS = """\
@@ -184,8 +184,8 @@ sys.meta_path.insert(0, Finder())
 """
 
 
-def test_only_the_known_warning_of_a_library_is_kept_from_the_user(tmp_path: Path) -> None:
-    """What Authlib says of its own future is not for whoever runs the producer; the rest is."""
+def test_only_the_known_warning_of_a_library_is_hidden(tmp_path: Path) -> None:
+    """Authlib's deprecation warning is not for users of the producer; others are displayed."""
     (tmp_path / "sitecustomize.py").write_text(_WARNS, encoding="utf-8")
     done = subprocess.run(
         [sys.executable, "-W", "default", producer.__file__, "--help"],

@@ -14,13 +14,13 @@ def judge(expected: list[Row], seen: list[Row]) -> Comparison:
 
 @given(st.lists(ROWS), st.randoms())
 def test_any_order_of_the_expected_rows_is_exact(rows: list[Row], random: object) -> None:
-    """Output that holds the expected rows, in whatever order, is exact."""
+    """Output that contains the expected rows, in any order, is exact."""
     shuffled = sorted(rows, key=lambda _row: random.random())  # type: ignore[attr-defined]
     assert judge(rows, shuffled).exact
 
 
-def test_each_kind_of_difference_is_told_apart() -> None:
-    """A lost, a repeated, a changed and an invented row land in four different places."""
+def test_each_kind_of_difference_is_distinct() -> None:
+    """A lost, a repeated, a changed and an invented row are in four different lists."""
     expected: list[Row] = [("a", 1, 2.0), ("b", 1, 2.0), ("c", 1, 2.0)]
     seen: list[Row] = [("b", 1, 2.0), ("b", 1, 2.0), ("c", 1, 8.0), ("d", 1, 0.0)]
     found = judge(expected, seen)
@@ -32,7 +32,7 @@ def test_each_kind_of_difference_is_told_apart() -> None:
     assert not found.exact
 
 
-def test_a_row_expected_twice_must_come_twice() -> None:
+def test_a_row_expected_twice_must_occur_twice() -> None:
     """Equal rows are counted, not merged."""
     row: Row = ("a", 1, 2.0)
     assert judge([row, row], [row, row]).exact
@@ -41,8 +41,8 @@ def test_a_row_expected_twice_must_come_twice() -> None:
 
 
 @given(st.lists(ROWS, max_size=12), st.lists(ROWS, max_size=12))
-def test_every_row_is_accounted_for_once(expected: list[Row], seen: list[Row]) -> None:
-    """Right, missing and different rows add up to the expected ones, and likewise the seen ones."""
+def test_every_row_is_counted_once(expected: list[Row], seen: list[Row]) -> None:
+    """Right, missing and different rows add up to the expected ones, and so do the actual ones."""
     found = judge(expected, seen)
     paired = len(found.different)
     assert found.right + len(found.missing) + paired == len(expected)
@@ -60,14 +60,14 @@ def test_one_lost_row_is_found(rows: list[Row], data: st.DataObject) -> None:
     assert found.different == ()
 
 
-def test_the_report_is_one_line_when_all_is_right() -> None:
+def test_the_report_of_a_correct_run_is_one_line() -> None:
     """Without differences there is one line with the number of rows compared."""
     row: Row = ("a", 1, 2.0)
     assert describe(judge([row], [row])) == ("tolls: 1 compared, all right",)
 
 
-def test_the_report_shows_examples_up_to_the_limit() -> None:
-    """A long list of differences is counted in full and shown in part."""
+def test_the_report_contains_examples_up_to_the_limit() -> None:
+    """A long list of differences is counted in full and printed in part."""
     lost: list[Row] = [("a", at, 2.0) for at in range(7)]
     lines = describe(judge([*lost, ("b", 0, 2.0)], [("b", 0, 8.0)]), limit=2)
     assert lines == (

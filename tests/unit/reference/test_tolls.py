@@ -39,7 +39,7 @@ def crowd(cars: int, at: int, speed: float = 20.0) -> list[Sighting]:
     return [seen(f"car-{n}", at, speed) for n in range(cars)]
 
 
-def test_a_window_holds_its_start_and_not_its_end() -> None:
+def test_a_window_includes_its_start_and_excludes_its_end() -> None:
     """A sighting exactly at a window's end belongs to the next window."""
     found = tolls([seen("a", 9_999), seen("b", 10_000)], RULES)
     assert [toll.minute for toll in found] == [10_000, 20_000]
@@ -55,13 +55,13 @@ def test_the_toll_rises_with_the_square_of_the_crowd(cars: int, speed: float, to
 
 
 def test_a_car_counts_once_in_a_window() -> None:
-    """The same car seen many times is one car."""
+    """The same car with many sightings is one car."""
     assert tolls(crowd(50, 0) + crowd(50, 1_000), RULES)[0].toll == 0.0
 
 
 @given(st.lists(SIGHTINGS), st.randoms())
-def test_the_order_of_the_sightings_does_not_matter(rows: list[Sighting], random: object) -> None:
-    """Tolls and outputs depend on which sightings there are, not on their order."""
+def test_the_order_of_the_sightings_is_irrelevant(rows: list[Sighting], random: object) -> None:
+    """Tolls and outputs depend on the set of sightings, not on their order."""
     other = sorted(rows, key=lambda _row: random.random())  # type: ignore[attr-defined]
     assert tolls(rows, RULES) == tolls(other, RULES)
     assert Counter(toll_notifications(rows, RULES)) == Counter(toll_notifications(other, RULES))
@@ -69,8 +69,8 @@ def test_the_order_of_the_sightings_does_not_matter(rows: list[Sighting], random
 
 
 @given(st.lists(SIGHTINGS))
-def test_tolls_agree_with_counting_every_window_by_itself(rows: list[Sighting]) -> None:
-    """Each toll is what a plain pass over all sightings of its window and segment gives."""
+def test_tolls_agree_with_counting_every_window_separately(rows: list[Sighting]) -> None:
+    """Each toll is the result of a plain pass over all sightings of its window and segment."""
     found = {(t.minute, t.road, t.segment): t.toll for t in tolls(rows, RULES)}
     for end in range(10_000, 60_000, 10_000):
         for road in ("A1", "A7"):
@@ -111,15 +111,15 @@ def test_dispatches_agree_with_trying_every_pair(rows: list[Sighting]) -> None:
     assert Counter(tow_dispatches(rows, RULES)) == Counter(pairs)
 
 
-def test_a_car_at_a_window_end_pays_both_tolls_that_hold() -> None:
-    """Both ends of the time in which a toll holds are included, so a car can meet two tolls."""
+def test_a_car_at_a_window_end_pays_both_valid_tolls() -> None:
+    """Both ends of the validity of a toll are included, so a car can have two tolls."""
     rows = [*crowd(51, 0), *crowd(52, 10_000), seen("x", 20_000)]
     found = [n.toll for n in toll_notifications(rows, RULES) if n.car == "x"]
     assert sorted(found) == [2.0, 8.0]
 
 
 def test_speeds_are_added_as_decimals() -> None:
-    """An average of exactly 40 is not below 40, though doubles added one by one say it is."""
+    """An average of exactly 40 is not below 40, though doubles added one by one are."""
     speeds = [39.9] * 30 + [40.1] * 30
     added = 0.0
     for speed in speeds:

@@ -1,4 +1,4 @@
-"""A registry in memory that answers as Confluent's does, as far as moves and administration ask."""
+"""A registry in memory with Confluent's behaviour, as far as moves and administration need it."""
 
 import hashlib
 import json
@@ -21,7 +21,7 @@ CONTENT = ("schema", "schemaType", "references", "metadata", "ruleSet")
 
 @dataclass(frozen=True)
 class Request:
-    """One request, taken apart."""
+    """One parsed request."""
 
     method: str
     path: tuple[str, ...]
@@ -34,16 +34,16 @@ class Request:
 
 
 def error(code: int, message: str) -> Answer:
-    """An error as a registry tells it."""
+    """An error in the form of a registry."""
     return int(str(code)[:3]), {"error_code": code, "message": message}
 
 
 @dataclass
 class FakeRegistry:
-    """What is registered, and every request that came.
+    """Registered schemas, and every request.
 
-    `broken` may answer a request instead, to break down in the middle of something. `refused` says
-    why nothing that is new fits; empty: everything does.
+    `broken` may respond to a request instead, to fail in the middle of an operation. `refused` is
+    the reason why no new schema fits; empty: all do.
     """
 
     versions: dict[SchemaUse, dict[str, Any]] = field(default_factory=dict)
@@ -55,7 +55,7 @@ class FakeRegistry:
     broken: Callable[[Request], Answer | None] = lambda _: None
 
     def add(self, subject: str, text: str, **more: Any) -> dict[str, Any]:
-        """Register a schema, whatever modes and levels say."""
+        """Register a schema, at any mode and level."""
         number = self._newest(subject) + 1
         made = {"schema": text, "schemaType": "AVRO", "references": [], **more}
         known = [v["id"] for v in self.versions.values() if _content(v) == _content(made)]
@@ -101,8 +101,8 @@ class FakeRegistry:
         return 404, {"error_code": 404, "message": "HTTP 404 Not Found"}
 
     def _paged(self, request: Request, items: list[Any]) -> Answer:
-        wanted = int(request.query.get("limit", "-1"))
-        limit = wanted if 0 < wanted <= self.page else self.page
+        requested = int(request.query.get("limit", "-1"))
+        limit = requested if 0 < requested <= self.page else self.page
         start = int(request.query.get("offset", "0"))
         return 200, items[start : start + limit]
 
@@ -155,27 +155,27 @@ class FakeRegistry:
         self, subject: str, body: dict[str, Any]
     ) -> Answer:
         mode = self._in_scope("modes", subject) or "READWRITE"
-        wanted = body.get("id", -1)
+        given_id = body.get("id", -1)
         if mode.startswith("READONLY"):
             return error(42205, f"Subject {subject} in context  is in read-only mode")
-        if wanted >= 0 and mode != "IMPORT":
+        if given_id >= 0 and mode != "IMPORT":
             return error(42205, f"Subject {subject} in context  is not in import mode")
-        if wanted < 0 and mode != "READWRITE":
+        if given_id < 0 and mode != "READWRITE":
             return error(42205, f"Subject {subject} in context  is not in read-write mode")
         for one in body.get("references", ()):
             if SchemaUse(one["subject"].removeprefix(":.:"), one["version"]) not in self.versions:
                 return error(42201, f"No schema reference found for subject {one['subject']}")
         status, found = self._lookup(subject, body)
-        if wanted < 0 and status == httpx.codes.OK:
+        if given_id < 0 and status == httpx.codes.OK:
             return 200, {"id": found["id"]}
-        if wanted < 0 and self.refused:
+        if given_id < 0 and self.refused:
             return error(409, "Schema being registered is incompatible with an earlier schema")
-        if wanted < 0:
+        if given_id < 0:
             text = body["schema"]
             return 200, {"id": self.add(subject, text, references=body.get("references", []))["id"]}
-        other = [v for v in self.versions.values() if v["id"] == wanted and _in(v, subject)]
+        other = [v for v in self.versions.values() if v["id"] == given_id and _in(v, subject)]
         if any(_content(one) != _content(body) for one in other):
-            return error(42205, f"Overwrite new schema with id {wanted} is not permitted.")
+            return error(42205, f"Overwrite new schema with id {given_id} is not permitted.")
         return 200, {
             "id": self._keep(subject, {"version": self._newest(subject) + 1, **body})["id"]
         }
@@ -282,7 +282,7 @@ class FakeRegistry:
         return {key: value for key, value in merged.items() if value is not None}
 
     def entries(self) -> dict[SchemaUse, StoredVersion]:
-        """What is registered, to compare two registries."""
+        """The registered versions, to compare two registries."""
         return {
             use: StoredVersion(
                 use.subject,
@@ -301,7 +301,7 @@ class FakeRegistry:
 
 
 def _content(one: dict[str, Any]) -> str:
-    """Null and empty mean that there is none."""
+    """Null and empty are absent."""
     return json.dumps({key: one[key] for key in CONTENT if one.get(key)}, sort_keys=True)
 
 
@@ -318,7 +318,7 @@ def serving(registry: FakeRegistry) -> Iterator[str]:
     """The address at which a registry is served over HTTP."""
 
     class Handler(BaseHTTPRequestHandler):
-        """Hands each request over."""
+        """Passes each request on."""
 
         def _do(self) -> None:
             size = int(self.headers.get("Content-Length") or 0)
@@ -334,7 +334,7 @@ def serving(registry: FakeRegistry) -> Iterator[str]:
         do_GET = do_POST = do_PUT = do_DELETE = _do  # noqa: N815 - names of the base class
 
         def log_message(self, *_: object) -> None:
-            """Tests are quiet."""
+            """Tests log nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})

@@ -1,4 +1,4 @@
-"""Hypothesis strategies: Avro schemas of any shape, and values that belong to them."""
+"""Hypothesis strategies: Avro schemas of any shape, and values of them."""
 
 import json
 from datetime import UTC, date, datetime
@@ -121,7 +121,7 @@ def _moments(logical: Logical) -> st.SearchStrategy[datetime]:
 def values(  # noqa: PLR0911 - one return for each kind
     schema: AvroSchema, avro_type: AvroType | None = None
 ) -> st.SearchStrategy[Any]:
-    """Python values of a schema, as `codec.decode` gives them."""
+    """Python values of a schema, as `codec.decode` returns them."""
     resolved = schema.resolve(avro_type or schema.root)
     match resolved:
         case Primitive(logical=Logical.DECIMAL, precision=precision, scale=scale):

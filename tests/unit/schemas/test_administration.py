@@ -21,13 +21,13 @@ B = A.replace("int", "long")
 
 
 def admin_of(fake: FakeRegistry) -> Administration:
-    """What looks after it."""
+    """Its administration client."""
     transport = httpx.MockTransport(fake.handle)
     return RegistryClient("http://localhost", timeout_s=1, transport=transport).admin
 
 
 def test_lists_are_read_to_their_end() -> None:
-    """By pages, also where a registry gives fewer than were asked for, or knows no pages."""
+    """By pages, also where a registry returns fewer than requested, or has no pages."""
     fake = FakeRegistry(page=100)
     for number in range(250):
         fake.add(f"s-{number:03}", A)
@@ -58,7 +58,7 @@ def test_lists_are_read_to_their_end() -> None:
         ("/contexts", "s", "", True),
     ],
 )
-def test_a_version_of_another_context_is_not_the_one_meant(
+def test_a_version_of_another_context_is_not_the_requested_one(
     path: str, subject: str, in_context: str, *, there: bool
 ) -> None:
     """The address may name the context of all subjects that name none."""
@@ -68,8 +68,8 @@ def test_a_version_of_another_context_is_not_the_one_meant(
     assert (admin.version(subject, 1) is not None) == there
 
 
-def test_a_version_is_read_with_everything_it_has() -> None:
-    """Also one that is deleted, if that is wanted."""
+def test_a_version_is_read_with_all_its_parts() -> None:
+    """Also a deleted one, if requested."""
     fake = FakeRegistry()
     fake.add("s", A, metadata={"properties": {"owner": "me"}})
     admin = admin_of(fake)
@@ -91,7 +91,7 @@ def test_a_version_is_read_with_everything_it_has() -> None:
 
 
 def test_a_subject_of_another_context_is_another_subject() -> None:
-    """A registry may answer with one that nobody meant."""
+    """A registry may return one that was not requested."""
     fake = FakeRegistry()
     answer = {"subject": ":.c:s", "version": 1, "id": 1, "schema": A}
     fake.broken = lambda _: (200, answer)
@@ -100,8 +100,8 @@ def test_a_subject_of_another_context_is_another_subject() -> None:
 
 
 @pytest.mark.parametrize("address", ["", "/contexts/.", "/contexts/./", "/contexts/c"])
-def test_a_context_that_an_address_names_in_another_way(address: str) -> None:
-    """The default one, too, whose name is a dot alone."""
+def test_a_context_in_an_address_may_have_another_notation(address: str) -> None:
+    """The default one, too, whose name is a single dot."""
     subject = ":.c:s" if address.endswith("c") else "s"
     with Service() as service:
         service.register(subject, A)
@@ -111,8 +111,8 @@ def test_a_context_that_an_address_names_in_another_way(address: str) -> None:
 
 
 @pytest.mark.parametrize("prefix", ["", "car", ":.c:car"])
-def test_subjects_of_the_context_that_an_address_names(prefix: str) -> None:
-    """Registries name them with it, also where a prefix without it was asked for."""
+def test_subjects_of_the_context_of_the_address(prefix: str) -> None:
+    """Registries return them with it, also where a prefix without it was requested."""
     with Service() as service:
         for subject in ("cars", ":.c:cars", ":.c:buses"):
             assert service.register(subject, A).status_code == 200
@@ -122,7 +122,7 @@ def test_subjects_of_the_context_that_an_address_names(prefix: str) -> None:
 
 
 def test_levels_and_modes_are_those_in_force() -> None:
-    """A subject's own first, then those for all; what is taken back is gone."""
+    """A subject's own first, then the global ones; a removed one is not in force."""
     fake = FakeRegistry()
     admin = admin_of(fake)
     assert admin.level_in_force("s") is Level.BACKWARD
@@ -141,8 +141,8 @@ def test_levels_and_modes_are_those_in_force() -> None:
     assert admin.mode_in_force("s") is Mode.READWRITE
 
 
-def test_setting_import_never_removes_what_was_deleted() -> None:
-    """Registries remove it where the mode is not forced."""
+def test_setting_import_never_removes_deleted_versions() -> None:
+    """Registries remove them where the mode is forced."""
     fake = FakeRegistry()
     fake.add("s", A)
     admin = admin_of(fake)
@@ -151,7 +151,7 @@ def test_setting_import_never_removes_what_was_deleted() -> None:
     assert admin.version_numbers("s", deleted=True) == (1,)
 
 
-def test_who_refers_to_a_version_is_found_by_id_and_use() -> None:
+def test_referrers_of_a_version_are_found_by_id_and_use() -> None:
     """Each use of the referring schema."""
     fake = FakeRegistry()
     fake.add("s", A)
@@ -166,8 +166,8 @@ def test_who_refers_to_a_version_is_found_by_id_and_use() -> None:
     assert "refers to it" in caught.value.hint
 
 
-def test_what_the_state_of_a_registry_does_not_allow_is_refused() -> None:
-    """With what to do; nothing is tried again."""
+def test_an_operation_refused_by_the_state_of_a_registry() -> None:
+    """The error contains the remedy; there is no retry."""
     fake = FakeRegistry()
     fake.add("s", A)
     fake.add("s", B)
@@ -193,8 +193,8 @@ def test_what_the_state_of_a_registry_does_not_allow_is_refused() -> None:
     "answer",
     [(200, {"compatibilityLevel": "ODD", "mode": "ODD"}), error(404, "HTTP 404 Not Found")],
 )
-def test_answers_that_mean_nothing_are_no_levels(answer: tuple[int, object]) -> None:
-    """A newer registry, or none at all."""
+def test_unknown_responses_are_no_levels(answer: tuple[int, object]) -> None:
+    """Of a newer registry, or of another server."""
     fake = FakeRegistry(broken=lambda _: answer)
     with pytest.raises(UnavailableError):
         admin_of(fake).own_level("s")
@@ -203,8 +203,8 @@ def test_answers_that_mean_nothing_are_no_levels(answer: tuple[int, object]) -> 
 
 
 @pytest.mark.parametrize("subject", ["", "\ud800", "x" * 100_000])
-def test_what_is_no_name_of_a_subject_is_not_asked_for(subject: str) -> None:
-    """An empty one would be another place."""
+def test_an_invalid_subject_name_is_not_requested(subject: str) -> None:
+    """An empty one would be another path."""
     fake = FakeRegistry()
     with pytest.raises(SchemaError):
         admin_of(fake).version(subject, 1)
@@ -227,29 +227,29 @@ def test_what_is_no_name_of_a_subject_is_not_asked_for(subject: str) -> None:
         ({"deleted": "no"}, "deleted that should be true or false"),
     ],
 )
-def test_a_version_of_which_a_part_is_none_is_a_schema_error(
+def test_a_version_with_an_invalid_part_is_a_schema_error(
     more: dict[str, Any], message: str
 ) -> None:
-    """Whoever asks for it, and however."""
+    """In every call that reads it."""
     fake = FakeRegistry(
         broken=lambda _: (200, {"schema": A, "subject": "s", "version": 1, "id": 1, **more})
     )
     client = RegistryClient("http://localhost", transport=httpx.MockTransport(fake.handle))
-    asked: tuple[Callable[[], object], ...] = (
+    calls: tuple[Callable[[], object], ...] = (
         lambda: client.schema_of(SchemaId(1)),
         lambda: client.latest("s"),
         lambda: client.admin.version("s", 1),
         lambda: client.admin.by_id(1),
     )
-    for ask in asked:
+    for call in calls:
         with pytest.raises(SchemaError, match=message):
-            ask()
+            call()
 
 
 @pytest.mark.parametrize(
     "one", [{"subject": "s", "version": True}, {"subject": "s", "version": "x"}, {"version": None}]
 )
-def test_uses_and_numbers_that_are_none_are_of_no_registry(one: dict[str, Any]) -> None:
+def test_invalid_uses_and_numbers_are_no_registry_response(one: dict[str, Any]) -> None:
     """True is no number."""
     fake = FakeRegistry(broken=lambda _: (200, [one]))
     with pytest.raises(NotARegistryError):
@@ -260,11 +260,11 @@ def test_uses_and_numbers_that_are_none_are_of_no_registry(one: dict[str, Any]) 
 
 
 @pytest.mark.parametrize("subject", [".", "..", "..."])
-def test_a_subject_of_dots_alone_is_no_other_place(subject: str) -> None:
-    """Who sends the path does not take it for a folder."""
+def test_a_subject_of_dots_is_no_relative_path(subject: str) -> None:
+    """The HTTP client does not resolve it as a folder."""
     assert quoted(subject) == "%2E" * len(subject)
     assert quoted("a.b/c") == "a.b%2Fc"
-    asked = httpx.Client(base_url="http://r/base").build_request(
+    request = httpx.Client(base_url="http://r/base").build_request(
         "GET", f"/config/{quoted(subject)}"
     )
-    assert asked.url.raw_path == b"/base/config/" + b"%2E" * len(subject)
+    assert request.url.raw_path == b"/base/config/" + b"%2E" * len(subject)

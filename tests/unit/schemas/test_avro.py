@@ -81,16 +81,16 @@ BAD = [
 
 
 @pytest.mark.parametrize(("text", "place", "message"), BAD)
-def test_mistakes_are_named_with_their_path(text: str, place: str, message: str) -> None:
-    """A text that is no schema raises, saying what is wrong and where."""
+def test_errors_are_named_with_their_path(text: str, place: str, message: str) -> None:
+    """An invalid schema raises, with the error and its place."""
     with pytest.raises(SchemaError) as caught:
         parse(text)
     assert caught.value.place == place
     assert message in caught.value.message
 
 
-def test_a_field_twice_is_named() -> None:
-    """Two fields of one name are a mistake at the second."""
+def test_a_duplicate_field_is_named() -> None:
+    """Two fields of one name are an error at the second."""
     field = {"name": "a", "type": "int"}
     text = json.dumps({"type": "record", "name": "R", "fields": [field, field]})
     with pytest.raises(SchemaError, match=r"^/fields/a: R has two fields of this name"):
@@ -127,12 +127,12 @@ TWICE: list[tuple[dict[str, object], dict[str, object], bool]] = [
 
 
 @pytest.mark.parametrize(("first", "second", "same"), TWICE)
-def test_a_type_may_be_defined_twice_if_that_says_the_same(
+def test_a_type_may_be_defined_twice_if_both_are_equal(
     first: dict[str, object],
     second: dict[str, object],
     same: bool,  # noqa: FBT001 - of the table
 ) -> None:
-    """As Java takes it: the second stands for the name."""
+    """As in Java: the second is read as the name."""
     fields = [{"name": "x", "type": first}, {"name": "y", "type": ["null", second]}]
     text = json.dumps({"type": "record", "name": "T", "fields": fields})
     alone = json.dumps({"type": "record", "name": "T", "fields": fields[1:]})
@@ -169,7 +169,7 @@ def _holding(name: str, *types: object) -> dict[str, object]:
         [_holding("a.X", ["null", "a.X"])],
     ],
 )
-def test_a_name_that_implementations_read_differently_is_refused(types: list[object]) -> None:
+def test_an_ambiguous_name_is_refused(types: list[object]) -> None:
     """Inside the record a.X the name X is a.X for some, and for Java a finished X."""
     outer = _holding("X", "int")
     with pytest.raises(SchemaError, match=r"mean both a\.X and X"):
@@ -186,8 +186,8 @@ def test_a_name_that_java_expects_to_be_defined_yet_is_refused() -> None:
 
 
 @pytest.mark.parametrize("count", [31, 32])
-def test_types_are_counted_with_those_of_the_schemas_used(count: int) -> None:
-    """Written out they would lie as deep."""
+def test_the_depth_includes_referenced_schemas(count: int) -> None:
+    """Inlined they would be as deep."""
     used: list[AvroSchema] = []
     for number in range(count):
         inner = ["null", f"R{number - 1}"] if number else "int"
@@ -201,7 +201,7 @@ def test_types_are_counted_with_those_of_the_schemas_used(count: int) -> None:
 
 
 def test_values_in_attributes_and_defaults_are_bounded() -> None:
-    """Whatever walks through them comes to its end."""
+    """Every walk through them ends."""
 
     def nested(depth: int) -> str:
         return '{"n":' * depth + "null" + "}" * depth
@@ -225,12 +225,12 @@ def test_values_in_attributes_and_defaults_are_bounded() -> None:
 
 @pytest.mark.parametrize("depth", [MAX_DEPTH + 1, 100_000])
 def test_deep_nesting_is_refused_without_a_crash(depth: int) -> None:
-    """A text that would exhaust the stack is a mistake like any other."""
+    """A text that would exhaust the stack is an error like any other."""
     with pytest.raises(SchemaError):
         parse('{"type":"array","items":' * depth + '"int"' + "}" * depth)
 
 
-def test_names_follow_namespaces() -> None:
+def test_names_are_resolved_by_namespaces() -> None:
     """A name without dots belongs to the namespace around it; references are resolved."""
     schema = parse(
         """{"type":"record","name":"a.b.R","aliases":["Old","x.Older"],"fields":[
@@ -250,8 +250,8 @@ def test_names_follow_namespaces() -> None:
     assert schema.resolve(following.branches[1]) is schema.root
 
 
-def test_full_name_of_a_plain_type_is_its_word() -> None:
-    """Types without a name are known by their word."""
+def test_full_name_of_a_plain_type_is_its_keyword() -> None:
+    """Types without a name are identified by their keyword."""
     assert parse('"string"').full_name == "string"
     assert parse('{"type":"array","items":"int"}').full_name == "array"
 
@@ -275,21 +275,21 @@ def test_text_is_compact_and_keeps_the_order_of_keys() -> None:
         {"type": "bytes", "logicalType": "decimal", "precision": INT_MAX + 1},
     ],
 )
-def test_logical_types_that_do_not_fit_are_ignored(value: dict[str, object]) -> None:
-    """The type below is used, as the specification demands."""
+def test_invalid_logical_types_are_ignored(value: dict[str, object]) -> None:
+    """The underlying type is used, as the specification requires."""
     root = parse(json.dumps(value)).root
     assert getattr(root, "logical", None) is None
 
 
 def test_decimal_has_its_parameters() -> None:
-    """Precision and scale are kept; the scale is 0 where it is not given."""
+    """Precision and scale are kept; the default scale is 0."""
     root = parse('{"type":"bytes","logicalType":"decimal","precision":4}').root
     assert root == Primitive(Kind.BYTES, Logical.DECIMAL, 4, 0)
 
 
 @given(schema_values())
 def test_every_valid_schema_parses(value: object) -> None:
-    """Parsing gives back the same JSON, and parsing its text again the same schema."""
+    """Parsing returns the same JSON, and parsing its text again the same schema."""
     schema = parse(json.dumps(value))
     assert schema.value == value
     assert parse(schema.text) == schema

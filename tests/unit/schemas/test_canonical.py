@@ -33,13 +33,13 @@ DIFFERENT = [
 
 
 @pytest.mark.parametrize(("one", "other"), SAME)
-def test_spelling_is_not_content(one: str, other: str) -> None:
+def test_notation_is_not_content(one: str, other: str) -> None:
     """White space, the order of keys and how a name is qualified make no other content."""
     assert content_key(parse(one)) == content_key(parse(other))
 
 
 @pytest.mark.parametrize(("one", "other"), DIFFERENT)
-def test_all_that_was_meant_is_content(one: str, other: str) -> None:
+def test_all_semantic_parts_are_content(one: str, other: str) -> None:
     """Documentation, defaults, aliases, logical types and names make another content."""
     assert content_key(parse(one)) != content_key(parse(other))
 

@@ -22,8 +22,8 @@ def field(of: Any, **more: Any) -> AvroSchema:
     return record({"name": "f", "type": of, **more})
 
 
-def told(old: AvroSchema, new: AvroSchema) -> list[tuple[str, str, str]]:
-    """Kind, path and words of each change."""
+def described(old: AvroSchema, new: AvroSchema) -> list[tuple[str, str, str]]:
+    """Kind, path and text of each change."""
     return [(one.kind.value, one.path, one.message) for one in changes(old, new)]
 
 
@@ -165,17 +165,17 @@ COLOUR = {"type": "enum", "name": "Colour", "symbols": ["RED", "BLUE"]}
         ),
     ],
 )
-def test_each_sort_of_change_is_told_with_its_path(
+def test_each_kind_of_change_is_described_with_its_path(
     old: AvroSchema, new: AvroSchema, expected: tuple[str, str, str]
 ) -> None:
     """One change, one sentence."""
-    assert told(old, new) == [expected]
+    assert described(old, new) == [expected]
 
 
-def test_a_field_that_has_its_old_name_as_an_alias_was_renamed() -> None:
-    """It is one change for the name; the alias is another."""
+def test_a_field_with_its_old_name_as_an_alias_was_renamed() -> None:
+    """The name is one change; the alias is another."""
     renamed = record({"name": "n", "type": "int", "aliases": ["a"]})
-    assert told(record(A), renamed) == [
+    assert described(record(A), renamed) == [
         ("field-renamed", "/fields/n", "field a was renamed to n, which it has as an alias"),
         ("aliases-changed", "/fields/n", 'the aliases were added: ["a"]'),
     ]
@@ -187,7 +187,7 @@ def test_a_field_that_has_its_old_name_as_an_alias_was_renamed() -> None:
 
 
 def test_a_named_type_is_compared_once() -> None:
-    """Where it stands first, however often it is referred to, also by itself."""
+    """At its first place, however often it is referred to, also by itself."""
     node = {
         "type": "record",
         "name": "N",
@@ -196,13 +196,13 @@ def test_a_named_type_is_compared_once() -> None:
     wider = copy.deepcopy(node)
     wider["fields"][0]["type"] = "long"  # type: ignore[index] # of the copy
     again = {"name": "again", "type": "N"}
-    assert told(
+    assert described(
         record({"name": "f", "type": node}, again), record({"name": "f", "type": wider}, again)
     ) == [("type-widened", "/fields/f/type/fields/a/type", "widened from int to long")]
 
 
-def test_the_spelling_of_a_schema_is_no_change() -> None:
-    """Namespaces, the order of keys and braces that are not needed."""
+def test_notation_is_no_change() -> None:
+    """Namespaces, the order of keys and unnecessary braces."""
     one = parse('{"type":"record","name":"a.R","fields":[{"name":"x","type":{"type":"int"}}]}')
     other = parse(
         '{"name":"R","namespace":"a","fields":[{"type":"int","name":"x"}],"type":"record"}'
@@ -212,14 +212,14 @@ def test_the_spelling_of_a_schema_is_no_change() -> None:
 
 @given(schemas(), schemas())
 def test_there_are_changes_exactly_where_contents_differ(old: AvroSchema, new: AvroSchema) -> None:
-    """Nothing goes untold, and nothing is told of equal ones."""
+    """None is missing, and none is reported of equal ones."""
     assert changes(old, old) == ()
     assert bool(changes(old, new)) == (content_key(old) != content_key(new))
 
 
 @st.composite
 def steps(draw: st.DrawFn) -> tuple[AvroSchema, AvroSchema]:
-    """A record, and one that differs from it in a thing or two."""
+    """A record, and one that differs from it in one or two places."""
     value = draw(schema_values().filter(lambda one: isinstance(one, dict) and one.get("fields")))
     new = copy.deepcopy(value)
     for _ in range(draw(st.integers(1, 2))):
@@ -243,8 +243,8 @@ def steps(draw: st.DrawFn) -> tuple[AvroSchema, AvroSchema]:
 
 
 @given(steps())
-def test_small_steps_are_told_too(step: tuple[AvroSchema, AvroSchema]) -> None:
-    """Exactly if there are any, and each way."""
+def test_small_changes_are_found(step: tuple[AvroSchema, AvroSchema]) -> None:
+    """Exactly if there are any, and in both directions."""
     old, new = step
     differ = content_key(old) != content_key(new)
     assert bool(changes(old, new)) == differ

@@ -48,7 +48,7 @@ class _Clock:
 
 
 class _Other:
-    """Somebody else's registry: answers as it is told, and counts."""
+    """A foreign registry: returns given responses, and counts."""
 
     def __init__(self, answer: Callable[[httpx.Request], httpx.Response]) -> None:
         self.requests: list[httpx.Request] = []
@@ -84,7 +84,7 @@ def client() -> Iterator[RegistryClient]:
 
 
 def test_with_our_own_registry(client: RegistryClient) -> None:
-    """Everything that the client offers, end to end."""
+    """All calls of the client, end to end."""
     assert client.register("s", A) == 1
     assert client.register("s", AB_DEFAULT) == 2
     assert client.register("a/b", A) == 1
@@ -108,8 +108,8 @@ def test_with_our_own_registry(client: RegistryClient) -> None:
     assert client.schema_of(SchemaId(3)) is None
 
 
-def test_an_id_that_no_registry_can_have_is_no_wrong_address(client: RegistryClient) -> None:
-    """Any record may name it; registries answer to it as if there were no such place."""
+def test_an_invalid_id_is_no_wrong_address(client: RegistryClient) -> None:
+    """Any record may contain it; registries respond to it as to an unknown path."""
     for schema_id in (2**31 - 1, 2**31, 2**32 - 1):
         assert client.schema_of(SchemaId(schema_id)) is None
         assert client.admin.by_id(schema_id) is None
@@ -119,8 +119,8 @@ def test_an_id_that_no_registry_can_have_is_no_wrong_address(client: RegistryCli
     assert found.problem == "the registry has no schema with id 4294967295"
 
 
-def test_what_does_not_fit(client: RegistryClient) -> None:
-    """Check and register give the same reasons; an unknown subject takes anything."""
+def test_incompatible_schemas(client: RegistryClient) -> None:
+    """Check and register return the same reasons; an unknown subject accepts anything."""
     client.register("s", A)
     assert client.check("s", AB_DEFAULT) == ()
     assert client.check("no", AB) == ()
@@ -133,15 +133,15 @@ def test_what_does_not_fit(client: RegistryClient) -> None:
         client.check("s", '"integer"')
 
 
-def test_a_check_asks_all_versions_where_the_registry_can() -> None:
-    """An older one is asked about the newest."""
-    asked: list[str] = []
+def test_a_check_compares_with_all_versions_where_supported() -> None:
+    """An older registry compares with the newest."""
+    requests: list[str] = []
 
     def answer(request: httpx.Request) -> httpx.Response:
         if "/compatibility/" not in request.url.path:
             return httpx.Response(404, json={"error_code": 40401, "message": "not found"})
-        asked.append(request.url.path)
-        if request.url.path.endswith("/versions") and len(asked) > 1:
+        requests.append(request.url.path)
+        if request.url.path.endswith("/versions") and len(requests) > 1:
             return httpx.Response(404, json={"error_code": 404, "message": "HTTP 404 Not Found"})
         return httpx.Response(200, json={"is_compatible": False, "messages": ["no"]})
 
@@ -149,11 +149,11 @@ def test_a_check_asks_all_versions_where_the_registry_can() -> None:
     assert client.check("s", A) == ("no",)
     assert client.check("s", A) == ("no",)
     path = "/base/compatibility/subjects/s/versions"
-    assert asked == [path, path, f"{path}/latest"]
+    assert requests == [path, path, f"{path}/latest"]
 
 
-def test_what_never_changes_is_asked_once() -> None:
-    """A schema by its id, and the id of a registered schema; not what is missing."""
+def test_immutable_responses_are_cached() -> None:
+    """A schema by its id, and the id of a registered schema; not a missing one."""
     other = _always(200, {"id": 5, "schema": A})
     for _ in range(3):
         assert other.client.schema_of(SchemaId(5)) is not None
@@ -165,7 +165,7 @@ def test_what_never_changes_is_asked_once() -> None:
     assert len(missing.requests) == 2
 
 
-def test_requests_are_as_a_registry_expects() -> None:
+def test_requests_have_the_expected_form() -> None:
     """Below the base path, with user and password, the media type, and the text as the body."""
     other = _always(200, {"id": 5})
     other.client.register("a/b", f" {A} ")
@@ -176,16 +176,16 @@ def test_requests_are_as_a_registry_expects() -> None:
     assert json.loads(request.content) == {"schema": A}
 
 
-def test_a_passing_trouble_is_waited_out() -> None:
-    """A server that starts up answers 503 first; the call succeeds in the end."""
+def test_a_temporary_failure_is_retried() -> None:
+    """A server that starts up responds 503 first; the call succeeds in the end."""
     answers = iter([httpx.Response(503), httpx.Response(200, json=["s"])])
     other = _Other(lambda _: next(answers))
     assert other.client.subjects() == ("s",)
     assert len(other.requests) == 2
 
 
-def test_a_lasting_trouble_is_unavailable_within_a_bound() -> None:
-    """So many attempts, so much time, then an error that hides the password."""
+def test_a_permanent_failure_is_unavailable_within_a_bound() -> None:
+    """A limited number of attempts and time, then an error that hides the password."""
     other = _always(500, {"error_code": 50001, "message": "store is down"})
     with pytest.raises(UnavailableError, match="answers 500 store is down") as caught:
         other.client.subjects()
@@ -195,8 +195,8 @@ def test_a_lasting_trouble_is_unavailable_within_a_bound() -> None:
     assert "localhost/base" in caught.value.place
 
 
-def test_no_answer_is_unavailable() -> None:
-    """A connection that fails is tried again, then reported."""
+def test_a_failed_connection_is_unavailable() -> None:
+    """It is retried, then reported."""
 
     def fail(request: httpx.Request) -> httpx.Response:
         raise httpx.ConnectError("refused", request=request)
@@ -207,8 +207,8 @@ def test_no_answer_is_unavailable() -> None:
     assert len(other.requests) == ATTEMPTS_MAX
 
 
-def test_a_slow_registry_uses_up_the_time() -> None:
-    """When the time is over there is no further attempt."""
+def test_a_slow_registry_uses_up_the_deadline() -> None:
+    """After the deadline there is no further attempt."""
     other: _Other
 
     def slow(request: httpx.Request) -> httpx.Response:
@@ -221,8 +221,8 @@ def test_a_slow_registry_uses_up_the_time() -> None:
     assert len(other.requests) == 1
 
 
-class _Pieces(httpx.SyncByteStream):
-    """A body that comes piece by piece."""
+class _Chunks(httpx.SyncByteStream):
+    """A body that arrives in chunks."""
 
     def __init__(self, pieces: Iterable[bytes]) -> None:
         self._pieces = pieces
@@ -231,8 +231,8 @@ class _Pieces(httpx.SyncByteStream):
         return iter(self._pieces)
 
 
-def test_an_answer_that_trickles_in_uses_up_the_time() -> None:
-    """Each piece comes before the connection is given up; all of them would take hours."""
+def test_a_trickling_response_uses_up_the_deadline() -> None:
+    """Each chunk arrives before the timeout of the connection; all of them would take hours."""
     other: _Other
 
     def trickle() -> Iterator[bytes]:
@@ -240,22 +240,22 @@ def test_an_answer_that_trickles_in_uses_up_the_time() -> None:
             other.clock.sleep(1)
             yield b" "
 
-    other = _Other(lambda _: httpx.Response(200, stream=_Pieces(trickle())))
+    other = _Other(lambda _: httpx.Response(200, stream=_Chunks(trickle())))
     with pytest.raises(UnavailableError, match="did not answer in full within 2 s"):
         other.client.subjects()
     assert other.clock.now_s <= 3
     assert len(other.requests) == 1
 
 
-def test_an_answer_without_end_is_not_read_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nor asked for again; a redirection with such a body is not read at all."""
+def test_an_endless_response_is_not_read_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor requested again; a redirection with such a body is not read at all."""
     monkeypatch.setattr(transport, "ANSWER_BYTES_MAX", 10_000)
     endless = (b" " * 1000 for _ in count())
-    other = _Other(lambda _: httpx.Response(200, stream=_Pieces(endless)))
+    other = _Other(lambda _: httpx.Response(200, stream=_Chunks(endless)))
     with pytest.raises(NotARegistryError, match="more than 10000 bytes"):
         other.client.subjects()
     assert len(other.requests) == 1
-    first = httpx.Response(302, headers={"Location": "/there"}, stream=_Pieces(endless))
+    first = httpx.Response(302, headers={"Location": "/there"}, stream=_Chunks(endless))
     answers = iter([first, httpx.Response(200, json=["s"])])
     other = _Other(lambda _: next(answers))
     assert other.client.subjects() == ("s",)
@@ -263,8 +263,8 @@ def test_an_answer_without_end_is_not_read_to_its_end(monkeypatch: pytest.Monkey
     assert all("authorization" in one.headers for one in other.requests)
 
 
-def test_a_login_does_not_follow_to_another_server() -> None:
-    """And a server that redirects without end is none."""
+def test_credentials_are_not_sent_to_another_server() -> None:
+    """And a server that redirects without end is no registry."""
     other = _Other(
         lambda _: httpx.Response(302, headers={"Location": "http://elsewhere.example/x"})
     )
@@ -285,8 +285,8 @@ def test_a_login_does_not_follow_to_another_server() -> None:
         b'{"schema":"\xff"}',
     ],
 )
-def test_json_that_no_registry_writes_is_none(content: bytes) -> None:
-    """It ends no lane by an error that nobody expects."""
+def test_json_that_no_registry_writes_is_no_response(content: bytes) -> None:
+    """It ends no lane by an unexpected error."""
     other = _Other(lambda _: httpx.Response(200, content=content))
     with pytest.raises(NotARegistryError, match="does not answer as a schema registry does"):
         other.client.schema_of(SchemaId(1))
@@ -303,8 +303,8 @@ def test_json_that_no_registry_writes_is_none(content: bytes) -> None:
         httpx.Response(405, json={"error_code": 405, "message": "Method Not Allowed"}),
     ],
 )
-def test_something_else_than_a_registry_never_means_no_such_schema(answer: httpx.Response) -> None:
-    """A wrong address must not make records look undecodable."""
+def test_a_foreign_server_never_means_a_missing_schema(answer: httpx.Response) -> None:
+    """A wrong address must not make records undecodable."""
     with pytest.raises(UnavailableError):
         _Other(lambda _: answer).client.schema_of(SchemaId(1))
 
@@ -316,15 +316,15 @@ def test_something_else_than_a_registry_never_means_no_such_schema(answer: httpx
         ({"references": [{"name": "x"}]}, "without name, subject and version"),
     ],
 )
-def test_schemas_that_cannot_be_read_are_told_apart(more: dict[str, Any], message: str) -> None:
-    """Another type of schema, or one whose references say nothing, is a SchemaError."""
+def test_unreadable_schemas_have_distinct_errors(more: dict[str, Any], message: str) -> None:
+    """Another type of schema, or one with malformed references, is a SchemaError."""
     other = _always(200, {"schema": A, **more})
     with pytest.raises(SchemaError, match=message):
         other.client.schema_of(SchemaId(1))
 
 
-def test_a_schema_of_another_context_is_not_the_one_meant(client: RegistryClient) -> None:
-    """Registries find the name there, too; the id means another schema here."""
+def test_a_schema_of_another_context_is_not_the_requested_one(client: RegistryClient) -> None:
+    """Registries find the name there, too; the id is of another schema here."""
     client.register("other", A)
     there = client.register(":.c:s", AB)
     assert client.lookup("s", AB) is None
@@ -337,8 +337,8 @@ def test_a_schema_of_another_context_is_not_the_one_meant(client: RegistryClient
     assert client.register("s", AB) != there
 
 
-def test_what_a_guid_refers_to_lies_where_the_guid_does(client: RegistryClient) -> None:
-    """In its context, though the default one has another schema of the name."""
+def test_references_of_a_guid_are_in_its_context(client: RegistryClient) -> None:
+    """Though the default one has another schema of the name."""
     client.register("r", A)
     client.register(":.c:r", AB)
     client.register(":.c:top", TOP, TO_R)
@@ -358,8 +358,8 @@ def test_what_a_guid_refers_to_lies_where_the_guid_does(client: RegistryClient) 
         assert found.names["R"] == parse(expected).names["R"]
 
 
-def test_a_conflict_without_reasons_says_what_the_registry_says() -> None:
-    """Older registries give one message and no list."""
+def test_a_conflict_without_reasons_has_the_message_of_the_registry() -> None:
+    """Older registries return one message and no list."""
 
     def answer(request: httpx.Request) -> httpx.Response:
         if b"/compatibility/" in request.url.raw_path:
@@ -372,7 +372,7 @@ def test_a_conflict_without_reasons_says_what_the_registry_says() -> None:
 
 
 def test_a_refused_schema_is_a_schema_error() -> None:
-    """What the registry does not take, although it parses here."""
+    """One that the registry does not accept, although it is parsed here."""
     other = _always(422, {"error_code": 42201, "message": "too long"})
     with pytest.raises(SchemaError, match="refuses it: too long"):
         other.client.register("s", A)
@@ -382,8 +382,8 @@ def test_a_refused_schema_is_a_schema_error() -> None:
     ("status", "words"),
     [(401, "does not accept our credentials"), (403, "does not allow this to us")],
 )
-def test_a_registry_that_does_not_let_us_in(status: int, words: str) -> None:
-    """Nothing is tried again, and what to change is named."""
+def test_a_login_refused_by_a_registry(status: int, words: str) -> None:
+    """There is no retry, and the error names the setting."""
     other = _always(status, {"error_code": status, "message": "no"})
     with pytest.raises(RefusedError, match=words) as caught:
         other.client.subjects()
@@ -392,8 +392,8 @@ def test_a_registry_that_does_not_let_us_in(status: int, words: str) -> None:
     assert "secret" not in str(caught.value)
 
 
-def test_a_login_is_sent() -> None:
-    """As basic authentication, whatever is in it."""
+def test_credentials_are_sent() -> None:
+    """As basic authentication, with any characters."""
     seen: list[str] = []
 
     def answer(request: httpx.Request) -> httpx.Response:
@@ -405,15 +405,15 @@ def test_a_login_is_sent() -> None:
     assert seen == ["Basic " + base64.b64encode("me:a:b é".encode()).decode()]
 
 
-def test_certificates_without_https_are_told() -> None:
-    """Who sets them believes that the connection is encrypted."""
+def test_certificates_without_https_are_refused() -> None:
+    """They would suggest an encryption that does not exist."""
     settings = combine((("test", {"registry.tls.ca": "ca.pem"}),))
     with pytest.raises(InputError, match="no https"):
         registry_address(settings)
 
 
 @pytest.mark.parametrize("url", ["", "registry:8081", "ftp://x", "http://"])
-def test_addresses_that_are_none(url: str) -> None:
+def test_malformed_addresses(url: str) -> None:
     """A wrong address is named at once."""
     with pytest.raises(RefusedError, match="not an address"):
         RegistryClient(url)

@@ -24,22 +24,22 @@ def _referring() -> tuple[FakeRegistry, RegistryClient]:
     return fake, RegistryClient("http://localhost", transport=transport)
 
 
-def test_what_a_schema_refers_to_is_written_out() -> None:
-    """However it is asked for; what it refers to is asked for once."""
+def test_references_are_inlined() -> None:
+    """In every call; the referenced schema is requested once."""
     fake, client = _referring()
     by_id, latest = client.schema_of(SchemaId(2)), client.latest("top")
     assert by_id is not None
     assert latest is not None
     assert by_id.text == latest.text == TOP.replace('"R"', A)
     assert client.readable_versions("top") == (latest,)
-    asked = [one for one in fake.requests if one.path[:2] == ("subjects", "r")]
-    assert [(one.path, one.flag("deleted")) for one in asked] == [
+    requests = [one for one in fake.requests if one.path[:2] == ("subjects", "r")]
+    assert [(one.path, one.flag("deleted")) for one in requests] == [
         (("subjects", "r", "versions", "1"), True)
     ]
 
 
-def test_a_reference_without_end_is_told_with_subject_and_version() -> None:
-    """Also that it is not there, from wherever the schema was reached."""
+def test_an_unresolvable_reference_is_reported_with_subject_and_version() -> None:
+    """Also a missing one, from any schema."""
     fake, client = _referring()
     del fake.versions[SchemaUse("r", 1)]
     assert client.readable_versions("top") == ()
@@ -71,8 +71,8 @@ def test_a_schema_is_sent_with_its_references() -> None:
     assert fake.versions[SchemaUse("top", 2)]["references"] == references
 
 
-def test_a_registry_that_went_back_is_believed() -> None:
-    """What a lookup hears otherwise than before says that ids may mean other schemas by now."""
+def test_a_registry_that_was_restored_is_read_again() -> None:
+    """A lookup that differs from an earlier one means that ids may be of other schemas."""
     fake, client = _referring()
     assert client.lookup("r", A) == 1
     found = client.schema_of(SchemaId(1))
@@ -89,7 +89,7 @@ def test_a_registry_that_went_back_is_believed() -> None:
     assert there.text == AB
 
 
-def test_ids_are_remembered_with_what_a_schema_refers_to() -> None:
+def test_ids_are_cached_by_schema_and_references() -> None:
     """The same text with another version of another schema is another schema."""
     fake, client = _referring()
     fake.add("r", AB)
@@ -100,8 +100,8 @@ def test_ids_are_remembered_with_what_a_schema_refers_to() -> None:
     assert client.lookup("top", TOP, (Reference("R", "r", 2),)) is None
 
 
-def test_why_a_schema_with_references_does_not_fit() -> None:
-    """In our words, of the schemas as they are with what they refer to."""
+def test_incompatibilities_of_a_schema_with_references() -> None:
+    """In our messages, of the inlined schemas."""
     fake, client = _referring()
     fake.add("r", AB)
     fake.refused = ("theirs",)
@@ -122,10 +122,10 @@ def test_why_a_schema_with_references_does_not_fit() -> None:
         (A.replace("int", "long"), TO_R, "R is defined twice, in different", "subject top, /name"),
     ],
 )
-def test_a_schema_that_cannot_be_read_with_its_references_is_not_sent(
+def test_a_schema_that_cannot_be_inlined_is_not_sent(
     text: str, references: References, message: str, place: str
 ) -> None:
-    """Whatever it is for."""
+    """In any call."""
     fake, client = _referring()
     fake.add("p", "message M {}", schemaType="PROTOBUF")
     for ask in (client.lookup, client.check, client.register):
@@ -135,8 +135,8 @@ def test_a_schema_that_cannot_be_read_with_its_references_is_not_sent(
     assert {one.method for one in fake.requests} <= {"GET"}
 
 
-def test_references_of_a_new_schema_lie_in_the_context_of_its_subject() -> None:
-    """Unless they name another one; they are sent as they were written."""
+def test_references_of_a_new_schema_are_in_the_context_of_its_subject() -> None:
+    """Unless they name another one; they are sent unchanged."""
     fake, client = _referring()
     fake.add(":.c:r", AB)
     schema = client.read(":.c:top", TOP, TO_R)

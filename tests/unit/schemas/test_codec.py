@@ -44,8 +44,8 @@ SIGHTING = parse(
 
 
 @given(st.data(), schemas())
-def test_what_is_encoded_decodes_the_same(data: st.DataObject, schema: AvroSchema) -> None:
-    """Every value of every schema survives."""
+def test_encoding_round_trips(data: st.DataObject, schema: AvroSchema) -> None:
+    """Every value of every schema is preserved."""
     value = data.draw(values(schema))
     assert decode(schema, schema, encode(schema, value)) == value
 
@@ -58,7 +58,7 @@ def test_bytes_are_those_of_the_specification() -> None:
 
 @given(st.data(), schemas())
 def test_broken_bodies_are_schema_errors(data: st.DataObject, schema: AvroSchema) -> None:
-    """Whatever the bytes are, they decode or raise a SchemaError, nothing else."""
+    """Any bytes are decoded or raise a SchemaError, nothing else."""
     body = data.draw(st.binary(max_size=30))
     refused = ""
     try:
@@ -68,7 +68,7 @@ def test_broken_bodies_are_schema_errors(data: st.DataObject, schema: AvroSchema
     assert not refused or "the bytes are no" in refused
 
 
-def test_bytes_left_over_are_a_mistake() -> None:
+def test_trailing_bytes_are_an_error() -> None:
     """A body ends with its value."""
     with pytest.raises(SchemaError, match="1 of them are left over"):
         decode(SIGHTING, SIGHTING, b"\x0a\x02\x00")
@@ -109,14 +109,14 @@ DEFAULT_VALUE = {
 }
 
 
-def test_defaults_fill_what_a_writer_leaves_out() -> None:
+def test_defaults_fill_fields_that_a_writer_omits() -> None:
     """Encoding with fields missing is encoding with their defaults."""
     assert encode(DEFAULTS, {}) == encode(DEFAULTS, DEFAULT_VALUE)
     assert decode(DEFAULTS, DEFAULTS, encode(DEFAULTS, {})) == DEFAULT_VALUE
 
 
-def test_defaults_fill_what_an_older_writer_did_not_know() -> None:
-    """A reader's new fields have their defaults, as the values that they mean."""
+def test_defaults_fill_fields_missing_in_an_older_schema() -> None:
+    """A reader's new fields have their defaults, as values of their types."""
     old = parse('{"type":"record","name":"D","fields":[]}')
     assert decode(old, DEFAULTS, b"") == DEFAULT_VALUE
 
@@ -136,7 +136,7 @@ _SIMPLE: dict[Kind, Any] = {
 def _simple(  # noqa: PLR0911 - one return for each kind
     schema: AvroSchema, avro_type: AvroType
 ) -> Any:
-    """One value of a type: of a union's first branch, with as little inside as possible."""
+    """One value of a type: of a union's first branch, as small as possible."""
     match schema.resolve(avro_type):
         case Primitive(logical=Logical.DECIMAL):
             return Decimal("1.00")
@@ -159,7 +159,7 @@ def _simple(  # noqa: PLR0911 - one return for each kind
 
 
 def test_compatible_readers_do_read() -> None:
-    """What the rules call compatible is decoded with the reader's schema, for every vector."""
+    """A compatible pair is decoded with the reader's schema, for every vector."""
     endless = 0
     for case in COMPATIBLE:
         writer, reader = parse(json.dumps(case["writer"])), parse(json.dumps(case["reader"]))
@@ -172,16 +172,16 @@ def test_compatible_readers_do_read() -> None:
     assert endless < len(COMPATIBLE) / 10
 
 
-def test_a_size_of_what_has_none_does_not_count() -> None:
-    """Bytes are as many as there are, whatever attributes stand beside."""
+def test_a_size_of_a_type_without_size_is_ignored() -> None:
+    """Bytes have any length, whatever attributes they have."""
     text = '{"type":"bytes","logicalType":"decimal","precision":4,"size":%d}'
     for size in (0, 10**4000):
         schema = parse(text % size)
         assert decode(schema, schema, encode(schema, Decimal(12))) == Decimal(12)
 
 
-def test_a_default_that_no_number_can_hold_is_told() -> None:
-    """Of a decimal with more digits than one may have."""
+def test_a_default_outside_of_the_range_is_reported() -> None:
+    """Of a decimal with more digits than its precision."""
     kind = {"type": "bytes", "logicalType": "decimal", "precision": INT_MAX, "scale": INT_MAX}
     field = {"name": "d", "type": kind, "default": "\u0001"}
     schema = parse(json.dumps({"type": "record", "name": "R", "fields": [field]}))
@@ -191,13 +191,13 @@ def test_a_default_that_no_number_can_hold_is_told() -> None:
 
 
 def test_invalid_decimals_are_plain_bytes() -> None:
-    """A decimal without precision is read as the type below it."""
+    """A decimal without precision is read as the underlying type."""
     schema = parse('{"type":"bytes","logicalType":"decimal"}')
     assert decode(schema, schema, encode(schema, b"ab")) == b"ab"
 
 
-def test_files_of_other_tools_bring_schema_and_values() -> None:
-    """A file that was cut, or is no Avro, is told as such."""
+def test_files_of_other_tools_contain_schema_and_values() -> None:
+    """A truncated file, or one that is no Avro, is reported as such."""
     out = io.BytesIO()
     row = {"car": 7, "seen_at": datetime(2026, 1, 1, tzinfo=UTC)}
     fastavro.writer(out, json.loads(SIGHTING.text), [row, row])
@@ -210,7 +210,7 @@ def test_files_of_other_tools_bring_schema_and_values() -> None:
 
 
 def test_a_type_that_is_defined_twice_can_be_used() -> None:
-    """The driver sees its name the second time."""
+    """The driver gets its name at the second place."""
     inner = '{"type":"record","name":"n.I","fields":[{"name":"a","type":"int"}]}'
     fields = f'[{{"name":"x","type":{inner}}},{{"name":"y","type":["null",{inner}]}}]'
     schema = parse(f'{{"type":"record","name":"T","fields":{fields}}}')

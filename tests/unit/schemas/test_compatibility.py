@@ -44,20 +44,20 @@ def test_agrees_with_java_avro(group: str) -> None:
     assert wrong == []
 
 
-def test_vectors_are_all_there() -> None:
-    """The file holds both verdicts, many times."""
+def test_vectors_contain_both_results() -> None:
+    """Compatible and incompatible pairs, many of each."""
     assert len(CASES) == 1185
     assert {case["result"] for case in CASES} == {"COMPATIBLE", "INCOMPATIBLE"}
 
 
 @given(schemas())
 def test_every_schema_reads_itself(schema: AvroSchema) -> None:
-    """A reader fits the same writer, also when it was parsed apart."""
+    """A reader fits the same writer, also when it was parsed separately."""
     assert not differences(schema, parse(" " + schema.text))
 
 
-def test_messages_name_the_path_and_both_types() -> None:
-    """Whoever reads a message knows which field and which two types."""
+def test_messages_contain_the_path_and_both_types() -> None:
+    """They identify the field and both types."""
     (found,) = differences(A, A_LONG)
     assert found.reason is Reason.TYPE_MISMATCH
     assert str(found) == (
@@ -68,8 +68,8 @@ def test_messages_name_the_path_and_both_types() -> None:
     assert "field b of type int is not in the writer's record R" in found.message
 
 
-def test_a_union_says_why_its_nearest_branch_does_not_fit() -> None:
-    """A record inside an optional field is explained, not just refused."""
+def test_a_union_reports_its_nearest_branch() -> None:
+    """An incompatible record inside an optional field has its own reasons."""
     old, new = ({"name": "x", "type": ["null", json.loads(s.text)]} for s in (A, AB))
     (found,) = differences(_r(new, name="Out"), _r(old, name="Out"))
     assert found.reason is Reason.MISSING_UNION_BRANCH
@@ -78,7 +78,7 @@ def test_a_union_says_why_its_nearest_branch_does_not_fit() -> None:
 
 
 def test_recursive_types_end() -> None:
-    """A type that holds itself is compared once, and a mistake in it is found."""
+    """A type that contains itself is compared once, and an incompatibility in it is found."""
 
     def node(kind: str) -> AvroSchema:
         return _r(
@@ -90,8 +90,8 @@ def test_recursive_types_end() -> None:
     assert [d.location for d in found if d.reason is Reason.TYPE_MISMATCH] == ["/fields/0/type"]
 
 
-def test_what_relied_on_a_refuted_assumption_is_judged_again() -> None:
-    """B fits only if A does; A does not fit, so a later use of B must not be let through."""
+def test_results_that_depend_on_a_refuted_assumption_are_recomputed() -> None:
+    """B fits only if A does; A does not fit, so a later use of B must be refused."""
 
     def schema(kind: str) -> AvroSchema:
         inner = {"type": "record", "name": "B", "fields": [{"name": "a", "type": ["null", "A"]}]}
@@ -135,7 +135,7 @@ def test_what_relied_on_a_refuted_assumption_is_judged_again() -> None:
 
 
 def test_many_uses_of_one_type_stay_fast() -> None:
-    """Each pair of types is judged once, however often it is used."""
+    """Each pair of types is compared once, however often it is used."""
     value: Any = {"type": "record", "name": "R0", "fields": [{"name": "a", "type": "int"}]}
     for number in range(1, 30):
         fields = [{"name": "a", "type": value}, {"name": "b", "type": f"R{number - 1}"}]
@@ -160,13 +160,13 @@ def test_many_uses_of_one_type_stay_fast() -> None:
     ],
 )
 def test_levels(level: Level, new: AvroSchema, old: AvroSchema, fits: bool) -> None:  # noqa: FBT001 - a column
-    """Each level asks in its own direction."""
+    """Each level compares in its own direction."""
     assert (check(level, new, [old]) == ()) is fits
 
 
 @pytest.mark.parametrize("level", list(Level))
-def test_transitive_levels_look_at_all_versions(level: Level) -> None:
-    """Only a transitive level minds a version before the latest."""
+def test_transitive_levels_compare_all_versions(level: Level) -> None:
+    """Only a transitive level compares a version before the latest."""
     reasons = check(level, A, [parse('"string"'), A])
     assert bool(reasons) is is_transitive(level)
     if reasons:
@@ -174,7 +174,7 @@ def test_transitive_levels_look_at_all_versions(level: Level) -> None:
 
 
 def test_the_first_version_always_fits() -> None:
-    """Without previous versions there is nothing to fit."""
+    """Without previous versions there is nothing to compare."""
     assert all(check(level, A, []) == () for level in Level)
 
 
@@ -188,7 +188,7 @@ def _ladder(leaf: str) -> str:
     return json.dumps(inner)
 
 
-def test_types_that_are_used_again_and_again_have_a_hundred_differences() -> None:
+def test_repeatedly_used_types_have_a_hundred_differences() -> None:
     """There would be two to the power of forty."""
     found = differences(parse(_ladder("int")), parse(_ladder("string")))
     assert len(found) == DIFFERENCES_MAX

@@ -1,4 +1,4 @@
-"""Confluent's own client, serializer and deserializer, against our registry over HTTP."""
+"""Confluent's own client, serializer and deserializer with our registry over HTTP."""
 
 import warnings
 from collections.abc import Iterator
@@ -55,7 +55,7 @@ def client() -> Iterator[Any]:
 
 
 def test_serializer_registers_and_writes_our_wire_format(client: Any) -> None:
-    """A producer that knows nothing of us registers its schema and writes what we read."""
+    """A producer without Medusa registers its schema and writes records that we read."""
     value = AvroSerializer(client, CAR)({"id": 7}, VALUE)
     framed = split(value)
     assert isinstance(framed, Framed)
@@ -73,7 +73,7 @@ def test_serializer_registers_and_writes_our_wire_format(client: Any) -> None:
     ],
 )
 def test_serializer_settings(client: Any, settings: dict[str, Any]) -> None:
-    """Looking up, taking the latest, and normalizing find the registered schema."""
+    """Lookup, use of the latest, and normalization find the registered schema."""
     client.register_schema("cars-value", Schema(CAR, "AVRO"))
     value = AvroSerializer(client, CAR, conf=settings)({"id": 7}, VALUE)
     assert AvroDeserializer(client)(value, VALUE) == {"id": 7}
@@ -86,7 +86,7 @@ def test_deserializer_resolves_to_its_own_schema(client: Any) -> None:
 
 
 def test_incompatible_registration_is_refused(client: Any) -> None:
-    """The client sees 409 and the reasons."""
+    """The client gets 409 and the reasons."""
     client.register_schema("cars-value", Schema(CAR, "AVRO"))
     with pytest.raises(SchemaRegistryError) as caught:
         client.register_schema("cars-value", Schema(BAD, "AVRO"))
@@ -95,8 +95,8 @@ def test_incompatible_registration_is_refused(client: Any) -> None:
     assert "{oldSchemaVersion: 1}" in caught.value.error_message
 
 
-def test_the_rest_of_the_client(client: Any) -> None:
-    """Versions, look-up, compatibility, levels and mode, as the client reads them."""
+def test_other_calls_of_the_client(client: Any) -> None:
+    """Versions, lookup, compatibility, levels and mode, as the client reads them."""
     schema = Schema(CAR, "AVRO")
     assert client.register_schema("cars-value", schema) == 1
     assert client.register_schema("cars-value", Schema(CAR_2, "AVRO")) == 2
@@ -122,8 +122,8 @@ def test_the_rest_of_the_client(client: Any) -> None:
     assert client.get_subjects() == []
 
 
-def test_what_is_not_there(client: Any) -> None:
-    """The client sees 404 with the code of what is missing."""
+def test_missing_subjects_versions_and_schemas(client: Any) -> None:
+    """The client gets 404 with the code of the missing part."""
     for call, arguments, code in (
         (client.get_schema, (9,), 40403),
         (client.get_latest_version, ("no",), 40401),
@@ -157,8 +157,8 @@ def test_subject_name_strategies(
         assert AvroDeserializer(client, conf=settings)(written, context) == {"id": 7}
 
 
-def test_a_schema_with_references_makes_the_whole_way(client: Any) -> None:
-    """The serializer registers it with what it refers to; a reader finds both by the id."""
+def test_a_schema_with_references_round_trips(client: Any) -> None:
+    """The serializer registers it with its references; a reader finds both by the id."""
     client.register_schema("wheel", Schema(WHEEL, "AVRO"))
     cart = Schema(CART, "AVRO", [SchemaReference("parts.Wheel", "wheel", 1)])
     written = AvroSerializer(client, cart)({"wheel": {"inch": 16}}, VALUE)
@@ -187,7 +187,7 @@ def test_the_latest_version_writes_and_reads(client: Any) -> None:
 
 
 def test_normalized_schemas_share_an_id(client: Any) -> None:
-    """With `normalize.schemas` spelling does not matter, in both orders."""
+    """With `normalize.schemas` notation is irrelevant, in both orders."""
     one = CAR.replace('"name":"Car"', '"name":"Car","b":1,"a":2')
     other = CAR.replace('"name":"Car"', '"name":"Car","a":2,"b":1')
     settings = {"normalize.schemas": True}
@@ -197,7 +197,7 @@ def test_normalized_schemas_share_an_id(client: Any) -> None:
     assert AvroDeserializer(client)(written[0], VALUE) == {"id": 7}
 
 
-def test_the_guid_can_stand_in_a_header(client: Any) -> None:
+def test_the_guid_can_be_in_a_header(client: Any) -> None:
     """Instead of the id in front of the record."""
     many = {"id": 2**60}  # the client takes no record of fewer than six bytes
     headers: list[tuple[str, str | bytes | None]] = []
@@ -221,8 +221,8 @@ def test_the_version_with_some_metadata_writes(client: Any) -> None:
     assert int.from_bytes(written[1:5], "big") == 1
 
 
-def test_configurations_make_the_whole_way(client: Any) -> None:
-    """What a client sets it gets back."""
+def test_configurations_round_trip(client: Any) -> None:
+    """A client reads the values that it has set."""
     defaults = Metadata(None, MetadataProperties({"owner": "me"}), None)
     full = ConfigCompatibilityLevel.FULL
     config = ServerConfig(full, compatibility_group="major", default_metadata=defaults)

@@ -1,4 +1,4 @@
-"""Texts that would take minutes, or for ever, where something grows with the square of a size."""
+"""Inputs of quadratic or exponential cost, which would take minutes or never end."""
 
 import json
 import time
@@ -22,7 +22,7 @@ from schemas.registry.state import ContentPut, State, SubjectPut, Version, Versi
 from schemas.registry.tags import FIELD, Entity, tags_in, with_tags
 from schemas.types import INT_MAX, FixedType
 from tests.unit.schemas.registry import making
-from tests.unit.schemas.registry.making import INT, NAME, Held, to
+from tests.unit.schemas.registry.making import INT, NAME, RegistryValue, to
 
 WITHIN_S = 20.0
 """Of this thread alone; a tenth of it is enough, and without bounds each takes several times it."""
@@ -47,14 +47,14 @@ def fixed(number: int) -> dict[str, Any]:
 
 @pytest.mark.parametrize("precision", [10**12, 10**4000])
 @pytest.mark.parametrize("size", [1, INT_MAX])
-def test_a_decimal_of_digits_without_number_is_none(size: int, precision: int) -> None:
-    """Nobody computes how large its numbers could become."""
+def test_a_decimal_with_too_many_digits_is_none(size: int, precision: int) -> None:
+    """The range of its numbers is not computed."""
     value = {**fixed(1), "size": size, "logicalType": "decimal", "precision": precision}
     assert parse(json.dumps(value)).root == FixedType("F1", (), size)
 
 
-def test_many_keys_of_which_one_stands_twice() -> None:
-    """It is found at once, wherever it stands."""
+def test_a_duplicate_among_many_keys_is_found() -> None:
+    """Quickly, in any place."""
     keys = ",".join(f'"k{number}":1' for number in range(80_000))
     text = f'{{"type":"int",{keys},"z":1,"z":1}}'
     assert len(text) < BODY_BYTES_MAX
@@ -63,7 +63,7 @@ def test_many_keys_of_which_one_stands_twice() -> None:
 
 
 def test_many_types_that_another_schema_defines_too() -> None:
-    """What that one says is read once."""
+    """The other schema is read once."""
     types = [fixed(number) for number in range(9_000)]
     other = parse(json.dumps(types))
     text = record(*({"name": f"f{number}", "type": one} for number, one in enumerate(types)))
@@ -71,21 +71,21 @@ def test_many_types_that_another_schema_defines_too() -> None:
     assert '"type":"F8999"' in parse(text, (other,)).text
 
 
-def test_many_large_schemas_that_one_refers_to() -> None:
+def test_references_to_many_large_schemas() -> None:
     """Each would be read with all types of those before it."""
-    held = Held()
+    registry = RegistryValue()
     references = []
     for number in range(30):
         types = [{**fixed(one), "namespace": f"n{number}"} for one in range(1_000)]
-        held.register(f"s{number}", json.dumps(types))
+        registry.register(f"s{number}", json.dumps(types))
         references.append(to(f"s{number}", name=f"r{number}"))
-    held.register("few", Sent('["null","n0.F1"]', tuple(references[:15])))
+    registry.register("few", Sent('["null","n0.F1"]', tuple(references[:15])))
     with pytest.raises(TooLargeError, match="refers to have at most 1000000 characters"):
-        held.register("many", Sent('["null","n0.F1"]', tuple(references)))
+        registry.register("many", Sent('["null","n0.F1"]', tuple(references)))
 
 
 def test_a_long_default_of_a_long_union() -> None:
-    """Each value with each branch is more than is compared."""
+    """Each value with each branch exceeds the limit of comparisons."""
     branches = [*map(fixed, range(8_000)), "int"]
     field = {"name": "f", "type": {"type": "array", "items": branches}}
     with pytest.raises(SchemaError, match="more than 1000000 values and types"):
@@ -94,7 +94,7 @@ def test_a_long_default_of_a_long_union() -> None:
 
 
 def test_a_long_default_of_a_long_enum() -> None:
-    """Symbols are looked up, not looked through."""
+    """Symbols are looked up in a set."""
     symbols = [f"s{number}" for number in range(60_000)]
     enum = {"type": "enum", "name": "E", "symbols": symbols}
     field = {"name": "f", "type": {"type": "array", "items": enum}}
@@ -106,7 +106,7 @@ def test_a_long_default_of_a_long_enum() -> None:
 
 
 def test_tags_for_many_fields() -> None:
-    """Each is found by its path; those of one place are put together."""
+    """Each is found by its path; those of one place are grouped."""
     names = [f"f{number}" for number in range(20_000)]
     text = record(*({"name": name, "type": "int"} for name in names))
     change = tuple((Entity(FIELD, f"R.{name}"), ("x",)) for name in reversed(names))
@@ -116,7 +116,7 @@ def test_tags_for_many_fields() -> None:
 
 
 def test_many_tags_of_one_field() -> None:
-    """Told one by one, and taken away so."""
+    """Added one by one, and removed so."""
     words = [f"w{number}" for number in range(20_000)]
     change = tuple((Entity(FIELD, "R.f"), (word,)) for word in words)
     made = with_tags(record({"name": "f", "type": "int"}), change)
@@ -135,16 +135,16 @@ def many(number: int, *references: Reference) -> tuple[State, Versions]:
     return state.after((SubjectPut(NAME("s"), tuple(versions)),)), tuple(versions)
 
 
-def test_many_properties_of_what_is_compared_with_many_versions() -> None:
-    """What is sent is looked at once, not once for each version."""
+def test_many_properties_compared_with_many_versions() -> None:
+    """The request is examined once, not once for each version."""
     state, _ = many(1_000)
     metadata = metadata_of({"properties": {f"p{number}": "" for number in range(40_000)}})
     sent = Sent(making.record("R1000"), metadata=metadata)
     assert register(state, NAME("s"), sent, normal=False, now_ms=1).version.number == 1_001
 
 
-def test_a_long_text_that_is_compared_with_many_versions() -> None:
-    """Its digest is made once."""
+def test_a_long_text_compared_with_many_versions() -> None:
+    """Its digest is computed once."""
     state, versions = many(1)
     sent = Sent(record(*({"name": f"f{n}", "type": "int"} for n in range(25_000))))
     one = prepared(state, NAME("s"), sent, normal=False)
@@ -152,7 +152,7 @@ def test_a_long_text_that_is_compared_with_many_versions() -> None:
 
 
 def test_many_versions_that_refer_to_many() -> None:
-    """Each is read with what it refers to once, and found without looking through the others."""
+    """Each is read with its references once, and found without a scan of the others."""
     references = [Reference(f"n{n}", "s", n) for n in range(1, REFERENCES_MAX)]
     state, versions = many(1_000, *references)
     sent = Sent(INT, tuple(references))
@@ -166,11 +166,11 @@ def test_many_versions_that_refer_to_many() -> None:
     assert len(state.referrers) == REFERENCES_MAX - 1
 
 
-def test_what_is_not_there_among_many_subjects() -> None:
-    """Whoever asks for it is answered without a look at each of them."""
-    held = Held()
-    one = held.register(":.c:there", INT).version
-    state = held.state.after(
+def test_a_missing_name_among_many_subjects() -> None:
+    """The response needs no scan of them."""
+    registry = RegistryValue()
+    one = registry.register(":.c:there", INT).version
+    state = registry.state.after(
         SubjectPut(NAME(f"s{number}"), (replace(one, id=number),)) for number in range(30_000)
     )
     for number in range(20_000):
@@ -179,10 +179,10 @@ def test_what_is_not_there_among_many_subjects() -> None:
     assert version(state, NAME("there"), 1).name == NAME(":.c:there")
 
 
-def test_many_properties_that_are_asked_for_again_and_again() -> None:
-    """A version that has all of them is found as soon as one that has one."""
-    held = Held()
+def test_many_properties_requested_repeatedly() -> None:
+    """A version with all of them is found as fast as one with a single one."""
+    registry = RegistryValue()
     metadata = Metadata((), tuple((f"p{number:05}", "") for number in range(30_000)))
-    held.register("s", Sent(INT, metadata=metadata))
+    registry.register("s", Sent(INT, metadata=metadata))
     pairs = [("p00000", "")] * 20_000
-    assert with_metadata(held.state, NAME("s"), pairs, deleted=False).version.number == 1
+    assert with_metadata(registry.state, NAME("s"), pairs, deleted=False).version.number == 1

@@ -17,15 +17,15 @@ def record(name: str, *fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def nested(depth: int, last: Any = None) -> Any:
-    """Records that hold each other as the field n."""
+    """Records that contain each other as the field n."""
     value = last
     for _ in range(depth):
         value = {"n": value}
     return value
 
 
-def test_a_default_of_a_recursive_type_may_be_so_deep() -> None:
-    """As deep as types; it can be made and used."""
+def test_the_depth_of_a_recursive_default() -> None:
+    """As deep as types; it can be built and used."""
     chain = record("L", {"name": "n", "type": ["null", "L"]})
     field = {"name": "v", "type": chain, "default": nested(MAX_DEPTH)}
     schema = parse(json.dumps(record("W", field)))
@@ -37,7 +37,7 @@ def test_a_default_of_a_recursive_type_may_be_so_deep() -> None:
         parse(json.dumps(record("W", field)))
 
 
-def test_defaults_that_lead_to_each_other_without_end_are_a_mistake() -> None:
+def test_cyclic_defaults_are_an_error() -> None:
     """Where they are used: of a field that is missing in its own default."""
     schema = parse(json.dumps(record("L", {"name": "n", "type": "L", "default": {}})))
     assert isinstance(schema.root, RecordType)
@@ -45,8 +45,8 @@ def test_defaults_that_lead_to_each_other_without_end_are_a_mistake() -> None:
         native_default(schema.root.fields[0], schema.names)
 
 
-def test_a_default_for_which_there_are_many_ways_is_checked_once() -> None:
-    """In a union of records that hold the union again there are two for each level."""
+def test_a_default_with_many_derivations_is_checked_once() -> None:
+    """In a union of records that contain the union again there are two for each level."""
     both = ["A", record("B", {"name": "n", "type": ["A", "B", "null"]}), "null"]
     field = {"name": "v", "type": record("A", {"name": "n", "type": both})}
     wrong = json.dumps(record("W", {**field, "default": nested(MAX_DEPTH, 5)}))

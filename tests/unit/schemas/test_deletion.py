@@ -31,8 +31,8 @@ def _referrers(admin: Administration, subject: str) -> tuple[SchemaUse, ...]:
     )
 
 
-def test_who_refers_from_another_context_is_named(service: Service) -> None:
-    """And not whoever has that id in the context of what is deleted."""
+def test_a_referrer_from_another_context_is_named(service: Service) -> None:
+    """And not the schema with that id in the context of the deleted one."""
     with closing(RegistryClient(service.server.url)) as client:
         assert client.admin.contexts() == ("", ":.c:")
         assert _referrers(client.admin, "base") == (SchemaUse(":.c:user", 1),)
@@ -41,7 +41,7 @@ def test_who_refers_from_another_context_is_named(service: Service) -> None:
         assert _referrers(client.admin, "other") == ()
 
 
-def test_who_refers_is_found_at_the_address_of_a_context(service: Service) -> None:
+def test_referrers_are_found_at_the_address_of_a_context(service: Service) -> None:
     """In that one, or in the default one."""
     within = {"name": "R", "subject": "r", "version": 1}
     service.register(":.c:r", A)
@@ -52,6 +52,6 @@ def test_who_refers_is_found_at_the_address_of_a_context(service: Service) -> No
 
 
 def test_a_registry_without_contexts_has_one(service: Service) -> None:
-    """It does not know the route."""
+    """It has no route for them."""
     with closing(RegistryClient(f"{service.server.url}/nowhere")) as client:
         assert client.admin.contexts() == ("",)

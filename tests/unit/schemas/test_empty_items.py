@@ -21,7 +21,7 @@ NESTED = parse('{"type":"array","items":{"type":"array","items":"null"}}')
 
 
 def number(value: int) -> bytes:
-    """A long as Avro writes it."""
+    """A long in Avro's encoding."""
     zigzag, out = value << 1 if value >= 0 else (-value << 1) - 1, b""
     while zigzag >= 0x80:
         out += bytes([zigzag & 0x7F | 0x80])
@@ -55,7 +55,7 @@ def test_they_are_counted_over_all_arrays_of_a_body() -> None:
         check_empty_items(NESTED, number(3) + inner * 3 + b"\x00")
 
 
-def test_values_before_an_array_are_passed_over() -> None:
+def test_values_before_an_array_are_skipped() -> None:
     """Its position depends on unions, numbers and keys before it."""
     begin = b"\x02" + number(-70_000) + bytes(8) + number(1) + number(3) + b"key"
     check_empty_items(INNER, begin + number(5) + b"\x00\x00")
@@ -94,7 +94,7 @@ def test_a_negative_branch_hides_no_array() -> None:
 
 
 def test_a_schema_that_contains_itself_is_checked() -> None:
-    """Its names end the walk through its types."""
+    """Each named type is visited once."""
     tree = parse(
         '{"type":"record","name":"Tree","fields":['
         '{"name":"marks","type":{"type":"array","items":"null"}},'
@@ -107,7 +107,7 @@ def test_a_schema_that_contains_itself_is_checked() -> None:
 
 
 @given(st.data(), schemas())
-def test_every_value_that_was_encoded_is_accepted(data: st.DataObject, schema: AvroSchema) -> None:
+def test_every_encoded_value_is_accepted(data: st.DataObject, schema: AvroSchema) -> None:
     """Also with arrays of every type of items."""
     listed = parse(f'{{"type":"array","items":{schema.text}}}')
     check_empty_items(listed, encode(listed, data.draw(st.lists(values(schema), max_size=3))))

@@ -34,8 +34,8 @@ BARE = {"name": "new_field", "type": "string"}
 NEW = {**BARE, "default": ""}
 
 
-def by_words(level: Level, *versions: AvroSchema) -> dict[str, Verdict]:
-    """The verdicts on what may follow."""
+def by_text(level: Level, *versions: AvroSchema) -> dict[str, Verdict]:
+    """The results of the candidates, by their text."""
     return {one.change.words: one for one in evolution(level, versions)}
 
 
@@ -61,33 +61,33 @@ def by_words(level: Level, *versions: AvroSchema) -> dict[str, Verdict]:
         ("change the documentation of Measured", True, True),
     ],
 )
-def test_what_is_allowed_on_a_schema_of_ours(words: str, backward: bool, forward: bool) -> None:  # noqa: FBT001 - a table
-    """Each is named with the field's own name, and judged for each direction."""
-    assert by_words(Level.BACKWARD, SENSOR)[words].allowed == backward
-    found = by_words(Level.FORWARD, SENSOR)[words]
+def test_compatibility_of_candidate_changes(words: str, backward: bool, forward: bool) -> None:  # noqa: FBT001 - a table
+    """Each is named with the field's own name, with a result for each direction."""
+    assert by_text(Level.BACKWARD, SENSOR)[words].allowed == backward
+    found = by_text(Level.FORWARD, SENSOR)[words]
     assert found.allowed == forward
     assert bool(found.reasons) != forward
 
 
-def test_what_is_allowed_and_yet_changes_what_values_mean_is_told() -> None:
-    """A registry takes another unit of time; every time would be wrong."""
-    found = by_words(Level.BACKWARD, SENSOR)["make at timestamp-micros instead of timestamp-millis"]
+def test_allowed_changes_of_semantics_are_reported() -> None:
+    """A registry accepts another unit of time; every time would be wrong."""
+    found = by_text(Level.BACKWARD, SENSOR)["make at timestamp-micros instead of timestamp-millis"]
     assert found.allowed
     assert "/fields/at/type" in found.meanings[0]
 
 
-def test_a_transitive_level_asks_all_versions() -> None:
-    """What the newest version would take, an older one may forbid."""
+def test_a_transitive_level_compares_all_versions() -> None:
+    """A change allowed by the newest version may be forbidden by an older one."""
     first = parse('{"type":"record","name":"R","fields":[]}')
     second = parse('{"type":"record","name":"R","fields":[{"name":"a","type":"int","default":1}]}')
     taken = "take the default 1 from a"
-    assert by_words(Level.BACKWARD, first, second)[taken].allowed
-    assert not by_words(Level.BACKWARD_TRANSITIVE, first, second)[taken].allowed
+    assert by_text(Level.BACKWARD, first, second)[taken].allowed
+    assert not by_text(Level.BACKWARD_TRANSITIVE, first, second)[taken].allowed
     assert all(one.allowed for one in evolution(Level.NONE, [first, second]))
 
 
-def test_verdicts_come_in_groups() -> None:
-    """The same sort of change is said once for what is allowed, and once for what is not."""
+def test_results_are_grouped() -> None:
+    """The same kind of change is listed once for allowed, and once for forbidden fields."""
     groups = grouped(evolution(Level.FORWARD, [SENSOR]))
     removals = [one for one in groups if one.action == "remove a field"]
     assert [one.allowed for one in removals] == [True, False]
@@ -95,7 +95,7 @@ def test_verdicts_come_in_groups() -> None:
     assert [one.allowed for one in groups] == sorted((one.allowed for one in groups), reverse=True)
 
 
-def test_a_step_keeps_levels() -> None:
+def test_a_change_keeps_levels() -> None:
     """Full is both of the others."""
     wider = parse(SENSOR.text.replace('"float"', '"double"'))
     found = kept(SENSOR, wider)
@@ -105,8 +105,8 @@ def test_a_step_keeps_levels() -> None:
 
 
 @given(schemas())
-def test_every_verdict_is_that_of_the_rules(schema: AvroSchema) -> None:
-    """Allowed exactly where data can be read, and each candidate is a change that is told."""
+def test_every_result_is_that_of_the_rules(schema: AvroSchema) -> None:
+    """Allowed exactly where data can be read, and each candidate is a reported change."""
     for one in evolution(Level.FULL, [schema]):
         new = one.change.schema
         assert one.allowed == (not differences(new, schema) and not differences(schema, new))
@@ -116,7 +116,7 @@ def test_every_verdict_is_that_of_the_rules(schema: AvroSchema) -> None:
 
 
 @given(schemas())
-def test_words_tell_candidates_apart(schema: AvroSchema) -> None:
-    """No two of one path read the same."""
+def test_texts_of_candidates_are_unique(schema: AvroSchema) -> None:
+    """No two of one path are equal."""
     found = [(one.path, one.words) for one in candidates(schema)]
     assert len(set(found)) == len(found)

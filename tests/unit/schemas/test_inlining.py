@@ -27,12 +27,12 @@ def record(name: str, **fields: object) -> str:
 
 
 def whole(text: str, *used: AvroSchema) -> AvroSchema:
-    """A schema written out, as it is read alone."""
+    """An inlined schema, as it is read alone."""
     return parse(canonical_text(inlined(parse(text, used))))
 
 
-def test_a_schema_is_written_out_with_what_it_uses() -> None:
-    """Each type once, where it first stands, under its full name."""
+def test_a_schema_is_inlined_with_its_references() -> None:
+    """Each type once, at its first place, under its full name."""
     low = parse('{"type":"fixed","name":"x.F","size":2}')
     mid = parse(
         '{"type":"record","name":"M","namespace":"x","fields":[{"name":"f","type":"F"}]}', (low,)
@@ -70,7 +70,7 @@ def test_a_schema_is_written_out_with_what_it_uses() -> None:
 
 
 def test_a_type_without_a_namespace_stays_without_one() -> None:
-    """Inside another's namespace it would else become part of that."""
+    """Inside another's namespace it would otherwise become part of that."""
     low = parse('{"type":"record","name":"L","fields":[{"name":"k","type":["null","L"]}]}')
     top = parse(
         '{"type":"record","name":"y.T","fields":[{"name":"l","type":"L"},{"name":"m","type":"L"}]}',
@@ -80,7 +80,7 @@ def test_a_type_without_a_namespace_stays_without_one() -> None:
     assert parse(whole).names.keys() == {"L", "y.T"}
 
 
-def test_a_type_inside_another_schema_is_taken_out_of_it() -> None:
+def test_a_type_inside_another_schema_is_extracted_from_it() -> None:
     """Also where it is used before the schema that defines it, which then only names it."""
     inner = json.loads(record("Inner", n="int"))
     outer = parse(record("x.Outer", a={"type": "array", "items": ["null", inner]}))
@@ -99,7 +99,7 @@ def test_a_type_inside_another_schema_is_taken_out_of_it() -> None:
     ]
 
 
-def test_a_schema_may_be_nothing_but_another_one() -> None:
+def test_a_schema_may_be_only_a_reference() -> None:
     """A name alone, a union, or an array of it; and a union that is referred to has no name."""
     part = parse(record("x.Part", n="int"))
     written = {"type": "record", "name": "Part", "namespace": "x"}
@@ -111,7 +111,7 @@ def test_a_schema_may_be_nothing_but_another_one() -> None:
 
 
 def test_one_type_through_two_others_is_written_once() -> None:
-    """As Java Avro demands: a type is defined once."""
+    """As Java Avro requires: a type is defined once."""
     low = parse(record("x.Low", n="int"))
     left, right = parse(record("x.L", low="Low"), (low,)), parse(record("z.R", low="x.Low"), (low,))
     found = whole(record("T", l="x.L", r="z.R", low="x.Low"), low, left, right)
@@ -119,15 +119,15 @@ def test_one_type_through_two_others_is_written_once() -> None:
     assert found.names.keys() == {"x.Low", "x.L", "z.R", "T"}
 
 
-def test_a_record_that_holds_itself_comes_to_an_end() -> None:
+def test_a_record_that_contains_itself_ends() -> None:
     """Inside of itself it is a name."""
     tree = parse(record("x.Tree", branches={"type": "array", "items": "Tree"}))
     assert whole(record("T", tree="x.Tree", other="x.Tree"), tree).names.keys() == {"x.Tree", "T"}
 
 
 @given(schemas())
-def test_whatever_is_written_out_means_the_same(schema: AvroSchema) -> None:
-    """Alone, and where another schema does nothing but name it and what is inside of it."""
+def test_every_inlined_schema_has_equal_semantics(schema: AvroSchema) -> None:
+    """Alone, and where another schema only names it and its parts."""
     assert dict(whole(schema.text).names) == dict(schema.names)
     for name in schema.names:
         found = whole(f'{{"type":"array","items":"{name}"}}', schema)
@@ -137,8 +137,8 @@ def test_whatever_is_written_out_means_the_same(schema: AvroSchema) -> None:
 ORDER = '{"type":"enum","name":"Order","symbols":["ASC","DESC"]}'
 
 
-def test_a_name_means_what_it_meant_where_it_stood() -> None:
-    """Not the type of that name around the place to which it comes."""
+def test_a_name_is_resolved_where_it_was_written() -> None:
+    """Not to the type of that name around the place to which it is moved."""
     order = parse(ORDER)
     item = parse(record("shop.Item", sort="Order"), (order,))
     found = whole(record("shop.Order", first="Item"), order, item)
@@ -150,7 +150,7 @@ def test_a_name_means_what_it_meant_where_it_stood() -> None:
     assert isinstance(found.names["shop.Order"], RecordType)
 
 
-def test_what_avro_has_no_name_for_is_refused() -> None:
+def test_a_type_that_avro_cannot_name_is_refused() -> None:
     """Inside a namespace that has a type of the name, another one without a namespace."""
     order = parse(ORDER)
     item = parse(record("shop.Item", sort="Order"), (order,))
@@ -195,7 +195,7 @@ def families(draw: st.DrawFn) -> list[str]:
 
 
 def shape(schema: AvroSchema, avro_type: AvroType, around: tuple[str, ...] = ()) -> Any:
-    """A type with all that is in it; a record inside of itself by its name."""
+    """A type with all its parts; a record inside of itself by its name."""
     match schema.resolve(avro_type):
         case RecordType(name, fields=fields):
             if name in around:
@@ -213,7 +213,7 @@ def shape(schema: AvroSchema, avro_type: AvroType, around: tuple[str, ...] = ())
 
 
 def written(schema: AvroSchema) -> list[AvroSchema]:
-    """A schema written out in all ways; none where Avro has no name for a type."""
+    """A schema inlined in all ways; none where Avro has no name for a type."""
     try:
         value = inlined(schema)
     except SchemaError:
@@ -222,8 +222,8 @@ def written(schema: AvroSchema) -> list[AvroSchema]:
 
 
 @given(families())
-def test_one_name_in_many_namespaces_means_the_same_type(texts: list[str]) -> None:
-    """Written out and as a registry keeps it, or it is refused."""
+def test_one_name_in_many_namespaces_is_the_same_type(texts: list[str]) -> None:
+    """Inlined and as a registry stores it, or it is refused."""
     used: list[AvroSchema] = []
     for text in texts:
         try:

@@ -27,7 +27,7 @@ from schemas.json_value import (
 def test_a_known_form_is_read_and_another_one_is_an_error(
     read: Callable[[Json], Json], value: Json, others: tuple[Json, ...]
 ) -> None:
-    """The error is that of a value which is used as what it is not."""
+    """The error is that of a value of another type."""
     assert read(value) == value
     for other in others:
         with pytest.raises(TypeError, match="was expected"):
@@ -42,7 +42,7 @@ def test_texts_are_all_or_none() -> None:
 
 
 def test_parts_are_those_of_lists_and_objects() -> None:
-    """Not the letters of a text."""
+    """Not the characters of a text."""
     assert list(parts_of({"a": 1, "b": [2]})) == [1, [2]]
     assert list(parts_of([1, "b"])) == [1, "b"]
     assert list(parts_of("ab")) == []

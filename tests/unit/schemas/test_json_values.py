@@ -27,7 +27,7 @@ NOON = datetime(2026, 3, 1, 12, 0, 0, 123000, tzinfo=UTC)
 
 @given(st.data(), schemas())
 def test_json_round_trip(data: st.DataObject, schema: AvroSchema) -> None:
-    """What is written as JSON lines is read back as the same value, through real JSON text."""
+    """A value written as a JSON line is read as an equal value, through real JSON text."""
     value = data.draw(values(schema))
     text = json.dumps(to_json(schema, value), allow_nan=False)
     assert from_json(schema, json.loads(text)) == value
@@ -45,7 +45,7 @@ _ANY_JSON = st.recursive(
 
 @given(schemas(), _ANY_JSON)
 def test_any_json_fits_or_is_a_schema_error(schema: AvroSchema, value: Any) -> None:
-    """Whatever JSON says, it becomes a value that can be encoded, or a SchemaError."""
+    """Any JSON becomes a value that can be encoded, or a SchemaError."""
     try:
         read = from_json(schema, value)
     except SchemaError as error:
@@ -90,8 +90,8 @@ GOOD: list[tuple[str, Any, Any]] = [
 
 
 @pytest.mark.parametrize(("schema", "value", "expected"), GOOD)
-def test_what_is_understood(schema: str, value: Any, expected: Any) -> None:
-    """Each JSON form means this value, and the codec takes it."""
+def test_accepted_forms(schema: str, value: Any, expected: Any) -> None:
+    """Each JSON form has this value, which the codec accepts."""
     parsed = parse(schema)
     read = from_json(parsed, value)
     assert read == expected
@@ -140,7 +140,7 @@ BAD: list[tuple[str, Any, str]] = [
 
 
 @pytest.mark.parametrize(("schema", "value", "message"), BAD)
-def test_what_is_refused(schema: str, value: Any, message: str) -> None:
+def test_refused_forms(schema: str, value: Any, message: str) -> None:
     """A JSON value that does not fit is a SchemaError at the root."""
     with pytest.raises(SchemaError) as caught:
         from_json(parse(schema), value)
@@ -159,7 +159,7 @@ CAR = parse(
 
 
 def test_records_get_their_defaults() -> None:
-    """Fields that are left out have the schema's defaults, fresh each time."""
+    """Omitted fields have the schema's defaults, a new object each time."""
     first, second = from_json(CAR, {"id": 1}), from_json(CAR, {"id": 1})
     assert first == {"id": 1, "kind": "car", "speeds": [], "where": None}
     assert isinstance(first, dict)
@@ -178,9 +178,7 @@ def test_records_get_their_defaults() -> None:
         ([], "/", "not a value of record Car"),
     ],
 )
-def test_mistakes_in_records_are_named_with_their_path(
-    value: Any, place: str, message: str
-) -> None:
+def test_errors_in_records_are_named_with_their_path(value: Any, place: str, message: str) -> None:
     """The path leads to the part that does not fit, through unions too."""
     with pytest.raises(SchemaError) as caught:
         from_json(CAR, value)
@@ -188,8 +186,8 @@ def test_mistakes_in_records_are_named_with_their_path(
     assert message in caught.value.message
 
 
-def test_some_fields_of_a_record_stay_some() -> None:
-    """Those that are missing get no default; what is wrong is told as in a whole record."""
+def test_a_partial_record_stays_partial() -> None:
+    """Missing fields get no default; errors are reported as in a whole record."""
     schema = parse(
         """{"type":"record","name":"R","fields":[
             {"name":"a","type":"int"},{"name":"b","type":"int","default":1}]}"""
@@ -234,8 +232,8 @@ def test_unions_of_records_keep_their_branch() -> None:
         ('["null","int"]', None, None),
     ],
 )
-def test_how_values_are_shown(schema: str, value: Any, expected: Any) -> None:
-    """The JSON that people read."""
+def test_display_form_of_values(schema: str, value: Any, expected: Any) -> None:
+    """The JSON for users."""
     assert to_json(parse(schema), value) == expected
 
 
@@ -252,7 +250,7 @@ def test_how_values_are_shown(schema: str, value: Any, expected: Any) -> None:
         ('{"type":"record","name":"R","fields":[{"name":"a","type":"int"}]}', {}),
     ],
 )
-def test_values_of_another_type_are_not_shown(schema: str, value: Any) -> None:
+def test_values_of_another_type_have_no_display_form(schema: str, value: Any) -> None:
     """A value that does not belong to the schema is a SchemaError."""
     with pytest.raises(SchemaError, match="not a value of"):
         to_json(parse(schema), value)

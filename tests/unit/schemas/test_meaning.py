@@ -45,10 +45,10 @@ def _record(of: object) -> AvroSchema:
         (MILLIS, {"type": "int", "logicalType": "date"}, "/fields/a/type"),
     ],
 )
-def test_what_avro_lets_pass_and_means_something_else_is_found(
+def test_ignored_differences_of_semantics_are_found(
     mine: object, theirs: object, path: str
 ) -> None:
-    """The path and both types are named, wherever the type stands."""
+    """The path and both types are named, wherever the type is."""
     reader, writer = _record(mine), _record(theirs)
     assert not differences(reader, writer)
     (found,) = other_meanings(reader, writer)
@@ -66,13 +66,13 @@ def test_what_avro_lets_pass_and_means_something_else_is_found(
         ("string", "bytes"),
     ],
 )
-def test_what_means_the_same_or_says_no_meaning_is_fine(mine: object, theirs: object) -> None:
-    """A reader may give plain numbers a meaning, and take more digits."""
+def test_equal_or_unspecified_semantics_are_accepted(mine: object, theirs: object) -> None:
+    """A reader may add a logical type to plain numbers, and accept more digits."""
     assert other_meanings(_record(mine), _record(theirs)) == ()
 
 
 def test_recursive_schemas_are_walked_once() -> None:
-    """Each place is told once, however often a record contains itself."""
+    """Each place is reported once, however often a record contains itself."""
 
     def chain(time: object) -> AvroSchema:
         fields = [{"name": "at", "type": time}, {"name": "next", "type": ["null", "Node"]}]
@@ -91,6 +91,6 @@ def test_fields_are_found_by_their_aliases() -> None:
 
 
 @given(schemas())
-def test_every_schema_means_the_same_to_itself(schema: AvroSchema) -> None:
-    """Whatever is in it."""
+def test_every_schema_has_equal_semantics_with_itself(schema: AvroSchema) -> None:
+    """For any schema."""
     assert other_meanings(schema, parse(" " + schema.text)) == ()

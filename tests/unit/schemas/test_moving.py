@@ -27,7 +27,7 @@ LIST = '{"type":"array","items":"R"}'
 
 
 def quiet(_what: str, _done: int, _total: int) -> None:
-    """Nobody listens."""
+    """Discards log messages."""
 
 
 def source() -> FakeRegistry:
@@ -47,12 +47,14 @@ def source() -> FakeRegistry:
 
 
 def dump_of(fake: FakeRegistry, prefix: str = "") -> Dump:
-    """What is exported of it, through a file."""
+    """The export of it, through a file."""
     made = Dump("http://a", prefix, "2026-01-01T00:00:00Z", *read(admin_of(fake), prefix, quiet))
     return loads("\n".join(lines(made)), "x.jsonl")
 
 
-def bring(fake: FakeRegistry, dump: Dump, *, whole: bool = False, modes: bool = False) -> Plan:
+def import_into(
+    fake: FakeRegistry, dump: Dump, *, whole: bool = False, modes: bool = False
+) -> Plan:
     """Import it."""
     what = plan(admin_of(fake), dump, "there", quiet, modes=modes)
     bring_in(admin_of(fake), what, quiet, whole=whole)
@@ -60,53 +62,53 @@ def bring(fake: FakeRegistry, dump: Dump, *, whole: bool = False, modes: bool = 
 
 
 def writes(fake: FakeRegistry) -> list[Request]:
-    """What was asked to change something."""
+    """The requests that change something."""
     return [one for one in fake.requests if one.method != "GET"]
 
 
 @pytest.mark.parametrize("whole", [False, True])
-def test_everything_arrives_with_its_ids(whole: bool) -> None:  # noqa: FBT001 - the parameter
+def test_an_import_preserves_ids(whole: bool) -> None:  # noqa: FBT001 - the parameter
     """Versions, contents, deletions and levels; the modes are as before; again changes nothing."""
     there = FakeRegistry()
     dump = dump_of(source())
-    what = bring(there, dump, whole=whole)
+    what = import_into(there, dump, whole=whole)
     assert there.entries() == source().entries()
     assert there.configs == source().configs
     assert set(there.modes.values()) <= {"READWRITE"}
     assert (len(what.register), what.unchanged) == (8, 0)
     there.requests.clear()
-    again = bring(there, dump, whole=whole)
+    again = import_into(there, dump, whole=whole)
     assert again == Plan((), (), 8, {}, {})
     assert not writes(there)
 
 
-def test_modes_come_only_if_they_are_wanted() -> None:
-    """Who moves a registry often makes the old one read-only first."""
+def test_modes_are_imported_only_on_request() -> None:
+    """A registry is often made read-only before the move."""
     there = FakeRegistry()
-    bring(there, dump_of(source()), modes=True)
+    import_into(there, dump_of(source()), modes=True)
     assert there.modes["list"] == "READONLY"
     there.requests.clear()
-    bring(there, dump_of(source()), modes=True)
+    import_into(there, dump_of(source()), modes=True)
     assert not writes(there)
 
 
-def test_a_prefix_takes_only_its_subjects() -> None:
-    """What holds for all stays where it is; what is referred to must be there."""
+def test_a_prefix_imports_only_its_subjects() -> None:
+    """Global settings are not changed; references must exist."""
     there = FakeRegistry()
     dump = dump_of(source(), "list")
     assert {one.subject for one in dump.versions} == {"list"}
     assert None not in dump.configs
     with pytest.raises(ConflictsError, match="list version 2 refers to record version 2, which is"):
-        bring(there, dump)
-    bring(there, dump_of(source(), "record"))
-    bring(there, dump)
+        import_into(there, dump)
+    import_into(there, dump_of(source(), "record"))
+    import_into(there, dump)
     assert there.versions.keys() == {
         v.use for v in (*dump.versions, *dump_of(source(), "record").versions)
     }
 
 
-def test_what_holds_for_a_context_is_said_of_it_alone() -> None:
-    """Read at an address that names it, too: elsewhere it would hold for everything."""
+def test_settings_of_a_context_apply_to_it_alone() -> None:
+    """Read at an address that names it, too: elsewhere they would be global."""
     with Service() as service:
         service.register(":.c:s", A)
         service.http.put("/config/:.c:", json={"compatibility": "NONE"})
@@ -117,8 +119,8 @@ def test_what_holds_for_a_context_is_said_of_it_alone() -> None:
             assert configs.get(None, {}) != configs[":.c:"]
 
 
-def test_what_the_file_has_for_another_context_is_missing_in_this_one() -> None:
-    """Names without a context mean the one of the address; those of references do not."""
+def test_contexts_of_the_file_are_distinct_from_that_of_the_address() -> None:
+    """Names without a context are of that of the address; those of references are not."""
     fake = FakeRegistry()
     fake.add("r", A)
     reference = {"name": "R", "subject": ":.:r", "version": 1}
@@ -134,8 +136,8 @@ def test_what_the_file_has_for_another_context_is_missing_in_this_one() -> None:
             assert len(plan(client.admin, dump, "f", quiet, modes=False).register) == 2
 
 
-def test_a_subject_that_has_no_level_gets_none() -> None:
-    """Though registries tell the usual one as its own, if it has anything else."""
+def test_a_subject_without_a_level_gets_none() -> None:
+    """Though registries return the default one as its own, if it has other settings."""
     with Service() as old, Service() as new:
         for service in (old, new):
             service.http.put("/config", json={"compatibility": "FULL"})
@@ -154,25 +156,25 @@ def test_a_subject_that_has_no_level_gets_none() -> None:
             assert not plan(client.admin, dump, "f", quiet, modes=False).configs
 
 
-def test_what_is_there_already_stays() -> None:
+def test_existing_schemas_stay() -> None:
     """And so do the modes and schemas of other subjects."""
     there = FakeRegistry()
     there.add("other", '"bytes"', id=900)
     there.add("gone", A, id=40)
     there.modes = {"record": "READONLY", None: "READWRITE"}
-    what = bring(there, dump_of(source()))
+    what = import_into(there, dump_of(source()))
     assert [str(use) for use in what.delete] == ["twice version 1", "gone version 1"]
     assert there.modes == {"record": "READONLY", None: "READWRITE"}
     assert there.entries().items() >= source().entries().items()
 
 
-def test_another_content_is_refused_before_anything_is_done() -> None:
+def test_another_content_is_refused_before_any_change() -> None:
     """Every conflict is named, with both sides."""
     there = FakeRegistry()
     there.add("other", '"bytes"', id=40)
     there.add("list", '"string"', id=99)
     with pytest.raises(ConflictsError) as caught:
-        bring(there, dump_of(source()))
+        import_into(there, dump_of(source()))
     assert "id 40 of record version 1 is another schema there (of other version 1): schema" in str(
         caught.value
     )
@@ -183,11 +185,11 @@ def test_another_content_is_refused_before_anything_is_done() -> None:
     with pytest.raises(
         ConflictsError, match=r"record version 1 \(id 40\) is another one there: sch"
     ):
-        bring(there, dump_of(source()))
+        import_into(there, dump_of(source()))
 
 
-def test_the_mode_is_put_back_when_it_breaks_down() -> None:
-    """And the next import goes on where it was cut off."""
+def test_the_mode_is_restored_after_a_failure() -> None:
+    """And the next import continues where it was interrupted."""
 
     def broken(request: Request) -> Answer | None:
         at_list = request.method == "POST" and request.path[1] == "list"
@@ -195,37 +197,37 @@ def test_the_mode_is_put_back_when_it_breaks_down() -> None:
 
     there = FakeRegistry(modes={"list": "READONLY"}, broken=broken)
     with pytest.raises(InputError, match="too large") as caught:
-        bring(there, dump_of(source()))
+        import_into(there, dump_of(source()))
     assert "subject list, version 2 (id 3)" in caught.value.place
     assert there.modes == {"list": "READONLY"}
     there.broken = lambda _: None
-    assert len(bring(there, dump_of(source())).register) < 8
+    assert len(import_into(there, dump_of(source())).register) < 8
     assert there.entries() == source().entries()
 
 
-def test_a_mode_that_cannot_be_put_back_is_named() -> None:
-    """With what it was, and how to mend it."""
+def test_a_mode_that_cannot_be_restored_is_named() -> None:
+    """With its former value, and the remedy."""
 
     def broken(request: Request) -> Answer | None:
         return error(42205, "no") if request.method == "DELETE" and "mode" in request.path else None
 
     there = FakeRegistry(broken=broken)
     with pytest.raises(RefusedError, match=r"may still be IMPORT: .*gone") as caught:
-        bring(there, dump_of(source()))
+        import_into(there, dump_of(source()))
     assert "medusa schema mode SUBJECT --reset" in caught.value.hint
 
 
-def test_a_registry_that_gives_ids_of_its_own_is_found_out() -> None:
+def test_a_registry_that_assigns_its_own_ids_is_detected() -> None:
     """At the first of them."""
 
     def broken(request: Request) -> Answer | None:
         return (200, {"id": 77}) if request.method == "POST" else None
 
     with pytest.raises(RefusedError, match="gave id 77 instead of 1"):
-        bring(FakeRegistry(broken=broken), dump_of(source()))
+        import_into(FakeRegistry(broken=broken), dump_of(source()))
 
 
-def test_a_registry_that_answers_no_more() -> None:
+def test_a_registry_that_becomes_unreachable() -> None:
     """It is unavailable, whatever else fails meanwhile."""
     there = FakeRegistry()
     what = plan(admin_of(there), dump_of(source()), "there", quiet, modes=False)
@@ -235,16 +237,16 @@ def test_a_registry_that_answers_no_more() -> None:
     assert there.modes == {}
 
 
-def test_rule_sets_that_a_registry_does_not_keep_are_no_conflict() -> None:
+def test_rule_sets_dropped_by_a_registry_are_no_conflict() -> None:
     """Confluent's own without a licence drops them."""
     fake, there = FakeRegistry(), FakeRegistry()
     fake.add("s", A, ruleSet={"domainRules": []}, id=5)
     there.add("s", A, id=5)
-    assert bring(there, dump_of(fake)).unchanged == 1
+    assert import_into(there, dump_of(fake)).unchanged == 1
 
 
-def test_a_subject_that_is_another_name_brings_only_that() -> None:
-    """A registry answers with the versions of the other one; they are not to become two."""
+def test_a_subject_alias_is_imported_as_an_alias() -> None:
+    """A registry returns the versions of the other one; they are not to become two."""
     fake = FakeRegistry(configs={"twin": {"alias": "s"}})
     fake.add("s", A)
     fake.add("twin", A)
@@ -253,12 +255,12 @@ def test_a_subject_that_is_another_name_brings_only_that() -> None:
     assert dump.configs["twin"] == {"alias": "s"}
 
 
-def test_a_name_of_the_default_context_may_be_written_out() -> None:
-    """References from another context name it so; order and completeness go by it."""
+def test_a_name_may_contain_the_default_context() -> None:
+    """References from another context do; order and completeness depend on it."""
     fake, there = FakeRegistry(), FakeRegistry()
     fake.add("s", A)
     fake.add(":.c:y", A, references=[{"name": "R", "subject": ":.:s", "version": 1}])
-    assert len(bring(there, dump_of(fake)).register) == 2
+    assert len(import_into(there, dump_of(fake)).register) == 2
 
 
 HEAD = {"format": "medusa-schemas", "version": 1, "lines": 1}
@@ -285,7 +287,7 @@ VERSION = {"kind": "version", "subject": "s", "version": 1, "id": 1, "schema": A
         ),
     ],
 )
-def test_files_that_are_none_are_told_with_their_line(rows: list[Any], message: str) -> None:
+def test_malformed_files_are_reported_with_their_line(rows: list[Any], message: str) -> None:
     """Nothing is guessed."""
     text = "\n".join(one if isinstance(one, str) else json.dumps(one) for one in rows)
     with pytest.raises(InputError, match=message) as caught:
@@ -317,22 +319,22 @@ def test_files_that_are_none_are_told_with_their_line(rows: list[Any], message: 
         ({"kind": "mode", "scope": ["s"], "mode": "IMPORT"}, "scope should be a name"),
     ],
 )
-def test_a_line_that_says_what_cannot_be_is_told_by_its_number(line: Any, message: str) -> None:
-    """Before any registry is asked, which would say it in its own words or not at all."""
+def test_an_impossible_line_is_reported_by_its_number(line: Any, message: str) -> None:
+    """Before any request to a registry, whose message would lack it."""
     text = line if isinstance(line, str) else json.dumps(line)
     with pytest.raises(InputError, match=message) as caught:
         loads(f"{json.dumps(HEAD)}\n{text}\n", "x.jsonl")
     assert caught.value.place == "x.jsonl:2"
 
 
-def test_a_newer_format_is_not_guessed_at() -> None:
-    """Whoever wrote it knows more."""
+def test_a_newer_format_is_refused() -> None:
+    """It may contain unknown parts."""
     with pytest.raises(NewerFormatError):
         loads(json.dumps({**HEAD, "version": 2}), "x.jsonl")
 
 
-def test_references_in_a_circle_are_told() -> None:
-    """No registry lets them in; a file may hold them."""
+def test_cyclic_references_are_reported() -> None:
+    """No registry accepts them; a file may contain them."""
     refer: JsonObject = {"name": "x", "subject": "s", "version": 1}
     with pytest.raises(InputError, match="in a circle"):
         in_order([StoredVersion("s", 1, 1, A, references=(refer,))])
@@ -361,8 +363,8 @@ def entries(draw: st.DrawFn) -> list[StoredVersion]:
 
 @settings(max_examples=examples(40))
 @given(entries())
-def test_any_registry_arrives_as_it_was(versions: list[StoredVersion]) -> None:
-    """Through the file, in an order that a registry takes; and a second time nothing happens."""
+def test_any_registry_is_imported_unchanged(versions: list[StoredVersion]) -> None:
+    """Through the file, in an order that a registry accepts; a second import changes nothing."""
     # A registry does not let go of what something that is alive refers to.
     alive: set[SchemaUse] = set()
     for index, one in reversed(list(enumerate(versions))):
@@ -371,10 +373,10 @@ def test_any_registry_arrives_as_it_was(versions: list[StoredVersion]) -> None:
     dump = loads("\n".join(lines(Dump("r", "", "", tuple(versions)))), "x")
     assert dump.versions == tuple(versions)
     there = FakeRegistry()
-    bring(there, dump)
+    import_into(there, dump)
     found = {use: replace(one, guid="") for use, one in there.entries().items()}
     assert found == {one.use: one for one in versions}
     before = copy.deepcopy(there.versions)
-    assert bring(there, dump).unchanged == len(versions)
+    assert import_into(there, dump).unchanged == len(versions)
     assert there.versions == before
     assert Mode.IMPORT.value not in there.modes.values()

@@ -22,15 +22,15 @@ def to(name: str, subject: str, version: int = 1) -> dict[str, Any]:
     return {"name": name, "subject": subject, "version": version}
 
 
-class Kept:
-    """Versions by subject and number, and what was asked for."""
+class Versions:
+    """Versions by subject and number, and the requested ones."""
 
     def __init__(self, *versions: StoredVersion) -> None:
         self.versions = {one.use: one for one in versions}
         self.asked: list[SchemaUse] = []
 
     def find(self, use: SchemaUse) -> StoredVersion | None:
-        """As a registry finds it."""
+        """Find a version as a registry does."""
         self.asked.append(use)
         return self.versions.get(use)
 
@@ -41,7 +41,7 @@ def version(subject: str, text: str, *references: Any, number: int = 1) -> Store
 
 
 def chain(length: int) -> list[StoredVersion]:
-    """Records that hold each other, the last one an int."""
+    """Records that contain each other, the last one an int."""
     last = version(f"s{length}", record(f"R{length}", "int"))
     links = [
         version(f"s{n}", record(f"R{n}", "int"), to(f"R{n + 1}", f"s{n + 1}"))
@@ -50,9 +50,9 @@ def chain(length: int) -> list[StoredVersion]:
     return [*links, last]
 
 
-def test_what_a_schema_refers_to_stands_in_its_place() -> None:
-    """Through others too; each version is asked for once, each type defined once."""
-    kept = Kept(
+def test_references_are_resolved() -> None:
+    """Transitively; each version is requested once, each type defined once."""
+    kept = Versions(
         version("low", record("x.Low", "int")),
         version("left", record("x.Left", "Low"), to("x.Low", "low")),
         version("right", record("x.Right", "Low"), to("x.Low", "low")),
@@ -68,16 +68,16 @@ def test_what_a_schema_refers_to_stands_in_its_place() -> None:
     assert found.references == top.references
 
 
-def test_a_schema_that_refers_to_nothing_stays_as_it_is() -> None:
-    """To the letter, and nothing is asked."""
-    kept, one = Kept(), version("s", ' {"type" : "int"}')
+def test_a_schema_without_references_is_unchanged() -> None:
+    """Byte for byte, without a request."""
+    kept, one = Versions(), version("s", ' {"type" : "int"}')
     assert alone(one, kept.find) is one
     assert not kept.asked
 
 
-def test_references_lie_in_the_context_of_who_refers() -> None:
+def test_references_are_in_the_context_of_the_referrer() -> None:
     """Unless they name another one."""
-    kept = Kept(
+    kept = Versions(
         version(":.c:part", record("Part", "int")), version("other", record("Other", "int"))
     )
     text = record("Top", "Part", "Other")
@@ -87,13 +87,13 @@ def test_references_lie_in_the_context_of_who_refers() -> None:
 
 def test_of_one_name_the_first_reference_counts() -> None:
     """As in Confluent's registry."""
-    kept = Kept(version("a", record("P", "int")), version("a", record("P", "long"), number=2))
+    kept = Versions(version("a", record("P", "int")), version("a", record("P", "long"), number=2))
     top = version("top", record("Top", "P"), to("P", "a", 2), to("P", "a", 1))
     assert '"long"' in alone(top, kept.find).text
     assert kept.asked == [SchemaUse("a", 2)]
 
 
-LOOP = Kept(
+LOOP = Versions(
     version("a", record("A", "B"), to("B", "b", 3)),
     version("b", record("B", "A"), to("A", "a"), number=3),
     version("proto", "message M {}"),
@@ -117,8 +117,8 @@ LOOP.versions[SchemaUse("proto", 1)] = StoredVersion("proto", 1, 9, "message M {
         ("P", "here", "without name, subject and version"),
     ],
 )
-def test_what_cannot_be_resolved_is_named(reference: Any, place: str, message: str) -> None:
-    """By subject and version, and from where it was reached."""
+def test_an_unresolvable_reference_is_named(reference: Any, place: str, message: str) -> None:
+    """By subject and version, and the schema that refers to it."""
     with pytest.raises(SchemaError) as caught:
         alone(version("top", record("Top", "P"), reference), LOOP.find, "here")
     assert message in caught.value.message
@@ -128,21 +128,21 @@ def test_what_cannot_be_resolved_is_named(reference: Any, place: str, message: s
 def test_a_type_that_no_reference_defines_is_named() -> None:
     """With the subject and version of the schema that uses it."""
     top = version("top", record("Top", "P"), to("P", "a"))
-    kept = Kept(version("a", record("Q", "int")))
+    kept = Versions(version("a", record("Q", "int")))
     with pytest.raises(SchemaError, match="unknown type 'P'") as caught:
         alone(top, kept.find)
     assert caught.value.place == "subject top, version 1, /fields/f0/type"
 
 
-def _many(count: int) -> tuple[StoredVersion, Kept]:
+def _many(count: int) -> tuple[StoredVersion, Versions]:
     parts = [version(f"s{n}", record(f"R{n}", "int")) for n in range(count)]
     references = (to(f"R{n}", f"s{n}") for n in range(count))
-    return version("top", record("Top", "R0"), *references), Kept(*parts)
+    return version("top", record("Top", "R0"), *references), Versions(*parts)
 
 
-def _deep(count: int) -> tuple[StoredVersion, Kept]:
+def _deep(count: int) -> tuple[StoredVersion, Versions]:
     first, *others = chain(count)
-    return first, Kept(*others)
+    return first, Versions(*others)
 
 
 @pytest.mark.parametrize(
@@ -152,10 +152,10 @@ def _deep(count: int) -> tuple[StoredVersion, Kept]:
         (_deep, REFERENCES_MAX, "refers to more than 100 others, the last one is s101 version 1"),
     ],
 )
-def test_how_much_is_followed_is_bounded(
-    made: Callable[[int], tuple[StoredVersion, Kept]], bound: int, message: str
+def test_the_number_and_depth_of_references_are_bounded(
+    made: Callable[[int], tuple[StoredVersion, Versions]], bound: int, message: str
 ) -> None:
-    """Side by side, and one through the other."""
+    """In breadth and in depth."""
     one, kept = made(bound)
     assert alone(one, kept.find).text
     one, kept = made(bound + 1)
@@ -164,22 +164,22 @@ def test_how_much_is_followed_is_bounded(
     assert len(kept.asked) == bound
 
 
-def test_types_that_would_lie_too_deep_in_each_other_are_refused() -> None:
-    """Each schema is shallow; the one in which it becomes too much is named."""
+def test_too_deeply_nested_types_are_refused() -> None:
+    """Each schema is shallow; the one that exceeds the depth is named."""
     links = [
         version(f"s{n}", record(f"R{n}", f"R{n + 1}"), to(f"R{n + 1}", f"s{n + 1}"))
         for n in range(70)
     ]
-    kept = Kept(*links, version("s70", record("R70", "int")))
+    kept = Versions(*links, version("s70", record("R70", "int")))
     assert alone(links[7], kept.find).text
     with pytest.raises(SchemaError, match="nested more than 64 deep, with those of the") as caught:
         alone(links[0], kept.find, "here")
     assert caught.value.place == "here, through s6 version 1, /"
 
 
-def test_what_avro_has_no_name_for_is_told_with_its_place() -> None:
+def test_a_type_that_avro_cannot_name_is_reported_with_its_place() -> None:
     """A type without a namespace, inside a namespace that has one of its name."""
-    kept = Kept(
+    kept = Versions(
         version("order", record("Order", "int")),
         version("item", record("shop.Item", "Order"), to("Order", "order")),
         version("own", record("shop.Order", "int")),

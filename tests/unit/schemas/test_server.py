@@ -35,7 +35,7 @@ def test_start_stop_and_start_again_on_the_same_port() -> None:
 
 
 def _warnings(files_max: int, patch: pytest.MonkeyPatch, log: pytest.LogCaptureFixture) -> str:
-    """What a server warns of in a process that may have so many files open."""
+    """The warnings of a server in a process with this limit of open files."""
     patch.setattr(resource, "getrlimit", lambda _: (files_max, resource.RLIM_INFINITY))
     server = RegistryServer(MemoryStore(MemoryTree()), "127.0.0.1", 0)
     server.start()
@@ -47,25 +47,25 @@ def _warnings(files_max: int, patch: pytest.MonkeyPatch, log: pytest.LogCaptureF
 
 
 @pytest.mark.parametrize("files_max", [1_024, resource.RLIM_INFINITY])
-def test_the_usual_limit_of_files_leaves_room_for_all_connections(
+def test_the_usual_limit_of_files_allows_all_connections(
     files_max: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Nothing is told where nothing is less than was wanted."""
+    """Without a warning."""
     assert not _warnings(files_max, monkeypatch, caplog)
 
 
-def test_where_few_files_may_be_open_there_are_fewer_connections(
+def test_a_low_limit_of_files_reduces_the_connections(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Once, with both numbers and with what to do."""
+    """One warning, with both numbers and the remedy."""
     assert _warnings(64, monkeypatch, caplog) == (
         "the schema registry takes 32 connections at once, not 512: this process may have 64 files "
         "open; raise that limit, as with `ulimit -n`"
     )
 
 
-def test_an_answer_is_not_held_back_by_the_network() -> None:
-    """Nagle's algorithm would keep each one for 40 ms, until the first part is acknowledged."""
+def test_a_response_is_not_delayed_by_nagles_algorithm() -> None:
+    """It would delay each one for 40 ms, until the first part is acknowledged."""
     server = RegistryServer(MemoryStore(MemoryTree()), "127.0.0.1", 0)
     server.start()
     seconds = []
@@ -79,7 +79,7 @@ def test_an_answer_is_not_held_back_by_the_network() -> None:
 
 
 def test_a_taken_port_is_named() -> None:
-    """The message says which port, and who holds it where that can be found out."""
+    """The message contains the port, and its process where that can be read."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -91,7 +91,7 @@ def test_a_taken_port_is_named() -> None:
 
 @pytest.mark.parametrize("host", ["192.0.2.1", "nowhere.invalid", "1.2.3.4.5", "2001:db8::1"])
 def test_a_host_that_is_not_this_machine_is_named(host: str) -> None:
-    """Nobody is told of the port, with which nothing is wrong."""
+    """Not the port, which is correct."""
     with pytest.raises(EnvironmentProblem, match=f"host {host}: .*this machine") as caught:
         RegistryServer(MemoryStore(MemoryTree()), host, 0).start()
     assert "port" not in f"{caught.value.message} {caught.value.hint}"

@@ -7,8 +7,8 @@ from schemas.wire import Framed, Part, WireFault, identified, join, split
 
 
 @given(st.integers(0, 2**32 - 1), st.binary())
-def test_what_is_joined_splits_the_same(schema_id: int, body: bytes) -> None:
-    """Id and body survive, an empty body too."""
+def test_a_framed_body_splits_into_its_parts(schema_id: int, body: bytes) -> None:
+    """Id and body are preserved, an empty body too."""
     assert split(join(SchemaId(schema_id), body)) == Framed(SchemaId(schema_id), body)
 
 
@@ -17,8 +17,8 @@ def test_layout_is_zero_byte_and_big_endian_id() -> None:
     assert join(SchemaId(258), b"x") == b"\x00\x00\x00\x01\x02x"
 
 
-def test_faults_are_told_apart() -> None:
-    """Nothing, something else, and too little are three different facts."""
+def test_faults_are_distinct() -> None:
+    """No value, another format, and a truncated frame are three results."""
     assert split(None) is WireFault.EMPTY
     assert split(b"") is WireFault.EMPTY
     assert split(b'{"a":1}') is WireFault.NOT_MAGIC
@@ -27,7 +27,7 @@ def test_faults_are_told_apart() -> None:
 
 
 @given(st.binary())
-def test_any_bytes_have_an_answer(value: bytes) -> None:
+def test_any_bytes_have_a_result(value: bytes) -> None:
     """Splitting never raises."""
     found = split(value)
     assert isinstance(found, WireFault) or join(found.schema, found.body) == value
@@ -55,10 +55,10 @@ NAME = Part.VALUE.value
         (join(SchemaId(7), b"x"), ((NAME, b"?"), (NAME, BY_GUID)), Framed(SchemaId(7), b"x")),
     ],
 )
-def test_a_header_comes_before_a_prefix(
+def test_a_header_takes_precedence_over_a_prefix(
     content: bytes | None,
     headers: tuple[tuple[str, bytes | None], ...],
     found: Framed | WireFault,
 ) -> None:
-    """Of its own part of the record, if it can be understood."""
+    """For its own part of the record, if it is well-formed."""
     assert identified(content, headers, Part.VALUE) == found

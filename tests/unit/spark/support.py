@@ -1,4 +1,4 @@
-"""A planned toll network, and surroundings for lowering its fragments."""
+"""A planned toll network, and the context for lowering its fragments."""
 
 import json
 from dataclasses import replace
@@ -24,13 +24,13 @@ def fragment(name: str) -> Fragment:
 
 
 def sources_with_redrive(planned: Fragment) -> tuple[MarkedSource, ...]:
-    """As `named_sources`, of a fragment to which something was sent again."""
+    """As `named_sources`, of a fragment with a redrive topic."""
     names = planned.names
     topics = [names.redrive, names.advances, *(stream.topic for stream in planned.inputs)]
     return first_sources(planned_sources(planned, {topic: str(topic) for topic in topics}))
 
 
-def surroundings(
+def lowering_context(
     planned: Fragment, *, missing: tuple[int, ...] = (), redrive: bool = False
 ) -> LoweringInputs:
     """One writer schema for each input, two partitions everywhere."""

@@ -31,7 +31,7 @@ def cars(file: Path) -> Iterator[TestedNetwork]:
 
 
 def test_the_steps_are_calls(cars: TestedNetwork) -> None:
-    """Times as texts or as Python has them; what came is JSON."""
+    """Times as texts or as Python types; results are JSON."""
     cars.send("sightings", [FIRST, FIRST], key="car", timestamp="2026-01-01T00:00:01Z")
     cars.advance(datetime(2026, 1, 1, 0, 1, tzinfo=UTC))
     cars.expect("counts", [{"car": "a", "n": 2}], in_order=True)
@@ -47,15 +47,15 @@ def test_the_steps_are_calls(cars: TestedNetwork) -> None:
     cars.expect("moving", [{"car": "b", "speed": 1.5}])
 
 
-def test_what_is_different_fails_the_assertion(cars: TestedNetwork) -> None:
-    """In the words of `medusa test`."""
+def test_differences_fail_the_assertion(cars: TestedNetwork) -> None:
+    """With the messages of `medusa test`."""
     cars.send("sightings", [FIRST])
     with pytest.raises(AssertionError, match=r"speed: expected 2\.0, came 1\.0"):
         cars.expect("moving", [{"car": "a", "speed": 2.0}])
 
 
-def test_dead_letters_are_looked_at_too(cars: TestedNetwork) -> None:
-    """Those that were looked at are not told again."""
+def test_dead_letters_are_checked_too(cars: TestedNetwork) -> None:
+    """Those that were read are not reported again."""
     cars.advance("2026-01-01T00:01:00Z")
     cars.send("sightings", [FIRST])
     with pytest.raises(AssertionError, match="late"):
@@ -65,8 +65,8 @@ def test_dead_letters_are_looked_at_too(cars: TestedNetwork) -> None:
     assert cars.take_dead_letters()[0]["reason"] == "late"
 
 
-def test_mistakes_name_the_test(cars: TestedNetwork) -> None:
-    """And what is wrong."""
+def test_errors_name_the_test(cars: TestedNetwork) -> None:
+    """And the cause."""
     with pytest.raises(DocumentError) as caught:
         cars.send("sightings", [{"car": 1}])
     assert str(caught.value.problems[0]).startswith("test_cars: car: 1 is not a value of")
@@ -76,10 +76,8 @@ def test_mistakes_name_the_test(cars: TestedNetwork) -> None:
         cars.send("sightings", [{"car": object(), "at": 0}])
 
 
-def test_names_that_do_not_exist_are_told_with_those_that_do(
-    file: Path, cars: TestedNetwork
-) -> None:
-    """Wherever a stream or a box is named."""
+def test_unknown_names_are_reported_with_the_existing_ones(file: Path, cars: TestedNetwork) -> None:
+    """In every call with a stream or a box."""
     with pytest.raises(UsageError, match="there is no busi") as caught:
         cars.take("busi")
     assert caught.value.hint.startswith("there is: busy")
@@ -89,8 +87,8 @@ def test_names_that_do_not_exist_are_told_with_those_that_do(
         TestedNetwork(file, "t", Toys(), partitions={"moving": 2})
 
 
-def test_several_partitions_are_told_at_the_start(file: Path) -> None:
-    """They hold event time back until they have records, as in Kafka."""
+def test_several_partitions_are_declared_at_the_start(file: Path) -> None:
+    """They block event time until they have records, as in Kafka."""
     cars = TestedNetwork(file, "t", Toys(), looked_at=["counts"], partitions={"sightings": 2})
     cars.send("sightings", [FIRST, {"car": "b", "at": "2026-01-01T00:02:00Z"}], partition=1)
     cars.expect("counts", [])
@@ -99,8 +97,8 @@ def test_several_partitions_are_told_at_the_start(file: Path) -> None:
     cars.close()
 
 
-def test_a_run_without_these_fixtures_loads_nothing_of_ours() -> None:
-    """The plugin is read in every run of pytest, and costs nothing."""
+def test_a_run_without_these_fixtures_imports_nothing_of_ours() -> None:
+    """The plugin is loaded in every run of pytest, and costs nothing."""
     program = (
         "import sys, medusa_streams.pytest_plugin\n"
         "print([m for m in sys.modules if m.split('.')[0] in ('pyspark', 'pyarrow', 'schemas')"

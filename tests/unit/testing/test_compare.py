@@ -21,25 +21,25 @@ VALUES = st.fixed_dictionaries({"a": st.integers(0, 2), "b": st.sampled_from(["x
 
 
 def expected(*records: Mapping[str, Any]) -> list[Expected]:
-    """Records, each in a line of its own."""
+    """Records, each with a separate line."""
     return [Expected(r, dict(r), f"t.yaml:{line}") for line, r in enumerate(records, start=1)]
 
 
-def came(*records: Mapping[str, Any]) -> list[Actual]:
-    """Records that came."""
+def actual(*records: Mapping[str, Any]) -> list[Actual]:
+    """The actual records."""
     return [Actual(r, dict(r)) for r in records]
 
 
-def test_what_is_as_expected_has_no_differences() -> None:
-    """In any order, and with fields that nobody named."""
-    found = compare(expected({"a": 1}, {"a": 2}), came({"a": 2, "b": 0}, {"a": 1, "b": 0}))
+def test_equal_records_have_no_differences() -> None:
+    """In any order, and with fields that are not expected."""
+    found = compare(expected({"a": 1}, {"a": 2}), actual({"a": 2, "b": 0}, {"a": 1, "b": 0}))
     assert not found
     assert in_words(found) == ()
 
 
-def test_a_record_that_is_nearly_right_is_told_field_by_field() -> None:
-    """With both values, beside the record that came."""
-    found = compare(expected({"car": "x", "toll": 2}), came({"car": "x", "toll": 8}))
+def test_a_nearly_equal_record_is_reported_field_by_field() -> None:
+    """With both values, next to the actual record."""
+    found = compare(expected({"car": "x", "toll": 2}), actual({"car": "x", "toll": 8}))
     (pair,) = found.different
     assert pair.fields == ("toll",)
     assert not found.missing
@@ -47,44 +47,44 @@ def test_a_record_that_is_nearly_right_is_told_field_by_field() -> None:
     assert in_words(found)[1] == "  toll: expected 2, came 8"
 
 
-def test_of_several_the_nearest_is_told() -> None:
+def test_of_several_the_most_similar_is_reported() -> None:
     """The one with most equal fields; the others are unexpected."""
     rows = ({"a": 1, "b": 9, "c": 9}, {"a": 1, "b": 2, "c": 9})
-    found = compare(expected({"a": 1, "b": 2, "c": 3}), came(*rows))
+    found = compare(expected({"a": 1, "b": 2, "c": 3}), actual(*rows))
     assert found.different[0].came.value == rows[1]
     assert [one.value for one in found.unexpected] == [rows[0]]
 
 
-def test_what_has_nothing_in_common_is_missing_and_unexpected() -> None:
+def test_records_without_equal_fields_are_missing_and_unexpected() -> None:
     """Such a pair would explain nothing."""
-    found = compare(expected({"a": 1}), came({"a": 2}))
+    found = compare(expected({"a": 1}), actual({"a": 2}))
     assert len(found.missing) == len(found.unexpected) == 1
     assert in_words(found) == ('t.yaml:1: missing {"a": 1}', 'unexpected {"a": 2}')
 
 
-def test_a_field_that_did_not_come_is_different() -> None:
-    """Null was expected, and there is no such field: that is not the same."""
-    found = compare(expected({"a": 1, "b": None}), came({"a": 1}))
+def test_a_missing_field_is_different() -> None:
+    """Null was expected, and there is no such field: that is not equal."""
+    found = compare(expected({"a": 1, "b": None}), actual({"a": 1}))
     assert in_words(found)[1] == "  b: expected null, came nothing"
 
 
-def test_what_is_expected_twice_comes_twice() -> None:
+def test_a_record_expected_twice_must_occur_twice() -> None:
     """Records are counted."""
-    assert compare(expected({"a": 1}, {"a": 1}), came({"a": 1})).missing
-    assert compare(expected({"a": 1}), came({"a": 1}, {"a": 1})).unexpected
+    assert compare(expected({"a": 1}, {"a": 1}), actual({"a": 1})).missing
+    assert compare(expected({"a": 1}), actual({"a": 1}, {"a": 1})).unexpected
 
 
 def test_a_record_that_fits_several_takes_none_from_another() -> None:
     """The first one fits both, the second only one of them."""
     wide, narrow = {"a": 1}, {"a": 1, "b": "x"}
-    rows = came({"a": 1, "b": "x"}, {"a": 1, "b": "y"})
+    rows = actual({"a": 1, "b": "x"}, {"a": 1, "b": "y"})
     assert not compare(expected(wide, narrow), rows)
     assert not compare(expected(narrow, wide), rows)
 
 
-def test_order_counts_where_it_is_asked_for() -> None:
-    """The first record that comes before one expected before it is named."""
-    rows = came({"a": 2}, {"a": 1})
+def test_order_counts_where_it_is_required() -> None:
+    """The first record that precedes one expected before it is named."""
+    rows = actual({"a": 2}, {"a": 1})
     assert not compare(expected({"a": 1}, {"a": 2}), rows)
     found = compare(expected({"a": 1}, {"a": 2}), rows, in_order=True)
     assert found.early is not None
@@ -92,8 +92,8 @@ def test_order_counts_where_it_is_asked_for() -> None:
     assert "came too early" in in_words(found)[0]
 
 
-def test_fractions_are_equal_but_for_the_last_digits() -> None:
-    """And not a number equals itself; other types never equal each other."""
+def test_fractions_are_compared_with_a_tolerance() -> None:
+    """NaN equals itself; other types never equal each other."""
     assert equal(0.1 + 0.2, 0.3)
     assert equal(math.nan, math.nan)
     assert not equal(1.0, 1.001)
@@ -107,8 +107,8 @@ def test_fractions_are_equal_but_for_the_last_digits() -> None:
     assert not equal([1], longer)
 
 
-def test_many_differences_are_told_in_part() -> None:
-    """A screen has an end."""
+def test_many_differences_are_reported_in_part() -> None:
+    """The output is bounded."""
     found = Differences(missing=tuple(expected(*({"a": n} for n in range(25)))))
     lines = in_words(found)
     assert len(lines) == 21
@@ -116,19 +116,19 @@ def test_many_differences_are_told_in_part() -> None:
 
 
 @given(st.lists(VALUES, max_size=8), st.randoms(use_true_random=False))
-def test_records_in_any_order_with_fields_left_out_are_found(
+def test_records_in_any_order_with_fields_omitted_are_found(
     rows: list[dict[str, Any]], random: Any
 ) -> None:
-    """Whatever is left out of what came, in whatever order it is expected."""
+    """For any omitted fields, and any expected order."""
     wanted = [{k: v for k, v in row.items() if random.random() < 0.6} for row in rows]
     random.shuffle(wanted)
-    assert not compare(expected(*wanted), came(*rows))
+    assert not compare(expected(*wanted), actual(*rows))
 
 
 @given(st.lists(VALUES, max_size=6), st.lists(VALUES, max_size=6))
-def test_nothing_is_lost(wanted: list[dict[str, Any]], rows: list[dict[str, Any]]) -> None:
-    """Each record is paired, or told once."""
-    found = compare(expected(*wanted), came(*rows))
+def test_no_record_is_lost(wanted: list[dict[str, Any]], rows: list[dict[str, Any]]) -> None:
+    """Each record is paired, or reported once."""
+    found = compare(expected(*wanted), actual(*rows))
     pairs = len(wanted) - len(found.missing) - len(found.different)
     assert pairs == len(rows) - len(found.unexpected) - len(found.different)
     left = [one.fields for one in found.missing] + [one.expected.fields for one in found.different]
@@ -137,5 +137,5 @@ def test_nothing_is_lost(wanted: list[dict[str, Any]], rows: list[dict[str, Any]
 
 
 def test_decimals_are_numbers_in_json() -> None:
-    """`medusa test -o json` prints what was expected, and a document has decimals."""
+    """`medusa test -o json` prints the expected values, and a document has decimals."""
     assert as_json({"a": Decimal("1.50"), "b": [Decimal(2), None]}) == {"a": 1.5, "b": [2.0, None]}

@@ -8,8 +8,8 @@ from pipeline.ids import Millis, Offset, TopicName
 from pipeline.testing.dead_letters import comparable
 
 
-def letter(reason: str, box: str, field: str, offset: int) -> Letter:
-    """What a fragment says of the record at offset 3."""
+def dead_letter(reason: str, box: str, field: str, offset: int) -> Letter:
+    """A fragment's dead letter of the record at offset 3."""
     record = KafkaRecord(TopicName(f"n.{box}.dlq"), 0, Offset(offset), Millis(0), None, b"", ())
     at = Place(TopicName("cars"), 0, Offset(3))
     return Letter(
@@ -41,18 +41,20 @@ def letter(reason: str, box: str, field: str, offset: int) -> Letter:
         ("evaluation_failed", "where", 2),
     ],
 )
-def test_what_fragments_refuse_for_one_reason_counts_once(
+def test_refusals_of_one_record_for_one_reason_count_once(
     reason: str, field: str, count: int
 ) -> None:
-    """Unless it is a box that refuses: of another box it is another letter."""
-    found = comparable((letter(reason, box, field, n), None, None) for n, box in enumerate("ab"))
+    """Unless a box refuses it: another box makes another dead letter."""
+    found = comparable(
+        (dead_letter(reason, box, field, n), None, None) for n, box in enumerate("ab")
+    )
     assert len(found) == count
     assert ("box" in found[0].value) == (count > 1)
 
 
-def test_a_failed_result_has_the_values_for_it() -> None:
-    """Each beside the others, as the fields of a record."""
-    one = letter("evaluation_failed", "b", "compute.x", 0)
+def test_a_failed_result_has_its_values() -> None:
+    """Side by side, as the fields of a record."""
+    one = dead_letter("evaluation_failed", "b", "compute.x", 0)
     record = replace(one.record, value=b'{"road":"A1","sum(n)":0.5}')
     message = "compute.x cannot be computed: 1 / sum(n)"
     failed = replace(one, record=record, at=None, message=message)

@@ -20,8 +20,8 @@ def written(steps: str, head: str = "") -> TestWritten:
     return read(f"{head}steps:\n{steps}", "t.yaml")
 
 
-def mistakes(steps: str, head: str = "") -> list[str]:
-    """What is wrong, each with its line."""
+def errors(steps: str, head: str = "") -> list[str]:
+    """The errors, each with its line."""
     with pytest.raises(DocumentError) as caught:
         written(steps, head)
     return [f"{problem.line}: {problem.message}" for problem in caught.value.problems]
@@ -37,7 +37,7 @@ def test_every_kind_of_step() -> None:
         "  - {expect: tolls, file: tolls.jsonl, order: exact}\n"
         "  - dead_letters: [{reason: late}]\n"
     )
-    send, advance, wait, settle, expect, letters = found.steps
+    send, advance, wait, settle, expect, dead_letters = found.steps
     assert isinstance(send, SendWritten)
     assert (send.stream.value, send.partition, send.timestamp_ms) == ("cars", 3, 0)
     assert isinstance(advance, Advance)
@@ -46,12 +46,12 @@ def test_every_kind_of_step() -> None:
     assert isinstance(expect, ExpectWritten)
     assert expect.in_order
     assert expect.records.file is not None
-    assert isinstance(letters, DeadLettersWritten)
-    assert letters.letters[0].value == {"reason": "late"}
+    assert isinstance(dead_letters, DeadLettersWritten)
+    assert dead_letters.letters[0].value == {"reason": "late"}
 
 
-def test_values_are_what_yaml_shows() -> None:
-    """Numbers, texts and null; what stands in quotes is a text; all digits are kept."""
+def test_values_have_the_types_of_yaml() -> None:
+    """Numbers, texts and null; quoted values are texts; all digits are kept."""
     found = written(
         "  - send: s\n"
         "    records:\n"
@@ -74,7 +74,7 @@ def test_values_are_what_yaml_shows() -> None:
 
 
 def test_a_place_inside_a_record_has_its_line() -> None:
-    """What is wrong with a field is told where the field stands."""
+    """An error of a field is reported at the field."""
     (send,) = written("  - send: s\n    records:\n      - a: 1\n        b: {c: 2}\n").steps
     assert isinstance(send, SendWritten)
     record = send.records.written[0]
@@ -82,7 +82,7 @@ def test_a_place_inside_a_record_has_its_line() -> None:
 
 
 def test_the_head_names_network_and_schemas() -> None:
-    """Both may be left out."""
+    """Both may be omitted."""
     found = written("  - settle\n", "network: n.yaml\nschemas: {cars-value: car.avsc}\n")
     assert found.network is not None
     assert found.network.value == "n.yaml"
@@ -98,9 +98,9 @@ def test_a_test_without_steps_is_refused() -> None:
         read("steps: []\n", "t.yaml")
 
 
-def test_all_mistakes_are_told_at_once() -> None:
+def test_all_errors_are_reported_at_once() -> None:
     """Each with its line."""
-    assert mistakes(
+    assert errors(
         "  - {send: s}\n"
         "  - {send: s, records: [], file: f}\n"
         "  - {advance: noon}\n"
@@ -134,8 +134,8 @@ def test_all_mistakes_are_told_at_once() -> None:
         ("steps: [\n", "not YAML"),
     ],
 )
-def test_what_is_no_test(text: str, message: str) -> None:
-    """Is told in a sentence."""
+def test_a_document_that_is_no_test(text: str, message: str) -> None:
+    """It is reported in a sentence."""
     with pytest.raises(DocumentError) as caught:
         read(text, "t.yaml")
     assert caught.value.problems[0].message.startswith(message)

@@ -37,7 +37,7 @@ OLDER = {
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """The folder for tests, beside a network."""
+    """The folder for tests, next to a network."""
     (tmp_path / "cars.yaml").write_text(DOCUMENT, encoding="utf-8")
     (tmp_path / "sighting.avsc").write_text(SCHEMA, encoding="utf-8")
     (tmp_path / "tests").mkdir()
@@ -56,33 +56,33 @@ def no_default() -> Path:
 
 
 def failures(path: Path) -> list[str]:
-    """Run a test; what it says."""
+    """Run a test; its failures."""
     loaded = Loader(no_default).one(path)
     return [str(failure) for failure in run_steps(loaded.test, Toys(), loaded.file)]
 
 
-def mistakes(path: Path) -> list[str]:
-    """What is wrong with a test: lines and messages."""
+def errors(path: Path) -> list[str]:
+    """The errors of a test: lines and messages."""
     with pytest.raises(DocumentError) as caught:
         Loader(no_default).all([path])
     return [f"{Path(p.file).name}:{p.line}: {p.message}" for p in caught.value.problems]
 
 
-def test_a_test_that_finds_what_it_expects(folder: Path) -> None:
-    """Missing fields are sent with their defaults, and do not count where they are expected."""
+def test_a_successful_test(folder: Path) -> None:
+    """Missing fields are sent with their defaults, and are ignored where they are expected."""
     assert failures(write(folder, GOOD)) == []
 
 
-def test_a_test_that_does_not(folder: Path) -> None:
-    """Each step is told, with the values that differ; the steps after it run."""
+def test_a_failing_test(folder: Path) -> None:
+    """Each step is reported, with the values that differ; the steps after it run."""
     first, second = failures(write(folder, GOOD.replace("n: 2", "n: 3").replace("1.0", "1.5")))
     assert ":9: moving: 1 record expected, 1 came\n" in first
     assert "  speed: expected 1.5, came 1.0\n" in first
     assert "  n: expected 3, came 2\n" in second
 
 
-def test_dead_letters_that_nobody_expects_fail_a_test(folder: Path) -> None:
-    """And those that somebody expects do not; of its record some fields are enough."""
+def test_unexpected_dead_letters_fail_a_test(folder: Path) -> None:
+    """And expected ones do not; of its record some fields are enough."""
     late = (
         GOOD
         + '  - {send: sightings, records: [{car: late, at: "2026-01-01T00:00:03Z"}]}\n'
@@ -106,7 +106,7 @@ def test_values_of_a_dead_letter_are_json(folder: Path) -> None:
     assert equal(expected.letters[0].fields["values.speed"], 1.5)
 
 
-def test_what_is_wrong_with_records_is_told_with_lines(folder: Path) -> None:
+def test_errors_in_records_are_reported_with_lines(folder: Path) -> None:
     """Of the test, and of the files that it names; with the field."""
     write(folder, '{"car": "a"}\n\n{"car": 1, "at": 0}\n{"car": "b", "at": }\n', "cars.jsonl")
     path = write(
@@ -125,7 +125,7 @@ def test_what_is_wrong_with_records_is_told_with_lines(folder: Path) -> None:
         "  - dead_letters: [{why: late}, {reason: tired}, {record: {}}, 7,\n"
         "      {stream: sighting}, {box: count}, {values: 1}]\n",
     )
-    found = mistakes(path)
+    found = errors(path)
     assert found[0].startswith('t.yaml:7: at: "noon" is not a value of')
     assert found[1] == "t.yaml:8: colour: the key is missing or null"
     assert found[2].startswith("cars.jsonl:1: at: the field is missing")
@@ -143,8 +143,8 @@ def test_what_is_wrong_with_records_is_told_with_lines(folder: Path) -> None:
     assert found[14].startswith("t.yaml:13: values: they are a mapping")
 
 
-def test_streams_that_do_not_exist_are_told_with_those_that_do(folder: Path) -> None:
-    """What a box writes is not sent, what comes from outside is not expected."""
+def test_unknown_streams_are_reported_with_the_existing_ones(folder: Path) -> None:
+    """A derived stream cannot be sent, an external one cannot be expected."""
     path = write(
         folder,
         "network: ../cars.yaml\n"
@@ -154,7 +154,7 @@ def test_streams_that_do_not_exist_are_told_with_those_that_do(folder: Path) -> 
         "  - {expect: sightings, records: []}\n"
         "  - {expect: count, records: []}\n",
     )
-    assert mistakes(path) == [
+    assert errors(path) == [
         "t.yaml:3: send: sighting: there is no such stream",
         "t.yaml:4: send: counts: a box writes it",
         "t.yaml:5: expect: sightings: it comes from outside",
@@ -162,7 +162,7 @@ def test_streams_that_do_not_exist_are_told_with_those_that_do(folder: Path) -> 
     ]
 
 
-def test_what_can_be_looked_at_is_every_box(folder: Path) -> None:
+def test_every_box_can_be_expected(folder: Path) -> None:
     """Also those without a topic of their own; of a route its branches."""
     route = "  fast: {route: moving, to: {faster: speed > 9}, otherwise: slower}\n"
     write(folder.parent, DOCUMENT.replace("boxes:\n", "boxes:\n" + route), "cars.yaml")
@@ -175,8 +175,8 @@ def test_what_can_be_looked_at_is_every_box(folder: Path) -> None:
     assert {"moving", "counts", "busy", "faster", "slower"} == set(unknown.choices)
 
 
-def test_data_files_are_named_from_where_the_test_is(folder: Path) -> None:
-    """So that the path of a mistake can be opened."""
+def test_data_files_are_relative_to_the_test(folder: Path) -> None:
+    """So that the path of an error can be opened."""
     (folder / "cars.jsonl").write_text("{", encoding="utf-8")
     steps = "steps: [{send: sightings, file: cars.jsonl}]\n"
     with pytest.raises(DocumentError) as caught:
@@ -185,16 +185,16 @@ def test_data_files_are_named_from_where_the_test_is(folder: Path) -> None:
     assert (problem.file, problem.line) == (f"{folder}/cars.jsonl", 1)
 
 
-def test_missing_files_of_the_head_are_told_with_their_lines(folder: Path) -> None:
+def test_missing_files_of_the_head_are_reported_with_their_lines(folder: Path) -> None:
     """The network and schemas."""
     head = "network: ../nope.yaml\nschemas: {cars-value: nope.avsc}\n"
-    assert mistakes(write(folder, head + "steps: [settle]\n")) == [
+    assert errors(write(folder, head + "steps: [settle]\n")) == [
         f"t.yaml:1: network: there is no file {folder}/../nope.yaml",
         f"t.yaml:2: schemas: there is no file {folder}/nope.avsc",
     ]
 
 
-def test_what_tail_prints_can_be_sent_and_expected(folder: Path) -> None:
+def test_the_output_of_tail_can_be_sent_and_expected(folder: Path) -> None:
     """Records of production become a test: of each line the value counts."""
     around = '{{"topic": "t", "partition": 1, "offset": 7, "timestamp": null, "key": null, {}}}'
     values = ('"value": {"car": "a", "at": 1767225601000}', '"value": {"car": "a", "n": 1}')
@@ -204,7 +204,7 @@ def test_what_tail_prints_can_be_sent_and_expected(folder: Path) -> None:
     assert failures(write(folder, f"network: ../cars.yaml\nsteps: {steps}\n")) == []
 
 
-def test_avro_files_bring_their_schema(folder: Path) -> None:
+def test_avro_files_contain_their_schema(folder: Path) -> None:
     """It may be an older one; its records are sent with it."""
     out = io.BytesIO()
     fastavro.writer(out, OLDER, [{"car": "a", "at": 1767225601000}])
@@ -215,10 +215,10 @@ def test_avro_files_bring_their_schema(folder: Path) -> None:
     assert isinstance(send, Send)
     assert len(send.records) == 1
     (folder / "cars.avro").write_bytes(out.getvalue()[:-20])
-    assert mistakes(path)[0].startswith("cars.avro:0: this is no Avro file")
+    assert errors(path)[0].startswith("cars.avro:0: this is no Avro file")
 
 
-def test_records_go_to_the_partition_that_is_named(folder: Path) -> None:
+def test_records_are_sent_to_the_named_partition(folder: Path) -> None:
     """Their stream then has as many."""
     path = write(
         folder,
@@ -233,12 +233,12 @@ def test_records_go_to_the_partition_that_is_named(folder: Path) -> None:
     assert test.partitions == {test.streams.topics[StreamName("sightings")]: 3}
 
 
-def test_a_test_that_names_no_network_is_about_the_projects(folder: Path) -> None:
+def test_a_test_without_a_network_uses_the_projects(folder: Path) -> None:
     """Which is read once for all tests."""
-    asked = []
+    reads = []
 
     def default() -> Path:
-        asked.append(1)
+        reads.append(1)
         return folder.parent / "cars.yaml"
 
     path = write(folder, GOOD.replace("network: ../cars.yaml", ""))
@@ -250,7 +250,7 @@ def test_a_test_that_names_no_network_is_about_the_projects(folder: Path) -> Non
 
 
 def test_schemas_of_a_registry_are_named_by_file(folder: Path) -> None:
-    """Without a file for it, the test says what is missing."""
+    """Without a file for it, the test fails with its name."""
     document = DOCUMENT.replace("schema: sighting.avsc", "subject: cars-value")
     write(folder.parent, document, "cars.yaml")
     path = write(folder, GOOD)
@@ -261,7 +261,7 @@ def test_schemas_of_a_registry_are_named_by_file(folder: Path) -> None:
 
 
 def test_tests_are_found_in_folders(folder: Path) -> None:
-    """Sorted, each once; none at all is a mistake."""
+    """Sorted, each once; none at all is an error."""
     with pytest.raises(InputError, match="there is no test"):
         find_tests((), folder)
     with pytest.raises(InputError, match="there is no folder with tests") as caught:
@@ -274,8 +274,8 @@ def test_tests_are_found_in_folders(folder: Path) -> None:
         find_tests((folder / "c.yaml",), folder)
 
 
-def test_looking_at_nothing_changes_nothing(folder: Path) -> None:
-    """The step for letters at the end is the only one that is added."""
+def test_expecting_nothing_changes_nothing(folder: Path) -> None:
+    """The step for dead letters at the end is the only one that is added."""
     path = write(folder, "network: ../cars.yaml\nsteps: [{dead_letters: []}]\n")
     test = Loader(no_default).one(path).test
     assert test.steps == (ExpectDeadLetters((), f"{path}:2"),)

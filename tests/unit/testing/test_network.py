@@ -20,7 +20,7 @@ SIGHTINGS, COUNTS, BUSY, MOVING = map(StreamName, ("sightings", "counts", "busy"
 
 
 class Bench:
-    """A network under test, with records in few words."""
+    """A network under test, with a short notation for records."""
 
     def __init__(self, text: str = DOCUMENT, partitions: int = 1) -> None:
         self.streams = streams_of(network(text), (COUNTS,))
@@ -43,11 +43,11 @@ class Bench:
         self.network.send(SIGHTINGS, [Sent(v, None, partition, UNDATED) for v in made])
 
     def advance(self, time: str) -> None:
-        """Let event time move to a time of day."""
+        """Advance event time to a time of day."""
         self.network.advance(time_of(at(time)))
 
     def counts(self, stream: StreamName = COUNTS) -> list[tuple[str, int]]:
-        """The counts that came."""
+        """The counts that were emitted."""
         return [
             (text_of(c.shown["car"]), number_of(c.shown["n"])) for c in self.network.take(stream)
         ]
@@ -60,14 +60,14 @@ def at(time: str) -> str:
 
 @pytest.fixture
 def bench() -> Iterator[Bench]:
-    """The network of the twins, one partition."""
+    """The network of the test doubles, one partition."""
     made = Bench()
     yield made
     made.network.close()
 
 
-def test_what_came_is_taken_once(bench: Bench) -> None:
-    """In the order of the topic; the next look begins where this one ended."""
+def test_results_are_returned_once(bench: Bench) -> None:
+    """In the order of the topic; the next call begins where this one ended."""
     bench.send(("a", "00:00:01"), ("b", "00:00:02"))
     assert [came.value["car"] for came in bench.network.take(MOVING)] == ["a", "b"]
     assert not bench.network.take(MOVING)
@@ -76,8 +76,8 @@ def test_what_came_is_taken_once(bench: Bench) -> None:
     assert [came.shown["car"] for came in bench.network.take(MOVING)] == ["c"]
 
 
-def test_windows_close_when_the_test_says_so(bench: Bench) -> None:
-    """Not before, and what lies behind them reads their results in the same step."""
+def test_windows_close_when_event_time_is_advanced(bench: Bench) -> None:
+    """Not before, and boxes behind them read their results in the same step."""
     bench.send(("a", "00:00:01"), ("a", "00:00:59"), ("b", "00:00:30"))
     bench.advance("00:00:59.998")
     assert bench.counts() == []
@@ -87,27 +87,27 @@ def test_windows_close_when_the_test_says_so(bench: Bench) -> None:
 
 
 def test_windows_close_by_the_rules_of_a_node(bench: Bench) -> None:
-    """A record that is more than the lateness behind their end brings them to it."""
+    """A record that is more than the lateness behind their end closes them."""
     bench.send(("a", "00:00:01"), ("b", "00:01:04.999"))
     assert bench.counts() == []
     bench.send(("b", "00:01:05"))
     assert bench.counts() == [("a", 1)]
 
 
-def test_what_comes_after_its_window_is_a_dead_letter(bench: Bench) -> None:
-    """Told once, though two fragments read it, with the record."""
+def test_a_record_after_its_window_is_a_dead_letter(bench: Bench) -> None:
+    """Reported once, though two fragments read it, with the record."""
     bench.send(("a", "00:00:01"))
     bench.advance("00:01:00")
     bench.send(("late", "00:00:02"))
-    (letter,) = bench.network.take_dead_letters()
-    assert letter.shown["stream"] == "sightings"
-    assert letter.shown["reason"] == "late"
-    assert letter.shown["record.car"] == "late"
+    (dead_letter,) = bench.network.take_dead_letters()
+    assert dead_letter.shown["stream"] == "sightings"
+    assert dead_letter.shown["reason"] == "late"
+    assert dead_letter.shown["record.car"] == "late"
     assert not bench.network.take_dead_letters()
 
 
-def test_a_partition_without_records_holds_event_time_back() -> None:
-    """Until it is silent for as long as the stream says, or the test says so."""
+def test_a_partition_without_records_blocks_event_time() -> None:
+    """Until it is silent for as long as the stream defines, or the test advances event time."""
     bench = Bench(partitions=2)
     bench.send(("a", "00:00:01"), ("a", "00:05:00"))
     assert bench.counts() == []
@@ -115,14 +115,14 @@ def test_a_partition_without_records_holds_event_time_back() -> None:
     assert bench.counts() == []
     bench.network.wait(1)
     assert bench.counts() == [("a", 1)]
-    told = Bench(partitions=2)
-    told.send(("a", "00:00:01"), ("a", "00:05:00"))
-    told.advance("00:01:00")
-    assert told.counts() == [("a", 1)]
+    advanced = Bench(partitions=2)
+    advanced.send(("a", "00:00:01"), ("a", "00:05:00"))
+    advanced.advance("00:01:00")
+    assert advanced.counts() == [("a", 1)]
 
 
-def test_event_time_goes_on_while_nothing_comes(bench: Bench) -> None:
-    """By the time that passes, from where it stood: the lateness behind the newest record."""
+def test_event_time_advances_without_records(bench: Bench) -> None:
+    """By the time that passes, from its present value: the lateness behind the newest record."""
     bench.send(("a", "00:00:50"))
     bench.network.wait(14_999)
     assert bench.counts() == []
@@ -130,8 +130,8 @@ def test_event_time_goes_on_while_nothing_comes(bench: Bench) -> None:
     assert bench.counts() == [("a", 1)]
 
 
-def test_silence_that_means_something_is_missing_stops_event_time() -> None:
-    """However long it lasts; the test's word counts all the same."""
+def test_silence_that_means_missing_stops_event_time() -> None:
+    """However long it lasts; an advance of the test counts all the same."""
     bench = Bench(DOCUMENT.replace("lateness: 5s", "lateness: 5s, silence: missing"))
     bench.send(("a", "00:00:50"))
     bench.network.wait(3_600_000)
@@ -140,8 +140,8 @@ def test_silence_that_means_something_is_missing_stops_event_time() -> None:
     assert bench.counts() == [("a", 1)]
 
 
-def test_settling_ends_all_that_is_open(bench: Bench) -> None:
-    """However far apart; with nothing sent there is nothing to end."""
+def test_settling_closes_all_open_windows(bench: Bench) -> None:
+    """However far apart; without records there is nothing to close."""
     bench.network.settle()
     bench.send(("a", "00:00:50"), ("b", "23:10:00"))
     bench.network.settle()
@@ -150,8 +150,8 @@ def test_settling_ends_all_that_is_open(bench: Bench) -> None:
     assert bench.counts() == []
 
 
-def test_a_word_on_time_that_says_less_than_an_earlier_one_says_nothing(bench: Bench) -> None:
-    """Event time never goes back."""
+def test_an_advance_below_an_earlier_one_has_no_effect(bench: Bench) -> None:
+    """Event time never falls."""
     bench.advance("00:02:00")
     bench.send(("a", "00:02:30"))
     bench.advance("00:01:00")
@@ -180,8 +180,8 @@ def test_all_queries_end_with_the_test(bench: Bench) -> None:
     assert [toy.closed for toy in toys.started] == [True]
 
 
-def test_what_fails_in_a_lane_fails_the_step(bench: Bench) -> None:
-    """A broken promise is told, as a node would tell it."""
+def test_an_error_in_a_lane_fails_the_step(bench: Bench) -> None:
+    """A broken promise is reported as by a node."""
 
     def fail(*_: object) -> None:
         raise BrokenInvariantError("a record of a derived stream was late")

@@ -1,4 +1,4 @@
-"""Queries that compute in Python what Spark would: filters, and counts in windows of a minute."""
+"""Test doubles of queries, computed in Python: filters, and counts in windows of a minute."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -75,18 +75,18 @@ class Toy:
     _judged_by: int | None = None
 
     def add(self, records: Sequence[KafkaRecord], ends: Positions) -> None:
-        """As `RunningQuery` says."""
+        """As of `RunningQuery`."""
         self._todo.append((records, ends))
 
     def drain(self) -> None:
-        """A batch for what was added, and one more if that moved the watermark."""
+        """A batch for the added records, and one more if that moved the watermark."""
         for records, ends in self._todo:
             if self._batch(records, ends) and self.lowered.core is not None:
                 self._batch((), ends)
         self._todo = []
 
     def close(self) -> None:
-        """As `RunningQuery` says."""
+        """As of `RunningQuery`."""
         self.closed = True
 
     def toArrow(self) -> pa.Table:  # noqa: N802 - Spark's name
@@ -102,7 +102,7 @@ class Toy:
         )
 
     def batch_facts(self, batch: int, rows: pa.Table | None = None) -> BatchFacts:
-        """What is known of it."""
+        """Its facts."""
         del rows
         assert self._facts is not None
         assert self._facts.batch == batch
@@ -121,14 +121,14 @@ class Toy:
         ]  # fmt: skip
 
     def unknown_schemas(self, start: Positions, end: Positions) -> tuple[SchemaId, ...]:
-        """None ever are."""
+        """There are none."""
         del start, end
         return ()
 
     def _batch(self, records: Sequence[KafkaRecord], ends: Positions) -> bool:
         """Run a batch; whether the next one has another watermark."""
         late_ms, self._judged_by = self._judged_by, self._watermark
-        told: list[int] = []
+        advances: list[int] = []
         largest: dict[InputPartition, Millis] = {}
         self._rows, self._late, self._passed = [], [], []
         for record in records:
@@ -136,7 +136,7 @@ class Toy:
             if record.topic == self._topic(TopicRole.ADVANCES):
                 advance = decode_advance(record.value, "a test")
                 assert advance.incarnation == self.incarnation
-                told.append(advance.advance_ms)
+                advances.append(advance.advance_ms)
                 continue
             at_ms = self._take(record, late_ms)
             at = InputPartition(self.lowered.sources[0].input, record.topic, record.partition)
@@ -148,8 +148,8 @@ class Toy:
             end=ends,
             late_ms=Millis(late_ms) if stateful and late_ms is not None else None,
             eviction_ms=Millis(self._watermark) if stateful and self._watermark else None,
-            advance_ms=Millis(max(told)) if told else None,
-            records=len(records) - len(told),
+            advance_ms=Millis(max(advances)) if advances else None,
+            records=len(records) - len(advances),
             bad=0,
             unknown=(),
             late=len(self._late) if stateful else 0,
@@ -157,9 +157,9 @@ class Toy:
         )
         self.write(self, self._next, self, self)
         self._next += 1
-        if told:
-            self._watermark = max(told) + 1
-        return bool(told)
+        if advances:
+            self._watermark = max(advances) + 1
+        return bool(advances)
 
     def _take(self, record: KafkaRecord, late_ms: int | None) -> int:
         """Compute with one record; its event time."""
@@ -198,7 +198,7 @@ class Toy:
 
 @dataclass
 class Toys:
-    """Starts toy queries; remembers them."""
+    """Starts toy queries, and records them."""
 
     started: list[Toy] = field(default_factory=list)
 

@@ -1,4 +1,4 @@
-"""A command's process tree is measured as a whole, and what it leaves behind is found."""
+"""Measurement of a command's process tree, and detection of processes that it leaves running."""
 
 import json
 import os

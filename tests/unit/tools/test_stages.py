@@ -1,4 +1,4 @@
-"""The stages of a run, and the report of what they took."""
+"""Stages of a run, and the report of their times."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from tools.stages import FIRST, SECOND, UNIT, Outcome, Tier, report, stages
 SEED = 7
 
 
-def words(tier: Tier, name: str) -> str:
+def command(tier: Tier, name: str) -> str:
     """The command of a stage as one text."""
     (stage,) = (one for one in stages(tier, SEED) if one.name == name)
     return " ".join(stage.command)
@@ -25,37 +25,37 @@ def test_every_test_is_in_one_stage() -> None:
 
 
 def test_every_path_of_a_stage_exists() -> None:
-    """A folder that was renamed is not passed over."""
+    """A renamed folder is detected."""
     paths = [path for _, group in (UNIT, *FIRST, *SECOND) for path in group]
     assert [path for path in paths if not (ROOT / path).is_dir()] == []
 
 
-def test_the_first_tier_draws_fixed_examples_and_leaves_the_second_out() -> None:
+def test_the_first_tier_uses_fixed_examples_and_excludes_the_second() -> None:
     """So that a change that passed passes again."""
-    text = words(Tier.FIRST, "unit")
+    text = command(Tier.FIRST, "unit")
     assert "--hypothesis-profile=ci --hypothesis-seed=20261124" in text
     assert "-m not second_tier" in text
     names = {stage.name for stage in stages(Tier.FIRST, SEED)}
     assert names.isdisjoint(name for name, _ in SECOND)
 
 
-def test_everything_draws_with_the_seed_of_the_run() -> None:
+def test_the_full_run_uses_its_seed() -> None:
     """Many examples, all tests, and a turn of the fault matrix for each share of the cases."""
-    text = words(Tier.ALL, "unit")
+    text = command(Tier.ALL, "unit")
     assert f"--hypothesis-profile=deep --hypothesis-seed={SEED}" in text
     assert "second_tier" not in text
     for share in range(1, 8):
-        assert f"--share={share}/7 --turn=1/7 --seed=7" in words(Tier.ALL, f"matrix-{share}")
+        assert f"--share={share}/7 --turn=1/7 --seed=7" in command(Tier.ALL, f"matrix-{share}")
 
 
 def test_only_the_matrix_runs_alone() -> None:
-    """A share of it is as many fragments as two processors hold."""
+    """A share of it has as many fragments as two processors can run."""
     assert not any(stage.alone for stage in stages(Tier.FIRST, SEED))
     for stage in stages(Tier.ALL, SEED):
         assert stage.alone == stage.name.startswith("matrix-")
 
 
-def test_what_a_stage_needs_comes_before_it() -> None:
+def test_dependencies_of_a_stage_come_before_it() -> None:
     """A stage waits only for one that runs or has ended, so none waits for ever."""
     for tier in Tier:
         before: set[str] = set()
@@ -64,8 +64,8 @@ def test_what_a_stage_needs_comes_before_it() -> None:
             before.add(stage.name)
 
 
-def test_whatever_needs_java_waits_for_the_jars() -> None:
-    """Style, and the tests that need none, use the time until they are there."""
+def test_every_stage_with_java_waits_for_the_jars() -> None:
+    """Style, and the tests without Java, use the time of the download."""
     for tier in Tier:
         free = {stage.name for stage in stages(tier, SEED) if "jars" not in stage.needs}
         assert free == {"check", "jars", "unit"}

@@ -27,18 +27,18 @@ TABLE = {
 
 
 @pytest.mark.parametrize("text", TABLE)
-def test_each_type_has_one_in_arrow(text: str) -> None:
+def test_each_type_has_an_arrow_type(text: str) -> None:
     """The table of the reference."""
     assert arrow_type(type_text.read(text)) == TABLE[text]
 
 
-def test_columns_that_can_be_null_say_so() -> None:
-    """Others do not."""
+def test_nullable_columns_are_nullable_in_arrow() -> None:
+    """Others are not."""
     columns = tuple(type_text.read_column(name, f"INT{name}") for name in (" ", " NOT NULL"))
     assert [field.nullable for field in arrow_schema(columns)] == [True, False]
 
 
-def test_what_is_no_column_has_no_type_in_arrow() -> None:
-    """Such as a length of time."""
+def test_other_types_have_no_arrow_type() -> None:
+    """For example intervals."""
     with pytest.raises(BrokenInvariantError, match="INTERVAL"):
         arrow_type(Scalar.INTERVAL)

@@ -1,4 +1,4 @@
-"""Functions in real child processes: whatever they do, the caller goes on."""
+"""Functions in real child processes: no failure of theirs stops the caller."""
 
 import os
 import subprocess
@@ -68,30 +68,30 @@ def function(
     return Function(name, source, COLUMNS, timeout_ms)
 
 
-def asked(*what: str) -> pa.RecordBatch:
+def request(*what: str) -> pa.RecordBatch:
     """A batch for it."""
     return pa.record_batch({"what": pa.array(what, pa.string())})
 
 
-def made(calls: Caller, *what: str) -> list[str]:
-    """What came back."""
-    return [row["made"] for row in calls.call(asked(*what)).to_pylist()]
+def response(calls: Caller, *what: str) -> list[str]:
+    """The returned rows."""
+    return [row["made"] for row in calls.call(request(*what)).to_pylist()]
 
 
-def test_a_function_does_not_see_the_secrets_of_its_node(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the node got in its environment is not for the code of others."""
+def test_a_function_gets_no_secrets_of_its_node(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The environment of the node is not passed to user code."""
     monkeypatch.setenv("KAFKA_PASSWORD", "of Kafka")
     with Caller(function()) as calls:
-        assert made(calls, "secret") == ["none"]
+        assert response(calls, "secret") == ["none"]
 
 
-def test_rows_go_and_come_in_one_process() -> None:
-    """Many, few and none; what is printed is taken for no answer, and standard input is empty."""
+def test_rows_are_processed_in_one_process() -> None:
+    """Many, few and none; printed text is no response, and standard input is empty."""
     with Caller(function()) as calls:
-        assert made(calls, *("x" * 1_000,) * 1_000) == ["x" * 1_000] * 1_000
-        assert made(calls) == []
-        assert made(calls, "print") == ["print"]
-        assert made(calls, "read", "b") == ["read", "b"]
+        assert response(calls, *("x" * 1_000,) * 1_000) == ["x" * 1_000] * 1_000
+        assert response(calls) == []
+        assert response(calls, "print") == ["print"]
+        assert response(calls, "read", "b") == ["read", "b"]
 
 
 @pytest.mark.parametrize(
@@ -104,13 +104,13 @@ def test_rows_go_and_come_in_one_process() -> None:
         ("wrong", "it returned no column made, only what"),
     ],
 )
-def test_what_is_raised_is_told_with_its_line(what: str, why: str) -> None:
-    """The last line of a traceback, bounded; the process goes on."""
+def test_an_exception_is_reported_with_its_line(what: str, why: str) -> None:
+    """The last line of a traceback, bounded; the process is reused."""
     with Caller(function()) as calls:
         with pytest.raises(RaisedError) as caught:
-            calls.call(asked(what))
+            calls.call(request(what))
         assert str(caught.value) == why
-        assert made(calls, "good") == ["good"]
+        assert response(calls, "good") == ["good"]
 
 
 @pytest.mark.parametrize(
@@ -122,22 +122,22 @@ def test_what_is_raised_is_told_with_its_line(what: str, why: str) -> None:
     ],
 )
 def test_a_process_that_ends_is_replaced(what: str, why: str) -> None:
-    """A hang is ended by the kernel; the next call begins anew."""
+    """A hang is ended by the kernel; the next call starts a new process."""
     with Caller(function(timeout_ms=500)) as calls:
         with pytest.raises(EndedError) as caught:
-            calls.call(asked(what))
+            calls.call(request(what))
         assert str(caught.value) == why
-        assert made(calls, "good") == ["good"]
+        assert response(calls, "good") == ["good"]
 
 
-def test_a_function_that_hides_from_the_alarm_is_ended_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever waits for it has a deadline of its own."""
+def test_a_function_that_blocks_the_alarm_is_ended_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The caller has a separate deadline."""
     monkeypatch.setattr(caller, "GRACE_S", 0.5)
     source = "import signal, time\ndef do(batch):\n    signal.setitimer(signal.ITIMER_REAL, 0)\n"
     source += "    time.sleep(3600)\n"
     calls = Caller(function(source=source, timeout_ms=100))
     with calls, pytest.raises(EndedError, match="it did not return within 100ms"):
-        calls.call(asked("x"))
+        calls.call(request("x"))
 
 
 @pytest.mark.parametrize(
@@ -178,10 +178,10 @@ def test_a_function_that_hides_from_the_alarm_is_ended_too(monkeypatch: pytest.M
         ("json:do", "", "AttributeError: there is no do in json"),
     ],
 )
-def test_what_cannot_be_loaded_is_told(
+def test_a_function_that_cannot_be_loaded_is_reported(
     name: str, source: str, why: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Before any row is handed over."""
+    """Before any row is passed."""
     monkeypatch.setattr(caller, "LOAD_S", 0.5)
     with Caller(function(name, source)) as calls:
         with pytest.raises(LoadError) as caught:
@@ -196,7 +196,7 @@ def test_what_cannot_be_loaded_is_told(
         ("x = (1\n", "SyntaxError: '(' was never closed (of_tests.py:1)"),
     ],
 )
-def test_a_module_that_cannot_be_imported_is_told_with_its_line(
+def test_a_module_that_cannot_be_imported_is_reported_with_its_line(
     text: str, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The innermost line of the module itself, not of what it imports."""
@@ -215,37 +215,37 @@ def test_a_module_that_cannot_be_imported_is_told_with_its_line(
         "import os\nimport pyarrow as pa\ndef do(batch):\n    if not os.fork(): 1 / 0\n",
     ],
 )
-def test_a_copy_of_the_process_answers_nobody(
+def test_a_fork_of_the_process_sends_no_response(
     source: str, capfd: pytest.CaptureFixture[str], wait_for: WaitFor
 ) -> None:
-    """It is ended when the user's code returns in it, and that is told."""
+    """It is ended when the user's code returns in it, and that is reported."""
     source += "    return pa.record_batch({'made': batch.column('what')})\n"
     with Caller(function(source=source)) as calls:
         for _ in range(3):
-            assert made(calls, "a", "b") == ["a", "b"]
+            assert response(calls, "a", "b") == ["a", "b"]
         words = "called os.fork(), and the copy of its process came back"
         wait_for(lambda: words in capfd.readouterr().err, "it is told")
 
 
-def test_a_process_that_leaves_its_copy_behind_has_ended() -> None:
-    """As a daemon does: the copy is not taken for it."""
+def test_a_process_that_leaves_a_fork_has_ended() -> None:
+    """As a daemon does: the fork does not replace it."""
     source = "import os\nif os.fork():\n    os._exit(0)\ndef do(batch): return batch\n"
     calls = Caller(function(source=source))
     with calls, pytest.raises(LoadError, match="it ended its process with exit code 0"):
         calls.load()
 
 
-def test_a_module_that_is_installed_is_called_by_its_name() -> None:
-    """Here one of the standard library, which is no use for batches, and says so."""
+def test_an_installed_module_is_called_by_its_name() -> None:
+    """Here one of the standard library, which fails for batches."""
     calls = Caller(function("json:dumps", ""))
     with calls, pytest.raises(RaisedError, match="TypeError: Object of type RecordBatch is not"):
-        calls.call(asked("x"))
+        calls.call(request("x"))
 
 
-def test_a_python_that_does_not_start_is_nobodys_fault(
+def test_a_python_that_does_not_start_is_not_the_fault_of_the_function(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Nothing is known about the function then."""
+    """The function was not called."""
     slow = tmp_path / "slow"
     slow.write_text("#!/bin/sh\nexec sleep 60\n")
     slow.chmod(0o755)
@@ -256,8 +256,8 @@ def test_a_python_that_does_not_start_is_nobodys_fault(
         calls.load()
 
 
-def test_nothing_is_left_when_a_caller_is_closed(wait_for: WaitFor) -> None:
-    """Neither the process nor what it has started, nor an open pipe."""
+def test_a_closed_caller_leaves_no_resources(wait_for: WaitFor) -> None:
+    """Neither the process nor its children, nor an open pipe."""
     source = (
         "import os, subprocess, pyarrow as pa\n"
         "def do(batch):\n"
@@ -266,20 +266,20 @@ def test_nothing_is_left_when_a_caller_is_closed(wait_for: WaitFor) -> None:
     )
     before = len(list(Path("/proc/self/fd").iterdir()))
     with Caller(function(source=source)) as calls:
-        pids = made(calls, "x")[0].split()
+        pids = response(calls, "x")[0].split()
     assert len(list(Path("/proc/self/fd").iterdir())) == before
     wait_for(lambda: not any(runs(pid) for pid in pids), "all are gone")
 
 
 def runs(pid: str) -> bool:
-    """Whether a process runs; one that is over and not yet fetched does not."""
+    """Whether a process runs; a zombie does not."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return False
 
 
-def test_a_child_ends_with_whoever_asked_it(wait_for: WaitFor) -> None:
+def test_a_child_ends_with_its_parent(wait_for: WaitFor) -> None:
     """Its requests end then, however that process ended."""
     program = (
         "import os, sys\n"
@@ -297,22 +297,22 @@ def test_a_child_ends_with_whoever_asked_it(wait_for: WaitFor) -> None:
     wait_for(lambda: not runs(pid), "the child is gone")
 
 
-def test_time_is_that_of_one_call() -> None:
-    """Several that are each in time may take longer together."""
+def test_the_time_limit_is_per_call() -> None:
+    """Several within the limit may take longer together."""
     source = "import time, pyarrow as pa\ndef do(b):\n    time.sleep(0.3)\n"
     source += "    return pa.record_batch({'made': b.column('what')})\n"
     since = time.monotonic()
     with Caller(function(source=source, timeout_ms=800)) as calls:
         for _ in range(4):
-            made(calls, "x")
+            response(calls, "x")
     assert time.monotonic() - since > 0.8
 
 
-def test_the_first_call_imports_nothing_of_arrow() -> None:
+def test_the_first_call_does_not_import_arrow() -> None:
     """Its time is the function's alone, also on a machine where an import takes seconds."""
     source = "import sys, pyarrow as pa\ndef do(b):\n    before = set(sys.modules)\n"
     source += "    texts = pa.array(b.column('what').to_pylist())\n"
     source += "    pa.record_batch({'made': texts}).take(pa.array([0]))\n"
     source += "    return pa.record_batch({'made': [str(set(sys.modules) - before)]})\n"
     with Caller(function(source=source)) as calls:
-        assert made(calls, "x") == [str(set())]
+        assert response(calls, "x") == [str(set())]

@@ -13,19 +13,19 @@ from pipeline.user_code.contract import ROW, ContractError, fitted
 NOON = datetime(2024, 1, 31, 12, tzinfo=UTC)
 
 
-def wanted(**columns: str) -> pa.Schema:
+def declared(**columns: str) -> pa.Schema:
     """The declared columns."""
     return arrow_schema(tuple(type_text.read_column(n, t) for n, t in columns.items()))
 
 
 def batch(**columns: Any) -> pa.RecordBatch:
-    """What a function returned."""
+    """The batch that a function returned."""
     return pa.record_batch(columns)
 
 
-def test_columns_are_taken_by_name() -> None:
+def test_columns_are_matched_by_name() -> None:
     """In the declared order, with the declared types."""
-    made = fitted(batch(b=["x"], a=[1]), 1, wanted(a="INT NOT NULL", b="STRING"))
+    made = fitted(batch(b=["x"], a=[1]), 1, declared(a="INT NOT NULL", b="STRING"))
     assert made.schema.names == ["a", "b"]
     assert made.schema.field("a").type == pa.int32()
     assert made.to_pylist() == [{"a": 1, "b": "x"}]
@@ -56,9 +56,9 @@ def test_columns_are_taken_by_name() -> None:
         ),
     ],
 )
-def test_a_type_that_says_the_same_is_taken(found: pa.Array, text: str, value: object) -> None:
+def test_an_equivalent_type_is_accepted(found: pa.Array, text: str, value: object) -> None:
     """Wider, narrower or encoded in another way; null stays null."""
-    (first, second) = fitted(batch(c=found), 2, wanted(c=text)).column("c").to_pylist()
+    (first, second) = fitted(batch(c=found), 2, declared(c=text)).column("c").to_pylist()
     assert (first, second) == (value, None)
 
 
@@ -88,17 +88,17 @@ def test_a_type_that_says_the_same_is_taken(found: pa.Array, text: str, value: o
         ),
     ],
 )
-def test_a_value_that_does_not_fit_is_told(found: pa.Array, text: str, problem: str) -> None:
-    """By column, at any depth; nothing is made fit."""
+def test_a_value_that_does_not_fit_is_reported(found: pa.Array, text: str, problem: str) -> None:
+    """By column, at any depth; no value is converted."""
     with pytest.raises(ContractError) as caught:
-        fitted(batch(c=found), len(found), wanted(c=text))
+        fitted(batch(c=found), len(found), declared(c=text))
     assert problem in str(caught.value)
 
 
-def test_what_is_cut_out_of_more_is_looked_at_alone() -> None:
-    """A null beside a slice is nobody's fault."""
+def test_a_slice_is_checked_alone() -> None:
+    """A null outside of a slice is no error."""
     column = pa.array([[("k", None)], [("k", 1)]], pa.map_(pa.string(), pa.int32()))
-    made = fitted(batch(c=column).slice(1), 1, wanted(c="MAP<STRING, INT NOT NULL>"))
+    made = fitted(batch(c=column).slice(1), 1, declared(c="MAP<STRING, INT NOT NULL>"))
     assert made.column("c").to_pylist() == [[("k", 1)]]
 
 
@@ -122,16 +122,16 @@ def test_what_is_cut_out_of_more_is_looked_at_alone() -> None:
         (batch(c=[1, 1], __row=[1, 0]), "__row does not rise"),
     ],
 )
-def test_what_does_not_keep_to_the_contract_is_told(returned: object, problem: str) -> None:
-    """Kind, columns, number of rows, and which rows they are made of."""
+def test_violations_of_the_contract_are_reported(returned: object, problem: str) -> None:
+    """Kind, columns, number of rows, and the indices of their inputs."""
     with pytest.raises(ContractError) as caught:
-        fitted(returned, 3, wanted(c="INT"))
+        fitted(returned, 3, declared(c="INT"))
     assert problem in str(caught.value)
 
 
 @pytest.mark.parametrize("rows", [[], [1], [0, 2]])
-def test_a_function_may_leave_rows_out(rows: list[int]) -> None:
-    """It names those that it kept."""
+def test_a_function_may_drop_rows(rows: list[int]) -> None:
+    """It returns the indices of the kept ones."""
     columns: Mapping[str, Any] = {"c": pa.array(rows, pa.int32()), ROW: pa.array(rows, pa.int64())}
-    made = fitted(batch(**columns), 3, wanted(c="INT"))
+    made = fitted(batch(**columns), 3, declared(c="INT"))
     assert made.column(ROW).to_pylist() == rows

@@ -17,7 +17,7 @@ from pipeline.user_code.search import (
 
 
 class Doubling:
-    """Doubles numbers; fails for batches that hold some, and counts its calls."""
+    """Doubles numbers; fails for batches with some of them, and counts its calls."""
 
     def __init__(self, bad: set[int]) -> None:
         self.bad = bad
@@ -34,7 +34,7 @@ class Doubling:
 
 
 def ticking(seconds: float) -> Iterator[float]:
-    """A clock that is read so often that each call takes so long."""
+    """A clock whose reads make each call take this long."""
     now = 0.0
     while True:
         yield now
@@ -42,7 +42,7 @@ def ticking(seconds: float) -> Iterator[float]:
 
 
 def outcome(count: int, call: Doubling) -> tuple[dict[int, int], dict[int, str]]:
-    """What became of each row: results and failures by number."""
+    """The outcome of each row: results and failures by number."""
     results: dict[int, int] = {}
     failed: dict[int, str] = {}
     budget = FailureBudget(1_000, lambda: 0.0)
@@ -61,7 +61,7 @@ def outcome(count: int, call: Doubling) -> tuple[dict[int, int], dict[int, str]]
 
 @given(st.integers(0, 350), st.sets(st.integers(0, 349), max_size=20))
 def test_exactly_the_rows_that_fail_are_found(count: int, bad: set[int]) -> None:
-    """All others pass, in their order, wherever the bad ones lie."""
+    """All others pass, in their order, for any positions of the bad ones."""
     results, failed = outcome(count, Doubling(bad))
     there = {n for n in bad if n < count}
     assert failed == {n: f"{n} is bad" for n in there}
@@ -69,22 +69,22 @@ def test_exactly_the_rows_that_fail_are_found(count: int, bad: set[int]) -> None
 
 
 def test_one_bad_row_among_many_costs_few_calls() -> None:
-    """All at once, then hundreds, then the rows of the hundred that holds it."""
+    """All at once, then hundreds, then the rows of its hundred."""
     call = Doubling({4_321})
     assert outcome(10_000, call)[1] == {4_321: "4321 is bad"}
     assert call.calls == 1 + 100 + 100
 
 
-def test_a_batch_without_rows_calls_nobody() -> None:
-    """There is nothing to ask."""
+def test_a_batch_without_rows_makes_no_call() -> None:
+    """There are no rows to pass."""
     call = Doubling(set())
     assert outcome(0, call) == ({}, {})
     assert call.calls == 0
 
 
 @pytest.mark.parametrize(("timeout_ms", "calls"), [(1_000, 60), (10_000, 160)])
-def test_time_that_is_lost_has_a_bound(timeout_ms: int, calls: int) -> None:
-    """A function that hangs for everything gives up, and says what happened last."""
+def test_the_total_time_of_failures_is_bounded(timeout_ms: int, calls: int) -> None:
+    """A function that hangs for everything fails with its last error."""
     clock = ticking(1.0)
     budget = FailureBudget(timeout_ms, lambda: next(clock))
     call = Doubling(set(range(10_000)))
@@ -93,7 +93,7 @@ def test_time_that_is_lost_has_a_bound(timeout_ms: int, calls: int) -> None:
     assert call.calls == calls + 1
 
 
-def test_calls_that_pass_cost_no_patience() -> None:
+def test_successful_calls_do_not_use_up_the_time_limit() -> None:
     """However long they take."""
     clock = ticking(1_000.0)
     budget = FailureBudget(1_000, lambda: next(clock))
@@ -105,8 +105,8 @@ def test_calls_that_pass_cost_no_patience() -> None:
         list(tried(batch, Doubling({1}), budget))
 
 
-def test_a_row_that_fails_alone_is_told_why() -> None:
-    """The batch of one is not tried twice."""
+def test_a_row_that_fails_alone_has_the_reason() -> None:
+    """The batch of one is not repeated."""
     call = Doubling({5})
     (one,) = tried(pa.record_batch({"n": [5]}), call, FailureBudget(1_000, lambda: 0.0))
     assert one == Failed(0, "5 is bad")
@@ -114,7 +114,7 @@ def test_a_row_that_fails_alone_is_told_why() -> None:
 
 
 def at_most(rows: int, error: CallError) -> Doubling:
-    """Doubles so many numbers at once, and fails for more."""
+    """Doubles at most this many numbers at once, and fails for more."""
 
     class OnlyFew(Doubling):
         def __call__(self, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -126,10 +126,8 @@ def at_most(rows: int, error: CallError) -> Doubling:
 
 
 @pytest.mark.parametrize(("rows", "most"), [(2, 1), (100, 1), (100, 99), (150, 100), (150, 1)])
-def test_a_function_that_fails_for_rows_together_and_not_alone_is_at_fault(
-    rows: int, most: int
-) -> None:
-    """What it makes of a row depends on others, and that is told before anything comes of it."""
+def test_a_function_that_fails_only_for_rows_together_is_at_fault(rows: int, most: int) -> None:
+    """The result of a row depends on others, which is reported before any result."""
     error = RaisedError("it returned 1 rows")
     with pytest.raises(UnlikeAloneError) as caught:
         outcome(rows, at_most(most, error))
@@ -140,14 +138,14 @@ def test_a_function_that_fails_for_rows_together_and_not_alone_is_at_fault(
     )
 
 
-def test_where_a_row_fails_alone_nothing_is_held_against_the_rows_beside_it() -> None:
-    """They were tried together with it."""
+def test_where_a_row_fails_alone_the_other_rows_are_not_at_fault() -> None:
+    """They were in the same batch."""
     assert outcome(251, at_most(100, RaisedError("all")))[1] == {250: "250 is bad"}
 
 
 @pytest.mark.parametrize("rows", [2, 350])
 def test_fewer_rows_take_less_time_and_memory(rows: int) -> None:
-    """So a call that did not come back proves nothing."""
+    """So a call that did not return is no evidence."""
     results, failed = outcome(rows, at_most(1, EndedError("it did not return")))
     assert failed == ({250: "250 is bad"} if rows > 250 else {})
     assert len(results) + len(failed) == rows

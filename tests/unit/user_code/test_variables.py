@@ -1,12 +1,12 @@
-"""Which variables a function sees."""
+"""Environment variables of a function's process."""
 
 from pipeline.settings import SETTINGS
 from pipeline.user_code.variables import needed
 
 
-def test_what_python_needs_is_there() -> None:
-    """Where programs, modules and files are, and how text is written."""
-    wanted = {
+def test_variables_of_python_are_passed() -> None:
+    """Paths of programs, modules and files, and text encoding."""
+    expected = {
         "PATH": "/bin",
         "HOME": "/me",
         "LC_CTYPE": "C.UTF-8",
@@ -15,10 +15,10 @@ def test_what_python_needs_is_there() -> None:
         "PYTHONPATH": "/here",
         "VIRTUAL_ENV": "/env",
     }
-    assert needed(wanted) == wanted
+    assert needed(expected) == expected
 
 
-def test_no_setting_of_ours_is_handed_over() -> None:
-    """Nor what others keep in an environment."""
+def test_other_variables_are_not_passed() -> None:
+    """Neither our settings, nor any others."""
     ours = {setting.environment: "x" for setting in SETTINGS}
     assert needed({**ours, "AWS_SECRET_ACCESS_KEY": "x", "OF_ZOOKEEPER": "x"}) == {}

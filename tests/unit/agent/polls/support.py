@@ -1,4 +1,4 @@
-"""A catalog that polls look at."""
+"""A catalog in memory for polls."""
 
 from dataclasses import dataclass, field
 
@@ -40,17 +40,19 @@ def node_record(name: str) -> NodeRecord:
 
 @dataclass
 class World:
-    """One tree, the session of a poll, and what was told."""
+    """One tree, the session of a poll, and the events that it sent."""
 
     tree: MemoryTree = field(default_factory=MemoryTree)
-    told: list[Event] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.store = MemoryStore(self.tree)
         self.catalog = Catalog(self.store, Znodes(""))
         self.catalog.format.ensure(OWNER)
         self.catalog.nodes.register(node_record("here"))
-        self.poll = CatalogPoll(self.catalog, node_record("here"), SystemClock(), self.told.append)
+        self.poll = CatalogPoll(
+            self.catalog, node_record("here"), SystemClock(), self.events.append
+        )
 
     def deploy(self) -> None:
         """Deploy one fragment."""
@@ -61,6 +63,6 @@ class World:
         self.catalog.networks.deploy(network, version, (record,), None)
 
     def assigned(self) -> list[str]:
-        """The fragments that are this node's, as the catalog was read last."""
-        read = [event for event in self.told if isinstance(event, CatalogRead)]
+        """The fragments assigned to this node in the last read of the catalog."""
+        read = [event for event in self.events if isinstance(event, CatalogRead)]
         return [one.id.fragment for one in read[-1].snapshot.assigned_to(NodeId("here"))]

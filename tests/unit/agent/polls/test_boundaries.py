@@ -1,4 +1,4 @@
-"""Which boundaries a node reads, and when it reads them from their beginning again."""
+"""Polling of boundary topics, and when they are read from their beginning again."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -39,7 +39,7 @@ WRITER = "local.net.counts"
 
 
 class Kafka(MemoryKafka):
-    """Topics of boundaries, and what goes wrong."""
+    """Boundary topics in memory, with faults."""
 
     def __init__(self) -> None:
         super().__init__(TwinClock())
@@ -49,16 +49,16 @@ class Kafka(MemoryKafka):
         self.readers: list[Reader] = []
 
     def begin_describing(self, topics: Iterable[TopicName]) -> Describing:
-        """What there is when it is asked."""
+        """The topics at the time of the request."""
         self.described += 1
-        asked = super().begin_describing(topics)
+        request = super().begin_describing(topics)
 
         def result() -> Mapping[TopicName, TopicDescription]:
             if self.silent:
                 raise UnavailableError("Kafka does not answer")
-            return asked.result()
+            return request.result()
 
-        return Describing(done=asked.done, result=result)
+        return Describing(done=request.done, result=result)
 
     def open(self) -> "Reader":
         """A reader."""
@@ -66,13 +66,13 @@ class Kafka(MemoryKafka):
         return self.readers[-1]
 
     def create_again(self, value: bytes) -> None:
-        """Another topic of this name."""
+        """Recreate the topic with another id."""
         self.delete_topics((BOUNDARIES,))
         create(self, BOUNDARIES)
         self.write(value)
 
     def write(self, *values: bytes | None, key: bytes | None = None) -> None:
-        """More records."""
+        """Append records."""
         for value in values:
             self.append(BOUNDARIES, key, value)
 
@@ -85,14 +85,14 @@ class Reader(MemoryReader):
         self._kafka = kafka
 
     def assign(self, starts: Ends) -> None:
-        """Never from anywhere else."""
+        """Always from the beginning."""
         assert all(offsets == {0: BEGINNING} for offsets in starts.values())
         super().assign(starts)
 
     def poll(
         self, timeout_s: float, records_max: int = POLL_RECORDS_MAX
     ) -> tuple[KafkaRecord, ...]:
-        """What came before an error is lost with it."""
+        """Records returned before an error are lost with it."""
         assert timeout_s > 0
         found = super().poll(timeout_s, records_max)
         if self._kafka.fails is not None:
@@ -110,30 +110,30 @@ def value(at_ms: int, topic_id: str = "counts-1") -> bytes:
 
 @dataclass
 class World:
-    """A node that runs a fragment which reads another one's stream."""
+    """A node that runs a fragment that reads another one's stream."""
 
     kafka: Kafka = field(default_factory=Kafka)
-    told: list[Event] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.watched, self.clock = Watched(), TwinClock()
         self.poll = BoundaryPoll(
-            self.kafka, self.kafka.open, self.watched, self.clock, self.told.append
+            self.kafka, self.kafka.open, self.watched, self.clock, self.events.append
         )
 
     def watch(self, topic_id: str | None = "counts-1") -> None:
-        """The node reads a derived stream over a topic of this id; None: nothing."""
+        """The node reads a derived stream over a topic with this id; None: none."""
         one = DerivedInput(StreamName("counts"), COUNTS, 1, WRITER, TopicId(topic_id or ""))
         inputs = frozenset() if topic_id is None else frozenset({one})
         self.watched.watch(frozenset({COUNTS}), inputs)
 
     def look(self, times: int = 1) -> list[int]:
-        """Look at intervals as long as those between two descriptions; the boundaries told."""
-        self.told.clear()
+        """Poll at the interval of topic descriptions; the boundaries received."""
+        self.events.clear()
         for _ in range(times):
             self.clock.sleep(DESCRIBE_S)
             self.poll.read()
-        return [event.boundary_ms for event in self.told if isinstance(event, BoundaryRead)]
+        return [event.boundary_ms for event in self.events if isinstance(event, BoundaryRead)]
 
 
 @pytest.fixture
@@ -146,8 +146,8 @@ def world() -> World:
     return found
 
 
-def test_a_boundary_is_told_once(world: World) -> None:
-    """As long as nothing changes."""
+def test_a_boundary_is_sent_once(world: World) -> None:
+    """Unless something changes."""
     assert world.look(3) == []
     world.kafka.write(value(200))
     assert world.look(3) == [200]
@@ -162,15 +162,15 @@ def test_boundaries_are_read_again_after_a_change_that_is_undone_at_once(world: 
     assert world.look(2) == []
 
 
-def test_a_topic_of_boundaries_that_is_created_again_is_read_from_its_beginning(
+def test_a_recreated_boundary_topic_is_read_from_its_beginning(
     world: World,
 ) -> None:
-    """Also where it holds as many records as the old one did."""
+    """Also where it contains as many records as the old one did."""
     world.kafka.create_again(value(300))
     assert world.look(2) == [300]
 
 
-def test_a_topic_of_boundaries_that_is_gone_is_read_when_it_is_there_again(world: World) -> None:
+def test_a_missing_boundary_topic_is_read_once_it_exists_again(world: World) -> None:
     """Until then there is nothing to read."""
     world.kafka.delete_topics((BOUNDARIES,))
     assert world.look(3) == []
@@ -178,8 +178,8 @@ def test_a_topic_of_boundaries_that_is_gone_is_read_when_it_is_there_again(world
     assert world.look(2) == [300]
 
 
-def test_an_error_of_the_reader_loses_no_boundary(world: World) -> None:
-    """All is read again: what came together with the error was not told."""
+def test_a_reader_error_loses_no_boundary(world: World) -> None:
+    """All is read again: records returned together with the error were not sent."""
     world.kafka.fails = OffsetGoneError("gone")
     world.kafka.write(value(200))
     with pytest.raises(OffsetGoneError):
@@ -189,8 +189,8 @@ def test_an_error_of_the_reader_loses_no_boundary(world: World) -> None:
     assert world.look() == [100, 200]
 
 
-def test_topics_that_cannot_be_described_are_read_on(world: World) -> None:
-    """The reader has a connection of its own."""
+def test_reading_continues_when_topics_cannot_be_described(world: World) -> None:
+    """The reader has a separate connection."""
     world.kafka.silent = True
     world.kafka.write(value(200))
     assert world.look(2) == [200]
@@ -198,7 +198,7 @@ def test_topics_that_cannot_be_described_are_read_on(world: World) -> None:
 
 
 def test_topics_are_described_about_once_a_second(world: World) -> None:
-    """However often there is something to read."""
+    """Independent of the number of reads."""
     before = world.kafka.described
     for _ in range(10):
         world.clock.sleep(DESCRIBE_S / 10)
@@ -220,39 +220,39 @@ def test_topics_are_described_about_once_a_second(world: World) -> None:
         + b'":1}}',
     ],
 )
-def test_a_record_that_is_no_boundary_is_passed_over(
+def test_a_record_that_is_no_boundary_is_skipped(
     world: World, foreign: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """With its place in the log; those behind it are told."""
+    """And logged with its position; those behind it are sent."""
     world.kafka.write(foreign, None, value(200))
     assert world.look() == [200]
     assert f"topic {BOUNDARIES}, partition 0, offset 1" in caplog.text
 
 
-def test_boundaries_are_read_again_when_a_topic_of_data_is_created_again(world: World) -> None:
-    """Both are told: whose they are is in them."""
+def test_boundaries_are_read_again_when_a_data_topic_is_recreated(world: World) -> None:
+    """Both are sent: each contains the topic id that it is about."""
     world.watch("counts-2")
     world.kafka.write(value(50, "counts-2"))
     assert world.look() == [100, 50]
 
 
-def test_a_node_that_runs_nothing_reads_nothing(world: World) -> None:
-    """It holds no connection either."""
+def test_a_node_without_lanes_reads_nothing(world: World) -> None:
+    """It has no connection either."""
     world.watch(None)
     assert world.look(2) == []
     assert world.kafka.readers[-1].closed
 
 
-def test_what_a_writer_says_of_itself_is_told_too() -> None:
-    """It is no boundary; one that is damaged is passed over, and so is what was said before."""
+def test_activity_records_are_sent_too() -> None:
+    """They are no boundaries; damaged ones and outdated ones are skipped."""
     world = World()
-    said = encode_activity(ActivityRecord(TopicId("counts-1"), WRITER, Epoch(2), idle=True))
+    activity = encode_activity(ActivityRecord(TopicId("counts-1"), WRITER, Epoch(2), idle=True))
     world.kafka.create_again(value(7))
-    world.kafka.write(said, key=activity_key(WRITER))
+    world.kafka.write(activity, key=activity_key(WRITER))
     world.watch()
     assert world.look(2) == [7]
-    assert not any(isinstance(event, ActivityRead) for event in world.told)
-    world.kafka.write(said, b"{}", key=activity_key(WRITER))
+    assert not any(isinstance(event, ActivityRead) for event in world.events)
+    world.kafka.write(activity, b"{}", key=activity_key(WRITER))
     assert world.look(1) == []
-    told = [event for event in world.told if isinstance(event, ActivityRead)]
-    assert told == [ActivityRead((TopicId("counts-1"), WRITER), Epoch(2), idle=True)]
+    events = [event for event in world.events if isinstance(event, ActivityRead)]
+    assert events == [ActivityRead((TopicId("counts-1"), WRITER), Epoch(2), idle=True)]

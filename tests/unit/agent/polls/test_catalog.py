@@ -13,18 +13,18 @@ from tests.memory_store import MemoryStore
 from tests.unit.agent.polls.support import MOVING, NETWORK, World, node_record
 
 
-def test_the_catalog_is_told_when_it_changes_and_not_before() -> None:
-    """A look without a change costs one small read and tells nothing."""
+def test_a_catalog_event_is_sent_when_it_changed() -> None:
+    """A poll without a change costs one small read and sends nothing."""
     world = World()
     world.poll.read()
     world.poll.read()
-    assert len(world.told) == 1
+    assert len(world.events) == 1
     world.deploy()
     world.poll.read()
     assert world.assigned() == ["moving"]
 
 
-def test_a_fragment_of_another_living_node_is_not_ours() -> None:
+def test_a_fragment_of_another_live_node_is_not_ours() -> None:
     """As soon as that node is gone, it is."""
     world = World()
     world.deploy()
@@ -39,8 +39,8 @@ def test_a_fragment_of_another_living_node_is_not_ours() -> None:
     assert world.assigned() == ["moving"]
 
 
-def test_a_session_in_doubt_is_told_once_and_read_anew_afterwards() -> None:
-    """While it is in doubt nothing may be decided on what was read."""
+def test_a_session_in_doubt_is_one_event_and_the_catalog_is_read_again() -> None:
+    """While it is in doubt no decision may use the earlier read."""
     world = World()
     world.poll.read()
     world.store.suspend()
@@ -48,11 +48,11 @@ def test_a_session_in_doubt_is_told_once_and_read_anew_afterwards() -> None:
     world.poll.read()
     world.store.resume()
     world.poll.read()
-    assert [type(event) for event in world.told] == [CatalogRead, CatalogLost, CatalogRead]
+    assert [type(event) for event in world.events] == [CatalogRead, CatalogLost, CatalogRead]
 
 
-def test_a_node_is_registered_again_when_its_session_was_lost() -> None:
-    """Otherwise it would run on while everybody takes it for dead."""
+def test_a_node_registers_again_after_its_session_expired() -> None:
+    """Otherwise it would run on while the others treat it as dead."""
     world = World()
     world.poll.read()
     world.store.expire()
@@ -62,8 +62,8 @@ def test_a_node_is_registered_again_when_its_session_was_lost() -> None:
     assert [record.node for record in world.catalog.nodes.all()] == ["here"]
 
 
-def test_a_catalog_that_was_raised_beyond_this_version_ends_the_node() -> None:
-    """In words, without telling what is desired: it claims nothing any more."""
+def test_a_catalog_of_a_newer_version_ends_the_node() -> None:
+    """With a message and without the desired state: it claims nothing any more."""
     world = World()
     world.poll.read()
     stop = threading.Event()
@@ -75,12 +75,12 @@ def test_a_catalog_that_was_raised_beyond_this_version_ends_the_node() -> None:
     assert stop.is_set()
     with pytest.raises(NewerFormatError, match="format 2, this one reads up to 1"):
         ending.check()
-    assert [type(event) for event in world.told] == [CatalogRead, CatalogLost]
+    assert [type(event) for event in world.events] == [CatalogRead, CatalogLost]
     assert MemoryStore(world.tree).children(Znodes("").nodes(ParticipantId("local"))) == ()
 
 
-def test_a_change_during_a_read_is_read_at_the_next_look(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The revision was read before: it is another one then."""
+def test_a_change_during_a_read_is_read_in_the_next_poll(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The revision was read first, so it differs by then."""
     world = World()
     read = world.store.children_all
 

@@ -15,12 +15,12 @@ SIGHTINGS = TopicName("sightings-topic")
 
 
 class Kafka(MemoryKafka):
-    """A cluster that answers, or does not."""
+    """A cluster that responds, or does not."""
 
     up = True
 
     def both_ends(self, topics: Iterable[TopicName]) -> tuple[Ends, Ends]:
-        """As it is, if it is up."""
+        """The ends, if the cluster is up."""
         if not self.up:
             raise UnavailableError("Kafka does not answer")
         return super().both_ends(topics)
@@ -38,16 +38,16 @@ def kafka_with_an_open_transaction() -> Kafka:
     return kafka
 
 
-def test_ends_of_an_unreachable_cluster_are_no_ends() -> None:
-    """Nothing is told to be at its end when nobody could look; nor when nothing is watched."""
-    told: list[Event] = []
+def test_an_unreachable_cluster_returns_no_ends() -> None:
+    """Without a response nothing counts as at its end; nor when nothing is watched."""
+    events: list[Event] = []
     kafka, watched = kafka_with_an_open_transaction(), Watched()
-    poll = EndsPoll(kafka, watched, SystemClock(), told.append)
+    poll = EndsPoll(kafka, watched, SystemClock(), events.append)
     poll.read()
-    assert told == []
+    assert events == []
     watched.watch(frozenset({SIGHTINGS}), frozenset())
     poll.read()
     kafka.up = False
     poll.read()
-    found = [(event.ends, event.written) for event in told if isinstance(event, EndsRead)]
+    found = [(event.ends, event.written) for event in events if isinstance(event, EndsRead)]
     assert found == [({SIGHTINGS: {0: 7}}, {SIGHTINGS: {0: 9}}), ({}, {})]

@@ -7,8 +7,8 @@ from pipeline.agent.polls.poll import Ending
 from pipeline.errors import EnvironmentProblem, MedusaError
 
 
-def test_a_node_whose_engine_has_ended_is_told_to_end() -> None:
-    """No lane could run in it again, so somebody has to start the node anew."""
+def test_a_node_whose_engine_has_ended_ends() -> None:
+    """No lane could run in it again: the node must be restarted."""
     stop = threading.Event()
     troubles: list[MedusaError | None] = [EnvironmentProblem("the Java process has ended"), None]
     ending = Ending(stop)

@@ -6,8 +6,8 @@ from pipeline.agent.polls.poll import Ending
 from pipeline.errors import UnavailableError
 
 
-def test_a_node_that_ends_for_no_reason_of_its_own_tells_none() -> None:
-    """Being stopped is none; of several reasons the first counts."""
+def test_a_node_that_is_stopped_ends_without_a_reason() -> None:
+    """A stop is none; of several reasons the first counts."""
     stop = threading.Event()
     ending = Ending(stop)
     ending.check()

@@ -6,36 +6,36 @@ from pipeline.agent.watched import Watched
 from pipeline.catalog.snapshot import Deployed
 from pipeline.ids import NetworkLife, TopicName
 from pipeline.planner.plan import Fragment
-from tests.unit.agent.support import PLAN, wish
+from tests.unit.agent.support import PLAN, deployed
 
 
 @dataclass
 class Engine:
-    """An engine that is warmed up: what it did, and whether topics have records."""
+    """An engine that records its warm-up calls, and whether topics have records."""
 
     done: list[str] = field(default_factory=list)
     records: bool = True
     over: bool = False
 
     def practise(self) -> None:
-        """Made-up records are always there."""
+        """Generated records always exist."""
         self.done.append("practised")
 
     def rehearse(self, fragment: Fragment, topic_ids: Mapping[TopicName, str]) -> bool:
-        """Real ones may be missing."""
+        """Real records may be missing."""
         assert topic_ids == {}
         self.done.append(fragment.name)
         return self.records
 
 
-def _elsewhere(deployed: Deployed | None = None) -> Watched:
+def _elsewhere(fragment: Deployed | None = None) -> Watched:
     watched = Watched()
-    watched.rehearse(((deployed or wish(), PLAN.fragments[0]),))
+    watched.rehearse(((fragment or deployed(), PLAN.fragments[0]),))
     return watched
 
 
-def test_a_node_practises_once_when_it_knows_whether_it_has_something_to_do() -> None:
-    """Not at the first look: the catalog has not been read by then."""
+def test_a_node_practises_once_after_the_catalog_is_read() -> None:
+    """Not in the first poll: the catalog has not been read by then."""
     engine = Engine()
     poll = WarmUpPoll(engine, Watched())
     poll.read()
@@ -45,8 +45,8 @@ def test_a_node_practises_once_when_it_knows_whether_it_has_something_to_do() ->
     assert engine.done == ["practised"]
 
 
-def test_what_other_nodes_run_is_rehearsed_until_there_were_records() -> None:
-    """A rehearsal without records has warmed nothing up; after one with some, no more."""
+def test_fragments_of_other_nodes_are_rehearsed_until_records_were_read() -> None:
+    """A rehearsal without records has warmed nothing up; one with records is the last."""
     engine = Engine(records=False)
     poll = WarmUpPoll(engine, _elsewhere())
     for _ in range(3):
@@ -58,9 +58,9 @@ def test_what_other_nodes_run_is_rehearsed_until_there_were_records() -> None:
     assert engine.done == ["practised", "speed", "speed", "speed"]
 
 
-def test_a_fragment_that_changed_is_rehearsed_again() -> None:
-    """In another version its query is another one; in another life its topics are others."""
-    for other in (wish(version=2), wish(life=NetworkLife("two"))):
+def test_a_changed_fragment_is_rehearsed_again() -> None:
+    """Another version has another query; another life has other topics."""
+    for other in (deployed(version=2), deployed(life=NetworkLife("two"))):
         engine, watched = Engine(), _elsewhere()
         poll = WarmUpPoll(engine, watched)
         for _ in range(3):
@@ -70,8 +70,8 @@ def test_a_fragment_that_changed_is_rehearsed_again() -> None:
         assert engine.done == ["practised", "speed", "speed"]
 
 
-def test_a_node_with_real_work_is_warm() -> None:
-    """Neither practice nor rehearsal, ever again."""
+def test_a_node_that_runs_a_lane_does_not_warm_up() -> None:
+    """Neither practice nor rehearsal, also later."""
     engine = Engine(over=True)
     poll = WarmUpPoll(engine, _elsewhere())
     for _ in range(3):

@@ -1,4 +1,4 @@
-"""Which versions an agent has planned, and what it does with the plans."""
+"""Plans of network versions in an agent: requests, use and removal."""
 
 from dataclasses import dataclass, field, replace
 
@@ -22,7 +22,7 @@ from pipeline.ids import (
     SteadyMillis,
 )
 from pipeline.planner.digest import fragment_digest
-from tests.unit.agent.support import LANE, LIFE, NETWORK, PLAN, SPEED, read, wish
+from tests.unit.agent.support import LANE, LIFE, NETWORK, PLAN, SPEED, deployed, read
 from tests.unit.planner.networks import OWNER
 
 ONE = VersionId(NETWORK, LIFE, NetworkVersion(1))
@@ -32,150 +32,150 @@ THERE = NodeId("node2")
 
 @dataclass
 class Node:
-    """An agent whose plans are made when a test says so."""
+    """An agent whose plans arrive when the test sends them."""
 
     state: NodeState = field(
         default_factory=lambda: NodeState(Shared(NodeId("node1"), OWNER, Millis(0)))
     )
     at_ms: int = 0
 
-    def hear(self, event: Event) -> tuple[Effect, ...]:
-        """Tell it something; what it does."""
+    def receive(self, event: Event) -> tuple[Effect, ...]:
+        """Feed an event; the effects."""
         now = Now(Millis(self.at_ms), SteadyMillis(self.at_ms))
         self.state, effects = decide(self.state, event, now)
         return effects
 
-    def asked(self, event: Event) -> list[VersionId]:
-        """Tell it something; the versions that it wants to be planned."""
-        return [one.version for one in self.hear(event) if isinstance(one, MakePlan)]
+    def requested(self, event: Event) -> list[VersionId]:
+        """Feed an event; the versions whose plans are requested."""
+        return [one.version for one in self.receive(event) if isinstance(one, MakePlan)]
 
     def starts(self, event: Event) -> list[StartLane]:
-        """Tell it something; the lanes that it starts."""
-        return [one for one in self.hear(event) if isinstance(one, StartLane)]
+        """Feed an event; the lanes that are started."""
+        return [one for one in self.receive(event) if isinstance(one, StartLane)]
 
     def rehearsed(self) -> list[FragmentId]:
-        """What it rehearses."""
+        """The fragments that are rehearsed."""
         return [deployed.id for deployed, _ in self.state.shared.rehearsed]
 
-    def shown(self) -> tuple[LaneState, str]:
-        """What it reports of its lane when that is due again."""
+    def reported(self) -> tuple[LaneState, str]:
+        """The next report of its lane."""
         self.at_ms += 2_000
-        self.hear(read(*self.state.shared.assigned.values()))
+        self.receive(read(*self.state.shared.assigned.values()))
         reported = self.state.lanes[LANE].reported
         assert reported is not None
         return reported.status.state, reported.status.last_error
 
 
 def test_a_start_waits_for_its_plan() -> None:
-    """Which is asked for once, however often the catalog is read meanwhile."""
+    """The plan is requested once, however often the catalog is read meanwhile."""
     node = Node()
-    assert node.asked(read(wish())) == [ONE]
-    assert node.asked(read(wish())) == []
+    assert node.requested(read(deployed())) == [ONE]
+    assert node.requested(read(deployed())) == []
     (start,) = node.starts(PlanMade(ONE, PLAN))
     assert (start.lane, start.run, start.fragment) == (LANE, 1, PLAN.fragments[0])
-    assert node.asked(read(wish())) == []
+    assert node.requested(read(deployed())) == []
 
 
-def test_a_lane_that_is_not_wanted_any_more_does_not_wait_for_its_plan() -> None:
-    """Nothing runs that would have to end; its plan, when it comes, starts nothing."""
+def test_a_lane_no_longer_desired_does_not_wait_for_its_plan() -> None:
+    """No query has to end; the plan, when it arrives, starts nothing."""
     node = Node()
-    node.hear(read(wish()))
-    node.hear(read(wish(running=False)))
+    node.receive(read(deployed()))
+    node.receive(read(deployed(running=False)))
     assert isinstance(node.state.lanes[LANE].phase, Stopped)
     assert node.starts(PlanMade(ONE, PLAN)) == []
 
 
-def test_a_lane_that_is_wanted_otherwise_waits_for_the_other_plan() -> None:
+def test_a_lane_of_another_version_waits_for_the_plan_of_that_version() -> None:
     """Of the version that is deployed now."""
     node = Node()
-    node.hear(read(wish()))
-    assert node.asked(read(wish(version=2))) == [TWO]
+    node.receive(read(deployed()))
+    assert node.requested(read(deployed(version=2))) == [TWO]
     assert node.starts(PlanMade(ONE, PLAN)) == []
     (start,) = node.starts(PlanMade(TWO, PLAN))
     assert (start.run, start.deployed.record.version) == (2, 2)
 
 
-def test_a_version_that_cannot_be_planned_fails_in_words_and_is_not_tried_again() -> None:
+def test_a_version_that_cannot_be_planned_fails_permanently() -> None:
     """Only its own fragments; another version starts."""
     node = Node()
-    node.hear(read(wish()))
+    node.receive(read(deployed()))
     error = RefusedError("this version of Medusa cannot plan version 1 of the network")
-    node.hear(PlanFailed(ONE, error))
-    assert node.shown() == (LaneState.FAILED, error.message)
-    assert node.asked(read(wish())) == []
-    assert node.asked(read(wish(version=2))) == [TWO]
+    node.receive(PlanFailed(ONE, error))
+    assert node.reported() == (LaneState.FAILED, error.message)
+    assert node.requested(read(deployed())) == []
+    assert node.requested(read(deployed(version=2))) == [TWO]
 
 
-def test_a_catalog_that_does_not_answer_is_asked_again_for_a_version() -> None:
-    """After a wait, as for every failure from outside."""
+def test_a_version_is_requested_again_from_an_unreachable_catalog() -> None:
+    """After a backoff, as for every external failure."""
     node = Node()
-    node.hear(read(wish()))
-    node.hear(PlanFailed(ONE, UnavailableError("ZooKeeper does not answer")))
+    node.receive(read(deployed()))
+    node.receive(PlanFailed(ONE, UnavailableError("ZooKeeper does not answer")))
     assert node.state.lanes[LANE].tries.waits == 1
     node.at_ms = 60_000
-    assert ONE in node.asked(read(wish()))
+    assert ONE in node.requested(read(deployed()))
     assert len(node.starts(PlanMade(ONE, PLAN))) == 1
 
 
-def test_a_plan_that_is_not_the_deployed_one_does_not_start() -> None:
-    """Its digest differs, or it has no such fragment; also when the plan was there before."""
+def test_a_plan_that_differs_from_the_deployed_one_does_not_start() -> None:
+    """Another digest or no such fragment; also when the plan arrived before."""
     digest = fragment_digest(PLAN.fragments[1])
     node = Node()
-    node.hear(read(wish(digest=digest)))
+    node.receive(read(deployed(digest=digest)))
     assert node.starts(PlanMade(ONE, PLAN)) == []
-    state, words = node.shown()
+    state, words = node.reported()
     assert state is LaneState.FAILED
     assert "differs from what was deployed" in words
-    node.hear(read(wish(digest=f"{digest}0")))
-    assert "differs from what was deployed" in node.shown()[1]
+    node.receive(read(deployed(digest=f"{digest}0")))
+    assert "differs from what was deployed" in node.reported()[1]
     node = Node()
-    node.hear(read(wish()))
-    node.hear(PlanMade(ONE, replace(PLAN, fragments=())))
-    assert "has no such fragment" in node.shown()[1]
+    node.receive(read(deployed()))
+    node.receive(PlanMade(ONE, replace(PLAN, fragments=())))
+    assert "has no such fragment" in node.reported()[1]
 
 
-def test_plans_that_nobody_needs_are_forgotten() -> None:
-    """A node that lives long keeps one for each version that runs."""
+def test_unused_plans_are_removed() -> None:
+    """A long-running node keeps one for each version that runs."""
     node = Node()
     for version in range(1, 50):
-        node.hear(read(wish(version=version)))
-        node.hear(PlanMade(VersionId(NETWORK, LIFE, NetworkVersion(version)), PLAN))
+        node.receive(read(deployed(version=version)))
+        node.receive(PlanMade(VersionId(NETWORK, LIFE, NetworkVersion(version)), PLAN))
     assert len(node.state.shared.plans.made) <= 2
-    node.hear(read())
+    node.receive(read())
     assert node.state.shared.plans.made == {}
 
 
 def test_the_newest_version_of_a_network_is_planned_too() -> None:
-    """It says how long topics are kept, also those of fragments that it has not changed."""
-    fragment = wish()
+    """It defines the retention of topics, also for fragments that it has not changed."""
+    fragment = deployed()
     newer = replace(fragment, network=replace(fragment.network, version=NetworkVersion(2)))
-    assert Node().asked(read(newer)) == [ONE, TWO]
+    assert Node().requested(read(newer)) == [ONE, TWO]
 
 
-def test_a_node_that_runs_no_lane_rehearses_what_others_run() -> None:
-    """And forgets it when that ends. A paused fragment is no lane that runs."""
+def test_a_node_without_lanes_rehearses_fragments_of_others() -> None:
+    """And stops when those stop. A paused fragment has no running lane."""
     node = Node()
-    elsewhere = replace(wish(), owner=OwnerRecord(THERE, OWNER, Epoch(1), Millis(0), Millis(0)))
-    paused = wish(
+    elsewhere = replace(deployed(), owner=OwnerRecord(THERE, OWNER, Epoch(1), Millis(0), Millis(0)))
+    paused = deployed(
         FragmentId(NetworkId(ParticipantId("local"), NetworkName("other")), SPEED.fragment),
         running=False,
     )
     snapshot = CatalogSnapshot(frozenset({THERE}), (elsewhere, paused))
-    assert ONE in node.asked(CatalogRead(snapshot))
-    node.hear(PlanMade(ONE, PLAN))
+    assert ONE in node.requested(CatalogRead(snapshot))
+    node.receive(PlanMade(ONE, PLAN))
     assert node.rehearsed() == [SPEED]
-    node.hear(CatalogRead(CatalogSnapshot(frozenset({THERE}), (paused,))))
+    node.receive(CatalogRead(CatalogSnapshot(frozenset({THERE}), (paused,))))
     assert node.rehearsed() == []
 
 
-def test_what_cannot_be_rehearsed_is_not_planned_again_and_again() -> None:
-    """Its version stays what it is; a catalog that did not answer is asked again."""
+def test_a_rehearsal_that_cannot_be_planned_is_not_planned_again() -> None:
+    """Its version is immutable; an unreachable catalog is requested again."""
     node = Node()
-    elsewhere = replace(wish(), owner=OwnerRecord(THERE, OWNER, Epoch(1), Millis(0), Millis(0)))
+    elsewhere = replace(deployed(), owner=OwnerRecord(THERE, OWNER, Epoch(1), Millis(0), Millis(0)))
     snapshot = CatalogSnapshot(frozenset({THERE}), (elsewhere,))
-    node.hear(CatalogRead(snapshot))
-    node.hear(PlanFailed(ONE, UnavailableError("ZooKeeper does not answer")))
-    assert node.asked(CatalogRead(snapshot)) == [ONE]
-    node.hear(PlanFailed(ONE, RefusedError("it cannot be planned")))
-    assert node.asked(CatalogRead(snapshot)) == []
+    node.receive(CatalogRead(snapshot))
+    node.receive(PlanFailed(ONE, UnavailableError("ZooKeeper does not answer")))
+    assert node.requested(CatalogRead(snapshot)) == [ONE]
+    node.receive(PlanFailed(ONE, RefusedError("it cannot be planned")))
+    assert node.requested(CatalogRead(snapshot)) == []
     assert node.rehearsed() == []

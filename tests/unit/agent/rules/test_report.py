@@ -1,4 +1,4 @@
-"""When an agent reports a lane."""
+"""Conditions under which an agent reports a lane."""
 
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ from pipeline.agent.rules.report import report
 from pipeline.agent.state import Lane, Shared
 from pipeline.catalog.records import OwnerRecord
 from pipeline.ids import NO_EPOCH, Epoch, Millis, NodeId, SteadyMillis
-from tests.unit.agent.support import LANE, wish
+from tests.unit.agent.support import LANE, deployed
 from tests.unit.planner.networks import OWNER
 
 HERE, THERE = NodeId("node1"), NodeId("node2")
@@ -22,7 +22,7 @@ NOW = Now(Millis(0), SteadyMillis(0))
 def _reports(owner: NodeId | None, epoch: Epoch, shared: Shared = KNOWN) -> bool:
     """Whether a lane with an epoch is reported, of a fragment that was claimed with epoch 3."""
     claimed = None if owner is None else OwnerRecord(owner, OWNER, Epoch(3), Millis(0), Millis(0))
-    assigned = replace(wish(), owner=claimed)
+    assigned = replace(deployed(), owner=claimed)
     _, effects = report(Lane(LANE, assigned, epoch=epoch), shared, Tick(), NOW)
     return bool(effects)
 
@@ -31,12 +31,12 @@ def _reports(owner: NodeId | None, epoch: Epoch, shared: Shared = KNOWN) -> bool
     ("owner", "epoch"), [(None, NO_EPOCH), (HERE, NO_EPOCH), (HERE, Epoch(3)), (THERE, Epoch(4))]
 )
 def test_a_lane_is_reported(owner: NodeId | None, epoch: Epoch) -> None:
-    """Of a fragment that nobody owns, or this node, or that this node has claimed since."""
+    """Of a fragment without owner, or owned by this node, or claimed by it since."""
     assert _reports(owner, epoch)
 
 
-def test_what_another_node_owned_last_is_not_reported_before_it_is_claimed() -> None:
-    """The catalog would refuse it, each time: the last word stays that of the former owner."""
+def test_a_fragment_of_another_owner_is_not_reported_before_the_claim() -> None:
+    """The catalog would reject each report: the former owner's last report remains."""
     assert not _reports(THERE, NO_EPOCH)
     assert not _reports(THERE, Epoch(2))
 
@@ -47,13 +47,13 @@ def test_before_a_claim_the_epoch_is_that_of_the_snapshot(
 ) -> None:
     """A claim between decision and publication must not give its epoch to an old state."""
     claimed = None if owner is None else OwnerRecord(owner, OWNER, Epoch(3), Millis(0), Millis(0))
-    assigned = replace(wish(), owner=claimed)
+    assigned = replace(deployed(), owner=claimed)
     _, (effect,) = report(Lane(LANE, assigned, epoch=NO_EPOCH), KNOWN, Tick(), NOW)
     assert isinstance(effect, PublishStatus)
     assert effect.status.epoch == reported
 
 
-def test_nothing_is_reported_while_the_catalog_is_in_doubt() -> None:
+def test_nothing_is_reported_while_the_session_is_in_doubt() -> None:
     """Nor is a lane that the catalog assigns to another node."""
     assert not _reports(HERE, Epoch(3), Shared(HERE, OWNER, Millis(0), catalog_current=False))
     assert not report(Lane(LANE), KNOWN, Tick(), NOW)[1]

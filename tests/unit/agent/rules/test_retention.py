@@ -1,4 +1,4 @@
-"""What a lane is told of the retention of its dead letters."""
+"""Dead-letter retention that an agent sends to a lane."""
 
 from dataclasses import replace
 
@@ -6,24 +6,25 @@ from pipeline.agent.effects import Effect, NoteRetention
 from pipeline.agent.events import PlanMade
 from pipeline.catalog.snapshot import VersionId
 from pipeline.ids import NetworkVersion
-from tests.unit.agent.support import CARS, LANE, LIFE, NETWORK, PLAN, Agent, read, wish
+from tests.unit.agent.support import CARS, LANE, LIFE, NETWORK, PLAN, Agent, deployed, read
 
 
-def _told(effects: tuple[Effect, ...]) -> list[NoteRetention]:
+def _requests(effects: tuple[Effect, ...]) -> list[NoteRetention]:
     return [effect for effect in effects if isinstance(effect, NoteRetention)]
 
 
-def test_a_running_lane_is_told_how_long_the_newest_version_keeps_topics() -> None:
-    """When it starts, and when another version says otherwise; not again and again."""
+def test_a_running_lane_gets_the_retention_of_the_newest_version() -> None:
+    """At its start, and when a version changes it; not repeatedly."""
     agent = Agent()
-    agent.want(wish())
+    agent.read_catalog(deployed())
     agent.started(CARS)
     assert agent.running().kept_ms == PLAN.retention_ms
-    assert _told(agent.hear_all(read(wish()))) == []
-    fragment = wish()
+    assert _requests(agent.receive_all(read(deployed()))) == []
+    fragment = deployed()
     newer = replace(fragment, network=replace(fragment.network, version=NetworkVersion(2)))
-    agent.hear_all(read(newer))
+    agent.receive_all(read(newer))
     longer = replace(PLAN, retention_ms=PLAN.retention_ms + 1)
     key = VersionId(NETWORK, LIFE, NetworkVersion(2))
-    told = _told(agent.hear_all(PlanMade(key, longer)))
-    assert told == [NoteRetention(LANE, PLAN.retention_ms + 1)]
+    assert _requests(agent.receive_all(PlanMade(key, longer))) == [
+        NoteRetention(LANE, PLAN.retention_ms + 1)
+    ]

@@ -1,4 +1,4 @@
-"""What a node watches of Kafka."""
+"""Topics of Kafka that a node watches."""
 
 from dataclasses import replace
 
@@ -36,7 +36,7 @@ PLAN = plan(network((_SIGHTINGS,), (_COUNTS, _SUMS)), OWNER)
 
 
 def _sums(topic_id: str) -> Deployed:
-    """The fragment that reads the other one's stream, over a topic of this id."""
+    """The fragment that reads the other one's stream, from a topic with this id."""
     one, name = NetworkVersion(1), NetworkId(ParticipantId("local"), NetworkName("net"))
     topics, running = ((COUNTS, topic_id),), DesiredState.RUNNING
     record = FragmentRecord(
@@ -46,31 +46,31 @@ def _sums(topic_id: str) -> Deployed:
 
 
 class _Node:
-    """An agent, and what it watches."""
+    """An agent and its watch requests."""
 
     def __init__(self) -> None:
         self.state = NodeState(Shared(NodeId("node1"), OWNER, Millis(0)))
 
-    def hear(self, event: Event) -> list[WatchTopics]:
-        """Tell it something; what it watches by that."""
+    def receive(self, event: Event) -> list[WatchTopics]:
+        """Feed an event; the resulting watch request."""
         self.state, effects = decide(self.state, event, Now(Millis(0), SteadyMillis(0)))
         return [effect for effect in effects if isinstance(effect, WatchTopics)]
 
     def assign(self, *fragments: Deployed) -> list[WatchTopics]:
-        """The catalog is read, and the plans are made."""
-        watched = self.hear(read(*fragments))
+        """Feed the catalog and the plans."""
+        watched = self.receive(read(*fragments))
         for one in fragments:
-            watched += self.hear(PlanMade(one.version, PLAN))
+            watched += self.receive(PlanMade(one.version, PLAN))
         return watched
 
     @property
     def writers(self) -> set[Writer]:
-        """Whose boundaries it keeps."""
+        """The writers whose boundaries it keeps."""
         return set(self.state.shared.writers)
 
 
-def test_what_planned_fragments_read_is_watched() -> None:
-    """Once for each change; a catalog that is read again changes nothing."""
+def test_the_inputs_of_planned_fragments_are_watched() -> None:
+    """One request for each change; an unchanged catalog causes none."""
     node = _Node()
     (watched,) = node.assign(_sums("counts-1"))
     assert watched.topics == {COUNTS}
@@ -79,20 +79,20 @@ def test_what_planned_fragments_read_is_watched() -> None:
     assert node.assign(_sums("counts-1")) == []
 
 
-def test_a_topic_that_is_created_again_changes_whose_boundaries_count() -> None:
-    """What was read of the old one is forgotten, and what is still read of it is ignored."""
+def test_a_recreated_topic_changes_whose_boundaries_count() -> None:
+    """Boundaries of the old topic are removed, and later ones of it are ignored."""
     node = _Node()
     node.assign(_sums("counts-1"))
     old = BoundaryRead(next(iter(node.writers)), Epoch(1), Millis(5), {})
-    node.hear(old)
+    node.receive(old)
     node.assign(_sums("counts-2"))
     assert node.writers == {("counts-2", WRITER)}
-    node.hear(old)
+    node.receive(old)
     assert node.writers == {("counts-2", WRITER)}
 
 
-def test_a_node_that_runs_nothing_watches_nothing() -> None:
-    """And keeps nothing of what it has watched."""
+def test_a_node_without_lanes_watches_nothing() -> None:
+    """And removes its earlier watches."""
     node = _Node()
     node.assign(_sums("counts-1"))
     assert node.assign() == [WatchTopics(frozenset(), frozenset())]
@@ -103,20 +103,20 @@ def test_boundaries_are_kept_while_a_new_version_is_planned() -> None:
     """A writer that is quiet publishes its last boundary once only."""
     node, first = _Node(), _sums("counts-1")
     node.assign(first)
-    node.hear(BoundaryRead(next(iter(node.writers)), Epoch(1), Millis(5), {}))
+    node.receive(BoundaryRead(next(iter(node.writers)), Epoch(1), Millis(5), {}))
     before = node.state.shared.writers
     second = replace(first, record=replace(first.record, version=NetworkVersion(2)))
-    assert node.hear(read(second)) == []
-    assert node.hear(PlanMade(second.version, PLAN)) == []
+    assert node.receive(read(second)) == []
+    assert node.receive(PlanMade(second.version, PLAN)) == []
     assert node.state.shared.writers == before
     assert node.assign() == [WatchTopics(frozenset(), frozenset())]
 
 
-def test_a_fragment_that_is_not_planned_hides_nothing_of_the_others() -> None:
-    """Each version is planned for itself."""
+def test_an_unplanned_fragment_does_not_affect_other_watches() -> None:
+    """Each version is planned separately."""
     node, good = _Node(), _sums("counts-1")
     odd = replace(good, record=replace(good.record, version=NetworkVersion(9)))
     other = replace(odd, record=replace(odd.record, fragment=FragmentName("counts")))
-    node.hear(read(good, other))
-    (watched,) = node.hear(PlanMade(good.version, PLAN))
+    node.receive(read(good, other))
+    (watched,) = node.receive(PlanMade(good.version, PLAN))
     assert watched.topics == {COUNTS}

@@ -17,12 +17,12 @@ NEVER_ENDS = "import sys, time, pathlib; pathlib.Path(sys.argv[2]).touch(); time
 
 
 def program(text: str) -> tuple[str, ...]:
-    """A program that stands for the one that opens a session."""
+    """A program in place of the one that opens a session."""
     return (sys.executable, "-c", text)
 
 
-def test_an_archive_is_made_once_and_then_used(tmp_path: Path) -> None:
-    """The program gets the cache and a place; what it made there is kept."""
+def test_an_archive_is_created_once_and_then_used(tmp_path: Path) -> None:
+    """The program gets the cache and a path; the file that it writes there is kept."""
     assert java_options(tmp_path, JAVA) == ""
     steps: list[Step] = []
     ensure_archive(tmp_path, JAVA, program(MAKES), steps.append)
@@ -46,10 +46,8 @@ def test_another_java_or_other_jars_need_another_archive(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("text", [FAILS, MAKES_NOTHING])
-def test_an_archive_that_cannot_be_made_is_no_error_and_not_tried_again(
-    tmp_path: Path, text: str
-) -> None:
-    """Why stands in a file beside it; without that file it is tried again."""
+def test_a_failed_archive_is_no_error_and_not_retried(tmp_path: Path, text: str) -> None:
+    """The reason is in a file next to it; without that file it is retried."""
     steps: list[Step] = []
     ensure_archive(tmp_path, JAVA, program(text), steps.append)
     failed = archive_path(tmp_path, JAVA).with_suffix(".failed")
@@ -63,10 +61,10 @@ def test_an_archive_that_cannot_be_made_is_no_error_and_not_tried_again(
     assert java_options(tmp_path, JAVA)
 
 
-def test_a_program_that_does_not_end_is_ended(
+def test_a_program_that_does_not_end_is_killed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What it has written so far is no archive."""
+    """Its partial file is no archive."""
     monkeypatch.setattr(class_archive, "_CREATED_WITHIN_S", 0.5)
     ensure_archive(tmp_path, JAVA, program(NEVER_ENDS))
     archive = archive_path(tmp_path, JAVA)
@@ -75,16 +73,16 @@ def test_a_program_that_does_not_end_is_ended(
     assert not list(tmp_path.rglob("*.part"))
 
 
-def test_a_cache_that_cannot_be_written_keeps_nobody_from_starting(tmp_path: Path) -> None:
-    """Jars need it, and their fetch has told already; an archive only makes things faster."""
+def test_a_read_only_cache_does_not_prevent_a_start(tmp_path: Path) -> None:
+    """The fetch of jars reports it; an archive only makes starts faster."""
     (tmp_path / "classes").touch()
     steps: list[Step] = []
     ensure_archive(tmp_path, JAVA, program(MAKES), steps.append)
     assert "so it starts slower: " in steps[-1].what
 
 
-def test_archives_that_nobody_can_use_any_more_are_removed(tmp_path: Path) -> None:
-    """Those of this PySpark as it was, and of one that is gone; another one's stays."""
+def test_unusable_archives_are_removed(tmp_path: Path) -> None:
+    """Those of a former or missing PySpark; one of another installation stays."""
     elsewhere, gone = tmp_path / "elsewhere", tmp_path / "gone"
     elsewhere.mkdir()
     made = []
@@ -107,8 +105,8 @@ def test_archives_that_nobody_can_use_any_more_are_removed(tmp_path: Path) -> No
     }
 
 
-def test_an_archive_that_was_cut_is_not_used_but_made_again(tmp_path: Path) -> None:
-    """Java would check its contents, but dies when there are too few of them."""
+def test_a_truncated_archive_is_created_again(tmp_path: Path) -> None:
+    """Java would verify its contents, but crashes when there are too few of them."""
     ensure_archive(tmp_path, JAVA, program(MAKES))
     archive = archive_path(tmp_path, JAVA)
     assert java_options(tmp_path, JAVA)

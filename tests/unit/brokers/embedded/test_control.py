@@ -60,7 +60,7 @@ class HastyClock(SystemClock):
 
 
 def holder(data: Path, how: str) -> "subprocess.Popen[bytes]":
-    """Start a process that holds the folder, and wait until it does."""
+    """Start a process that locks the folder, and wait for the lock."""
     process = subprocess.Popen(
         [sys.executable, "-c", HOLD, str(data), how],
         stdout=subprocess.PIPE,
@@ -71,21 +71,21 @@ def holder(data: Path, how: str) -> "subprocess.Popen[bytes]":
     return process
 
 
-def test_what_is_written_is_read_again(tmp_path: Path) -> None:
-    """The file holds everything, and its format."""
+def test_the_state_file_round_trips(tmp_path: Path) -> None:
+    """The file contains all fields, and its format."""
     write_control(tmp_path, MINE)
     assert read_control(tmp_path) == MINE
     assert '"format": 1' in control_path(tmp_path).read_text()
 
 
-def test_no_file_is_no_stack(tmp_path: Path) -> None:
+def test_without_a_file_there_is_no_stack(tmp_path: Path) -> None:
     """A folder in which nothing ever ran has no running stack, and stopping it is no error."""
     assert running_stack(tmp_path) is None
     assert stop_running(tmp_path) is Stopped.NOTHING_RAN
 
 
-def test_a_file_of_another_process_with_the_same_number_is_stale(tmp_path: Path) -> None:
-    """A process id is only ours together with its time of birth."""
+def test_a_file_of_another_process_with_the_same_id_is_stale(tmp_path: Path) -> None:
+    """A process is identified by its id and its start time."""
     write_control(tmp_path, MINE)
     assert running_stack(tmp_path) == MINE
     write_control(tmp_path, replace(MINE, born="long ago"))
@@ -105,16 +105,16 @@ STORED = asdict(MINE)
         json.dumps({name: value for name, value in STORED.items() if name != "format"}),
     ],
 )
-def test_a_file_that_is_not_ours_is_refused(tmp_path: Path, text: str) -> None:
-    """Damage and other versions are told, with the folder."""
+def test_an_invalid_file_is_refused(tmp_path: Path, text: str) -> None:
+    """Damaged ones and those of other versions, with the folder."""
     control_path(tmp_path).write_text(text)
     with pytest.raises(EnvironmentProblem, match=r"stack\.json") as caught:
         read_control(tmp_path)
     assert caught.value.place == str(tmp_path)
 
 
-def test_a_file_in_place_of_the_folder_is_told(tmp_path: Path) -> None:
-    """Nobody is advised to remove anything."""
+def test_a_file_in_place_of_the_folder_is_an_error(tmp_path: Path) -> None:
+    """Without the advice to delete it."""
     (tmp_path / "file").touch()
     with pytest.raises(EnvironmentProblem, match="file is a file") as caught:
         running_stack(tmp_path / "file")
@@ -131,8 +131,8 @@ def test_a_second_stack_in_a_folder_is_refused(tmp_path: Path) -> None:
     os.close(take_lock(tmp_path, SystemClock()))
 
 
-def test_what_a_dead_stack_left_running_is_waited_for(tmp_path: Path) -> None:
-    """While its servers hold the lock, the next start waits, but not for ever."""
+def test_servers_left_by_a_dead_stack_are_waited_for(tmp_path: Path) -> None:
+    """While they hold the lock, the next start waits, with a limit."""
     lock = take_lock(tmp_path, SystemClock())
     write_control(tmp_path, replace(MINE, born="long ago"))
     with pytest.raises(RetryError, match="the end of the last stack"):
@@ -140,15 +140,15 @@ def test_what_a_dead_stack_left_running_is_waited_for(tmp_path: Path) -> None:
     os.close(lock)
 
 
-def test_a_folder_that_cannot_be_made_is_an_environment_problem(tmp_path: Path) -> None:
-    """The error says how to choose another folder."""
+def test_a_folder_that_cannot_be_created_is_an_environment_problem(tmp_path: Path) -> None:
+    """The error describes how to choose another folder."""
     (tmp_path / "file").touch()
     with pytest.raises(EnvironmentProblem, match="file is a file") as caught:
         take_lock(tmp_path / "file" / "data", SystemClock())
     assert "MEDUSA_DATA" in caught.value.hint
 
 
-def test_a_running_stack_is_asked_to_end(tmp_path: Path) -> None:
+def test_a_running_stack_is_stopped(tmp_path: Path) -> None:
     """`stop_running` returns when the folder is free."""
     with holder(tmp_path, "polite") as process:
         assert stop_running(tmp_path, 20.0) is Stopped.ENDED
@@ -157,7 +157,7 @@ def test_a_running_stack_is_asked_to_end(tmp_path: Path) -> None:
 
 
 def test_a_stack_that_does_not_end_is_killed(tmp_path: Path) -> None:
-    """After the time is over there is no more asking."""
+    """After the time limit."""
     with holder(tmp_path, "deaf") as process:
         assert stop_running(tmp_path, 0.3) is Stopped.KILLED
         assert process.wait(5) == -9

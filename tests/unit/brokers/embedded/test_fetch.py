@@ -30,7 +30,7 @@ done
 
 
 def content(name: str) -> bytes:
-    """What is in a jar of this name."""
+    """The content of a jar of this name."""
     return f"the jar {name}".encode()
 
 
@@ -49,18 +49,18 @@ class Repository:
         )
         self.steps: list[Step] = []
 
-    def has(self, *names: str) -> None:
-        """Offer these jars, as they should be."""
+    def provide(self, *names: str) -> None:
+        """Provide these jars with the right content."""
         for name in names:
             (self.folder / name).write_bytes(content(name))
 
     def mark(self, word: str) -> Path:
-        """Make the fake Ivy behave as this word says."""
+        """Select a behaviour of the fake Ivy."""
         (self.folder / word).touch()
         return self.folder / word
 
     def fetch(self) -> Fetch:
-        """Fetch from here."""
+        """Fetch from this repository."""
         found = Fetch(self.cache, self.java, self.jars, self.steps.append)
         found.folder.mkdir(parents=True, exist_ok=True)
         fetch_missing(found)
@@ -68,47 +68,47 @@ class Repository:
 
     @property
     def runs(self) -> int:
-        """How often Ivy was run."""
+        """The number of runs of Ivy."""
         runs = self.folder / "runs"
         return len(runs.read_text().splitlines()) if runs.exists() else 0
 
     def cached(self, name: str) -> Path:
-        """Where Ivy keeps a jar."""
+        """The path of a jar in Ivy's cache."""
         return self.cache / "ivy" / "cache" / "org.example" / "module" / "jars" / name
 
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Repository:
-    """One with two jars, none of them offered yet."""
+    """One with two jars, none of them provided yet."""
     return Repository(tmp_path)
 
 
 def test_jars_are_fetched_once(repository: Repository) -> None:
-    """After a fetch everything is in place and verified, and Ivy is not run again."""
-    repository.has("one-1.jar", "two-1.jar")
+    """After a fetch all are present and verified, and Ivy is not run again."""
+    repository.provide("one-1.jar", "two-1.jar")
     done = repository.fetch()
     assert not unverified(done.folder, repository.jars)
     repository.fetch()
     assert repository.runs == 1
 
 
-def test_an_interrupted_fetch_goes_on_with_what_is_missing(repository: Repository) -> None:
-    """What came before the interruption is not asked for again."""
-    repository.has("one-1.jar")
+def test_an_interrupted_fetch_continues_with_the_missing_jars(repository: Repository) -> None:
+    """Jars fetched before the interruption are not requested again."""
+    repository.provide("one-1.jar")
     broken = repository.mark("broken")
     with pytest.raises(UnavailableError, match=r"lacks org\.example#two") as caught:
         repository.fetch()
     assert "goes on with the files still missing" in caught.value.hint
     (repository.folder / "one-1.jar").unlink()
     broken.unlink()
-    repository.has("two-1.jar")
+    repository.provide("two-1.jar")
     done = repository.fetch()
     assert not unverified(done.folder, repository.jars)
 
 
-def test_a_lost_or_damaged_jar_is_put_back_without_the_network(repository: Repository) -> None:
-    """Ivy's own cache has it still."""
-    repository.has("one-1.jar", "two-1.jar")
+def test_a_lost_or_damaged_jar_is_restored_offline(repository: Repository) -> None:
+    """From Ivy's own cache."""
+    repository.provide("one-1.jar", "two-1.jar")
     done = repository.fetch()
     (done.folder / "kafka" / "one-1.jar").unlink()
     (done.folder / "kafka" / "two-1.jar").write_bytes(b"damaged")
@@ -118,8 +118,8 @@ def test_a_lost_or_damaged_jar_is_put_back_without_the_network(repository: Repos
 
 
 def test_a_damaged_download_is_fetched_again(repository: Repository) -> None:
-    """A wrong checksum in Ivy's cache costs one more fetch, no more."""
-    repository.has("one-1.jar", "two-1.jar")
+    """A wrong checksum in Ivy's cache costs one more fetch."""
+    repository.provide("one-1.jar", "two-1.jar")
     wrong = repository.cached("two-1.jar")
     wrong.parent.mkdir(parents=True)
     wrong.write_bytes(b"half of")
@@ -128,9 +128,9 @@ def test_a_damaged_download_is_fetched_again(repository: Repository) -> None:
     assert repository.runs == 1
 
 
-def test_a_jar_that_stays_wrong_is_named_and_deleted(repository: Repository) -> None:
-    """Twice the wrong content is an error that names the file; nothing wrong is left behind."""
-    repository.has("one-1.jar", "two-1.jar")
+def test_a_repeatedly_wrong_jar_is_named_and_deleted(repository: Repository) -> None:
+    """Wrong content twice is an error that names the file; no wrong file is kept."""
+    repository.provide("one-1.jar", "two-1.jar")
     (repository.folder / "two-1.jar").write_bytes(b"not what it should be")
     with pytest.raises(EnvironmentProblem, match=r"two-1\.jar came with the wrong checksum"):
         repository.fetch()
@@ -140,26 +140,26 @@ def test_a_jar_that_stays_wrong_is_named_and_deleted(repository: Repository) -> 
 
 
 def test_a_repository_without_a_jar_is_an_error(repository: Repository) -> None:
-    """Ivy may be content and a jar still not there."""
-    repository.has("one-1.jar")
+    """Ivy may succeed although a jar is missing."""
+    repository.provide("one-1.jar")
     with pytest.raises(UnavailableError, match=r"did not deliver two-1\.jar"):
         repository.fetch()
 
 
-def test_a_silent_repository_is_given_up(
+def test_a_fetch_from_an_unresponsive_repository_times_out(
     repository: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A fetch that hears nothing ends, and so does Ivy."""
+    """Ivy is ended, too."""
     monkeypatch.setattr(fetch, "SILENCE_S_MAX", 0.3)
     repository.mark("silent")
     with pytest.raises(UnavailableError, match="stopped answering"):
         repository.fetch()
 
 
-def test_progress_counts_what_came_before(tmp_path: Path) -> None:
-    """The last step told is all of all."""
+def test_progress_includes_earlier_jars(tmp_path: Path) -> None:
+    """The last step is all of all."""
     repository = Repository(tmp_path, ("one-1.jar", "two-1.jar", "three-1.jar"))
-    repository.has("one-1.jar", "two-1.jar", "three-1.jar")
+    repository.provide("one-1.jar", "two-1.jar", "three-1.jar")
     before = repository.cached("one-1.jar")
     before.parent.mkdir(parents=True)
     before.write_bytes(content("one-1.jar"))
@@ -167,7 +167,7 @@ def test_progress_counts_what_came_before(tmp_path: Path) -> None:
     assert repository.steps[-1] == Step("fetching jars", 3, 3)
 
 
-def test_a_cache_that_cannot_be_written_is_an_environment_problem(tmp_path: Path) -> None:
+def test_a_read_only_cache_is_an_environment_problem(tmp_path: Path) -> None:
     """The error names the folder and the setting."""
     (tmp_path / "file").touch()
     with pytest.raises(EnvironmentProblem, match="cache folder cannot be used") as caught:

@@ -7,8 +7,8 @@ from brokers.embedded.progress import Step, silent
 from pipeline.errors import RetryError
 
 
-def test_who_comes_second_is_told_and_waits_no_longer_than_said(tmp_path: Path) -> None:
-    """The lock is free again as soon as the first one is done."""
+def test_a_second_holder_fails_within_the_timeout(tmp_path: Path) -> None:
+    """The lock is free again as soon as the first one releases it."""
     steps: list[Step] = []
     lock = tmp_path / "lock"
     with (

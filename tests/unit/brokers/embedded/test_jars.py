@@ -17,7 +17,7 @@ JAR = Jar("kafka/one-1.0.jar", hashlib.sha256(CONTENT).hexdigest())
 
 
 def write(folder: Path, jar: Jar, content: bytes) -> Path:
-    """Put a file where a jar belongs."""
+    """Write a file in the place of a jar."""
     path = folder / jar.path
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
@@ -30,32 +30,32 @@ def test_examples_in_docstrings_hold() -> None:
 
 
 def test_the_list_has_every_direct_dependency_in_its_version() -> None:
-    """What `ivy.xml` asks for is in `jars.sha256`: the two files were changed together."""
+    """The dependencies of `ivy.xml` are in `jars.sha256`: the two files were changed together."""
     names = {jar.name for jar in manifest()}
     document = ET.fromstring(files("brokers.embedded").joinpath("ivy.xml").read_text())  # noqa: S314 - our own file
-    asked = {f"{d.get('name')}-{d.get('rev')}.jar" for d in document.iter("dependency")}
-    asked |= {f"{o.get('module')}-{o.get('rev')}.jar" for o in document.iter("override")}
-    assert asked <= names
-    assert len(asked) == 5
+    required = {f"{d.get('name')}-{d.get('rev')}.jar" for d in document.iter("dependency")}
+    required |= {f"{o.get('module')}-{o.get('rev')}.jar" for o in document.iter("override")}
+    assert required <= names
+    assert len(required) == 5
 
 
 def test_the_list_is_well_formed() -> None:
-    """Every line has a checksum and a place; no name comes twice, since Ivy's cache is by name."""
+    """Every line has a checksum and a place; names are unique, since Ivy's cache is by name."""
     assert all(re.fullmatch(r"[0-9a-f]{64}", jar.sha256) for jar in manifest())
     assert {jar.path.partition("/")[0] for jar in manifest()} == {"kafka", "spark"}
     assert len({jar.name for jar in manifest()}) == len(manifest())
 
 
-def test_a_right_jar_is_hashed_once(tmp_path: Path) -> None:
-    """After it was verified, a look at size and time is enough."""
+def test_a_verified_jar_is_hashed_once(tmp_path: Path) -> None:
+    """Later checks compare only size and time."""
     write(tmp_path, JAR, CONTENT)
     assert unverified(tmp_path, (JAR,)) == (JAR,)
     assert verify(tmp_path, (JAR,)) == ()
     assert unverified(tmp_path, (JAR,)) == ()
 
 
-def test_a_change_after_the_check_is_noticed(tmp_path: Path) -> None:
-    """Other content of the same size, with a newer time, is no longer trusted, and found wrong."""
+def test_a_change_after_verification_is_detected(tmp_path: Path) -> None:
+    """Other content of the same size, with a newer time, is hashed again, and is wrong."""
     path = write(tmp_path, JAR, CONTENT)
     verify(tmp_path, (JAR,))
     path.write_bytes(b"A JAR")
@@ -65,7 +65,7 @@ def test_a_change_after_the_check_is_noticed(tmp_path: Path) -> None:
 
 
 def test_a_wrong_or_missing_jar_is_returned_and_kept(tmp_path: Path) -> None:
-    """Verifying tells; what to delete is decided by whoever fetches."""
+    """Verification only reports; the fetch decides what to delete."""
     missing = Jar("spark/two-1.0.jar", JAR.sha256)
     path = write(tmp_path, JAR, b"something else")
     assert verify(tmp_path, (JAR, missing)) == (JAR, missing)
@@ -73,7 +73,7 @@ def test_a_wrong_or_missing_jar_is_returned_and_kept(tmp_path: Path) -> None:
 
 
 def test_a_damaged_stamp_only_costs_a_new_check(tmp_path: Path) -> None:
-    """A stamp that cannot be read counts as none."""
+    """An unreadable stamp counts as none."""
     write(tmp_path, JAR, CONTENT)
     verify(tmp_path, (JAR,))
     (tmp_path / "checked.json").write_text("{")
@@ -81,8 +81,8 @@ def test_a_damaged_stamp_only_costs_a_new_check(tmp_path: Path) -> None:
     assert verify(tmp_path, (JAR,)) == ()
 
 
-def test_asking_for_jars_that_were_not_fetched_says_so(tmp_path: Path) -> None:
-    """The error counts what is missing and says what fetches it."""
+def test_missing_jars_are_an_error_with_the_remedy(tmp_path: Path) -> None:
+    """It contains their number and the command that fetches them."""
     with pytest.raises(EnvironmentProblem, match="57 of 57 jars are missing") as caught:
         spark_jars(tmp_path)
     assert caught.value.place == str(jar_folder(tmp_path))

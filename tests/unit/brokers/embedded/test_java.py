@@ -25,13 +25,13 @@ def fake_java(folder: Path, prints: str) -> Path:
         ("The operation could not be completed. Unable to locate a Java Runtime.", None),
     ],
 )
-def test_versions_are_read_as_java_writes_them(text: str, version: int | None) -> None:
-    """Old and new ways to write a version are understood; no version is no number."""
+def test_java_versions_are_parsed(text: str, version: int | None) -> None:
+    """In the old and the new format; output without a version is no number."""
     assert parse_version(text) == version
 
 
-def test_the_build_is_the_same_whatever_else_java_has_to_say(tmp_path: Path) -> None:
-    """Some Javas warn, with a time that differs each time, or tell which options they picked up."""
+def test_the_build_excludes_other_output_of_java(tmp_path: Path) -> None:
+    """Some Javas print warnings, with a varying time, or the options that they read."""
     lines = 'openjdk version "17.0.15"\nOpenJDK Runtime Environment (build 17.0.15+6-Debian)'
     plain = fake_java(tmp_path / "plain", lines)
     warns = fake_java(
@@ -41,8 +41,8 @@ def test_the_build_is_the_same_whatever_else_java_has_to_say(tmp_path: Path) -> 
     assert [java.build for java in found] == [lines, lines]
 
 
-def test_java_home_comes_before_the_path(tmp_path: Path) -> None:
-    """`JAVA_HOME` wins, as it does for Spark."""
+def test_java_home_takes_precedence_over_the_path(tmp_path: Path) -> None:
+    """As it does for Spark."""
     home = fake_java(tmp_path / "home" / "bin", 'openjdk version "21.0.1"')
     other = fake_java(tmp_path / "other", 'openjdk version "17.0.1"')
     environment = {"JAVA_HOME": str(tmp_path / "home"), "PATH": f"{other.parent}:/bin:/usr/bin"}
@@ -50,8 +50,8 @@ def test_java_home_comes_before_the_path(tmp_path: Path) -> None:
     assert (java.executable, java.version) == (home, 21)
 
 
-def test_an_old_java_is_refused_with_what_to_install(tmp_path: Path) -> None:
-    """Too old: the version found, the one needed and how to get it."""
+def test_an_old_java_is_refused_with_the_remedy(tmp_path: Path) -> None:
+    """The version found, the required one and how to install it."""
     program = fake_java(tmp_path / "bin", 'openjdk version "11.0.2"')
     with pytest.raises(EnvironmentProblem, match="Java 11 is too old: 17") as caught:
         find_java({"PATH": f"{program.parent}:/bin:/usr/bin"})
@@ -59,22 +59,22 @@ def test_an_old_java_is_refused_with_what_to_install(tmp_path: Path) -> None:
     assert "install a Java runtime" in caught.value.hint
 
 
-def test_no_java_is_refused_with_what_to_install(tmp_path: Path) -> None:
-    """Nothing on the path is said so."""
+def test_a_missing_java_is_refused_with_the_remedy(tmp_path: Path) -> None:
+    """With the note that none is on the path."""
     with pytest.raises(EnvironmentProblem, match="not found on PATH") as caught:
         find_java({"PATH": str(tmp_path)})
     assert "install a Java runtime" in caught.value.hint
 
 
 def test_a_wrong_java_home_is_named(tmp_path: Path) -> None:
-    """A `JAVA_HOME` without Java is not passed over: Spark would trip on it."""
+    """A `JAVA_HOME` without Java is not skipped: Spark would fail with it."""
     with pytest.raises(EnvironmentProblem, match="JAVA_HOME") as caught:
         find_java({"JAVA_HOME": str(tmp_path), "PATH": "/usr/bin"})
     assert caught.value.place == str(tmp_path)
 
 
 def test_a_java_that_prints_no_version_is_quoted(tmp_path: Path) -> None:
-    """What such a program says instead is shown."""
+    """The error contains its output."""
     program = fake_java(tmp_path / "bin", "No Java runtime present")
     with pytest.raises(EnvironmentProblem, match="No Java runtime present"):
         find_java({"PATH": f"{program.parent}:/bin:/usr/bin"})

@@ -36,7 +36,7 @@ def running(wanted: ChildSpec) -> Iterator[Child]:
 
 
 def alive(pid: int) -> bool:
-    """Whether there is such a process, other than as a zombie."""
+    """Whether such a process exists, other than as a zombie."""
     return process_born(pid) is not None
 
 
@@ -51,8 +51,8 @@ def test_a_child_ends_when_it_is_stopped(tmp_path: Path) -> None:
     assert not alive(child.pid)
 
 
-def test_a_child_that_does_not_listen_is_killed(tmp_path: Path, wait_for: WaitFor) -> None:
-    """After the grace comes SIGKILL."""
+def test_a_child_that_ignores_sigterm_is_killed(tmp_path: Path, wait_for: WaitFor) -> None:
+    """SIGKILL follows after the grace period."""
     with running(spec(tmp_path, DEAF, grace_s=0.2)) as child:
         wait_for(lambda: child.last_lines() == "ready", "the child has set its trap")
         child.stop()
@@ -61,7 +61,7 @@ def test_a_child_that_does_not_listen_is_killed(tmp_path: Path, wait_for: WaitFo
 
 
 def test_children_of_a_child_end_with_it(tmp_path: Path, wait_for: WaitFor) -> None:
-    """What a child leaves behind in its group is killed."""
+    """The rest of its process group is killed."""
     command = ("/bin/sh", "-c", "sleep 60 & echo $!; wait")
     with running(spec(tmp_path, command)) as child:
         wait_for(lambda: child.last_lines().isdigit(), "the grandchild is there")
@@ -71,15 +71,17 @@ def test_children_of_a_child_end_with_it(tmp_path: Path, wait_for: WaitFor) -> N
 
 
 def test_the_exit_code_is_the_childs(tmp_path: Path, wait_for: WaitFor) -> None:
-    """A child that ends by itself is seen to have ended, with its own code."""
+    """A child that ends by itself has ended, with its own code."""
     with running(spec(tmp_path, ("/bin/sh", "-c", "echo broken >&2; exit 7"))) as child:
         wait_for(lambda: not child.running, "the child has ended")
         assert child.exit_code == 7
         assert child.last_lines() == "broken"
 
 
-def test_a_failure_shows_the_last_lines_of_this_start(tmp_path: Path, wait_for: WaitFor) -> None:
-    """Lines of earlier starts are not blamed; the place of the whole log is told."""
+def test_a_failure_contains_the_last_log_lines_of_this_start(
+    tmp_path: Path, wait_for: WaitFor
+) -> None:
+    """Without lines of earlier starts; with the path of the whole log."""
     (tmp_path / "child.out").write_text("an old story\n")
     command = ("/bin/sh", "-c", "for n in 1 2 3; do echo line $n; done; exit 1")
     with running(spec(tmp_path, command)) as child:
@@ -90,20 +92,20 @@ def test_a_failure_shows_the_last_lines_of_this_start(tmp_path: Path, wait_for: 
     assert str(tmp_path / "child.out") in message
 
 
-def test_a_program_that_does_not_exist_is_an_environment_problem(tmp_path: Path) -> None:
-    """The error says what could not be started."""
+def test_a_missing_program_is_an_environment_problem(tmp_path: Path) -> None:
+    """The error names the program."""
     with pytest.raises(EnvironmentProblem, match="no-such-program"):
         start_child(spec(tmp_path, ("/no-such-program",)))
 
 
-def test_a_folder_that_cannot_be_written_is_an_environment_problem(tmp_path: Path) -> None:
-    """A log that cannot be opened is told as what it is."""
+def test_a_read_only_folder_is_an_environment_problem(tmp_path: Path) -> None:
+    """The error is about the log, which cannot be opened."""
     (tmp_path / "file").touch()
     with pytest.raises(EnvironmentProblem, match="cannot be started"):
         start_child(spec(tmp_path / "file", SLEEP))
 
 
-def test_a_large_log_is_set_aside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_log_is_rotated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One older log is kept, so that logs stay bounded over many starts."""
     monkeypatch.setattr(processes, "_LOG_BYTES_MAX", 10)
     (tmp_path / "child.out").write_text("more than ten bytes")
@@ -113,10 +115,10 @@ def test_a_large_log_is_set_aside(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])
-def test_children_do_not_outlive_their_parent(
+def test_children_end_with_their_parent(
     tmp_path: Path, wait_for: WaitFor, how: signal.Signals
 ) -> None:
-    """However the parent goes, `kill -9` included, its children end."""
+    """However the parent ends, `kill -9` included."""
     program = textwrap.dedent(f"""
         import signal, sys, threading
         from pathlib import Path
@@ -152,7 +154,7 @@ def test_children_do_not_outlive_their_parent(
 if sys.platform.startswith("linux"):  # the kernel helps there only
 
     def test_a_child_ends_with_its_guard(tmp_path: Path, wait_for: WaitFor) -> None:
-        """Killing every Python process at once leaves no server behind."""
+        """Killing every Python process at once leaves no server running."""
         with running(spec(tmp_path, SLEEP)) as child:
             guard = int(Path(f"/proc/{child.pid}/stat").read_text().rpartition(")")[2].split()[1])
             os.kill(guard, signal.SIGKILL)

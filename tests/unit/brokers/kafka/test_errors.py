@@ -1,4 +1,4 @@
-"""The driver's errors and ours."""
+"""Translation of the driver's errors."""
 
 from typing import cast
 
@@ -59,15 +59,15 @@ from pipeline.errors import (
     ],
 )
 def test_a_code_has_a_kind(code: int, kind: type[MedusaError]) -> None:
-    """The kind says what to do next; the place and the driver's words are kept."""
+    """The kind determines the reaction; the place and the driver's message are kept."""
     found = medusa_error(KafkaError(code, "these words"), "topic t")
     assert type(found) is kind
     assert found.place == "topic t"
     assert "these words" in found.message
 
 
-def test_what_the_driver_calls_retriable_is_tried_again() -> None:
-    """Codes that the table does not name follow the driver's own flags."""
+def test_retriable_errors_of_the_driver_are_retried() -> None:
+    """Codes that the table does not contain use the driver's own flags."""
     retriable = KafkaError(KafkaError.INVALID_REQUEST, "x", retriable=True)
     aborting = KafkaError(KafkaError.INVALID_REQUEST, "x", txn_requires_abort=True)
     assert type(medusa_error(retriable)) is NotNowError
@@ -75,10 +75,10 @@ def test_what_the_driver_calls_retriable_is_tried_again() -> None:
 
 
 class Refused:
-    """A record as the driver hands it back: without its headers."""
+    """A refused record as the driver returns it: without its headers."""
 
     def topic(self) -> str:
-        """Where it was sent to."""
+        """The topic of the record."""
         return "n.f.dlq"
 
     def value(self) -> bytes:
@@ -86,11 +86,11 @@ class Refused:
         return b"v" * 5_000_000
 
     def key(self) -> None:
-        """There is none."""
+        """No key."""
 
 
-def test_a_record_that_is_too_large_counts_with_its_headers() -> None:
-    """Else the advice may be a limit below the one that there is."""
+def test_a_too_large_record_counts_with_its_headers() -> None:
+    """Otherwise the recommended limit may be below the present one."""
     error, record = KafkaError(KafkaError.MSG_SIZE_TOO_LARGE), cast("Message", Refused())
     plain = undelivered(error, record)
     assert plain.message == "a record of 5000000 bytes is larger than the topic takes"
@@ -122,8 +122,8 @@ OUTAGE = (
 
 
 @pytest.mark.parametrize("code", OUTAGE)
-def test_what_a_broker_that_is_away_causes_is_external(code: int) -> None:
-    """So no number of such failures in a row ends a lane for good."""
+def test_errors_of_an_unreachable_broker_are_external(code: int) -> None:
+    """So no number of them in a row fails a lane permanently."""
     assert medusa_error(KafkaError(code, "x")).external
 
 
@@ -131,13 +131,13 @@ def test_what_a_broker_that_is_away_causes_is_external(code: int) -> None:
     "code",
     [KafkaError.MSG_SIZE_TOO_LARGE, KafkaError.PRODUCER_FENCED, KafkaError._AUTO_OFFSET_RESET],
 )
-def test_what_lasts_until_somebody_decides_is_not(code: int) -> None:
-    """A record that is too large, another owner, records that are gone."""
+def test_errors_that_need_a_decision_are_not_external(code: int) -> None:
+    """A record that is too large, another owner, deleted records."""
     assert not medusa_error(KafkaError(code, "x")).external
 
 
 def test_the_original_is_the_cause() -> None:
-    """Nothing of the driver's error is lost for whoever looks for the reason."""
+    """The driver's error is kept for diagnosis."""
     original = KafkaException(KafkaError(KafkaError._TRANSPORT))
     with pytest.raises(UnavailableError) as caught, translated("topic t"):
         raise original
@@ -146,12 +146,12 @@ def test_the_original_is_the_cause() -> None:
 
 
 def test_an_exception_without_an_error_is_unexpected() -> None:
-    """An exception of the driver that carries no code does not break the translation."""
+    """A driver exception without a code is translated, too."""
     assert type(medusa_error(KafkaException("odd"))) is BrokenInvariantError
 
 
-def test_a_call_without_a_result_and_without_an_error_is_tried_again() -> None:
-    """Why it failed, the driver tells in another call, if at all."""
+def test_a_call_without_a_result_and_without_an_error_is_retried() -> None:
+    """The driver reports its cause in another call, if at all."""
     original = SystemError("<method 'flush'> returned NULL without setting an exception")
     with pytest.raises(RetryError) as caught, translated("committing"):
         raise original

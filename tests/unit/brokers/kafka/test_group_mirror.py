@@ -1,4 +1,4 @@
-"""Group offsets: one request at a time, the newest next, and nobody waits."""
+"""Group offsets: one request in flight, then the newest positions, without blocking."""
 
 from concurrent.futures import Future
 
@@ -7,14 +7,14 @@ from pipeline.ids import Offset, TopicName
 
 
 class Broker:
-    """Keeps what it was asked, and answers when it is told to."""
+    """Records requests, and completes them when the test does."""
 
     def __init__(self) -> None:
         self.asked: list[int] = []
         self.open: list[Future[object]] = []
 
     def send(self, positions: GroupOffsets) -> "Future[object]":
-        """Note the offset of partition 0."""
+        """Record the offset of partition 0."""
         self.asked.append(positions[TOPIC][0])
         self.open.append(Future())
         return self.open[-1]
@@ -24,12 +24,12 @@ TOPIC = TopicName("readings")
 
 
 def at(offset: int) -> GroupOffsets:
-    """One partition at an offset."""
+    """A partition at an offset."""
     return {TOPIC: {0: Offset(offset)}}
 
 
-def test_one_request_is_on_its_way_and_the_newest_positions_come_next() -> None:
-    """What was passed meanwhile is never sent."""
+def test_one_request_is_in_flight_and_the_newest_positions_are_next() -> None:
+    """Intermediate positions are never sent."""
     broker = Broker()
     mirror = GroupMirror(broker.send)
     for offset in (1, 2, 3):
@@ -43,8 +43,8 @@ def test_one_request_is_on_its_way_and_the_newest_positions_come_next() -> None:
     assert broker.asked == [1, 3, 4]
 
 
-def test_a_request_that_failed_is_not_sent_again_by_itself() -> None:
-    """The next positions are: a broker that refuses is not asked in a circle."""
+def test_a_failed_request_is_not_retried() -> None:
+    """The next positions are sent: a broker that refuses is not requested in a loop."""
     broker = Broker()
     mirror = GroupMirror(broker.send)
     mirror.follow(at(1))
@@ -55,8 +55,8 @@ def test_a_request_that_failed_is_not_sent_again_by_itself() -> None:
     assert broker.asked == [1, 3]
 
 
-def test_a_fragment_without_positions_asks_nothing() -> None:
-    """There is nothing to set."""
+def test_a_fragment_without_positions_sends_no_request() -> None:
+    """There is no offset to set."""
     broker = Broker()
     GroupMirror(broker.send).follow({})
     assert broker.asked == []

@@ -1,4 +1,4 @@
-"""Asking brokers until they have retried, and what they say of access."""
+"""Access rights at brokers: retries and translation of the responses."""
 
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
@@ -34,48 +34,48 @@ AGAIN, REFUSED = RetryError("try again"), RefusedError("no")
 
 
 class SleptClock(SystemClock):
-    """Time passes by sleeping alone."""
+    """Time passes only by sleeping."""
 
     def __init__(self) -> None:
         self.slept_s = 0.0
 
     def monotonic_s(self) -> float:
-        """As long as was slept."""
+        """The time slept."""
         return self.slept_s
 
     def sleep(self, seconds: float) -> None:
-        """At once."""
+        """Return at once."""
         self.slept_s += seconds
 
 
-def asked(*answers: MedusaError | str) -> tuple[MedusaError | str, float]:
-    """The answer that counts within a second, and how long it took; the last is given for ever."""
+def retry(*answers: MedusaError | str) -> tuple[MedusaError | str, float]:
+    """The response that counts within a second, and its time; the last one is repeated."""
 
     def given() -> Iterator[MedusaError | str]:
         yield from answers
         while True:
             yield answers[-1]
 
-    clock, told = SleptClock(), given()
-    return retried(lambda: next(told), clock, 1.0), clock.slept_s
+    clock, responses = SleptClock(), given()
+    return retried(lambda: next(responses), clock, 1.0), clock.slept_s
 
 
-def test_an_answer_is_taken_at_once() -> None:
-    """Also one that refuses."""
-    assert asked("yes") == ("yes", 0.0)
-    assert asked(REFUSED) == (REFUSED, 0.0)
+def test_a_response_is_used_at_once() -> None:
+    """Also a refusal."""
+    assert retry("yes") == ("yes", 0.0)
+    assert retry(REFUSED) == (REFUSED, 0.0)
 
 
-def test_brokers_that_ask_for_it_are_asked_again() -> None:
-    """They do while they start."""
-    answer, slept_s = asked(AGAIN, AGAIN, "yes")
+def test_retriable_responses_are_retried() -> None:
+    """Brokers return them while they start."""
+    answer, slept_s = retry(AGAIN, AGAIN, "yes")
     assert answer == "yes"
     assert slept_s > 0
 
 
-def test_it_ends_when_the_time_is_over() -> None:
-    """With what they said last."""
-    answer, slept_s = asked(AGAIN)
+def test_retries_end_at_the_deadline() -> None:
+    """With the last response."""
+    answer, slept_s = retry(AGAIN)
     assert answer is AGAIN
     assert 1.0 <= slept_s < 1.5
 
@@ -90,10 +90,10 @@ class Client:
     """An administrative client of a cluster with one broker.
 
     Args:
-        answer: what it says of access control lists.
-        allowed: what we may do with the cluster; None: it does not answer.
+        answer: the access control lists, or the error.
+        allowed: our operations on the cluster; None: it is unreachable.
         settings: of the broker.
-        asked: the questions about access control lists.
+        requests: the requests of access control lists.
     """
 
     answer: Answer
@@ -101,31 +101,31 @@ class Client:
     settings: Mapping[str, str | None] = field(
         default_factory=lambda: {"authorizer.class.name": AUTHORIZER}
     )
-    asked: list[AclBindingFilter] = field(default_factory=list)
+    requests: list[AclBindingFilter] = field(default_factory=list)
 
-    def describe_acls(self, asked: AclBindingFilter, **_: object) -> "Future[object]":
+    def describe_acls(self, request: AclBindingFilter, **_: object) -> "Future[object]":
         """At once."""
-        self.asked.append(asked)
+        self.requests.append(request)
         return done(self.answer)
 
     def describe_cluster(self, **_: object) -> "Future[object]":
-        """With what we may do."""
+        """With the allowed operations."""
         if self.allowed is None:
             return done(KafkaException(KafkaError(KafkaError._TIMED_OUT, "words")))
         nodes = [SimpleNamespace(id=7)]
         return done(SimpleNamespace(authorized_operations=[*self.allowed], nodes=nodes))
 
     def describe_configs(
-        self, asked: list[ConfigResource], **_: object
+        self, retried: list[ConfigResource], **_: object
     ) -> dict[str, "Future[object]"]:
         """Those of the broker."""
-        assert [(one.restype, one.name) for one in asked] == [(ResourceType.BROKER, "7")]
+        assert [(one.restype, one.name) for one in retried] == [(ResourceType.BROKER, "7")]
         entries = {name: SimpleNamespace(value=value) for name, value in self.settings.items()}
         return {"7": done(entries)}
 
 
 def done(answer: object) -> "Future[object]":
-    """An answer that is there."""
+    """A completed future."""
     future: Future[object] = Future()
     if isinstance(answer, KafkaException):
         future.set_exception(answer)
@@ -134,31 +134,31 @@ def done(answer: object) -> "Future[object]":
     return future
 
 
-def told(client: Client) -> tuple[TopicRule, ...] | MedusaError:
-    """What rights at such brokers are."""
+def rights(client: Client) -> tuple[TopicRule, ...] | MedusaError:
+    """The rights at such brokers."""
     found = KafkaRights(KafkaServers("127.0.0.1:1"), 1.0)
     found._client = client  # type: ignore[assignment]
     return found.topic_rules()
 
 
 def binding(pattern: ResourcePatternType, name: str, given: AclPermissionType) -> AclBinding:
-    """An entry as the driver has it."""
+    """An entry as the driver returns it."""
     return AclBinding(ResourceType.TOPIC, name, pattern, "User:eve", "*", AclOperation.WRITE, given)
 
 
-def test_rules_about_topics_are_plain_facts() -> None:
-    """All of them are asked for, of whatever kind; sorted."""
+def test_rules_about_topics_are_plain_values() -> None:
+    """All kinds are requested; sorted."""
     client = Client(
         [
             binding(ResourcePatternType.PREFIXED, "net.", AclPermissionType.ALLOW),
             binding(ResourcePatternType.LITERAL, "*", AclPermissionType.DENY),
         ]
     )
-    assert told(client) == (
+    assert rights(client) == (
         TopicRule("*", False, "User:eve", "*", "WRITE", False),
         TopicRule("net.", True, "User:eve", "*", "WRITE", True),
     )
-    (question,) = client.asked
+    (question,) = client.requests
     assert question.restype is ResourceType.TOPIC
     assert question.resource_pattern_type is ResourcePatternType.ANY
     assert question.operation is AclOperation.ANY
@@ -180,8 +180,8 @@ def test_rules_about_topics_are_plain_facts() -> None:
     ],
 )
 def test_an_empty_list_has_a_reason(client: Client, kind: type) -> None:
-    """The driver gives one, whatever the brokers say: none are kept, or we are not told."""
-    assert type(told(client)) is kind
+    """The driver returns one in any case: there are none, or they may not be listed."""
+    assert type(rights(client)) is kind
 
 
 @pytest.mark.parametrize(
@@ -192,9 +192,9 @@ def test_an_empty_list_has_a_reason(client: Client, kind: type) -> None:
         (KafkaError._TIMED_OUT, UnavailableError),
     ],
 )
-def test_an_error_that_the_driver_hands_on(code: int, kind: type[MedusaError]) -> None:
-    """It says the same."""
-    found = told(Client(KafkaException(KafkaError(code, "words"))))
+def test_an_error_of_the_driver_is_translated(code: int, kind: type[MedusaError]) -> None:
+    """With the same message."""
+    found = rights(Client(KafkaException(KafkaError(code, "words"))))
     assert type(found) is kind
     assert isinstance(found, MedusaError)
     assert "access control lists" in found.place

@@ -35,8 +35,8 @@ SASL = Sasl("SCRAM-SHA-512", Login("me", Secret("pass")))
         (KafkaServers("a:1", SASL, Tls()), "SASL_SSL"),
     ],
 )
-def test_both_clients_speak_the_same_protocol(servers: KafkaServers, protocol: str) -> None:
-    """What is known of the brokers decides it, for librdkafka and for Java."""
+def test_both_clients_use_the_same_protocol(servers: KafkaServers, protocol: str) -> None:
+    """The settings of the brokers determine it, for librdkafka and for Java."""
     assert librdkafka_options(servers)["security.protocol"] == protocol
     assert java_options(servers)["security.protocol"] == protocol
 
@@ -51,13 +51,13 @@ def test_both_clients_speak_the_same_protocol(servers: KafkaServers, protocol: s
         (KafkaServers("a:1", SASL, Tls(CA, IDENTITY)), "User:me"),
     ],
 )
-def test_who_we_are_to_the_brokers(servers: KafkaServers, principal: str | None) -> None:
-    """The login counts; what they make of a certificate stands in their own settings."""
+def test_the_identity_at_the_brokers(servers: KafkaServers, principal: str | None) -> None:
+    """That of the login; the mapping of a certificate is in the brokers' own settings."""
     assert servers.principal == principal
 
 
 def test_options_of_librdkafka() -> None:
-    """By its own names, with what files hold."""
+    """By its own names, with the contents of files."""
     assert librdkafka_options(KafkaServers("a:1", SASL, Tls(CA, IDENTITY))) == {
         "security.protocol": "SASL_SSL",
         "sasl.mechanism": "SCRAM-SHA-512",
@@ -71,7 +71,7 @@ def test_options_of_librdkafka() -> None:
 
 
 def test_options_of_java() -> None:
-    """By the names of Kafka's Java clients, with what files hold: executors have no such files."""
+    """By the names of Java clients, with the contents of files: executors have no such files."""
     assert java_options(KafkaServers("a:1", SASL, Tls(CA, IDENTITY))) == {
         "security.protocol": "SASL_SSL",
         "sasl.mechanism": "SCRAM-SHA-512",
@@ -89,7 +89,7 @@ def test_options_of_java() -> None:
 
 
 def unquoted(text: str) -> tuple[str, str]:
-    """Read a text in quotes as Java's tokenizer does; gives it, and what follows."""
+    """Parse a quoted text as Java's tokenizer does; returns it and the rest."""
     assert text[0] == '"'
     found, at, escapes = "", 1, {"n": "\n", "r": "\r"}
     while text[at] != '"':
@@ -104,8 +104,8 @@ def unquoted(text: str) -> tuple[str, str]:
 
 
 @given(st.text(min_size=1), st.text(min_size=1))
-def test_no_name_and_no_password_breaks_the_login_of_java(user: str, password: str) -> None:
-    """Quotes, backslashes, semicolons and ends of lines come through."""
+def test_any_name_and_password_is_quoted_for_java(user: str, password: str) -> None:
+    """Quotes, backslashes, semicolons and line ends are preserved."""
     servers = KafkaServers("a:1", Sasl("PLAIN", Login(user, Secret(password))))
     _, _, rest = java_options(servers)["sasl.jaas.config"].partition(" required username=")
     found, rest = unquoted(rest)
@@ -114,8 +114,8 @@ def test_no_name_and_no_password_breaks_the_login_of_java(user: str, password: s
     assert (found, rest) == (password, ";")
 
 
-def test_every_client_gets_in() -> None:
-    """What each client of ours begins with holds how to get in."""
+def test_every_client_has_the_authentication_options() -> None:
+    """They are in the base configuration of each client."""
     config = client_config(KafkaServers("a:1", SASL), group_id="g")
     assert config["bootstrap.servers"] == "a:1"
     assert config["sasl.password"] == "pass"
@@ -123,14 +123,14 @@ def test_every_client_gets_in() -> None:
 
 
 def test_servers_are_printed_as_their_address() -> None:
-    """That stands in messages; nothing else of them does."""
+    """Only the address may be in messages."""
     servers = KafkaServers("a:1", SASL, Tls(CA, IDENTITY))
     assert str(servers) == "a:1"
     assert not {"pass", "KEY", "of the key"} & set(repr(servers).replace("'", " ").split())
 
 
 def of_settings(values: Mapping[str, str]) -> KafkaServers:
-    """What settings give."""
+    """The servers of settings."""
     return kafka_servers(combine((("test", values),)))
 
 
@@ -138,7 +138,7 @@ LOGIN = {"kafka.sasl_mechanism": "PLAIN", "kafka.user": "me", "kafka.password": 
 
 
 def test_settings_of_open_brokers() -> None:
-    """Without any setting nothing is asked and nothing encrypted."""
+    """Without any setting there is no login and no encryption."""
     assert of_settings({"kafka.bootstrap_servers": "b:2"}) == KafkaServers("b:2")
 
 
@@ -163,8 +163,8 @@ def test_settings_of_secured_brokers(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("missing", sorted(LOGIN))
-def test_a_login_that_is_not_whole_is_told(missing: str) -> None:
-    """Which setting is missing, and what needs it."""
+def test_an_incomplete_login_is_refused(missing: str) -> None:
+    """With the missing setting and the one that needs it."""
     values = {name: value for name, value in LOGIN.items() if name != missing}
     with pytest.raises(InputError, match=f"{missing} is missing"):
         of_settings({**values, "kafka.security_protocol": "SASL_SSL"})
@@ -173,8 +173,8 @@ def test_a_login_that_is_not_whole_is_told(missing: str) -> None:
 @pytest.mark.parametrize(
     "unused", [{"kafka.user": "me"}, {"kafka.password": "pass"}, {"kafka.tls.ca": "ca.pem"}]
 )
-def test_what_would_not_be_used_is_told(unused: Mapping[str, str]) -> None:
-    """Who writes a password down believes that it protects something."""
+def test_unused_settings_are_refused(unused: Mapping[str, str]) -> None:
+    """A password without encryption would suggest a protection that does not exist."""
     with pytest.raises(InputError, match="does not use it") as caught:
         of_settings(unused)
     assert "kafka.security_protocol" in caught.value.hint

@@ -1,4 +1,4 @@
-"""What every Kafka client of ours does when no broker answers: an error, in time."""
+"""Kafka clients without a reachable broker: an error within the timeout."""
 
 import time
 from collections.abc import Callable
@@ -20,7 +20,7 @@ LIMIT_S = 0.5
 
 
 def nowhere() -> str:
-    """An address on which nobody listens."""
+    """An address without a listener."""
     return f"127.0.0.1:{free_port()}"
 
 
@@ -56,7 +56,7 @@ def test_administration_without_a_broker(call: Callable[[KafkaAdmin], object]) -
 
 
 def test_reading_without_a_broker() -> None:
-    """A range, the last records and an open-ended reader all say that Kafka does not answer."""
+    """A range, the last records and an open-ended reader all report that Kafka is unreachable."""
     address = nowhere()
     with pytest.raises(UnavailableError, match=address):
         LogReader(RemoteKafka(address), LIMIT_S).last(TOPIC)
@@ -70,7 +70,7 @@ def test_reading_without_a_broker() -> None:
 
 
 def test_sending_without_a_broker() -> None:
-    """A record that is not delivered in time is told by the flush, once."""
+    """A record that is not delivered in time is reported by the flush, once."""
     address = nowhere()
     producer = PlainProducer(address, LIMIT_S)
     for _ in range(3):
@@ -81,8 +81,8 @@ def test_sending_without_a_broker() -> None:
     producer.close()
 
 
-def test_nothing_asked_is_nothing_done() -> None:
-    """Empty requests need no broker."""
+def test_empty_requests_need_no_broker() -> None:
+    """They return immediately."""
     admin = KafkaAdmin(nowhere(), LIMIT_S)
     assert admin.create_topics(()) == ()
     assert admin.delete_topics(()) == ()

@@ -1,4 +1,4 @@
-"""Kafka in memory beyond what it has in common with a real broker: misuse, waits, threads."""
+"""Kafka in memory beyond the conformance tests: misuse, waits, threads."""
 
 import threading
 
@@ -19,19 +19,19 @@ ID = TransactionalId("writer")
 
 
 def started(kafka: MemoryKafka) -> MemoryTransactions:
-    """A writer that may begin."""
+    """A writer that has begun."""
     writer = kafka.transactions(ID)
     writer.start(deadline(kafka))
     return writer
 
 
 def deadline(kafka: MemoryKafka) -> Deadline:
-    """Of one call."""
+    """The deadline of one call."""
     return Deadline.after(kafka.clock, 1.0, "a test")
 
 
-def test_calls_out_of_order_are_mistakes_of_the_caller() -> None:
-    """A transaction within a transaction, a record outside of one, a reader that is closed."""
+def test_calls_out_of_order_are_errors_of_the_caller() -> None:
+    """A transaction within a transaction, a record outside of one, a closed reader."""
     kafka = with_topics([TOPIC])
     writer = started(kafka)
     with pytest.raises(BrokenInvariantError, match="no transaction is open"):
@@ -45,14 +45,14 @@ def test_calls_out_of_order_are_mistakes_of_the_caller() -> None:
         reader.poll(0.1)
 
 
-def test_a_writer_that_was_not_started_may_do_nothing() -> None:
+def test_a_writer_that_was_not_started_is_refused() -> None:
     """As if another one had started."""
     with pytest.raises(FencedError):
         with_topics([TOPIC]).transactions(ID).begin()
 
 
-def test_who_finds_nothing_sleeps_once_on_the_clock_that_was_passed_in() -> None:
-    """For as long as the call may take; what has come by then is taken."""
+def test_an_empty_poll_sleeps_once_on_the_given_clock() -> None:
+    """Until the end of its timeout; records that arrived by then are returned."""
 
     class Later(TwinClock):
         def sleep(self, seconds: float) -> None:
@@ -78,8 +78,8 @@ def test_who_finds_nothing_sleeps_once_on_the_clock_that_was_passed_in() -> None
     assert [record.value for record in reader.poll(0.5)] == [b"later"]
 
 
-def test_defaults_of_settings_can_be_others() -> None:
-    """A topic's own setting counts more; the broker's time stamps all that a topic says so of."""
+def test_defaults_of_topic_settings_can_be_changed() -> None:
+    """A topic's own setting takes precedence; the broker sets the time where it is configured."""
     clock = TwinClock()
     kafka = MemoryKafka(clock, {"message.timestamp.type": "LogAppendTime"})
     own = (("message.timestamp.type", "CreateTime"),)

@@ -1,4 +1,4 @@
-"""How a lane starts."""
+"""Decisions of a lane's start."""
 
 from dataclasses import replace
 
@@ -41,14 +41,14 @@ STATELESS = replace(STATEFUL, stateful=False)
 
 
 def ends(batch: int) -> dict[InputPartition, Offset]:
-    """Where each batch ends in these tests: ten records a batch."""
+    """The end of each batch in these tests: ten records a batch."""
     return {CARS: Offset((batch + 1) * 10)}
 
 
 def marker(batch: int, *, epoch: int = 2, incarnation: str = "one") -> CommitMarker:
     """The marker of a batch; windows are open since the batch before."""
-    wanted = replace(STATEFUL, epoch=Epoch(epoch))
-    first = first_marker(wanted, Incarnation(incarnation), ends(-1), Millis(0))
+    request = replace(STATEFUL, epoch=Epoch(epoch))
+    first = first_marker(request, Incarnation(incarnation), ends(-1), Millis(0))
     if batch < 0:
         return first
     return replace(
@@ -65,7 +65,7 @@ def marker(batch: int, *, epoch: int = 2, incarnation: str = "one") -> CommitMar
 def checkpoint(
     committed: int, planned: int | None = None, incarnation: str = "one"
 ) -> CheckpointFacts:
-    """A checkpoint's facts; -1: none committed."""
+    """The facts of a checkpoint; -1: no committed batch."""
     return CheckpointFacts(
         incarnation=Incarnation(incarnation),
         committed=None if committed < 0 else BatchId(committed),
@@ -74,19 +74,19 @@ def checkpoint(
 
 
 def start(
-    last: CommitMarker | None, facts: CheckpointFacts | Unusable, wanted: StartRequest = STATEFUL
+    last: CommitMarker | None, facts: CheckpointFacts | Unusable, request: StartRequest = STATEFUL
 ) -> Start:
-    """Decide under epoch 4: markers of epoch 3 are there."""
-    return decide_start(last, facts, replace(wanted, epoch=Epoch(4)))
+    """Decide under epoch 4; the markers have epoch 3."""
+    return decide_start(last, facts, replace(request, epoch=Epoch(4)))
 
 
 def test_a_lane_that_never_ran_starts_for_the_first_time() -> None:
-    """No marker and no checkpoint: positions and incarnation are still to be chosen."""
+    """Without marker and checkpoint: positions and incarnation are chosen."""
     assert start(None, GONE) == FirstStart()
 
 
 def test_a_checkpoint_without_any_marker_is_refused() -> None:
-    """Nobody knows what was written: the markers were lost, or this is another cluster."""
+    """The written output is unknown: the markers were lost, or this is another cluster."""
     with pytest.raises(RefusedError, match="no commit marker") as caught:
         start(None, checkpoint(4, 4))
     assert caught.value.place == PLACE
@@ -109,12 +109,12 @@ def test_marker_and_checkpoint_of_the_same_batch_continue() -> None:
         assert start(marker(7), checkpoint(7, planned)) == Continue(marker(7), planned=first)
 
 
-def test_a_batch_that_was_written_but_not_committed_is_executed_only() -> None:
-    """The crash came between the transaction and Spark's own commit."""
-    for wanted in (STATEFUL, STATELESS):
-        found = start(marker(7), checkpoint(6, 7), wanted)
+def test_a_written_but_uncommitted_batch_is_executed_without_output() -> None:
+    """The crash was between the transaction and Spark's own commit."""
+    for request in (STATEFUL, STATELESS):
+        found = start(marker(7), checkpoint(6, 7), request)
         assert found == Continue(marker(7), planned=BatchId(7))
-        found = start(marker(0), checkpoint(-1, 0), wanted)
+        found = start(marker(0), checkpoint(-1, 0), request)
         assert found == Continue(marker(0), planned=BatchId(0))
 
 
@@ -141,7 +141,7 @@ BROKEN = [
 
 
 @pytest.mark.parametrize(("facts", "why"), BROKEN)
-def test_state_is_rebuilt_whenever_the_checkpoint_is_not_the_lanes_own(
+def test_state_is_rebuilt_unless_the_checkpoint_is_the_lanes_own(
     facts: CheckpointFacts | Unusable, why: str
 ) -> None:
     """From the oldest needed positions, and with the marker's watermark in force afterwards."""
@@ -154,14 +154,14 @@ def test_state_is_rebuilt_whenever_the_checkpoint_is_not_the_lanes_own(
 
 @pytest.mark.parametrize(("facts", "why"), BROKEN)
 def test_without_state_positions_are_enough(facts: CheckpointFacts | Unusable, why: str) -> None:
-    """A stateless lane goes on where its marker stands."""
+    """A stateless lane continues at its marker."""
     found = start(marker(7), facts, STATELESS)
     assert isinstance(found, BeginAt)
     assert why in found.why
 
 
-def test_a_state_of_another_plan_is_refused_until_somebody_chooses() -> None:
-    """Both choices keep what is promised; one reads everything again, one nothing."""
+def test_a_state_of_another_plan_is_refused_until_a_choice() -> None:
+    """Both choices keep the promise; one reads everything again, one nothing."""
     changed = replace(STATEFUL, state="another digest")
     last = replace(marker(7), boundary_ms=Millis(9000))
     with pytest.raises(RefusedError, match="another version") as caught:
@@ -173,7 +173,7 @@ def test_a_state_of_another_plan_is_refused_until_somebody_chooses() -> None:
         assert (found.begin, found.eviction_ms) == (begin, 9000)
 
 
-def test_what_is_gone_is_passed_over_only_when_it_was_chosen() -> None:
+def test_deleted_records_are_skipped_only_by_choice() -> None:
     """A lane without state begins at its marker again; positions stay, unless records are lost."""
     chosen = replace(STATELESS, on_change=OnChange.EMPTY)
     found = start(marker(3), checkpoint(3, 3), chosen)
@@ -189,7 +189,7 @@ def test_what_is_gone_is_passed_over_only_when_it_was_chosen() -> None:
 
 
 def test_a_lane_that_has_run_needs_its_marker() -> None:
-    """An empty marker topic has lost it; a node that was killed before its first has none yet."""
+    """An empty marker topic has lost it; a node killed before the first marker has none yet."""
     ran = replace(STATELESS, ran_before=True)
     assert isinstance(start(None, GONE, STATELESS), FirstStart)
     with pytest.raises(RefusedError, match="the catalog says that the fragment has run"):
@@ -197,19 +197,19 @@ def test_a_lane_that_has_run_needs_its_marker() -> None:
     assert isinstance(start(marker(3), checkpoint(3, 3), ran), Continue)
 
 
-def test_a_choice_goes_on_without_results_that_kafka_lost() -> None:
-    """Everything else holds the next start to what was acknowledged."""
+def test_a_choice_continues_without_results_that_kafka_lost() -> None:
+    """Otherwise a start requires all acknowledged results."""
     last = replace(marker(7), output="id", output_ends={0: Offset(5)})
     for on_change, kept in ((None, {0: 5}), (OnChange.EMPTY, {})):
-        wanted = replace(STATEFUL, on_change=on_change)
-        assert begun_anew(last, wanted, ONE).output_ends == kept
-        found = start(last, GONE, wanted)
+        request = replace(STATEFUL, on_change=on_change)
+        assert begun_anew(last, request, ONE).output_ends == kept
+        found = start(last, GONE, request)
         assert isinstance(found, Rebuild)
-        assert rebuilt(found, ends(6), wanted, ONE).output_ends == kept
+        assert rebuilt(found, ends(6), request, ONE).output_ends == kept
 
 
 def test_a_checkpoint_of_another_engine_is_not_read() -> None:
-    """The state is built from the log; without any, positions are enough; without a marker, no."""
+    """The state is built from the log; a stateless lane uses positions; no marker is an error."""
     facts = replace(checkpoint(7, 7), foreign="Spark 3 wrote the checkpoint, this is Spark 4")
     found = start(marker(7), facts)
     assert isinstance(found, Rebuild)
@@ -221,37 +221,39 @@ def test_a_checkpoint_of_another_engine_is_not_read() -> None:
         start(None, facts)
 
 
-def test_a_state_whose_digest_is_in_another_format_is_rebuilt_from_the_log() -> None:
-    """A plan that changed was refused at deploy; if something was chosen, that is done."""
+def test_a_state_with_a_digest_in_another_format_is_rebuilt() -> None:
+    """A changed plan was refused at deploy; a choice is executed."""
     last = replace(marker(7), state="1:abc")
-    wanted = replace(STATEFUL, state="2:abc")
-    found = start(last, checkpoint(7, 7), wanted)
+    request = replace(STATEFUL, state="2:abc")
+    found = start(last, checkpoint(7, 7), request)
     assert isinstance(found, Rebuild)
     assert (found.begin, found.eviction_ms) == (ends(6), 7000)
-    assert rebuilt(found, ends(6), wanted, Incarnation("two")).state == "2:abc"
-    chosen = start(last, checkpoint(7, 7), replace(wanted, on_change=OnChange.EMPTY))
+    assert rebuilt(found, ends(6), request, Incarnation("two")).state == "2:abc"
+    chosen = start(last, checkpoint(7, 7), replace(request, on_change=OnChange.EMPTY))
     assert isinstance(chosen, Rebuild)
     assert chosen.begin == ends(7)
-    assert isinstance(start(last, checkpoint(7, 7), replace(wanted, stateful=False)), BeginAt)
+    assert isinstance(start(last, checkpoint(7, 7), replace(request, stateful=False)), BeginAt)
 
 
 def test_a_marker_of_a_newer_epoch_fences() -> None:
-    """Somebody else has taken the fragment over, whatever the checkpoint looks like."""
+    """Another node has taken the fragment over, whatever the checkpoint is."""
     for facts in (GONE, checkpoint(7, 7)):
         with pytest.raises(FencedError, match="epoch 5"):
             start(marker(7, epoch=5), facts)
 
 
-def test_an_adopted_marker_changes_owner_and_nothing_else() -> None:
-    """The new owner's copy says what the old one said."""
+def test_an_adopted_marker_changes_only_the_owner() -> None:
+    """The new owner's copy is otherwise equal."""
     assert adopted(marker(7, epoch=2), STATEFUL) == marker(7, epoch=3)
 
 
-def test_a_rebuild_needs_the_dead_letters_that_were_written() -> None:
-    """Made again, their topic says nothing of what was left out; then somebody has to choose."""
-    known, again = (replace(STATEFUL, dead_letter_topic_id=letters) for letters in ("one", "two"))
+def test_a_rebuild_needs_the_written_dead_letters() -> None:
+    """In a recreated topic the skipped records are unknown; then a user has to choose."""
+    same, again = (
+        replace(STATEFUL, dead_letter_topic_id=dead_letters) for dead_letters in ("one", "two")
+    )
     mine = replace(marker(7), letters="one", letters_from={0: Offset(5)})
-    assert isinstance(decide_start(mine, GONE, known), Rebuild)
+    assert isinstance(decide_start(mine, GONE, same), Rebuild)
     assert isinstance(decide_start(mine, checkpoint(7, 7), again), Continue)
     assert adopted(mine, again) == replace(mine, epoch=again.epoch)
     free = replace(mine, letters_from={}, totals=Totals(dead_letters=1))
@@ -274,7 +276,7 @@ def test_a_first_marker_has_read_nothing() -> None:
 
 
 def test_a_rebuilt_lane_can_be_rebuilt_again_from_its_own_marker() -> None:
-    """The marker of the new incarnation says what its state needs and which watermark holds."""
+    """The marker of the new incarnation contains the needed positions and the watermark."""
     first = start(marker(7), GONE)
     assert isinstance(first, Rebuild)
     two = Incarnation("two")
@@ -286,7 +288,7 @@ def test_a_rebuilt_lane_can_be_rebuilt_again_from_its_own_marker() -> None:
     assert (again.begin, again.eviction_ms) == (first.begin, first.eviction_ms)
 
 
-def test_what_begins_anew_keeps_its_promise_and_its_place() -> None:
+def test_starting_anew_keeps_the_promise_and_the_positions() -> None:
     """Only batches and state begin again."""
     after = begun_anew(marker(7), STATELESS, Incarnation("two"))
     assert (after.batch, after.end, after.needed) == (NO_BATCH, ends(7), ends(7))
@@ -295,7 +297,7 @@ def test_what_begins_anew_keeps_its_promise_and_its_place() -> None:
     assert first_batch == Continue(after, planned=BatchId(0))
 
 
-def test_what_another_plan_has_promised_may_come_late_from_other_fragments() -> None:
+def test_promises_of_another_plan_may_make_records_of_fragments_late() -> None:
     """Their promise is another one. An external record is late by itself, without a promise."""
     (cars,) = marked({CARS: 0})
     last = replace(marker(7), sources=(cars,), boundary_ms=Millis(9_000))
@@ -303,19 +305,19 @@ def test_what_another_plan_has_promised_may_come_late_from_other_fragments() -> 
     chosen = replace(derived, on_change=OnChange.REBUILD)
     found = start(last, GONE, chosen)
     assert isinstance(found, Rebuild)
-    for wanted, sources in (
+    for request, sources in (
         (chosen, (replace(cars, settled_ms=Millis(9_000)),)),
         (replace(chosen, derived=frozenset()), (cars,)),
         (replace(derived, state="digest"), (cars,)),
     ):
-        assert rebuilt(found, last.needed, wanted, ONE).sources == sources
-        assert begun_anew(last, wanted, ONE).sources == sources
+        assert rebuilt(found, last.needed, request, ONE).sources == sources
+        assert begun_anew(last, request, ONE).sources == sources
     further = replace(last, sources=(replace(cars, settled_ms=Millis(10_000)),))
     assert begun_anew(further, chosen, ONE).sources == further.sources
 
 
-def test_a_lane_that_has_read_and_not_promised_has_a_state_to_choose() -> None:
-    """A lane without state that began anew has read records, which a state may need."""
+def test_a_lane_that_has_read_without_a_promise_has_a_state_to_choose() -> None:
+    """A lane without state that started anew has read records that a state may need."""
     read = replace(marker(-1), state="other", totals=Totals(records_in=1_000))
     with pytest.raises(RefusedError, match="another version of the network made the state"):
         start(read, GONE)
@@ -323,13 +325,13 @@ def test_a_lane_that_has_read_and_not_promised_has_a_state_to_choose() -> None:
 
 
 def test_an_owner_with_the_epoch_of_the_last_marker_is_fenced() -> None:
-    """ZooKeeper went back, so both claimed it; who wrote first owns the fragment."""
+    """ZooKeeper was reset, so both claimed it; the first writer owns the fragment."""
     with pytest.raises(FencedError, match="epoch 4 wrote the last commit marker"):
         start(marker(7, epoch=4), checkpoint(7, 7))
 
 
-def test_a_batch_planned_with_other_partitions_than_the_marker_has_is_not_executed() -> None:
-    """It has no end of the new partition, so its marker would not follow on the last one."""
+def test_a_batch_planned_with_other_partitions_is_not_executed() -> None:
+    """It has no end of the new partition, so its marker would not follow the last one."""
     grown = reassigned(marker(7), {**ends(7), NEW: Offset(0)})
     found = start(grown, checkpoint(7, 8))
     assert isinstance(found, Rebuild)
@@ -339,8 +341,8 @@ def test_a_batch_planned_with_other_partitions_than_the_marker_has_is_not_execut
 
 
 @pytest.mark.parametrize("facts", [checkpoint(7, 7), checkpoint(7, 8), checkpoint(6, 7)])
-def test_a_checkpoint_takes_in_a_new_partition_from_offset_0_alone(facts: CheckpointFacts) -> None:
-    """Spark refuses any other, although nothing of it was ever read: its first records are gone."""
+def test_a_checkpoint_adds_a_new_partition_at_offset_0_only(facts: CheckpointFacts) -> None:
+    """Spark refuses any other, although nothing of it was read: its first records are deleted."""
     for offset in (0, 5):
         positions = {**ends(7), NEW: Offset(offset)}
         state = start(marker(7), facts, replace(STATEFUL, positions=positions))
@@ -360,7 +362,7 @@ STEPS = ("planned", "executed", "written", "committed")
 
 @given(st.integers(1, 5), st.sampled_from(STEPS))
 def test_a_crash_at_any_step_of_any_batch_can_be_continued(batch: int, step: str) -> None:
-    """And what is written already is exactly what is not written again."""
+    """And exactly the written batches are executed without output."""
     written = step in ("written", "committed")
     last = marker(batch if written else batch - 1)
     facts = checkpoint(batch if step == "committed" else batch - 1, batch)
@@ -369,10 +371,10 @@ def test_a_crash_at_any_step_of_any_batch_can_be_continued(batch: int, step: str
 
 
 @given(st.integers(-1, 4), st.integers(-1, 4), st.none() | st.integers(0, 5))
-def test_nothing_is_ever_lost_or_repeated_by_a_start(
+def test_no_start_loses_or_repeats_a_record(
     written: int, committed: int, planned: int | None
 ) -> None:
-    """The first batch that runs with output begins where the marker ends, in every case."""
+    """The first batch with output begins where the marker ends, in every case."""
     found = start(marker(written), checkpoint(committed, planned))
     if isinstance(found, BeginAt | Rebuild):
         assert found.marker.end == ends(written)
@@ -386,7 +388,7 @@ def test_nothing_is_ever_lost_or_repeated_by_a_start(
 
 
 def test_a_stateless_lane_of_another_plan_begins_at_its_positions() -> None:
-    """The checkpoint of the old plan may have other inputs or a state: it is not used."""
+    """The old plan's checkpoint may have other inputs or a state: it is not used."""
     found = start(marker(7), checkpoint(7, 7), replace(STATELESS, state="another digest"))
     assert isinstance(found, BeginAt)
     assert found.marker.end == ends(7)
@@ -394,16 +396,16 @@ def test_a_stateless_lane_of_another_plan_begins_at_its_positions() -> None:
 
 
 def test_a_stateless_lane_repeats_no_batch_of_another_plan() -> None:
-    """Its positions are all that it has."""
+    """Only its positions are used."""
     found = start(marker(7), checkpoint(6, 7), replace(STATELESS, plan="another"))
     assert isinstance(found, BeginAt)
     assert "its plan has changed" in found.why
 
 
-def test_the_batch_of_a_rebuild_is_not_executed_again_as_one_of_the_log() -> None:
-    """It left out what the dead letters name, which an ordinary batch would count."""
-    wanted = Rebuild(marker(7), ends(6), Millis(7000), "gone")
-    begun = rebuilt(wanted, ends(6), STATEFUL, Incarnation("two"))
+def test_the_batch_of_a_rebuild_is_not_repeated_as_an_ordinary_one() -> None:
+    """It skipped the records of dead letters, which an ordinary batch would count."""
+    decision = Rebuild(marker(7), ends(6), Millis(7000), "gone")
+    begun = rebuilt(decision, ends(6), STATEFUL, Incarnation("two"))
     planned = PlannedBatch(REBUILT, begun.end)
     found = start(begun, CheckpointFacts(Incarnation("two"), None, planned))
     assert isinstance(found, Rebuild)
@@ -412,16 +414,16 @@ def test_the_batch_of_a_rebuild_is_not_executed_again_as_one_of_the_log() -> Non
     assert start(begun, done) == Continue(begun, None)
 
 
-def test_a_marker_says_which_plan_the_lane_runs() -> None:
+def test_a_marker_contains_the_plan_of_the_lane() -> None:
     """From its first one on."""
-    wanted = replace(STATEFUL, plan="1:plan")
+    request = replace(STATEFUL, plan="1:plan")
     one = Incarnation("two")
     begun = Rebuild(marker(7), ends(6), None, "gone")
     markers = (
-        first_marker(wanted, one, ends(-1), Millis(0)),
-        adopted(marker(7), wanted),
-        begun_anew(marker(7), wanted, one),
-        rebuilt(begun, ends(6), wanted, one),
+        first_marker(request, one, ends(-1), Millis(0)),
+        adopted(marker(7), request),
+        begun_anew(marker(7), request, one),
+        rebuilt(begun, ends(6), request, one),
     )
     assert {found.plan for found in markers} == {"1:plan"}
     assert [found.judged is None for found in markers] == [True, False, True, True]

@@ -1,4 +1,4 @@
-"""The steps of a start."""
+"""Steps of a start."""
 
 from dataclasses import replace
 
@@ -20,34 +20,34 @@ FACTS = StartFacts(Incarnation("two"), Millis(9_000))
 GROWN = {**ends(7), replace(next(iter(ends(7))), partition=9): Offset(3)}
 
 
-def test_a_first_start_begins_where_its_topics_do() -> None:
-    """Its marker settles the positions and the life; nothing has run."""
+def test_a_first_start_begins_at_the_start_of_its_topics() -> None:
+    """Its marker fixes the positions and the life; nothing has run."""
     plan = plan_start(FirstStart(), STATEFUL, replace(FACTS, first=ends(4)))
     assert plan.checkpoint == NoCheckpoint()
     assert (plan.marker.end, plan.marker.incarnation) == (ends(4), "two")
     assert (plan.marker.batch, plan.marker.written_at_ms) == (NO_BATCH, 9_000)
 
 
-def test_a_lane_without_a_checkpoint_begins_a_life_at_its_marker() -> None:
-    """In the partitions that there are now."""
+def test_a_lane_without_a_checkpoint_begins_an_incarnation_at_its_marker() -> None:
+    """In the present partitions."""
     grown = replace(STATEFUL, positions=GROWN)
     plan = plan_start(BeginAt(marker(7), "gone"), grown, FACTS)
     assert plan.checkpoint == NoCheckpoint()
     assert (plan.marker.end, plan.marker.incarnation) == (GROWN, "two")
 
 
-def test_what_was_chosen_to_be_passed_over_is_passed_over() -> None:
-    """The marker within what its topics hold counts, for a lane without state and for a rebuild."""
-    wanted, held = replace(STATEFUL, on_change=OnChange.EMPTY), marker(9)
-    facts = replace(FACTS, clamped=held)
-    assert plan_start(BeginAt(marker(7), "asked"), wanted, facts).marker.end == ends(9)
-    plan = plan_start(Rebuild(marker(7), None, None, "asked", chosen=True), wanted, facts)
+def test_records_skipped_by_choice_are_skipped() -> None:
+    """The marker within the range of its topics counts, for a stateless lane and for a rebuild."""
+    request, clamped = replace(STATEFUL, on_change=OnChange.EMPTY), marker(9)
+    facts = replace(FACTS, clamped=clamped)
+    assert plan_start(BeginAt(marker(7), "asked"), request, facts).marker.end == ends(9)
+    plan = plan_start(Rebuild(marker(7), None, None, "asked", chosen=True), request, facts)
     assert isinstance(plan.checkpoint, RebuiltCheckpoint)
-    assert (plan.checkpoint.rebuild.marker, plan.checkpoint.rebuild.begin) == (held, ends(9))
+    assert (plan.checkpoint.rebuild.marker, plan.checkpoint.rebuild.begin) == (clamped, ends(9))
 
 
-def test_a_lane_goes_on_with_its_checkpoint_and_its_life() -> None:
-    """A batch that is planned already reads the partitions that the marker has; others grow."""
+def test_a_lane_continues_with_its_checkpoint_and_incarnation() -> None:
+    """A planned batch reads the partitions of the marker; others get the added ones."""
     grown = replace(STATEFUL, positions=GROWN)
     for planned, end in ((None, GROWN), (marker(8).batch, ends(7))):
         plan = plan_start(Continue(marker(7), planned), grown, FACTS)
@@ -56,8 +56,8 @@ def test_a_lane_goes_on_with_its_checkpoint_and_its_life() -> None:
         assert plan.marker.epoch == STATEFUL.epoch
 
 
-def test_a_rebuild_commits_the_marker_that_was_written_and_then_its_own() -> None:
-    """What is decided at this start counts once the state is built."""
+def test_a_rebuild_commits_the_written_marker_and_then_its_own() -> None:
+    """The decision of this start is in force once the state is built."""
     written = replace(marker(7), epoch=Epoch(1))
     start = Rebuild(marker(7), ends(5), Millis(7_000), "gone")
     facts = replace(FACTS, written=written, not_before=ends(2))

@@ -2,11 +2,11 @@ import pytest
 
 from pipeline.network.boxes.as_of import AsOf
 from pipeline.network.boxes.sides import How
-from tests.unit.network.described import BoxOf, WrongWith
+from tests.unit.network.described import BoxOf, ErrorsOf
 
 
 def test_a_result_has_the_time_of_its_left_row_and_the_compared_key(box_of: BoxOf) -> None:
-    """Names of columns may be written in other letters."""
+    """Names of columns are case-insensitive."""
     box = box_of(
         "  d: {as_of: {left: s, right: s, on: [CAR], within: 30d}, select: [car, left.seen_at]}\n"
     )
@@ -16,8 +16,8 @@ def test_a_result_has_the_time_of_its_left_row_and_the_compared_key(box_of: BoxO
     assert box.key == ("car",)
 
 
-def test_without_select_all_columns_of_both_sides_come(box_of: BoxOf) -> None:
-    """Those that are compared once; what may be missing is null."""
+def test_without_select_all_columns_of_both_sides_are_included(box_of: BoxOf) -> None:
+    """Compared ones once; those of a missing version are null."""
     box = box_of(
         "  a: {map: s, select: {vehicle: car, limit: speed}}\n"
         "  d: {as_of: {left: s, right: a, on: {car: vehicle}, within: 0s, how: left}}\n"
@@ -105,6 +105,6 @@ def test_without_select_all_columns_of_both_sides_come(box_of: BoxOf) -> None:
         ),
     ],
 )
-def test_mistakes_in_an_as_of_join(lines: str, problems: list[str], wrong_with: WrongWith) -> None:
-    """One message for each, with what to do about it."""
-    assert wrong_with(lines) == problems
+def test_errors_in_an_as_of_join(lines: str, problems: list[str], errors_of: ErrorsOf) -> None:
+    """One message for each, with the remedy."""
+    assert errors_of(lines) == problems

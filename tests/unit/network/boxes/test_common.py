@@ -14,10 +14,10 @@ def test_names_of_columns(name: str) -> None:
     [
         ("a-b", "letters, digits and _, not beginning with a digit"),
         ("f(x)", "letters, digits and _, not beginning with a digit"),
-        # What is left of `{price: round(price, 2)}`.
+        # The remainder of `{price: round(price, 2)}`.
         ("2)", "in {…} a comma ends a column: put an expression that holds one in quotes"),
     ],
 )
-def test_what_is_no_name_has_a_hint(name: str, hint: str) -> None:
-    """And one that YAML has taken apart at a comma has one of its own."""
+def test_an_invalid_name_has_a_hint(name: str, hint: str) -> None:
+    """One that YAML has split at a comma has its own hint."""
     assert column_name_problem(name) == (f"{name!r} is no name for a column", hint)

@@ -1,11 +1,11 @@
 import pytest
 
 from pipeline.network.boxes.deduplicate import Deduplicate
-from tests.unit.network.described import BoxOf, WrongWith
+from tests.unit.network.described import BoxOf, ErrorsOf
 
 
 def test_all_columns_pass_through_a_deduplication(box_of: BoxOf) -> None:
-    """Event time and key as well; names of columns may be written in other letters."""
+    """Event time and key as well; names of columns are case-insensitive."""
     box = box_of("  d: {deduplicate: s, by: [CAR, segment], within: 10m}\n")
     assert isinstance(box, Deduplicate)
     assert (box.by, box.within_ms) == (("car", "segment"), 600_000)
@@ -89,8 +89,6 @@ def test_a_deduplication_may_declare_a_key(box_of: BoxOf) -> None:
         ),
     ],
 )
-def test_mistakes_in_a_deduplication(
-    lines: str, problems: list[str], wrong_with: WrongWith
-) -> None:
-    """One message for each, with what to do about it."""
-    assert wrong_with(lines) == problems
+def test_errors_in_a_deduplication(lines: str, problems: list[str], errors_of: ErrorsOf) -> None:
+    """One message for each, with the remedy."""
+    assert errors_of(lines) == problems

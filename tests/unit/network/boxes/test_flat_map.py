@@ -1,18 +1,18 @@
 import pytest
 
 from pipeline.network.boxes.flat_map import AT_MOST, FlatMap
-from tests.unit.network.described import BoxOf, WrongWith, shown
+from tests.unit.network.described import BoxOf, ErrorsOf, column_texts
 
 
-def test_a_flat_map_has_the_columns_that_it_selects(box_of: BoxOf) -> None:
-    """Of the record and of the element; the event time and the place of an element are columns."""
+def test_a_flat_map_has_the_selected_columns(box_of: BoxOf) -> None:
+    """Of the record and of the element; the event time and the index of an element are columns."""
     box = box_of(
         "  b:\n    flat_map: o\n    each: {item: items}\n    at: n\n    at_most: 5\n"
         "    select: {seen: at, n: n, name: item.name, price: item.price, car: car}\n"
         "    key: [name]\n"
     )
     assert isinstance(box, FlatMap)
-    assert shown(box) == [
+    assert column_texts(box) == [
         "seen TIMESTAMP NOT NULL",
         "n INT NOT NULL",
         "name STRING NOT NULL",
@@ -23,18 +23,18 @@ def test_a_flat_map_has_the_columns_that_it_selects(box_of: BoxOf) -> None:
     assert (box.at, box.at_most, box.each.expression.text) == ("n", 5, "items")
 
 
-def test_what_a_flat_map_does_not_say_has_a_default(box_of: BoxOf) -> None:
-    """A list of columns is enough; elements that can be null make columns that can."""
+def test_defaults_of_a_flat_map(box_of: BoxOf) -> None:
+    """A list of columns is enough; nullable elements have nullable columns."""
     box = box_of("  b: {flat_map: o, each: {size: sizes}, select: [segment, size]}\n")
     assert isinstance(box, FlatMap)
-    assert shown(box) == ["segment BIGINT NOT NULL", "size INT"]
+    assert column_texts(box) == ["segment BIGINT NOT NULL", "size INT"]
     assert (box.event_time_column, box.key, box.at, box.at_most) == (None, (), None, AT_MOST)
 
 
 def test_an_array_may_be_computed(box_of: BoxOf) -> None:
-    """Each expression of type ARRAY will do."""
+    """Any expression of type ARRAY."""
     box = box_of("  b: {flat_map: s, each: {word: \"split(location, '[ ,]+')\"}, select: [word]}\n")
-    assert shown(box) == ["word STRING NOT NULL"]
+    assert column_texts(box) == ["word STRING NOT NULL"]
 
 
 @pytest.mark.parametrize(
@@ -94,6 +94,6 @@ def test_an_array_may_be_computed(box_of: BoxOf) -> None:
         ),
     ],
 )
-def test_mistakes_in_a_flat_map(lines: str, problems: list[str], wrong_with: WrongWith) -> None:
-    """One message for each, and what makes it go away."""
-    assert wrong_with(f"  b: {{{lines}}}\n") == problems
+def test_errors_in_a_flat_map(lines: str, problems: list[str], errors_of: ErrorsOf) -> None:
+    """One message for each, with the remedy."""
+    assert errors_of(f"  b: {{{lines}}}\n") == problems

@@ -1,21 +1,21 @@
-"""Joins that have rows without a partner, too; what all joins share is in `test_boxes.py`."""
+"""Outer joins; the features of all joins are in `test_boxes.py`."""
 
 import pytest
 
 from pipeline.network.boxes.join import Join
 from pipeline.network.boxes.sides import How
-from tests.unit.network.described import BoxOf, WrongWith, shown
+from tests.unit.network.described import BoxOf, ErrorsOf, column_texts
 
 
 def test_a_left_join_has_nulls_on_its_right(box_of: BoxOf) -> None:
-    """What it selects of the left stays as it is; `on` without a side is the left one's."""
+    """Selected columns of the left are unchanged; `on` without a side is the left one's."""
     box = box_of(
         "  j:\n    join: {left: s, right: s, on: [car], within: 5m, how: left}\n"
         "    select: {car: car, was: left.seen_at, other: right.car, sum: left.segment + 1}\n"
     )
     assert isinstance(box, Join)
     assert box.how is How.LEFT
-    assert shown(box) == [
+    assert column_texts(box) == [
         "car STRING NOT NULL",
         "was TIMESTAMP NOT NULL",
         "other STRING",
@@ -25,7 +25,7 @@ def test_a_left_join_has_nulls_on_its_right(box_of: BoxOf) -> None:
     assert box.select[0].expression.sql == "`left`.`car`"
 
 
-def test_a_full_join_takes_what_it_was_joined_on_from_the_side_that_is_there(
+def test_a_full_join_has_the_compared_columns_of_the_present_side(
     box_of: BoxOf,
 ) -> None:
     """Written without a side; a named side can be null."""
@@ -33,7 +33,7 @@ def test_a_full_join_takes_what_it_was_joined_on_from_the_side_that_is_there(
         "  j:\n    join: {left: s, right: s, on: [car], within: 5m, how: full}\n"
         "    select: {one: left.car, car: car, road: left.road}\n"
     )
-    assert shown(box) == ["one STRING", "car STRING NOT NULL", "road STRING"]
+    assert column_texts(box) == ["one STRING", "car STRING NOT NULL", "road STRING"]
     assert box.key == ("car",)
 
 
@@ -44,7 +44,7 @@ def test_a_full_join_without_select_has_each_column_of_on_once(box_of: BoxOf) ->
         "  b: {map: o, select: {m: segment, at: at}}\n"
         "  j: {join: {left: a, right: b, on: {n: m}, within: 5m, how: full}}\n"
     )
-    assert shown(box) == ["car STRING", "n BIGINT NOT NULL", "was TIMESTAMP", "at TIMESTAMP"]
+    assert column_texts(box) == ["car STRING", "n BIGINT NOT NULL", "was TIMESTAMP", "at TIMESTAMP"]
     assert box.key == ("n",)
 
 
@@ -59,7 +59,7 @@ def test_a_full_join_without_select_has_each_column_of_on_once(box_of: BoxOf) ->
         ("full", "0s", "coalesce(left.seen_at, right.seen_at)", None),
     ],
 )
-def test_event_time_is_a_column_where_every_result_has_it_there(
+def test_the_event_time_is_a_column_where_every_result_has_it_there(
     box_of: BoxOf, how: str, within: str, selected: str, found: str | None
 ) -> None:
     """A row without a partner has its own; the other side's column is null in it."""
@@ -71,7 +71,7 @@ def test_event_time_is_a_column_where_every_result_has_it_there(
 
 
 def test_a_full_join_on_the_event_times_has_them_as_a_column(box_of: BoxOf) -> None:
-    """Whichever side is there: the ends of two equal windows, for example."""
+    """On either side: the ends of two equal windows, for example."""
     box = box_of(
         "  j:\n    join: {left: s, right: s, on: [car, seen_at], how: full}\n"
         "    select: {x: seen_at}\n"
@@ -93,12 +93,12 @@ def test_a_full_join_on_the_event_times_has_them_as_a_column(box_of: BoxOf) -> N
         ("[left]", "how of join of box j must be one value, not a list"),
     ],
 )
-def test_other_joins_are_refused(wrong_with: WrongWith, how: str, problem: str) -> None:
-    """With what to write instead."""
+def test_other_joins_are_refused(errors_of: ErrorsOf, how: str, problem: str) -> None:
+    """With the alternatives."""
     lines = (
         f"  j: {{join: {{left: s, right: s, on: [car], within: 5m, how: {how}}}, select: [car]}}\n"
     )
-    assert wrong_with(lines) == [problem]
+    assert errors_of(lines) == [problem]
 
 
 @pytest.mark.parametrize(
@@ -109,10 +109,10 @@ def test_other_joins_are_refused(wrong_with: WrongWith, how: str, problem: str) 
         ("{car: road, Car: ROAD}", "on has Car = ROAD twice"),
     ],
 )
-def test_what_is_compared_stands_once_in_on(wrong_with: WrongWith, on: str, problem: str) -> None:
-    """In whatever letters, as in `by` and `key`."""
+def test_compared_columns_are_unique_in_on(errors_of: ErrorsOf, on: str, problem: str) -> None:
+    """Case-insensitive, as in `by` and `key`."""
     lines = f"  j: {{join: {{left: s, right: s, on: {on}, within: 5m}}, select: [left.car]}}\n"
-    assert wrong_with(lines) == [problem]
+    assert errors_of(lines) == [problem]
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_what_is_compared_stands_once_in_on(wrong_with: WrongWith, on: str, prob
 def test_a_column_may_be_compared_with_several(
     box_of: BoxOf, on: str, key: tuple[str, ...]
 ) -> None:
-    """Those are other pairs; what is selected of them is in the key once."""
+    """Those are other pairs; a selected one is in the key once."""
     box = box_of(
         f"  j:\n    join: {{left: s, right: s, on: {on}, within: 5m}}\n"
         "    select: {x: left.car, y: left.road}\n"
@@ -136,9 +136,9 @@ def test_a_column_may_be_compared_with_several(
         ("{speed: tags}", "a map box can select a part of it, such as m['key'] of a map"),
     ],
 )
-def test_a_hint_names_no_cast_that_there_is_not(on: str, hint: str, wrong_with: WrongWith) -> None:
+def test_a_hint_names_only_existing_casts(on: str, hint: str, errors_of: ErrorsOf) -> None:
     """A value with parts is never cast."""
-    (found,) = wrong_with(
+    (found,) = errors_of(
         f"  j: {{join: {{left: s, right: o, on: {on}, within: 5m}}, select: [left.car]}}\n"
     )
     assert found.startswith("on compares s.")

@@ -1,10 +1,10 @@
-"""The lines of a document that mistakes are told with."""
+"""Lines of a document in error messages."""
 
 from tests.unit.network.described import HEAD, SCHEMAS, ProblemsOf
 
 
-def test_mistakes_in_columns_are_told_with_their_lines(problems_of: ProblemsOf) -> None:
-    """Not with that of the box."""
+def test_errors_in_columns_have_their_own_lines(problems_of: ProblemsOf) -> None:
+    """Not that of the box."""
     found = problems_of(
         HEAD
         + """\

@@ -3,21 +3,21 @@ from collections.abc import Callable
 import pytest
 
 from pipeline.network.boxes.python import SOURCE_MAX, Python
-from tests.unit.network.described import CODE, HEAD, SCHEMAS, BoxOf, WrongWith, shown
+from tests.unit.network.described import CODE, HEAD, SCHEMAS, BoxOf, ErrorsOf, column_texts
 
 COLUMNS = "columns: {car: STRING NOT NULL, tags: ARRAY<STRING>}"
 
 
-def test_a_python_box_carries_the_text_of_its_file(box_of: BoxOf) -> None:
-    """So every node runs the same, whatever lies on its disk."""
+def test_a_python_box_contains_the_text_of_its_file(box_of: BoxOf) -> None:
+    """So every node runs the same, whatever is on its disk."""
     box = box_of(f"  b: {{python: s, function: code/cars.py:classify, {COLUMNS}, timeout: 3s}}\n")
     assert isinstance(box, Python)
     assert (box.function, box.source) == ("code/cars.py:classify", CODE)
-    assert shown(box) == ["car STRING NOT NULL", "tags ARRAY<STRING>"]
+    assert column_texts(box) == ["car STRING NOT NULL", "tags ARRAY<STRING>"]
     assert (box.timeout_ms, box.event_time_column, box.key) == (3_000, None, ())
 
 
-def test_a_function_of_a_module_is_known_by_its_name(box_of: BoxOf) -> None:
+def test_a_function_of_a_module_is_identified_by_its_name(box_of: BoxOf) -> None:
     """There is no file; the key may be one of its columns."""
     box = box_of(f"  b: {{python: s, function: some.module:classify, {COLUMNS}, key: [car]}}\n")
     assert isinstance(box, Python)
@@ -78,19 +78,19 @@ def test_a_function_of_a_module_is_known_by_its_name(box_of: BoxOf) -> None:
         ),
     ],
 )
-def test_mistakes_in_a_python_box(lines: str, problems: list[str], wrong_with: WrongWith) -> None:
-    """Each is told once, with what can be written instead."""
-    assert wrong_with(lines) == problems
+def test_errors_in_a_python_box(lines: str, problems: list[str], errors_of: ErrorsOf) -> None:
+    """Each is reported once, with the alternatives."""
+    assert errors_of(lines) == problems
 
 
 @pytest.mark.parametrize(
     ("text", "problem"),
     [("", "is empty"), ("#" * (SOURCE_MAX + 1), "has more than 200,000 bytes")],
 )
-def test_a_file_is_as_large_as_the_catalog_takes(
+def test_the_size_of_a_file_is_limited(
     text: str, problem: str, problems_of: Callable[..., list[str]]
 ) -> None:
-    """And not empty."""
+    """By the catalog; and it is not empty."""
     lines = f"  b: {{python: s, function: a.py:f, {COLUMNS}}}\n"
-    (said,) = problems_of(HEAD + lines, {**SCHEMAS, "a.py": text})
-    assert f"the file of a.py:f {problem}" in said
+    (message,) = problems_of(HEAD + lines, {**SCHEMAS, "a.py": text})
+    assert f"the file of a.py:f {problem}" in message

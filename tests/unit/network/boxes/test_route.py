@@ -4,7 +4,7 @@ import pytest
 
 from pipeline.network.boxes.route import BRANCH, Branch, Route
 from pipeline.network.model import Box, Network, Origin
-from tests.unit.network.described import HEAD, SCHEMAS, WrongWith, shown
+from tests.unit.network.described import HEAD, SCHEMAS, ErrorsOf, column_texts
 
 ROUTE = '  r: {route: s, to: {fast: speed > 100, slow: "100 / segment > 3"}, otherwise: rest}\n'
 
@@ -16,7 +16,7 @@ def boxes_of(lines: str, load_text: Loaded) -> dict[str, Box]:
     return {str(box.name): box for box in load_text(HEAD + lines, SCHEMAS).boxes}
 
 
-def test_a_route_is_a_box_and_each_stream_that_it_makes_is_one(load_text: Loaded) -> None:
+def test_a_route_and_its_branches(load_text: Loaded) -> None:
     """The streams have the columns, the event time and the place of their input."""
     found = boxes_of(ROUTE + "  again: {filter: rest, where: speed > 1}\n", load_text)
     assert list(found) == ["r", "fast", "slow", "rest", "again"]
@@ -33,11 +33,11 @@ def test_a_route_is_a_box_and_each_stream_that_it_makes_is_one(load_text: Loaded
         assert branch.inputs == ("r",)
         assert branch.columns == route.columns[:-1]
         assert branch.event_time_column == "seen_at"
-    assert shown(found["again"]) == shown(found["rest"])
+    assert column_texts(found["again"]) == column_texts(found["rest"])
 
 
-def test_what_no_condition_takes_may_be_dropped(load_text: Loaded) -> None:
-    """Without `otherwise` there is no stream for it; a key counts for all streams."""
+def test_rows_of_no_branch_may_be_dropped(load_text: Loaded) -> None:
+    """Without `otherwise` there is no stream for them; a key counts for all streams."""
     found = boxes_of("  r: {route: s, to: {fast: speed > 100}, key: [car]}\n", load_text)
     route = found["r"]
     assert isinstance(route, Route)
@@ -45,8 +45,8 @@ def test_what_no_condition_takes_may_be_dropped(load_text: Loaded) -> None:
     assert (route.otherwise, route.key) == (None, ("car",))
 
 
-def test_the_streams_can_be_outputs(load_text: Loaded) -> None:
-    """Like those of other boxes."""
+def test_the_branches_can_be_outputs(load_text: Loaded) -> None:
+    """Like the streams of other boxes."""
     loaded = load_text(HEAD + ROUTE + "outputs: {slow: {topic: t}}\n", SCHEMAS)
     assert [output.stream for output in loaded.outputs] == ["slow"]
 
@@ -114,6 +114,6 @@ def test_the_streams_can_be_outputs(load_text: Loaded) -> None:
         ),
     ],
 )
-def test_mistakes_in_a_route(lines: str, problems: list[str], wrong_with: WrongWith) -> None:
-    """One message for each, and what makes it go away."""
-    assert wrong_with(lines) == problems
+def test_errors_in_a_route(lines: str, problems: list[str], errors_of: ErrorsOf) -> None:
+    """One message for each, with the remedy."""
+    assert errors_of(lines) == problems

@@ -2,7 +2,7 @@ import pytest
 
 from pipeline.network.boxes.aggregate import Aggregate
 from pipeline.network.boxes.sessions import SessionWindow
-from tests.unit.network.described import BoxOf, WrongWith, shown
+from tests.unit.network.described import BoxOf, ErrorsOf, column_texts
 
 DAY_MS = 24 * 3_600_000
 
@@ -15,16 +15,16 @@ DAY_MS = 24 * 3_600_000
         ("{gap: 2d, longest: 7d}", SessionWindow(2 * DAY_MS, 7 * DAY_MS)),
     ],
 )
-def test_a_session_has_a_gap_and_a_longest(
+def test_a_session_has_a_gap_and_a_maximum_length(
     session: str, window: SessionWindow, box_of: BoxOf
 ) -> None:
-    """The longest is a day, if nothing is said; columns, event time and key are as of windows."""
+    """The default length is a day; columns, event time and key are as of windows."""
     box = box_of(
         f"  b: {{aggregate: s, session: {session}, by: [car], compute: {{n: count(*)}}}}\n"
     )
     assert isinstance(box, Aggregate)
     assert box.window == window
-    assert shown(box) == [
+    assert column_texts(box) == [
         "car STRING NOT NULL",
         "window_start TIMESTAMP NOT NULL",
         "window_end TIMESTAMP NOT NULL",
@@ -50,10 +50,8 @@ def test_a_session_has_a_gap_and_a_longest(
         ("session: 1m, window: 1m", "box b has window and session, and only one of them can be"),
     ],
 )
-def test_sessions_that_cannot_be_are_refused(
-    session: str, message: str, wrong_with: WrongWith
-) -> None:
+def test_invalid_sessions_are_refused(session: str, message: str, errors_of: ErrorsOf) -> None:
     """Among them those that could never close."""
-    told = wrong_with(f"  b: {{aggregate: s, {session}, compute: {{n: count(*)}}}}\n")
-    assert len(told) == 1
-    assert message in told[0]
+    reported = errors_of(f"  b: {{aggregate: s, {session}, compute: {{n: count(*)}}}}\n")
+    assert len(reported) == 1
+    assert message in reported[0]

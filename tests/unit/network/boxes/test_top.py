@@ -2,7 +2,7 @@ import pytest
 
 from pipeline.network.boxes.top import Top
 from pipeline.network.boxes.windows import SlidingWindow
-from tests.unit.network.described import BoxOf, WrongWith, shown
+from tests.unit.network.described import BoxOf, ErrorsOf, column_texts
 
 
 def test_a_top_has_groups_window_rank_and_the_selected_columns(box_of: BoxOf) -> None:
@@ -12,7 +12,7 @@ def test_a_top_has_groups_window_rank_and_the_selected_columns(box_of: BoxOf) ->
         "    window: {size: 1m, slide: 10s}\n    by: {street: road}\n    select: [car, seen_at]\n"
     )
     assert isinstance(box, Top)
-    assert shown(box) == [
+    assert column_texts(box) == [
         "street STRING NOT NULL",
         "window_start TIMESTAMP NOT NULL",
         "window_end TIMESTAMP NOT NULL",
@@ -25,7 +25,7 @@ def test_a_top_has_groups_window_rank_and_the_selected_columns(box_of: BoxOf) ->
     assert (box.key, box.event_time_column) == (("street",), "window_end")
 
 
-def test_without_select_every_column_comes_that_is_no_group(box_of: BoxOf) -> None:
+def test_without_select_every_other_column_is_included(box_of: BoxOf) -> None:
     """And without groups the key is the window's end."""
     box = box_of("  b: {top: s, rows: 1, lowest: speed, window: 1m, by: [road]}\n")
     assert isinstance(box, Top)
@@ -55,23 +55,19 @@ def test_without_select_every_column_comes_that_is_no_group(box_of: BoxOf) -> No
         ("rows: 1, highest: speed, window: 1m, key: [sped]", "key names sped"),
     ],
 )
-def test_what_is_wrong_with_a_top_is_told(
-    entries: str, message: str, wrong_with: WrongWith
-) -> None:
-    """At its place, with what there is instead."""
-    assert message in "\n".join(wrong_with(f"  b: {{top: s, {entries}}}\n"))
+def test_errors_in_a_top(entries: str, message: str, errors_of: ErrorsOf) -> None:
+    """At their places, with the alternatives."""
+    assert message in "\n".join(errors_of(f"  b: {{top: s, {entries}}}\n"))
 
 
-def test_rows_are_compared_by_what_has_an_order(wrong_with: WrongWith) -> None:
-    """A map has none."""
-    told = wrong_with("  b: {top: o, rows: 1, highest: tags, window: 1m, select: [car]}\n")
-    assert "highest is MAP<STRING, STRING>, and rows cannot be compared by that" in told
+def test_rows_are_compared_by_ordered_types(errors_of: ErrorsOf) -> None:
+    """A map has no order."""
+    reported = errors_of("  b: {top: o, rows: 1, highest: tags, window: 1m, select: [car]}\n")
+    assert "highest is MAP<STRING, STRING>, and rows cannot be compared by that" in reported
 
 
-def test_a_column_that_cannot_be_passed_on_has_to_be_left_out(
-    box_of: BoxOf, wrong_with: WrongWith
-) -> None:
+def test_an_unsupported_column_has_to_be_omitted(box_of: BoxOf, errors_of: ErrorsOf) -> None:
     """By a `select`."""
     top = "  b: {top: o, rows: 1, highest: segment, window: 1m%s}\n"
-    assert "column mixed of o cannot be passed on" in "\n".join(wrong_with(top % ""))
+    assert "column mixed of o cannot be passed on" in "\n".join(errors_of(top % ""))
     assert box_of(top % ", select: [car]").columns[-1].name == "car"

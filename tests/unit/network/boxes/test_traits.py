@@ -1,4 +1,4 @@
-"""The table of traits, and what every layer has of each of its kinds."""
+"""The table of traits, and the modules of every layer for each kind of box."""
 
 import importlib
 import re
@@ -31,7 +31,7 @@ TRUE = Expression("true", "true", None, Scalar.BOOLEAN, nullable=False, columns=
 
 
 def places() -> list[str]:
-    """What the list of places to change names for a kind of box, in the map of the code."""
+    """The places for a kind of box in the architecture page."""
     page = (ROOT / "docs" / "architecture.md").read_text()
     found = re.search(r"^- \*\*A kind of box\*\*: (.*?)(?=^- \*\*)", page, re.MULTILINE | re.DOTALL)
     assert found is not None
@@ -39,12 +39,12 @@ def places() -> list[str]:
 
 
 def missing(folder: str, kinds: Iterable[str]) -> list[str]:
-    """The kinds of which a folder has no file."""
+    """The kinds without a file in a folder."""
     return [kind for kind in kinds if not (ROOT / "pipeline" / folder / f"{kind}.py").is_file()]
 
 
 def test_the_map_names_a_folder_for_each_layer_and_the_table() -> None:
-    """Who adds a kind needs nothing else."""
+    """A new kind needs only these."""
     assert places() == [
         "network/boxes/",
         "builder/boxes/",
@@ -56,14 +56,14 @@ def test_the_map_names_a_folder_for_each_layer_and_the_table() -> None:
 
 @pytest.mark.parametrize("folder", [place for place in places() if place.endswith("/")])
 def test_every_kind_has_a_file_in_each_layer(folder: str) -> None:
-    """A kind that comes with another one is in its file: branches are in that of routes."""
+    """A kind that depends on another one is in its file: branches are in that of routes."""
     assert missing(folder, KINDS) == []
     assert set(TRAITS) - set(KINDS) == {"branch"}
     assert missing(folder, ["sort"]) == ["sort"]
 
 
 def test_every_kind_is_in_the_catalogue_of_each_layer() -> None:
-    """A row without a line there, or a line without a row, is a kind that is half there."""
+    """A row without an entry there, or an entry without a row, is an incomplete kind."""
     assert set(builder_boxes.__all__) == set(KINDS)
     assert set(WORDED) == set(TRAITS)
     assert set(STATELESS) == {kind for kind, row in TRAITS.items() if not row.stateful}
@@ -71,7 +71,7 @@ def test_every_kind_is_in_the_catalogue_of_each_layer() -> None:
 
 
 def test_every_kind_of_the_document_has_a_row() -> None:
-    """A box looks its row up by the word that its class has."""
+    """A box is looked up by the name in its class."""
     modules = [importlib.import_module(f"pipeline.network.boxes.{kind}") for kind in KINDS]
     classes = (one for module in modules for one in vars(module).values())
     assert {one.kind for one in classes if isinstance(getattr(one, "kind", None), str)} == set(
@@ -80,8 +80,8 @@ def test_every_kind_of_the_document_has_a_row() -> None:
 
 
 @pytest.mark.parametrize("row", TRAITS.values(), ids=TRAITS)
-def test_what_keeps_nothing_judges_nothing_and_waits_for_nothing(row: Traits) -> None:
-    """And the other way round; its rows are each made of one."""
+def test_a_stateless_kind_has_no_lateness_and_no_wait(row: Traits) -> None:
+    """And vice versa; its rows are each computed from one."""
     nothing = row.keeps is Keeps.NOTHING
     assert (row.lateness is Lateness.NONE, row.shape is stateless) == (nothing, nothing)
     assert (row.lateness is Lateness.GROUP) == (row.keeps is Keeps.GROUPS)
@@ -89,15 +89,15 @@ def test_what_keeps_nothing_judges_nothing_and_waits_for_nothing(row: Traits) ->
 
 
 @pytest.mark.parametrize("kind", TRAITS)
-def test_the_planner_says_what_is_kept_where_something_is(kind: str) -> None:
-    """And which columns are repeated where they are computed from one row."""
+def test_the_planner_describes_the_state_of_stateful_kinds(kind: str) -> None:
+    """And the columns that are copied from one row."""
     row, words = TRAITS[kind], WORDED[kind]
     assert (words.keeps is not None) == row.stateful
     assert (words.passes_on is not None) == (row.provenance is Provenance.COMPUTED)
 
 
 def test_a_box_has_the_row_of_its_kind() -> None:
-    """With the shape that follows from it; of a kind without a row nothing may be guessed."""
+    """With the shape that follows from it; for a kind without a row there is no default."""
     box = Filter(BoxName("moving"), StreamName("cars"), TRUE, columns=(), event_time_column=None)
     assert traits(box) is TRAITS["filter"]
     assert traits(box).shape(box, {}) == Stateless()

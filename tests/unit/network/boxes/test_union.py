@@ -1,11 +1,11 @@
 import pytest
 
 from pipeline.network.boxes.union import Union
-from tests.unit.network.described import BoxOf, WrongWith, shown
+from tests.unit.network.described import BoxOf, ErrorsOf, column_texts
 
 
 def test_a_union_has_the_columns_of_its_first_stream(box_of: BoxOf) -> None:
-    """Whatever the order of the others; null where any of them can be; times of one name pass."""
+    """In any order of the others; nullable where any of them is; times of one name pass."""
     box = box_of(
         "  one: {map: s, select: {car: car, n: segment, seen_at: seen_at}}\n"
         '  two: {map: s, select: {SEEN_AT: seen_at, N: "nullif(segment, 3)", Car: car}}\n'
@@ -13,7 +13,7 @@ def test_a_union_has_the_columns_of_its_first_stream(box_of: BoxOf) -> None:
     )
     assert isinstance(box, Union)
     assert box.inputs == ("one", "two")
-    assert shown(box) == ["car STRING NOT NULL", "n INT", "seen_at TIMESTAMP NOT NULL"]
+    assert column_texts(box) == ["car STRING NOT NULL", "n INT", "seen_at TIMESTAMP NOT NULL"]
     assert box.event_time_column == "seen_at"
     assert box.key == ()
 
@@ -61,6 +61,6 @@ def test_a_union_of_other_event_times_has_no_column_for_them(box_of: BoxOf) -> N
         ),
     ],
 )
-def test_mistakes_in_a_union(lines: str, problems: list[str], wrong_with: WrongWith) -> None:
-    """One message for each difference, and what makes it go away."""
-    assert wrong_with(lines) == problems
+def test_errors_in_a_union(lines: str, problems: list[str], errors_of: ErrorsOf) -> None:
+    """One message for each difference, with the remedy."""
+    assert errors_of(lines) == problems

@@ -1,4 +1,4 @@
-"""Pictures of any shape, made by hypothesis."""
+"""Hypothesis strategy for diagrams of any shape."""
 
 from hypothesis import strategies as st
 
@@ -7,7 +7,7 @@ from pipeline.network.drawing.picture import DrawnBox, Inflow, Part, Picture
 
 @st.composite
 def parts(draw: st.DrawFn, name: str = "") -> Part:
-    """A part of a few streams and boxes, each box behind what it reads."""
+    """A group of a few streams and boxes, each box behind its inputs."""
     inflows = tuple(Inflow(f"s{i}", f"topic-{i}") for i in range(draw(st.integers(1, 3))))
     names = [inflow.name for inflow in inflows]
     found = []
@@ -21,7 +21,7 @@ def parts(draw: st.DrawFn, name: str = "") -> Part:
 
 @st.composite
 def pictures(draw: st.DrawFn) -> Picture:
-    """One part without a border, or several with one."""
+    """One group without a border, or several with one."""
     count = draw(st.integers(0, 3))
     named = tuple(draw(parts(f"fragment f{i}")) for i in range(count))
     return Picture("generated", named or (draw(parts()),))

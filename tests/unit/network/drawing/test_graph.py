@@ -31,8 +31,8 @@ MERMAID = (
 
 
 @given(pictures())
-def test_every_line_is_of_the_language(picture: Picture) -> None:
-    """What opens closes, and each line is one of the few forms that are used."""
+def test_every_line_is_in_the_language(picture: Picture) -> None:
+    """Brackets are balanced, and each line is one of the few forms that are used."""
     dot, mermaid = as_dot(picture), as_mermaid(picture)
     assert all(re.fullmatch(DOT, line) for line in dot.splitlines())
     assert dot.count("{") == dot.count("}")
@@ -52,16 +52,16 @@ def test_both_languages_draw_the_same_edges(picture: Picture) -> None:
 
 
 @given(pictures())
-def test_an_edge_is_there_for_every_input_and_every_topic(picture: Picture) -> None:
+def test_there_is_an_edge_for_every_input_and_every_topic(picture: Picture) -> None:
     """No more and no less."""
-    wanted = sum(
+    expected = sum(
         len(set(box.inputs)) + len(box.topics) for part in picture.parts for box in part.boxes
     )
-    assert len(graph_of(picture).edges) == wanted
+    assert len(graph_of(picture).edges) == expected
 
 
-def test_a_topic_between_two_parts_is_one_node() -> None:
-    """The one writes it, the other reads it, and it is not drawn as coming from outside."""
+def test_a_topic_between_two_groups_is_one_node() -> None:
+    """One writes it, the other reads it, and it is not drawn as external."""
     one = Part((Inflow("s", "in"),), (DrawnBox("a", "map", ("s",), ("between",)),), "one")
     two = Part((Inflow("a", "between"),), (DrawnBox("b", "map", ("a",), ("out",)),), "two")
     graph = graph_of(Picture("n", (one, two)))

@@ -5,8 +5,8 @@ from pipeline.network.drawing.picture import DrawnBox, Inflow, Part, picture
 from pipeline.network.model import Network
 
 
-def test_a_box_that_nobody_reads_ends_in_its_own_topic(load_text: Callable[[str], Network]) -> None:
-    """An output ends in the topic that was chosen, whether it is read or not."""
+def test_an_unread_box_ends_in_its_own_topic(load_text: Callable[[str], Network]) -> None:
+    """An output ends in the chosen topic, whether it is read or not."""
     network = load_text(
         "network: n\n"
         "streams:\n"

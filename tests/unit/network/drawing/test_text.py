@@ -7,7 +7,7 @@ from tests.unit.network.drawing.pictures import parts
 
 
 def read_back(text: str, part: Part) -> dict[str, set[str]]:
-    """What each line's box reads, found by following the rails alone."""
+    """The inputs of each line's box, from the drawn lines alone."""
     names = [inflow.name for inflow in part.inflows] + [box.name for box in part.boxes]
     running: dict[int, str] = {}
     found: dict[str, set[str]] = {}
@@ -29,8 +29,8 @@ def read_back(text: str, part: Part) -> dict[str, set[str]]:
 
 
 @given(parts())
-def test_the_rails_lead_from_each_box_to_what_it_reads(part: Part) -> None:
-    """Whatever the network looks like, a reader finds exactly its streams again."""
+def test_lines_lead_from_each_box_to_its_inputs(part: Part) -> None:
+    """For any network, a reader finds exactly its streams again."""
     reads = {inflow.name: set[str]() for inflow in part.inflows}
     reads |= {box.name: set(box.inputs) for box in part.boxes}
     assert read_back(as_text(Picture("n", (part,)), LINES), part) == reads
@@ -38,7 +38,7 @@ def test_the_rails_lead_from_each_box_to_what_it_reads(part: Part) -> None:
 
 @given(parts())
 def test_plain_text_is_the_same_drawing_in_ascii(part: Part) -> None:
-    """Sign for sign."""
+    """Character by character."""
     signs: dict[str, str | int | None] = {
         LINES.stream: PLAIN.stream,
         LINES.box: PLAIN.box,
@@ -51,8 +51,8 @@ def test_plain_text_is_the_same_drawing_in_ascii(part: Part) -> None:
     assert as_text(Picture("n", (part,)), LINES).translate(str.maketrans(signs)) == plain
 
 
-def test_a_stream_that_nobody_reads_is_not_the_one_above_another() -> None:
-    """A box never stands right below something that it does not read."""
+def test_an_unread_stream_is_not_directly_above_another_box() -> None:
+    """A box is never right below something that it does not read."""
     part = Part(
         (Inflow("a", "ta"), Inflow("b", "tb")),
         (
@@ -72,8 +72,8 @@ def test_a_stream_that_nobody_reads_is_not_the_one_above_another() -> None:
 
 
 @pytest.mark.parametrize("signs", [LINES, PLAIN])
-def test_a_named_part_has_a_border(signs: Signs) -> None:
-    """As wide as what is in it."""
+def test_a_named_group_has_a_border(signs: Signs) -> None:
+    """As wide as its contents."""
     part = Part((Inflow("a", "topic-of-a"),), (DrawnBox("x", "map", ("a",), ()),), "fragment x")
     lines = as_text(Picture("n", (part,)), signs).splitlines()
     assert lines[:2] == ["network n", ""]

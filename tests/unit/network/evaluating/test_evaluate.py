@@ -69,7 +69,7 @@ ROWS = (
 
 
 def good(text: str) -> Computation:
-    """What computes a text."""
+    """The compiled evaluator of a text."""
     found = computation(text, SCOPE)
     assert isinstance(found, Computation), f"{text}: {found}"
     return found
@@ -86,7 +86,7 @@ READ: Mapping[DataType, Callable[[str], Any]] = {
 
 
 def value_of(recorded: str, data_type: DataType) -> Any:
-    """What Spark wrote, as a value."""
+    """The value that Spark wrote."""
     if isinstance(data_type, DecimalType):
         return Decimal(recorded)
     if isinstance(data_type, ArrayType | MapType | StructType):
@@ -95,19 +95,19 @@ def value_of(recorded: str, data_type: DataType) -> Any:
 
 
 def without_nulls(value: Any) -> Any:
-    """As Spark writes records and maps in JSON."""
+    """The JSON form in which Spark writes records and maps."""
     if isinstance(value, dict):
         return {name: part for name, part in value.items() if part is not None}
     return value
 
 
 def supported() -> list[str]:
-    """The recorded texts that are computed here."""
+    """The recorded texts that are supported here."""
     return [text for text in RECORDED if isinstance(computation(text, SCOPE), Computation)]
 
 
 def outcome(ours: Computation, row: Mapping[str, Any]) -> Any:
-    """The value, or that it fails, or that it is left to Spark."""
+    """The value, or the failure, or that only Spark computes it."""
     try:
         return ours.compute(row)
     except RowFailedError:
@@ -120,19 +120,19 @@ def outcome(ours: Computation, row: Mapping[str, Any]) -> Any:
 def test_results_are_those_of_spark(text: str) -> None:
     """The value on each row, null, or a failure; the digits of a decimal, too."""
     ours = good(text)
-    for number, (row, wanted) in enumerate(zip(ROWS, RECORDED[text], strict=True)):
+    for number, (row, expected) in enumerate(zip(ROWS, RECORDED[text], strict=True)):
         found = outcome(ours, row)
         if found is LEFT:
             continue
-        told = f"{text}, row {number}: {found!r}, where Spark has {wanted!r}"
-        if wanted is False or wanted is None:
-            assert found is (None if wanted is None else FAILED), told
+        difference = f"{text}, row {number}: {found!r}, where Spark has {expected!r}"
+        if expected is False or expected is None:
+            assert found is (None if expected is None else FAILED), difference
             continue
-        meant = value_of(str(wanted), ours.expression.type)
-        assert type(found) is type(meant), told
-        assert equal(without_nulls(found), meant), told
+        meant = value_of(str(expected), ours.expression.type)
+        assert type(found) is type(meant), difference
+        assert equal(without_nulls(found), meant), difference
         if isinstance(found, Decimal):
-            assert str(found) == str(meant), told
+            assert str(found) == str(meant), difference
 
 
 @pytest.mark.parametrize(
@@ -146,33 +146,33 @@ def test_results_are_those_of_spark(text: str) -> None:
         ("i +", "the expression does not parse"),
     ],
 )
-def test_what_only_spark_computes_is_refused_before_a_row_is_read(text: str, why: str) -> None:
-    """And so is what a box would refuse."""
+def test_unsupported_expressions_are_refused_before_a_row_is_read(text: str, why: str) -> None:
+    """And so are those that a box would refuse."""
     found = computation(text, SCOPE)
     assert isinstance(found, tuple)
     assert why in found[0].message
 
 
 def test_rare_values_are_left_to_spark() -> None:
-    """Where Python could come to another result, there is none, whatever surrounds it."""
+    """Where Python could have another result, there is none, in any surrounding expression."""
     with pytest.raises(LeftToSparkError, match="only a box computes this"):
         good("coalesce(lower('Σ'), 'x')").compute(ROWS[0])
 
 
-def test_a_condition_has_to_be_one() -> None:
-    """`wants` is what `check` takes."""
+def test_a_condition_must_be_boolean() -> None:
+    """`wants` is the parameter of `check`."""
     found = computation("i + 1", SCOPE, wants=Scalar.BOOLEAN)
     assert isinstance(found, tuple)
     assert "needs a condition" in found[0].message
 
 
-def test_the_reference_lists_what_is_computed() -> None:
-    """The functions between the marks are those that there are."""
+def test_the_reference_lists_the_supported_functions() -> None:
+    """The functions between the marks are the implemented ones."""
     page = (Path(__file__).parents[4] / "docs" / "reference" / "expressions.md").read_text("utf-8")
     listed = page.partition("<!-- without a box: begin -->")[2].partition("<!-- without a box")[0]
     assert re.findall(r"`(\w+)`", listed) == sorted({*CALLS, *SPECIAL})
 
 
-def test_most_of_the_language_is_computed() -> None:
-    """So that nobody loses a function by an oversight."""
+def test_most_of_the_language_is_supported() -> None:
+    """So that no function is dropped by accident."""
     assert len(supported()) > 500

@@ -30,7 +30,7 @@ def fragments(*boxes: Box) -> dict[str, list[str]]:
 
 
 def test_a_flat_map_ends_its_fragment() -> None:
-    """What reads its rows reads them as records, of which each is refused by itself."""
+    """Its readers read its rows as records, each of which can be refused separately."""
     big = filtered("big", ORDERS, "`a` > 1")
     items = flat_mapped("items", big, "`xs`", {"x": "`item`"})
     sums = aggregated("sums", items, {"x": "`x`"}, {"n": ("sum", "`x`")})
@@ -38,7 +38,7 @@ def test_a_flat_map_ends_its_fragment() -> None:
 
 
 def test_a_flat_map_behind_a_state_ends_its_fragment_too() -> None:
-    """Up to it, the boxes behind the stateful one come along."""
+    """The boxes between the stateful one and it are in the fragment."""
     sums = aggregated("sums", ORDERS, {"x": "`a`"}, {"n": ("sum", "`a`")})
     items = flat_mapped("items", sums, "`n`", {"x": "`x`", "part": "`item`"})
     last = filtered("last", items, "`part` > 1")
@@ -46,15 +46,15 @@ def test_a_flat_map_behind_a_state_ends_its_fragment_too() -> None:
 
 
 def test_a_route_is_copied_to_where_its_branches_are_read() -> None:
-    """As any box is that keeps nothing."""
+    """Like any stateless box."""
     route, branches = routed("r", ORDERS, {"big": expression("`a` > 1")}, "rest")
     assert fragments(route, *branches) == {"big": ["r", "big"], "rest": ["r", "rest"]}
     both = united("all", *branches)
     assert fragments(route, *branches, both) == {"all": ["r", "big", "rest", "all"]}
 
 
-def test_a_key_is_a_plain_text_where_its_column_is_an_enum() -> None:
-    """One more symbol would give the same key other bytes."""
+def test_a_key_is_a_string_where_its_column_is_an_enum() -> None:
+    """One more symbol would change the bytes of equal keys."""
     form = EnumForm("m.E", ("A", "B"))
     source = external("s", replace(column("a", Scalar.STRING, nullable=False), form=form))
     box = deduplicated("once", source, ("a",), 5)
@@ -65,8 +65,8 @@ def test_a_key_is_a_plain_text_where_its_column_is_an_enum() -> None:
     assert field == {"name": "a", "type": "string"}
 
 
-def test_a_derived_stream_has_the_least_lateness_of_what_it_is_made_of() -> None:
-    """However far above that is; what nothing else changes by restarts nothing."""
+def test_a_derived_stream_has_the_least_lateness_of_its_inputs() -> None:
+    """However far above that is; unrelated changes restart nothing."""
     slow = replace(external("slow", column("a"), column("xs")), lateness_ms=3_600_000)
     quick = replace(ORDERS, lateness_ms=2_000)
     route, branches = routed("r", slow, {"big": expression("`a` > 1")}, "rest")

@@ -6,8 +6,8 @@ from tests.unit.planner.networks import OWNER, external, filtered, network, toll
 
 
 def _topics(**changes: int) -> dict[str, NewTopic]:
-    wanted = replace(tolls(), **changes)  # type: ignore[arg-type]  # mypy cannot follow keywords
-    return {topic.name: topic for topic in plan(wanted, OWNER).topics}
+    changed = replace(tolls(), **changes)  # type: ignore[arg-type]  # mypy cannot follow keywords
+    return {topic.name: topic for topic in plan(changed, OWNER).topics}
 
 
 def test_every_fragment_gets_its_topics_and_inputs_come_first() -> None:
@@ -28,8 +28,8 @@ def test_every_fragment_gets_its_topics_and_inputs_come_first() -> None:
     ]
 
 
-def test_a_topic_for_what_is_sent_again_is_created_when_something_is() -> None:
-    """And nothing else: three fragments, two of them results, have sixteen topics until then."""
+def test_a_redrive_topic_is_created_on_demand() -> None:
+    """Only then: three fragments, two of them results, have sixteen topics until then."""
     later = [name for name, topic in _topics().items() if topic.when_needed]
     assert later == [
         f"local.net.{f}.redrive" for f in ("tolls", "toll_notifications", "tow_dispatch")
@@ -42,14 +42,14 @@ def test_only_input_topics_are_external() -> None:
     assert [topic.name for topic in _topics().values() if topic.external] == ["sightings-topic"]
 
 
-def test_what_lanes_read_is_kept_equally_long() -> None:
+def test_topics_that_lanes_read_have_equal_retention() -> None:
     """A stopped lane finds its positions in every input again."""
     topics = _topics(retention_ms=1234)
     for name in ("sightings-topic", "local.net.tolls", "local.net.tolls.redrive"):
         assert dict(topics[name].config)["retention.ms"] == "1234"
 
 
-def test_an_output_says_how_long_it_is_kept() -> None:
+def test_an_output_defines_its_retention() -> None:
     """What the fragment keeps for itself goes by the network.
 
     What its reader is sent again is kept as long as the longest of what it reads.
@@ -69,7 +69,7 @@ def test_an_output_says_how_long_it_is_kept() -> None:
 
 
 def test_a_shorter_stream_shortens_no_redrive_topic() -> None:
-    """What it is read together with may be older."""
+    """It is read together with a stream that may be older."""
     source = replace(external("s"), retention_ms=60_000)
     made = plan(network((source,), (filtered("f", source, "`at` > 0"),), ("f",)), OWNER)
     kept = {str(topic.name): dict(topic.config).get("retention.ms") for topic in made.topics}
@@ -88,8 +88,8 @@ def test_no_advance_expires_by_age() -> None:
     assert int(config["retention.bytes"]) >= 64 * int(config["segment.bytes"])
 
 
-def test_the_broker_stamps_what_no_timestamp_of_a_record_is_kept_of() -> None:
-    """An old record's letter is not removed with the record; a node's clock may be wrong."""
+def test_topics_without_kept_timestamps_use_the_time_of_the_broker() -> None:
+    """An old record's dead letter is not removed with it; a node's clock may be wrong."""
     stamped = {
         name
         for name, topic in _topics().items()
@@ -100,7 +100,7 @@ def test_the_broker_stamps_what_no_timestamp_of_a_record_is_kept_of() -> None:
     assert len(stamped) == 3 * len(own)
 
 
-def test_where_timestamps_are_kept_any_is_taken() -> None:
+def test_where_timestamps_are_kept_any_is_accepted() -> None:
     """A broker would refuse what its producers' clocks or event time have ahead.
 
     Nor does it stamp them itself, whatever its default for new topics is.
@@ -125,7 +125,7 @@ def test_kafka_expires_no_dead_letter() -> None:
 
 
 def test_markers_and_boundaries_are_compacted_and_have_one_partition() -> None:
-    """Their records count in one order, and only the newest per key."""
+    """Their records have one order, and only the newest per key counts."""
     topics = _topics()
     for name in ("local.net.tolls.markers", "local.net.tolls.boundaries"):
         assert dict(topics[name].config)["cleanup.policy"] == "compact"
@@ -134,7 +134,7 @@ def test_markers_and_boundaries_are_compacted_and_have_one_partition() -> None:
     assert topics["local.net.tolls.advances"].single_partition
 
 
-def test_partition_counts_follow_the_data() -> None:
+def test_partition_counts_follow_the_inputs() -> None:
     """Dead letters have as many partitions as the widest input."""
     source = replace(external("s"), partitions=7)
     made = plan(network((source,), (filtered("f", source, "`at` > 0"),), ("f",)), OWNER)
@@ -144,7 +144,7 @@ def test_partition_counts_follow_the_data() -> None:
     assert topics["local.net.f.dlq"].follows == ("s-topic",)
 
 
-def test_two_streams_of_one_topic_need_it_once() -> None:
+def test_a_topic_of_two_streams_is_listed_once() -> None:
     """The topic gets the larger of the two counts, and the longer of the two retentions."""
     one = replace(external("one"), retention_ms=10**9)
     two = replace(external("two"), topic=one.topic, partitions=9)
@@ -155,7 +155,7 @@ def test_two_streams_of_one_topic_need_it_once() -> None:
     assert dict(topic.config)["retention.ms"] == str(10**9)
 
 
-def test_replicated_topics_need_two_to_agree() -> None:
+def test_replicated_topics_need_two_in_sync_replicas() -> None:
     """A record counts as written only when it survives the loss of a broker."""
     assert all("min.insync.replicas" in dict(t.config) for t in _topics(replication=3).values())
     assert not any("min.insync.replicas" in dict(t.config) for t in _topics().values())

@@ -51,7 +51,7 @@ def _twins(
 
 
 def test_tolls_become_one_aggregate_and_a_map() -> None:
-    """The join of average speed and traffic volume goes; its select stays as a map."""
+    """The join of average speed and traffic volume is removed; its select is kept as a map."""
     merged = _merged(tolls())
     assert [box.name for box in merged.boxes][:2] == ["tolls_windows", "tolls"]
     windows, selected = _box(merged, "tolls_windows"), _box(merged, "tolls")
@@ -66,7 +66,7 @@ def test_tolls_become_one_aggregate_and_a_map() -> None:
     assert selected.event_time_column == "minute"
 
 
-def test_equal_names_on_both_sides_are_kept_apart() -> None:
+def test_equal_names_on_both_sides_are_kept_distinct() -> None:
     """Placeholders and results of the right aggregate get other names where they clash."""
     merged = _merged(_twins())
     windows, selected = _box(merged, "both_windows"), _box(merged, "both")
@@ -81,7 +81,7 @@ def test_equal_names_on_both_sides_are_kept_apart() -> None:
 
 
 def test_same_aggregation_is_computed_once() -> None:
-    """What both aggregates ask for is aggregated once and used twice."""
+    """An aggregation of both aggregates is computed once and used twice."""
     merged = _merged(
         _twins(
             lambda right: replace(
@@ -105,7 +105,7 @@ def test_rows_that_the_join_would_not_pair_are_filtered() -> None:
     assert windows.inputs == ("tolls_keyed",)
 
 
-def test_names_that_are_taken_are_not_used() -> None:
+def test_names_in_use_are_not_used() -> None:
     """The planner's own boxes never take the name of a user's box."""
     wanted = tolls()
     taken = aggregated("tolls_windows", wanted.streams[0], {}, {"n": ("sum", "`segment`")})
@@ -135,14 +135,14 @@ def test_window_may_be_matched_by_the_bound_alone() -> None:
     ],
     ids=["size", "offset", "groups", "no group", "other column", "more", "later", "earlier"],
 )
-def test_what_means_something_else_is_left_alone(wanted: Network) -> None:
-    """Other windows, other groups or another pairing are no reason to merge."""
+def test_joins_with_other_semantics_are_unchanged(wanted: Network) -> None:
+    """Other windows, other groups or another pairing are not merged."""
     assert _merged(wanted) == wanted
 
 
 @pytest.mark.parametrize("how", [How.LEFT, How.FULL])
-def test_a_join_with_rows_that_have_no_partner_is_left_alone(how: How) -> None:
-    """The aggregates differ in what they leave out: a group of nulls is in neither pair."""
+def test_a_join_with_unmatched_rows_is_unchanged(how: How) -> None:
+    """The aggregates differ in what they omit: a group of nulls is in neither pair."""
     twins = _twins()
     *others, join = twins.boxes
     assert isinstance(join, Join)
@@ -150,8 +150,8 @@ def test_a_join_with_rows_that_have_no_partner_is_left_alone(how: How) -> None:
     assert _merged(wanted) == wanted
 
 
-def test_aggregates_that_others_see_are_left_alone() -> None:
-    """Whoever sees an average sees the one that the toll was computed from."""
+def test_aggregates_with_other_readers_are_unchanged() -> None:
+    """They read the same average that the toll was computed from."""
     as_output = tolls(outputs=("average_speed",))
     assert _merged(as_output) == as_output
     wanted = tolls()
@@ -162,7 +162,7 @@ def test_aggregates_that_others_see_are_left_alone() -> None:
     assert _merged(read) == read
 
 
-def test_merging_notes_what_it_did() -> None:
-    """The plan says which boxes are computed together and why."""
+def test_merging_adds_a_note() -> None:
+    """The plan contains which boxes are computed together and why."""
     (note,) = merge_aggregates(Draft(OWNER, tolls())).notes
     assert note.startswith("average_speed and traffic_volume are computed together")

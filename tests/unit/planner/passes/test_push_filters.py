@@ -47,8 +47,8 @@ def test_filter_moves_to_its_side_of_a_join() -> None:
     assert (upper.name, upper.left, upper.right) == ("few", "one", "few_right")
 
 
-def test_readers_of_the_filter_still_find_it() -> None:
-    """Whoever read the filter reads a stream of the same name and columns."""
+def test_readers_of_the_filter_are_unchanged() -> None:
+    """They read a stream of the same name and columns."""
     few = filtered("few", PAIRS, "`c` > 1")
     after = filtered("after", few, "`sum` > 1")
     pushed = _pushed(PAIRS, few, after, outputs=("few",))
@@ -58,7 +58,7 @@ def test_readers_of_the_filter_still_find_it() -> None:
 
 @pytest.mark.parametrize("where", ["`sum` > 1", "`a` > `c`"])
 def test_filter_of_computed_or_mixed_columns_stays(where: str) -> None:
-    """Only columns that are repeated from one and the same side can be filtered there."""
+    """Only columns that are copied from one and the same side can be filtered there."""
     boxes = (PAIRS, filtered("few", PAIRS, where))
     assert _pushed(*boxes).boxes == boxes
 
@@ -77,13 +77,13 @@ def test_a_filter_of_a_side_that_may_be_missing_stays(
     where: str,
     moves: bool,  # noqa: FBT001 - a case of the table
 ) -> None:
-    """Below the join it would make rows without a partner of what it takes away."""
+    """Below the join it would turn the rows that it removes into missing partners."""
     join = replace(PAIRS, how=how)
     boxes = (join, filtered("few", join, where))
     assert (_pushed(*boxes).boxes != boxes) == moves
 
 
-def test_filter_stays_where_others_see_the_join() -> None:
+def test_filter_stays_where_others_read_the_join() -> None:
     """A join that is an output or has other readers keeps all of its rows."""
     few = filtered("few", PAIRS, "`c` > 1")
     assert _pushed(PAIRS, few, outputs=("pairs",)).boxes == (PAIRS, few)
@@ -99,7 +99,7 @@ def test_filter_that_can_fail_stays() -> None:
 
 
 def test_filter_of_a_group_moves_below_the_aggregate() -> None:
-    """Groups that nobody wants are not aggregated; the columns take the input's names."""
+    """Filtered groups are not aggregated; the columns have the input's names."""
     sums = aggregated("sums", ONE, {"g": "`a`"}, {"n": ("sum", "`b`")})
     lower, upper = _pushed(sums, filtered("few", sums, "`g` > 1")).boxes
     assert isinstance(lower, Filter)
@@ -110,7 +110,7 @@ def test_filter_of_a_group_moves_below_the_aggregate() -> None:
 
 @pytest.mark.parametrize("where", ["`n` > 1", "`window_end` > 1", "`h` > 1"])
 def test_filter_of_results_stays_above_the_aggregate(where: str) -> None:
-    """Results, windows and computed groups are not there before the aggregate."""
+    """Results, windows and computed groups do not exist before the aggregate."""
     sums = aggregated("sums", ONE, {"g": "`a`", "h": "`a` + 1"}, {"n": ("sum", "`b`")})
     few = filtered("few", sums, where)
     assert _pushed(sums, few).boxes == (sums, few)
@@ -128,7 +128,7 @@ def test_filter_moves_through_maps_to_where_it_saves_state() -> None:
 
 
 def test_filter_over_a_map_of_a_source_stays() -> None:
-    """There is nothing to gain, so nothing is renamed."""
+    """It would save nothing, so nothing is renamed."""
     renamed = mapped("renamed", ONE, {"x": "`a`"})
     few = filtered("few", renamed, "`x` > 1")
     assert _pushed(renamed, few).boxes == (renamed, few)

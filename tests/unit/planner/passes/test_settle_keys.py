@@ -27,8 +27,8 @@ def _network(*boxes: Box) -> Network:
     return network((SOURCE,), boxes)
 
 
-def test_key_is_named_where_its_columns_come_through() -> None:
-    """A filter has its input's key, a map under the new names, one after the other."""
+def test_key_is_named_where_its_columns_are_preserved() -> None:
+    """A filter has its input's key, a map under the new names, transitively."""
     few = _keyless(filtered("few", SUMS, "`n` > 1"))
     renamed = mapped("renamed", few, {"x": "`g`", "y": "`n` + 1"})
     settled = settle_keys(Draft(OWNER, _network(SUMS, few, renamed))).network
@@ -38,14 +38,14 @@ def test_key_is_named_where_its_columns_come_through() -> None:
 
 
 def test_declared_key_stays() -> None:
-    """What the document declares is what counts."""
+    """The document's declaration takes precedence."""
     few = with_key(filtered("few", SUMS, "`n` > 1"), ("n",))
     settled = settle_keys(Draft(OWNER, _network(SUMS, few))).network
     assert settled.boxes[1].key == ("n",)
 
 
-def test_key_bytes_of_a_source_pass() -> None:
-    """An external key is bytes, and goes on as such without a topic between."""
+def test_key_bytes_of_a_source_are_passed() -> None:
+    """An external key is bytes, and is passed as such without a topic between."""
     few = filtered("few", SOURCE, "`a` > 1")
     renamed = mapped("renamed", few, {"x": "`b`"})
     (fragment,) = plan(_network(few, renamed), OWNER).fragments
@@ -76,7 +76,7 @@ def test_a_union_has_the_key_that_all_its_inputs_have() -> None:
     assert second.inputs == (SOURCE, first.output)
 
 
-def test_key_that_does_not_come_through_is_read_from_a_topic() -> None:
+def test_a_key_that_is_not_preserved_is_read_from_a_topic() -> None:
     """A map that drops a key column passes on the key's bytes, which exist in a topic only."""
     dropped = mapped("dropped", SUMS, {"n": "`n`"})
     first, second = plan(_network(SUMS, dropped), OWNER).fragments

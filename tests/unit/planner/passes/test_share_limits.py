@@ -13,7 +13,7 @@ SLOW = mapped("slow", MOVING, {"x": "`a` + 1"})
 
 
 def written(name: str) -> Origin:
-    """As the document's reader notes it."""
+    """As the document's reader creates it."""
     return Origin(name, "where")
 
 
@@ -26,11 +26,11 @@ def _fragments(*limits: Limit) -> dict[str, Fragment]:
             for c in SLOW.select
         ),
     )
-    asked: Network = network((SOURCE,), (moving, FAST, slow), ("fast", "slow"))
-    return {str(f.name): f for f in plan(replace(asked, limits=limits), OWNER).fragments}
+    document: Network = network((SOURCE,), (moving, FAST, slow), ("fast", "slow"))
+    return {str(f.name): f for f in plan(replace(document, limits=limits), OWNER).fragments}
 
 
-def test_a_limit_goes_to_each_fragment_that_reads_the_stream_or_computes_the_box() -> None:
+def test_a_limit_applies_to_each_fragment_of_its_stream_or_box() -> None:
     """A filter that is copied into two fragments has its limit in both."""
     limits = (Limit("s", 3), Limit("moving", 2, 1_000), Limit("slow", 1))
     found = _fragments(*limits)
@@ -38,16 +38,16 @@ def test_a_limit_goes_to_each_fragment_that_reads_the_stream_or_computes_the_box
     assert found["slow"].limits == limits
 
 
-def test_a_limit_of_a_function_goes_where_it_is_called() -> None:
+def test_a_limit_of_a_function_applies_where_it_is_called() -> None:
     """It has no expression that could fail, and refuses records all the same."""
-    asked = network((SOURCE,), (python("doubled", SOURCE), MOVING), ("doubled", "moving"))
+    document = network((SOURCE,), (python("doubled", SOURCE), MOVING), ("doubled", "moving"))
     limit = Limit("doubled", 5)
-    found = plan(replace(asked, limits=(limit,)), OWNER).fragments
+    found = plan(replace(document, limits=(limit,)), OWNER).fragments
     assert {str(f.name): f.limits for f in found} == {"doubled": (limit,), "moving": ()}
 
 
 def test_a_changed_limit_is_another_plan_and_the_same_state() -> None:
-    """So a deploy starts the fragment again, and it goes on where it stood."""
+    """So a deploy starts the fragment again, and it continues at its positions."""
     plain, limited = _fragments()["fast"], _fragments(Limit("s", 3))["fast"]
     higher = _fragments(Limit("s", 4))["fast"]
     assert len({fragment_digest(f) for f in (plain, limited, higher)}) == 3

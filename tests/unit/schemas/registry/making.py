@@ -1,4 +1,4 @@
-"""A registry in a variable, and short ways to ask things of it."""
+"""A registry as a pure value, and short calls for tests."""
 
 import json
 from typing import Any
@@ -32,8 +32,8 @@ def to(subject: str, number: int = 1, name: str = "ref") -> Reference:
     return Reference(name, subject, number)
 
 
-class Held:
-    """A registry, as pure functions make it."""
+class RegistryValue:
+    """A registry whose state is changed by the pure functions."""
 
     def __init__(self) -> None:
         self.state = State()
@@ -46,7 +46,7 @@ class Held:
         return made
 
     def at(self, subject: str, sent: Sent | str, *, normal: bool = False) -> tuple[int, int]:
-        """Register a schema; the id and the version that it gets."""
+        """Register a schema; its id and version."""
         made = self.register(subject, sent, normal=normal).version
         return made.id, made.number
 

@@ -1,7 +1,7 @@
-"""A registry in plain dictionaries, written for itself: what the real one is compared with.
+"""A reference model of a registry in plain dictionaries, written independently.
 
-A name is a pair of context and subject, a schema one of three primitives, perhaps with a reference
-that it does not need. A refusal is its number.
+A name is a pair of context and subject, a schema one of three primitives, perhaps with an unused
+reference. A refusal is its number.
 """
 
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ INCOMPATIBLE, BAD_SCHEMA, NOT_PERMITTED, REFERRED = 40901, 42201, 42205, 42206
 
 
 class Refused(Exception):  # noqa: N818 - it is an answer
-    """What the registry has to refuse, by its number."""
+    """A refusal, by its number."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -36,7 +36,7 @@ class Entry:
 
 @dataclass
 class Model:
-    """All of a registry."""
+    """The state of a registry."""
 
     subjects: dict[Name, dict[int, Entry]] = field(default_factory=dict)
     ids: dict[str, dict[Key, list[int]]] = field(default_factory=dict)

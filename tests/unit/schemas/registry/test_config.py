@@ -31,8 +31,8 @@ FULL: dict[str, Any] = {
 }
 
 
-def test_a_configuration_comes_back_whole() -> None:
-    """Every field, in its place; false and empty metadata are something."""
+def test_a_configuration_round_trips() -> None:
+    """Every field, in its place; false and empty metadata are values."""
     made = changed(Config(), FULL)
     assert changed(Config(), config_json(made, "compatibility")) == made
     assert list(config_json(made)) == [
@@ -42,8 +42,8 @@ def test_a_configuration_comes_back_whole() -> None:
 
 
 @pytest.mark.parametrize("key", FULL)
-def test_a_change_leaves_clears_or_sets(key: str) -> None:
-    """What is left out stays; null clears that field only."""
+def test_a_change_keeps_clears_or_sets(key: str) -> None:
+    """An omitted field stays; null clears that field only."""
     full = changed(Config(), FULL)
     assert changed(full, {}) == full
     assert changed(full, {"compatibilityLevel": "NONE", "other": 1}) == full
@@ -53,7 +53,7 @@ def test_a_change_leaves_clears_or_sets(key: str) -> None:
 
 @pytest.mark.parametrize("key", ["alias", "compatibilityPolicy", "compatibilityGroup"])
 def test_an_empty_text_clears(key: str) -> None:
-    """So that what is kept is what every server reads."""
+    """So that every server reads the same stored value."""
     assert changed(changed(Config(), FULL), {key: ""}) == changed(
         changed(Config(), FULL), {key: None}
     )
@@ -70,7 +70,7 @@ def test_an_empty_text_clears(key: str) -> None:
         ({"overrideRuleSet": {"domainRules": [{"name": "r"}]}}, BadRulesError, 42210),
     ],
 )
-def test_what_cannot_be_configured_is_refused(
+def test_an_invalid_configuration_is_refused(
     body: dict[str, Any], error: type[BadBodyError], number: int
 ) -> None:
     """With its code."""
@@ -79,7 +79,7 @@ def test_what_cannot_be_configured_is_refused(
     assert caught.value.number == number
 
 
-def test_names_of_levels_and_modes_are_read_in_any_case() -> None:
+def test_names_of_levels_and_modes_are_case_insensitive() -> None:
     """And others are refused."""
     assert level_of("full_Transitive") is Level.FULL_TRANSITIVE
     assert mode_of("ReadOnly_override") is Mode.READONLY_OVERRIDE
@@ -90,8 +90,8 @@ def test_names_of_levels_and_modes_are_read_in_any_case() -> None:
         level_of(5)
 
 
-def test_a_narrow_scope_lies_over_a_wide_one() -> None:
-    """Field by field, but an alias is its own."""
+def test_a_narrow_scope_overrides_a_wide_one() -> None:
+    """Field by field, except for an alias."""
     wide = Config(alias="w", level=Level.FULL, group="g", default_metadata=Metadata())
     over = Config(level=Level.NONE, normalize=False).over(wide).over(DEFAULT_CONFIG)
     assert over == Config(level=Level.NONE, normalize=False, group="g", default_metadata=Metadata())

@@ -25,12 +25,12 @@ GUID = "095d71cf-1255-6b9d-5e33-0ad575b3df5d"
 
 
 def test_guids_are_those_of_other_registries() -> None:
-    """Known GUIDs of known texts."""
+    """Expected GUIDs of given texts."""
     assert guid_of(Content('"string"')) == GUID
     assert guid_of(Content(USER)) == "4bd2bf79-95af-aace-ebad-18dfd323a304"
 
 
-def test_a_guid_is_made_of_everything() -> None:
+def test_a_guid_includes_all_parts() -> None:
     """References with their version as four bytes, metadata, rules; empty is not absent."""
     rules = RuleSet(((), (Rule("r", type="T"),), ()))
     metadata = Metadata((), (("k", "v"),))
@@ -51,13 +51,13 @@ def test_a_guid_is_made_of_everything() -> None:
         ("x" * 32, None),
     ],
 )
-def test_a_guid_is_read_with_or_without_dashes(text: str, found: str | None) -> None:
-    """In either case of letters."""
+def test_a_guid_is_parsed_with_or_without_dashes(text: str, found: str | None) -> None:
+    """In upper and lower case."""
     assert guid_in(text) == found
 
 
-def test_what_is_no_schema_is_told_with_its_place() -> None:
-    """The detail stands last."""
+def test_an_invalid_schema_is_reported_with_its_place() -> None:
+    """The detail is at the end."""
     text = '{"type":"record","name":"R","fields":[{"name":"a","type":"Nothing"}]}'
     with pytest.raises(
         BadSchemaError, match=r"Invalid schema of type AVRO, details: .* at /fields"
@@ -65,7 +65,7 @@ def test_what_is_no_schema_is_told_with_its_place() -> None:
         kept(text, (), normal=False)
 
 
-def test_the_text_that_is_kept() -> None:
+def test_the_stored_text() -> None:
     """As Java prints it, or normalised."""
     text = ' {"type": "string", "b": 1, "a": 2} '
     assert kept(text, (), normal=False)[0] == '{"type":"string","b":1,"a":2}'
@@ -73,8 +73,8 @@ def test_the_text_that_is_kept() -> None:
 
 
 @pytest.mark.parametrize("normal", [False, True])
-def test_a_text_is_nested_so_deep(normal: bool) -> None:  # noqa: FBT001 - of the table
-    """Whatever it means: it will be walked through again and again."""
+def test_the_nesting_of_a_text_is_limited(normal: bool) -> None:  # noqa: FBT001 - of the table
+    """For any content: it is walked repeatedly."""
 
     def nested(depth: int) -> str:
         return '{"type":"int","p":' + '{"q":[' * depth + "]}" * depth + "}"
@@ -85,14 +85,14 @@ def test_a_text_is_nested_so_deep(normal: bool) -> None:  # noqa: FBT001 - of th
             kept(nested(depth), (), normal=normal)
 
 
-def test_normal_references_are_sorted_and_single() -> None:
+def test_normal_references_are_sorted_and_unique() -> None:
     """By subject and version."""
     given = [Reference("b", "s", 2), Reference("a", "s", 2), Reference("c", "s", 1)]
     assert normal_references([*given, given[0]]) == (given[2], given[1], given[0])
 
 
-def test_a_content_as_json_leaves_out_what_is_empty() -> None:
-    """Metadata that are there and empty stay."""
+def test_a_content_as_json_omits_empty_parts() -> None:
+    """Metadata that are present and empty stay."""
     assert content_json(Content('"int"')) == {"schema": '"int"'}
     whole = Content('"int"', (Reference("n", "s", 1),), Metadata(), RuleSet())
     assert content_json(whole) == {
@@ -104,10 +104,10 @@ def test_a_content_as_json_leaves_out_what_is_empty() -> None:
     assert str(whole.references[0]) == "{name='n', subject='s', version=1}"
 
 
-def test_the_version_property_comes_and_goes() -> None:
+def test_the_version_property_is_added_and_removed() -> None:
     """Other properties stay."""
     plain = Content('"int"')
     assert with_version(plain, None) == plain
-    told = with_version(plain, 3)
-    assert told.metadata == Metadata((), (("confluent:version", "3"),))
-    assert with_version(told, None).metadata == Metadata()
+    versioned = with_version(plain, 3)
+    assert versioned.metadata == Metadata((), (("confluent:version", "3"),))
+    assert with_version(versioned, None).metadata == Metadata()

@@ -3,13 +3,13 @@ import pytest
 from schemas.registry.config import Mode
 from schemas.registry.prepare import Sent
 from schemas.registry.refused import RegistryRefusal
-from tests.unit.schemas.registry.making import INT, LONG, NAME, Held, record, to
+from tests.unit.schemas.registry.making import INT, LONG, NAME, RegistryValue, record, to
 
 
 @pytest.fixture
-def held() -> Held:
+def registry() -> RegistryValue:
     """Of `s` version 1 is deleted and 2 is not; all of `gone` is deleted."""
-    made = Held()
+    made = RegistryValue()
     made.register("s", INT)
     made.register("s", LONG)
     made.delete("s", 1)
@@ -48,7 +48,7 @@ def held() -> Held:
     ],
 )
 def test_deleting_a_version(
-    held: Held,
+    registry: RegistryValue,
     subject: str,
     number: int,
     permanent: bool,  # noqa: FBT001 - of the table
@@ -57,11 +57,11 @@ def test_deleting_a_version(
 ) -> None:
     """Every state with every way of deleting."""
     if not code:
-        assert held.delete(subject, number, permanent=permanent) == int(told)
-        assert int(told) not in held.numbers(subject, deleted=permanent)
+        assert registry.delete(subject, number, permanent=permanent) == int(told)
+        assert int(told) not in registry.numbers(subject, deleted=permanent)
         return
     with pytest.raises(RegistryRefusal) as caught:
-        held.delete(subject, number, permanent=permanent)
+        registry.delete(subject, number, permanent=permanent)
     assert (caught.value.number, caught.value.message, caught.value.status) == (code, told, 404)
 
 
@@ -87,7 +87,7 @@ def test_deleting_a_version(
     ],
 )
 def test_deleting_a_subject(
-    held: Held,
+    registry: RegistryValue,
     subject: str,
     permanent: bool,  # noqa: FBT001 - of the table
     code: int,
@@ -95,72 +95,72 @@ def test_deleting_a_subject(
 ) -> None:
     """Every state with every way of deleting."""
     if not code:
-        assert held.delete_all(subject, permanent=permanent) == told
-        assert held.numbers(subject, deleted=permanent) == []
+        assert registry.delete_all(subject, permanent=permanent) == told
+        assert registry.numbers(subject, deleted=permanent) == []
         return
     with pytest.raises(RegistryRefusal) as caught:
-        held.delete_all(subject, permanent=permanent)
+        registry.delete_all(subject, permanent=permanent)
     assert (caught.value.number, caught.value.message) == (code, told)
 
 
-def test_permanent_deletion_takes_every_version(held: Held) -> None:
-    """Those that were deleted before, too; the configuration goes with the last."""
-    held.configure("s", compatibility="NONE")
-    held.mode("s", Mode.IMPORT)
-    held.delete_all("s")
-    assert NAME("s") in held.state.configs
-    assert held.delete_all("s", permanent=True) == (1, 2)
-    assert NAME("s") not in held.state.configs
-    assert NAME("s") not in held.state.modes
-    assert NAME("s") not in held.state.subjects
+def test_permanent_deletion_removes_every_version(registry: RegistryValue) -> None:
+    """Also previously deleted ones; the configuration is removed with the last."""
+    registry.configure("s", compatibility="NONE")
+    registry.mode("s", Mode.IMPORT)
+    registry.delete_all("s")
+    assert NAME("s") in registry.state.configs
+    assert registry.delete_all("s", permanent=True) == (1, 2)
+    assert NAME("s") not in registry.state.configs
+    assert NAME("s") not in registry.state.modes
+    assert NAME("s") not in registry.state.subjects
 
 
-def test_the_configuration_goes_with_the_last_version(held: Held) -> None:
+def test_the_configuration_is_removed_with_the_last_version(registry: RegistryValue) -> None:
     """Version by version, too."""
-    held.configure("s", compatibility="NONE")
-    held.delete("s", 1, permanent=True)
-    assert NAME("s") in held.state.configs
-    held.delete("s", 2)
-    held.delete("s", 2, permanent=True)
-    assert NAME("s") not in held.state.configs
+    registry.configure("s", compatibility="NONE")
+    registry.delete("s", 1, permanent=True)
+    assert NAME("s") in registry.state.configs
+    registry.delete("s", 2)
+    registry.delete("s", 2, permanent=True)
+    assert NAME("s") not in registry.state.configs
 
 
-def _code(held: Held, subject: str, number: int | None, *, permanent: bool) -> int:
+def _code(registry: RegistryValue, subject: str, number: int | None, *, permanent: bool) -> int:
     try:
         if number is None:
-            held.delete_all(subject, permanent=permanent)
+            registry.delete_all(subject, permanent=permanent)
         else:
-            held.delete(subject, number, permanent=permanent)
+            registry.delete(subject, number, permanent=permanent)
     except RegistryRefusal as refusal:
         return refusal.number
     return 0
 
 
 @pytest.mark.parametrize("number", [1, None])
-def test_what_is_referred_to_stays(number: int | None) -> None:
-    """Live schemas protect it from being deleted, deleted ones only from going for good."""
-    held = Held()
-    held.register("f", record("F"))
-    held.register("s", Sent(record("R", "a:F"), (to("f"),)))
-    assert _code(held, "f", number, permanent=False) == 42206
-    assert _code(held, "f", number, permanent=True) == 42206
-    held.delete_all("s")
-    assert _code(held, "f", number, permanent=False) == 0
-    assert _code(held, "f", number, permanent=True) == 42206
-    held.delete_all("s", permanent=True)
-    assert _code(held, "f", number, permanent=True) == 0
+def test_a_referenced_version_is_not_deleted(number: int | None) -> None:
+    """Live referrers prevent any deletion, deleted ones only the permanent one."""
+    registry = RegistryValue()
+    registry.register("f", record("F"))
+    registry.register("s", Sent(record("R", "a:F"), (to("f"),)))
+    assert _code(registry, "f", number, permanent=False) == 42206
+    assert _code(registry, "f", number, permanent=True) == 42206
+    registry.delete_all("s")
+    assert _code(registry, "f", number, permanent=False) == 0
+    assert _code(registry, "f", number, permanent=True) == 42206
+    registry.delete_all("s", permanent=True)
+    assert _code(registry, "f", number, permanent=True) == 0
 
 
-def test_references_within_a_subject_do_not_hold_it() -> None:
-    """A version holds another of its subject, but not the subject."""
-    held = Held()
-    held.configure("s", compatibility="NONE")
-    held.register("s", record("F"))
-    held.register("s", Sent(record("R", "a:F"), (to("s"),)))
-    assert _code(held, "s", 1, permanent=False) == 42206
-    assert held.delete_all("s") == (1, 2)
-    assert held.delete_all("s", permanent=True) == (1, 2)
-    assert not held.state.referrers
+def test_references_within_a_subject_do_not_prevent_its_deletion() -> None:
+    """A version protects another of its subject, but not the subject."""
+    registry = RegistryValue()
+    registry.configure("s", compatibility="NONE")
+    registry.register("s", record("F"))
+    registry.register("s", Sent(record("R", "a:F"), (to("s"),)))
+    assert _code(registry, "s", 1, permanent=False) == 42206
+    assert registry.delete_all("s") == (1, 2)
+    assert registry.delete_all("s", permanent=True) == (1, 2)
+    assert not registry.state.referrers
 
 
 @pytest.mark.parametrize(
@@ -176,14 +176,14 @@ def test_references_within_a_subject_do_not_hold_it() -> None:
     ],
 )
 def test_nothing_is_deleted_read_only(
-    held: Held,
+    registry: RegistryValue,
     subject: str,
     number: int | None,
     permanent: bool,  # noqa: FBT001 - of the table
     code: int,
 ) -> None:
-    """What is not there is told first; importing does not forbid deleting."""
-    held.mode("", Mode.READONLY)
-    assert _code(held, subject, number, permanent=permanent) == code
-    held.mode("", Mode.IMPORT)
-    assert held.delete_all("s") == (2,)
+    """A missing version is reported first; importing does not forbid deleting."""
+    registry.mode("", Mode.READONLY)
+    assert _code(registry, subject, number, permanent=permanent) == code
+    registry.mode("", Mode.IMPORT)
+    assert registry.delete_all("s") == (2,)

@@ -1,4 +1,4 @@
-"""Random histories: two registries on one tree do what a small model of a registry does."""
+"""Random histories: two registries on one tree, compared with a small model."""
 
 from collections.abc import Callable
 from typing import Any
@@ -49,7 +49,7 @@ def _full(name: Name) -> str:
 
 
 def _outcome(call: Callable[[], Any]) -> Any:
-    """What a call answers, or the number of its refusal."""
+    """The result of a call, or the number of its refusal."""
     try:
         return call()
     except (RegistryRefusal, Refused) as refusal:
@@ -57,7 +57,7 @@ def _outcome(call: Callable[[], Any]) -> Any:
 
 
 class Histories(RuleBasedStateMachine):
-    """Each request goes to one of two registries, and to the model."""
+    """Each request is sent to one of two registries, and to the model."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -72,7 +72,7 @@ class Histories(RuleBasedStateMachine):
             one.close()
 
     def agree(self, decide: Decide[Any], expected: Callable[[], Any]) -> None:
-        """Ask both; they give the same answer."""
+        """Call both; the results are equal."""
         self.turn += 1
         registry = self.registries[self.turn % 2]
         assert _outcome(lambda: registry.change(decide)) == _outcome(expected)
@@ -95,26 +95,26 @@ class Histories(RuleBasedStateMachine):
 
     @rule(name=NAMES, key=KEYS, given=st.integers(1, 6))
     def copy(self, name: Name, key: Key, given: int) -> None:
-        """Import a schema into a context that is open for it."""
+        """Import a schema into a context in import mode."""
         self.mode((name[0], ""), "IMPORT")
         self.register(name, key, given)
         self.mode((name[0], ""), None)
 
     @rule(name=NAMES, text=TEXTS, which=PICKS)
     def refer(self, name: Name, text: str, which: int) -> None:
-        """Register a schema that refers to one that is there."""
-        there = self.there()
+        """Register a schema that refers to an existing one."""
+        there = self.existing()
         self.register(name, (text, there[which % len(there)] if there else None), None)
 
     @rule(which=PICKS, permanent=st.booleans())
     def delete_one(self, which: int, *, permanent: bool) -> None:
-        """Delete a version that is there."""
-        if there := self.there():
+        """Delete an existing version."""
+        if there := self.existing():
             name, number = there[which % len(there)]
             self.delete(name, number, permanent=permanent)
 
-    def there(self) -> list[Target]:
-        """Versions that are there, deleted or not."""
+    def existing(self) -> list[Target]:
+        """Existing versions, deleted or not."""
         subjects = sorted(self.model.subjects.items())
         return [(name, number) for name, versions in subjects for number in sorted(versions)]
 
@@ -153,10 +153,10 @@ class Histories(RuleBasedStateMachine):
     )
     def mode(self, name: Name, mode: str | None) -> None:
         """Set a mode, or remove it."""
-        wanted = Mode(mode) if mode else None
+        value = Mode(mode) if mode else None
 
         def decide(state: State) -> Decided[None]:
-            return Decided(None, set_mode(state, _name(name), wanted, force=True))
+            return Decided(None, set_mode(state, _name(name), value, force=True))
 
         self.agree(decide, lambda: self.model.set_mode(name, mode))
 
@@ -171,8 +171,8 @@ class Histories(RuleBasedStateMachine):
         self.agree(decide, lambda: self.model.by_id(context, number))
 
     @invariant()
-    def everything_is_the_same(self) -> None:
-        """Both registries hold what the model holds, and decide by the same level and mode."""
+    def registries_equal_the_model(self) -> None:
+        """Both registries have the model's contents, levels and modes."""
         state = self.registries[0].state()
         assert state == self.registries[1].state()
         assert {
@@ -191,7 +191,7 @@ class Histories(RuleBasedStateMachine):
 
     @invariant()
     def an_id_has_one_content(self) -> None:
-        """In its context, whatever happened."""
+        """In its context, after any history."""
         state = self.registries[1].state()
         for name, versions in state.subjects.items():
             for one in versions:

@@ -45,7 +45,7 @@ def _ours(text: str) -> str | None:
 
 
 def test_a_schema_prints_as_java_prints_it() -> None:
-    """Every schema of the table that both take has the same text, and none is taken here alone."""
+    """Every schema of the table that both accept has the same text; none is accepted only here."""
     wrong = []
     for case in CASES:
         text, java = str(case["schema"]), case["java"]
@@ -55,14 +55,14 @@ def test_a_schema_prints_as_java_prints_it() -> None:
     assert wrong == []
 
 
-def test_the_table_has_all_that_java_takes_and_refuses() -> None:
-    """It holds many of both."""
+def test_the_table_has_accepted_and_refused_schemas() -> None:
+    """Many of each."""
     assert len([case for case in CASES if case["java"] is None]) > 50
     assert len([case for case in CASES if case["java"]]) > 150
 
 
 @given(schema_values())
-def test_texts_say_the_same_and_are_final(value: object) -> None:
+def test_normalisation_is_idempotent(value: object) -> None:
     """Both forms print as themselves again; the normal form is the same from either."""
     own = canonical_text(parse(json.dumps(value)).value)
     normal = normal_text(parse(own).value)
@@ -92,8 +92,8 @@ def test_texts_say_the_same_and_are_final(value: object) -> None:
         ),
     ],
 )
-def test_what_means_the_same_has_one_normal_form(one: str, other: str) -> None:
-    """Spelling goes, meaning stays."""
+def test_schemas_with_equal_semantics_have_one_normal_form(one: str, other: str) -> None:
+    """Notation is dropped, semantics stay."""
     assert normal_text(parse(one).value) == normal_text(parse(other).value)
 
 
@@ -106,7 +106,7 @@ def test_what_means_the_same_has_one_normal_form(one: str, other: str) -> None:
         '["string","int"]',
     ],
 )
-def test_the_normal_form_keeps_what_means_something(text: str) -> None:
+def test_the_normal_form_keeps_semantic_parts(text: str) -> None:
     """Documentation, defaults, and the order of fields, symbols and branches."""
     assert normal_text(parse(text).value) == text
 
@@ -131,6 +131,6 @@ def test_numbers_are_written_as_java_writes_them(value: float, text: str) -> Non
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
-def test_a_number_stays_the_number(value: float) -> None:
+def test_a_number_is_preserved(value: float) -> None:
     """No digit is lost."""
     assert float(java_double(value)) == value

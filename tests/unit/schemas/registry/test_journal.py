@@ -17,48 +17,48 @@ from tests.unit.schemas.registry.making import INT, LONG, NAME
 ROOT = ZnodePath("/registry")
 
 
-class Meddled(MemoryStore):
-    """A store in which something happens before values are read."""
+class ConcurrentlyChanged(MemoryStore):
+    """A store that is changed before values are read."""
 
     def __init__(self, tree: MemoryTree) -> None:
         super().__init__(tree)
         self.before: Callable[[], None] | None = None
 
     def get_all(self, paths: Sequence[str]) -> tuple[Versioned | None, ...]:
-        """What is meant to happen, then the values."""
+        """Change the store, then return the values."""
         if self.before is not None:
             self.before()
         return super().get_all(paths)
 
 
-class Unheard(MemoryStore):
-    """A store that does a step and loses its answer."""
+class ResponseLost(MemoryStore):
+    """A store that executes a step and loses its response."""
 
     lost = False
 
     def apply(self, operations: tuple[Operation, ...]) -> None:
-        """Do it and say nothing."""
+        """Execute it and fail."""
         super().apply(operations)
         if self.lost:
             raise UnavailableError("no answer")
 
 
 def _add(journal: Journal, subject: str, text: str) -> State:
-    """Register a schema; compatibility is not asked."""
+    """Register a schema without a compatibility check."""
     state = journal.newest().after([ConfigPut(NAME(":.__GLOBAL:"), Config())])
     made = register(state, NAME(subject), Sent(text), normal=False, now_ms=1)
     return journal.write(made.changes)
 
 
 def test_an_empty_store_is_an_empty_registry() -> None:
-    """Reading makes nothing."""
+    """Reading writes nothing."""
     store = MemoryStore(MemoryTree())
     assert Journal(store, ROOT).newest() == State()
     assert store.children("/") == ()
 
 
 def test_two_journals_of_one_tree_agree() -> None:
-    """At once, and whoever comes later reads everything."""
+    """At once, and a later one reads everything."""
     tree = MemoryTree()
     one, other = (Journal(MemoryStore(tree), ROOT) for _ in range(2))
     written = _add(one, "s", INT)
@@ -70,8 +70,8 @@ def test_two_journals_of_one_tree_agree() -> None:
     assert not one.newest().modes
 
 
-def test_who_is_far_behind_reads_everything() -> None:
-    """More steps than the revision remembers; what is gone is gone."""
+def test_a_journal_far_behind_reads_everything() -> None:
+    """More steps than the revision contains; removed places are removed."""
     tree = MemoryTree()
     one, other = (Journal(MemoryStore(tree), ROOT) for _ in range(2))
     one.newest()
@@ -85,8 +85,8 @@ def test_who_is_far_behind_reads_everything() -> None:
 
 
 @pytest.mark.parametrize("first", [True, False])
-def test_of_two_that_decide_on_the_same_one_is_first(first: bool) -> None:  # noqa: FBT001 - of the table
-    """The other hears of it, nothing is changed, and it can try again."""
+def test_of_two_concurrent_decisions_one_is_first(first: bool) -> None:  # noqa: FBT001 - of the table
+    """The other gets an error, nothing is changed, and it can be retried."""
     tree = MemoryTree()
     one, other = (Journal(MemoryStore(tree), ROOT) for _ in range(2))
     if not first:
@@ -102,7 +102,7 @@ def test_of_two_that_decide_on_the_same_one_is_first(first: bool) -> None:  # no
     assert one.newest().modes[NAME("s")] is Mode.FORWARD
 
 
-def test_removing_what_is_not_there_changes_nothing() -> None:
+def test_removing_a_missing_place_changes_nothing() -> None:
     """And a place that changes twice in a step has its last value."""
     journal = Journal(MemoryStore(MemoryTree()), ROOT)
     journal.newest()
@@ -112,10 +112,10 @@ def test_removing_what_is_not_there_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize("fresh", [True, False])
-def test_others_may_write_while_one_reads(fresh: bool) -> None:  # noqa: FBT001 - of the table
-    """A subject is read with a schema that came after its places were listed."""
+def test_writes_during_a_read_are_consistent(fresh: bool) -> None:  # noqa: FBT001 - of the table
+    """A subject is read with a schema that was added after its places were listed."""
     tree = MemoryTree()
-    writer, store = Journal(MemoryStore(tree), ROOT), Meddled(tree)
+    writer, store = Journal(MemoryStore(tree), ROOT), ConcurrentlyChanged(tree)
     reader = Journal(store, ROOT)
     _add(writer, "s", INT)
     if not fresh:
@@ -133,10 +133,10 @@ def test_others_may_write_while_one_reads(fresh: bool) -> None:  # noqa: FBT001 
     assert len(reader.newest().versions(NAME("s"))) == 2
 
 
-def test_endless_change_is_told() -> None:
-    """Reading gives up, rather than go on for ever or give something half."""
+def test_endless_changes_are_an_error() -> None:
+    """Reading fails, rather than never end or return an inconsistent state."""
     tree = MemoryTree()
-    writer, store = Journal(MemoryStore(tree), ROOT), Meddled(tree)
+    writer, store = Journal(MemoryStore(tree), ROOT), ConcurrentlyChanged(tree)
     writer.newest()
     reader = Journal(store, ROOT)
     store.before = lambda: void(writer.write([ModePut(NAME("s"), Mode.IMPORT)]))
@@ -150,9 +150,9 @@ def void(_: object) -> None:
     """Nothing."""
 
 
-def test_a_step_without_an_answer_is_found_out() -> None:
-    """It may have been done: the next reading knows."""
-    store = Unheard(MemoryTree())
+def test_a_step_without_a_response_is_resolved_by_the_next_read() -> None:
+    """It may have been executed."""
+    store = ResponseLost(MemoryTree())
     journal = Journal(store, ROOT)
     journal.newest()
     journal.write([ModePut(NAME("s"), Mode.IMPORT)])

@@ -31,7 +31,7 @@ TYPE = (
 )
 
 
-def test_what_was_compared_is_remembered_without_the_schemas() -> None:
+def test_results_are_cached_without_the_schemas() -> None:
     """Far more pairs than schemas could be kept: those would fill the memory."""
     before = differences.cache_info()
     texts = [record("R", f"a{number}=") for number in range(400)]
@@ -43,7 +43,7 @@ def test_what_was_compared_is_remembered_without_the_schemas() -> None:
     assert judge._compared(reader, writer) is found
 
 
-def test_backward_reads_what_was_written() -> None:
+def test_backward_reads_old_records_with_the_new_schema() -> None:
     """Every difference, then the version, its text and the configuration."""
     found = _told(Level.BACKWARD, STRING, LONG, INT)
     assert found[0].startswith(TYPE.format("new", "old", "STRING", "INT"))
@@ -54,15 +54,15 @@ def test_backward_reads_what_was_written() -> None:
     )
 
 
-def test_forward_is_read_by_the_old() -> None:
-    """The words change places."""
+def test_forward_reads_new_records_with_the_old_schema() -> None:
+    """The roles in the messages are exchanged."""
     found = _told(Level.FORWARD, LONG, INT)
     assert found[0].startswith(TYPE.format("old", "new", "INT", "LONG"))
     assert len(found) == 4
 
 
-def test_full_tells_both() -> None:
-    """What the old cannot read comes first."""
+def test_full_reports_both_directions() -> None:
+    """Incompatibilities of the old reader come first."""
     found = _told(Level.FULL, STRING, INT)
     assert found[0].startswith(TYPE.format("old", "new", "INT", "STRING"))
     assert found[1].startswith(TYPE.format("new", "old", "STRING", "INT"))
@@ -86,7 +86,7 @@ def test_full_tells_both() -> None:
         (Level.FULL_TRANSITIVE, (), None),
     ],
 )
-def test_a_level_says_which_versions_count(
+def test_a_level_selects_the_compared_versions(
     level: Level, old: tuple[str, ...], version: int | None
 ) -> None:
     """The newest, or all from the newest on, until one does not fit."""
@@ -137,14 +137,14 @@ WORDS = {
         ("READER_FIELD_MISSING_DEFAULT_VALUE", record("R", "a", "b"), record("R", "a"), "b"),
     ],
 )
-def test_every_reason_has_its_words(reason: str, new: str, old: str, detail: str) -> None:
-    """As other registries say it."""
-    told = f"{{errorType:'{reason}', description:'{WORDS[reason]}', additionalInfo:'{detail}'}}"
-    assert _told(Level.BACKWARD, new, old)[0] == told
+def test_every_reason_has_a_message(reason: str, new: str, old: str, detail: str) -> None:
+    """That of other registries."""
+    expected = f"{{errorType:'{reason}', description:'{WORDS[reason]}', additionalInfo:'{detail}'}}"
+    assert _told(Level.BACKWARD, new, old)[0] == expected
 
 
-def test_a_long_text_is_cut() -> None:
-    """An answer stays readable."""
+def test_a_long_text_is_truncated() -> None:
+    """A response stays readable."""
     old = json.dumps({"type": "int", "p": "x" * SHOWN_MAX}, separators=(",", ":"))
     found = _told(Level.BACKWARD, STRING, old)
     assert found[2] == f"{{oldSchema: <truncated> '{old[:SHOWN_MAX]}...'}}"
@@ -161,7 +161,7 @@ def test_only_versions_of_the_group_are_compared() -> None:
 
 
 def test_reserved_fields_stay_reserved_and_unused() -> None:
-    """When fields are validated; whatever the level."""
+    """When fields are validated; at any level."""
     old = _of(record("R", "a"), 1, reserved="b,c")
     new = _of(record("R", "a", "c="), reserved="c")
     assert problems(Config(level=Level.NONE, validate_fields=True), new, [old]) == (

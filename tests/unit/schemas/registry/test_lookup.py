@@ -11,13 +11,13 @@ from schemas.registry.refused import (
     NoVersionError,
     RegistryRefusal,
 )
-from tests.unit.schemas.registry.making import INT, LONG, NAME, STRING, Held, record, to
+from tests.unit.schemas.registry.making import INT, LONG, NAME, STRING, RegistryValue, record, to
 
 
 @pytest.fixture
-def held() -> Held:
+def registry() -> RegistryValue:
     """Versions live and deleted, in two contexts."""
-    made = Held()
+    made = RegistryValue()
     for text in (INT, LONG, '{"type":"long","p":1}'):
         made.register("s", text)
     made.delete("s", 3)
@@ -49,19 +49,19 @@ def held() -> Held:
     ],
 )
 def test_a_version_is_found_by_its_number(
-    held: Held,
+    registry: RegistryValue,
     subject: str,
     number: int,
     deleted: bool,  # noqa: FBT001 - of the table
     found: str | type[RegistryRefusal],
 ) -> None:
-    """A plain name is looked for in the other contexts, too."""
+    """A plain name is looked up in the other contexts, too."""
     if isinstance(found, str):
-        one = lookup.version(held.state, NAME(subject), number, deleted=deleted)
+        one = lookup.version(registry.state, NAME(subject), number, deleted=deleted)
         assert f"{one.name} {one.version.number}" == found
         return
     with pytest.raises(found):
-        lookup.version(held.state, NAME(subject), number, deleted=deleted)
+        lookup.version(registry.state, NAME(subject), number, deleted=deleted)
 
 
 @pytest.mark.parametrize(
@@ -83,40 +83,40 @@ def test_a_version_is_found_by_its_number(
     ],
 )
 def test_a_schema_is_looked_up(
-    held: Held,
+    registry: RegistryValue,
     subject: str,
     text: str,
     deleted: bool,  # noqa: FBT001 - of the table
     found: str | type[RegistryRefusal],
 ) -> None:
-    """What is no schema is told first, then what is not there."""
+    """An invalid schema is reported first, then a missing one."""
     if isinstance(found, str):
-        one = held.lookup(subject, text, deleted=deleted)
+        one = registry.lookup(subject, text, deleted=deleted)
         assert f"{one.name} {one.version.number}" == found
         return
     with pytest.raises(found):
-        held.lookup(subject, text, deleted=deleted)
+        registry.lookup(subject, text, deleted=deleted)
 
 
-def test_looking_up_adds_what_registering_adds() -> None:
+def test_lookup_adds_the_same_metadata_as_registration() -> None:
     """Metadata of the version before, and of the configuration."""
-    held = Held()
-    held.register("s", Sent(INT, metadata=Metadata((), (("k", "v"),))))
-    assert held.lookup("s", INT).version.number == 1
+    registry = RegistryValue()
+    registry.register("s", Sent(INT, metadata=Metadata((), (("k", "v"),))))
+    assert registry.lookup("s", INT).version.number == 1
     with pytest.raises(NoSchemaError):
-        held.lookup("s", Sent(INT, metadata=Metadata((), (("k", "w"),))))
-    held.configure("s", overrideMetadata={"properties": {"o": "1"}})
-    held.register("s", LONG)
-    assert held.lookup("s", LONG).version.number == 2
+        registry.lookup("s", Sent(INT, metadata=Metadata((), (("k", "w"),))))
+    registry.configure("s", overrideMetadata={"properties": {"o": "1"}})
+    registry.register("s", LONG)
+    assert registry.lookup("s", LONG).version.number == 2
 
 
 def test_the_newest_of_several_is_found() -> None:
-    """Deleted ones count when they are asked for."""
-    held = Held()
-    held.register("s", INT)
-    held.delete_all("s")
-    held.register("s", Sent(INT, version=-1))
-    assert held.lookup("s", INT, deleted=True).version.number == 2
+    """Deleted ones count when they are requested."""
+    registry = RegistryValue()
+    registry.register("s", INT)
+    registry.delete_all("s")
+    registry.register("s", Sent(INT, version=-1))
+    assert registry.lookup("s", INT, deleted=True).version.number == 2
 
 
 @pytest.mark.parametrize(
@@ -136,61 +136,61 @@ def test_the_newest_of_several_is_found() -> None:
     ],
 )
 def test_a_schema_is_found_by_its_id(
-    held: Held, schema_id: int, name: str, found: str | None
+    registry: RegistryValue, schema_id: int, name: str, found: str | None
 ) -> None:
     """Under its subject, then in other contexts, then under any; deleted or not."""
     if found is not None:
-        one = lookup.by_id(held.state, schema_id, NAME(name))
+        one = lookup.by_id(registry.state, schema_id, NAME(name))
         assert f"{one.name} {one.version.number}" == found
         return
     with pytest.raises(NoSchemaError, match=f"^Schema {schema_id} not found$"):
-        lookup.by_id(held.state, schema_id, NAME(name))
+        lookup.by_id(registry.state, schema_id, NAME(name))
 
 
 def test_the_users_of_an_id() -> None:
     """All of its context; with only deleted ones the list is empty."""
-    held = Held()
-    held.register("t", INT)
-    held.register("s", INT)
-    held.delete_all("t")
-    users = lookup.users(held.state, 1, NAME(""), deleted=True)
+    registry = RegistryValue()
+    registry.register("t", INT)
+    registry.register("s", INT)
+    registry.delete_all("t")
+    users = lookup.users(registry.state, 1, NAME(""), deleted=True)
     assert [(str(name), number) for name, number in users] == [("s", 1), ("t", 1)]
-    assert lookup.users(held.state, 1, NAME("t"), deleted=False) == ((NAME("s"), 1),)
-    held.delete_all("s")
-    assert lookup.users(held.state, 1, NAME(""), deleted=False) == ()
+    assert lookup.users(registry.state, 1, NAME("t"), deleted=False) == ((NAME("s"), 1),)
+    registry.delete_all("s")
+    assert lookup.users(registry.state, 1, NAME(""), deleted=False) == ()
     with pytest.raises(NoSchemaError):
-        lookup.users(held.state, 2, NAME(""), deleted=True)
+        lookup.users(registry.state, 2, NAME(""), deleted=True)
 
 
-def _uses(held: Held, guid: Guid, context: str = "") -> list[str]:
-    found = lookup.by_guid(held.state, guid, NAME(context).context)
+def _uses(registry: RegistryValue, guid: Guid, context: str = "") -> list[str]:
+    found = lookup.by_guid(registry.state, guid, NAME(context).context)
     return [f"{name} {number}" for name, number in found]
 
 
-def test_a_guid_is_known_as_long_as_something_has_it() -> None:
-    """By the versions that have it, those of the context that is meant first."""
-    held = Held()
-    guid = guid_of(held.register("s", INT).content)
-    held.register(":.b:s", INT)
-    assert _uses(held, guid) == ["s 1", ":.b:s 1"]
-    assert _uses(held, guid, ":.b:") == [":.b:s 1", "s 1"]
+def test_a_guid_exists_as_long_as_a_version_has_it() -> None:
+    """Its versions, those of the requested context first."""
+    registry = RegistryValue()
+    guid = guid_of(registry.register("s", INT).content)
+    registry.register(":.b:s", INT)
+    assert _uses(registry, guid) == ["s 1", ":.b:s 1"]
+    assert _uses(registry, guid, ":.b:") == [":.b:s 1", "s 1"]
     for subject in ("s", ":.b:s"):
-        held.delete_all(subject)
-        held.delete_all(subject, permanent=True)
+        registry.delete_all(subject)
+        registry.delete_all(subject, permanent=True)
     for one in (guid, Guid("x")):
         with pytest.raises(NoSchemaError, match=f"Schema {one} not found"):
-            lookup.by_guid(held.state, one)
+            lookup.by_guid(registry.state, one)
 
 
 def test_referrers_are_versions() -> None:
-    """Deleted ones when they are asked for."""
-    held = Held()
-    held.register("f", record("F"))
+    """Deleted ones when they are requested."""
+    registry = RegistryValue()
+    registry.register("f", record("F"))
     for subject in ("t", "s"):
-        held.register(subject, Sent(record("R", "a:F"), (to("f"),)))
-    held.delete_all("t")
-    assert lookup.referrers(held.state, NAME("f"), 1, deleted=False) == ((NAME("s"), 1),)
-    assert len(lookup.referrers(held.state, NAME("f"), 1, deleted=True)) == 2
+        registry.register(subject, Sent(record("R", "a:F"), (to("f"),)))
+    registry.delete_all("t")
+    assert lookup.referrers(registry.state, NAME("f"), 1, deleted=False) == ((NAME("s"), 1),)
+    assert len(lookup.referrers(registry.state, NAME("f"), 1, deleted=True)) == 2
 
 
 @pytest.mark.parametrize(
@@ -207,24 +207,24 @@ def test_referrers_are_versions() -> None:
     ],
 )
 def test_subjects_are_listed_by_prefix(
-    held: Held, prefix: str, options: dict[str, bool], found: list[str]
+    registry: RegistryValue, prefix: str, options: dict[str, bool], found: list[str]
 ) -> None:
     """A subject is deleted when all of it is."""
     given = {"deleted": False, **options}
-    assert [*map(str, lookup.subjects(held.state, prefix, **given))] == found
+    assert [*map(str, lookup.subjects(registry.state, prefix, **given))] == found
 
 
 def test_the_newest_with_metadata() -> None:
-    """All the pairs have to be there; without pairs any metadata do."""
-    held = Held()
-    held.register("s", Sent(INT, metadata=Metadata((), (("a", "1"), ("b", "1")))))
-    held.register("s", Sent(LONG, metadata=Metadata((), (("a", "1"),))))
+    """All the pairs have to match; without pairs any metadata do."""
+    registry = RegistryValue()
+    registry.register("s", Sent(INT, metadata=Metadata((), (("a", "1"), ("b", "1")))))
+    registry.register("s", Sent(LONG, metadata=Metadata((), (("a", "1"),))))
 
     def number(*pairs: tuple[str, str]) -> int:
-        return lookup.with_metadata(held.state, NAME("s"), pairs, deleted=False).version.number
+        return lookup.with_metadata(registry.state, NAME("s"), pairs, deleted=False).version.number
 
     assert (number(("a", "1")), number(("a", "1"), ("b", "1")), number()) == (2, 1, 2)
     with pytest.raises(NoSchemaError):
         number(("a", "2"))
     with pytest.raises(NoSubjectError):
-        lookup.with_metadata(held.state, NAME("x"), (), deleted=False)
+        lookup.with_metadata(registry.state, NAME("x"), (), deleted=False)

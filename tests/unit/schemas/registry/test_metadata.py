@@ -30,7 +30,7 @@ def _rule(**more: Any) -> dict[str, Any]:
 
 
 def test_metadata_are_sorted() -> None:
-    """Keys, sets and bytes do not hang on the order in which they were sent."""
+    """Keys, sets and bytes are independent of the order in the request."""
     metadata = metadata_of(FULL)
     assert metadata is not None
     assert metadata_json(metadata) == {
@@ -69,7 +69,7 @@ def test_metadata_may_be_sparse(value: Json, read: Metadata | None) -> None:
     ],
 )
 def test_metadata_of_another_form_are_refused(value: Json) -> None:
-    """The answer says where."""
+    """The response contains the place."""
     with pytest.raises(BadBodyError, match="metadata"):
         metadata_of(value)
 
@@ -83,7 +83,7 @@ def test_properties_can_be_read_and_changed() -> None:
 
 
 def test_rules_have_defaults_and_an_order_of_bytes() -> None:
-    """What is left out is not in the bytes; a rule that is switched off has one more."""
+    """Omitted fields are not in the bytes; a disabled rule has one more."""
     rules = rules_of({"domainRules": [_rule(doc="", tags=["b", "a"], params={"k": "v"})]})
     assert rules is not None
     assert rules.lists[1] == (Rule("r", type="T", tags=("a", "b"), params=(("k", "v"),)),)
@@ -139,8 +139,8 @@ def test_rules_have_defaults_and_an_order_of_bytes() -> None:
         ),
     ],
 )
-def test_rules_obey_the_rules_of_rules(value: Json, told: str) -> None:
-    """The code is 42210 and the text is the one that clients know."""
+def test_rules_are_validated(value: Json, told: str) -> None:
+    """The code is 42210 and the text is that of other registries."""
     with pytest.raises(BadRulesError) as caught:
         rules_of(value)
     assert (caught.value.number, caught.value.message) == (42210, told)
@@ -158,7 +158,7 @@ def test_rules_obey_the_rules_of_rules(value: Json, told: str) -> None:
     ],
 )
 def test_rules_of_another_form_are_refused(value: Json) -> None:
-    """These are mistakes of the body, not of a rule."""
+    """These are errors of the body, not of a rule."""
     with pytest.raises(BadBodyError, match="ruleSet"):
         rules_of(value)
 
@@ -176,7 +176,7 @@ def test_metadata_merge_key_by_key() -> None:
 
 
 def test_rules_merge_by_name() -> None:
-    """A rule takes the place of its name, in whatever list that was; new ones come last."""
+    """A rule replaces the one of its name, in whatever list that was; new ones come last."""
     low = rules_of({"domainRules": [_rule(name="a"), _rule(name="b")], "enableAt": "x"})
     high = rules_of({"domainRules": [_rule(name="c")], "encodingRules": [_rule(name="a")]})
     assert merged_rules(None) is None

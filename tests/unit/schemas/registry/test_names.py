@@ -44,8 +44,8 @@ def test_a_name_is_a_context_and_a_subject(
         ("s", ":.d:t", ":.d:t", ":.d:t"),
     ],
 )
-def test_another_name_lies_beside(of: str, text: str, found: str, told: str) -> None:
-    """A name without a context takes that of the name beside it; told, it means the same there."""
+def test_a_name_relative_to_another_one(of: str, text: str, found: str, told: str) -> None:
+    """A name without a context has that of the other name; printed, it is the same there."""
     name = SubjectName.parse(of)
     assert (str(name.resolve(text)), name.qualified(text)) == (found, told)
     assert name.resolve(name.qualified(text)) == name.resolve(text)
@@ -68,14 +68,14 @@ def test_another_name_lies_beside(of: str, text: str, found: str, told: str) -> 
         ("__global", True, True),
     ],
 )
-def test_some_names_are_kept_for_the_registry(text: str, holds: bool, configured: bool) -> None:  # noqa: FBT001 - of the table
-    """Control characters, and the words that stand for everything and nothing."""
+def test_some_names_are_reserved_for_the_registry(text: str, holds: bool, configured: bool) -> None:  # noqa: FBT001 - of the table
+    """Control characters, and the wildcard and empty names."""
     name = SubjectName.parse(text)
     assert (may_hold_schemas(name), may_be_configured(name)) == (holds, configured)
 
 
 def test_texts_sort_as_java_sorts_them() -> None:
-    """By UTF-16: what is beyond U+FFFF comes before U+FFFD."""
+    """By UTF-16: characters beyond U+FFFF come before U+FFFD."""
     assert sorted(["\ufffd", "\U0001f600", "a", "Z"], key=java_order) == [
         "Z",
         "a",
@@ -85,7 +85,7 @@ def test_texts_sort_as_java_sorts_them() -> None:
 
 
 def test_the_default_context_has_no_prefix() -> None:
-    """Only whole contexts stand for a context."""
+    """Only whole contexts are parsed as a context."""
     assert SubjectName.parse("").is_default
     assert not SubjectName.parse("s").is_default
     assert SubjectName.parse(":.c:s").whole_context == SubjectName.parse(":.c:")

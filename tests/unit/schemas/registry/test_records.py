@@ -99,8 +99,8 @@ CHANGES = st.one_of(
 
 
 @given(CHANGES)
-def test_every_change_comes_back(change: SubjectPut | ContentPut | ConfigPut | ModePut) -> None:
-    """As it was; its place is one name in a folder."""
+def test_every_change_round_trips(change: SubjectPut | ContentPut | ConfigPut | ModePut) -> None:
+    """Its key is one name in a folder."""
     place = place_of(change)
     assert change_of(place, value_of(change)) == change
     folder, _, node = place.partition("/")
@@ -110,8 +110,8 @@ def test_every_change_comes_back(change: SubjectPut | ContentPut | ConfigPut | M
     assert node not in {"", ".", ".."}
 
 
-def test_a_name_stands_with_its_context() -> None:
-    """Whatever it holds."""
+def test_a_name_is_stored_with_its_context() -> None:
+    """For any characters."""
     assert place_of(ModePut(NAME("a/b"), None)) == "modes/:.:a%2Fb"
     assert place_of(SubjectPut(NAME(":.c:"), ())) == "subjects/:.c:"
     assert place_of(ConfigPut(NAME(""), None)) == "configs/:.:"
@@ -121,15 +121,15 @@ def test_a_name_stands_with_its_context() -> None:
     "value",
     [b"", b"x", b"1", b"{}", b'{"format":"1"}', b'{"format":1}', b'{"format":1,"versions":1}'],
 )
-def test_a_damaged_record_is_told(value: bytes) -> None:
+def test_a_damaged_record_is_reported(value: bytes) -> None:
     """With its place."""
     with pytest.raises(BrokenInvariantError) as caught:
         change_of("subjects/:.:s", value)
     assert caught.value.place == "subjects/:.:s"
 
 
-def test_a_schema_does_not_vanish() -> None:
-    """Nothing removes one."""
+def test_a_schema_is_never_removed() -> None:
+    """No change removes one."""
     with pytest.raises(BrokenInvariantError, match="gone"):
         change_of("contents/x", None)
 
@@ -140,8 +140,8 @@ def test_a_newer_format_is_refused() -> None:
         change_of("modes/:.:s", b'{"format":2}')
 
 
-def test_a_revision_tells_the_last_steps() -> None:
-    """Each place once; who is too far behind gets None."""
+def test_a_revision_contains_the_last_steps() -> None:
+    """Each place once; a reader too far behind gets None."""
     revision = Revision()
     for number in range(1, 100):
         revision = revision.next((f"subjects/{number}", "modes/m"))
@@ -154,8 +154,8 @@ def test_a_revision_tells_the_last_steps() -> None:
     assert Revision().since(0) == ()
 
 
-def test_a_revision_stays_small() -> None:
-    """It is written with every step: who misses what it forgot reads everything."""
+def test_a_revision_is_bounded() -> None:
+    """It is written with every step: a reader of an older one reads everything."""
     revision = Revision()
     for _ in range(STEPS_MAX):
         revision = revision.next(tuple(f"subjects/{n:0200}" for n in range(128)))

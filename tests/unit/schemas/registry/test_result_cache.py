@@ -1,8 +1,8 @@
 from schemas.registry.result_cache import ResultCache
 
 
-def test_what_was_used_last_is_remembered() -> None:
-    """Up to the weight; what nobody asked for since long is forgotten first."""
+def test_the_least_recently_used_is_evicted() -> None:
+    """Above the maximum weight."""
     memory: ResultCache[int, str] = ResultCache(100)
     memory.put(0, "first", 10)
     for number in range(1, 50):
@@ -13,8 +13,8 @@ def test_what_was_used_last_is_remembered() -> None:
     assert sum(memory.get(number) is not None for number in range(50)) <= 10
 
 
-def test_what_weighs_more_than_all_may_is_remembered_alone() -> None:
-    """It takes the place of everything else, and goes with the next one but one."""
+def test_an_entry_above_the_maximum_weight_is_kept_alone() -> None:
+    """It evicts everything else, and is evicted by the next one but one."""
     memory: ResultCache[str, str] = ResultCache(10)
     memory.put("large", "x", 1_000)
     assert memory.get("large") == "x"

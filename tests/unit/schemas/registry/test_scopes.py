@@ -10,11 +10,11 @@ from schemas.registry.scopes import (
     mode_in_force,
     scopes,
 )
-from tests.unit.schemas.registry.making import NAME, Held
+from tests.unit.schemas.registry.making import NAME, RegistryValue
 
 
-def test_scopes_go_from_narrow_to_wide() -> None:
-    """What is set for the whole registry does not reach into named contexts."""
+def test_scopes_are_ordered_from_narrow_to_wide() -> None:
+    """Global values do not apply to named contexts."""
     assert [*map(str, scopes(NAME("s")))] == ["s", "", ":.__GLOBAL:"]
     assert [*map(str, scopes(NAME(":.c:s")))] == [":.c:s", ":.c:", ":.__GLOBAL:"]
     assert [*map(str, scopes(NAME(":.c:")))] == [":.c:", ":.__GLOBAL:"]
@@ -23,15 +23,15 @@ def test_scopes_go_from_narrow_to_wide() -> None:
 
 def test_every_field_comes_from_the_narrowest_scope() -> None:
     """Level, group and normalising may come from three places."""
-    held = Held()
-    held.configure(":.__GLOBAL:", compatibility="NONE", normalize=True, compatibilityGroup="g")
-    held.configure("", compatibility="FULL", normalize=False, alias="x")
-    held.configure("s", compatibilityGroup="h")
-    own = config_in_force(held.state, NAME("s"))
+    registry = RegistryValue()
+    registry.configure(":.__GLOBAL:", compatibility="NONE", normalize=True, compatibilityGroup="g")
+    registry.configure("", compatibility="FULL", normalize=False, alias="x")
+    registry.configure("s", compatibilityGroup="h")
+    own = config_in_force(registry.state, NAME("s"))
     assert (own.level, own.normalize, own.group, own.alias) == (Level.FULL, False, "h", None)
-    other = config_in_force(held.state, NAME(":.c:s"))
+    other = config_in_force(registry.state, NAME(":.c:s"))
     assert (other.level, other.normalize, other.group) == (Level.NONE, True, "g")
-    assert config_in_force(Held().state, NAME("s")).level is Level.BACKWARD
+    assert config_in_force(RegistryValue().state, NAME("s")).level is Level.BACKWARD
 
 
 @pytest.mark.parametrize(
@@ -50,11 +50,11 @@ def test_every_field_comes_from_the_narrowest_scope() -> None:
     ],
 )
 def test_the_nearest_mode_is_in_force(set_modes: dict[str, Mode], name: str, found: Mode) -> None:
-    """Unless the whole registry was made read-only over all others."""
-    held = Held()
+    """Unless the global read-only override is set."""
+    registry = RegistryValue()
     for where, mode in set_modes.items():
-        held.mode(where, mode)
-    assert mode_in_force(held.state, NAME(name)) is found
+        registry.mode(where, mode)
+    assert mode_in_force(registry.state, NAME(name)) is found
 
 
 @pytest.mark.parametrize(
@@ -65,22 +65,22 @@ def test_the_nearest_mode_is_in_force(set_modes: dict[str, Mode], name: str, fou
         (":.c:s", "Subject :.c:s in context :.c: is in read-only mode"),
     ],
 )
-def test_a_read_only_scope_says_so(name: str, told: str) -> None:
-    """In the words that clients know, two blanks and all."""
-    held = Held()
-    check_writable(held.state, NAME(name))
-    held.mode(name, Mode.READONLY)
+def test_a_read_only_scope_is_refused_with_confluents_message(name: str, told: str) -> None:
+    """Byte for byte, including two blanks."""
+    registry = RegistryValue()
+    check_writable(registry.state, NAME(name))
+    registry.mode(name, Mode.READONLY)
     with pytest.raises(NotPermittedError) as caught:
-        check_writable(held.state, NAME(name))
+        check_writable(registry.state, NAME(name))
     assert (caught.value.number, caught.value.message) == (42205, told)
 
 
-def test_one_alias_is_followed() -> None:
-    """An alias of an alias is not; it lies in the same context unless it says otherwise."""
-    held = Held()
-    held.configure("a", alias="b")
-    held.configure("b", alias="c")
-    held.configure(":.x:a", alias="b")
-    held.configure(":.x:d", alias=":.y:b")
-    found = [str(aliased(held.state, NAME(one))) for one in ("a", "c", ":.x:a", ":.x:d")]
+def test_one_alias_is_resolved() -> None:
+    """An alias of an alias is not; it is in the same context unless it names another."""
+    registry = RegistryValue()
+    registry.configure("a", alias="b")
+    registry.configure("b", alias="c")
+    registry.configure(":.x:a", alias="b")
+    registry.configure(":.x:d", alias=":.y:b")
+    found = [str(aliased(registry.state, NAME(one))) for one in ("a", "c", ":.x:a", ":.x:d")]
     assert found == ["b", "c", ":.x:b", ":.y:b"]

@@ -1,4 +1,4 @@
-"""`Registry`: one thread that reads, decides and writes for all who ask."""
+"""`Registry`: one thread that reads, decides and writes for all callers."""
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -23,7 +23,7 @@ ROOT = ZnodePath("/registry")
 
 
 class Gate(MemoryStore):
-    """A store that fails or waits when it is told to."""
+    """A store that fails or blocks when the test requires it."""
 
     def __init__(self, tree: MemoryTree) -> None:
         super().__init__(tree)
@@ -41,14 +41,14 @@ class Gate(MemoryStore):
         super().sync()
 
     def apply(self, operations: tuple[Operation, ...]) -> None:
-        """Be too late, as often as was told."""
+        """Lose the compare-and-set, as often as required."""
         self.steps += 1
         if self.refusals:
             self.refusals -= 1
             raise self.refusal
         super().apply(operations)
 
-    def hold(self) -> None:
+    def close(self) -> None:
         """Close the gate."""
         self.entered.clear()
         self.open.clear()
@@ -80,7 +80,7 @@ def adds(subject: str, text: str) -> Decide[tuple[int, int]]:
 
 
 def puts(*changes: Change) -> Decide[str]:
-    """Changes something."""
+    """Changes a value."""
     return lambda _: Decided("done", changes)
 
 
@@ -100,7 +100,7 @@ def together(calls: Sequence[Callable[[], object]]) -> None:
 
 
 def test_two_registries_agree_at_once() -> None:
-    """What one has acknowledged the other knows."""
+    """A change acknowledged by one is visible in the other."""
     tree = MemoryTree()
     one, other = (Registry(MemoryStore(tree), ROOT) for _ in range(2))
     assert one.change(adds("s", record())) == (1, 1)
@@ -136,21 +136,24 @@ def test_racing_threads_of_two_registries_agree() -> None:
         one.close()
 
 
-def test_what_is_asked_together_is_one_step(registry: Registry, store: Gate) -> None:
-    """Those who wait while others are served are served together."""
+def test_concurrent_requests_are_one_step(registry: Registry, store: Gate) -> None:
+    """Requests that arrive while others are served are served together."""
     registry.change(puts(ModePut(NAME("s"), Mode.IMPORT)))
-    store.hold()
+    store.close()
     first = registry.ask()
     store.entered.wait(30)
-    before, asked = store.steps, [registry._put(adds(f"s{n}", record(f"R{n}"))) for n in range(9)]
+    before, requests = (
+        store.steps,
+        [registry._put(adds(f"s{n}", record(f"R{n}"))) for n in range(9)],
+    )
     store.open.set()
     first.result(30)
-    assert [one.result(30) for one in asked] == [(n + 1, 1) for n in range(9)]
+    assert [one.result(30) for one in requests] == [(n + 1, 1) for n in range(9)]
     assert store.steps == before + 1
 
 
-def test_a_decision_that_fails_fails_alone(registry: Registry, store: Gate) -> None:
-    """Whatever it does: refuse, break, or ask for what cannot be written."""
+def test_a_failing_decision_fails_alone(registry: Registry, store: Gate) -> None:
+    """A refusal, an exception, or a change that cannot be written."""
 
     def refuses(_: State) -> Decided[str]:
         raise InputError("no")
@@ -158,38 +161,38 @@ def test_a_decision_that_fails_fails_alone(registry: Registry, store: Gate) -> N
     def breaks(_: State) -> Decided[str]:
         raise ZeroDivisionError
 
-    store.hold()
+    store.close()
     first = registry.ask()
     store.entered.wait(30)
     odd = puts(ConfigPut(NAME("s"), Config(alias="\ud800")))
     large = puts(ConfigPut(NAME("s"), Config(alias="x" * 900_000)))
-    asked = [registry._put(one) for one in (refuses, breaks, odd, large, adds("s", record()))]
+    requests = [registry._put(one) for one in (refuses, breaks, odd, large, adds("s", record()))]
     store.open.set()
     first.result(30)
-    errors = [type(one.exception(30)) for one in asked[:4]]
+    errors = [type(one.exception(30)) for one in requests[:4]]
     assert errors == [InputError, ZeroDivisionError, UnicodeEncodeError, TooLargeError]
-    assert asked[4].result(30) == (1, 1)
+    assert requests[4].result(30) == (1, 1)
     with pytest.raises(InputError, match="no"):
         registry.change(refuses)
 
 
-def test_what_does_not_fit_in_one_step_goes_into_the_next(registry: Registry, store: Gate) -> None:
-    """Each of them fits on its own."""
-    store.hold()
+def test_a_too_large_step_is_split(registry: Registry, store: Gate) -> None:
+    """Each of them fits separately."""
+    store.close()
     first = registry.ask()
     store.entered.wait(30)
-    asked = [
+    requests = [
         registry._put(puts(ConfigPut(NAME(f"s{n}"), Config(alias="x" * 300_000)))) for n in range(5)
     ]
     store.open.set()
     first.result(30)
-    assert [one.result(30) for one in asked] == ["done"] * 5
+    assert [one.result(30) for one in requests] == ["done"] * 5
     assert store.steps == 3
     assert len(registry.state().configs) == 5
 
 
-def test_who_loses_a_race_decides_again(registry: Registry, store: Gate) -> None:
-    """On the newest state; who loses too often hears of it."""
+def test_a_lost_compare_and_set_is_retried(registry: Registry, store: Gate) -> None:
+    """On the newest state; after too many attempts it fails."""
     store.refusals = 5
     assert registry.change(adds("s", record())) == (1, 1)
     store.refusals = 1000
@@ -199,8 +202,8 @@ def test_who_loses_a_race_decides_again(registry: Registry, store: Gate) -> None
     assert registry.change(adds("s", record("R", "a="))) == (2, 2)
 
 
-def test_a_store_that_does_not_answer_is_told(registry: Registry, store: Gate) -> None:
-    """To everybody, and everything goes on when it answers again."""
+def test_an_unavailable_store_is_reported(registry: Registry, store: Gate) -> None:
+    """To every caller, and requests succeed when it responds again."""
     registry.change(adds("s", record()))
     store.suspend()
     with pytest.raises(UnavailableError):
@@ -211,8 +214,8 @@ def test_a_store_that_does_not_answer_is_told(registry: Registry, store: Gate) -
     assert registry.change(adds("s", record("R", "a="))) == (2, 2)
 
 
-def test_nobody_reads_what_was_not_written(registry: Registry, store: Gate) -> None:
-    """However closely they ask while somebody's change fails; nor is anybody refused for it."""
+def test_unwritten_changes_are_never_visible(registry: Registry, store: Gate) -> None:
+    """Also to concurrent reads while a change fails; nor is a request refused for it."""
     store.refusal = UnavailableError("away")
     read_only = puts(ModePut(NAME("s"), Mode.READONLY))
     seen: list[bool] = []
@@ -238,35 +241,35 @@ def test_nobody_reads_what_was_not_written(registry: Registry, store: Gate) -> N
     assert not any(seen)
 
 
-def test_who_reads_waits_for_nobody_who_decides(registry: Registry, store: Gate) -> None:
-    """Who asked at the same time, and later, is answered first."""
-    store.hold()
+def test_reads_do_not_wait_for_decisions(registry: Registry, store: Gate) -> None:
+    """Reads of the same time, and later ones, are first."""
+    store.close()
     first = registry.ask()
     store.entered.wait(30)
     read: list[bool] = []
 
     def decide(_: State) -> Decided[str]:
-        read.append(asked.done())
+        read.append(request.done())
         return Decided("done")
 
     decided = registry._put(decide)
-    asked = registry.ask()
+    request = registry.ask()
     store.open.set()
     assert (first.result(30), decided.result(30)) == (State(), "done")
     assert read == [True]
 
 
-def test_nothing_is_written_for_what_is_there(registry: Registry, store: Gate) -> None:
-    """Asking again costs a reading."""
+def test_a_change_without_effect_writes_nothing(registry: Registry, store: Gate) -> None:
+    """A repeated request costs a read."""
     registry.change(adds("s", record()))
     before = store.steps
     assert registry.change(adds("s", record())) == (1, 1)
     assert store.steps == before
 
 
-def test_too_many_are_turned_away(registry: Registry, store: Gate) -> None:
-    """Rather than wait for longer than anybody does; those who wait are answered."""
-    store.hold()
+def test_requests_above_the_limit_are_refused(registry: Registry, store: Gate) -> None:
+    """Rather than wait beyond every timeout; waiting ones get responses."""
+    store.close()
     first = registry.ask()
     store.entered.wait(30)
     waiting: list[Future[State]] = [registry.ask() for _ in range(WAITING_MAX)]
@@ -276,32 +279,32 @@ def test_too_many_are_turned_away(registry: Registry, store: Gate) -> None:
     assert all(one.result(30) == State() for one in (first, *waiting))
 
 
-def test_who_no_longer_waits_disturbs_nobody(registry: Registry, store: Gate) -> None:
-    """A client that hangs up; its change is not made."""
-    store.hold()
+def test_a_cancelled_request_has_no_effect(registry: Registry, store: Gate) -> None:
+    """Of a disconnected client; its change is not made."""
+    store.close()
     first = registry.ask()
     store.entered.wait(30)
-    gone, asked = registry._put(adds("gone", record())), registry.ask()
+    gone, request = registry._put(adds("gone", record())), registry.ask()
     assert gone.cancel()
     store.open.set()
     first.result(30)
-    assert asked.result(30) == State()
+    assert request.result(30) == State()
     assert not registry.state().subjects
 
 
-def test_closing_answers_who_has_asked(store: Gate) -> None:
-    """And turns the others away; closing twice does nothing."""
+def test_closing_completes_pending_requests(store: Gate) -> None:
+    """And refuses the others; closing twice does nothing."""
     registry = Registry(store, ROOT)
-    store.hold()
+    store.close()
     first = registry.ask()
     store.entered.wait(30)
-    asked = [registry._put(adds(f"s{n}", record(f"R{n}"))) for n in range(3)]
+    requests = [registry._put(adds(f"s{n}", record(f"R{n}"))) for n in range(3)]
     closing = threading.Thread(target=registry.close)
     closing.start()
     store.open.set()
     closing.join(30)
     assert first.done()
-    assert [one.result(0) for one in asked] == [(1, 1), (2, 1), (3, 1)]
+    assert [one.result(0) for one in requests] == [(1, 1), (2, 1), (3, 1)]
     registry.close()
     with pytest.raises(UnavailableError, match="stopped"):
         registry.state()

@@ -48,8 +48,8 @@ TEXT = canonical_text(CAR)
         (FIELD, "Inner.b", "n.Inner.b"),
     ],
 )
-def test_tags_are_put_on_what_is_named(kind: str, path: str, full: str) -> None:
-    """Wherever it stands; the namespace may be left out; taking them away leaves nothing."""
+def test_tags_are_added_to_the_named_place(kind: str, path: str, full: str) -> None:
+    """At any depth; the namespace may be omitted; removing them leaves no attribute."""
     change = ((Entity(kind, path), ("x", "y", "x")),)
     made = with_tags(TEXT, change)
     found = dict(tags_in(json.loads(made)))
@@ -62,14 +62,14 @@ def test_tags_are_put_on_what_is_named(kind: str, path: str, full: str) -> None:
     ("kind", "path"),
     [(RECORD, ""), (RECORD, "m.Car"), (RECORD, "n.Car.two"), (FIELD, "n.Car"), (FIELD, "two")],
 )
-def test_a_path_that_leads_nowhere_is_told(kind: str, path: str) -> None:
+def test_an_unknown_path_is_reported(kind: str, path: str) -> None:
     """As it was given."""
     with pytest.raises(BadSchemaError, match=f"No matching path '{path}' found"):
         with_tags(TEXT, ((Entity(kind, path), ("x",)),))
 
 
 def test_tags_are_listed_in_the_order_of_the_text() -> None:
-    """Each place with all of its tags; an attribute that is no list holds none."""
+    """Each place with all of its tags; an attribute that is no list has none."""
     tags = ((Entity(RECORD, "n.Car"), ("a",)), (Entity(FIELD, "n.Car.two"), ("b",)))
     assert tags_in(json.loads(with_tags(TEXT, tags))) == (
         (Entity(RECORD, "n.Car"), ("a",)),
@@ -82,8 +82,8 @@ def test_tags_are_listed_in_the_order_of_the_text() -> None:
     )
 
 
-def test_tags_are_taken_over_where_both_have_the_place() -> None:
-    """The others are left out."""
+def test_tags_are_copied_where_both_have_the_place() -> None:
+    """The others are omitted."""
     bare = canonical_text({**INNER, "namespace": "n", "fields": [field("b"), field("c")]})
     made = with_tags_of(bare, tags_in(CAR))
     assert tags_in(json.loads(made)) == ((Entity(FIELD, "n.Inner.b"), ("old",)),)
@@ -91,8 +91,8 @@ def test_tags_are_taken_over_where_both_have_the_place() -> None:
 
 
 @given(schema_values())
-def test_a_tag_can_be_put_wherever_one_can_be_found(value: object) -> None:
-    """In any schema; the rest of it stays as it is."""
+def test_a_tag_can_be_added_to_every_listed_place(value: object) -> None:
+    """In any schema; the rest of it is unchanged."""
     text = canonical_text(parse(json.dumps(value)).value)
     places = [entity for entity, _ in tags_in(_tagged_everywhere(json.loads(text)))]
     for entity in places:

@@ -1,4 +1,4 @@
-"""A registry that is served in this process, and raw talk with it."""
+"""A registry served in this process, and raw connections to it."""
 
 import socket
 from contextlib import AbstractContextManager
@@ -50,18 +50,18 @@ class Service(AbstractContextManager["Service"]):
         return self.http.post(f"/subjects/{subject}/versions", json=body)
 
     def connect(self) -> socket.socket:
-        """A connection on which anything can be sent."""
+        """A raw connection."""
         url = httpx.URL(self.server.url)
         return socket.create_connection((url.host, url.port or 0), TIMEOUT_S)
 
 
 def head(request: str, *lines: str) -> bytes:
-    """A request line and headers; bytes that are not ASCII go as they are."""
+    """A request line and headers; bytes that are not ASCII are sent unchanged."""
     return "\r\n".join((f"{request} HTTP/1.1", "Host: x", *lines, "", "")).encode("latin-1")
 
 
 def status_of(connection: socket.socket) -> int:
-    """The status of the next answer on a connection."""
+    """The status of the next response on a connection."""
     received = b""
     while b"\r\n" not in received:
         more = connection.recv(4096)
@@ -71,7 +71,7 @@ def status_of(connection: socket.socket) -> int:
 
 
 def read_to_end(connection: socket.socket) -> bytes:
-    """Everything until the server closes the connection."""
+    """All bytes until the server closes the connection."""
     received = b""
     while more := connection.recv(65_536):
         received += more

@@ -1,4 +1,4 @@
-"""Who comes in, and who does not; and what is told of it."""
+"""Accept loop with a connection limit, and its log."""
 
 import asyncio
 import errno
@@ -21,15 +21,15 @@ from tests.conftest import WaitFor
 from tests.unit.schemas.rest.running import TIMEOUT_S, Service, head, read_to_end, status_of
 
 
-def test_what_happens_often_is_told_seldom() -> None:
-    """At once, and then with what was not told; nothing is lost."""
+def test_frequent_events_are_logged_rarely() -> None:
+    """At once, and then with the number of suppressed ones; none is lost."""
     seldom = LogRateLimit(every_s=10.0)
-    told = [seldom.count_event(now) for now in (0.0, 0.0, 9.9, 10.0, 10.1, 50.0)]
-    assert told == [1, 0, 0, 3, 0, 2]
+    reported = [seldom.count_event(now) for now in (0.0, 0.0, 9.9, 10.0, 10.1, 50.0)]
+    assert reported == [1, 0, 0, 3, 0, 2]
 
 
-def test_those_who_are_inside_are_served_whoever_comes() -> None:
-    """Strangers that say nothing keep out others, and never those who were there before."""
+def test_existing_connections_are_served_at_the_limit() -> None:
+    """New idle connections fill the limit, and never displace existing ones."""
     with Service(connections_max=2) as service, ExitStack() as open_ones:
         assert service.http.get("/subjects").status_code == 200
         inside = open_ones.enter_context(service.connect())
@@ -42,10 +42,10 @@ def test_those_who_are_inside_are_served_whoever_comes() -> None:
         assert status_of(strangers[-1]) == 503
 
 
-def test_beyond_those_who_are_told_connections_are_closed_at_once(
+def test_connections_above_the_refusal_limit_are_closed_at_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Without an answer, and without a line in the log for each."""
+    """Without a response, and without a log line for each."""
     with Service(connections_max=1) as service, ExitStack() as open_ones:
         for _ in range(1 + OVERLOADED_MAX):
             open_ones.enter_context(service.connect())
@@ -57,8 +57,8 @@ def test_beyond_those_who_are_told_connections_are_closed_at_once(
     assert len(lines) < 20
 
 
-def test_there_is_room_again_when_others_have_gone(wait_for: WaitFor) -> None:
-    """However they went."""
+def test_closed_connections_free_their_places(wait_for: WaitFor) -> None:
+    """However they were closed."""
     with Service(connections_max=1) as service:
         with ExitStack() as open_ones:
             for _ in range(3):
@@ -74,7 +74,7 @@ def test_there_is_room_again_when_others_have_gone(wait_for: WaitFor) -> None:
 
 @pytest.fixture
 def authority(tmp_path: Path) -> Authority:
-    """Vouches for the registry."""
+    """Signs the certificate of the registry."""
     return Authority(tmp_path / "authority", "authority")
 
 
@@ -84,7 +84,7 @@ def _tls(authority: Authority) -> Certificate:
 
 
 def test_a_connection_counts_before_its_handshake(authority: Authority) -> None:
-    """One that never says which TLS it speaks takes the room of another."""
+    """One without a TLS handshake takes a place, too."""
     with ExitStack() as open_ones:
         certificate = _tls(authority)
         service = open_ones.enter_context(Service(certificate=certificate, connections_max=1))
@@ -103,10 +103,10 @@ def _served(service: Service, trust: ssl.SSLContext) -> bool:
     return answer.status_code == 200
 
 
-def test_a_handshake_has_a_deadline_and_leaves_nothing(
+def test_a_handshake_has_a_deadline_and_leaves_no_resources(
     authority: Authority, wait_for: WaitFor
 ) -> None:
-    """Neither one that does not come, nor one that is none."""
+    """Neither a missing one, nor a malformed one."""
     trust = ssl.create_default_context(cafile=str(authority.ca))
     certificate = _tls(authority)
     with Service(certificate=certificate, head_within_s=1.0, connections_max=1) as service:
@@ -117,10 +117,10 @@ def test_a_handshake_has_a_deadline_and_leaves_nothing(
             wait_for(lambda: _served(service, trust), "room for one")
 
 
-def test_who_says_nothing_after_a_handshake_need_not_take_leave(
+def test_an_idle_tls_connection_is_closed_without_a_goodbye(
     authority: Authority, wait_for: WaitFor
 ) -> None:
-    """TLS would wait for that as long as for answers to be taken."""
+    """TLS would wait for it as long as for responses to be read."""
     trust = ssl.create_default_context(cafile=str(authority.ca))
     certificate = _tls(authority)
     with (
@@ -134,23 +134,23 @@ def test_who_says_nothing_after_a_handshake_need_not_take_leave(
 
 
 class _Failing(socket.socket):
-    """A listener of a process that can open nothing more, for some attempts."""
+    """A listener of a process without free file descriptors, for some attempts."""
 
     fails = 5
     accepted = 0
 
     def accept(self) -> tuple[socket.socket, Any]:
-        """Fail, and later do not."""
+        """Fail, and succeed later."""
         self.accepted += 1
         if self.accepted <= self.fails:
             raise OSError(errno.EMFILE, "Too many open files")
         return super().accept()
 
 
-def test_when_nothing_more_can_be_opened_it_is_tried_now_and_then(
+def test_accept_is_retried_at_intervals_without_file_descriptors(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Not as often as the listener is ready, and with one line in the log."""
+    """Not as often as the listener is ready, and with one log line."""
     monkeypatch.setattr(acceptor, "RETRY_S", 0.01)
     caplog.set_level(logging.WARNING)
 

@@ -1,4 +1,4 @@
-"""Who may do what: logins, and roles for subjects whose names begin in a certain way."""
+"""Access control of the REST interface: logins, and roles for prefixes of subject names."""
 
 import json
 import logging
@@ -36,12 +36,14 @@ def service() -> Iterator[Service]:
             ("shared-x", '"bytes"'),
             (":.line:cars", '"float"'),
         ):
-            assert _ask(running, "root", f"POST /subjects/{subject}/versions", {"schema": schema})
+            assert _request(
+                running, "root", f"POST /subjects/{subject}/versions", {"schema": schema}
+            )
         yield running
 
 
-def _ask(service: Service, user: str, request: str, body: Any = None) -> Any:
-    """The answer to a user: a number is the status of a refusal."""
+def _request(service: Service, user: str, request: str, body: Any = None) -> Any:
+    """The response to a user; a number is the status of a refusal."""
     method, _, path = request.partition(" ")
     answer = service.http.request(method, path, json=body, auth=(user, PASSWORD))
     assert PASSWORD not in answer.text
@@ -72,8 +74,8 @@ NO_LOGINS = [
 ]
 
 
-def test_who_is_not_known_is_asked_to_log_in(service: Service) -> None:
-    """With 401 and how to, whatever is asked for; nothing of what was sent comes back."""
+def test_an_unauthenticated_request_is_refused_with_401(service: Service) -> None:
+    """With the scheme, for any target; the response contains nothing of the request."""
     for header in NO_LOGINS:
         headers = {b"authorization": header.encode("latin-1")} if header else {}
         for method, path in (("GET", "/"), ("GET", "/subjects"), ("POST", "/subjects/s/versions")):
@@ -83,8 +85,8 @@ def test_who_is_not_known_is_asked_to_log_in(service: Service) -> None:
             assert answer.headers["www-authenticate"] == 'Basic realm="SchemaRegistry"'
 
 
-def test_who_is_known_logs_in(service: Service) -> None:
-    """The scheme in any case of letters; a password may hold colons."""
+def test_a_user_with_a_password_is_authenticated(service: Service) -> None:
+    """The scheme is case-insensitive; a password may contain colons."""
     for scheme in ("Basic", "basic", "BASIC"):
         login = _login("root", PASSWORD).replace("Basic", scheme)
         assert service.http.get("/", headers={"authorization": login}).status_code == 200
@@ -136,18 +138,18 @@ REQUESTS: list[tuple[str, str, Any, Any]] = [
 ]
 
 
-def test_roles_hold_for_names_that_begin_so(service: Service) -> None:
+def test_roles_apply_to_prefixes(service: Service) -> None:
     """Reading, writing and configuring, by the role for the subject's name."""
     for user, request, body, expected in REQUESTS:
-        found = _ask(service, user, request, body)
+        found = _request(service, user, request, body)
         if expected is ...:
             assert isinstance(found, dict), (user, request, found)
         else:
             assert (user, request, found) == (user, request, expected)
 
 
-def test_a_refusal_has_confluents_words(service: Service) -> None:
-    """403 with its code, and what was denied."""
+def test_a_refusal_has_confluents_code_and_message(service: Service) -> None:
+    """403 with its code, and the denied operation."""
     auth = ("cars", PASSWORD)
     answer = service.http.delete("/subjects/boats-value", auth=auth)
     assert answer.json() == {
@@ -161,11 +163,11 @@ def test_a_refusal_has_confluents_words(service: Service) -> None:
     }
 
 
-def test_lists_hold_what_may_be_read() -> None:
-    """Before they are cut into pages: a page is full as long as there is more."""
+def test_lists_contain_only_readable_entries() -> None:
+    """Filtered before paging: a page is full as long as there are more."""
     with Service(Access(USERS)) as service:
         for subject in ("a", "b", "cars-1", "cars-2", "d", "cars-3"):
-            _ask(service, "root", f"POST /subjects/{subject}/versions", {"schema": INT})
+            _request(service, "root", f"POST /subjects/{subject}/versions", {"schema": INT})
         for request, expected in (
             ("GET /subjects", ["cars-1", "cars-2", "cars-3"]),
             ("GET /subjects?limit=2", ["cars-1", "cars-2"]),
@@ -173,34 +175,34 @@ def test_lists_hold_what_may_be_read() -> None:
             ("GET /schemas/ids/1/subjects?limit=1", ["cars-1"]),
             ("GET /schemas/ids/1/versions?offset=2", [{"subject": "cars-3", "version": 1}]),
         ):
-            assert _ask(service, "cars", request) == expected
-        assert [one["subject"] for one in _ask(service, "cars", "GET /schemas?limit=2")] == [
+            assert _request(service, "cars", request) == expected
+        assert [one["subject"] for one in _request(service, "cars", "GET /schemas?limit=2")] == [
             "cars-1",
             "cars-2",
         ]
-        assert _ask(service, "cars", "GET /schemas/ids/1")["subject"] == "cars-1"
-        guid = _ask(service, "cars", "GET /subjects/cars-1/versions/1")["guid"]
-        assert _ask(service, "cars", f"GET /schemas/guids/{guid}")["schema"] == INT
-        assert _ask(service, "cars", f"GET /schemas/guids/{guid}/ids") == [
+        assert _request(service, "cars", "GET /schemas/ids/1")["subject"] == "cars-1"
+        guid = _request(service, "cars", "GET /subjects/cars-1/versions/1")["guid"]
+        assert _request(service, "cars", f"GET /schemas/guids/{guid}")["schema"] == INT
+        assert _request(service, "cars", f"GET /schemas/guids/{guid}/ids") == [
             {"context": ".", "id": 1}
         ]
 
 
-def test_an_alias_opens_no_door(service: Service) -> None:
-    """What counts is the subject that a name stands for."""
-    _ask(service, "root", "PUT /config/cars-alias", {"alias": "boats-value"})
-    assert _ask(service, "cars", "GET /subjects/cars-alias/versions") == 403
-    _ask(service, "root", "PUT /config/boats-alias", {"alias": "cars-value"})
-    assert _ask(service, "cars", "GET /subjects/boats-alias/versions") == [1]
+def test_an_alias_grants_no_access(service: Service) -> None:
+    """The role for the subject that the alias refers to applies."""
+    _request(service, "root", "PUT /config/cars-alias", {"alias": "boats-value"})
+    assert _request(service, "cars", "GET /subjects/cars-alias/versions") == 403
+    _request(service, "root", "PUT /config/boats-alias", {"alias": "cars-value"})
+    assert _request(service, "cars", "GET /subjects/boats-alias/versions") == [1]
 
 
-def test_a_schema_of_another_context_is_not_found_by_chance(service: Service) -> None:
-    """A name without a context is looked for in all where one may read, and nowhere else."""
-    assert _ask(service, "root", "GET /subjects/cars/versions/1")["subject"] == ":.line:cars"
+def test_other_contexts_are_searched_only_where_readable(service: Service) -> None:
+    """A name without a context is looked up in all readable contexts, and no other."""
+    assert _request(service, "root", "GET /subjects/cars/versions/1")["subject"] == ":.line:cars"
     c = User("c", PASSWORD, {"c": Role.WRITE, ":.seen:": Role.READ})
     with Service(Access((*USERS, c))) as other:
-        _ask(other, "root", "POST /subjects/:.line:cars/versions", {"schema": INT})
-        _ask(other, "root", "POST /subjects/c/versions", {"schema": INT})
+        _request(other, "root", "POST /subjects/:.line:cars/versions", {"schema": INT})
+        _request(other, "root", "POST /subjects/c/versions", {"schema": INT})
         for request, body in (
             ("GET /subjects/cars/versions/1", None),
             ("GET /subjects/cars/versions/1/schema", None),
@@ -211,19 +213,19 @@ def test_a_schema_of_another_context_is_not_found_by_chance(service: Service) ->
             answer = other.http.request(method, path, json=body, auth=("c", PASSWORD))
             assert (request, answer.status_code) == (request, 404)
             assert answer.json()["message"] == "Subject 'cars' not found."
-        assert _ask(other, "c", "GET /schemas/ids/1?subject=cars")["subject"] == "c"
-        _ask(other, "root", "POST /subjects/:.seen:cars/versions", {"schema": INT})
-        assert _ask(other, "c", "GET /subjects/cars/versions/1")["subject"] == ":.seen:cars"
+        assert _request(other, "c", "GET /schemas/ids/1?subject=cars")["subject"] == "c"
+        _request(other, "root", "POST /subjects/:.seen:cars/versions", {"schema": INT})
+        assert _request(other, "c", "GET /subjects/cars/versions/1")["subject"] == ":.seen:cars"
 
 
-def test_a_guid_is_read_wherever_one_may(service: Service) -> None:
-    """Its content lies in several contexts: one that may be read is enough."""
+def test_a_guid_is_readable_through_any_context(service: Service) -> None:
+    """Its content is in several contexts: one that may be read is enough."""
     for subject in ("boats-three", ":.line:three"):
-        made = _ask(service, "root", f"POST /subjects/{subject}/versions", {"schema": STRING})
+        made = _request(service, "root", f"POST /subjects/{subject}/versions", {"schema": STRING})
     path = f"GET /schemas/guids/{made['guid']}"
-    assert _ask(service, "line", path)["schema"] == STRING
-    assert _ask(service, "line", f"{path}/ids") == [{"context": ".line", "id": made["id"]}]
-    assert _ask(service, "cars", path) == 403
+    assert _request(service, "line", path)["schema"] == STRING
+    assert _request(service, "line", f"{path}/ids") == [{"context": ".line", "id": made["id"]}]
+    assert _request(service, "cars", path) == 403
 
 
 def _part(name: str, kind: str, **more: Any) -> str:
@@ -237,14 +239,14 @@ def _to(name: str, subject: str) -> dict[str, Any]:
     return {"references": [{"name": name, "subject": subject, "version": 1}]}
 
 
-def test_what_is_reached_through_others_is_not_told() -> None:
-    """Neither written out, nor by tags, nor by what does not fit, nor by a new way to it."""
+def test_unreadable_schemas_are_not_disclosed_indirectly() -> None:
+    """Neither inlined, nor by tags, nor by incompatibilities, nor by a new reference to them."""
     with Service(Access(USERS)) as service:
         top = {"schema": _part("C", "Mid"), **_to("Mid", "shared-mid")}
-        _ask(service, "root", "POST /subjects/secret/versions", {"schema": SECRET})
+        _request(service, "root", "POST /subjects/secret/versions", {"schema": SECRET})
         mid = {"schema": _part("Mid", "Secret"), **_to("Secret", "secret")}
-        _ask(service, "root", "POST /subjects/shared-mid/versions", mid)
-        made = _ask(service, "root", "POST /subjects/cars-a/versions", top)
+        _request(service, "root", "POST /subjects/shared-mid/versions", mid)
+        made = _request(service, "root", "POST /subjects/cars-a/versions", top)
         other = {"schema": record(field_of("f", json.loads(_part("Mid", "string"))), name="C")}
         for request, body in (
             ("GET /subjects/cars-a/versions/1?format=resolved", None),
@@ -265,31 +267,33 @@ def test_what_is_reached_through_others_is_not_told() -> None:
             answer = service.http.request(method, path, json=body, auth=("cars", PASSWORD))
             assert (request, answer.status_code) == (request, 403)
             assert "secret" not in answer.text.lower()
-        assert _ask(service, "cars", "GET /subjects/cars-a/versions/1")["schema"] == top["schema"]
-        resolved = _ask(service, "reader", "GET /subjects/cars-a/versions/1?format=resolved")
+        assert (
+            _request(service, "cars", "GET /subjects/cars-a/versions/1")["schema"] == top["schema"]
+        )
+        resolved = _request(service, "reader", "GET /subjects/cars-a/versions/1?format=resolved")
         assert "Secret" in resolved["schema"]
 
 
 def test_an_alias_that_may_not_be_read_is_not_listed() -> None:
-    """BackgroundJob the subject that it stands for, which may."""
+    """But the subject that it refers to is, which may be read."""
     with Service(Access(USERS)) as service:
-        _ask(service, "root", "POST /subjects/cars-1/versions", {"schema": INT})
+        _request(service, "root", "POST /subjects/cars-1/versions", {"schema": INT})
         for alias in ("cars-alias", "hidden-alias"):
-            _ask(service, "root", f"PUT /config/{alias}", {"alias": "cars-1"})
+            _request(service, "root", f"PUT /config/{alias}", {"alias": "cars-1"})
         for user, expected in (("cars", ["cars-alias"]), ("root", ["cars-alias", "hidden-alias"])):
-            (one,) = _ask(service, user, "GET /schemas?aliases=true")
+            (one,) = _request(service, user, "GET /schemas?aliases=true")
             assert one["aliases"] == expected
 
 
-def test_nobody_sees_a_password(caplog: pytest.LogCaptureFixture) -> None:
-    """Neither in a log, also when something fails, nor in what is printed of a user."""
+def test_passwords_are_never_printed(caplog: pytest.LogCaptureFixture) -> None:
+    """Neither in a log, also after an error, nor in the representation of a user."""
     caplog.set_level(logging.DEBUG)
     with Service(Access(USERS)) as service:
-        assert _ask(service, "root", "GET /subjects") == []
-        assert _ask(service, "cars", "GET /subjects/x/versions") == 403
+        assert _request(service, "root", "GET /subjects") == []
+        assert _request(service, "cars", "GET /subjects/x/versions") == 403
         service.http.get("/", headers={"authorization": _login("root", PASSWORD + "x")})
         service.store.suspend()
-        assert _ask(service, "root", "GET /subjects") == 500
+        assert _request(service, "root", "GET /subjects") == 500
     encoded = _login("root", PASSWORD).removeprefix("Basic ")
     for secret in (PASSWORD, encoded[:-4]):
         assert secret not in caplog.text

@@ -1,4 +1,4 @@
-"""Whatever is asked for in whatever order, no answer is an error of ours."""
+"""Random sequences of requests: no response is an internal error."""
 
 import json
 import random

@@ -1,4 +1,4 @@
-"""Requests that mean harm, or come from clients that fail: the registry stays, for everybody."""
+"""Malicious requests and failing clients: the registry keeps serving others."""
 
 import asyncio
 import json
@@ -27,7 +27,7 @@ JSON = "Content-Type: application/json"
 
 @pytest.fixture
 def service(caplog: pytest.LogCaptureFixture) -> Iterator[Service]:
-    """A registry with one subject; nothing that a client sends is an error of ours."""
+    """A registry with one subject; no request may cause an internal error."""
     caplog.set_level(logging.WARNING)
     with Service() as running:
         assert running.register("s", STRING).status_code == 200
@@ -43,16 +43,16 @@ def _alive(service: Service) -> None:
 # --- bodies: large, endless, slow, cut off ------------------------------------------------------
 
 
-def test_a_body_that_is_too_large_is_refused(service: Service) -> None:
-    """By what is received, whatever was announced; the connection is closed."""
+def test_a_too_large_body_is_refused(service: Service) -> None:
+    """By the bytes received, for any announced length; the connection is closed."""
     answer = service.http.post("/subjects/s/versions", content=b" " * (BODY_BYTES_MAX + 1))
     assert (answer.status_code, answer.json()["error_code"]) == (413, 413)
     assert answer.headers["connection"] == "close"
     _alive(service)
 
 
-def test_a_body_without_an_end_is_refused(service: Service) -> None:
-    """As soon as it is too large: nobody reads on for ever."""
+def test_an_endless_body_is_refused(service: Service) -> None:
+    """As soon as it is too large: reading ends."""
     with service.connect() as connection:
         connection.sendall(head(POST, JSON, "Transfer-Encoding: chunked"))
         connection.sendall(b"7fffffff\r\n" + b" " * (BODY_BYTES_MAX + 1))
@@ -61,7 +61,7 @@ def test_a_body_without_an_end_is_refused(service: Service) -> None:
     _alive(service)
 
 
-def test_a_body_as_large_as_it_may_be_is_read(service: Service) -> None:
+def test_a_body_of_the_maximum_size_is_read(service: Service) -> None:
     """A schema that fits in a request and not in the store is refused as too large."""
     text = record(doc="x" * (BODY_BYTES_MAX - 200))
     answer = service.register("large", text)
@@ -69,8 +69,8 @@ def test_a_body_as_large_as_it_may_be_is_read(service: Service) -> None:
     _alive(service)
 
 
-def test_clients_that_stop_in_the_middle_hold_up_nobody(service: Service) -> None:
-    """Many that have sent one byte of a body wait; others are answered; then they go on."""
+def test_stalled_clients_do_not_block_others(service: Service) -> None:
+    """Many that have sent one byte of a body wait; others get responses; then they continue."""
     body = json.dumps({"schema": STRING}).encode()
     waiting = [service.connect() for _ in range(40)]
     try:
@@ -87,8 +87,8 @@ def test_clients_that_stop_in_the_middle_hold_up_nobody(service: Service) -> Non
             one.close()
 
 
-def test_a_body_that_does_not_come_is_not_waited_for_for_ever() -> None:
-    """It is answered with 408, and the connection is closed."""
+def test_a_stalled_body_times_out() -> None:
+    """The response is 408, and the connection is closed."""
     registry = Registry(MemoryStore(MemoryTree()), ZnodePath("/schemas"))
     app = RegistryApp(registry, SystemClock(), body_within_s=0.01)
 
@@ -104,8 +104,8 @@ def test_a_body_that_does_not_come_is_not_waited_for_for_ever() -> None:
     assert (b"connection", b"close") in answer.headers
 
 
-def test_a_head_that_does_not_come_to_its_end_is_not_waited_for_for_ever() -> None:
-    """The connection is closed; one on which whole requests come is not."""
+def test_a_stalled_request_head_times_out() -> None:
+    """The connection is closed; one with complete requests is not."""
     with Service(head_within_s=0.5) as service, service.connect() as whole:
         for sent in (b"", b"GET /subjects HT", head("GET /subjects")[:-2]):
             whole.sendall(head("GET /schemas/types"))
@@ -115,7 +115,7 @@ def test_a_head_that_does_not_come_to_its_end_is_not_waited_for_for_ever() -> No
                 assert read_to_end(half) == b""
 
 
-def test_what_is_no_http_is_told_so(service: Service) -> None:
+def test_a_request_that_is_no_http_is_refused(service: Service) -> None:
     """In the form of every other error, and the connection is closed."""
     with service.connect() as connection:
         connection.sendall(b"nonsense\r\n\r\n")
@@ -125,7 +125,7 @@ def test_what_is_no_http_is_told_so(service: Service) -> None:
     _alive(service)
 
 
-def test_a_connection_too_many_is_told_so() -> None:
+def test_a_connection_above_the_limit_is_refused() -> None:
     """In the form of every other error, and the connection is closed; the others are served."""
     with Service(connections_max=1) as service:
         assert service.register("s", STRING).status_code == 200
@@ -142,8 +142,8 @@ def test_a_connection_too_many_is_told_so() -> None:
         _alive(service)
 
 
-def test_clients_that_go_away_leave_nothing(service: Service) -> None:
-    """In the middle of a line, of a body, or before their answer."""
+def test_disconnected_clients_leave_no_resources(service: Service) -> None:
+    """In the middle of a line, of a body, or before their response."""
     body = json.dumps({"schema": STRING}).encode()
     whole = head(POST, JSON, f"Content-Length: {len(body)}") + body
     for length in (1, 20, len(whole) - len(body), len(whole) - 1, len(whole)):
@@ -183,8 +183,8 @@ TARGETS = [
 ]
 
 
-def test_paths_that_no_client_should_send(service: Service) -> None:
-    """Broken escapes, broken UTF-8, control characters, length: refused, or simply not there."""
+def test_malformed_paths(service: Service) -> None:
+    """Broken escapes, broken UTF-8, control characters, length: refused, or not found."""
     for target, status in TARGETS:
         with service.connect() as connection:
             connection.sendall(head(f"GET {target}", "Connection: close"))
@@ -192,8 +192,8 @@ def test_paths_that_no_client_should_send(service: Service) -> None:
     _alive(service)
 
 
-def test_headers_without_an_end_are_refused(service: Service) -> None:
-    """A head has a length at which it is no longer read."""
+def test_a_head_above_the_size_limit_is_refused(service: Service) -> None:
+    """Reading ends at the limit."""
     with service.connect() as connection:
         connection.sendall(b"GET / HTTP/1.1\r\nX: " + b"x" * 60_000)
         connection.sendall(b"x" * 60_000)
@@ -201,7 +201,7 @@ def test_headers_without_an_end_are_refused(service: Service) -> None:
     _alive(service)
 
 
-# --- what is in a body ---------------------------------------------------------------------------
+# --- contents of a body --------------------------------------------------------------------------
 
 
 def _nested(depth: int) -> str:
@@ -227,8 +227,8 @@ BODIES: list[tuple[str, Any, int]] = [
 ]
 
 
-def test_bodies_that_no_client_should_send(service: Service) -> None:
-    """Each is refused or taken, and none is an error of ours."""
+def test_malformed_bodies(service: Service) -> None:
+    """Each is refused or accepted, and none is an internal error."""
     for number, (what, body, status) in enumerate(BODIES):
         content = json.dumps({"schema": INT, **body}).encode()
         answer = service.http.post(f"/subjects/b{number}/versions", content=content)
@@ -236,8 +236,8 @@ def test_bodies_that_no_client_should_send(service: Service) -> None:
     _alive(service)
 
 
-def test_json_of_every_depth_is_answered(service: Service) -> None:
-    """Also of those that the parser of JSON just takes."""
+def test_json_of_every_depth_gets_a_response(service: Service) -> None:
+    """Also of the maximum depth that the JSON parser accepts."""
     for depth in (10, 100, 500, 800, 900, 950, 980, 990, 1_000, 2_000, 50_000):
         inner = "[" * depth + "]" * depth
         for key in ("schema", "schemaType", "version", "metadata", "references", "more"):
@@ -266,8 +266,8 @@ def test_too_many_references_are_refused(service: Service) -> None:
     _alive(service)
 
 
-def test_references_in_a_circle_end(service: Service) -> None:
-    """Names that stand for different schemas, and schemas that lead back to their own subject."""
+def test_cyclic_references_end(service: Service) -> None:
+    """Names that refer to different schemas, and schemas that lead back to their own subject."""
 
     def to(name: str, subject: str, version: int = 1) -> dict[str, Any]:
         return {"name": name, "subject": subject, "version": version}
@@ -283,10 +283,10 @@ def test_references_in_a_circle_end(service: Service) -> None:
     _alive(service)
 
 
-# --- others are answered ------------------------------------------------------------------------
+# --- isolation of clients -----------------------------------------------------------------------
 
 
-def test_a_large_schema_holds_up_nobody(service: Service) -> None:
+def test_a_large_schema_does_not_block_others(service: Service) -> None:
     """While one with 5,000 fields is parsed and compared, others read."""
     fields = [field_of(f"f{n}", "string", default="") for n in range(5_000)]
     read = 0
@@ -300,8 +300,8 @@ def test_a_large_schema_holds_up_nobody(service: Service) -> None:
     assert read > 0
 
 
-def test_a_slow_store_holds_up_nobody_who_does_not_need_it(service: Service) -> None:
-    """While many wait for the store, the server still takes requests and refuses what is wrong."""
+def test_a_slow_store_does_not_block_requests_without_it(service: Service) -> None:
+    """While many wait for the store, the server accepts requests and refuses wrong ones."""
     entered, release = threading.Event(), threading.Event()
     sync = service.store.sync
 
@@ -323,8 +323,8 @@ def test_a_slow_store_holds_up_nobody_who_does_not_need_it(service: Service) -> 
         assert [one.result().json() for one in waiting] == [["s"]] * len(waiting)
 
 
-def test_a_store_that_is_away_is_said_so(service: Service) -> None:
-    """Requests fail with Confluent's code meanwhile; afterwards they work again."""
+def test_an_unavailable_store_is_reported(service: Service) -> None:
+    """Requests fail with Confluent's code meanwhile; afterwards they succeed again."""
     service.store.suspend()
     for answer in (service.http.get("/subjects"), service.register("s", INT)):
         assert (answer.status_code, answer.json()["error_code"]) == (500, 50001)

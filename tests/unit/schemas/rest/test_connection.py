@@ -1,4 +1,4 @@
-"""Clients that are slow, or break off: nobody waits for them for ever."""
+"""Slow and disconnected clients: every wait has a deadline."""
 
 import asyncio
 import logging
@@ -19,7 +19,7 @@ BROKEN = b"zz\r\nhello\r\n"
 
 @pytest.fixture
 def quiet(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
-    """Nothing that a client does is an error of ours."""
+    """No request may cause an internal error."""
     caplog.set_level(logging.WARNING)
     yield
     errors = [one for one in caplog.get_records("call") if one.levelno >= logging.ERROR]
@@ -35,10 +35,10 @@ def quiet(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
         ("POST /subjects/s", ("Accept: text/html",), b"406"),
     ],
 )
-def test_a_body_that_breaks_after_its_answer_ends_the_connection(
+def test_a_malformed_body_after_the_response_ends_the_connection(
     request_line: str, more: tuple[str, ...], status: bytes
 ) -> None:
-    """There is nothing left to say."""
+    """There is no further response."""
     with Service() as service, service.connect() as connection:
         connection.sendall(head(request_line, CHUNKED, *more))
         answer = b""
@@ -50,8 +50,8 @@ def test_a_body_that_breaks_after_its_answer_ends_the_connection(
 
 
 @pytest.mark.usefixtures("quiet")
-def test_a_body_that_breaks_before_its_answer_is_told_so() -> None:
-    """Once: the answer to what came before it is not sent, too."""
+def test_a_malformed_body_before_the_response_is_refused() -> None:
+    """Once: the response to the request itself is not sent, too."""
     with Service() as service, service.connect() as connection:
         connection.sendall(head("POST /subjects/s", "Content-Type: application/json", CHUNKED))
         connection.sendall(BROKEN)
@@ -61,8 +61,8 @@ def test_a_body_that_breaks_before_its_answer_is_told_so() -> None:
 
 
 @pytest.mark.usefixtures("quiet")
-def test_a_body_that_breaks_while_its_request_is_answered_is_told_so() -> None:
-    """The answer that is on its way has nobody left who waits for it."""
+def test_a_malformed_body_during_the_request_is_refused() -> None:
+    """The pending response is dropped."""
     with Service() as service, service.connect() as connection:
         connection.sendall(head("POST /nowhere", CHUNKED) + BROKEN)
         answer = read_to_end(connection)
@@ -72,7 +72,7 @@ def test_a_body_that_breaks_while_its_request_is_answered_is_told_so() -> None:
 
 
 def _refuses(connection: socket.socket, data: bytes) -> Callable[[], bool]:
-    """Whether the other side is gone, as is found by sending."""
+    """Whether the peer has closed the connection, detected by sending."""
     connection.setblocking(False)
 
     def refused() -> bool:
@@ -88,14 +88,14 @@ def _refuses(connection: socket.socket, data: bytes) -> Callable[[], bool]:
 
 
 def test_the_rest_of_an_answered_request_has_a_deadline(wait_for: WaitFor) -> None:
-    """Also of one that never stops to come, byte for byte."""
+    """Also of an endless one, byte for byte."""
     with Service(head_within_s=0.5) as service, service.connect() as connection:
         connection.sendall(head("POST /nowhere", "Content-Length: 1000000"))
         wait_for(_refuses(connection, b" "), "the end of the connection")
 
 
-def test_who_takes_no_answers_is_left(wait_for: WaitFor) -> None:
-    """Requests without end, and not one answer read."""
+def test_a_client_that_reads_no_responses_is_disconnected(wait_for: WaitFor) -> None:
+    """Requests without end, and no response read."""
     with Service(taken_within_s=0.5) as service:
         for number in range(20):
             assert service.register(f"{number}{'x' * 200}", '"int"').status_code == 200
@@ -105,8 +105,8 @@ def test_who_takes_no_answers_is_left(wait_for: WaitFor) -> None:
         assert service.http.get("/subjects").status_code == 200
 
 
-def test_who_waits_for_leave_to_send_a_body_gets_it() -> None:
-    """As with `Expect: 100-continue`; the connection stays."""
+def test_expect_100_continue() -> None:
+    """The interim response is sent; the connection stays open."""
     body = b'{"schema": "\\"int\\""}'
     with Service() as service, service.connect() as connection:
         for _ in range(2):
@@ -117,8 +117,8 @@ def test_who_waits_for_leave_to_send_a_body_gets_it() -> None:
             assert connection.recv(4_096).startswith(b"HTTP/1.1 200 OK\r\n")
 
 
-def test_requests_that_come_together_are_answered_in_their_order() -> None:
-    """Of HEAD there is no body; with `close` the connection ends."""
+def test_pipelined_requests_get_responses_in_order() -> None:
+    """HEAD has no body; with `close` the connection ends."""
     with Service() as service, service.connect() as connection:
         last = head("GET /schemas/types", "Connection: close")
         connection.sendall(head("HEAD /subjects") + head("GET /nowhere") + last)
@@ -128,16 +128,16 @@ def test_requests_that_come_together_are_answered_in_their_order() -> None:
     assert answers[2].endswith(b'\r\n\r\n["AVRO"]')
 
 
-def test_a_client_that_sends_no_more_is_answered() -> None:
-    """It may have closed its own direction."""
+def test_a_half_closed_connection_gets_a_response() -> None:
+    """The client may have closed its own direction."""
     with Service() as service, service.connect() as connection:
         connection.sendall(head("GET /schemas/types"))
         connection.shutdown(socket.SHUT_WR)
         assert read_to_end(connection).endswith(b'["AVRO"]')
 
 
-def test_connections_without_a_request_end_with_the_server() -> None:
-    """At once: nobody waits for an answer on them."""
+def test_idle_connections_end_with_the_server() -> None:
+    """At once: no response is pending on them."""
     with Service() as service:
         idle = service.connect()
         idle.sendall(head("GET /schemas/types"))
@@ -147,7 +147,7 @@ def test_connections_without_a_request_end_with_the_server() -> None:
 
 
 class _Transport(asyncio.Transport):
-    """A connection that is nowhere: of what is written, `takes` bytes are sent with each look."""
+    """A connection in memory: of the written bytes, `takes` are sent with each check."""
 
     def __init__(self, protocol: asyncio.StreamReaderProtocol, takes: Iterator[int]) -> None:
         super().__init__({"sslcontext": None})
@@ -158,7 +158,7 @@ class _Transport(asyncio.Transport):
         self.limits: tuple[int | None, int | None] = (None, None)
 
     def get_write_buffer_size(self) -> int:
-        """What is left after a further part was taken."""
+        """The bytes left after a further part was sent."""
         self._unsent = max(0, self._unsent - next(self._takes))
         if not self._unsent:
             self._protocol.resume_writing()
@@ -190,7 +190,7 @@ class _Transport(asyncio.Transport):
 
 
 def _served(takes: Iterable[int]) -> _Transport:
-    """A connection after one request, of whose answer so many bytes are taken between looks."""
+    """A connection after one request, of whose response this many bytes are sent between checks."""
 
     async def serve() -> _Transport:
         reader = asyncio.StreamReader()
@@ -216,8 +216,8 @@ def _served(takes: Iterable[int]) -> _Transport:
     ],
     ids=["nothing", "nothing after some time", "slowly", "all at once"],
 )
-def test_a_client_that_takes_answers_slowly_is_not_left(takes: list[int], *, left: bool) -> None:
-    """As long as some is taken within each period; all that is unsent counts."""
+def test_a_slow_reader_of_responses_is_not_disconnected(takes: list[int], *, left: bool) -> None:
+    """As long as some is sent within each period; all unsent bytes count."""
     transport = _served(takes)
     assert transport.limits == (1, 0)
     assert transport.closed

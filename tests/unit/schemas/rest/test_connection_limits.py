@@ -19,10 +19,10 @@ from schemas.rest.connection_limits import (
         (3, 3, Admission.CLOSED),
     ],
 )
-def test_one_more_is_served_then_told_then_shut_out(
+def test_limits_of_served_refused_and_closed_connections(
     served: int, overloaded: int, admission: Admission
 ) -> None:
-    """Whoever is told that there is no room takes room from nobody who is served."""
+    """A refused connection never takes the place of a served one."""
     assert ConnectionLimits(served=2, overloaded=2).admit(served, overloaded) is admission
 
 
@@ -41,5 +41,5 @@ def test_one_more_is_served_then_told_then_shut_out(
 def test_connections_leave_files_for_the_rest_of_the_process(
     wanted: int, files: int, room: ConnectionLimits
 ) -> None:
-    """All together they take five eighths of what it may open; at least one is served."""
+    """Together they use five eighths of its open files; at least one is served."""
     assert connection_limits(wanted, files) == room

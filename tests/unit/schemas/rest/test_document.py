@@ -1,4 +1,4 @@
-"""The OpenAPI document says what is served, no more and no less."""
+"""The OpenAPI document describes exactly the served interface."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ from schemas.rest.call import Call
 from schemas.rest.errors import MEDIA_TYPE
 from schemas.rest.reading import media_of
 from schemas.rest.routes import ROUTES, Right, Route
-from tests.unit.schemas.registry.making import STRING, Held
+from tests.unit.schemas.registry.making import STRING, RegistryValue
 
 DOCUMENT: Final[dict[str, Any]] = yaml.safe_load(
     (Path(__file__).parents[4] / "docs" / "reference" / "registry-openapi.yaml").read_text("utf-8")
@@ -52,8 +52,8 @@ CONFIG: Final[dict[str, Any]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Watched(Call):
-    """A call that remembers what it was asked for."""
+class Recorded(Call):
+    """A call that records the parameters read from it."""
 
     asked: set[str] = field(default_factory=set)
 
@@ -88,8 +88,8 @@ def test_every_route_is_described_and_nothing_else() -> None:
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=lambda r: f"{r.method} /{'/'.join(r.parts)}")
-def test_a_route_is_described_as_it_is(route: Route) -> None:
-    """The names in its path, its body, and what is answered to everything of its kind."""
+def test_the_description_of_a_route_is_complete(route: Route) -> None:
+    """The names in its path, its body, and the responses of its kind."""
     operation = _operation(route)
     assert _parameters(route, "path") == [p[1:-1] for p in route.parts if p.startswith("{")]
     assert ("requestBody" in operation) == route.takes_body
@@ -101,16 +101,16 @@ def test_a_route_is_described_as_it_is(route: Route) -> None:
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=lambda r: f"{r.method} /{'/'.join(r.parts)}")
-def test_what_is_read_from_a_query_is_described(route: Route) -> None:
-    """Each name that the handler asks for, and no other."""
-    held = Held()
-    guid = held.register("s", Sent(STRING, metadata=Metadata())).version.guid
-    held.configure("s", compatibility="NONE")
-    held.mode("s", Mode.READWRITE)
+def test_query_parameters_are_described(route: Route) -> None:
+    """Each name that the handler reads, and no other."""
+    registry = RegistryValue()
+    guid = registry.register("s", Sent(STRING, metadata=Metadata())).version.guid
+    registry.configure("s", compatibility="NONE")
+    registry.mode("s", Mode.READWRITE)
     body = {"schema": STRING, "mode": "READWRITE"}
-    call = Watched({**PATH, "guid": guid}, (), body)
+    call = Recorded({**PATH, "guid": guid}, (), body)
     try:
-        route.handler(held.state, call)
+        route.handler(registry.state, call)
     except NoAssociationError:
         assert route.parts[0] == "associations"
     assert sorted(_parameters(route, "query")) == sorted(call.asked)
@@ -126,8 +126,8 @@ def test_every_code_of_a_refusal_is_described() -> None:
         assert str(number) in COMPONENTS["responses"][places[number // 100]]["description"]
 
 
-def test_words_and_names_are_those_of_the_code() -> None:
-    """Levels, modes, what can be configured, media types, and the version of the interface."""
+def test_enumerations_are_those_of_the_code() -> None:
+    """Levels, modes, configuration fields, media types, and the version of the interface."""
     schemas = COMPONENTS["schemas"]
     assert DOCUMENT["info"]["version"] == INTERFACE_VERSION
     assert set(schemas["ModeChange"]["properties"]["mode"]["enum"]) == {
@@ -145,8 +145,8 @@ def test_words_and_names_are_those_of_the_code() -> None:
         assert [media_of(one) for one in produced] == produced
 
 
-def test_what_is_required_is_described() -> None:
-    """A name that is required without a type would stand for anything."""
+def test_required_properties_are_described() -> None:
+    """A required name without a type would allow any value."""
 
     def objects(part: Any) -> Iterator[dict[str, Any]]:
         if isinstance(part, dict | list):

@@ -4,8 +4,8 @@ from schemas.rest.rewriting import rewritten
 
 
 @pytest.mark.parametrize("name", ["subjects", "versions", "config", "mode", "contexts", "schemas"])
-def test_a_subject_may_be_called_as_a_part_of_a_path(name: str) -> None:
-    """What it is called does not make a name of what stands behind it."""
+def test_a_subject_may_have_the_name_of_a_path_segment(name: str) -> None:
+    """Its name does not change how the following segments are parsed."""
     for before, behind in (
         (("subjects",), ("versions", "1")),
         (("compatibility", "subjects"), ("versions", "latest")),

@@ -1,4 +1,4 @@
-"""The file that says who may do what: what is in it, and every way in which it can be wrong."""
+"""The file of users and roles: its contents, and every way in which it can be wrong."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ def written(folder: Path, text: str) -> Path:
 
 
 def test_users_have_a_password_and_roles(tmp_path: Path) -> None:
-    """A password may lie in a file beside; a role is for names that begin so."""
+    """A password may be in a separate file; a role is for a prefix of names."""
     (tmp_path / "secret").write_text(f"{SECRET}\n")
     text = 'users: {a: {password: "${file:secret}", roles: {"": read, cars-: write, x: admin}}}'
     (user,) = read_users(written(tmp_path, text))
@@ -58,14 +58,14 @@ def test_users_have_a_password_and_roles(tmp_path: Path) -> None:
         ("[" * 3_000, "no YAML"),
     ],
 )
-def test_what_is_wrong_is_told(tmp_path: Path, text: str, told: str) -> None:
-    """With the file; never with what stands in it as a password."""
+def test_errors_are_reported_with_the_file(tmp_path: Path, text: str, told: str) -> None:
+    """Never with the contents of a password field."""
     with pytest.raises(InputError, match=told) as caught:
         read_users(written(tmp_path, text))
     assert str(tmp_path) in caught.value.place or "password of a" in caught.value.place
 
 
-def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported(tmp_path: Path) -> None:
     """By its name."""
     with pytest.raises(InputError, match="cannot be read"):
         read_users(tmp_path / "nowhere")

@@ -9,13 +9,13 @@ from pipeline.planner.planner import plan
 from pipeline.spark.batch.facts import positions
 from pipeline.spark.query.lower import lower
 from tests.unit.planner.networks import OWNER, external, network, united
-from tests.unit.spark.support import SCHEMA, fragment, surroundings
+from tests.unit.spark.support import SCHEMA, fragment, lowering_context
 
 
 def test_offsets_belong_to_the_input_whose_data_topic_they_name() -> None:
-    """Shared topics such as the advances are told apart by the source they stand in."""
+    """Shared topics such as the advances are distinguished by their source."""
     planned = fragment("toll_notifications")
-    lowered = lower(planned, surroundings(planned))
+    lowered = lower(planned, lowering_context(planned))
     found = positions(
         [
             {
@@ -35,17 +35,17 @@ def test_offsets_belong_to_the_input_whose_data_topic_they_name() -> None:
 
 
 def test_offsets_of_foreign_topics_are_a_broken_invariant() -> None:
-    """A checkpoint of another plan must not be taken for this one's."""
+    """A checkpoint of another plan must not be used for this one."""
     planned = fragment("tow_dispatch")
-    lowered = lower(planned, surroundings(planned))
+    lowered = lower(planned, lowering_context(planned))
     with pytest.raises(BrokenInvariantError, match="other"):
         positions([{"other": {"0": 5}}, {"other": {"0": 5}}], lowered)
     with pytest.raises(BrokenInvariantError, match="1 leaves, the query has 2"):
         positions([{"sightings-topic": {"0": 5}}], lowered)
 
 
-def test_two_inputs_over_one_topic_have_positions_of_their_own() -> None:
-    """Each leaf stands for its own input; one input that stands twice has one position."""
+def test_two_inputs_over_one_topic_have_separate_positions() -> None:
+    """Each leaf is of its own input; one input with two leaves has one position."""
     topic = TopicName("sightings-topic")
     first, second = (
         replace(external(name), topic=TopicName("sightings-topic"), schema_json=SCHEMA)
@@ -53,7 +53,7 @@ def test_two_inputs_over_one_topic_have_positions_of_their_own() -> None:
     )
     both = network((first, second), (united("both", first, second),))
     planned = plan(both, OWNER).fragments[0]
-    lowered = lower(planned, surroundings(planned))
+    lowered = lower(planned, lowering_context(planned))
     found = positions([{"sightings-topic": {"0": 5}}, {"sightings-topic": {"0": 7}}], lowered)
     assert found == {
         InputPartition(StreamName("first"), topic, 0): 5,
@@ -63,5 +63,5 @@ def test_two_inputs_over_one_topic_have_positions_of_their_own() -> None:
     with pytest.raises(BrokenInvariantError, match="one source has two positions: 5 and 7"):
         positions(
             [{"sightings-topic": {"0": 5}}, {"sightings-topic": {"0": 7}}],
-            lower(twice, surroundings(twice)),
+            lower(twice, lowering_context(twice)),
         )

@@ -53,7 +53,7 @@ RECORD = Rejected(
     ("topic", "attempt"), [("car-sightings", 1), ("local.net.moving.redrive", 5)]
 )
 def test_only_a_record_of_the_redrive_topic_was_tried_before(topic: str, attempt: int) -> None:
-    """Such a header of an input's record is somebody else's."""
+    """Such a header of an input's record is a foreign one."""
     record = replace(RECORD, topic=TopicName(topic))
     sources = marked({InputPartition(RECORD.input, record.topic, 0): 0})
     context = record.context(NAMES, NetworkVersion(1), sources)
@@ -68,27 +68,27 @@ def refused(offset: int, port: str = "only", reason: Reason = Reason.EVALUATION_
 
 
 def summed(*offsets: int) -> int:
-    """What a query says of records that failed in it."""
+    """The query's summary of records that failed in it."""
     return sum(checksum(RECORD.topic, RECORD.partition, Offset(offset)) for offset in offsets)
 
 
-def test_functions_that_refuse_the_same_records_twice_are_believed() -> None:
-    """Whatever else was refused, or came late."""
+def test_functions_that_refuse_the_same_records_twice_are_accepted() -> None:
+    """Whatever else was refused, or late."""
     others = [RECORD, refused(9, reason=Reason.LATE), refused(9, "left.2")]
     check_decided_alike({"only": summed(5, 7)}, [refused(7), refused(5), *others], BOXES)
     check_decided_alike({}, [refused(7), *others], {})
 
 
 @pytest.mark.parametrize("again", [(5,), (5, 8), (5, 7, 8), ()])
-def test_a_function_that_decides_otherwise_is_noticed(again: tuple[int, ...]) -> None:
-    """Fewer, more or others: nothing may be written, since a row would be lost or come twice."""
+def test_a_function_that_decides_otherwise_is_detected(again: tuple[int, ...]) -> None:
+    """Fewer, more or others: nothing may be written, since a row would be lost or duplicated."""
     with pytest.raises(RetryError, match="failed for other records when it was called again") as e:
         check_decided_alike({"only": summed(5, 7)}, [refused(offset) for offset in again], BOXES)
     assert e.value.place == "box rated, priced"
     assert "mend it and deploy" in e.value.hint
 
 
-def test_the_checksum_of_what_was_refused_knows_no_order_but_all_else() -> None:
+def test_the_checksum_of_refused_records_is_independent_of_their_order() -> None:
     """Another place, path or reason is another decision, and leads to another state."""
     base = [refused(5), refused(7, reason=Reason.LATE)]
     assert refused_checksum(base) == refused_checksum(reversed(base))
@@ -112,12 +112,12 @@ def test_the_checksum_of_what_was_refused_knows_no_order_but_all_else() -> None:
         ([refused(5, reason=Reason.LATE)], False, "offset 5 is late, and no row of its batch"),
     ],
 )
-def test_the_query_and_the_second_look_have_to_agree_that_some_are_late(
+def test_the_query_and_the_inspection_have_to_agree_on_late_records(
     found: list[Rejected],
     dropped: bool,  # noqa: FBT001 - a parameter
     said: str,
 ) -> None:
-    """Else a record is lost without a dead letter, or counts and has one."""
+    """Otherwise a record is lost without a dead letter, or counts and has one."""
     check_late(found, "here", dropped=not dropped)
     with pytest.raises(BrokenInvariantError, match=said) as caught:
         check_late(found, "here", dropped=dropped)
@@ -125,13 +125,13 @@ def test_the_query_and_the_second_look_have_to_agree_that_some_are_late(
 
 
 def late(at_ms: int, topic: str = "tolls-topic", reason: Reason = Reason.LATE) -> Rejected:
-    """A record of the derived stream `tolls` that came too late."""
+    """A record of the derived stream `tolls` that was late."""
     why = Why(reason, "told", event_time_ms=Millis(at_ms))
     return replace(RECORD, input=StreamName("tolls"), topic=TopicName(topic), why=why)
 
 
 def test_a_late_record_of_a_derived_stream_breaks_a_promise() -> None:
-    """Not so one that was sent again, one of another stream, or one that is refused otherwise."""
+    """Not a redriven one, one of another stream, or one that is refused otherwise."""
     at = InputPartition(StreamName("tolls"), TopicName("tolls-topic"), 0)
     promised = {StreamName("tolls"): Millis(5)}.get
     sources = marked({at: 0, replace(at, topic=NAMES.redrive): 0})
@@ -145,7 +145,7 @@ def test_a_late_record_of_a_derived_stream_breaks_a_promise() -> None:
 
 
 def test_a_derived_record_may_be_late_above_its_writers_promise() -> None:
-    """Event time went on without its stream, which was idle; or no promise counted yet."""
+    """Event time advanced without its stream, which was idle; or no promise counted yet."""
     at = InputPartition(StreamName("tolls"), TopicName("tolls-topic"), 0)
     sources = marked({at: 0})
     check_in_time([late(6)], sources, {StreamName("tolls"): Millis(5)}.get)

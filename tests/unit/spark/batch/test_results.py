@@ -12,9 +12,9 @@ def results(
     ids: tuple[bytes, ...] = (),
     of_rows: Sequence[tuple[str | None, bytes | None, bool]] = (),
 ) -> Results:
-    """Rows of (key, value, time, reason), with ids and what they say of their rows, if they do."""
+    """Rows of (key, value, time, reason), with optional ids and row descriptions."""
     keys, values, times, reasons = (list(c) for c in zip(*rows, strict=True)) if rows else [[]] * 4
-    said = [list(column) for column in zip(*of_rows, strict=True)]
+    descriptions = [list(column) for column in zip(*of_rows, strict=True)]
     kinds = (pa.string(), pa.binary(), pa.bool_())
     return Results(
         pa.table(
@@ -25,78 +25,81 @@ def results(
                 "partition": pa.array([-1] * len(rows), pa.int32()),
                 "reason": pa.array(reasons, pa.string()),
                 **({"id": pa.array(ids, pa.binary())} if ids else {}),
-                **{n: pa.array(c, of) for n, c, of in zip(ROW_COLUMNS, said, kinds, strict=False)},
+                **{
+                    n: pa.array(c, of)
+                    for n, c, of in zip(ROW_COLUMNS, descriptions, kinds, strict=False)
+                },
             }
         )
     )
 
 
-def test_records_come_in_order_also_when_there_are_many() -> None:
-    """They are made bit by bit; none is lost at the seams."""
+def test_records_are_in_order_also_when_there_are_many() -> None:
+    """They are created in chunks; none is lost between two chunks."""
     count = 2 * ROWS_AT_ONCE + 1
     found = list(results(*((None, b"%d" % i, i, None) for i in range(count))).records(1))
     assert found == [(None, b"%d" % i, i, 0) for i in range(count)]
 
 
-def test_what_failed_is_kept_apart() -> None:
-    """With its reason and what it was computed from."""
+def test_failed_results_are_separate() -> None:
+    """With their reasons and inputs."""
     mixed = results((b"k", b"fine", 1, None), (None, b"inputs", 2, "evaluation_failed:1"))
     assert list(mixed.records(1)) == [(b"k", b"fine", 1, 0)]
     assert list(mixed.failed()) == [FailedResult("evaluation_failed:1", b"inputs", Millis(2))]
     assert list(results((b"k", b"fine", 1, None)).failed()) == []
 
 
-def test_what_failed_says_of_which_row_it_is() -> None:
-    """With what the table said of it, and where a record that was sent again stood at first."""
+def test_a_failed_result_names_its_row() -> None:
+    """With its match, and the first place of a redriven record."""
     own = '{"path":"left","partition":1,"offset":2,"attempt":1}'
     again = '{"path":"left","partition":1,"offset":2,"attempt":3,"first":"in/0/7"}'
     bad, good = (None, b"v", 1, "failed"), (None, b"v", 1, None)
-    said = [(own, b"said", False), (None, None, False), (again, None, True)]
-    found = results(bad, good, bad, of_rows=said)
+    descriptions = [(own, b"said", False), (None, None, False), (again, None, True)]
+    found = results(bad, good, bad, of_rows=descriptions)
     assert [one.row for one in found.failed()] == [
         FailedRow("left", 1, 2, 1, None, b"said"),
         FailedRow("left", 1, 2, 3, "in/0/7", None),
     ]
 
 
-def test_whether_a_row_came_with_what_the_table_said() -> None:
-    """Of other fragments none does."""
+def test_whether_a_row_has_its_former_match() -> None:
+    """In other fragments none has."""
     good = (None, b"v", 1, None)
-    own, told = (None, None, False), (None, None, True)
-    assert results(good, good, of_rows=[own, told]).answered
+    own, absent = (None, None, False), (None, None, True)
+    assert results(good, good, of_rows=[own, absent]).answered
     assert not results(good, of_rows=[own]).answered
     assert not results(good).answered
     assert not results().answered
 
 
-def test_what_is_no_result_can_be_left_out() -> None:
-    """Before times are looked at: it has one as well."""
+def test_rows_that_are_no_results_can_be_excluded() -> None:
+    """Before times are compared: they have one as well."""
     mixed = results((b"k", b"fine", 5, None), (None, b"", 2, "no_result"))
     assert mixed.computed().earliest_ms == 5
     assert mixed.computed().computed().table.num_rows == 1
 
 
-def test_ids_come_with_the_records() -> None:
-    """Of results that have them; what failed has none to tell."""
+def test_ids_are_returned_with_the_records() -> None:
+    """Of results that have them; failed ones have none."""
     mixed = results((b"k", b"x", 1, None), (None, b"y", 2, "evaluation_failed:1"), ids=(b"1", b"2"))
     assert list(mixed.identified(1)) == [(b"k", b"x", 1, 0, b"1")]
     assert list(results((b"k", b"x", 1, None)).identified(1)) == [(b"k", b"x", 1, 0, None)]
 
 
 def test_times() -> None:
-    """The least is known without making records."""
+    """The least is computed without creating records."""
     three = results((None, b"a", 5, None), (None, b"b", 3, None), (None, b"c", 4, None))
     assert three.earliest_ms == 3
     assert results().earliest_ms is None
 
 
-def test_results_can_be_put_in_the_order_of_their_times() -> None:
-    """A batch that closes many windows of a group has them in no order of its own."""
+def test_results_can_be_sorted_by_their_times() -> None:
+    """A batch that closes many windows of a group has them in no defined order."""
     mixed = results((b"k", b"2", 2, None), (b"k", b"1", 1, None), (b"j", b"3", 3, None))
     assert [record[1] for record in mixed.by_time().records(1)] == [b"1", b"2", b"3"]
 
 
-def test_a_result_without_a_key_goes_where_its_value_says() -> None:
+def test_a_result_without_a_key_is_partitioned_by_its_value() -> None:
     """Not all of them into one partition, and each always into the same."""
     rows = results(*((None, b"%d" % i, i, None) for i in range(40)))
     found = {value: partition for _, value, _, partition in rows.records(4)}

@@ -27,7 +27,7 @@ from pipeline.spark.query.as_of_state import (
     settle,
     settle_bucket,
 )
-from tests.unit.planner.networks import OWNER, column, external, held, network
+from tests.unit.planner.networks import OWNER, as_of_join, column, external, network
 
 ONE, TWO = external("one", column("k")), external("two", column("k"))
 END_MS = 1_000
@@ -35,7 +35,7 @@ END_MS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What a batch read of a key, and the watermark in force in it."""
+    """The rows of a key in a batch, and the watermark in force in it."""
 
     waiting: tuple[Waiting, ...]
     versions: tuple[Version, ...]
@@ -45,7 +45,7 @@ class Batch:
 def run(batches: Sequence[Batch], within_ms: int) -> list[tuple[Result, ...]]:
     """The results of each batch, as Spark calls: with new rows, and when the key is due.
 
-    A key without rows in a batch is not called before it is due, which has to change nothing.
+    A key without rows in a batch is not called before it is due, which must change nothing.
     """
     kept, again_ms = NOTHING, None
     found = list[tuple[Result, ...]]()
@@ -63,7 +63,7 @@ def run(batches: Sequence[Batch], within_ms: int) -> list[tuple[Result, ...]]:
     return found
 
 
-def at_once(batches: Sequence[Batch], within_ms: int) -> list[Result]:
+def all_at_once(batches: Sequence[Batch], within_ms: int) -> list[Result]:
     """Each row with the last version that is not after it, looked up one by one."""
     versions = sorted(version for batch in batches for version in batch.versions)
     found = []
@@ -75,7 +75,7 @@ def at_once(batches: Sequence[Batch], within_ms: int) -> list[Result]:
 
 def shape_of(within_ms: int) -> Shape:
     """How event time moves through the box."""
-    box = held("h", ONE, TWO, (("k", "k"),), {"k": "`left`.`k`"}, within_ms)
+    box = as_of_join("h", ONE, TWO, (("k", "k"),), {"k": "`left`.`k`"}, within_ms)
     return plan(network((ONE, TWO), (box,)), OWNER).fragments[-1].shape
 
 
@@ -84,7 +84,7 @@ times = st.lists(st.integers(1, 40), max_size=4)
 
 @st.composite
 def batches(draw: st.DrawFn) -> list[Batch]:
-    """Batches without the rows that are late in them, and a last one that ends all."""
+    """Batches without the rows that are late in them, and a last one that closes everything."""
     found: list[Batch] = []
     late = place = 0
     for _ in range(draw(st.integers(1, 6))):
@@ -111,13 +111,15 @@ def batches(draw: st.DrawFn) -> list[Batch]:
 
 
 @given(batches(), st.integers(0, 30))
-def test_each_row_comes_once_with_what_held_at_its_time(
+def test_each_row_is_emitted_once_with_the_version_of_its_time(
     given_batches: list[Batch], within_ms: int
 ) -> None:
-    """Whatever the batches, and in the order of event time within one; none below a promise."""
+    """For any batches, and in the order of event time within one; none below a promise."""
     came = run(given_batches, within_ms)
     everything = [result for results in came for result in results]
-    assert sorted(everything, key=lambda result: result.left) == at_once(given_batches, within_ms)
+    assert sorted(everything, key=lambda result: result.left) == all_at_once(
+        given_batches, within_ms
+    )
     shape = shape_of(within_ms)
     for at, batch in enumerate(given_batches):
         assert [r.at_ms for r in came[at]] == sorted(r.at_ms for r in came[at])
@@ -130,7 +132,7 @@ def test_each_row_comes_once_with_what_held_at_its_time(
 
 @given(batches(), st.integers(0, 30))
 def test_a_rebuild_gives_the_same_results(given_batches: list[Batch], within_ms: int) -> None:
-    """From what is kept for it, in one batch, at any place."""
+    """From the log that is kept for it, in one batch, at any position."""
     came = run(given_batches, within_ms)
     shape = shape_of(within_ms)
     for at, batch in enumerate(given_batches[:-1]):
@@ -148,8 +150,8 @@ def test_a_rebuild_gives_the_same_results(given_batches: list[Batch], within_ms:
 
 
 @given(batches(), st.integers(0, 30))
-def test_all_at_once_is_what_comes_bit_by_bit(given_batches: list[Batch], within_ms: int) -> None:
-    """A replay knows no watermark: everything is there."""
+def test_one_batch_gives_the_results_of_many(given_batches: list[Batch], within_ms: int) -> None:
+    """A replay has no watermark: all rows are present."""
     settled = settle(
         NOTHING,
         (row for batch in given_batches for row in batch.waiting),
@@ -158,12 +160,12 @@ def test_all_at_once_is_what_comes_bit_by_bit(given_batches: list[Batch], within
         within_ms,
     )
     everything = sorted(settled.results, key=lambda result: result.left)
-    assert everything == at_once(given_batches, within_ms)
+    assert everything == all_at_once(given_batches, within_ms)
     assert (settled.state, settled.again_ms) == (NOTHING, None)
 
 
-def test_of_versions_only_those_are_kept_that_may_still_hold() -> None:
-    """The latest that event time has passed, and what lies ahead; then it grows too old."""
+def test_only_versions_that_may_still_match_are_kept() -> None:
+    """The latest below event time, and later ones; until it is too old."""
     versions = [Version(at_ms, "", b"%d" % at_ms) for at_ms in (3, 5, 9, 12)]
     first = settle(NOTHING, (), versions, Millis(10), 20)
     assert [version.at_ms for version in first.state.versions] == [9, 12]
@@ -176,14 +178,14 @@ def test_of_versions_only_those_are_kept_that_may_still_hold() -> None:
     st.lists(st.builds(Waiting, st.integers(), st.binary())),
     st.lists(st.builds(Version, st.integers(), st.text(), st.binary())),
 )
-def test_what_is_kept_survives_as_text(rows: list[Waiting], versions: list[Version]) -> None:
+def test_the_state_round_trips_as_text(rows: list[Waiting], versions: list[Version]) -> None:
     """Bytes of any kind."""
     kept = KeyState(tuple(rows), tuple(versions))
     assert decoded(encoded(kept)) == kept
 
 
 def of_key(batch: Batch, key: int) -> Batch:
-    """What a batch has for one of three keys."""
+    """The rows of one of three keys in a batch."""
     return Batch(
         tuple(row for row in batch.waiting if int(row.row) % 3 == key),
         tuple(version for version in batch.versions if int(version.row) % 3 == key),
@@ -192,8 +194,8 @@ def of_key(batch: Batch, key: int) -> Batch:
 
 
 @given(batches(), st.integers(0, 30))
-def test_keys_of_a_bucket_do_not_meet(given_batches: list[Batch], within_ms: int) -> None:
-    """Each has the results that it has alone, whenever another one makes Spark call."""
+def test_keys_of_a_bucket_are_independent(given_batches: list[Batch], within_ms: int) -> None:
+    """Each has the results that it has alone, whenever another one causes a call."""
     bucket: Bucket = {}
     came: list[Result] = []
     for batch in given_batches:
@@ -214,8 +216,8 @@ def test_keys_of_a_bucket_do_not_meet(given_batches: list[Batch], within_ms: int
     assert sorted(came, key=str) == sorted(apart, key=str)
 
 
-def test_only_what_is_new_or_due_in_a_bucket_is_looked_at() -> None:
-    """The others stay as they are, unread."""
+def test_only_new_or_due_keys_of_a_bucket_are_read() -> None:
+    """The others stay unread and unchanged."""
     asleep = Kept(50, "not even looked at")
     waits = Kept(20, encoded(KeyState((Waiting(21, b"row"),))))
     results, left = settle_bucket({"a": asleep, "b": waits}, {}, Millis(30), 10)

@@ -20,7 +20,7 @@ from pipeline.spark.query.lower import lower
 from pipeline.spark.query.lowered import Lowered, TopicRole
 from schemas import wire
 from tests.unit.planner.networks import OWNER, column, external, network, python, united
-from tests.unit.spark.support import SCHEMA, surroundings
+from tests.unit.spark.support import SCHEMA, lowering_context
 
 CARS, BIKES = (replace(external(n, column("car")), schema_json=SCHEMA) for n in ("cars", "bikes"))
 FAILED = f"{Reason.EVALUATION_FAILED.value}"
@@ -30,7 +30,7 @@ GUID = SchemaGuid(str(UUID(int=5)))
 
 
 class Row(NamedTuple):
-    """What is counted of a row."""
+    """The counted columns of a row."""
 
     origin: int | None
     read_from: int = 0
@@ -42,7 +42,7 @@ class Row(NamedTuple):
 def two_inputs() -> Lowered:
     """A union of two streams; each has data, redriven records and advances, in this order."""
     planned = plan(network((CARS, BIKES), (united("both", CARS, BIKES),)), OWNER).fragments[0]
-    return lower(planned, surroundings(planned, redrive=True))
+    return lower(planned, lowering_context(planned, redrive=True))
 
 
 LOWERED = two_inputs()
@@ -50,7 +50,7 @@ DATA, REDRIVE, ADVANCES, OTHERS = range(4)
 
 
 def count(rows: Sequence[Row], lowered: Lowered = LOWERED) -> BatchMetrics:
-    """What some rows tell; all columns have their types, whatever is in them."""
+    """The counts of some rows; all columns have their types, whatever their values."""
     types = (pa.int32(), pa.int32(), pa.int64(), pa.string(), pa.binary())
     columns = [[row[at] for row in rows] for at in range(len(types))]
     arrays = [pa.array(c, t) for c, t in zip(columns, types, strict=True)]
@@ -58,7 +58,7 @@ def count(rows: Sequence[Row], lowered: Lowered = LOWERED) -> BatchMetrics:
 
 
 def advance(ms: int, life: Incarnation = LIFE) -> Row:
-    """An advance, which can be read as no record."""
+    """An advance, which cannot be decoded as a record."""
     value = codec.encode_advance(AdvanceRecord(life, Millis(ms)))
     return Row(ADVANCES, 0, None, UNFIT, value)
 
@@ -74,36 +74,36 @@ def at(origin: int, partition: int) -> InputPartition:
     return InputPartition(source.input, topic.topic, partition)
 
 
-def test_the_topics_stand_in_the_order_that_is_meant_here() -> None:
+def test_the_topics_are_in_the_order_assumed_here() -> None:
     """Of each input."""
     assert LOWERED.counted
     roles = [TopicRole.DATA, TopicRole.REDRIVE, TopicRole.ADVANCES] * 2
     assert [topic.role for _, topic in LOWERED.origins] == roles
 
 
-def test_a_fragment_to_which_nothing_was_sent_again_counts_alike() -> None:
-    """It reads no redrive topic; a schema that it does not know is told all the same."""
+def test_a_fragment_without_a_redrive_topic_counts_alike() -> None:
+    """It reports an unknown schema all the same."""
     planned = plan(network((CARS,), (united("both", CARS, CARS),)), OWNER).fragments[0]
-    lowered = lower(planned, surroundings(planned))
+    lowered = lower(planned, lowering_context(planned))
     assert [topic.role for _, topic in lowered.origins] == [TopicRole.DATA, TopicRole.ADVANCES]
-    told = count((Row(0, 0, 5), unread(0, SchemaId(9))), lowered)
-    assert (told.records, told.bad, told.unknown) == (2, 1, (SchemaId(9),))
+    counts = count((Row(0, 0, 5), unread(0, SchemaId(9))), lowered)
+    assert (counts.records, counts.bad, counts.unknown) == (2, 1, (SchemaId(9),))
 
 
-def test_an_unfit_row_hands_over_all_of_an_advance() -> None:
+def test_an_unfit_row_contains_all_of_an_advance() -> None:
     """However large its numbers are."""
     life = Incarnation(f"{2**63}-{2**63}")
     assert len(codec.encode_advance(AdvanceRecord(life, Millis(-(2**63))))) < UNREAD_BYTES
 
 
-def test_an_empty_batch_tells_nothing() -> None:
-    """As one does in which only positions moved."""
+def test_an_empty_batch_counts_nothing() -> None:
+    """As one in which only positions changed."""
     assert count(()) == BatchMetrics(0, 0, None, (), {})
 
 
-def test_a_record_counts_whether_it_gives_a_result_or_not() -> None:
-    """And it moves event time, also where a box has refused it."""
-    told = count(
+def test_a_record_counts_with_or_without_a_result() -> None:
+    """And it advances event time, also where a box has refused it."""
+    counts = count(
         (
             Row(DATA, 0, 5),
             Row(DATA, 0, 7, NO_RESULT),
@@ -114,25 +114,25 @@ def test_a_record_counts_whether_it_gives_a_result_or_not() -> None:
             advance(50, OTHER_LIFE),
         )
     )
-    assert (told.records, told.bad, told.advance_ms) == (4, 1, 40)
-    assert told.largest == {at(DATA, 0): 7, at(DATA, 1): 9, at(OTHERS, 1): 3}
+    assert (counts.records, counts.bad, counts.advance_ms) == (4, 1, 40)
+    assert counts.largest == {at(DATA, 0): 7, at(DATA, 1): 9, at(OTHERS, 1): 3}
 
 
-def test_a_record_of_a_time_that_was_settled_is_counted_apart() -> None:
-    """It was read and is good, and gives no result."""
-    told = count((Row(DATA, 0, 5, SKIPPED), Row(DATA, 0, 7), Row(None, 0, 5, SKIPPED)))
-    assert (told.records, told.bad, told.skipped) == (2, 0, 1)
+def test_a_record_of_a_settled_time_is_counted_separately() -> None:
+    """It was read and is good, and has no result."""
+    counts = count((Row(DATA, 0, 5, SKIPPED), Row(DATA, 0, 7), Row(None, 0, 5, SKIPPED)))
+    assert (counts.records, counts.bad, counts.skipped) == (2, 0, 1)
 
 
-def test_what_could_not_be_judged_moves_no_time() -> None:
-    """Its event time may be years ahead."""
-    told = count((Row(DATA, 0, 10**12, UNFIT, b"{}"), Row(DATA, 0, None, UNFIT)))
-    assert (told.records, told.bad, told.largest) == (2, 2, {})
+def test_an_unjudged_record_does_not_advance_time() -> None:
+    """Its event time may be years in the future."""
+    counts = count((Row(DATA, 0, 10**12, UNFIT, b"{}"), Row(DATA, 0, None, UNFIT)))
+    assert (counts.records, counts.bad, counts.largest) == (2, 2, {})
 
 
 def test_further_rows_of_a_record_do_not_count() -> None:
-    """Those of an array's other elements, and of other paths; but what a box refuses there does."""
-    told = count(
+    """Those of an array's other elements, and of other paths; but one refused by a box does."""
+    counts = count(
         (
             Row(DATA, 0, 5),
             Row(None, 0, 5),
@@ -142,25 +142,25 @@ def test_further_rows_of_a_record_do_not_count() -> None:
             unread(None, SchemaId(9)),
         )
     )
-    assert (told.records, told.bad, told.largest) == (1, 1, {at(DATA, 0): 5})
-    assert told.unknown == ()
+    assert (counts.records, counts.bad, counts.largest) == (1, 1, {at(DATA, 0): 5})
+    assert counts.unknown == ()
 
 
-def test_a_record_that_was_sent_again_may_be_of_any_partition() -> None:
-    """So it moves the time of all."""
-    told = count((Row(REDRIVE, 1, 5), Row(REDRIVE, 0, 3)))
-    assert told.largest == {at(REDRIVE, 0): 5, at(REDRIVE, 1): 5}
+def test_a_redriven_record_may_be_of_any_partition() -> None:
+    """So it advances the time of all."""
+    counts = count((Row(REDRIVE, 1, 5), Row(REDRIVE, 0, 3)))
+    assert counts.largest == {at(REDRIVE, 0): 5, at(REDRIVE, 1): 5}
 
 
-def test_of_unknown_schemas_the_largest_of_each_input_is_told() -> None:
+def test_of_unknown_schemas_the_largest_of_each_input_is_reported() -> None:
     """In the order of their prefixes; a GUID's comes after all ids."""
     rows = [unread(DATA, SchemaId(7), b"x"), unread(DATA, SchemaId(9)), unread(OTHERS, GUID, b"yz")]
     assert count(rows).unknown == (9, GUID)
     assert count(rows[:2]).unknown == (9,)
 
 
-def test_a_schema_is_unknown_that_is_neither_planned_nor_known_to_be_missing() -> None:
-    """By the time that a record is sent again, the registry may have the one that it missed."""
+def test_a_schema_neither_planned_nor_recorded_as_missing_is_unknown() -> None:
+    """When a record is redriven, the registry may have the schema that was missing."""
     missing = SchemaId(9)
     known = replace(LOWERED, sources=tuple(replace(s, missing=(missing,)) for s in LOWERED.sources))
     (planned, *_), first = LOWERED.sources[0].writers, unread(DATA, missing)
@@ -169,23 +169,23 @@ def test_a_schema_is_unknown_that_is_neither_planned_nor_known_to_be_missing() -
     assert count([first, unread(REDRIVE, missing)], known).unknown == (missing,)
 
 
-def test_what_is_in_no_wire_format_names_no_schema() -> None:
-    """Whatever it begins with."""
+def test_a_value_in_no_wire_format_names_no_schema() -> None:
+    """Whatever its first bytes are."""
     values = (b"", b"{}", b"\x00\x00\x00\x09", b"\x01" + bytes(15), b"\x02" + bytes(40))
-    told = count([Row(DATA, 0, None, UNFIT, value) for value in values])
-    assert (told.bad, told.unknown) == (len(values), ())
+    counts = count([Row(DATA, 0, None, UNFIT, value) for value in values])
+    assert (counts.bad, counts.unknown) == (len(values), ())
 
 
 @pytest.mark.parametrize("reason", ["evaluation_failed:box:where:1 / x", FAILED])
-def test_what_failed_is_counted_with_and_without_its_place(reason: str) -> None:
-    """The reason may go on."""
+def test_failures_are_counted_with_and_without_their_place(reason: str) -> None:
+    """The reason may be followed by more text."""
     assert count((Row(DATA, 0, 1, reason),)).bad == 1
 
 
 def test_a_query_with_a_function_is_observed() -> None:
     """And so is one that keeps state."""
     planned = plan(network((CARS,), (python("doubled", CARS),)), OWNER).fragments[0]
-    assert not lower(planned, surroundings(planned)).counted
+    assert not lower(planned, lowering_context(planned)).counted
 
 
 REASONS = st.sampled_from((None, NO_RESULT, FAILED, UNFIT))
@@ -196,7 +196,7 @@ ROWS = st.lists(
 
 
 @given(ROWS)
-def test_counting_all_at_once_is_counting_one_after_the_other(rows: list[Row]) -> None:
+def test_batch_counts_equal_counts_row_by_row(rows: list[Row]) -> None:
     """A loop over the rows is the reference."""
     largest: dict[InputPartition, int] = {}
     for row in rows:
@@ -205,6 +205,9 @@ def test_counting_all_at_once_is_counting_one_after_the_other(rows: list[Row]) -
         for partition in (0, 1) if row.origin == REDRIVE else (row.read_from,):
             place = at(row.origin, partition)
             largest[place] = max(row.timestamp_ms, largest.get(place, 0))
-    told = count(rows)
-    assert told.largest == largest
-    assert (told.records, told.bad) == (len(rows), sum(r.reason in {FAILED, UNFIT} for r in rows))
+    counts = count(rows)
+    assert counts.largest == largest
+    assert (counts.records, counts.bad) == (
+        len(rows),
+        sum(r.reason in {FAILED, UNFIT} for r in rows),
+    )

@@ -1,4 +1,4 @@
-"""What Spark's Python processes do for a Python box, without Spark."""
+"""Processing of a Python box in Spark's Python processes, without Spark."""
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -23,21 +23,21 @@ Call = Callable[[pa.RecordBatch], pa.RecordBatch]
 
 
 def rows(*numbers: int, reasons: dict[int, str] | None = None, advance: int = -1) -> pa.RecordBatch:
-    """Rows as a query hands them over; the key of a row is its place."""
-    told = [(reasons or {}).get(row) for row in range(len(numbers))]
+    """Rows as a query passes them; the key of a row is its place."""
+    row_reasons = [(reasons or {}).get(row) for row in range(len(numbers))]
     times = [None if row == advance else AT for row in range(len(numbers))]
     return pa.record_batch(
         {
             "__key": [str(row) for row in range(len(numbers))],
             hidden.EVENT_TIME: pa.array(times, pa.timestamp("us", tz="UTC")),
-            hidden.REASON: pa.array(told, pa.string()),
+            hidden.REASON: pa.array(row_reasons, pa.string()),
             "n": list(numbers),
         }
     )
 
 
 def double(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Twice each number but 7, which fails; even ones, if there is a 1, say so."""
+    """Twice each number but 7, which fails; even ones have a note, if there is a 1."""
     assert batch.schema.names == ["n"], "no hidden column is handed over"
     numbers = batch.column("n")
     if 7 in numbers.to_pylist():
@@ -52,10 +52,10 @@ def odd(batch: pa.RecordBatch) -> pa.RecordBatch:
     return pa.record_batch({"twice": pc.add(numbers, numbers), ROW: pa.array(kept, pa.int32())})
 
 
-def made(
+def results(
     batch: pa.RecordBatch, call: Call = double, *, keep: bool = False
 ) -> list[dict[str, object]]:
-    """The rows that come out; every batch has the same schema."""
+    """The resulting rows; every batch has the same schema."""
     task = FunctionTask("doubled", FUNCTION, CARRIED, keep)
     found = list(task.results(batch, call, FailureBudget(1_000, lambda: 0.0)))
     schemas = {str(one.schema) for one in found}
@@ -64,54 +64,54 @@ def made(
     return [row for one in found for row in one.to_pylist()]
 
 
-def test_hidden_columns_go_round_the_function() -> None:
+def test_hidden_columns_are_copied_around_the_function() -> None:
     """Each result has those of its row."""
-    assert made(rows(1, 2)) == [
+    assert results(rows(1, 2)) == [
         {"__key": "0", hidden.EVENT_TIME: AT, hidden.REASON: None, "twice": 2},
         {"__key": "1", hidden.EVENT_TIME: AT, hidden.REASON: None, "twice": 4},
     ]
 
 
-def test_rows_that_are_left_out_are_gone_and_the_others_keep_their_place() -> None:
-    """The function names the rows that it kept."""
-    found = made(rows(1, 2, 3, 4, 5, reasons={0: "late"}), odd)
+def test_dropped_rows_are_removed_and_the_others_keep_their_place() -> None:
+    """The function returns the indices of the kept rows."""
+    found = results(rows(1, 2, 3, 4, 5, reasons={0: "late"}), odd)
     assert [(row["__key"], row["twice"]) for row in found] == [("2", 6), ("4", 10), ("0", None)]
 
 
-def test_what_was_set_aside_and_advances_are_never_seen() -> None:
-    """They go on without results; 7 would fail."""
-    found = made(rows(7, 7, 1, reasons={0: "undecodable"}, advance=1))
+def test_failed_rows_and_advances_are_not_passed_to_the_function() -> None:
+    """They are passed on without results; 7 would fail."""
+    found = results(rows(7, 7, 1, reasons={0: "undecodable"}, advance=1))
     assert [(row["__key"], row[hidden.REASON], row["twice"]) for row in found] == [
         ("2", None, 2), ("0", "undecodable", None), ("1", None, None),
     ]  # fmt: skip
-    assert [row["__key"] for row in made(rows(7, advance=0))] == ["0"]
+    assert [row["__key"] for row in results(rows(7, advance=0))] == ["0"]
 
 
-def test_a_row_that_fails_is_set_aside_with_the_reason() -> None:
+def test_a_row_that_fails_has_the_reason() -> None:
     """All others pass; the box, the field and the function are named."""
-    found = made(rows(1, 7, 3))
-    told = "evaluation_failed:doubled:function:numbers.py:double: seven"
+    found = results(rows(1, 7, 3))
+    reason = "evaluation_failed:doubled:function:numbers.py:double: seven"
     assert [(row["__key"], row[hidden.REASON], row["twice"]) for row in found] == [
-        ("0", None, 2), ("2", None, 6), ("1", told, None),
+        ("0", None, 2), ("2", None, 6), ("1", reason, None),
     ]  # fmt: skip
 
 
-def test_what_a_result_was_computed_from_is_kept_when_it_fails() -> None:
+def test_the_inputs_of_a_failed_result_are_kept() -> None:
     """And of no other row."""
-    found = made(rows(1, 7, 3, reasons={2: "evaluation_failed"}), keep=True)
+    found = results(rows(1, 7, 3, reasons={2: "evaluation_failed"}), keep=True)
     assert [(row["__key"], row[hidden.GIVEN]) for row in found] == [
         ("0", None), ("2", None), ("1", {"n": 7}),
     ]  # fmt: skip
-    assert [row[hidden.GIVEN] for row in made(rows(1), keep=True)] == [None]
+    assert [row[hidden.GIVEN] for row in results(rows(1), keep=True)] == [None]
 
 
-def test_a_batch_without_rows_makes_none() -> None:
-    """And asks nobody."""
-    assert made(rows()) == []
+def test_a_batch_without_rows_makes_no_call() -> None:
+    """And has no results."""
+    assert results(rows()) == []
 
 
 class NoCaller:
-    """A function that is not there."""
+    """A function that does not exist."""
 
     closed: list[str] = []  # noqa: RUF012 - one for all
 
@@ -123,7 +123,7 @@ class NoCaller:
         raise LoadError("No module named 'x'")
 
     def close(self) -> None:
-        """Remember it."""
+        """Record the call."""
         self.closed.append(self._name)
 
 
@@ -136,8 +136,8 @@ def _no_callers(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("_no_callers")
-def test_a_function_that_is_not_there_is_no_rows_fault() -> None:
-    """The whole task fails, with a sign by which that is known."""
+def test_a_missing_function_is_no_failure_of_a_row() -> None:
+    """The whole task fails, with a marker in its error."""
     task = FunctionTask("doubled", FUNCTION, CARRIED, keep_input=False)
     with pytest.raises(FunctionError) as caught:
         list(task(iter([rows(1)])))
@@ -146,10 +146,10 @@ def test_a_function_that_is_not_there_is_no_rows_fault() -> None:
     )
 
 
-def test_nothing_comes_of_a_function_that_works_for_single_rows_only(
+def test_a_function_of_single_rows_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The whole task fails, with the same sign, instead of going row by row without a word."""
+    """The whole task fails, with the same marker, instead of silently processing row by row."""
 
     class First:
         """A function that returns the first row alone."""
@@ -172,16 +172,16 @@ def test_nothing_comes_of_a_function_that_works_for_single_rows_only(
 
 
 @pytest.mark.usefixtures("_no_callers")
-def test_a_process_keeps_few_functions_ready() -> None:
-    """The one that was unused longest goes."""
+def test_a_process_caches_few_functions() -> None:
+    """The least recently used one is evicted."""
     names = [f"f{number}.py:f" for number in range(CALLERS_MAX + 2)]
     for name in (*names[:2], names[0], *names[2:]):
         function_task._caller(Function(name, "…", COLUMNS, 1_000))
     assert NoCaller.closed == [names[1], names[0]]
 
 
-def test_another_version_of_medusa_makes_nothing() -> None:
-    """A worker of a cluster with another one is told, with both."""
+def test_another_version_of_medusa_is_refused() -> None:
+    """The error of a worker with another one contains both versions."""
     task = FunctionTask("doubled", FUNCTION, CARRIED, keep_input=False, medusa="0.0.0")
     with pytest.raises(FunctionError, match=r"has Medusa .*, the node has 0\.0\.0"):
         next(task(iter([rows(1)])))

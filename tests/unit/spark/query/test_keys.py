@@ -37,7 +37,7 @@ def test_the_bytes_of_a_key(key_format: KeyFormat, data_type: DataType, sql: str
     assert key_sql(keyed(key_format, data_type)) == sql
 
 
-def test_a_schema_is_registered_for_keys_in_avro_alone() -> None:
+def test_a_schema_is_registered_only_for_keys_in_avro() -> None:
     """Other keys have none."""
     assert keyed(KeyFormat.AVRO, Scalar.LONG).key_schema_json is not None
     assert keyed(KeyFormat.RAW, Scalar.LONG).key_schema_json is None

@@ -37,17 +37,17 @@ from pipeline.spark.query.lowered import (
 from tests.unit.planner.networks import (
     OWNER,
     aggregated,
+    as_of_join,
     column,
     deduplicated,
     expression,
     external,
     filtered,
-    held,
     joined,
     network,
     united,
 )
-from tests.unit.spark.support import SCHEMA, fragment, surroundings
+from tests.unit.spark.support import SCHEMA, fragment, lowering_context
 
 CARS = external("cars", column("car"))
 
@@ -55,7 +55,7 @@ CARS = external("cars", column("car"))
 def test_a_window_fragment_has_one_path_and_a_window_core() -> None:
     """The merged aggregate of the toll network groups once; the tolls are computed after it."""
     planned = fragment("tolls")
-    lowered = lower(planned, surroundings(planned))
+    lowered = lower(planned, lowering_context(planned))
     assert isinstance(lowered.core, GroupCore)
     assert [path.port for path in lowered.paths] == ["only"]
     assert lowered.core.by == ("road", "segment")
@@ -63,8 +63,8 @@ def test_a_window_fragment_has_one_path_and_a_window_core() -> None:
     assert lowered.encoding.key_columns == ("road", "segment")
 
 
-def test_an_aggregate_over_sessions_has_a_core_that_closes_at_the_boundary_itself() -> None:
-    """A session that ends at t takes a record at t, which a window does not."""
+def test_an_aggregate_over_sessions_closes_at_the_boundary_itself() -> None:
+    """A session that ends at t accepts a record at t, which a window does not."""
     window = SessionWindow(gap_ms=5_000, longest_ms=60_000)
     box = fragment("tolls").stateful_box
     assert isinstance(box, Aggregate)
@@ -78,21 +78,21 @@ def test_an_aggregate_over_sessions_has_a_core_that_closes_at_the_boundary_itsel
     assert leads == [1, 0]
 
 
-def test_sessions_stand_behind_a_join_whose_other_side_is_one_more_leaf() -> None:
-    """Spark notes the offsets of every leaf, so a planned batch has to name that one, too."""
+def test_sessions_follow_a_join_whose_other_side_is_another_leaf() -> None:
+    """Spark records the offsets of every leaf, so a planned batch has to name that one, too."""
     planned = fragment("tolls")
     box = planned.stateful_box
     assert isinstance(box, Aggregate)
     over_sessions = replace(box, window=SessionWindow(gap_ms=5_000, longest_ms=60_000))
     boxes = tuple(over_sessions if one is box else one for one in planned.boxes)
-    (path,) = lower(planned, surroundings(planned)).leaves
-    assert lower(replace(planned, boxes=boxes), surroundings(planned)).leaves == (path, path)
+    (path,) = lower(planned, lowering_context(planned)).leaves
+    assert lower(replace(planned, boxes=boxes), lowering_context(planned)).leaves == (path, path)
 
 
 def test_a_join_of_two_filters_of_one_stream_reads_one_source_on_two_paths() -> None:
-    """Both sides share a source; only the first path reports what is wrong with its records."""
+    """Both sides share a source; only the first path reports its bad records."""
     planned = fragment("tow_dispatch")
-    lowered = lower(planned, surroundings(planned))
+    lowered = lower(planned, lowering_context(planned))
     assert isinstance(lowered.core, JoinCore)
     assert [source.input for source in lowered.sources] == ["sightings"]
     assert [(path.port, path.first) for path in lowered.paths] == [("left", True), ("right", False)]
@@ -100,21 +100,19 @@ def test_a_join_of_two_filters_of_one_stream_reads_one_source_on_two_paths() -> 
 
 
 @pytest.mark.parametrize("redrive", [False, True])
-def test_every_source_is_assigned_advances_and_the_redrive_topic_once_there_is_one(
-    *, redrive: bool
-) -> None:
-    """BackgroundJob the topic that carries the stream; nothing else is read."""
+def test_every_source_is_assigned_advances_and_an_existing_redrive_topic(*, redrive: bool) -> None:
+    """Next to the topic that carries the stream; nothing else is read."""
     planned = fragment("toll_notifications")
-    lowered = lower(planned, surroundings(planned, redrive=redrive))
+    lowered = lower(planned, lowering_context(planned, redrive=redrive))
     roles = [TopicRole.DATA, *([TopicRole.REDRIVE] if redrive else []), TopicRole.ADVANCES]
     found = {source.input: [topic.role for topic in source.topics] for source in lowered.sources}
     assert found == {"sightings": roles, "tolls": roles}
 
 
-def test_a_planned_batch_reads_no_topic_that_came_later() -> None:
-    """It has positions in the others alone; of them it reads as many partitions as it knows."""
+def test_a_planned_batch_reads_no_topic_added_later() -> None:
+    """It has positions in the others alone; of them it reads the partitions of its positions."""
     planned = fragment("tow_dispatch")
-    lowered = lower(planned, surroundings(planned, redrive=True))
+    lowered = lower(planned, lowering_context(planned, redrive=True))
     known = {
         InputPartition(source.input, topic.topic, 0): Offset(0)
         for source in lowered.sources
@@ -133,10 +131,10 @@ def _planned(*boxes: Box) -> Fragment:
 
 
 def test_a_union_has_a_path_for_each_of_its_inputs() -> None:
-    """All lead to one port under names of their own; a record that comes on two is told apart."""
+    """All lead to one port under names of their own; a record on two paths is distinct."""
     part = filtered("part", CARS, "`car` > 1")
     planned = _planned(part, united("both", CARS, part))
-    lowered = lower(planned, surroundings(planned))
+    lowered = lower(planned, lowering_context(planned))
     assert lowered.core is None
     assert [source.input for source in lowered.sources] == ["cars"]
     found = [(path.port, path.name, path.first, len(path.steps)) for path in lowered.paths]
@@ -146,14 +144,14 @@ def test_a_union_has_a_path_for_each_of_its_inputs() -> None:
     assert source_paths(planned, (source,)) == {(source.id, at) for at in ("", "only.1", "only.2")}
 
 
-def test_a_union_before_one_side_of_a_join_leaves_the_other_alone() -> None:
+def test_a_union_before_one_side_of_a_join_leaves_the_other_unchanged() -> None:
     """The steps behind the union are on the path of each of its inputs."""
     part = filtered("part", CARS, "`car` > 1")
     both = united("both", CARS, part)
     dear = filtered("dear", both, "`car` > 2")
     pairs = joined("pairs", dear, CARS, (("car", "car"),), {"car": "`left`.`car`"})
     planned = _planned(part, both, dear, pairs)
-    lowered = lower(planned, surroundings(planned))
+    lowered = lower(planned, lowering_context(planned))
     found = [(path.port, path.name, path.first) for path in lowered.paths]
     assert found == [("left", "left.1", True), ("left", "left.2", False), ("right", "right", False)]
     first, second, _ = lowered.paths
@@ -163,22 +161,22 @@ def test_a_union_before_one_side_of_a_join_leaves_the_other_alone() -> None:
 
 
 def test_a_deduplication_reads_each_of_its_paths_twice() -> None:
-    """Once as the rows, once as what lies before them; of a bad record one path tells."""
+    """Once as the rows, once as the earlier ones; one path reports a bad record."""
     few = filtered("few", CARS, "`car` > 1")
     both = united("both", CARS, few)
     planned = _planned(few, both, deduplicated("once", both, ("car",), 5))
-    lowered = lower(planned, surroundings(planned))
+    lowered = lower(planned, lowering_context(planned))
     assert lowered.core == DeduplicateCore(("car",), 5)
     assert lowered.keeps_key
     assert [path.name for path in lowered.paths] == ["only.1", "only.2"]
     assert lowered.leaves == ("cars",) * 4
 
 
-def test_an_as_of_join_is_lowered_to_what_it_compares() -> None:
-    """What a result is made of is computed behind it."""
-    box = held("known", CARS, CARS, (("car", "car"),), {"car": "`left`.`car`"}, 7)
+def test_an_as_of_join_is_lowered_to_its_compared_columns() -> None:
+    """The result's columns are computed after it."""
+    box = as_of_join("known", CARS, CARS, (("car", "car"),), {"car": "`left`.`car`"}, 7)
     planned = _planned(replace(box, how=How.LEFT))
-    lowered = lower(planned, surroundings(planned))
+    lowered = lower(planned, lowering_context(planned))
     decided = answered_by(planned, named_sources(planned))
     assert lowered.core == AsOfCore((("car", "car"),), 7, How.LEFT, decided, "known")
     assert not lowered.keeps_key
@@ -187,10 +185,10 @@ def test_an_as_of_join_is_lowered_to_what_it_compares() -> None:
     assert [type(step) for step in lowered.after] == [Project]
 
 
-def test_a_derived_stream_takes_its_event_time_from_kafka() -> None:
-    """Its writer put the event time into the record's timestamp; there is nothing to judge."""
+def test_a_derived_stream_has_its_event_time_from_kafka() -> None:
+    """Its writer put the event time into the record's timestamp; it is not judged."""
     planned = fragment("toll_notifications")
-    lowered = lower(planned, surroundings(planned))
+    lowered = lower(planned, lowering_context(planned))
     times = {str(source.input): source.event_time for source in lowered.sources}
     assert times["tolls"].sql is None
     assert times["tolls"].ahead_ms is None
@@ -201,20 +199,20 @@ def test_a_derived_stream_takes_its_event_time_from_kafka() -> None:
 def test_a_missing_key_schema_is_a_broken_invariant() -> None:
     """A keyed output whose key schema has no id cannot be encoded."""
     planned = fragment("tolls")
-    around = replace(surroundings(planned), key_id=None)
+    around = replace(lowering_context(planned), key_id=None)
     with pytest.raises(BrokenInvariantError, match="key schema"):
         lower(planned, around)
 
 
 def test_the_decoded_mark_is_one_more_field_with_a_default() -> None:
-    """Every good record takes the default, so null can only mean that decoding failed."""
+    """Every good record has the default, so null can only mean that decoding failed."""
     fields = json.loads(with_decoded_mark(SCHEMA))["fields"]
     assert fields[-1] == {"name": DECODED_MARK, "type": "boolean", "default": True}
     assert fields[:-1] == json.loads(SCHEMA)["fields"]
 
 
-def test_a_writer_that_counts_in_another_unit_is_unfit() -> None:
-    """Its values would be decoded to other times than were meant; so they are not decoded."""
+def test_a_writer_with_another_unit_of_time_is_unfit() -> None:
+    """Its values would be decoded to wrong times; so they are not decoded."""
 
     def timed(unit: str) -> str:
         fields = [{"name": "at", "type": {"type": "long", "logicalType": f"timestamp-{unit}"}}]
@@ -228,7 +226,7 @@ def test_a_writer_that_counts_in_another_unit_is_unfit() -> None:
         for number, unit in enumerate(("millis", "micros"), start=1)
     )
     foreign = WriterSchema(SchemaId(3), "no schema that our parser knows")
-    around = replace(surroundings(planned), writers={stream.name: (*writers, foreign)})
+    around = replace(lowering_context(planned), writers={stream.name: (*writers, foreign)})
     found = lower(planned, around).source(stream.name).writers
     assert [writer.handle for writer in found] == [1, 2, 3]
     assert [bool(writer.unfit) for writer in found] == [False, True, False]
@@ -287,14 +285,14 @@ def test_positions_are_carried_only_where_they_break_ties(
     function: str,
     carried: bool,  # noqa: FBT001 - a table
 ) -> None:
-    """They cost: another column of every row."""
+    """They cost another column of every row."""
     box = aggregated("b", CARS, {}, {"n": (function, "`car`")})
     core = lower_aggregate(box).core
     assert isinstance(core, GroupCore)
     assert core.positions is carried
 
 
-def test_what_rows_are_compared_by_is_computed_and_checked_before_they_are_grouped() -> None:
+def test_compared_values_are_computed_and_checked_before_grouping() -> None:
     """As the argument is: a row fails in it, not a result."""
     box = aggregated("b", CARS, {}, {"n": ("max_by", "`car`")})
     by = replace(expression("`at`"), failed="`car` = 0")
@@ -306,7 +304,7 @@ def test_what_rows_are_compared_by_is_computed_and_checked_before_they_are_group
     assert [c.failed for c in before.checks] == ["`car` = 0"]
 
 
-def test_a_sum_that_does_not_fit_fails_the_result() -> None:
+def test_a_sum_that_overflows_fails_the_result() -> None:
     """A null sum over at least one value is an overflow, not an absence."""
     planned = fragment("tolls")
     box = planned.stateful_box
@@ -320,10 +318,10 @@ def test_a_sum_that_does_not_fit_fails_the_result() -> None:
     ]
 
 
-def test_records_that_were_accepted_once_are_not_judged_by_settings_of_today() -> None:
-    """Neither by how far they lie ahead, nor by a schema that was missing at some time."""
+def test_accepted_records_are_not_judged_again_by_present_settings() -> None:
+    """Neither by their time in the future, nor by a schema that was missing at some time."""
     planned = fragment("tolls")
-    around = replace(surroundings(planned), missing=(SchemaId(3),))
+    around = replace(lowering_context(planned), missing=(SchemaId(3),))
     lowered = lower(planned, around)
     (source,) = lowered.sources
     assert (source.event_time.ahead_ms is None, source.missing) == (False, (3,))
@@ -332,25 +330,25 @@ def test_records_that_were_accepted_once_are_not_judged_by_settings_of_today() -
     assert again.event_time.sql == source.event_time.sql
 
 
-def test_a_symbol_that_an_enum_has_lost_fails_a_result() -> None:
-    """A state may hold it still; what keeps no state has only what was just read."""
+def test_a_removed_enum_symbol_fails_a_result() -> None:
+    """A state may still contain it; a stateless lane has only new records."""
     form = EnumForm("m.E", ("A", "B"))
     source = external("s", replace(column("a", Scalar.STRING), form=form))
     once = deduplicated("once", source, ("a",), 5)
     (kept,) = plan(network((source,), (once,), ("once",)), OWNER).fragments
-    (after,) = lower(kept, surroundings(kept)).after
+    (after,) = lower(kept, lowering_context(kept)).after
     assert [c.failed for c in after.checks] == ["coalesce(`a` NOT IN ('A', 'B'), false)"]
     passed = filtered("passed", source, "`a` > ''")
     (stateless,) = plan(network((source,), (passed,), ("passed",)), OWNER).fragments
-    assert lower(stateless, surroundings(stateless)).after == ()
+    assert lower(stateless, lowering_context(stateless)).after == ()
 
 
-def test_a_failed_result_of_a_window_is_told_by_its_calls() -> None:
+def test_a_failed_result_of_a_window_has_its_calls() -> None:
     """Their results are in hidden columns."""
     planned = fragment("tolls")
     box = planned.stateful_box
     assert isinstance(box, Aggregate)
     counted = replace(box.aggregations[0], argument=None)
-    told = lower_aggregate(replace(box, aggregations=(counted, *box.aggregations[1:]))).labels
-    assert told[0] == (counted.name, "count(*)")
-    assert [name for name, _ in told] == [a.name for a in box.aggregations]
+    labels = lower_aggregate(replace(box, aggregations=(counted, *box.aggregations[1:]))).labels
+    assert labels[0] == (counted.name, "count(*)")
+    assert [name for name, _ in labels] == [a.name for a in box.aggregations]

@@ -11,13 +11,13 @@ from pipeline.spark.query.placing import BY_KEY, placed
     st.lists(st.tuples(st.integers(BY_KEY, 9), st.binary(max_size=12)), max_size=50),
     st.integers(1, 8),
 )
-def test_each_result_goes_where_its_record_or_its_key_says(
+def test_each_result_is_in_the_partition_of_its_record_or_its_key(
     rows: list[tuple[int, bytes]], partitions: int
 ) -> None:
     """Many keys at once as each alone."""
-    found = placed([wanted for wanted, _ in rows], [key for _, key in rows], partitions)
-    for (wanted, key), partition in zip(rows, found, strict=True):
-        if wanted != BY_KEY:
-            assert partition == wanted % partitions
+    found = placed([expected for expected, _ in rows], [key for _, key in rows], partitions)
+    for (expected, key), partition in zip(rows, found, strict=True):
+        if expected != BY_KEY:
+            assert partition == expected % partitions
         else:
             assert partition == partition_of(key, partitions)

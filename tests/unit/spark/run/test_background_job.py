@@ -1,4 +1,4 @@
-"""Work beside the caller: one job at a time, and no failure is lost."""
+"""Background jobs: one at a time, and no failure is lost."""
 
 import threading
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ def job() -> Iterator[BackgroundJob]:
     made.close()
 
 
-def test_a_job_runs_beside_its_caller_and_the_next_waits_for_it(job: BackgroundJob) -> None:
+def test_a_job_runs_in_the_background_and_the_next_waits_for_it(job: BackgroundJob) -> None:
     """Never two at once, in the order in which they were started."""
     go, done = threading.Event(), list[str]()
 
@@ -37,7 +37,7 @@ def test_a_job_runs_beside_its_caller_and_the_next_waits_for_it(job: BackgroundJ
     assert done == ["first", "second"]
 
 
-def test_what_a_job_raised_is_raised_whenever_one_asks_and_nothing_more_is_started(
+def test_an_error_of_a_job_is_raised_by_each_later_call(
     job: BackgroundJob,
 ) -> None:
     """A batch that was not written must not be followed by another."""
@@ -53,8 +53,8 @@ def test_what_a_job_raised_is_raised_whenever_one_asks_and_nothing_more_is_start
     assert done == []
 
 
-def test_waiting_has_an_end(job: BackgroundJob) -> None:
-    """A job that hangs is told as such."""
+def test_waiting_for_a_job_times_out(job: BackgroundJob) -> None:
+    """A job that hangs is reported as such."""
     go = threading.Event()
 
     def hang() -> None:
@@ -73,10 +73,10 @@ def test_without_a_job_there_is_nothing_to_wait_for(job: BackgroundJob) -> None:
     job.check()
 
 
-def test_whatever_goes_wrong_in_a_job_ends_the_lane_as_an_error_of_ours(
+def test_any_error_of_a_job_is_translated(
     job: BackgroundJob,
 ) -> None:
-    """Whoever watches the query ends it then; a bug must not leave it running."""
+    """The watcher of the query ends it then; a bug must not leave it running."""
 
     def fail() -> None:
         raise KeyError("offset")
@@ -88,8 +88,8 @@ def test_whatever_goes_wrong_in_a_job_ends_the_lane_as_an_error_of_ours(
     assert isinstance(caught.value.__cause__, KeyError)
 
 
-def test_a_job_that_ran_out_of_time_has_not_made_its_caller_wait(job: BackgroundJob) -> None:
-    """Python's own TimeoutError of a job is what the job raised."""
+def test_a_timeout_error_of_a_job_is_no_timeout_of_waiting(job: BackgroundJob) -> None:
+    """Python's own TimeoutError of a job is an error of the job."""
 
     def fail() -> None:
         raise TimeoutError("no answer")

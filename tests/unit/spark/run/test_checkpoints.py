@@ -10,10 +10,10 @@ from pipeline.lanes.start.facts import CheckpointFacts, Unusable
 from pipeline.spark.query.lower import lower
 from pipeline.spark.run.checkpoints import FORMAT_VERSION, TRIES, Checkpoints
 from pipeline.spark.run.linking import Disk, LocalDisk
-from tests.unit.spark.support import fragment, surroundings
+from tests.unit.spark.support import fragment, lowering_context
 
 FRAGMENT = fragment("tow_dispatch")
-LOWERED = lower(FRAGMENT, surroundings(FRAGMENT))
+LOWERED = lower(FRAGMENT, lowering_context(FRAGMENT))
 SPARK = "4.0.0"
 ONE = Incarnation("one")
 LIFE = NetworkLife("life")
@@ -43,8 +43,8 @@ def _made(checkpoints: Checkpoints, epoch: int, incarnation: str = ONE) -> Path:
     return folder
 
 
-def test_a_new_epoch_links_what_the_last_one_left(tmp_path: Path) -> None:
-    """What it goes on from is its own copy; what happens to the old folder does not touch that."""
+def test_a_new_epoch_links_the_files_of_the_last_one(tmp_path: Path) -> None:
+    """It continues from its own copy; later changes of the old folder do not affect it."""
     checkpoints = _checkpoints(tmp_path)
     first = _made(checkpoints, 1)
     _spark_wrote(first, planned=3, committed=2)
@@ -60,8 +60,8 @@ def test_a_new_epoch_links_what_the_last_one_left(tmp_path: Path) -> None:
     assert not (second / "state" / "0" / ".1.zip.crc").exists()
 
 
-class Living(LocalDisk):
-    """Its owner does something before each file is linked."""
+class ChangingFolder(LocalDisk):
+    """Its owner acts before each file is linked."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -72,13 +72,13 @@ class Living(LocalDisk):
         super().link(source, target)
 
     def act(self) -> None:
-        """What the owner does."""
+        """An action of the owner."""
 
 
 def test_facts_are_those_of_the_copy(tmp_path: Path) -> None:
-    """An owner who commits one more batch meanwhile has committed it in its own folder alone."""
+    """A batch that the owner commits meanwhile is committed only in its own folder."""
 
-    class Committing(Living):
+    class Committing(ChangingFolder):
         def act(self) -> None:
             _spark_wrote(self.folder, planned=4, committed=3)
 
@@ -94,8 +94,8 @@ def test_facts_are_those_of_the_copy(tmp_path: Path) -> None:
     assert max(int(path.name) for path in (copy / "offsets").iterdir()) == 3
 
 
-def test_a_folder_that_is_never_at_rest_is_not_used(tmp_path: Path) -> None:
-    """After some tries; what one of them linked is not part of the next one's copy."""
+def test_a_constantly_changing_folder_is_not_used(tmp_path: Path) -> None:
+    """After some attempts; files linked by one are not part of the next one's copy."""
 
     class Vanishing(LocalDisk):
         left = 0
@@ -120,9 +120,9 @@ def test_a_folder_that_is_never_at_rest_is_not_used(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_removed_meanwhile_is_not_used(tmp_path: Path) -> None:
-    """Its identity goes first: half of a folder is never taken for all of it."""
+    """Its identity is removed first: a partial folder is never used as a complete one."""
 
-    class Removed(Living):
+    class Removed(ChangingFolder):
         def act(self) -> None:
             (self.folder / "medusa.json").unlink(missing_ok=True)
 
@@ -133,8 +133,8 @@ def test_a_folder_that_is_removed_meanwhile_is_not_used(tmp_path: Path) -> None:
     assert "no checkpoint of its last life" in found.why
 
 
-def test_half_a_copy_does_not_count(tmp_path: Path) -> None:
-    """The identity is written last: a folder without one is passed over, and later removed."""
+def test_a_partial_copy_does_not_count(tmp_path: Path) -> None:
+    """The identity is written last: a folder without one is skipped, and later removed."""
     checkpoints = _checkpoints(tmp_path)
     first = _made(checkpoints, 1)
     _spark_wrote(first, planned=0, committed=0)
@@ -149,7 +149,7 @@ def test_half_a_copy_does_not_count(tmp_path: Path) -> None:
 
 
 def test_the_newest_folder_of_an_incarnation_is_found(tmp_path: Path) -> None:
-    """Others of that fragment, and folders of later epochs, are nothing to it."""
+    """Others of that fragment, and folders of later epochs, are ignored."""
     checkpoints = _checkpoints(tmp_path)
     for epoch, incarnation in ((1, "one"), (2, "two")):
         _spark_wrote(_made(checkpoints, epoch, incarnation), planned=epoch, committed=epoch)
@@ -163,7 +163,7 @@ def test_the_newest_folder_of_an_incarnation_is_found(tmp_path: Path) -> None:
     assert committed("three", 3) is None
 
 
-def test_a_folder_of_another_life_is_not_looked_at(tmp_path: Path) -> None:
+def test_a_folder_of_another_life_is_ignored(tmp_path: Path) -> None:
     """The network was destroyed and deployed again: no marker is a first start then."""
     before, now = _checkpoints(tmp_path, "before"), _checkpoints(tmp_path, "now")
     _spark_wrote(_made(before, 5), planned=3, committed=3)
@@ -177,8 +177,8 @@ def test_a_folder_of_another_life_is_not_looked_at(tmp_path: Path) -> None:
     assert found.incarnation == ONE
 
 
-def test_old_epochs_are_removed(tmp_path: Path) -> None:
-    """The last epoch's folder stays beside the present one; older ones go."""
+def test_folders_of_old_epochs_are_removed(tmp_path: Path) -> None:
+    """The last epoch's folder is kept next to the present one."""
     checkpoints = _checkpoints(tmp_path)
     for epoch in range(1, 5):
         _made(checkpoints, epoch)
@@ -189,8 +189,8 @@ def test_old_epochs_are_removed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", ["not json", "cut", "a leaf is missing"])
-def test_a_damaged_log_says_so(tmp_path: Path, damage: str) -> None:
-    """A file that cannot be understood is named; nothing is guessed."""
+def test_a_damaged_log_is_reported(tmp_path: Path, damage: str) -> None:
+    """A malformed file is named; nothing is guessed."""
     checkpoints = _checkpoints(tmp_path)
     folder = _made(checkpoints, 1)
     _spark_wrote(folder, planned=0, committed=0)
@@ -215,8 +215,8 @@ def test_a_damaged_log_says_so(tmp_path: Path, damage: str) -> None:
         json.dumps({"format": FORMAT_VERSION, "incarnation": ONE, "life": LIFE}),
     ],
 )
-def test_a_folder_whose_identity_is_damaged_does_not_count(tmp_path: Path, text: str) -> None:
-    """So does one in another format."""
+def test_a_folder_with_a_damaged_identity_does_not_count(tmp_path: Path, text: str) -> None:
+    """Nor does one in another format."""
     checkpoints = _checkpoints(tmp_path)
     folder = _made(checkpoints, 1)
     (folder / "medusa.json").write_text(text)
@@ -224,8 +224,8 @@ def test_a_folder_whose_identity_is_damaged_does_not_count(tmp_path: Path, text:
     assert isinstance(checkpoints.adopt(Epoch(2), ONE, LOWERED), Unusable)
 
 
-def test_a_folder_says_which_engine_wrote_it(tmp_path: Path) -> None:
-    """It is found and read as far as that is ours; whether to go on with it is decided later."""
+def test_a_folder_contains_the_engine_that_wrote_it(tmp_path: Path) -> None:
+    """It is found and read as far as the format is ours; its use is decided later."""
     checkpoints = _checkpoints(tmp_path)
     folder = _made(checkpoints, 1)
     _spark_wrote(folder, planned=3, committed=2)
@@ -238,8 +238,8 @@ def test_a_folder_says_which_engine_wrote_it(tmp_path: Path) -> None:
     assert facts.foreign == "Spark 3.5.1 wrote the checkpoint, this is Spark 4.0.0"
 
 
-def test_a_folder_that_was_set_aside_counts_no_more(tmp_path: Path) -> None:
-    """It stays for whoever wants to look at it."""
+def test_a_folder_that_was_set_aside_does_not_count(tmp_path: Path) -> None:
+    """It is kept for diagnosis."""
     checkpoints = _checkpoints(tmp_path)
     other = _made(checkpoints, 1, "other")
     for epoch in (2, 3):
@@ -251,8 +251,8 @@ def test_a_folder_that_was_set_aside_counts_no_more(tmp_path: Path) -> None:
     assert not other.exists()
 
 
-def test_a_folder_that_cannot_be_written_says_so(tmp_path: Path) -> None:
-    """As with a file in its place."""
+def test_a_folder_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
+    """For example with a file in its place."""
     checkpoints = _checkpoints(tmp_path)
     (tmp_path / FRAGMENT.names.network.participant).write_text("a file")
     with pytest.raises(EnvironmentProblem, match="checkpoint cannot be written"):

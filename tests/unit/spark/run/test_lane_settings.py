@@ -32,7 +32,7 @@ BEGUN = replace(MARKER, incarnation=TWO, chosen=True, plan=PLAN, decided=SECOND)
 
 
 def settings(choice: OnChange | None) -> LaneSettings:
-    """Of a lane for whose first incarnation something was chosen."""
+    """Of a lane with a choice for its first incarnation."""
     planned = fragment("tolls")
     return LaneSettings(
         lane=planned.names.stable.lane,
@@ -51,8 +51,8 @@ def settings(choice: OnChange | None) -> LaneSettings:
 
 
 @pytest.mark.parametrize("chosen", [OnChange.REBUILD, OnChange.EMPTY, None])
-def test_a_choice_counts_for_the_incarnation_that_it_was_made_for(chosen: OnChange | None) -> None:
-    """Later ones have begun as it says."""
+def test_a_choice_counts_for_its_incarnation(chosen: OnChange | None) -> None:
+    """Later ones have begun according to it."""
     lane = settings(chosen)
     assert lane.on_change(MARKER) is chosen
     assert lane.on_change(None) is None
@@ -60,16 +60,16 @@ def test_a_choice_counts_for_the_incarnation_that_it_was_made_for(chosen: OnChan
 
 
 @pytest.mark.parametrize("chosen", OnChange)
-def test_a_lane_that_has_not_heard_of_a_choice_does_not_end_it(chosen: OnChange) -> None:
-    """One of an earlier version that began after the deploy had looked: the choice is due."""
+def test_an_incarnation_without_the_choice_does_not_end_it(chosen: OnChange) -> None:
+    """One of an earlier version that began after the deploy: the choice is still due."""
     late = replace(MARKER, incarnation=TWO, decided=FIRST)
     assert settings(chosen).on_change(late) is chosen
     other = replace(late, decided=replace(FIRST, life=NetworkLife("another")))
     assert settings(chosen).on_change(other) is None
 
 
-def test_a_lane_reads_on_in_the_redrive_topic_that_its_marker_has_read() -> None:
-    """Also where the catalog was restored from before there was one; what that knows counts."""
+def test_a_lane_continues_in_the_redrive_topic_of_its_marker() -> None:
+    """Also where the catalog was restored from an older state; its own entry takes precedence."""
     at = InputPartition(StreamName("cars"), TopicName("car-sightings"), 0)
     redrive = fragment("tolls").names.redrive
     lane = settings(None)
@@ -80,8 +80,8 @@ def test_a_lane_reads_on_in_the_redrive_topic_that_its_marker_has_read() -> None
     assert known.after(read) == known
 
 
-def test_a_lane_that_begins_anew_does_not_read_on_in_a_redrive_topic() -> None:
-    """It may be gone by now, and would be waited for."""
+def test_a_lane_that_starts_anew_does_not_continue_in_a_redrive_topic() -> None:
+    """It may be deleted by now, and would be waited for."""
     at = InputPartition(StreamName("cars"), TopicName("car-sightings"), 0)
     redrive = fragment("tolls").names.redrive
     read = replace(MARKER, sources=marked({at: 1, replace(at, topic=redrive): 2}))
@@ -106,7 +106,7 @@ RAN = replace(BEGUN, judged=Judged(1, 0, late=False, refused=0, failed=0))
         (OnChange.REBUILD, BEGUN, False),
     ],
 )
-def test_what_is_gone_is_passed_over_up_to_the_first_batch(
+def test_deleted_records_are_skipped_up_to_the_first_batch(
     chosen: OnChange, marker: CommitMarker, *, counts: bool
 ) -> None:
     """Retention may remove more before it has run; a state is rebuilt once.

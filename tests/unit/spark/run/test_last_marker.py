@@ -8,8 +8,8 @@ from tests.unit.kafka import with_topics
 from tests.unit.spark.support import fragment
 
 
-def test_a_lane_waits_as_long_as_a_transaction_hides_its_last_marker() -> None:
-    """It counts towards no limit: what holds it back is outside of Medusa, and ends."""
+def test_a_lane_waits_while_a_transaction_hides_its_last_marker() -> None:
+    """It counts towards no limit: the cause is external, and ends."""
     names = fragment("tolls").names
     kafka = with_topics([names.markers], clock=TwinClock())
     writer = kafka.transactions(names.stable.transactional_id)

@@ -47,7 +47,7 @@ class MemoryDisk:
         self.files.setdefault(path.parent, set()).add(path.name)
 
     def delete(self, path: Path) -> None:
-        """Remove a file, if it is there."""
+        """Remove a file, if it exists."""
         self.files.get(path.parent, set()).discard(path.name)
 
     def entries(self, folder: Path) -> Entries:
@@ -91,12 +91,12 @@ class Owner:
         self._steps = self._run()
 
     def step(self, count: int = 1) -> None:
-        """Do the next operations; after its end none."""
+        """Execute the next operations; after its end none."""
         for _ in range(count):
             next(self._steps, None)
 
     def finish(self, batches: int) -> None:
-        """Go on until so many batches are done."""
+        """Continue until this many batches are done."""
         while self.batch < batches:
             self.step()
 
@@ -124,7 +124,7 @@ class Owner:
             yield
 
     def _maintain(self) -> Iterator[None]:
-        """Write a snapshot of the state, delete what is old of log and state."""
+        """Write a snapshot of the state, delete old files of log and state."""
         version, store = self.batch + 1, SOURCE / STORE
         if version % SNAPSHOT_EVERY == 0:
             for path in (store / "SSTs" / f"{version}.sst", store / f"{version}.zip"):
@@ -152,7 +152,7 @@ class Owner:
 
 
 class Interleaved(MemoryDisk):
-    """The disk of an owner, who does some operations before each one of the copy."""
+    """The disk of an owner who executes some operations before each one of the copy."""
 
     def __init__(self, owner: Owner, steps: Iterator[int]) -> None:
         super().__init__()
@@ -172,12 +172,12 @@ class Interleaved(MemoryDisk):
 
 
 def ends(batch: int) -> dict[InputPartition, Offset]:
-    """Where a batch ends: ten records each."""
+    """The end of a batch: ten records each."""
     return {CARS: Offset((batch + 1) * 10)}
 
 
 def executed(batch: int) -> BatchFacts:
-    """What the engine says of a batch."""
+    """The facts of a batch from the engine."""
     return BatchFacts(BatchId(batch), ends(batch), None, None, None, 10, 0, (), 0, {})
 
 
@@ -187,7 +187,7 @@ def last_of(disk: MemoryDisk, log: str) -> int:
 
 
 def check_copy(disk: MemoryDisk) -> None:
-    """All that Spark reads is there, and nothing is planned that must not be executed."""
+    """All files that Spark reads exist, and no batch is planned that must not be executed."""
     last, planned = last_of(disk, "commits"), last_of(disk, "offsets")
     assert planned in (last, last + 1)
     assert set(range(max(0, last), planned + 1)) <= set(disk.numbers(COPY / "offsets"))
@@ -198,7 +198,7 @@ def check_copy(disk: MemoryDisk) -> None:
 
 
 def facts(disk: MemoryDisk) -> CheckpointFacts:
-    """What a copy holds, as `Checkpoints.adopt` reads it."""
+    """The contents of a copy, as `Checkpoints.adopt` reads it."""
     last, planned = last_of(disk, "commits"), last_of(disk, "offsets")
     return CheckpointFacts(
         incarnation=ONE,
@@ -240,8 +240,8 @@ def check(owner: Owner, batches: int, further: int, steps: list[int]) -> int:
         return operations
     assert last_marker(owner.marker) == marker
     check_copy(owner.disk)
-    wanted = replace(WANTED, epoch=Epoch(2), stateful=not owner.beside)
-    start = decide_start(marker, facts(owner.disk), wanted)
+    request = replace(WANTED, epoch=Epoch(2), stateful=not owner.beside)
+    start = decide_start(marker, facts(owner.disk), request)
     if isinstance(start, BeginAt | Rebuild):
         assert start.marker.end == marker.end
         assert owner.beside
@@ -255,17 +255,17 @@ def check(owner: Owner, batches: int, further: int, steps: list[int]) -> int:
 
 
 @given(OWNERS, STEPS)
-def test_a_copy_is_consistent_whatever_its_owner_does(
+def test_a_copy_is_consistent_for_any_operations_of_its_owner(
     owner: tuple[bool, int, int], steps: list[int]
 ) -> None:
-    """At any moment, any number of operations."""
+    """At any time, any number of operations."""
     beside, batches, further = owner
     check(Owner(MemoryDisk(), beside), batches, further, steps)
 
 
 @pytest.mark.parametrize("owner", ["without state", "with state"])
-def test_a_copy_is_consistent_wherever_its_owner_interrupts_it(owner: str) -> None:
-    """Once, at every moment of both, by a few operations or by several batches."""
+def test_a_copy_is_consistent_for_any_interruption_by_its_owner(owner: str) -> None:
+    """Once, at every point of both, by a few operations or by several batches."""
     beside = owner == "without state"
     operations = check(Owner(MemoryDisk(), beside), 3, 0, [0] * 100)
     for further in range(14):
@@ -274,8 +274,8 @@ def test_a_copy_is_consistent_wherever_its_owner_interrupts_it(owner: str) -> No
                 check(Owner(MemoryDisk(), beside), 3, further, [0] * moment + [count])
 
 
-def test_a_folder_at_rest_is_linked_as_it_is(tmp_path: Path) -> None:
-    """Every file but temporary ones and those to leave out, by links: no content is copied."""
+def test_an_unchanging_folder_is_linked_completely(tmp_path: Path) -> None:
+    """Every file but temporary and excluded ones, by links: no content is copied."""
     source, copy = tmp_path / "source", tmp_path / "copy"
     files = ("commits/0", "offsets/0", "offsets/1", "metadata", "sources/0/0", "state/0/0/1.zip")
     for file in (*files, "medusa.json", "state/0/0/.2.zip.5.tmp", "state/0/0/.1.zip.crc"):
@@ -304,8 +304,8 @@ class Far(MemoryDisk):
     ("batches", "whole"),
     [(PROGRESS_MAX, True), (PROGRESS_MAX + 1, False), (3 * BATCHES_RETAINED, False)],
 )
-def test_a_copy_during_which_too_much_was_done_is_not_used(batches: int, whole: bool) -> None:  # noqa: FBT001
-    """Files that it needs may be deleted before they are listed, so nothing shows their lack."""
+def test_a_copy_with_too_many_concurrent_batches_is_not_used(batches: int, whole: bool) -> None:  # noqa: FBT001
+    """Files that it needs may be deleted before they are listed, so their absence is undetected."""
     disk = Far()
     disk.owner, disk.batches = Owner(disk, beside=True), batches
     disk.owner.finish(30)
@@ -315,7 +315,7 @@ def test_a_copy_during_which_too_much_was_done_is_not_used(batches: int, whole: 
 
 
 @pytest.mark.parametrize("folder", ["commits", "offsets", "state/0/0"])
-def test_a_file_that_vanishes_means_another_try(folder: str) -> None:
+def test_a_file_that_vanishes_causes_another_attempt(folder: str) -> None:
     """It was listed, and deleted before it was linked."""
 
     class Vanishing(MemoryDisk):
@@ -329,7 +329,7 @@ def test_a_file_that_vanishes_means_another_try(folder: str) -> None:
     assert not link_checkpoint(SOURCE, COPY, frozenset(), disk)
 
 
-def test_a_file_that_is_gone_is_not_copied_instead(tmp_path: Path) -> None:
+def test_a_missing_file_is_not_copied_instead(tmp_path: Path) -> None:
     """A copy is for file systems without links."""
     with pytest.raises(FileNotFoundError):
         LocalDisk().link(tmp_path / "gone", tmp_path / "new")

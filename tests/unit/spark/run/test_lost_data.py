@@ -11,16 +11,16 @@ LOST = LostDataError("an input no longer holds records", hint="its retention ove
 GONE = RefusedError("the records from offset 5 on were removed", place="topic t", hint="choose")
 
 
-def test_a_lane_that_was_overtaken_stops_until_somebody_chooses() -> None:
-    """The choices are named. If all is there, it is tried again."""
+def test_a_lane_whose_records_were_deleted_stops_until_a_choice() -> None:
+    """The choices are named. If all records exist, it is retried."""
     assert in_batch(LOST, GONE, None) is GONE
     again = in_batch(LOST, None, None)
     assert type(again) is RetryError
     assert "but now they are there" in again.message
 
 
-def test_what_goes_before_the_first_batch_after_a_choice_is_passed_over_as_well() -> None:
-    """The choice was to go on without what the inputs lack; a rebuild would have to be chosen."""
+def test_records_deleted_before_the_first_batch_after_a_choice_are_skipped() -> None:
+    """The choice was to continue without deleted records; a rebuild would have to be chosen."""
     assert in_batch(LOST, GONE, OnChange.REBUILD) is GONE
     again = in_batch(LOST, GONE, OnChange.EMPTY)
     assert type(again) is RetryError
@@ -28,8 +28,8 @@ def test_what_goes_before_the_first_batch_after_a_choice_is_passed_over_as_well(
 
 
 @pytest.mark.parametrize("chosen", [True, False])
-def test_a_chosen_rebuild_takes_what_is_there_at_the_next_start(*, chosen: bool) -> None:
-    """What it begins with is what retention removes next. An exact one lacks what it needs."""
+def test_a_chosen_rebuild_starts_at_the_existing_records_of_the_next_start(*, chosen: bool) -> None:
+    """Retention deletes its first records next. An exact one lacks records that it needs."""
     found = in_rebuild(LOST, Rebuild(MARKER, None, None, "it was asked for", chosen=chosen))
     if chosen:
         assert type(found) is RetryError

@@ -10,12 +10,12 @@ BOUNDARY = BoundaryRecord(TopicId("out-1"), "us.net.counts", Epoch(1), Millis(7)
 
 
 def record(value: bytes | None) -> KafkaRecord:
-    """A record of a topic of boundaries."""
+    """A record of a boundary topic."""
     return KafkaRecord(TopicName("out.boundaries"), 0, Offset(3), Millis(0), b"key", value)
 
 
 @pytest.mark.parametrize("value", [None, b"not JSON", b"{}", b"[1]"])
-def test_what_somebody_else_has_written_is_passed_over(value: bytes | None) -> None:
+def test_a_foreign_record_is_skipped(value: bytes | None) -> None:
     """The topic keeps it for ever, and the next writer has to start all the same."""
     assert boundary_of(record(value)) is None
 

@@ -39,8 +39,8 @@ KAFKA = "org.apache.kafka.common.errors."
         ("org.rocksdb.RocksDBException: While appending: File too large", EnvironmentProblem),
     ],
 )
-def test_a_cause_outside_of_medusa_is_told_from_damage(cause: str, kind: type[MedusaError]) -> None:
-    """Wherever in Java's words it is; a state that cannot be written is no damaged one."""
+def test_an_external_cause_is_distinct_from_damage(cause: str, kind: type[MedusaError]) -> None:
+    """Anywhere in Java's message; a state that cannot be written is no damaged one."""
     text = f"[CANNOT_WRITE_STATE_STORE.CANNOT_COMMIT] x {FOLDER}\nCaused by: {cause}\n\tat x.y.Z"
     for folder in (None, FOLDER):
         found = from_spark(PySparkException(text), folder)
@@ -57,20 +57,20 @@ def test_a_cause_outside_of_medusa_is_told_from_damage(cause: str, kind: type[Me
         "java.io.IOException: unexpected end of file",
     ],
 )
-def test_other_words_name_no_cause_outside(text: str) -> None:
-    """Neither what a record may hold, nor what a file that is damaged gives."""
+def test_other_messages_have_no_external_cause(text: str) -> None:
+    """Neither values of a record, nor errors of a damaged file."""
     assert outside_cause(text, "one line") is None
 
 
-def test_the_causes_that_pyspark_keeps_beside_an_error_count() -> None:
-    """Its words alone often tell of the query only."""
+def test_the_causes_of_a_pyspark_error_count() -> None:
+    """Its own message often names only the query."""
     error = PySparkException("[STREAM_FAILED] Query x terminated with exception: Call: listOffsets")
     vars(error)["_stackTrace"] = f"x\nCaused by: {KAFKA}TimeoutException: x"
     assert type(from_spark(error, None)) is UnavailableError
 
 
-def test_a_file_of_a_checkpoint_that_cannot_be_written_is_named() -> None:
-    """With the folder if the system does not say which file."""
+def test_a_checkpoint_file_that_cannot_be_written_is_named() -> None:
+    """With the folder if the system does not report the file."""
     named = no_disk(OSError(28, "No space left on device", "/c/offsets/0"), FOLDER)
     assert (named.place, named.external) == ("/c/offsets/0", True)
     assert no_disk(OSError("x"), FOLDER).place == str(FOLDER)
@@ -85,9 +85,9 @@ def test_a_file_of_a_checkpoint_that_cannot_be_written_is_named() -> None:
         (PySparkException(f"{KAFKA}TimeoutException: x"), UnavailableError),
     ],
 )
-def test_what_ends_a_lane_from_outside_is_told_as_such(
+def test_external_failures_of_a_lane_are_reported_as_such(
     error: Exception, kind: type[MedusaError]
 ) -> None:
-    """Java that is gone, a file that cannot be read, and Kafka as Spark tells of it."""
+    """An ended Java process, an unreadable file, and Kafka errors in Spark's messages."""
     with pytest.raises(kind), translated(FOLDER):
         raise error

@@ -24,7 +24,7 @@ FOLDER = Path("/data/checkpoints/net/box/epoch-1")
         ("Some data may have been lost", None, LostDataError),
     ],
 )
-def test_what_fails_inside_a_batch_does_not_blame_the_checkpoint(
+def test_an_error_inside_a_batch_is_not_attributed_to_the_checkpoint(
     text: str, folder: Path | None, kind: type[MedusaError]
 ) -> None:
     """Except where its state cannot be read; a value that cannot be cast is no damaged log."""
@@ -32,7 +32,7 @@ def test_what_fails_inside_a_batch_does_not_blame_the_checkpoint(
 
 
 class TaskError(Py4JJavaError):  # type: ignore[misc] # py4j has no types
-    """What Java says of a task that failed while rows were taken over."""
+    """Java's error of a task that failed while rows were collected."""
 
     def __init__(self, *lines: str) -> None:
         Exception.__init__(self)
@@ -46,8 +46,8 @@ ABORTED = "org.apache.spark.SparkException: Job aborted: java.lang.OutOfMemoryEr
 TRACE = "\tat org.apache.spark.scheduler.DAGScheduler"
 
 
-def test_a_task_that_fails_in_a_batch_is_told_in_javas_words() -> None:
-    """Not where in Python it was noticed, nor by whom in Java, and no trace."""
+def test_a_failed_task_has_the_message_of_java() -> None:
+    """Without Python's traceback and Java's stack."""
     waited = ": org.apache.spark.SparkException: Exception thrown in awaitResult: "
     for said in ((f": {ABORTED}", TRACE), (waited, TRACE, f"Caused by: {ABORTED}", TRACE)):
         found = from_spark(TaskError(*said), None)
@@ -55,8 +55,8 @@ def test_a_task_that_fails_in_a_batch_is_told_in_javas_words() -> None:
         assert found.message == f"the query failed: {ABORTED}"
 
 
-def test_a_python_process_that_fails_is_told_by_what_it_raised() -> None:
-    """Not by the line that says that there was something."""
+def test_a_failed_python_process_has_the_message_of_its_exception() -> None:
+    """Not the line before it."""
     text = (
         "An exception was thrown from the Python worker:\n"
         "Traceback (most recent call last):\n"
@@ -69,8 +69,8 @@ def test_a_python_process_that_fails_is_told_by_what_it_raised() -> None:
 
 
 @pytest.mark.parametrize("folder", [None, FOLDER])
-def test_a_function_that_cannot_be_called_is_told_as_such(folder: Path | None) -> None:
-    """In one line out of a trace; trying again by itself would not help."""
+def test_a_function_that_cannot_be_called_is_reported_as_such(folder: Path | None) -> None:
+    """In one line of a traceback; a retry would not help."""
     said = "box rated: rating.py:rate: cannot be loaded on this node: No module named 'x'"
     error = "pipeline.spark.query.function_task.FunctionError"
     text = f"Traceback:\n  File x\n{error}: {SIGN} {said}\n\tat"
@@ -87,8 +87,8 @@ def test_a_function_that_cannot_be_called_is_told_as_such(folder: Path | None) -
         'java.io.IOException: Cannot run program "/opt/python": error=2, No such file or directory',
     ],
 )
-def test_a_worker_without_our_python_is_told_with_the_setting(said: str) -> None:
-    """Trying again by itself would find the same interpreter."""
+def test_a_worker_without_our_python_is_reported_with_the_setting(said: str) -> None:
+    """A retry would find the same interpreter."""
     found = from_spark(PySparkException(said), None)
     assert type(found) is RefusedError
     assert said in found.message

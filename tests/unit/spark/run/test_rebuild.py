@@ -42,7 +42,7 @@ from pipeline.spark.run.rebuild import (
 )
 from pipeline.spark.run.rebuild_batch import with_progress
 from tests.unit.kafka import Leaderless, create, fill
-from tests.unit.spark.support import fragment, surroundings
+from tests.unit.spark.support import fragment, lowering_context
 
 AT = InputPartition(StreamName("cars"), TopicName("car-sightings"), 0)
 WANTED = StartRequest(Epoch(1), "digest", stateful=True, on_change=None, place="here")
@@ -63,8 +63,8 @@ DONE = BatchFacts(
 REBUILDING = Rebuilding(Rebuild(MARKER, None, None, "it is gone"), {AT: Offset(0)}, ())
 
 
-def test_a_rebuild_that_ended_where_it_had_to_is_right() -> None:
-    """Nothing is said about it."""
+def test_a_rebuild_that_ended_at_its_expected_positions_is_accepted() -> None:
+    """Without a message."""
     REBUILDING.check(DONE, "here")
 
 
@@ -76,15 +76,15 @@ def test_a_rebuild_that_ended_where_it_had_to_is_right() -> None:
         (replace(DONE, late=1), "rows counted as late"),
     ],
 )
-def test_a_state_that_is_not_what_it_has_to_be_is_not_used(facts: BatchFacts, said: str) -> None:
-    """It is a mistake of ours."""
+def test_an_unexpected_state_is_not_used(facts: BatchFacts, said: str) -> None:
+    """It is an internal error."""
     with pytest.raises(BrokenInvariantError, match=said) as caught:
         REBUILDING.check(facts, "here")
     assert (caught.value.place, "report this" in caught.value.hint) == ("here", True)
 
 
 def gone(offset: int, port: str = "", reason: Reason = Reason.SCHEMA_NOT_FOUND) -> Rejected:
-    """A record that cannot be read any more."""
+    """A record that cannot be decoded any more."""
     return Rejected(
         input=AT.input,
         port=port,
@@ -99,17 +99,17 @@ def gone(offset: int, port: str = "", reason: Reason = Reason.SCHEMA_NOT_FOUND) 
     )
 
 
-def accepted(facts: BatchFacts, found: list[Rejected]) -> None:
-    """Check a rebuild whose second look finds something."""
+def check_accepted(facts: BatchFacts, found: list[Rejected]) -> None:
+    """Check a rebuild with these results of its inspection."""
     boxes = {"only": (BoxName("rated"),)}
     REBUILDING.check_accepted(facts, lambda: found, boxes, "fragment net.rated")
 
 
-def test_what_was_accepted_before_has_to_be_accepted_again() -> None:
-    """Else the lane stops and names the first records; a second look is taken only then."""
+def test_records_accepted_before_have_to_be_accepted_again() -> None:
+    """Otherwise the lane stops and names the first records; only then there is an inspection."""
     REBUILDING.check_accepted(DONE, lambda: pytest.fail("nothing is bad"), {}, "here")
     with pytest.raises(RefusedError) as caught:
-        accepted(replace(DONE, bad=9), [gone(offset) for offset in range(9)])
+        check_accepted(replace(DONE, bad=9), [gone(offset) for offset in range(9)])
     error = caught.value
     assert error.place == "fragment net.rated"
     assert "9 records that had been accepted cannot be read now" in error.message
@@ -123,28 +123,28 @@ FAILED = replace(DONE, bad=1, failed={"only": 9})
 
 
 @pytest.mark.parametrize("found", [[], [gone(3, "only", Reason.EVALUATION_FAILED)]])
-def test_a_function_that_refuses_what_it_had_not_is_named(found: list[Rejected]) -> None:
-    """Also if a second look finds it to be good again."""
+def test_a_function_that_refuses_accepted_records_is_named(found: list[Rejected]) -> None:
+    """Also if the inspection finds them to be good again."""
     with pytest.raises(UnlikeError) as caught:
-        accepted(FAILED, found)
+        check_accepted(FAILED, found)
     assert caught.value.place == "box rated"
     assert "mend it and deploy" in caught.value.hint
 
 
-def test_a_schema_that_is_gone_comes_before_any_function() -> None:
+def test_a_missing_schema_takes_precedence_over_functions() -> None:
     """No further rebuild would help."""
     with pytest.raises(RefusedError, match="cannot be read now"):
-        accepted(FAILED, [gone(3), gone(4, "only", Reason.EVALUATION_FAILED)])
+        check_accepted(FAILED, [gone(3), gone(4, "only", Reason.EVALUATION_FAILED)])
 
 
 @pytest.mark.parametrize(("failures", "emptied"), [(0, 0), (2, 2), (3, 2), (99, 2)])
-def test_a_rebuild_is_tried_a_few_times_and_then_the_lane_stops(
+def test_a_rebuild_is_retried_a_few_times_and_then_the_lane_stops(
     failures: int, emptied: int
 ) -> None:
-    """Once, with what can be chosen; each time in an empty folder."""
+    """Once, with the choices; each time in an empty folder."""
     done, folders = list[Lowered](), list[int]()
     planned = fragment("tolls")
-    lowered = lower(planned, surroundings(planned))
+    lowered = lower(planned, lowering_context(planned))
 
     def rebuild() -> Lowered:
         done.append(lowered)
@@ -179,18 +179,18 @@ class Registry:
 
 
 @pytest.mark.parametrize(("chosen", "recorded"), [(False, []), (True, [SchemaId(8)])])
-def test_that_a_schema_is_gone_is_recorded_by_a_chosen_rebuild_alone(
+def test_a_missing_schema_is_recorded_only_by_a_chosen_rebuild(
     chosen: bool,  # noqa: FBT001 - a parameter
     recorded: list[SchemaId],
 ) -> None:
-    """An automatic one that is tried again after the schema is back has to find it."""
+    """An automatic one that is retried after the schema is back has to find it."""
     registry = Registry()
     assert look_up((SchemaId(7), SchemaId(8)), registry, chosen=chosen) == (SchemaId(7),)
     assert registry.recorded == recorded
 
 
 class Kafka(Leaderless):
-    """The topics of a fragment, with two partitions; keeps which were read."""
+    """The topics of a fragment, with two partitions; records those that were read."""
 
     def __init__(self, names: FragmentNames, inputs: Iterable[TopicName]) -> None:
         super().__init__()
@@ -200,20 +200,20 @@ class Kafka(Leaderless):
             fill(self, topic, 3, 9)
 
     def reader(self, timeout_s: float, **more: Any) -> "Reader":
-        """A reader whose topics are kept."""
+        """A reader whose topics are recorded."""
         del more
         return Reader(self, timeout_s, Isolation.COMMITTED)
 
 
 class Reader(MemoryReader):
-    """Keeps which topics were read."""
+    """Records the topics that were read."""
 
     def __init__(self, kafka: Kafka, timeout_s: float, isolation: Isolation) -> None:
         super().__init__(kafka, timeout_s, isolation)
         self._kafka = kafka
 
     def assign(self, starts: Ends) -> None:
-        """Keep them."""
+        """Record them."""
         self._kafka.read_topics.extend(starts)
         super().assign(starts)
 
@@ -236,7 +236,7 @@ def log(*leaderless: str, absent: str = "") -> Log:
 def tolls() -> Lowered:
     """A fragment with state."""
     planned = fragment("tolls")
-    return lower(planned, surroundings(planned))
+    return lower(planned, lowering_context(planned))
 
 
 def ended(lowered: Lowered, offset: int) -> Mapping[InputPartition, Offset]:
@@ -249,8 +249,8 @@ def ended(lowered: Lowered, offset: int) -> Mapping[InputPartition, Offset]:
     }
 
 
-def test_dead_letters_that_cannot_be_read_now_are_waited_for() -> None:
-    """Without them a rebuild would count records that were left out."""
+def test_a_rebuild_waits_for_unreadable_dead_letters() -> None:
+    """Without them it would count records that were skipped."""
     lowered = tolls()
     start = Rebuild(replace(MARKER, end=ended(lowered, 5)), ended(lowered, 4), None, "it is gone")
     names = fragment("tolls").names
@@ -259,8 +259,8 @@ def test_dead_letters_that_cannot_be_read_now_are_waited_for() -> None:
     assert caught.value.place == f"topic {names.dead_letters}"
 
 
-def test_a_chosen_rebuild_asks_for_what_was_sent_again_whether_or_not_its_lane_reads_it() -> None:
-    """Somebody may have begun to send meanwhile. Where there is no such topic nothing was sent."""
+def test_a_chosen_rebuild_reads_redriven_records_in_any_case() -> None:
+    """They may have been sent meanwhile. Without a redrive topic there are none."""
     lowered, names = tolls(), fragment("tolls").names
     assert TopicRole.REDRIVE not in {t.role for s in lowered.sources for t in s.topics}
     start = Rebuild(replace(MARKER, end=ended(lowered, 5)), None, None, "asked", chosen=True)
@@ -275,8 +275,8 @@ def test_a_chosen_rebuild_asks_for_what_was_sent_again_whether_or_not_its_lane_r
     assert caught.value.place == f"topic {names.redrive}"
 
 
-def test_a_partition_that_is_gone_is_another_topic() -> None:
-    """It was made again with fewer while the lane was starting; the next start compares its id."""
+def test_a_missing_partition_is_another_topic() -> None:
+    """It was recreated with fewer while the lane was starting; the next start compares its id."""
     lowered = tolls()
     at = min(ended(lowered, 5))
     marker = replace(MARKER, end={**ended(lowered, 5), replace(at, partition=7): Offset(1)})
@@ -286,7 +286,7 @@ def test_a_partition_that_is_gone_is_another_topic() -> None:
 
 
 def test_an_input_without_a_leader_is_waited_for() -> None:
-    """Also by the question whether records were removed: no answer is not a good one."""
+    """Also by the check for deleted records: no response is not success."""
     lowered = tolls()
     away = lowered.sources[0].topics[0].topic
     marker = replace(MARKER, end=ended(lowered, 5))
@@ -302,8 +302,8 @@ NEEDS = replace(MARKER, letters_from={0: Offset(4), 1: Offset(6)})
 BEGIN = {AT: Offset(0)}
 
 
-def test_a_rebuild_is_refused_when_dead_letters_that_it_needs_are_gone() -> None:
-    """Else records that were left out would count: a pair with a row that was late."""
+def test_a_rebuild_is_refused_when_needed_dead_letters_are_deleted() -> None:
+    """Otherwise skipped records would count: a pair with a row that was late."""
     start = Rebuild(NEEDS, BEGIN, None, "it is gone")
     assert with_dead_letters(start, {0: Offset(4), 1: Offset(0)}, LETTERS) == start
     with pytest.raises(RefusedError) as caught:
@@ -320,15 +320,15 @@ def test_a_rebuild_that_reads_nothing_needs_no_dead_letters() -> None:
     assert with_dead_letters(start, {0: Offset(9), 1: Offset(9)}, LETTERS).marker.letters_from == {}
 
 
-def test_a_chosen_rebuild_goes_by_the_dead_letters_that_there_are() -> None:
+def test_a_chosen_rebuild_uses_the_existing_dead_letters() -> None:
     """A later one then needs the same."""
     starts = {0: Offset(9), 1: Offset(2)}
     start = with_dead_letters(Rebuild(NEEDS, None, None, "asked"), starts, LETTERS)
     assert start.marker.letters_from == starts
 
 
-def test_a_chosen_rebuild_knows_the_event_times_of_its_rows() -> None:
-    """By another definition they were smaller, and the rows would seem to be needed no more."""
+def test_a_chosen_rebuild_computes_the_event_times_of_its_rows() -> None:
+    """By another definition they were smaller, and the rows would seem to be not needed."""
     lowered = tolls()
     first, second, *_ = sorted(ended(lowered, 5))
     marker = replace(MARKER, end=ended(lowered, 5), progress={first: Millis(5), second: Millis(9)})

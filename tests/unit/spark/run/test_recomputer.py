@@ -1,4 +1,4 @@
-"""What a replay opens, without Spark."""
+"""Sessions of a replay, without Spark."""
 
 import os
 from dataclasses import replace
@@ -15,10 +15,10 @@ from pipeline.spark.session import command_session
 from tests.unit.spark.support import fragment
 
 
-def test_what_java_writes_does_not_stand_between_what_a_replay_tells(
+def test_the_output_of_java_is_not_mixed_with_that_of_a_replay(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """It is in a file beside the other logs; of the session's own files nothing is left."""
+    """It is in a file next to the other logs; the session's own files are removed."""
     scratch: list[Path] = []
 
     def opened(settings: Any) -> SimpleNamespace:

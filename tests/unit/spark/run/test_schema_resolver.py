@@ -19,13 +19,13 @@ from schemas.wire import prefix
 from tests.unit.kafka import Leaderless, create, fill
 from tests.unit.lanes.marked import marked
 from tests.unit.spark.run.test_rebuild import AT, MARKER
-from tests.unit.spark.support import SCHEMA, fragment, surroundings
+from tests.unit.spark.support import SCHEMA, fragment, lowering_context
 
 TOLLS = fragment("tolls")
 
 
 def every_topic(planned: Fragment, start: int = 0, end: int = 0) -> Leaderless:
-    """A Kafka in which a fragment's topics, also that of records sent again, hold a range."""
+    """A Kafka in which a fragment's topics, also the redrive topic, have a range of offsets."""
     kafka, topics = Leaderless(), (*topics_of(planned), planned.names.redrive)
     create(kafka, *topics, partitions=2)
     for topic in topics:
@@ -50,24 +50,24 @@ class Registry:
         return ()
 
     def schema_of(self, handle: SchemaHandle) -> AvroSchema | None:
-        """The one that there is, by both its names."""
+        """The existing one, by both its names."""
         return parse(SCHEMA) if handle in {SchemaId(5), GUID} else None
 
 
 def resolver(missing: set[SchemaHandle]) -> SchemaResolver:
-    """One that asks the twins, and keeps in a set what is missing."""
+    """A resolver over the test doubles, with a set of the missing schemas."""
     registry = cast("RegistryClient", Registry())
     return SchemaResolver(registry, KAFKA, lambda: frozenset(missing), missing.add)
 
 
-def test_a_schema_that_inputs_have_is_one_of_their_writers() -> None:
-    """Also when it is registered for something else; one that there is not is left out."""
+def test_a_registered_schema_is_a_writer_schema_of_its_input() -> None:
+    """Also when it is registered for another subject; a missing one is omitted."""
     found = resolver({SchemaId(3)}).resolve(TOLLS, IDS, (SchemaId(5), SchemaId(6)))
     assert {w.handle for writers in found.writers.values() for w in writers} == {5}
     assert found.missing == (3,)
 
 
-def test_what_the_registry_does_not_have_is_recorded_and_not_asked_for_again() -> None:
+def test_a_missing_schema_is_recorded_and_not_requested_again() -> None:
     """Its records stay dead letters, whatever is registered later."""
     missing: set[SchemaHandle] = {SchemaId(5)}
     assert resolver(missing).look_up((SchemaId(5), SchemaId(6))) == ()
@@ -75,8 +75,8 @@ def test_what_the_registry_does_not_have_is_recorded_and_not_asked_for_again() -
     assert resolver(set()).look_up((SchemaId(5), SchemaId(6))) == (5,)
 
 
-def test_no_batch_waits_for_the_registry_to_know_nothing_of_thousands_of_ids() -> None:
-    """The first ones are asked for; of the rest nothing is recorded, so they may be asked later."""
+def test_the_number_of_lookups_per_batch_is_limited() -> None:
+    """The first ones are requested; the others are not recorded, so they may be requested later."""
     missing: set[SchemaHandle] = set()
     foreign = tuple(SchemaId(10 + i) for i in range(ASKED_MAX))
     last = SchemaId(5)
@@ -85,22 +85,22 @@ def test_no_batch_waits_for_the_registry_to_know_nothing_of_thousands_of_ids() -
     assert resolver(missing).look_up((*foreign, last)) == (5,)
 
 
-def test_ids_that_no_registry_has_keep_no_other_from_being_asked_for() -> None:
-    """They are known to be none without a question."""
+def test_impossible_ids_are_not_requested() -> None:
+    """They are missing without a request."""
     none = tuple(SchemaId(2**32 - 1 - i) for i in range(ASKED_MAX))
     assert resolver(set()).look_up((*none, SchemaId(5))) == (5,)
 
 
-def test_ids_are_asked_for_by_how_often_they_occur() -> None:
+def test_ids_are_requested_by_their_frequency() -> None:
     """A new schema of a producer before bytes that are no records; of equals the least."""
     met: list[tuple[SchemaHandle, int]]
     met = [(SchemaId(9), 1), (GUID, 2), (SchemaId(7), 2), (SchemaId(8), 1), (SchemaId(9), 4)]
-    told = [(prefix(handle).hex(), count) for handle, count in met]
-    assert most_frequent(told) == (9, 7, GUID, 8)
+    counts = [(prefix(handle).hex(), count) for handle, count in met]
+    assert most_frequent(counts) == (9, 7, GUID, 8)
 
 
 def test_a_schema_may_be_named_by_its_guid() -> None:
-    """Found, or recorded as one that there is not, beside ids."""
+    """Found, or recorded as missing, next to ids."""
     missing: set[SchemaHandle] = {SchemaId(3)}
     foreign = SchemaGuid("00000000-0000-0000-0000-00000000000a")
     assert resolver(missing).look_up((foreign, GUID, SchemaId(5))) == (GUID, 5)
@@ -109,8 +109,8 @@ def test_a_schema_may_be_named_by_its_guid() -> None:
     assert found.missing == (3, foreign)
 
 
-def test_values_that_name_any_id_do_not_fill_the_catalog() -> None:
-    """Four bytes of something else name up to four thousand million schemas."""
+def test_random_ids_do_not_fill_the_catalog() -> None:
+    """Four bytes of another format name up to four thousand million schemas."""
     missing: set[SchemaHandle] = set()
     ids = tuple(SchemaId(2**32 - 1 - i) for i in range(MISSING_MAX + 7))
     assert resolver(missing).look_up(ids) == ()
@@ -118,22 +118,22 @@ def test_values_that_name_any_id_do_not_fill_the_catalog() -> None:
 
 
 def test_a_first_start_waits_for_the_leaders_of_its_inputs() -> None:
-    """Where it begins is decided once, so nothing is guessed."""
+    """Its start positions are decided once, so they are never guessed."""
     planned = fragment("tolls")
     kafka = every_topic(planned)
     kafka.leaderless = kafka.topic_names()
     found = SchemaResolver(cast("RegistryClient", Registry()), kafka, frozenset, lambda _: None)
-    lowered = lower(planned, surroundings(planned))
+    lowered = lower(planned, lowering_context(planned))
     with pytest.raises(NotNowError):
         found.start_positions(lowered)
     with pytest.raises(NotNowError):
         found.positions_for(lowered, MARKER)
 
 
-def test_a_first_start_reads_nothing_that_was_sent_again_before() -> None:
-    """It has no dead letters yet: what a redrive topic holds was sent to somebody else."""
+def test_a_first_start_skips_earlier_redriven_records() -> None:
+    """It has no dead letters yet: records in a redrive topic were sent to another fragment."""
     planned = fragment("tow_dispatch")
-    lowered = lower(planned, surroundings(planned, redrive=True))
+    lowered = lower(planned, lowering_context(planned, redrive=True))
     kafka = every_topic(planned, 4, 8)
     found = SchemaResolver(cast("RegistryClient", Registry()), kafka, frozenset, lambda _: None)
     begins = {at.topic: offset for at, offset in found.start_positions(lowered).items()}
@@ -141,13 +141,13 @@ def test_a_first_start_reads_nothing_that_was_sent_again_before() -> None:
     assert begins == {planned.inputs[0].topic: 4, names.redrive: 8, names.advances: 8}
 
 
-def test_a_redrive_topic_that_comes_later_is_read_from_its_first_offset_on() -> None:
+def test_a_redrive_topic_added_later_is_read_from_its_first_offset() -> None:
     """What is gone of it by then was never read, and Spark has to find that out.
 
     Where the fragment has read it before, as another source, what is gone is not for this one.
     """
     planned = fragment("tow_dispatch")
-    lowered = lower(planned, surroundings(planned, redrive=True))
+    lowered = lower(planned, lowering_context(planned, redrive=True))
     kafka = every_topic(planned, 4, 8)
     found = SchemaResolver(cast("RegistryClient", Registry()), kafka, frozenset, lambda _: None)
     (source,) = lowered.sources
@@ -177,7 +177,7 @@ def _at(source: Source, topic: TopicName, partition: int) -> InputPartition:
     return InputPartition(source.input, topic, partition)
 
 
-def test_a_fragment_is_surveyed_with_the_redrive_topic_that_its_catalog_knows() -> None:
+def test_a_fragment_is_described_with_the_redrive_topic_of_its_catalog() -> None:
     """Whether or not Kafka has one."""
     redrive = TOLLS.names.redrive
     for known in (IDS, {**IDS, redrive: KAFKA.topics[redrive].topic_id}):
@@ -186,7 +186,7 @@ def test_a_fragment_is_surveyed_with_the_redrive_topic_that_its_catalog_knows() 
         assert [source.redrive is not None for source in found.sources] == [redrive in known]
 
 
-def test_what_was_there_once_is_looked_for_without_recording_that_it_is_gone() -> None:
+def test_a_lookup_of_a_former_schema_does_not_record_it_as_missing() -> None:
     """A rebuild finds it when it is back; also one that was recorded as missing by then."""
     missing: set[SchemaHandle] = {SchemaId(5)}
     found = resolver(missing).existing((SchemaId(6), SchemaId(5), SchemaId(2**32 - 1)))

@@ -14,7 +14,7 @@ IN, OUT, BESIDE = TopicName("in"), TopicName("out"), TopicName("out.boundaries")
 
 
 class Kafka(MemoryKafka):
-    """A cluster that answers when it is told to."""
+    """A cluster that responds when the test requires it."""
 
     def __init__(self, *topics: TopicName) -> None:
         super().__init__(SystemClock())
@@ -23,25 +23,25 @@ class Kafka(MemoryKafka):
         create(self, *topics)
 
     def create_again(self, topic: TopicName) -> None:
-        """Another topic of this name."""
+        """Recreate the topic with another id."""
         self.delete_topics((topic,))
         create(self, topic)
 
     def begin_describing(self, topics: Iterable[TopicName]) -> Describing:
-        """What there is when it is asked."""
+        """The topics at the time of the request."""
         self.asked += 1
-        asked = super().begin_describing(topics)
-        return Describing(done=lambda: self.answers, result=asked.result)
+        request = super().begin_describing(topics)
+        return Describing(done=lambda: self.answers, result=request.result)
 
 
 def watch(kafka: Kafka) -> TopicWatch:
-    """A lane of two topics that knows the first one's id; a third one may be created again."""
+    """A lane of two topics that has the first one's id; a third one may be recreated."""
     expected = {IN: kafka.topics[IN].topic_id}
     return TopicWatch(kafka, (IN, OUT), expected, replaceable=(BESIDE,))
 
 
-def test_a_topic_that_was_made_again_is_refused() -> None:
-    """With its name; one that nothing is known of may be any."""
+def test_a_recreated_topic_is_refused() -> None:
+    """With its name; one without a known id may be any."""
     kafka = Kafka(IN, OUT)
     watched = watch(kafka)
     watched.ask()()
@@ -54,16 +54,16 @@ def test_a_topic_that_was_made_again_is_refused() -> None:
         assert choice in caught.value.hint
 
 
-def test_a_topic_that_is_gone_is_waited_for() -> None:
-    """It may be on its way, or one that the broker does not know yet."""
+def test_a_missing_topic_is_waited_for() -> None:
+    """It may be under creation, or one that the broker has not loaded yet."""
     with pytest.raises(NoSuchTopicError) as caught:
         watch(Kafka(IN)).ask()()
     assert caught.value.place == "topic out"
     assert caught.value.external
 
 
-def test_a_look_never_waits() -> None:
-    """It judges the answer to the look before, once that is there."""
+def test_a_check_never_waits() -> None:
+    """It evaluates the response to the previous request, once that has arrived."""
     kafka = Kafka(IN, OUT)
     watched = watch(kafka)
     kafka.create_again(IN)
@@ -76,8 +76,8 @@ def test_a_look_never_waits() -> None:
         watched.poll()
 
 
-def test_a_topic_that_may_be_created_again_is_only_described() -> None:
-    """Whether it is gone, or another one by now."""
+def test_a_topic_that_may_be_recreated_is_only_described() -> None:
+    """Whether it is missing, or another one by now."""
     kafka = Kafka(IN, OUT, BESIDE)
     watched = watch(kafka)
     assert (watched.answered, watched.last(BESIDE)) == (False, None)

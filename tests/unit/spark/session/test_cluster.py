@@ -1,4 +1,4 @@
-"""What a session tells a cluster, and when it gives up on one; without Spark."""
+"""Settings of a session on a cluster, and detection of a lost one; without Spark."""
 
 import socket
 from collections.abc import Callable
@@ -28,13 +28,13 @@ MASTER = "spark://one:7077"
 
 @pytest.mark.parametrize("master", ["local", "local[2]", "local[*]", "local[2,4]"])
 def test_local_masters_are_no_clusters(master: str) -> None:
-    """They need none of what a cluster needs."""
+    """They need no settings of a cluster."""
     assert problem_with("spark.master", master) is None
     assert not is_cluster(master)
 
 
 def test_a_master_has_one_address_or_several() -> None:
-    """Those that stand by come behind commas; all have ports."""
+    """Standby masters are separated by commas; all have ports."""
     several = "spark://one:7077,[::1]:7078"
     assert problem_with("spark.master", several) is None
     assert is_cluster(several)
@@ -45,15 +45,15 @@ def test_a_master_has_one_address_or_several() -> None:
     "master", ["yarn", "k8s://one:6443", "spark://one", "spark://one:0", "spark://a b:1"]
 )
 def test_other_masters_are_refused(master: str) -> None:
-    """What was never tried is no choice."""
+    """Untested ones are not supported."""
     found = problem_with("spark.master", master)
     assert found is not None
     assert "spark://HOST:PORT" in found.message
 
 
 @pytest.mark.parametrize(("host", "bound"), [("", "10.0.0.7"), ("node.example", "0.0.0.0")])  # noqa: S104 - nothing is bound
-def test_executors_are_told_where_we_are(host: str, bound: str) -> None:
-    """Where the master sees us, or where a setting says; then any of our addresses may be it."""
+def test_executors_get_our_address(host: str, bound: str) -> None:
+    """The one that the master sees, or that of a setting; then we listen on all addresses."""
     config = cluster_config(Share(4, "3g", host), "10.0.0.7", "-Xss4m")
     assert config["spark.driver.host"] == (host or "10.0.0.7")
     assert config["spark.driver.bindAddress"] == bound
@@ -61,13 +61,13 @@ def test_executors_are_told_where_we_are(host: str, bound: str) -> None:
 
 
 def test_a_batch_is_never_computed_in_parts() -> None:
-    """A task that fails ends it, else a count of its records could count some twice."""
+    """A failed task ends it, otherwise a count of its records could count some twice."""
     config = cluster_config(Share(), "10.0.0.7", "")
     assert config["spark.task.maxFailures"] == "1"
     assert config["spark.stage.maxConsecutiveAttempts"] == "1"
 
 
-def test_the_address_is_that_on_the_way_to_a_master_that_answers() -> None:
+def test_the_address_is_that_of_the_route_to_a_reachable_master() -> None:
     """One of them is enough."""
     with socket.create_server(("127.0.0.1", 0)) as server, socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
@@ -76,8 +76,8 @@ def test_the_address_is_that_on_the_way_to_a_master_that_answers() -> None:
     assert found == "127.0.0.1"
 
 
-def test_a_master_that_does_not_answer_is_told() -> None:
-    """With its address, and what to do."""
+def test_an_unreachable_master_is_reported() -> None:
+    """With its address, and the remedy."""
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         master = f"spark://127.0.0.1:{closed.getsockname()[1]}"
@@ -94,8 +94,8 @@ def test_waiting_ends_with_the_first_executor() -> None:
     assert counts == []
 
 
-def test_waiting_has_an_end() -> None:
-    """A master may have no room for as long as it likes."""
+def test_waiting_for_executors_times_out() -> None:
+    """A master may lack room for any time."""
     slept: list[float] = []
     with pytest.raises(UnavailableError, match="gave no executor within 3 s") as caught:
         await_executors(MASTER, lambda: 0, within_s=3, sleep=slept.append)
@@ -105,7 +105,7 @@ def test_waiting_has_an_end() -> None:
 
 
 class World:
-    """A cluster, as the watch sees it."""
+    """A cluster as the watch reads it."""
 
     def __init__(self) -> None:
         self.now_s, self.executors, self.stopped = 0.0, 1, False
@@ -117,8 +117,8 @@ class World:
         )
 
 
-def test_executors_may_be_away_for_a_while() -> None:
-    """The master starts others; only without any for long a session is of no use."""
+def test_executors_may_be_missing_for_a_while() -> None:
+    """The master starts others; a session is unusable only when they are missing for long."""
     world = World()
     watch = world.watch()
     world.now_s = 1000.0
@@ -136,7 +136,7 @@ def test_executors_may_be_away_for_a_while() -> None:
     assert MASTER in found.place
 
 
-def test_an_application_that_the_cluster_has_ended_is_told_at_once() -> None:
+def test_an_application_ended_by_the_cluster_is_reported_at_once() -> None:
     """No lane can run in it."""
     world = World()
     world.stopped = True
@@ -145,8 +145,8 @@ def test_an_application_that_the_cluster_has_ended_is_told_at_once() -> None:
     assert "has ended this node's application" in found.message
 
 
-def test_a_java_process_that_is_gone_is_not_the_clusters_concern() -> None:
-    """Its end is told by who looks after it."""
+def test_an_ended_java_process_is_not_reported_by_the_watch() -> None:
+    """Its end is reported by another part."""
 
     def count() -> int:
         raise Py4JNetworkError("gone")
@@ -171,7 +171,7 @@ class Executors:
         return self
 
     def csv(self, uri: str) -> None:
-        """Write below the folder that was named, or below another one."""
+        """Write below the named folder, or below another one."""
         if self._error is not None:
             raise self._error
         folder = Path(uri.removeprefix("file://"))
@@ -184,14 +184,14 @@ class Executors:
         """Nothing runs."""
 
 
-def test_a_folder_that_executors_share_is_left_as_it_was(tmp_path: Path) -> None:
-    """What was tried is removed."""
+def test_a_shared_folder_is_left_unchanged(tmp_path: Path) -> None:
+    """Test files are removed."""
     check_folder(cast("Any", Executors(None)), MASTER, tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_of_the_same_name_elsewhere_is_told(tmp_path: Path) -> None:
-    """Executors would write checkpoints that nobody else sees."""
+def test_a_different_folder_of_the_same_name_is_reported(tmp_path: Path) -> None:
+    """Executors would write checkpoints that no other process can read."""
     ours, theirs = tmp_path / "ours", tmp_path / "theirs"
     ours.mkdir()
     theirs.mkdir()
@@ -201,8 +201,8 @@ def test_a_folder_of_the_same_name_elsewhere_is_told(tmp_path: Path) -> None:
     assert "at the same path" in caught.value.hint
 
 
-def test_a_folder_that_executors_cannot_write_is_told(tmp_path: Path) -> None:
-    """With what Spark says."""
+def test_a_folder_that_executors_cannot_write_is_reported(tmp_path: Path) -> None:
+    """With Spark's message."""
     error = PySparkException("Mkdirs failed to create it")
     with pytest.raises(EnvironmentProblem, match=r"cannot write .*: Mkdirs failed"):
         check_folder(cast("Any", Executors(None, error)), MASTER, tmp_path)

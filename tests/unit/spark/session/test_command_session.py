@@ -1,4 +1,4 @@
-"""The session of a command, with another child than Java."""
+"""Session of a command, with another child than Java."""
 
 import logging
 import os
@@ -22,21 +22,21 @@ _ENDS_WITHIN_S = 60
 
 
 class Java:
-    """Opens sessions, each with a child that writes something and goes on until it is ended."""
+    """Opens sessions, each with a child that writes output and runs until it is ended."""
 
     def __init__(self) -> None:
         self.children: list[subprocess.Popen[bytes]] = []
         self.closed: list[str] = []
 
     def open(self) -> SparkSession:
-        """Stands for a session that is open."""
+        """A placeholder of an open session."""
         self.children.append(subprocess.Popen([sys.executable, "-c", _WRITES_AND_STAYS]))
         return cast("SparkSession", self.children[-1])
 
 
 @pytest.fixture
 def java(monkeypatch: pytest.MonkeyPatch) -> Iterator[Java]:
-    """What opens sessions, and knows how they were closed."""
+    """Opens sessions, and records how they were closed."""
     found = Java()
     monkeypatch.setattr(subject, "close_session", lambda _: found.closed.append("closed"))
     monkeypatch.setattr(subject, "leave_session", lambda _: found.closed.append("left"))
@@ -48,8 +48,8 @@ def java(monkeypatch: pytest.MonkeyPatch) -> Iterator[Java]:
         one.wait()
 
 
-def test_ctrl_c_ends_java_before_anything_is_tidied_up(java: Java, tmp_path: Path) -> None:
-    """By force, so that no call waits for what it computes."""
+def test_ctrl_c_kills_java_before_any_cleanup(java: Java, tmp_path: Path) -> None:
+    """So that no call waits for its computation."""
     with pytest.raises(KeyboardInterrupt):
         _interrupted(java, tmp_path)
     assert java.closed == ["left"]
@@ -64,17 +64,17 @@ def _interrupted(java: Java, folder: Path) -> None:
 
 
 def test_without_ctrl_c_nothing_is_killed(java: Java, tmp_path: Path) -> None:
-    """The session is closed as ever."""
+    """The session is closed normally."""
     with command_session(java.open, tmp_path / "java.log"):
         pass
     assert java.closed == ["closed"]
     assert java.children[0].poll() is None
 
 
-def test_what_java_writes_is_kept_in_a_file(
+def test_the_output_of_java_is_written_to_a_file(
     java: Java, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """And stderr is ours again as soon as the session is open."""
+    """And stderr is restored as soon as the session is open."""
     log = tmp_path / "java.log"
     with command_session(java.open, log):
         os.write(2, b"of ours")
@@ -85,10 +85,10 @@ def test_what_java_writes_is_kept_in_a_file(
     assert capfd.readouterr().err == "of ours"
 
 
-def test_a_java_that_does_not_start_is_heard(
+def test_the_output_of_a_failed_start_of_java_is_printed(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """What it wrote is all that tells why."""
+    """It is the only source of the cause."""
 
     def fail() -> SparkSession:
         os.write(2, b"no such option")
@@ -99,10 +99,10 @@ def test_a_java_that_does_not_start_is_heard(
     assert capfd.readouterr().err == "no such option"
 
 
-def test_what_py4j_logs_of_a_call_that_was_cut_off_is_not_printed(
+def test_py4j_messages_about_an_interrupted_call_are_not_printed(
     java: Java, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Without any handler, the logging library itself would print it."""
+    """Without any handler, the logging library itself would print them."""
     logging.getLogger().handlers.clear()
     with command_session(java.open, tmp_path / "java.log"):
         logging.error("Exception while sending command.")  # noqa: LOG015 - py4j does it so

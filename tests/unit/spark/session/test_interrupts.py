@@ -1,4 +1,4 @@
-"""Ctrl-C while a command computes, with other children than Java."""
+"""Ctrl-C during a computation of a command, with other children than Java."""
 
 import signal
 import subprocess
@@ -16,7 +16,7 @@ _ENDS_WITHIN_S = 60
 
 @contextmanager
 def child() -> Iterator[Child]:
-    """A process that goes on until it is ended."""
+    """A process that runs until it is ended."""
     with subprocess.Popen(["sleep", "600"]) as started:
         try:
             yield started
@@ -28,8 +28,8 @@ def _is_killed(process: Child) -> bool:
     return process.wait(_ENDS_WITHIN_S) == -signal.SIGKILL
 
 
-def test_what_still_starts_is_ended() -> None:
-    """And what ran before is left alone."""
+def test_children_started_during_the_call_are_ended() -> None:
+    """And earlier ones are unchanged."""
     before = signal.getsignal(signal.SIGINT)
     with child() as other:
         with pytest.raises(KeyboardInterrupt):
@@ -47,8 +47,8 @@ def _interrupted_while_it_starts(other: Child) -> None:
             assert other.poll() is None
 
 
-def test_what_was_started_later_is_left_alone() -> None:
-    """A test may have children of its own."""
+def test_children_started_later_are_unchanged() -> None:
+    """A test may have its own children."""
     with Interrupts() as interrupts, child() as ours:
         interrupts.opened()
         with child() as other:
@@ -59,20 +59,20 @@ def test_what_was_started_later_is_left_alone() -> None:
         interrupts.happened = False
 
 
-def test_who_listens_meanwhile_is_not_asked() -> None:
-    """PySpark, for one, would call a process that is gone by then."""
-    asked: list[int] = []
+def test_other_signal_handlers_are_not_called_meanwhile() -> None:
+    """PySpark's, for example, would call a process that is gone by then."""
+    signals: list[int] = []
     with Interrupts() as interrupts:
-        signal.signal(signal.SIGINT, lambda number, _frame: asked.append(number))
+        signal.signal(signal.SIGINT, lambda number, _frame: signals.append(number))
         interrupts.opened()
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
         interrupts.happened = False
-    assert not asked
+    assert not signals
 
 
-def test_what_fails_because_of_it_is_no_error_of_its_own() -> None:
-    """Whatever it raises; without a Ctrl-C an error stays what it is."""
+def test_a_consequential_error_is_replaced_by_the_interrupt() -> None:
+    """Whatever it is; without a Ctrl-C an error stays what it is."""
     with pytest.raises(KeyboardInterrupt), Interrupts(tuple):
         _cut_off()
     with pytest.raises(Py4JNetworkError), Interrupts(tuple):
@@ -80,7 +80,7 @@ def test_what_fails_because_of_it_is_no_error_of_its_own() -> None:
 
 
 def _cut_off() -> None:
-    """A call that hears of its interrupt as of a lost connection."""
+    """A call whose interrupt appears as a lost connection."""
     try:
         signal.raise_signal(signal.SIGINT)
     except KeyboardInterrupt as error:

@@ -1,4 +1,4 @@
-"""Which levels loggers of Java's get; without Java."""
+"""Levels of Java's loggers; without Java."""
 
 from types import SimpleNamespace
 from typing import cast
@@ -12,7 +12,7 @@ BROADCAST = "org.apache.spark.broadcast.TorrentBroadcast"
 
 
 class Levels:
-    """A session of which only the loggers are there."""
+    """A session with loggers only."""
 
     def __init__(self) -> None:
         self.of: dict[str, str] = {}
@@ -25,7 +25,7 @@ class Levels:
         self.session = cast("SparkSession", SimpleNamespace(sparkContext=context))
 
 
-def test_what_is_meant_to_be_so_is_not_logged() -> None:
+def test_expected_errors_are_not_logged() -> None:
     """Errors of queries are."""
     levels = Levels()
     set_log_levels(levels.session)
@@ -33,8 +33,8 @@ def test_what_is_meant_to_be_so_is_not_logged() -> None:
     assert ENGINE not in levels.of
 
 
-def test_a_logger_that_was_silenced_says_what_it_said_before() -> None:
-    """One that is noisy does not become so again."""
+def test_a_silenced_logger_gets_its_former_level() -> None:
+    """A noisy one stays silenced."""
     levels = Levels()
     set_log_levels(levels.session)
     before = dict(levels.of)

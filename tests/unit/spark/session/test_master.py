@@ -1,4 +1,4 @@
-"""Whether a cluster has room for a node, from what its workers have left."""
+"""Free capacity of a cluster for a node, from its workers' free resources."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
@@ -25,13 +25,13 @@ def settings(memory: str, url: str = MASTER) -> Settings:
 
 @pytest.fixture
 def cluster(monkeypatch: pytest.MonkeyPatch) -> Callable[[Answers], list[str]]:
-    """Sets what each master answers; returns the hosts that are asked, in order."""
+    """Sets the response of each master; returns the requested hosts, in order."""
 
     def answering(answers: Answers) -> list[str]:
-        asked: list[str] = []
+        requests: list[str] = []
 
         def ask(_java: object, _own: str, host: str, _port: int) -> Iterator[WorkerResources]:
-            asked.append(host)
+            requests.append(host)
             answer = answers[host]
             if isinstance(answer, Py4JError):
                 raise answer
@@ -40,7 +40,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Callable[[Answers], list[str]]:
         monkeypatch.setattr(master, "own_address", lambda _: "127.0.0.1")
         monkeypatch.setattr(master, "_java", nullcontext)
         monkeypatch.setattr(master, "_asked", ask)
-        return asked
+        return requests
 
     return answering
 
@@ -48,8 +48,8 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Callable[[Answers], list[str]]:
 @pytest.mark.parametrize(
     ("memory", "expected"), [("2g", 2048), ("512m", 512), ("2048K", 2), ("1t", 1024 * 1024)]
 )
-def test_memory_is_read_as_spark_writes_it(memory: str, expected: int) -> None:
-    """In either case of the letter."""
+def test_memory_sizes_are_parsed_as_in_spark(memory: str, expected: int) -> None:
+    """In upper and lower case."""
     assert megabytes(memory) == expected
 
 
@@ -63,8 +63,8 @@ def test_only_workers_with_room_for_an_executor_count() -> None:
     "workers",
     [(), (WorkerResources(0, 9000),), (WorkerResources(4, 1023), WorkerResources(0, 1024))],
 )
-def test_a_cluster_without_room_is_told(workers: tuple[WorkerResources, ...]) -> None:
-    """With how much a node wants, and what to do."""
+def test_a_cluster_without_room_is_reported(workers: tuple[WorkerResources, ...]) -> None:
+    """With the required resources, and the remedy."""
     with pytest.raises(UnavailableError, match="a free core and 1g of free memory") as caught:
         words(workers, settings("1g"))
     assert MASTER in caught.value.place
@@ -72,37 +72,37 @@ def test_a_cluster_without_room_is_told(workers: tuple[WorkerResources, ...]) ->
 
 
 @pytest.mark.parametrize("standby", [[], Py4JError("refused")])
-def test_the_master_in_charge_is_asked_after_a_standby(
+def test_the_active_master_is_requested_after_a_standby(
     cluster: Callable[[Answers], list[str]], standby: list[WorkerResources] | Py4JError
 ) -> None:
-    """A standby has no workers, or does not answer at all."""
-    asked = cluster({"one": standby, "two": [FREE]})
+    """A standby has no workers, or is unreachable."""
+    requests = cluster({"one": standby, "two": [FREE]})
     seen = look_at_master(settings("1g", HIGHLY_AVAILABLE))
     assert seen == "1 worker, 2 free cores for executors"
-    assert asked == ["one", "two"]
+    assert requests == ["one", "two"]
 
 
-def test_no_other_master_is_asked_after_one_with_workers(
+def test_no_other_master_is_requested_after_one_with_workers(
     cluster: Callable[[Answers], list[str]],
 ) -> None:
-    """Only one is in charge."""
-    asked = cluster({"one": [FREE], "two": []})
+    """Only one is active."""
+    requests = cluster({"one": [FREE], "two": []})
     look_at_master(settings("1g", HIGHLY_AVAILABLE))
-    assert asked == ["one"]
+    assert requests == ["one"]
 
 
 @pytest.mark.parametrize("url", [MASTER, HIGHLY_AVAILABLE])
 def test_a_cluster_without_workers_has_no_room(
     cluster: Callable[[Answers], list[str]], url: str
 ) -> None:
-    """The masters answer, but no worker has registered."""
+    """The masters are reachable, but no worker has registered."""
     cluster({"one": [], "two": []})
     with pytest.raises(UnavailableError, match="none of 0 workers"):
         look_at_master(settings("1g", url))
 
 
-def test_what_is_no_master_is_reported(cluster: Callable[[Answers], list[str]]) -> None:
-    """With the address, Spark's reason and what to check."""
+def test_an_address_that_is_no_master_is_reported(cluster: Callable[[Answers], list[str]]) -> None:
+    """With the address, Spark's reason and the remedy."""
     cluster({"one": Py4JError("java.io.InvalidClassException: other version")})
     with pytest.raises(UnavailableError, match="no Spark master, or one of another") as caught:
         look_at_master(settings("1g"))

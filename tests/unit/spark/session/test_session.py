@@ -1,4 +1,4 @@
-"""What tells that a session is of no use any more; without Spark."""
+"""Detection of an unusable session; without Spark."""
 
 from types import SimpleNamespace
 from typing import cast
@@ -8,12 +8,12 @@ from pipeline.spark.session.session import Session, watch_session
 
 
 def session(exit_code: int | None) -> Session:
-    """A session whose Java process runs, or has ended; nothing else can be asked of it."""
+    """A session whose Java process runs, or has ended; it has no other calls."""
     gateway = SimpleNamespace(proc=SimpleNamespace(poll=lambda: exit_code))
     return cast("Session", SimpleNamespace(sparkContext=SimpleNamespace(_gateway=gateway)))
 
 
-def test_a_java_process_that_has_ended_is_told_whatever_the_master() -> None:
+def test_an_ended_java_process_is_reported_for_any_master() -> None:
     """Only a new node helps."""
     for master in ("local[2]", "spark://one:7077"):
         found = watch_session(session(137), master)()
@@ -21,6 +21,6 @@ def test_a_java_process_that_has_ended_is_told_whatever_the_master() -> None:
         assert "Java process" in found.message
 
 
-def test_on_this_machine_nobody_asks_for_executors() -> None:
+def test_a_local_session_has_no_executors_to_watch() -> None:
     """There are none."""
     assert watch_session(session(None), "local[2]")() is None

@@ -2,7 +2,7 @@ from pipeline.spark.query.lowered import GroupCore, JoinCore, TopicRole
 from pipeline.spark.warm_up.practice import fragments, lowered
 
 
-def test_what_is_practised_has_every_shape_of_a_lane() -> None:
+def test_practice_has_every_shape_of_a_lane() -> None:
     """No state, windows, and pairs; each with the topics that most lanes are assigned."""
     found = [lowered(fragment) for fragment in fragments()]
     assert {type(one.core) for one in found} == {type(None), GroupCore, JoinCore}

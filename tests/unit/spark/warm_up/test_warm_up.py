@@ -1,4 +1,4 @@
-"""What an idle session does: it harms nothing, and ends when there is real work."""
+"""Warm-up of an idle session: it has no side effects, and ends when a lane starts."""
 
 import threading
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from pipeline.spark.warm_up.warm_up import WarmUp
 
 @dataclass
 class Session:
-    """Runs queries: each leaves something in its folder, and may fail."""
+    """Runs queries: each leaves a file in its folder, and may fail."""
 
     fails: MedusaError | None = None
     ran: list[str] = field(default_factory=list)
@@ -50,7 +50,7 @@ class Session:
 
 
 def test_a_rehearsal_without_records_does_not_count(tmp_path: Path) -> None:
-    """It has warmed nothing up, and is to be tried again."""
+    """It has warmed nothing up, and is to be retried."""
     session = Session(batches=0)
     warm_up = WarmUp(session, tmp_path / "scratch")
     fragment = fragments()[0]
@@ -60,10 +60,10 @@ def test_a_rehearsal_without_records_does_not_count(tmp_path: Path) -> None:
     assert not (tmp_path / "scratch").exists()
 
 
-def test_what_goes_wrong_is_logged_and_leaves_nothing(
+def test_errors_are_logged_and_files_removed(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A topic that is gone, for example: its lane will say so, at its place."""
+    """A deleted topic, for example: its lane will report it."""
     caplog.set_level("INFO")
     session = Session(fails=RefusedError("the topic does not exist"))
     warm_up = WarmUp(session, tmp_path / "scratch")
@@ -73,16 +73,16 @@ def test_what_goes_wrong_is_logged_and_leaves_nothing(
     assert not (tmp_path / "scratch").exists()
 
 
-def test_what_a_killed_node_has_left_is_removed_first(tmp_path: Path) -> None:
-    """A query would go on from that checkpoint."""
+def test_the_folder_of_a_killed_node_is_removed_first(tmp_path: Path) -> None:
+    """A query would continue from that checkpoint."""
     (tmp_path / "scratch").mkdir()
     session = Session()
     WarmUp(session, tmp_path / "scratch").practise()
     assert session.ran == ["practice"]
 
 
-def test_it_ends_for_good_when_there_is_real_work(tmp_path: Path) -> None:
-    """Two cores are needed for it."""
+def test_warm_up_ends_permanently_when_a_lane_starts(tmp_path: Path) -> None:
+    """Both cores are needed for it."""
     session = Session()
     warm_up = WarmUp(session, tmp_path / "scratch")
     warm_up.end()

@@ -1,4 +1,4 @@
-"""A sink over Kafka in memory, and other surroundings, for its tests."""
+"""A sink over Kafka in memory, and test doubles of its other collaborators."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
@@ -63,7 +63,7 @@ NOW = Millis(1_700_000_000_000)
 
 
 class SinkKafka(Leaderless):
-    """Kafka in memory; keeps where groups were sent."""
+    """Kafka in memory; records the offsets of groups."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -72,18 +72,18 @@ class SinkKafka(Leaderless):
     def partition_ends(
         self, topic: TopicName, partitions: int, isolation: Isolation
     ) -> Mapping[int, Offset]:
-        """Markers of transactions may still be on the way."""
+        """Transaction markers may be invisible yet."""
         assert isolation is Isolation.UNCOMMITTED
         return super().partition_ends(topic, partitions, isolation)
 
     def begin_setting_offsets(self, group: GroupName, positions: GroupOffsets) -> "Future[object]":
-        """Keep the positions."""
+        """Record the positions."""
         self.followed.append(positions)
         return super().begin_setting_offsets(group, positions)
 
 
 class Log:
-    """Kafka, and what a sink did there, in order; `fails`: what a call raises instead."""
+    """Kafka, and the calls of a sink, in order; `fails`: the error of a call."""
 
     def __init__(self, fails: dict[str, Exception] | None = None) -> None:
         self.kafka = SinkKafka()
@@ -97,13 +97,13 @@ class Log:
         create(self.kafka, *topics_of(planned), output)
 
     def note(self, what: str, topic: str = "") -> None:
-        """Keep it, and fail if that is wanted."""
+        """Record it, and fail if the test requires it."""
         self.done.append((what, topic))
         if what in self.fails:
             raise self.fails[what]
 
     def clear(self) -> None:
-        """Forget what was done so far."""
+        """Remove the recorded calls."""
         self.done.clear()
         self._begins = self.kafka.end_offsets(self.kafka.topic_names())
 
@@ -132,14 +132,14 @@ class Log:
 
 
 class Writer(MemoryTransactions):
-    """A transactional writer; what it does is noted."""
+    """A transactional writer; its calls are recorded."""
 
     def __init__(self, log: Log, transactional_id: TransactionalId) -> None:
         super().__init__(log.kafka, transactional_id)
         self._log = log
 
     def begin(self) -> None:
-        """Note it."""
+        """Record it."""
         self._log.note("begin")
         super().begin()
 
@@ -153,7 +153,7 @@ class Writer(MemoryTransactions):
         headers: Headers = (),
         partition: int = -1,
     ) -> None:
-        """Note it."""
+        """Record it."""
         super().send(
             topic, key, value, timestamp_ms=timestamp_ms, headers=headers, partition=partition
         )
@@ -162,30 +162,30 @@ class Writer(MemoryTransactions):
     def send_many(
         self, topic: TopicName, records: Iterable[KeyedValue], headers: Headers = ()
     ) -> int:
-        """Note it once."""
+        """Record it once."""
         count = super().send_many(topic, records, headers)
         self._log.note("send", topic)
         return count
 
     def refresh_partitions(self, topic: TopicName) -> None:
-        """Note it."""
+        """Record it."""
         self._log.note("look at", topic)
 
     def commit(self, deadline: Deadline) -> None:
-        """Note it, and fail before anything is visible."""
+        """Record it, and fail before anything is visible."""
         deadline.check()
         self._log.note("commit")
         super().commit(deadline)
 
     def abort(self, deadline: Deadline) -> None:
-        """Note it."""
+        """Record it."""
         deadline.check()
         self._log.note("abort")
         super().abort(deadline)
 
 
 class Plain(MemoryProducer):
-    """A producer of boundaries; what it does is noted."""
+    """A producer of boundaries; its calls are recorded."""
 
     def __init__(self, log: Log, *, fails: bool = False) -> None:
         super().__init__(log.kafka)
@@ -195,7 +195,7 @@ class Plain(MemoryProducer):
 
     @property
     def undelivered(self) -> int:
-        """Those that the test says are lost, too."""
+        """With those that the test declares lost."""
         return super().undelivered + self.lost
 
     def send(
@@ -221,8 +221,8 @@ class Plain(MemoryProducer):
 
 
 @dataclass
-class AtOnce:
-    """Runs jobs at once; what one raised is raised by the next call."""
+class ImmediateJobs:
+    """Runs jobs at once; an error of one is raised by the next call."""
 
     failed: Exception | None = None
 
@@ -235,7 +235,7 @@ class AtOnce:
             self.failed = error
 
     def wait(self) -> None:
-        """Raise what went wrong."""
+        """Raise the error of the last job."""
         if self.failed is not None:
             raise self.failed
 
@@ -248,7 +248,7 @@ class Schemas:
     missing: list[SchemaId] = field(default_factory=list)
 
     def existing(self, ids: tuple[SchemaId, ...]) -> tuple[SchemaId, ...]:
-        """Those that are there."""
+        """The existing ones."""
         return tuple(schema_id for schema_id in ids if schema_id in self.there)
 
     def look_up(self, ids: tuple[SchemaId, ...]) -> tuple[SchemaId, ...]:
@@ -259,7 +259,7 @@ class Schemas:
 
 @dataclass
 class Topics:
-    """Topics that are the same, or not; described as they are when it is asked."""
+    """Topics that are the same, or not; described as at the time of the request."""
 
     log: Log
     wrong: Exception | None = None
@@ -267,18 +267,18 @@ class Topics:
     answered: bool = False
 
     def last(self, topic: TopicName) -> TopicDescription | None:
-        """What was described."""
+        """The last description."""
         return self.described.get(topic)
 
     def describe(self, topic: str, topic_id: str, partitions: int = 1) -> None:
-        """What the next descriptions say of a topic, which has got as many partitions."""
+        """Change the next description of a topic, which has this many partitions."""
         self.answered = True
         if topic in self.log.kafka.topics:
             grow(self.log.kafka, topic, partitions)
         self.described[topic] = TopicDescription(TopicName(topic), topic_id, partitions)
 
     def ask(self) -> Callable[[], None]:
-        """Note when the answer was waited for."""
+        """Record when the response was waited for."""
 
         def judge() -> None:
             self.log.done.append(("same?", ""))
@@ -290,7 +290,7 @@ class Topics:
 
 @dataclass
 class Batch:
-    """Rows, facts and a second look of one batch."""
+    """Rows, facts and inspection of one batch."""
 
     facts: BatchFacts
     rows: Sequence[tuple[bytes, int, str | None]] = ()
@@ -303,9 +303,9 @@ class Batch:
 
     def toArrow(self) -> pa.Table:  # noqa: N802 - Spark's name
         """The rows."""
-        told, held, answered = zip(*self.of_rows, strict=True) if self.of_rows else ((), (), ())
+        matches, held, answered = zip(*self.of_rows, strict=True) if self.of_rows else ((), (), ())
         of_rows = (
-            pa.array(told, pa.string()), pa.array(held, pa.binary()),
+            pa.array(matches, pa.string()), pa.array(held, pa.binary()),
             pa.array(answered, pa.bool_()),
         )  # fmt: skip
         return pa.table(
@@ -327,7 +327,7 @@ class Batch:
         return self.facts
 
     def rejected(self, start: Positions, end: Positions, late_ms: Millis | None) -> list[Rejected]:
-        """What is wrong, and by which limit it was asked for."""
+        """The refused records, and the limit of the request."""
         assert start.keys() == end.keys()
         self.asked_late_ms = late_ms
         self.asked.append((start, end))
@@ -351,7 +351,7 @@ def sink(
     events: list[Event],
     planned: Fragment | None = None,
     plain: Plain | None = None,
-    commits: AtOnce | None = None,
+    commits: ImmediateJobs | None = None,
     **others: Any,
 ) -> Sink:
     """A sink right after its first marker."""
@@ -378,25 +378,25 @@ def sink(
         mirror=GroupMirror(follow),
         schemas=others.get("schemas", Schemas()),
         topics=others.get("topics", Topics(log)),
-        commits=commits or AtOnce(),
+        commits=commits or ImmediateJobs(),
         functions=others.get("functions", {}),
         promised=others.get("promised", {}.get),
         clock=SystemClock(),
         report=events.append,
     )
     sources = named_sources(planned)
-    wanted = StartRequest(
+    request = StartRequest(
         Epoch(3), "digest", stateful=True, on_change=None, place="here", sources=sources
     )
     started, fails, log.fails = Sink(context), log.fails, {}
-    started.start(first_marker(wanted, Incarnation("one"), {AT: Offset(0)}, NOW))
+    started.start(first_marker(request, Incarnation("one"), {AT: Offset(0)}, NOW))
     log.clear()
     log.fails = fails
     return started
 
 
 def facts(batch: int, end: int, **more: Any) -> BatchFacts:
-    """A batch that read up to `end` and met nothing special."""
+    """A batch that read up to `end`, with default facts."""
     plain = BatchFacts(
         batch=BatchId(batch),
         end={AT: Offset(end)},

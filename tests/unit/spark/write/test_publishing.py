@@ -1,4 +1,4 @@
-"""When a sink publishes its boundary, beside the batch that makes it true."""
+"""Publication of a sink's boundary, separate from the batch that makes it valid."""
 
 import pytest
 
@@ -15,7 +15,7 @@ ROWS = [(b"a", NOW + 1, None), (b"b", NOW + 2, None), (b"c", NOW + 3, None)]
 
 
 class World:
-    """A lane whose first batch has promised something, and published it."""
+    """A lane whose first batch has published a promise."""
 
     def __init__(self) -> None:
         self.log = Log()
@@ -41,23 +41,23 @@ def world() -> World:
     return found
 
 
-def test_a_boundary_names_the_topic_that_it_is_about(world: World) -> None:
-    """By its id: one that is created later has the same name."""
+def test_a_boundary_contains_the_id_of_its_topic(world: World) -> None:
+    """A topic created later has the same name."""
     (one,) = world.published
     assert (one.topic_id, one.positions) == ("out-1", {0: 4})
 
 
-def test_what_is_published_is_not_published_again(world: World) -> None:
-    """However often it is asked."""
+def test_an_unchanged_boundary_is_not_published_again(world: World) -> None:
+    """However often it is requested."""
     for _ in range(3):
         world.sink.publisher.publish_again()
     assert len(world.published) == 1
 
 
-def test_a_topic_of_boundaries_that_was_created_again_gets_the_boundary_again(
+def test_a_recreated_boundary_topic_gets_the_boundary_again(
     world: World,
 ) -> None:
-    """Without a batch; not while it is gone."""
+    """Without a batch; not while it is missing."""
     del world.topics.described[BOUNDARIES]
     world.sink.publisher.publish_again()
     assert len(world.published) == 1
@@ -67,8 +67,8 @@ def test_a_topic_of_boundaries_that_was_created_again_gets_the_boundary_again(
     assert [one.boundary_ms for one in world.published] == [NOW, NOW]
 
 
-def test_an_output_that_has_grown_gets_a_boundary_that_names_all_of_it(world: World) -> None:
-    """Without a batch, and although no more is promised than before."""
+def test_an_output_with_new_partitions_gets_a_boundary_of_all_of_them(world: World) -> None:
+    """Without a batch, and although the promise is the same."""
     world.topics.describe(OUT, "out-1", 3)
     world.sink.publisher.publish_again()
     world.sink.publisher.publish_again()
@@ -77,8 +77,8 @@ def test_an_output_that_has_grown_gets_a_boundary_that_names_all_of_it(world: Wo
     assert (second.boundary_ms, set(second.positions)) == (NOW, {0, 1, 2})
 
 
-def test_results_go_into_as_many_partitions_as_boundaries_name(world: World) -> None:
-    """The number never falls, also where an older description comes late."""
+def test_results_go_into_the_partitions_of_the_boundaries(world: World) -> None:
+    """The number never falls, also where an older description arrives late."""
     world.topics.describe(OUT, "out-1", 3)
     world.log.clear()
     write(world.sink, Batch(facts(1, 6), ROWS, places=(0, 1, 5)))
@@ -90,16 +90,16 @@ def test_results_go_into_as_many_partitions_as_boundaries_name(world: World) -> 
     assert world.published[-1].positions.keys() == {0, 1, 2}
 
 
-def test_a_boundary_that_was_not_delivered_is_published_again(world: World) -> None:
-    """The driver tells it long after it has taken the record."""
+def test_an_undelivered_boundary_is_published_again(world: World) -> None:
+    """The driver reports it long after it has accepted the record."""
     world.plain.lost = 1
     world.sink.publisher.publish_again()
     world.sink.publisher.publish_again()
     assert len(world.published) == 2
 
 
-def test_a_topic_of_boundaries_that_is_gone_stops_no_batch() -> None:
-    """It is published when the topic is there again."""
+def test_a_missing_boundary_topic_stops_no_batch() -> None:
+    """The boundary is published when the topic exists again."""
     log = Log()
     topics, plain = Topics(log), Gone(log)
     written = sink(log, [], plain=plain, topics=topics)

@@ -26,8 +26,8 @@ from tests.unit.spark.support import fragment
 from tests.unit.spark.write.sink_twins import (
     AT,
     NOW,
-    AtOnce,
     Batch,
+    ImmediateJobs,
     Log,
     Plain,
     Schemas,
@@ -41,7 +41,7 @@ from tests.unit.spark.write.sink_twins import (
 
 
 def test_a_batch_is_one_transaction_with_the_marker_last_and_the_boundary_after_it() -> None:
-    """A promise is published once the marker that holds it is committed."""
+    """A promise is published once its marker is committed."""
     log, events = Log(), list[Event]()
     written = sink(log, events)
     write(
@@ -68,7 +68,7 @@ def test_a_batch_is_one_transaction_with_the_marker_last_and_the_boundary_after_
     assert (event.rows_out, event.marker) == (2, marker)
 
 
-def test_results_of_an_output_that_takes_corrections_carry_their_ids() -> None:
+def test_results_of_an_output_with_corrections_have_ids() -> None:
     """As a header; the marker counts them as it counts others."""
     planned = stateless()
     planned = replace(planned, output=replace(planned.output, corrections=True))
@@ -84,7 +84,7 @@ def test_results_of_an_output_that_takes_corrections_carry_their_ids() -> None:
     assert written.marker.totals.records_out == len(log.values["local.net.moving"])
 
 
-def test_a_batch_that_was_written_before_is_executed_but_not_written_again() -> None:
+def test_a_written_batch_is_executed_but_not_written_again() -> None:
     """After a crash between the transaction and Spark's own commit, output must not double."""
     log, events = Log(), list[Event]()
     written = sink(log, events)
@@ -96,8 +96,8 @@ def test_a_batch_that_was_written_before_is_executed_but_not_written_again() -> 
     assert len(events) == 2
 
 
-def test_bad_records_join_the_transaction_of_their_batch() -> None:
-    """They are looked for only when the batch counted some."""
+def test_bad_records_are_in_the_transaction_of_their_batch() -> None:
+    """The inspection is done only when the batch counted some."""
     log = Log()
     written = sink(log, [])
     write(written, Batch(facts(0, 5), wrong=[rejected(Reason.UNDECODABLE)]))
@@ -113,8 +113,8 @@ def test_bad_records_join_the_transaction_of_their_batch() -> None:
     assert log.done[-1] == ("commit", "")
 
 
-def test_what_a_stateless_lane_writes_at_or_below_its_promise_is_marked() -> None:
-    """It has nothing to protect from such a record: whoever reads the result decides."""
+def test_results_of_a_stateless_lane_at_or_below_its_promise_are_marked() -> None:
+    """It has no state to protect from such a record: the reader of the result decides."""
     log = Log()
     written = sink(log, [])
     write(written, Batch(facts(0, 5, advance_ms=NOW)))
@@ -133,7 +133,7 @@ def test_what_a_stateless_lane_writes_at_or_below_its_promise_is_marked() -> Non
 
 
 def test_records_without_a_result_are_neither_written_nor_late() -> None:
-    """A filter has left them out, however early they were; those that are wrong are looked up."""
+    """A filter has dropped them, whatever their times; only bad ones are inspected."""
     log = Log()
     written = sink(log, [])
     write(written, Batch(facts(0, 5, advance_ms=NOW)))
@@ -146,7 +146,7 @@ def test_records_without_a_result_are_neither_written_nor_late() -> None:
     assert written.marker.totals.records_out == 1
 
 
-def test_a_late_record_of_a_derived_stream_stops_the_lane_before_anything_is_written() -> None:
+def test_a_late_record_of_a_derived_stream_stops_the_lane_before_any_write() -> None:
     """Its writer promised that there would be none, so one of two invariants is broken."""
     log = Log()
     reader = fragment("toll_notifications")
@@ -159,8 +159,8 @@ def test_a_late_record_of_a_derived_stream_stops_the_lane_before_anything_is_wri
     assert log.done == []
 
 
-def test_an_unknown_schema_stops_the_batch_before_anything_is_written() -> None:
-    """The ids are told, so that the lane can look them up and run the batch again."""
+def test_an_unknown_schema_stops_the_batch_before_any_write() -> None:
+    """The ids are in the error, so that the lane can look them up and run the batch again."""
     log = Log()
     written = sink(log, [], schemas=Schemas((SchemaId(8), SchemaId(9))))
     with pytest.raises(UnknownSchemasError) as caught:
@@ -169,21 +169,21 @@ def test_an_unknown_schema_stops_the_batch_before_anything_is_written() -> None:
     assert log.done == []
 
 
-def test_no_batch_is_given_up_more_than_twice_for_schemas() -> None:
-    """First the ids that the engine tells; if others follow in the same batch, all that it has."""
+def test_a_batch_is_abandoned_at_most_twice_for_schemas() -> None:
+    """First with the ids that the engine reports; if others follow in the same batch, with all."""
     log = Log()
     there = Schemas((SchemaId(7), SchemaId(8), SchemaId(9)))
     written = sink(log, [], schemas=there)
-    told = []
+    reported = []
     for first in (8, 7):
         with pytest.raises(UnknownSchemasError) as caught:
             write(written, Batch(facts(0, 5, bad=1, unknown=(SchemaId(first),))))
-        told.append(caught.value.handles)
-    assert told == [(8,), (9,)]
+        reported.append(caught.value.handles)
+    assert reported == [(8,), (9,)]
 
 
-def test_a_schema_that_came_beside_one_that_is_nowhere_is_found_too() -> None:
-    """The engine tells one id of each input; when the registry lacks it, all are looked at."""
+def test_a_schema_that_occurs_with_a_missing_one_is_found_too() -> None:
+    """The engine reports one id of each input; when the registry lacks it, all are looked up."""
     log = Log()
     written = sink(log, [])
     with pytest.raises(UnknownSchemasError) as caught:
@@ -192,8 +192,8 @@ def test_a_schema_that_came_beside_one_that_is_nowhere_is_found_too() -> None:
     assert log.done == []
 
 
-def test_a_schema_that_the_registry_does_not_have_stops_nothing() -> None:
-    """Its record was left out of the batch as a bad one, and is a dead letter."""
+def test_a_schema_missing_in_the_registry_stops_nothing() -> None:
+    """Its record was excluded from the batch as a bad one, and is a dead letter."""
     log = Log()
     written = sink(log, [], schemas=Schemas(()))
     wrong = [rejected(Reason.SCHEMA_NOT_FOUND)]
@@ -202,17 +202,17 @@ def test_a_schema_that_the_registry_does_not_have_stops_nothing() -> None:
     assert log.values["local.net.moving"] == [b"a"]
 
 
-def test_nothing_is_written_once_a_topic_is_another_one() -> None:
-    """The question is asked after all was read, and answered before anything counts."""
+def test_nothing_is_written_once_a_topic_is_recreated() -> None:
+    """The description is requested after all was read, and compared before the commit."""
     log = Log()
-    commits = AtOnce()
+    commits = ImmediateJobs()
     written = sink(log, [], commits=commits, topics=Topics(log, RefusedError("made again")))
     write(written, Batch(facts(0, 5), [(b"a", NOW, None)]))
     assert isinstance(commits.failed, RefusedError)
     assert log.done[-2:] == [("same?", ""), ("abort", "")]
 
 
-def test_a_result_that_could_not_be_computed_is_a_dead_letter() -> None:
+def test_a_failed_result_is_a_dead_letter() -> None:
     """The other results of the batch are written as always."""
     log = Log()
     written = sink(log, [], fragment("tolls"))
@@ -231,8 +231,8 @@ def test_a_result_that_could_not_be_computed_is_a_dead_letter() -> None:
     ("error", "last"),
     [(RetryError("later"), "abort"), (FencedError("another"), "commit")],
 )
-def test_a_transaction_that_fails_leaves_the_last_marker(error: Exception, last: str) -> None:
-    """It is aborted, unless somebody else owns the transactional id; no later batch is written."""
+def test_a_failed_transaction_leaves_the_last_marker(error: Exception, last: str) -> None:
+    """It is aborted, unless another owner has the transactional id; no later batch is written."""
     log = Log(fails={"commit": error})
     written = sink(log, [])
     before = written.marker
@@ -245,8 +245,8 @@ def test_a_transaction_that_fails_leaves_the_last_marker(error: Exception, last:
     assert log.done == done
 
 
-def test_a_boundary_that_could_not_be_published_is_published_with_the_next_batch() -> None:
-    """Also when it has not moved since; one that was published is not repeated."""
+def test_an_unpublished_boundary_is_published_with_the_next_batch() -> None:
+    """Also when it is unchanged since; a published one is not repeated."""
     log = Log()
     plain = Plain(log, fails=True)
     written = sink(log, [], plain=plain)
@@ -258,8 +258,8 @@ def test_a_boundary_that_could_not_be_published_is_published_with_the_next_batch
     assert len(log.values["local.net.moving.boundaries"]) == 1
 
 
-def test_a_start_publishes_what_was_promised_before() -> None:
-    """The last owner may have died between its commit and its boundary."""
+def test_a_start_publishes_the_last_promise() -> None:
+    """The last owner may have failed between its commit and its boundary."""
     log = Log()
     written = sink(log, [])
     written.start(replace(written.marker, boundary_ms=NOW))
@@ -271,8 +271,8 @@ def test_a_start_publishes_what_was_promised_before() -> None:
     ]
 
 
-def test_the_group_follows_what_is_committed() -> None:
-    """From the start on, and not with a batch that was given up."""
+def test_the_group_has_the_committed_offsets() -> None:
+    """From the start on, and not those of an abandoned batch."""
     log = Log()
     written = sink(log, [])
     write(written, Batch(facts(0, 5)))
@@ -282,12 +282,12 @@ def test_the_group_follows_what_is_committed() -> None:
 
 
 def limited(most: int) -> Fragment:
-    """A filter that bears so many records of its input that cannot be read."""
+    """A filter with a limit of undecodable records of its input."""
     return replace(stateless(), limits=(Limit("sightings", most),))
 
 
-def test_a_batch_beyond_a_limit_is_not_written_at_all() -> None:
-    """No transaction is begun, and the marker stays: whoever runs it again decides the same."""
+def test_a_batch_beyond_a_limit_is_not_written() -> None:
+    """No transaction is begun, and the marker stays: another run of it decides the same."""
     log, events = Log(), list[Event]()
     written = sink(log, events, limited(0))
     batch = Batch(facts(0, 6, bad=1), [(b"a", NOW, None)], wrong=[rejected(Reason.UNDECODABLE)])
@@ -297,8 +297,8 @@ def test_a_batch_beyond_a_limit_is_not_written_at_all() -> None:
     assert (log.done, events, written.marker.batch) == ([], [], -1)
 
 
-def test_what_is_borne_is_counted_in_the_marker() -> None:
-    """The next batch, in this life or another, goes on counting from there."""
+def test_accepted_dead_letters_are_counted_in_the_marker() -> None:
+    """The next batch, in this incarnation or another, continues the count."""
     log, events = Log(), list[Event]()
     written = sink(log, events, limited(1))
     bad = [rejected(Reason.UNDECODABLE)]
@@ -310,7 +310,7 @@ def test_what_is_borne_is_counted_in_the_marker() -> None:
         write(written, Batch(facts(2, 8, bad=1), wrong=bad))
 
 
-def test_a_result_that_cannot_be_computed_counts_for_its_box() -> None:
+def test_a_failed_result_counts_for_its_box() -> None:
     """It is refused before anything is sent."""
     planned = fragment("tolls")
     planned = replace(planned, limits=(Limit("tolls", 0),))
@@ -334,7 +334,7 @@ def written_once(log: Log, wrong: list[Rejected], **others: Any) -> Sink:
 
 
 def test_a_repeated_batch_is_executed_and_compared_and_not_written() -> None:
-    """What it refuses is looked at in the ranges that it had when it was written."""
+    """Its refused records are inspected in the ranges of its first execution."""
     log, bad = Log(), [rejected(Reason.SCHEMA_NOT_FOUND)]
     written = written_once(log, bad)
     again = Batch(facts(0, 5, **BAD), wrong=bad)
@@ -353,7 +353,7 @@ def test_a_repeated_batch_is_executed_and_compared_and_not_written() -> None:
         ({}, [], "other records are refused"),
     ],
 )
-def test_a_batch_that_decides_otherwise_when_it_is_repeated_ends_its_checkpoint(
+def test_a_repeated_batch_that_decides_otherwise_ends_its_checkpoint(
     changes: dict[str, Any], wrong: list[Rejected], said: str
 ) -> None:
     """A schema was registered in between: its record would be in the state and a dead letter."""
@@ -380,16 +380,16 @@ def test_a_repeated_batch_looks_up_schemas_only_if_it_decides_otherwise() -> Non
     assert nowhere.missing == []  # its records were accepted: it may be back for the rebuild
 
 
-def test_a_lane_without_state_keeps_nothing_of_a_repeated_batch() -> None:
-    """So nothing is compared, and no schema is looked up."""
+def test_a_stateless_lane_does_not_compare_a_repeated_batch() -> None:
+    """And no schema is looked up."""
     written = sink(Log(), [])
     write(written, Batch(facts(0, 5, bad=1), wrong=[rejected(Reason.UNDECODABLE)]))
     write(written, Batch(facts(0, 5, unknown=(SchemaId(9),))))
     assert written.marker.batch == 0
 
 
-def test_what_was_dropped_as_late_has_a_dead_letter_or_nothing_is_written() -> None:
-    """And what a second look finds to be late was dropped."""
+def test_a_dropped_late_record_has_a_dead_letter_or_nothing_is_written() -> None:
+    """And a record that the inspection finds to be late was dropped."""
     log = Log()
     late = facts(0, 5, late=1, late_ms=NOW)
     with pytest.raises(BrokenInvariantError, match="finds no late record"):
@@ -404,7 +404,7 @@ def test_what_was_dropped_as_late_has_a_dead_letter_or_nothing_is_written() -> N
     assert log.done == []
 
 
-def test_an_error_that_nobody_expects_aborts_its_transaction() -> None:
+def test_an_unexpected_error_aborts_its_transaction() -> None:
     """Nothing of the batch is visible, and the marker stays."""
     log = Log(fails={"commit": KeyError("offset")})
     written = sink(log, [], fragment("tolls"))
@@ -414,8 +414,8 @@ def test_an_error_that_nobody_expects_aborts_its_transaction() -> None:
     assert written.marker.batch == -1
 
 
-def test_what_a_chosen_rebuild_refuses_is_a_dead_letter_in_the_transaction_of_its_marker() -> None:
-    """So a later rebuild leaves it out, and it can be sent again."""
+def test_records_refused_by_a_chosen_rebuild_are_dead_letters_with_its_marker() -> None:
+    """So a later rebuild skips them, and they can be redriven."""
     log = Log()
     written = sink(log, [], limited(1))
     written.start(written.marker, [rejected(Reason.UNDECODABLE)])
@@ -433,8 +433,8 @@ def test_what_a_chosen_rebuild_refuses_is_a_dead_letter_in_the_transaction_of_it
     assert log.done == []
 
 
-def test_the_marker_says_where_the_output_ended_at_least() -> None:
-    """As it was seen when the last boundary was published; of another topic nothing is known."""
+def test_the_marker_contains_lower_limits_of_the_output_ends() -> None:
+    """From the publication of the last boundary; of another topic there are none."""
     log = Log()
     written = sink(log, [])
     first = written.marker

@@ -1,4 +1,4 @@
-"""What the sink's markers say of dead letters that a rebuild needs."""
+"""Dead-letter offsets in the sink's markers, which a rebuild needs."""
 
 import pytest
 
@@ -25,13 +25,13 @@ BAD = {"bad": 1, "late_ms": NOW, "eviction_ms": NOW}
 
 
 def markers_of(log: Log) -> list[CommitMarker]:
-    """The markers that were written, in order."""
+    """The written markers, in order."""
     values = log.values["local.net.tolls.markers"]
     return [codec.decode_marker(value, "") for value in values if value is not None]
 
 
-def test_the_marker_says_from_where_on_a_rebuild_needs_dead_letters() -> None:
-    """From before the first letter of a record that may be read again; without a window none."""
+def test_the_marker_contains_the_needed_dead_letter_offsets() -> None:
+    """Before the first dead letter of a record that may be read again; without a window none."""
     log = Log()
     written = sink(log, [], fragment("tolls"))
     for _ in range(3):  # somebody else's
@@ -44,8 +44,8 @@ def test_the_marker_says_from_where_on_a_rebuild_needs_dead_letters() -> None:
     assert [marker.letters_from for marker in markers_of(log)] == [{}, {0: 3}, {0: 3}, {}]
 
 
-def test_the_marker_names_the_topic_whose_letters_a_rebuild_needs() -> None:
-    """One that was made again counts once no letter of the old one is needed any more."""
+def test_the_marker_names_the_needed_dead_letter_topic() -> None:
+    """A recreated one counts once no dead letter of the old one is needed any more."""
     log, bad = Log(), [rejected(Reason.UNDECODABLE)]
     written = sink(log, [], fragment("tolls"))
     old = log.kafka.topics[LETTERS].topic_id
@@ -63,7 +63,7 @@ def test_the_marker_names_the_topic_whose_letters_a_rebuild_needs() -> None:
 
 
 def test_a_batch_waits_for_a_dead_letter_topic_without_a_leader() -> None:
-    """A rebuild needs to know where its letters begin; a lane waits as long as it takes."""
+    """A rebuild needs the start offsets of its dead letters; the wait is unlimited."""
     log, bad = Log(), [rejected(Reason.UNDECODABLE)]
     written = sink(log, [], fragment("tolls"))
     log.kafka.leaderless = (LETTERS,)

@@ -7,7 +7,7 @@ PASSED = (("a", "`a`"), ("at", "`at`"))
 
 
 def test_a_route_names_the_first_branch_whose_condition_is_true() -> None:
-    """In a column beside all others; what nothing takes is dropped, if there is no `otherwise`."""
+    """In an additional column; rows without a branch are dropped, if there is no `otherwise`."""
     to = {"big": expression("`a` > 9"), "small": expression("`a` > 1")}
     route, _ = routed("r", ORDERS, to)
     named = "CASE WHEN `a` > 9 THEN 'big' WHEN `a` > 1 THEN 'small' ELSE NULL END"
@@ -31,7 +31,7 @@ def test_a_condition_fails_only_where_none_before_it_is_true() -> None:
     ]
 
 
-def test_a_branch_keeps_what_is_meant_for_it() -> None:
-    """And hands it on without the column that says so."""
+def test_a_branch_keeps_its_rows() -> None:
+    """And drops the column that names it."""
     _, (big,) = routed("r", ORDERS, {"big": expression("`a` > 9")})
     assert lower_branch(big) == (Keep("`__branch` = 'big'", ()), Project(PASSED, ()))
