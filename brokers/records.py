@@ -50,6 +50,8 @@ class TopicDescription:
     partitions: int
 
 
+MADE_AGAIN: Final = "was deleted and made again"
+"""What messages say about a topic with another `topic_id` than expected."""
 EVERYBODY: Final = "User:*"
 """The principal that matches all principals."""
 ANYWHERE: Final = "*"

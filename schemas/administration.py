@@ -233,8 +233,7 @@ class Administration:
     def mode_in_force(self, subject: str) -> Mode:
         """The effective mode of a subject."""
         path = _with(_scoped("mode", subject), _flag("defaultToGlobal", enabled=True))
-        found = self._mode(self._transport.ask("GET", path))
-        return found or self.own_mode(None) or Mode.READWRITE
+        return self._mode(self._transport.ask("GET", path)) or self.own_mode(None) or Mode.READWRITE
 
     def set_mode(self, scope: str | None, mode: Mode) -> None:
         """Set the mode of a scope, also if it contains schemas.
@@ -283,8 +282,7 @@ class Administration:
     def _mode(self, answer: Answer | None) -> Mode | None:
         if answer is None:
             return None
-        found = self._transport.object_of(answer)
-        word = found.get("mode")
+        word = self._transport.object_of(answer).get("mode")
         if not isinstance(word, str):
             raise self._transport.not_a_registry("returns no mode")
         try:

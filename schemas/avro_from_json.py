@@ -232,8 +232,7 @@ def _decimal(avro_type: Primitive | FixedType, value: Native, path: str) -> Deci
     try:
         number = Decimal(str(value))
     except InvalidOperation as error:
-        message = f"{shown(value)} is not a decimal number"
-        raise SchemaError(message, place=path or "/") from error
+        raise SchemaError(f"{shown(value)} is not a decimal number", place=path or "/") from error
     problem = decimal_problem(number, avro_type.precision, avro_type.scale)
     if problem:
         _fail(path, f"{problem} ({describe(avro_type)})")

@@ -365,8 +365,7 @@ def _symbols(old: list[str], new: list[str], at: str) -> Iterator[Change]:
         if symbol not in new:
             yield Change(Kind.SYMBOL_REMOVED, at, f"the symbol {symbol} was removed")
     if [symbol for symbol in old if symbol in new] != [symbol for symbol in new if symbol in old]:
-        words = f"symbols are in another order: {', '.join(new)}"
-        yield Change(Kind.SYMBOLS_MOVED, at, words)
+        yield Change(Kind.SYMBOLS_MOVED, at, f"symbols are in another order: {', '.join(new)}")
 
 
 def _defaults(old: JsonObject, new: JsonObject, at: str) -> Iterator[Change]:

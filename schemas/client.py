@@ -252,8 +252,7 @@ class RegistryClient:
         return isinstance(named, str) and context_of(named) != context
 
     def _version(self, subject: str, version: str) -> RegisteredSchema | None:
-        path = f"/subjects/{quoted(subject)}/versions/{version}"
-        answer = self._transport.ask("GET", path)
+        answer = self._transport.ask("GET", f"/subjects/{quoted(subject)}/versions/{version}")
         if answer is None:
             return None
         found = self._transport.object_of(answer, version=int, id=int, schema=str)

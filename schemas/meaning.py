@@ -67,8 +67,7 @@ class _Walk:
         for mine in reader.fields:
             match = next((theirs[n] for n in (mine.name, *mine.aliases) if n in theirs), None)
             if match is not None:
-                where = f"{path}/fields/{mine.name}/type"
-                yield from self.compare(mine.type, match.type, where)
+                yield from self.compare(mine.type, match.type, f"{path}/fields/{mine.name}/type")
 
 
 def _values(reader: ResolvedType, writer: ResolvedType, path: str) -> Iterator[str]:

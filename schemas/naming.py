@@ -86,8 +86,7 @@ class Names:
         Raises:
             SchemaError: its name refers to another type there.
         """
-        name = spelled(full, space)
-        meant = self.meant(name, space, place)
+        meant = self.meant(spelled(full, space), space, place)
         if meant is not None and meant != full:
             _unclear(meant, full, place)
 

@@ -293,8 +293,7 @@ class Transport:
         for piece in response.iter_bytes():
             found += piece
             if len(found) > ANSWER_BYTES_MAX:
-                what = f"answers with more than {ANSWER_BYTES_MAX} bytes"
-                raise self.not_a_registry(what)
+                raise self.not_a_registry(f"answers with more than {ANSWER_BYTES_MAX} bytes")
             if deadline.passed:
                 raise UnavailableError(
                     f"the registry did not answer in full within {self._timeout_s:g} s",

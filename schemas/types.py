@@ -9,6 +9,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
+from typing import ClassVar
 
 from schemas.json_value import Json
 
@@ -93,11 +94,7 @@ class ArrayType:
     """A list of values of one type."""
 
     items: "AvroType"
-
-    @property
-    def kind(self) -> Kind:
-        """Always `array`."""
-        return Kind.ARRAY
+    kind: ClassVar[Kind] = Kind.ARRAY
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,11 +102,7 @@ class MapType:
     """A map from strings to values of one type."""
 
     values: "AvroType"
-
-    @property
-    def kind(self) -> Kind:
-        """Always `map`."""
-        return Kind.MAP
+    kind: ClassVar[Kind] = Kind.MAP
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,11 +110,7 @@ class UnionType:
     """One of several types; never directly a union itself, never two of the same kind or name."""
 
     branches: tuple["AvroType", ...]
-
-    @property
-    def kind(self) -> Kind:
-        """Always `union`."""
-        return Kind.UNION
+    kind: ClassVar[Kind] = Kind.UNION
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,11 +123,7 @@ class FixedType:
     logical: Logical | None = None
     precision: int = 0
     scale: int = 0
-
-    @property
-    def kind(self) -> Kind:
-        """Always `fixed`."""
-        return Kind.FIXED
+    kind: ClassVar[Kind] = Kind.FIXED
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,11 +134,7 @@ class EnumType:
     aliases: tuple[str, ...]
     symbols: tuple[str, ...]
     default: str | None = None
-
-    @property
-    def kind(self) -> Kind:
-        """Always `enum`."""
-        return Kind.ENUM
+    kind: ClassVar[Kind] = Kind.ENUM
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,11 +156,7 @@ class RecordType:
     aliases: tuple[str, ...]
     fields: tuple[Field, ...]
     doc: str = ""
-
-    @property
-    def kind(self) -> Kind:
-        """Always `record`."""
-        return Kind.RECORD
+    kind: ClassVar[Kind] = Kind.RECORD
 
 
 @dataclass(frozen=True, slots=True)

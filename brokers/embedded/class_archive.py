@@ -152,8 +152,7 @@ def _is_whole(archive: Path) -> bool:
 
 
 def _describe(archive: Path, about: _About) -> None:
-    text = f"{about.size}\n{about.jars}\n"
-    archive.with_suffix(_ABOUT).write_text(text, encoding="utf-8")
+    archive.with_suffix(_ABOUT).write_text(f"{about.size}\n{about.jars}\n", encoding="utf-8")
 
 
 def _about(archive: Path) -> _About | None:

@@ -10,7 +10,7 @@ import importlib.resources
 import re
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -208,13 +208,9 @@ def _reason(log: str) -> str:
     )
     if unresolved:
         return f"the repository cannot be reached or lacks {unresolved[0].split(':')[0]}"
-    lines = [line.strip() for line in _read_lines(log) if line.strip()]
+    # Without blank lines and Ivy's separator lines.
+    lines = [line.strip() for line in log.splitlines() if not re.fullmatch(r"[\s:|=-]*", line)]
     return f"Ivy failed: {lines[-1] if lines else 'it printed nothing'}"
-
-
-def _read_lines(log: str) -> Iterator[str]:
-    """Lines of a log without Ivy's separator lines."""
-    return (line for line in log.splitlines() if not re.fullmatch(r"[\s:|=-]*", line))
 
 
 @functools.cache

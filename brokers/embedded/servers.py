@@ -57,7 +57,8 @@ def start_server(place: Place, server: JavaServer) -> Child:
     """Start a server; it is not ready yet."""
     folder = place.data / server.name
     log = place.logs / f"{server.name}.log"
-    write_file(folder / "log4j2.properties", _log_configuration())
+    configuration = importlib.resources.files(__package__).joinpath("log4j2.properties")
+    write_file(folder / "log4j2.properties", configuration.read_text())
     place.logs.mkdir(parents=True, exist_ok=True)
     command = (
         str(place.java.executable),
@@ -158,7 +159,3 @@ def _listens(port: int) -> bool:
     with socket.socket() as probe:
         probe.settimeout(1.0)
         return probe.connect_ex((LOOPBACK, port)) == 0
-
-
-def _log_configuration() -> str:
-    return importlib.resources.files(__package__).joinpath("log4j2.properties").read_text()

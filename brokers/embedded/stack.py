@@ -206,8 +206,7 @@ class EmbeddedStack:
         zookeeper_ready(zookeeper, settings.zookeeper_port, self._clock)
         kafka_ready(kafka, settings.kafka_port, identity, self._clock)
         self._progress(Step("starting the schema registry"))
-        registry = self._start_registry(settings)
-        undo.callback(registry.stop)
+        undo.callback(self._start_registry(settings).stop)
         self._write_control()
         self._progress(Step("the stack is up"))
 

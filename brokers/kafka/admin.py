@@ -160,8 +160,7 @@ class KafkaAdmin:
     def both_ends(self, topics: Iterable[TopicName]) -> tuple[Ends, Ends]:
         """The last stable offsets and the log end offsets, in two concurrent requests."""
         deadline = self._deadline("reading end offsets")
-        described = self._describe_raw(tuple(topics), deadline)
-        specs = _offset_specs(described, latest())
+        specs = _offset_specs(self._describe_raw(tuple(topics), deadline), latest())
         if not specs:
             return {}, {}
         answers = [self._begin_list(specs, isolation, deadline) for isolation in Isolation]

@@ -19,6 +19,7 @@ from brokers.kafka_interface import (
     RecordTooLargeError,
     TopicExistsError,
 )
+from brokers.records import MADE_AGAIN
 from pipeline.errors import (
     BrokenInvariantError,
     EnvironmentProblem,
@@ -68,7 +69,7 @@ _TOO_LARGE: Final[_Row] = (
 _GONE: Final[_Row] = (
     OffsetGoneError,
     "the offset is not in the topic any more",
-    "retention removed it, or the topic was deleted and made again.",
+    f"retention removed it, or the topic {MADE_AGAIN}.",
 )
 
 _ROOM_BYTES: Final = 65_536

@@ -80,10 +80,10 @@ def decide(state: NodeState, event: Event, now: Now) -> tuple[NodeState, Effects
         before = state.lanes[key]
         lane, requested = _apply_rules(before, state.shared, event, now)
         effects.extend(requested)
-        if not _is_kept(lane):
+        if lane.assigned is None and isinstance(lane.phase, Stopped):
             state = _without(state, lane)
         elif lane is not before:
-            state = state.with_lane(lane)
+            state = replace(state, lanes={**state.lanes, lane.id: lane})
     for rule in NODE_RULES:
         state, requested = rule(state, event)
         effects.extend(requested)
@@ -96,10 +96,6 @@ def _apply_rules(lane: Lane, shared: Shared, event: Event, now: Now) -> tuple[La
         lane, requested = rule(lane, shared, event, now)
         effects.extend(requested)
     return lane, tuple(effects)
-
-
-def _is_kept(lane: Lane) -> bool:
-    return lane.assigned is not None or not isinstance(lane.phase, Stopped)
 
 
 def _without(state: NodeState, lane: Lane) -> NodeState:

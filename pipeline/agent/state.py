@@ -328,7 +328,3 @@ class NodeState:
 
     shared: Shared
     lanes: Mapping[LaneId, Lane] = field(default_factory=dict)
-
-    def with_lane(self, lane: Lane) -> "NodeState":
-        """The state with one lane replaced."""
-        return replace(self, lanes={**self.lanes, lane.id: lane})

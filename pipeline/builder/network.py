@@ -194,8 +194,7 @@ class NetworkBuilder:
         )
 
     def _tree(self) -> YamlMap:
-        what = f"network {self.name}"
-        settings = self._draft.node(present(self._settings), self._call, what)
+        settings = self._draft.node(present(self._settings), self._call, f"network {self.name}")
         assert isinstance(settings, YamlMap)  # noqa: S101 - a mapping becomes a mapping
         sections = self._draft.sections
         return YamlMap(

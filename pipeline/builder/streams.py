@@ -96,8 +96,7 @@ class DocumentDraft:
             raise self.mistake(call, f"the name of a {what} must be a text, not {typed(name)}")
         first = self._first.setdefault((section, name), call)
         if first != call:
-            message = f"{what} {name} is there already: {self.places[first - 1]}"
-            raise self.mistake(call, message)
+            raise self.mistake(call, f"{what} {name} is there already: {self.places[first - 1]}")
         key = YamlScalar(self._text(name, call, f"the name of a {what}"), call)
         node = self.node(present(content), call, f"{what} {name}")
         self.sections.setdefault(section, []).append((key, node))

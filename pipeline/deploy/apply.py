@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from brokers.kafka_interface import TopicAdmin
 from brokers.log_reader import LogReader
-from brokers.records import NewTopicSpec, TopicDescription
+from brokers.records import MADE_AGAIN, NewTopicSpec, TopicDescription
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.records import FragmentRecord, NetworkRecord, NetworkVersionRecord
 from pipeline.clock import Clock
@@ -370,7 +370,7 @@ def _check_ids(
     for name, facts in described.items():
         if compared.get(name, facts.topic_id) != facts.topic_id:
             raise RetryError(
-                "the topic was deleted and made again since it was compared with the network; "
+                f"the topic {MADE_AGAIN} since it was compared with the network; "
                 "nothing was deployed",
                 place=f"topic {name}",
                 hint=_RETRY_HINT,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from brokers.kafka_interface import TopicAdmin
 from brokers.log_reader import LogReader
-from brokers.records import TopicDescription
+from brokers.records import MADE_AGAIN, TopicDescription
 from pipeline.catalog.catalog import Catalog
 from pipeline.deploy.apply import created_by_unfinished_deploys, spec_of
 from pipeline.deploy.gather import last_markers
@@ -58,7 +58,7 @@ class RedriveTopic:
         """
         described, expected = self._described(), self._recorded() or self._read()
         if expected is not None and (described is None or described.topic_id != expected):
-            what = "is gone" if described is None else "was deleted and made again"
+            what = "is gone" if described is None else MADE_AGAIN
             raise RefusedError(
                 f"the topic {what}: which dead letters were sent again is not known any more",
                 place=f"topic {self.fragment.names.redrive}",

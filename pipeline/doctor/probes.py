@@ -150,8 +150,7 @@ class Probes:
                 words, trouble = "", Trouble.of(rules)
             case _:
                 words = f"{counted(len(rules), 'rule')} about topics"
-        place = f"Kafka {brokers}"
-        self.checks.append(Check("Kafka, access lists", place, words, trouble))
+        self.checks.append(Check("Kafka, access lists", f"Kafka {brokers}", words, trouble))
         return None if isinstance(rules, MedusaError) else ObservedAccess(rules, brokers.principal)
 
     def _zookeeper(self) -> Catalog | None:

@@ -94,8 +94,7 @@ class Collected:
 
     def boundary(self, topic: TopicName) -> Millis | None:
         """The least promise of all writers of an output; None before the first."""
-        promises = [at for (of, _), at in self.boundaries.items() if of == topic]
-        return min(promises, default=None)
+        return min((at for (of, _), at in self.boundaries.items() if of == topic), default=None)
 
     def complete_until(self) -> Millis | None:
         """The time up to which all outputs are complete; None as long as one has no boundary."""

@@ -109,8 +109,7 @@ def positions_anew(
         for partition, offset in begin.offsets.items():
             place = source.topic_id, partition
             read = left.read.get(place, offset) if begin.passes_over else offset
-            at = InputPartition(source.name, source.topics[0][0], partition)
-            found[at] = max(offset, read)
+            found[InputPartition(source.name, source.topics[0][0], partition)] = max(offset, read)
     return found
 
 

@@ -249,8 +249,7 @@ def _nested(
                 f"there is a position in a topic that no source reads: input {at.input}",
                 place=f"topic {at.topic}, partition {at.partition}",
             )
-        by_topic = nested.setdefault(source, {})
-        by_topic.setdefault(topic_id, {})[str(at.partition)] = values[at]
+        nested.setdefault(source, {}).setdefault(topic_id, {})[str(at.partition)] = values[at]
     return nested
 
 
@@ -461,5 +460,4 @@ class _Fields:
         return found
 
     def _damaged(self, name: str, expected: str) -> BrokenInvariantError:
-        message = f"{self.what}: {name} should be {expected}"
-        return BrokenInvariantError(message, place=self.place)
+        return BrokenInvariantError(f"{self.what}: {name} should be {expected}", place=self.place)

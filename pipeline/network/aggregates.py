@@ -84,8 +84,7 @@ class Collector:
     def _take(self, walk: Walk, name: str, node: exp.Expr, when: exp.Expr | None) -> Call | None:
         """The checked call; None: there are faults, now in `walk`."""
         inner = Walk(self.rows, _refuse_nested)
-        written = _arguments(name, node.expressions)
-        args = [inner.term(arg) for arg in written]
+        args = [inner.term(arg) for arg in _arguments(name, node.expressions)]
         condition = inner.term(when)
         if inner.faults:
             walk.faults.extend(inner.faults)
@@ -95,8 +94,7 @@ class Collector:
             terms = terms or [ONE]
             at, condition = AGGREGATES[name].filtered, logic.condition(condition, _FILTER)
             terms[at] = logic.case([(condition, terms[at])], None)
-        distinct = _is_distinct(node.expressions) and name == "count"
-        return checked(name, terms, distinct=distinct)
+        return checked(name, terms, distinct=_is_distinct(node.expressions) and name == "count")
 
     def _placeholder(self, call: Call, text: str, origin: Origin) -> Term:
         def expression(term: Term | None) -> Expression | None:

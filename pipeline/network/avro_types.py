@@ -319,8 +319,7 @@ class _Names:
         written["symbols"] = list(form.symbols)
         if form.default is not None:
             written["default"] = form.default
-        same = (at for at, known in self._defined.items() if known == written)
-        found = next(same, None)
+        found = next((at for at, known in self._defined.items() if known == written), None)
         if found is not None:
             return found
         free = self._free(name, namespace)

@@ -269,8 +269,7 @@ class _Loader:
             fine = self._named(Text(key.text, key.line), "a box")
             if key.text in streams:
                 fine = False
-                message = f"{key.text} is both a stream and a box"
-                self.report.add(message, key.line, box=key.text)
+                self.report.add(f"{key.text} is both a stream and a box", key.line, box=key.text)
             draft = self._draft(key, value, defaults)
             parts = draft.parts if draft is not None else ()
             fine = self._parts_fit(key.text, parts, taken | set(drafts)) and fine

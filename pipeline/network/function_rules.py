@@ -210,8 +210,7 @@ def plain(
         texts = [a.sql for a in given]
         made = sql.format(*texts, all=", ".join(texts))
         own = safe.lost(made, given) if fails else None
-        term = safe.strict(made, result, given, own=own, nullable=nullable)
-        return replace(term, millis=millis)
+        return replace(safe.strict(made, result, given, own=own, nullable=nullable), millis=millis)
 
     return rule
 

@@ -163,8 +163,7 @@ def _map_value(value: Term, key: Term) -> Term:
 
 def _try_element_at(args: Sequence[Term]) -> Term:
     made = element_at(args)
-    failed = safe.any_of(*(arg.failed for arg in args))
-    return replace(made, failed=failed, nullable=True)
+    return replace(made, failed=safe.any_of(*(arg.failed for arg in args)), nullable=True)
 
 
 def _array_contains(args: Sequence[Term]) -> Term:

@@ -76,8 +76,7 @@ def _from_number(name: str, per_second: int) -> Rule:
         inside = f"{value.sql} BETWEEN -{most} AND {most}"
         sql = f"(CASE WHEN {inside} THEN {name}({value.sql}) END)"
         own = None if isinstance(value.constant, int) else f"(NOT coalesce({inside}, true))"
-        made = safe.strict(sql, Scalar.TIMESTAMP, [value], own=own)
-        return replace(made, millis=True)
+        return replace(safe.strict(sql, Scalar.TIMESTAMP, [value], own=own), millis=True)
 
     return rule
 
@@ -119,15 +118,13 @@ def _add_months(args: Sequence[Term]) -> Term:
         f" AND unix_date({value.sql}) BETWEEN -{_SAFE_DATE_DAYS} AND {_SAFE_DATE_DAYS})"
     )
     sql = f"(CASE WHEN {inside} THEN add_months({value.sql}, {months.sql}) END)"
-    own = f"(NOT coalesce({inside}, true))"
-    return safe.strict(sql, Scalar.DATE, [value, months], own=own)
+    return safe.strict(sql, Scalar.DATE, [value, months], own=f"(NOT coalesce({inside}, true))")
 
 
 def _part(name: str) -> Function:
     kind, argument = (time, "time") if name in _CLOCK_PARTS else (day, "date or time")
     rule = plain(Scalar.INT, name + "({0})", kind)
-    also = _ALSO.get(name, ())
-    return Function(name, f"{name}({argument})", "INT", PARTS[name], rule, also=also)
+    return Function(name, f"{name}({argument})", "INT", PARTS[name], rule, also=_ALSO.get(name, ()))
 
 
 def _unix(name: str, unit: str) -> Function:

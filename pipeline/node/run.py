@@ -273,8 +273,7 @@ def _connect(settings: Settings, undo: ExitStack) -> Servers:
     """Connect to all servers, or to none."""
     with ExitStack() as attempt:
         session_s = durations.parse(settings.zookeeper_session_timeout) / 1_000
-        ensemble = zookeeper_servers(settings)
-        store = ZooKeeperStore.connect(ensemble, SERVER_TIMEOUT_S, session_s)
+        store = ZooKeeperStore.connect(zookeeper_servers(settings), SERVER_TIMEOUT_S, session_s)
         attempt.callback(store.close)
         catalog = Catalog(store, Znodes(""))
         participant = ParticipantId(settings.participant)

@@ -144,7 +144,10 @@ def _topics(new: Plan, old: Plan | None, current: Current) -> Iterator[Item]:
             continue
         if topic.when_needed:
             continue
-        reasons = (_size(topic), *(["an input that does not exist yet"] if topic.external else []))
+        reasons = (
+            _count(topic.partitions),
+            *(["an input that does not exist yet"] if topic.external else []),
+        )
         item = Item(ItemKind.TOPIC, topic.name, Action.CREATE, ("; ".join(reasons),))
         if new.auto_create:
             yield item
@@ -172,7 +175,7 @@ def _meant(topic: NewTopic, new: Plan, current: Current) -> str:
 def needs(topic: NewTopic) -> str:
     """Everything a user needs to create a topic by hand."""
     settings = "".join(f" {name}={value}" for name, value in topic.config)
-    return f"{_size(topic)}, replication {topic.replication},{settings}"
+    return f"{_count(topic.partitions)}, replication {topic.replication},{settings}"
 
 
 def _existing_topic(topic: NewTopic, before: NewTopic | None, existing: ExistingTopic) -> Item:
@@ -262,10 +265,6 @@ def _same_schema(newest: RegisteredSchema | None, required: SchemaText) -> bool:
         return False
     same_text = newest.schema_json == required.schema_json
     return same_text or bool(json.loads(newest.schema_json) == json.loads(required.schema_json))
-
-
-def _size(topic: NewTopic) -> str:
-    return _count(topic.partitions)
 
 
 def _count(partitions: int) -> str:

@@ -125,8 +125,7 @@ def timing_digest(stream: FragmentInput) -> str:
     """
     if not isinstance(stream, ExternalStream):
         return _hash(type(stream).__name__)
-    names = timing_columns(stream)
-    narrow = _without_docs(json.loads(narrowed(stream.schema_json, names)))
+    narrow = _without_docs(json.loads(narrowed(stream.schema_json, timing_columns(stream))))
     return _hash({"schema": narrow, "event_time": _canonical(stream.event_time)})
 
 

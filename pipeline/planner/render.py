@@ -75,17 +75,15 @@ def _lines(changes: Changes) -> Iterator[str]:
 def item_lines(items: tuple[Item, ...], heading: str = "fragments") -> Iterator[str]:
     """A heading with the number of items per action, and a line for each item worth displaying."""
     yield f"{heading} ({_counts(items)})"
-    shown = [item for item in items if item.action is not Action.KEEP or _is_displayed(item)]
+    shown = [
+        item for item in items if item.action is not Action.KEEP or item.reasons or item.refused
+    ]
     width = max((len(item.name) for item in shown), default=0)
     for item in shown:
         mark = "!" if item.refused else _MARKS[item.action]
         first, *more = item.reasons or ("",)
         yield f"  {mark} {item.name:<{width}}  {item.action.value:<7}  {first}".rstrip()
         yield from (f"    {'':<{width}}  {'':<7}  {reason}" for reason in more)
-
-
-def _is_displayed(item: Item) -> bool:
-    return bool(item.reasons or item.refused)
 
 
 def _counts(items: tuple[Item, ...]) -> str:

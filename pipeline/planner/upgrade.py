@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from brokers.records import MADE_AGAIN
 from pipeline.errors import Problem
 from pipeline.ids import FragmentName, Incarnation
 from pipeline.planner.changes import Action, Current, DeployedFragment, Item, ItemKind
@@ -203,8 +204,7 @@ class Upgrade:
             found = Fate.UNDECIDED if self.choices.every is None else Fate(self.choices.every.value)
         since = self._since(fragment) if found in {Fate.REBUILD, *_REFUSED} else ()
         goes_on = self._goes_on(fragment) if found in {*CHOSEN, *_REFUSED} else ()
-        reasons = (*item.reasons, WORDS[found], *since, *goes_on)
-        item = replace(item, reasons=reasons, fate=found)
+        item = replace(item, reasons=(*item.reasons, WORDS[found], *since, *goes_on), fate=found)
         if found not in _REFUSED:
             return item
         name = fragment.name
@@ -259,7 +259,7 @@ class Upgrade:
             if topic is None:
                 what = "is gone"
             elif topic.topic_id != topic_id:
-                what = "was deleted and made again"
+                what = MADE_AGAIN
             else:
                 continue
             return replace(

@@ -246,15 +246,13 @@ class Checker:
         found = self._valid(
             one if isinstance(one, Problem) else records.expected(one[0], schema) for one in lines
         )
-        place = f"{self.file}:{written.line}"
-        return Expect(name, tuple(found), written.in_order, place)
+        return Expect(name, tuple(found), written.in_order, f"{self.file}:{written.line}")
 
     def _why_not(self, name: StreamName) -> str:
         """Why a test cannot expect records of a stream."""
         if name in self.streams.external:
             return "it comes from outside"
-        boxes = self.network.boxes
-        box = next((box for box in boxes if stream_of_box(box.name) == name), None)
+        box = next((box for box in self.network.boxes if stream_of_box(box.name) == name), None)
         if box is None:
             return "there is no such box"
         if traits(box).private:

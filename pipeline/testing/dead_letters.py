@@ -32,8 +32,7 @@ def comparable(
         if letter.field and not letter.reason.startswith(OF_STREAM):
             entries |= {"box": letter.box, "field": letter.field}
         entries["message"] = letter.message
-        values = letter.computed_from or {}
-        inputs = {f"{VALUES}.{name}": part for name, part in values.items()}
+        inputs = {f"{VALUES}.{name}": part for name, part in (letter.computed_from or {}).items()}
         native = {f"{RECORD}.{name}": part for name, part in (value or {}).items()}
         as_json = {f"{RECORD}.{name}": part for name, part in (shown or {}).items()}
         same = (letter.at or letter.number, letter.reason, entries.get("box"), entries.get("field"))

@@ -166,8 +166,7 @@ def _steps(fields: Fields, report: Report) -> Iterator[StepWritten]:
         report.add("steps is empty: such a test cannot fail", node.line, hint=hint)
     for item in node.items if node else ():
         if isinstance(item, YamlMap):
-            step = _Step(item, report)
-            found = step.read()
+            found = _Step(item, report).read()
         else:
             word = "" if isinstance(item, YamlList) else item.text
             found = Settle() if word == "settle" else None

@@ -137,18 +137,13 @@ class Lane:
             topic: TopicId(one.topic_id)
             for topic, one in kafka.describe(topics_of(fragment)).items()
         }
-        self._position: dict[tuple[TopicName, int], Offset] = {
-            (assigned.topic, partition): Offset(0)
-            for source in lowered.sources
-            for assigned in source.topics
-            for partition in range(assigned.partitions)
-        }
         self._assigned = tuple(
             InputPartition(source.input, assigned.topic, partition)
             for source in lowered.sources
             for assigned in source.topics
             for partition in range(assigned.partitions)
         )
+        self._position = {(at.topic, at.partition): Offset(0) for at in self._assigned}
         self._boundaries: dict[TopicName, Offset] = {}
         self._ends: Ends | None = None
         self._sink = Sink(self._context(lowered))

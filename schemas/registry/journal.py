@@ -101,8 +101,7 @@ class Journal:
         for place, change in changes:
             path, value = f"{self._root}/{place}", value_of(change)
             if value is not None:
-                exists = place in self._stored
-                yield Set(path, value, None) if exists else Create(path, value)
+                yield Set(path, value, None) if place in self._stored else Create(path, value)
             elif place in self._stored:
                 yield Delete(path, None)
 

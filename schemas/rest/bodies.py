@@ -16,7 +16,6 @@ from schemas.registry.refused import (
     TooLargeError,
 )
 from schemas.registry.retag import Retagging
-from schemas.registry.state import Version
 from schemas.registry.tags import FIELD, RECORD, Entity, TagChange, Tags
 from schemas.types import INT_MAX
 
@@ -155,11 +154,6 @@ def described(content: Content, guid: Guid | None = None) -> JsonObject:
     return {"guid": guid or guid_of(content), "schemaType": "AVRO", **content_json(content)}
 
 
-def stamped(version: Version) -> JsonObject:
-    """The JSON of a version's last change and deletion."""
-    return {"ts": version.at_ms, "deleted": version.deleted}
-
-
 def shown(found: Found) -> JsonObject:
     """The JSON of a version of a subject."""
     one = found.version
@@ -168,5 +162,6 @@ def shown(found: Found) -> JsonObject:
         "version": one.number,
         "id": one.id,
         **described(found.content, one.guid),
-        **stamped(one),
+        "ts": one.at_ms,
+        "deleted": one.deleted,
     }

@@ -20,8 +20,7 @@ from schemas.rest.call import NOTHING, Answer, Call
 
 def get_config(state: State, call: Call) -> Json:
     """The configuration of a scope."""
-    in_force = call.flag("defaultToGlobal")
-    return config_json(config_of(state, call.scope, in_force=in_force))
+    return config_json(config_of(state, call.scope, in_force=call.flag("defaultToGlobal")))
 
 
 def put_config(state: State, call: Call) -> Decided[Answer]:
@@ -38,8 +37,7 @@ def remove_config(state: State, call: Call) -> Decided[Answer]:
 
 def get_mode(state: State, call: Call) -> Json:
     """The mode of a scope."""
-    mode = mode_of_name(state, call.scope, in_force=call.flag("defaultToGlobal"))
-    return {"mode": mode.value}
+    return {"mode": mode_of_name(state, call.scope, in_force=call.flag("defaultToGlobal")).value}
 
 
 def put_mode(state: State, call: Call) -> Decided[Answer]:

@@ -73,8 +73,7 @@ def _guid(call: Call) -> Guid:
 def _users(state: State, call: Call) -> dict[SubjectName, int]:
     """Subjects that use an id, and the newest version of each; Confluent does not name the id."""
     try:
-        deleted = call.flag("deleted")
-        listed = users(state, call.id, _where(call), deleted=deleted, reads=call.reads)
+        listed = users(state, call.id, _where(call), deleted=call.flag("deleted"), reads=call.reads)
     except NoSchemaError:
         raise NoSchemaError from None
     return {name: number for name, number in listed if call.reads(name)}

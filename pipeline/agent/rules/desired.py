@@ -36,6 +36,5 @@ def assign(lane: Lane, shared: Shared, event: Event, now: Now) -> tuple[Lane, Ef
             lane = lane.moved(Happening.RESET, Stopped())
     if isinstance(lane.phase, Fenced) and lane.target is not None:
         wait_ms = back_off_ms(lane.id.fragment, lane.tries.failures)
-        retry_at_ms = SteadyMillis(now.steady_ms + wait_ms)
-        lane = lane.moved(Happening.READMITTED, BackingOff(retry_at_ms))
+        lane = lane.moved(Happening.READMITTED, BackingOff(SteadyMillis(now.steady_ms + wait_ms)))
     return lane, ()

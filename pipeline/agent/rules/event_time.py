@@ -28,8 +28,7 @@ def _observed(running: Running, shared: Shared, event: Event, now: Now) -> Runni
             time = lane_time.boundary_read(time, writer, epoch, boundary)
             return replace(running, time=time)
         case ActivityRead(writer, epoch, idle) if writer in shared.writers:
-            at_ms = now.steady_ms
-            time = lane_time.activity_read(time, writer, epoch, idle=idle, at_ms=at_ms)
+            time = lane_time.activity_read(time, writer, epoch, idle=idle, at_ms=now.steady_ms)
             return replace(running, time=time)
         case EndsRead() if shared.ends is not None:
             time = lane_time.ends_read(time, shared.ends_before, shared.ends)

@@ -36,8 +36,7 @@ def request_plans(state: NodeState, event: Event) -> tuple[NodeState, Effects]:
 
 def _waited_for(state: NodeState) -> set[VersionId]:
     starting = (lane.phase for lane in state.lanes.values() if isinstance(lane.phase, Starting))
-    waiting = (phase.deployed for phase in starting if phase.fragment is None)
-    return {one.version for one in waiting}
+    return {phase.deployed.version for phase in starting if phase.fragment is None}
 
 
 def _of_use(state: NodeState) -> set[VersionId]:

@@ -41,8 +41,7 @@ def reconcile(lane: Lane, shared: Shared, event: Event, now: Now) -> tuple[Lane,
             lane = lane.moved(Happening.STOP_ASKED, Stopping(phase, None))
             lane = lane.moved(Happening.ENDED, Stopped())
         case Starting():
-            stopping = lane.moved(Happening.STOP_ASKED, Stopping(phase, None))
-            return stopping, (StopLane(lane.id),)
+            return lane.moved(Happening.STOP_ASKED, Stopping(phase, None)), (StopLane(lane.id),)
         case Running():
             return _stopping(lane, phase)
         case Stopping():  # it has just started and may have missed the first request

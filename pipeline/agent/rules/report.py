@@ -8,6 +8,7 @@ from pipeline.agent.now import Now
 from pipeline.agent.rules.rule import Effects
 from pipeline.agent.state import Lane, Reported, Shared
 from pipeline.agent.status import status
+from pipeline.catalog.records import FragmentStatus
 
 STATUS_LEAST_MS = 1_000
 """Least interval between two reports of a fragment; limits the writes to the catalog."""
@@ -20,9 +21,15 @@ def report(lane: Lane, shared: Shared, _: Event, now: Now) -> tuple[Lane, Effect
 
     While the catalog is in doubt nothing is reported.
     """
-    if not shared.catalog_current or _is_anothers(lane, shared) or not _is_due(lane, shared, now):
+    if not shared.catalog_current or _is_anothers(lane, shared):
+        return lane, ()
+    last = lane.reported
+    age_ms = STATUS_MOST_MS if last is None else now.steady_ms - last.at_ms
+    if age_ms < STATUS_LEAST_MS:
         return lane, ()
     seen = status(lane, shared, now)
+    if last is not None and age_ms < STATUS_MOST_MS and _is_same(seen, last.status):
+        return lane, ()
     lane = replace(lane, reported=Reported(seen, now.steady_ms))
     return lane, (PublishStatus(lane.id, seen, counted=lane.marker is not None),)
 
@@ -35,14 +42,5 @@ def _is_anothers(lane: Lane, shared: Shared) -> bool:
     return owner is not None and owner.node != shared.node and owner.epoch > lane.epoch
 
 
-def _is_due(lane: Lane, shared: Shared, now: Now) -> bool:
-    last = lane.reported
-    if last is None:
-        return True
-    age_ms = now.steady_ms - last.at_ms
-    if age_ms < STATUS_LEAST_MS:
-        return False
-    if age_ms >= STATUS_MOST_MS:
-        return True
-    seen = status(lane, shared, now)
-    return replace(seen, reported_at_ms=last.status.reported_at_ms) != last.status
+def _is_same(seen: FragmentStatus, last: FragmentStatus) -> bool:
+    return replace(seen, reported_at_ms=last.reported_at_ms) == last

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from brokers.records import MADE_AGAIN
 from pipeline.errors import FencedError, RefusedError
 from pipeline.ids import BatchId, Epoch, Millis
 from pipeline.lanes.batch_size import too_many
@@ -164,7 +165,7 @@ def _check_letters(marker: CommitMarker, request: StartRequest, problem: str) ->
     if marker.letters_from and marker.letters != request.dead_letter_topic_id:
         raise RefusedError(
             f"{problem}; its state cannot be rebuilt exactly from the log, since the dead-letter "
-            "topic was deleted and made again: which records were left out is not known any more",
+            f"topic {MADE_AGAIN}: which records were left out is not known any more",
             place=request.place,
             hint="deploy it with `--state rebuild` (what was left out is judged anew) or `--state "
             "empty` (what was read before counts in no later result)",

@@ -98,8 +98,7 @@ class AggregateDraft(OneInput):
         made: list[Computed] = []
         for entry in self.compute:
             origin = Origin(self.name, f"compute.{entry.name.value}")
-            walk = collector.walk(groups, origin)
-            checked = check_with(entry.text.value, walk, origin=origin)
+            checked = check_with(entry.text.value, collector.walk(groups, origin), origin=origin)
             report.faults(checked.faults, entry.text.line, box=self.name, column=entry.name.value)
             if checked.expression is not None:
                 made.append(Computed(entry.name.value, checked.expression))

@@ -6,9 +6,9 @@ columns, event time and key. A step that finds mistakes reports them and returns
 """
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from pipeline.errors import Problem
 from pipeline.ids import BoxName, StreamName
@@ -82,33 +82,6 @@ class SingleInput(Output):
         return (self.input,)
 
 
-class Draft(Protocol):
-    """A box as written, before its inputs are checked."""
-
-    @property
-    def name(self) -> BoxName:
-        """The box's name."""
-
-    @property
-    def line(self) -> int:
-        """The line where it begins."""
-
-    @property
-    def inputs(self) -> tuple[Text, ...]:
-        """The streams that it names, in the order of its ports."""
-
-    @property
-    def entries(self) -> tuple["Entry", ...]:
-        """Every expression written in it, with the name used in messages."""
-
-    @property
-    def parts(self) -> Sequence["Draft"]:
-        """Boxes created with it, its only readers; empty: every box may read it."""
-
-    def build(self, inputs: Sequence[StreamFacts], report: Report) -> Box | None:
-        """The checked box; None if it is invalid (reported)."""
-
-
 @dataclass(frozen=True, slots=True)
 class Entry:
     """One column to compute, as written: its name and the text of its expression.
@@ -131,8 +104,8 @@ class Header:
 
 
 @dataclass(frozen=True, slots=True)
-class DraftBase:
-    """Common properties of the drafts."""
+class Draft(ABC):
+    """A box as written, before its inputs are checked; each kind has its own."""
 
     header: Header
 
@@ -147,18 +120,27 @@ class DraftBase:
         return self.header.line
 
     @property
+    @abstractmethod
+    def inputs(self) -> tuple[Text, ...]:
+        """The streams that it names, in the order of its ports."""
+
+    @property
     def entries(self) -> tuple[Entry, ...]:
-        """None, unless a kind has expressions."""
+        """Every expression written in it, with the name used in messages."""
         return ()
 
     @property
-    def parts(self) -> Sequence[Draft]:
-        """Most boxes have none."""
+    def parts(self) -> Sequence["Draft"]:
+        """Boxes created with it, its only readers; empty: every box may read it."""
         return ()
+
+    @abstractmethod
+    def build(self, inputs: Sequence[StreamFacts], report: Report) -> Box | None:
+        """The checked box; None if it is invalid (reported)."""
 
 
 @dataclass(frozen=True, slots=True)
-class OneInput(DraftBase):
+class OneInput(Draft):
     """A draft that reads one stream."""
 
     input: Text
@@ -265,8 +247,7 @@ def _names_fit(fields: Fields, key: str, entries: Sequence[Entry]) -> bool:
             fields.problem(message, name.line, column=name.value, hint=hint)
         else:
             fit.append(name)
-    once = are_unique(fit, key, fields.report, fields.box)
-    return once and len(fit) == len(entries)
+    return are_unique(fit, key, fields.report, fields.box) and len(fit) == len(entries)
 
 
 def are_unique(names: Sequence[Text], key: str, report: Report, box: str) -> bool:

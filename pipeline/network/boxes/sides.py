@@ -9,7 +9,7 @@ from pipeline.ids import BoxName, StreamName
 from pipeline.nearest import nearest_first
 from pipeline.network import sql_text
 from pipeline.network.boxes.common import (
-    DraftBase,
+    Draft,
     Entry,
     Header,
     Output,
@@ -180,7 +180,7 @@ class Sides:
 
 
 @dataclass(frozen=True, slots=True)
-class SidesDraft(DraftBase):
+class SidesDraft(Draft):
     """A draft that reads two streams."""
 
     sides: Sides

@@ -67,8 +67,7 @@ def _side(fields: Fields, key: str, defaults: Defaults) -> int | None:
     if not fields.has(key):
         fields.known.append(key)
         return 0
-    text = fields.text(key)
-    return window_size(fields, key, text, defaults, low=0)
+    return window_size(fields, key, fields.text(key), defaults, low=0)
 
 
 def limits_of(text: str, left: StreamFacts, right: StreamFacts) -> Limits:

@@ -7,7 +7,7 @@ from pipeline.ids import BoxName, StreamName
 from pipeline.nearest import nearest_first
 from pipeline.network.boxes.common import (
     Defaults,
-    DraftBase,
+    Draft,
     Output,
     StreamFacts,
     key_or,
@@ -36,7 +36,7 @@ class Union(Output):
 
 
 @dataclass(frozen=True, slots=True)
-class UnionDraft(DraftBase):
+class UnionDraft(Draft):
     """A union as written."""
 
     inputs: tuple[Text, ...]

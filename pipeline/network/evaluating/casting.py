@@ -50,7 +50,7 @@ def cast(source: DataType, to: DataType) -> Cast:
     elif is_floating(to):
         found = _to_fraction(source, to)
     elif to is Scalar.STRING:
-        found = _TO_TEXT.get(source) or (_decimal_text if isinstance(source, DecimalType) else None)
+        found = _TO_TEXT.get(source) or ("{:f}".format if isinstance(source, DecimalType) else None)
     elif to is Scalar.BOOLEAN and source is not Scalar.STRING:
         found = bool
     else:
@@ -112,10 +112,6 @@ def _single(value: float) -> float:
     if isinstance(value, int) and abs(value) > _EXACT_IN_DOUBLE:
         raise LeftToSparkError(f"{value} as FLOAT")
     return single(float(value))
-
-
-def _decimal_text(value: Decimal) -> str:
-    return f"{value:f}"
 
 
 def _time_text(micros: int) -> str:

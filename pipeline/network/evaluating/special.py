@@ -142,14 +142,12 @@ def _day_or_time(term: Term, parts: Sequence[Part]) -> Compute:
 
 def _element_at(_term: Term, parts: Sequence[Part]) -> Compute:
     of_map = isinstance(parts[0].term.type, MapType)
-    arguments = [part.compute for part in parts]
-    return strict(arguments, dict.get if of_map else element)
+    return strict([part.compute for part in parts], dict.get if of_map else element)
 
 
 def _try_element_at(_term: Term, parts: Sequence[Part]) -> Compute:
     of_map = isinstance(parts[0].term.type, MapType)
-    arguments = [part.compute for part in parts]
-    return strict(arguments, dict.get if of_map else swallowing(element))
+    return strict([part.compute for part in parts], dict.get if of_map else swallowing(element))
 
 
 def _array_contains(_term: Term, parts: Sequence[Part]) -> Compute:

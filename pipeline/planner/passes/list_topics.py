@@ -118,8 +118,7 @@ def _of_fragment(network: Network, fragment: Fragment) -> Iterator[NewTopic]:
     again = (("retention.bytes", "-1"), *written)
     redrive = _kept(network, names.redrive, widest, longest_ms, again)
     yield replace(redrive, follows=inputs, when_needed=True)
-    advances = _topic(network, names.advances, 1, _ADVANCES)
-    yield replace(advances, single_partition=True)
+    yield replace(_topic(network, names.advances, 1, _ADVANCES), single_partition=True)
     yield _compacted(network, names.markers, _LARGE)  # positions of thousands of partitions
 
 

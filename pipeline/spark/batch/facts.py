@@ -143,8 +143,7 @@ class Engine:
         return list(json.loads(str(self._entry(stream, batch).toString())))
 
     def _watermark(self, stream: Any, batch: int) -> Millis | None:
-        metadata = self._entry(stream, batch).metadataOpt().get()
-        reached = int(metadata.batchWatermarkMs())
+        reached = int(self._entry(stream, batch).metadataOpt().get().batchWatermarkMs())
         return Millis(reached) if reached > 0 else None
 
 

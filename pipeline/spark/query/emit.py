@@ -157,8 +157,7 @@ def _without(
     if not rows:
         return raw
     columns = ["topic", "partition", "offset"]
-    schema = "topic string, partition int, offset bigint"
-    gone = raw.sparkSession.createDataFrame(rows, schema)
+    gone = raw.sparkSession.createDataFrame(rows, "topic string, partition int, offset bigint")
     return raw.join(F.broadcast(gone), columns, "left_anti")
 
 

@@ -90,8 +90,7 @@ def _paths(fragment: Fragment, before: tuple[Step, ...]) -> tuple[Path, ...]:
     paths: list[Path] = []
     for way in fragment.ways:
         steps = tuple(step for box in way.boxes for step in lower_stateless(box))
-        first = way.source not in seen
-        path = Path(way.source, way.port, way.name, steps + before, first=first)
+        path = Path(way.source, way.port, way.name, steps + before, first=way.source not in seen)
         if any(step.checks or isinstance(step, Call) for step in path.as_rows):
             raise BrokenInvariantError(
                 f"fragment {fragment.name} can refuse a record when some rows of it have passed"

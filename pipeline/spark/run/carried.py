@@ -55,8 +55,7 @@ def carried(
     found = carry(marker, planned, settings.begins)
     begins = begins_of(found, settings.begins, settings.place)
     begins = held(begins, found.marker.sources, admin)
-    rebuilds = settings.on_change(marker) is OnChange.REBUILD
-    now = begun(found, begins, rebuilds=rebuilds)
+    now = begun(found, begins, rebuilds=settings.on_change(marker) is OnChange.REBUILD)
     not_before = {at: offset for at, offset in now.needed.items() if at.input in begins}
     return CarriedMarker(now, now.sources, found.same, not_before, marker)
 

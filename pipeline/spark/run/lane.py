@@ -155,8 +155,7 @@ class StableLane:
         self._label = str(settings.lane.fragment)
         self._met: tuple[SchemaHandle, ...] = ()
         self._from = CarriedMarker(None, ())
-        sizer = BatchSizer(host.kafka, host.resolver.admin, host.clock)
-        self._limit = BatchLimit(sizer, fragment)
+        self._limit = BatchLimit(BatchSizer(host.kafka, host.resolver.admin, host.clock), fragment)
         self._write_job = BackgroundJob(f"write {self._label}")
         self.promises = Promises()
         self._started = False
@@ -205,8 +204,7 @@ class StableLane:
         start = decide_start(marker, self._checkpoint(marker, lowered), request)
         if marker is not None and request.on_change is None:
             fragment, output_id = self._settings.fragment, self._settings.output_id
-            log = self._log_of_inputs()
-            log.check_acknowledged(marker, fragment, output_id, self._topics.ask)
+            self._log_of_inputs().check_acknowledged(marker, fragment, output_id, self._topics.ask)
         sink = Sink(self._sink_context(writer, boundaries, lowered))
         plan = plan_start(start, request, self._facts(start, request, lowered))
         folder, lowered = self._begin(plan, request, sink, lowered)
@@ -357,8 +355,7 @@ class StableLane:
         self, start: Rebuild, folder: Path, incarnation: Incarnation, lowered: Lowered
     ) -> tuple[Rebuilding, Lowered, Sequence[Rejected]]:
         """Rebuild the state in an empty folder; returns it with its plan and refused records."""
-        names = self._settings.fragment.names
-        todo = self._log_of_inputs().prepare(start, lowered, names)
+        todo = self._log_of_inputs().prepare(start, lowered, self._settings.fragment.names)
         self._log.info("%s: rebuilding the state from %d offsets", start.why, todo.records)
         batch = RebuildBatch(todo, self._host.resolver, f"fragment {self._label}")
         lowered = tried(
@@ -485,8 +482,7 @@ class StableLane:
         return Log(self._host.kafka, self._host.resolver.admin)
 
     def _reader(self, begin: Positions, most: int = RECORDS_PER_BATCH) -> KafkaReader:
-        label = self._label
-        self._host.spark.sparkContext.setLocalProperty("spark.scheduler.pool", label)
+        self._host.spark.sparkContext.setLocalProperty("spark.scheduler.pool", self._label)
         limits = {"maxOffsetsPerTrigger": str(most), "failOnDataLoss": "true"}
         return KafkaReader(self._host.spark, {**self._options(), **limits}, starting_at(begin))
 

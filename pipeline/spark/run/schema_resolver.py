@@ -149,8 +149,7 @@ class SchemaResolver:
                 else:
                     offsets = self._starts_of(assigned.topic)
                 for partition, offset in offsets[assigned.topic].items():
-                    at = InputPartition(source.input, assigned.topic, partition)
-                    found[at] = Offset(offset)
+                    found[InputPartition(source.input, assigned.topic, partition)] = Offset(offset)
         return found
 
     def positions_for(self, lowered: Lowered, marker: CommitMarker) -> dict[InputPartition, Offset]:

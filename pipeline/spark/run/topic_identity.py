@@ -8,7 +8,7 @@ boundaries are published again.
 from collections.abc import Callable, Container, Iterable, Mapping
 
 from brokers.kafka_interface import Describing, NoSuchTopicError, TopicAdmin
-from brokers.records import TopicDescription
+from brokers.records import MADE_AGAIN, TopicDescription
 from pipeline.errors import RefusedError, RetryError, UnavailableError
 from pipeline.ids import TopicName
 from pipeline.names import boundaries_topic
@@ -40,7 +40,7 @@ def check_same(
         described, known = found.get(topic), expected.get(topic)
         if described is not None and known is not None and known != described.topic_id:
             raise RefusedError(
-                "the topic was deleted and made again since the network was deployed, "
+                f"the topic {MADE_AGAIN} since the network was deployed, "
                 "so positions in it mean other records",
                 place=f"topic {topic}",
                 hint="if a stream is read from it, deploy with `--input STREAM=beginning` or "

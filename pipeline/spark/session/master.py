@@ -38,8 +38,7 @@ def look_at_master(settings: Settings) -> str:
         UnavailableError: it does not answer, or no worker has capacity for an executor.
     """
     master = settings.spark_master
-    own = own_address(master)
-    return words(_workers(master, own), settings)
+    return words(_workers(master, own_address(master)), settings)
 
 
 def words(workers: tuple[WorkerResources, ...], settings: Settings) -> str:

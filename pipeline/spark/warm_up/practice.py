@@ -109,8 +109,7 @@ def fragments() -> tuple[Fragment, ...]:
         reference: SchemaText(READING, reference.value)
         for reference in schema_references(DOCUMENT, "practice")
     }
-    network = load(DOCUMENT, "practice", schemas)
-    return plan(network, ParticipantId("practice")).fragments
+    return plan(load(DOCUMENT, "practice", schemas), ParticipantId("practice")).fragments
 
 
 def lowered(fragment: Fragment) -> Lowered:

@@ -158,8 +158,7 @@ class Sink:
             late that inspection does not find. TooManyDeadLettersError: nothing was written, and
             running it again will not help.
         """
-        clock = self._context.clock
-        started_s = clock.monotonic_s()
+        started_s = self._context.clock.monotonic_s()
         table = rows.toArrow()
         facts = engine.batch_facts(batch, table)
         self._context.commits.wait()
@@ -268,8 +267,7 @@ class Sink:
         if rejected:
             totals = marker.totals
             totals = replace(totals, dead_letters=totals.dead_letters + len(rejected))
-            refused = self._refused(marker, rejected, [])
-            marker = replace(marker, totals=totals, refused=refused)
+            marker = replace(marker, totals=totals, refused=self._refused(marker, rejected, []))
         self._context.writer.begin()
         self._send_rejected(rejected, marker.sources)
         self._send_marker(marker)
@@ -369,8 +367,7 @@ class Sink:
         late_ms = self._promised_above(results)
         if output.corrections or late_ms is not None:
             return self._send_marked(results, partitions, late_ms), failed
-        records = results.records(partitions)
-        return writer.send_many(output.topic, records, self._own), failed
+        return writer.send_many(output.topic, results.records(partitions), self._own), failed
 
     @property
     def _own(self) -> Headers:
@@ -409,8 +406,7 @@ class Sink:
 
     def _letter_of(self, result: FailedResult) -> Context:
         context = self._context
-        sources = self.marker.sources
-        return result.context(context.fragment, context.version, sources, self._decided)
+        return result.context(context.fragment, context.version, self.marker.sources, self._decided)
 
     def _send_failed_result(self, result: FailedResult) -> None:
         names = self._context.fragment.names

@@ -31,7 +31,11 @@ def lower(box: Aggregate) -> LoweredBox:
     by = tuple(group.name for group in box.by)
     functions = (
         *((a.name, call(a)) for a in box.aggregations),
-        *((counted_name(a), f"count({quoted(argument_name(a))})") for a in _may_overflow(box)),
+        *(
+            (counted_name(a), f"count({quoted(argument_name(a))})")
+            for a in box.aggregations
+            if overflow(a) is not None
+        ),
     )
     positions = any(looks_at_positions(a) for a in box.aggregations)
     core = GroupCore(by, functions, box.window, positions)
@@ -50,10 +54,6 @@ def lower(box: Aggregate) -> LoweredBox:
 def _as_written(aggregation: Aggregation) -> str:
     """The call as written in `compute`."""
     return "count(*)" if aggregation.argument is None else on_one_line(aggregation.argument)
-
-
-def _may_overflow(box: Aggregate) -> tuple[Aggregation, ...]:
-    return tuple(a for a in box.aggregations if overflow(a) is not None)
 
 
 def _overflows(box: Aggregate) -> tuple[Check, ...]:

@@ -178,8 +178,7 @@ def _step(
     """Process the new and due rows of a bucket: emit results, update the state."""
     before = bucket_of(state.get[0]) if state.exists else {}
     new, answered = _taken(() if state.hasTimedOut else frames)
-    watermark_ms = Millis(state.getCurrentWatermarkMs())
-    results, kept = settle_bucket(before, new, watermark_ms, within_ms)
+    results, kept = settle_bucket(before, new, Millis(state.getCurrentWatermarkMs()), within_ms)
     again_ms = bucket_again_ms(kept)
     if again_ms is None:
         state.remove()

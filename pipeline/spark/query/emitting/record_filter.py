@@ -24,8 +24,7 @@ def is_sent_again(source: Source) -> Column:
 
 def is_for_incarnation(source: Source, incarnation: Incarnation) -> Column:
     """Whether a record is not an advance of another incarnation."""
-    text = F.col(hidden.VALUE).cast("string")
-    own = F.get_json_object(text, "$.incarnation") == incarnation
+    own = F.get_json_object(F.col(hidden.VALUE).cast("string"), "$.incarnation") == incarnation
     return (F.col(hidden.TOPIC) != advances_of(source)) | own
 
 
