@@ -286,7 +286,7 @@ def test_a_child_ends_with_its_parent(wait_for: WaitFor) -> None:
         "from tests.unit.user_code.test_caller import *\n"
         "calls = Caller(function(source='import os, pyarrow as pa\\ndef do(b):\\n"
         '    return pa.record_batch({"made": [str(os.getpid())]})\'))\n'
-        "print(made(calls, 'x')[0], flush=True)\n"
+        "print(response(calls, 'x')[0], flush=True)\n"
         "os.kill(os.getpid(), 9)\n"
     )
     done = subprocess.run(
