@@ -100,14 +100,16 @@ def status(lane: Lane, shared: Shared, now: Now) -> FragmentStatus:
 
 
 def _epoch(lane: Lane, shared: Shared) -> Epoch:
-    """The lane's epoch; before its first claim, the epoch that this node owned the fragment with.
+    """The epoch of the last claim that is known to have come before this status.
 
-    It is that of the last snapshot, so a status that was decided before a claim is never published
-    with the epoch of that claim.
+    While the lane starts, a claim may be under way: the state is older than it. At rest none is, so
+    the owner in the last snapshot counts: the answer to the last claim may have been lost.
     """
     owner = lane.assigned.owner if lane.assigned else None
-    owned = owner is not None and owner.node == shared.node
-    return owner.epoch if owner and owned and lane.epoch == NO_EPOCH else lane.epoch
+    if owner is None or owner.node != shared.node:
+        return lane.epoch
+    rests = isinstance(lane.phase, Stopped | BackingOff | Failed)
+    return max(lane.epoch, owner.epoch) if rests or lane.epoch == NO_EPOCH else lane.epoch
 
 
 def _held_back(lane: Lane, running: Running) -> HeldBack | None:

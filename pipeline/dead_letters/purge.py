@@ -50,7 +50,8 @@ def purge(
                 continue
             stopped_by[partition], until[partition] = why, offset
         counts[stopped_by[partition]] += 1
-    until = {p: until.get(p, end) for p, end in ends.items()}
+    # A rebuild needs the offsets themselves, also where its first letter is behind a gap.
+    until = {p: min(until.get(p, end), needed_from.get(p, end)) for p, end in ends.items()}
     return Purge(until, counts["removed"], counts["needed"], counts["younger"])
 
 

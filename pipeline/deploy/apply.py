@@ -9,7 +9,7 @@ finds them and continues. Of two concurrent deploys, the one that loses the comp
 nothing more and fails with `RetryError`.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from brokers.kafka_interface import TopicAdmin
@@ -29,10 +29,11 @@ from pipeline.deploy.gather import (
     last_markers,
     taken_topics,
 )
-from pipeline.deploy.others import conflicts
+from pipeline.deploy.others import Taken, conflicts
 from pipeline.deploy.registry_interface import Registry
 from pipeline.deploy.review import inputs_of, review
 from pipeline.deploy.subject_schemas import (
+    adopts_newest,
     kept_schema_warning,
     undecided_fragments,
     with_deployed_schemas,
@@ -150,13 +151,19 @@ def compare(
     old = replan_or_none(version)  # it only explains differences
     found = _compared(document, plan, (recorded, old), servers, choices)
     undecided = undecided_fragments(found.changes)
-    other = with_deployed_schemas(document, version, plan, undecided, choices)
+    other = with_deployed_schemas(document, version, plan, undecided)
     if other is None:
         return found
-    again = _compared(other, planner.plan(other.network, owner), (recorded, old), servers, choices)
+    deployed, kept = (recorded, old), planner.plan(other.network, owner)
+    again = _compared(other, kept, deployed, servers, choices)
     fitting = undecided - undecided_fragments(again.changes)
     if not fitting:
         return found
+    if choices.named:
+        unchosen = Choices(inputs=choices.inputs)
+        without = _compared(other, kept, deployed, servers, unchosen).changes
+        if adopts_newest(choices.named, (plan, kept), without):
+            return found
     warnings = (*again.changes.warnings, kept_schema_warning(again.plan, plan, fitting))
     return replace(again, changes=replace(again.changes, warnings=warnings))
 
@@ -188,20 +195,23 @@ def deploy(comparison: Comparison, servers: Servers, report: Report) -> Deployed
     comparison.check()
     _check_topics(comparison, servers)
     found, network = comparison.changes, comparison.plan.network
+    taken = _check_writers(comparison, servers)
     servers.catalog.format.ensure(network.participant)
     for schema in found.register:
         report(f"registering schema {schema.subject}")
         servers.registry.register(schema.subject, schema.schema_json)
     begun = servers.catalog.deploys.begun(network)
-    created = created_by_unfinished_deploys(begun, servers.topics)
-    own = tuple(topic.name for topic in found.create_topics)
+    created = created_by_unfinished_deploys(begun, servers.topics, taken)
+    own = tuple(topic.name for topic in found.create_topics if not topic.external)
     if found.create_topics:
         report(f"creating {counted(len(found.create_topics), 'topic')}")
         for new in found.create_topics:
             if new.external:
                 report(f"input topic {new.name} does not exist: creating it too")
         servers.catalog.deploys.begin(network, own)
-        created += servers.topics.create_topics(tuple(map(spec_of, found.create_topics)))
+        new_topics = servers.topics.create_topics(tuple(map(spec_of, found.create_topics)))
+        servers.catalog.deploys.end(network, tuple(set(own).difference(new_topics)))
+        created += new_topics
     for topic in _adopted(comparison, created):
         report(f"topic {topic} was there before: output goes into it, and it is never removed")
     done = _commit(comparison, servers, tuple(sorted(created)))
@@ -210,15 +220,16 @@ def deploy(comparison: Comparison, servers: Servers, report: Report) -> Deployed
 
 
 def created_by_unfinished_deploys(
-    begun: tuple[TopicName, ...], topics: TopicAdmin
+    begun: tuple[TopicName, ...], topics: TopicAdmin, taken: Container[TopicName]
 ) -> tuple[TopicName, ...]:
     """The topics that interrupted deploys created, of those that they were about to create.
 
-    A topic that contains records was created by others, since no fragment has run yet.
+    A topic that contains records was created by others, since no fragment has run yet. So was one
+    that another network writes (`taken`).
     """
     existing = topics.describe(begun)
     filled = filled_topics(existing, topics)
-    return tuple(topic for topic in existing if topic not in filled)
+    return tuple(topic for topic in existing if topic not in filled and topic not in taken)
 
 
 def _adopted(comparison: Comparison, created: tuple[TopicName, ...]) -> tuple[TopicName, ...]:
@@ -357,11 +368,17 @@ def _check_markers(
             )
 
 
-def _check_writers(comparison: Comparison, servers: Servers) -> None:
-    """Check that no network that was deployed since the comparison writes one of its topics."""
+def _check_writers(comparison: Comparison, servers: Servers) -> Mapping[TopicName, Taken]:
+    """Check that no network that was deployed since the comparison writes one of its topics.
+
+    Returns:
+        The topics that other networks write.
+    """
     plan = comparison.plan
-    problems = conflicts(plan, inputs_of(plan), taken_topics(plan.network, servers.catalog))
-    replace(comparison, changes=replace(comparison.changes, problems=tuple(problems))).check()
+    taken = taken_topics(plan.network, servers.catalog)
+    problems = tuple(conflicts(plan, inputs_of(plan), taken))
+    replace(comparison, changes=replace(comparison.changes, problems=problems)).check()
+    return taken
 
 
 def _check_ids(

@@ -85,7 +85,7 @@ class RedriveTopic:
         if described is None:
             raise RetryError("the topic is gone again", place=f"topic {topic}", hint="run it again")
         self._check_settings()
-        made = created or (begun and bool(created_by_unfinished_deploys((topic,), self.topics)))
+        made = created or (begun and bool(created_by_unfinished_deploys((topic,), self.topics, ())))
         made = made or (self.plan.auto_create and self._recorded() is None and bool(self._read()))
         self.catalog.fragments.add_topic(
             network, names.fragment, topic, described.topic_id, made=made

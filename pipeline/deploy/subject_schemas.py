@@ -18,7 +18,7 @@ from pipeline.planner.changes import Changes
 from pipeline.planner.describe import state_differences
 from pipeline.planner.lost_enum_symbols import lost_symbols
 from pipeline.planner.plan import Fragment, Plan
-from pipeline.planner.state import Choices, Fate
+from pipeline.planner.state import Fate
 
 
 def undecided_fragments(changes: Changes) -> frozenset[FragmentName]:
@@ -33,7 +33,6 @@ def with_deployed_schemas(
     deployed: NetworkVersionRecord | None,
     plan: Plan,
     fragments: Collection[FragmentName],
-    choices: Choices,
 ) -> Document | None:
     """The document with the deployed schemas of the subjects that some fragments depend on.
 
@@ -42,21 +41,44 @@ def with_deployed_schemas(
         deployed: the deployed version; None before the first deploy.
         plan: the document's plan.
         fragments: the fragments whose state does not fit it.
-        choices: the user's. One for a fragment that depends on such a subject adopts the newest
-            version for all of them.
 
     Returns:
-        None if these schemas are the newest, if a choice adopts the newest, or if the document does
-        not check with them: it may use a column that they lack.
+        None if these schemas are the newest, or if the document does not check with them: it may
+        use a column that they lack.
     """
     older = _older(document, deployed) if deployed is not None and fragments else {}
     schemas = {name: older[name] for name in older.keys() & _source_names(plan, fragments)}
-    if not schemas or schemas.keys() & _source_names(plan, choices.named):
+    if not schemas:
         return None
     try:
         return loaded(document.text, document.file, {**document.schemas, **schemas}, document.code)
     except DocumentError:
         return None
+
+
+def adopts_newest(
+    chosen: Iterable[FragmentName], plans: tuple[Plan, Plan], unchosen: Changes
+) -> bool:
+    """Whether a choice for a state can only be about the newest schemas.
+
+    It is if the state depends on them, and fits the deployed ones. Then all states that depend on
+    them need a choice.
+
+    Args:
+        chosen: the fragments with a choice.
+        plans: the plan with the newest schemas, and that with the deployed ones.
+        unchosen: the changes by the second plan without these choices.
+    """
+    newest, kept = plans
+    before = {(stream.name, stream.schema_json) for stream in inputs_of(kept)}
+    fates = {item.name: item.fate for item in unchosen.fragments}
+    stateful = {fragment.name for fragment in kept.fragments if fragment.stateful_box is not None}
+    return any(
+        fates.get(name, Fate.UNDECIDED) in {None, Fate.KEPT}
+        and any((s.name, s.schema_json) not in before for s in _sources(newest, name))
+        for name in chosen
+        if name in stateful
+    )
 
 
 def kept_schema_warning(kept: Plan, newest: Plan, fragments: Collection[FragmentName]) -> str:

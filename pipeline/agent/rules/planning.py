@@ -7,7 +7,7 @@ from pipeline.agent.events import CatalogRead, Event
 from pipeline.agent.rules.rule import Effects
 from pipeline.agent.state import NodeState, Shared, Starting, Stopped
 from pipeline.catalog.snapshot import Deployed, VersionId
-from pipeline.errors import InputError
+from pipeline.errors import BrokenInvariantError, InputError
 
 
 def request_plans(state: NodeState, event: Event) -> tuple[NodeState, Effects]:
@@ -23,7 +23,7 @@ def request_plans(state: NodeState, event: Event) -> tuple[NodeState, Effects]:
         needed = {
             version
             for version in _of_use(state)
-            if not isinstance(plans.failed.get(version), InputError)
+            if not isinstance(plans.failed.get(version), InputError | BrokenInvariantError)
         }
         plans = plans.without(plans.versions - _versions(shared))
     needed |= _waited_for(state)

@@ -31,7 +31,8 @@ def watch(state: NodeState, event: Event) -> tuple[NodeState, Effects]:
         for lane_input in profile(fragment, one.topic_ids).inputs
         if isinstance(lane_input, DerivedInput)
     )
-    if any(one.version not in shared.plans.versions for one in shared.assigned.values()):
+    assigned = shared.assigned.values()
+    if any(one.running and one.version not in shared.plans.versions for one in assigned):
         topics, derived = topics | shared.topics, derived | shared.derived
     if (topics, derived) == (shared.topics, shared.derived):
         return state, ()

@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
+from pipeline.catalog.records import LaneState
 from pipeline.deploy.remove import deployed
-from pipeline.ids import Epoch, FragmentName, NetworkId
+from pipeline.ids import NO_EPOCH, Epoch, FragmentName, NetworkId
 from pipeline.operations.connections import Connections
 from pipeline.operations.status.observed import ObservedFragment, observe
 
@@ -35,9 +36,17 @@ def networks_status(
     networks: Sequence[NetworkId],
     until: Mapping[FragmentName, Epoch] = MappingProxyType({}),
 ) -> tuple[ObservedFragment, ...]:
-    """Present status of the fragments of networks, without reports up to the epochs in `until`."""
+    """Present status of the fragments of networks, without reports up to the epochs in `until`.
+
+    Of the reports before a first claim only a failure counts.
+    """
     catalog = connections.catalog
-    reports = [s for s in catalog.statuses.of(*networks) if s.epoch > until.get(s.fragment, 0)]
+    reports = [
+        one
+        for one in catalog.statuses.of(*networks)
+        if one.epoch > until.get(one.fragment, NO_EPOCH)
+        or (one.state is LaneState.FAILED and one.fragment not in until)
+    ]
     return observe(
         catalog.fragments.of(*networks), reports, catalog.nodes.of(connections.participant)
     )

@@ -20,6 +20,13 @@ def test_a_needed_letter_is_kept_with_all_after_it() -> None:
     assert (found.until, found.removed, found.needed) == ({0: 5}, 1, 2)
 
 
+def test_the_offsets_that_a_rebuild_needs_are_kept_in_front_of_a_gap() -> None:
+    """It checks the offset from which it needs them, not that of its first letter."""
+    found = purge([letter(8), letter(13)], {0: Offset(15)}, None, {0: Offset(10)})
+    assert (found.until, found.removed, found.needed) == ({0: 10}, 1, 1)
+    assert purge([letter(8)], {0: Offset(15)}, None, {0: Offset(10)}).until == {0: 10}
+
+
 def test_removal_ends_before_the_first_young_letter() -> None:
     """In each partition separately."""
     letters = [

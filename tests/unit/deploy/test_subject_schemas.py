@@ -10,6 +10,7 @@ import pytest
 from pipeline.deploy.apply import Comparison, compare, deploy
 from pipeline.deploy.documents import Document, read_document
 from pipeline.deploy.remove import stop
+from pipeline.deploy.subject_schemas import undecided_fragments
 from pipeline.deploy.versions import document_of
 from pipeline.errors import DeployError
 from pipeline.ids import (
@@ -170,6 +171,20 @@ def test_a_choice_for_one_of_several_states_adopts_nothing(tmp_path: Path) -> No
     found = _compare(world, _document(world, tmp_path, document), choices)
     with pytest.raises(DeployError, match="fragment totals has run, and its state does not fit"):
         found.check()
+
+
+@pytest.mark.parametrize("fragment", ["totals", "moving"])
+def test_a_choice_for_another_reason_adopts_nothing(tmp_path: Path, fragment: str) -> None:
+    """A window that was changed, or records that are lost, need their choice in any case."""
+    before = DOCUMENT.replace("outputs:\n", TOTALS)
+    world = _deployed(tmp_path, document=before)
+    world.registry.register(SUBJECT, WITH_LORRIES)
+    after = before.replace("window: 1m", "window: 2m") if fragment == "totals" else before
+    choices = Choices(None, {FragmentName(fragment): OnChange.EMPTY})
+    found = _compare(world, _document(world, tmp_path, after), choices)
+    assert not undecided_fragments(found.changes)
+    assert any("the state of counts" in warning for warning in found.changes.warnings)
+    assert _is_used(found, SCHEMA)
 
 
 def test_a_rollback_to_an_older_schema_asks_for_a_choice(tmp_path: Path) -> None:

@@ -14,8 +14,16 @@ from pipeline.deploy.apply import Comparison, Deployed, compare, deploy
 from pipeline.deploy.documents import read_document
 from pipeline.deploy.pause import pause, resume
 from pipeline.deploy.remove import deployed, destroy, doomed
-from pipeline.errors import DeployError, RefusedError
-from pipeline.ids import Epoch, FragmentName, NetworkId, NetworkName, NodeId, ParticipantId
+from pipeline.errors import DeployError, RefusedError, UnavailableError
+from pipeline.ids import (
+    Epoch,
+    FragmentName,
+    NetworkId,
+    NetworkName,
+    NodeId,
+    ParticipantId,
+    TopicName,
+)
 from pipeline.names import Znodes
 from tests.unit.catalog.support import NOTHING_READ
 from tests.unit.deploy.twins import NOW, World, write_project
@@ -152,6 +160,36 @@ def test_a_topic_that_another_network_took_since_the_comparison_is_refused(tmp_p
     with pytest.raises(DeployError, match="topic moving-cars is the output of fragment moving"):
         deploy(theirs, world.servers, lambda _: None)
     assert world.catalog.networks.get(THEIRS) is None
+    assert world.catalog.deploys.begun(THEIRS) == ()
+
+
+def test_a_topic_of_another_network_is_never_that_of_an_interrupted_deploy(
+    tmp_path: Path,
+) -> None:
+    """Both were about to create it, and the other one did; `destroy` would remove its results."""
+    world = World.new()
+    world.catalog.format.ensure(THEM)
+    world.catalog.deploys.begin(THEIRS, (TopicName("moving-cars"),))
+    _deploy(world, tmp_path / "us", US, CHOSEN)
+    _deploy(world, tmp_path / "them", THEM, CHOSEN.replace("moving-cars", "their-cars"))
+    network = world.catalog.networks.get(THEIRS)
+    assert network is not None
+    assert "moving-cars" not in network.made_topics
+
+
+def test_an_input_that_an_interrupted_deploy_created_belongs_to_nobody(tmp_path: Path) -> None:
+    """Another network may read it by then."""
+    world = World.new()
+    world.kafka.fail_after = 2
+    with pytest.raises(UnavailableError):
+        _deploy(world, tmp_path / "them", THEM)
+    assert "car-sightings" in world.kafka.topics
+    world.kafka.fail_after = None
+    other = BY_DEFAULT.replace("car-sightings", "truck-sightings")
+    _deploy(world, tmp_path / "them", THEM, other)
+    network = world.catalog.networks.get(THEIRS)
+    assert network is not None
+    assert "car-sightings" not in network.made_topics
 
 
 def test_the_second_network_with_one_output_topic_is_refused(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pipeline.agent.effects import PublishStatus
 from pipeline.agent.events import Tick
 from pipeline.agent.now import Now
 from pipeline.agent.rules.report import report
-from pipeline.agent.state import Lane, Shared
+from pipeline.agent.state import Lane, Shared, Starting, Stopped, desired_of
 from pipeline.catalog.records import OwnerRecord
 from pipeline.ids import NO_EPOCH, Epoch, Millis, NodeId, SteadyMillis
 from tests.unit.agent.support import LANE, deployed
@@ -51,6 +51,18 @@ def test_before_a_claim_the_epoch_is_that_of_the_snapshot(
     _, (effect,) = report(Lane(LANE, assigned, epoch=NO_EPOCH), KNOWN, Tick(), NOW)
     assert isinstance(effect, PublishStatus)
     assert effect.status.epoch == reported
+
+
+@pytest.mark.parametrize(
+    "phase", [Stopped(), Starting(desired_of(deployed()), deployed(), None)], ids=["rest", "start"]
+)
+def test_at_rest_the_epoch_is_at_least_that_of_the_snapshot(phase: Stopped | Starting) -> None:
+    """The answer to the last claim may be lost; while the lane starts a claim may be under way."""
+    claimed = OwnerRecord(HERE, OWNER, Epoch(3), Millis(0), Millis(0))
+    lane = Lane(LANE, replace(deployed(), owner=claimed), epoch=Epoch(2), phase=phase)
+    _, (effect,) = report(lane, KNOWN, Tick(), NOW)
+    assert isinstance(effect, PublishStatus)
+    assert effect.status.epoch == (3 if isinstance(phase, Stopped) else 2)
 
 
 def test_nothing_is_reported_while_the_session_is_in_doubt() -> None:

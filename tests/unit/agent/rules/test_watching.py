@@ -112,6 +112,23 @@ def test_boundaries_are_kept_while_a_new_version_is_planned() -> None:
     assert node.assign() == [WatchTopics(frozenset(), frozenset())]
 
 
+def test_a_paused_fragment_without_a_plan_keeps_nothing_watched() -> None:
+    """Its version is planned when it is resumed."""
+    node, first = _Node(), _sums("counts-1")
+    paused = replace(
+        first,
+        record=replace(
+            first.record,
+            fragment=FragmentName("counts"),
+            version=NetworkVersion(9),
+            desired=DesiredState.PAUSED,
+        ),
+    )
+    node.assign(first)
+    assert node.receive(read(paused)) == [WatchTopics(frozenset(), frozenset())]
+    assert node.writers == set()
+
+
 def test_an_unplanned_fragment_does_not_affect_other_watches() -> None:
     """Each version is planned separately."""
     node, good = _Node(), _sums("counts-1")
