@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from brokers.records import ANYWHERE, EVERYBODY, TopicRule
+from brokers.records import ANYWHERE, EVERYBODY, MADE_AGAIN, TopicDescription, TopicRule
 from pipeline import durations
 from pipeline.catalog.records import FragmentStatus, LaneState
 from pipeline.counting import counted
@@ -159,6 +159,7 @@ def _topic(topic: ObservedTopic, network: ObservedNetwork, name: str) -> Iterato
     elif topic.actual is None:
         yield from _missing(topic, network, name)
     else:
+        yield from _made_again(topic.actual, network, name)
         yield from _rights(topic, name)
         yield from _shape(topic, topic.actual.partitions, name)
         yield from _outlived(topic, network.writers.get(topic.planned.name), name)
@@ -174,6 +175,19 @@ def _missing(topic: ObservedTopic, network: ObservedNetwork, name: str) -> Itera
             f"topic {topic.planned.name}",
             "have it created like this"
             + ("; lanes of the old one stop." if network.deployed else "."),
+            ExitCode.BAD_INPUT,
+        )
+
+
+def _made_again(actual: TopicDescription, network: ObservedNetwork, name: str) -> Iterator[Finding]:
+    """A topic of another id than at the deploy, which lanes refuse."""
+    if network.known.get(actual.topic, actual.topic_id) != actual.topic_id:
+        yield Finding(
+            name,
+            Verdict.WRONG,
+            f"topic {actual.topic} {MADE_AGAIN} since the network was deployed: its lanes stop",
+            f"topic {actual.topic}",
+            "`medusa plan` says what a deploy can do about it.",
             ExitCode.BAD_INPUT,
         )
 

@@ -71,7 +71,7 @@ class ObservedNetwork:
         auto_create: whether a deploy creates its topics.
         trouble: why it could not be read or planned.
         writers: the last reported status of its fragments, by output topic.
-        known: the existing topics according to the catalog.
+        known: the ids of its topics according to the catalog.
     """
 
     name: NetworkId
@@ -80,7 +80,7 @@ class ObservedNetwork:
     topics: tuple[ObservedTopic, ...] = ()
     trouble: Trouble | None = None
     writers: Mapping[TopicName, FragmentStatus] = field(default_factory=dict)
-    known: frozenset[TopicName] = frozenset()
+    known: Mapping[TopicName, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -242,7 +242,7 @@ class Probes:
         fragments, statuses = catalog.fragments.of(*planned), catalog.statuses.of(*planned)
         for name, (seen, plan) in planned.items():
             ids = (one.topic_ids for one in fragments if one.network == name)
-            known = frozenset(topic for topics in ids for topic, _ in topics)
+            known = {topic: topic_id for topics in ids for topic, topic_id in topics}
             writers = _writers(plan, [one for one in statuses if one.network == name])
             found[name] = replace(seen, writers=writers, known=known), plan
         return found

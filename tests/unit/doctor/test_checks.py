@@ -95,7 +95,7 @@ def test_a_topic_created_on_demand_is_required_once_it_existed() -> None:
             True,
             True,
             (GOOD, topic),
-            known=frozenset(known),
+            known=dict.fromkeys(known, THERE.topic_id),
         )
         return list(findings(Observed((), (seen,), nodes=1)))[:-1]
 
@@ -104,8 +104,16 @@ def test_a_topic_created_on_demand_is_required_once_it_existed() -> None:
     (gone,) = found(absent, NAME)
     assert (gone.verdict, gone.exit_code) == (Verdict.WRONG, ExitCode.BAD_INPUT)
     assert "topic out was deleted" in gone.message
-    (misfit,) = found(replace(later, config={"cleanup.policy": "compact"}))
+    (misfit,) = found(replace(later, config={"cleanup.policy": "compact"}), NAME)
     assert "cleanup.policy=compact" in misfit.message
+
+
+def test_a_recreated_topic_is_wrong() -> None:
+    """Lanes identify their topics by id."""
+    seen = ObservedNetwork(NETWORK, True, True, (GOOD,), known={NAME: "another id"})
+    (found, _) = findings(Observed((), (seen,), nodes=1))
+    assert (found.verdict, found.exit_code) == (Verdict.WRONG, ExitCode.BAD_INPUT)
+    assert "topic out was deleted and made again" in found.message
 
 
 def test_problems_of_a_topic_reported_by_the_brokers() -> None:

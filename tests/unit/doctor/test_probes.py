@@ -85,6 +85,6 @@ def test_a_deployed_network_is_read_with_its_topics_and_writers(tmp_path: Path) 
         name: one for name, (one, _) in Probes(combine(()), None)._deployed(world.catalog).items()
     }
     assert [str(name) for name in seen] == ["cars", "damaged"]
-    assert {"car-sightings", "moving-cars", "stopped-cars"} <= seen[cars].known
+    assert {"car-sightings", "moving-cars", "stopped-cars"} <= set(seen[cars].known)
     assert seen[cars].writers == {"moving-cars": status}
     assert seen[NetworkId(ParticipantId("local"), NetworkName("damaged"))].trouble is not None
