@@ -93,17 +93,21 @@ def kept_schema_warning(kept: Plan, newest: Plan, fragments: Collection[Fragment
     deployed = {(stream.name, stream.schema_json) for stream in inputs_of(kept)}
     names = [one.name for one in newest.fragments if one.name in fragments and one.name in before]
     sources = (stream for name in names for stream in _sources(newest, name))
-    subjects = sorted({s.subject for s in sources if (s.name, s.schema_json) not in deployed})
+    otherwise = [s for s in sources if (s.name, s.schema_json) not in deployed]
+    subjects = sorted({stream.subject for stream in otherwise})
     changes = dict.fromkeys(
         change
         for fragment in newest.fragments
         if fragment.name in names
         for change in _state_changes(before[fragment.name], fragment)
     )
+    reached = {stream.name for stream in otherwise}
+    readers = [f.name for f in newest.fragments if reached & _source_names(newest, (f.name,))]
     choices = " ".join(f"--state {name}=rebuild" for name in names)
     return (
         f"the state of {', '.join(names)} does not fit the newest schema of "
-        f"{', '.join(subjects)} ({'; '.join(changes)}), so the deployed schema is kept; "
+        f"{', '.join(subjects)} ({'; '.join(changes)}), so the deployed schema is kept, for "
+        f"{', '.join(readers)}; "
         f"`{choices}`, or `=empty`, adopts the newest"
     )
 

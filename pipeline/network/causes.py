@@ -16,11 +16,11 @@ from pipeline.network.parsing import parse
 from pipeline.network.term import FaultError
 from schemas.json_value import Json, JsonObject
 
-_DIVISIONS: Final = (exp.Div, exp.Mod)
+_DIVISIONS: Final = (exp.Div, exp.IntDiv, exp.Mod)
 _STRICT: Final = frozenset(
     {
         *(exp.Paren, exp.Neg, exp.Not, exp.TryCast),
-        *(exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod),
+        *(exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod),
         *(exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE),
     }
 )

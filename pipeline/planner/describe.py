@@ -44,11 +44,28 @@ def state_differences(old: Fragment, new: Fragment) -> tuple[str, ...]:
     return (*differences(before, after), *filter(None, decoded))
 
 
-def _decoded_otherwise(old: FragmentInput, new: FragmentInput) -> str:
-    """The columns that are decoded differently, although their types are equal; "": none."""
+def decoding_differences(old: Fragment, new: Fragment) -> tuple[str, ...]:
+    """The differences in the decoding of columns that are read, also those that fit any state."""
+    before, after = pruned(old), pruned(new)
+    streams = {stream.name: stream for stream in before.inputs}
+    found = (
+        _decoded_otherwise(streams[stream.name], stream, forms=True)
+        for stream in after.inputs
+        if stream.name in streams
+    )
+    return tuple(filter(None, found))
+
+
+def _decoded_otherwise(old: FragmentInput, new: FragmentInput, *, forms: bool = False) -> str:
+    """The columns that are decoded differently, although their types are equal; "": none.
+
+    `forms`: also those whose enum has other symbols, whether or not a state depends on them.
+    """
     before = decoding(old)
     changed = {name for name, how in decoding(new).items() if before.get(name) != how}
     columns = {column.name: column for column in old.columns}
+    if forms:
+        changed |= {c.name for c in new.columns if c.name in columns and columns[c.name] != c}
     names = [
         _decoded_column(columns[column.name], column)
         for column in new.columns

@@ -7,7 +7,12 @@ from brokers.records import MADE_AGAIN
 from pipeline.errors import Problem
 from pipeline.ids import FragmentName, Incarnation
 from pipeline.planner.changes import Action, Current, DeployedFragment, Item, ItemKind
-from pipeline.planner.describe import differences, key_text, state_differences
+from pipeline.planner.describe import (
+    decoding_differences,
+    differences,
+    key_text,
+    state_differences,
+)
 from pipeline.planner.digest import fragment_digest, same_format
 from pipeline.planner.inputs import announced, answers, question, undecided
 from pipeline.planner.instants import instant
@@ -121,7 +126,7 @@ class Upgrade:
     def _changed(
         self, fragment: Fragment, before: Fragment | None, record: DeployedFragment
     ) -> Item:
-        found = differences(before, fragment) if before else ()
+        found = before and (differences(before, fragment) or decoding_differences(before, fragment))
         by_us = same_format(record.digest, fragment_digest(fragment))
         otherwise = _OTHER_PLAN if by_us else _OTHER_VERSION
         reasons = found or (otherwise,)

@@ -165,7 +165,9 @@ def confirm(session: Session, question: str) -> None:
         RefusedError: the answer is no, or there is no terminal.
     """
     if not session.printer.can_ask:
-        raise RefusedError("nobody can be asked here", hint="say --yes if this is what you want.")
+        raise RefusedError(
+            "there is no terminal to ask for confirmation", hint="--yes confirms it."
+        )
     if not click.confirm(question, err=True):
         raise RefusedError("nothing was done: the answer was no")
 

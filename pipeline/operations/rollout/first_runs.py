@@ -7,8 +7,9 @@ from pipeline.catalog.records import FragmentRecord, FragmentStatus, LaneState
 from pipeline.ids import Epoch, FragmentName
 from pipeline.operations.status.observed import ObservedFragment
 
-STEADY_AFTER_S = 10.0
-"""A fragment that has run for this time is steady, also without a batch."""
+STEADY_AFTER_S = 30.0
+"""A fragment that has run for this time is steady, whatever it has read: a first batch takes
+seconds, and several times as long on a busy machine."""
 
 
 @dataclass(frozen=True, slots=True)

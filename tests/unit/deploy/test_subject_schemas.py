@@ -130,6 +130,7 @@ def test_a_version_that_the_state_does_not_fit_is_not_adopted(
     warning = next(one for one in found.changes.warnings if "the deployed schema is kept" in one)
     assert f"the state of counts does not fit the newest schema of {SUBJECT}" in warning
     assert change in warning
+    assert "for moving, counts; " in warning
     assert "--state counts=rebuild" in warning
     assert not found.changes.new_version
     assert _is_used(found, SCHEMA)
@@ -141,6 +142,16 @@ def test_a_rollback_keeps_the_schemas_of_its_version(tmp_path: Path) -> None:
     document = _rolled_back(world, tmp_path)
     world.registry.register(SUBJECT, WITH_LORRIES)
     _deploy(world, document)
+
+
+def test_a_symbol_that_fits_the_state_is_named(tmp_path: Path) -> None:
+    """The newest version is adopted; the plan says what changes."""
+    world = _deployed(tmp_path, SCHEMA.replace(', "default": "car"', ""))
+    world.registry.register(SUBJECT, WITH_LORRIES.replace(', "default": "car"', ""))
+    found = _compare(world, _document(world, tmp_path))
+    (counts,) = (item for item in found.changes.fragments if item.name == COUNTS)
+    assert counts.fate is Fate.KEPT
+    assert any("kind (gains lorry)" in reason for reason in counts.reasons)
 
 
 def test_a_choice_for_the_state_adopts_the_newest_version(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from pipeline.network.causes import cause
     ("text", "values", "told"),
     [
         ("a / b", {"a": 1, "b": 0}, "division by zero: b is 0"),
+        ("a DIV b", {"a": 1, "b": 0}, "division by zero: b is 0"),
         ("a % (B)", {"a": 1, "b": 0}, "division by zero: (B) is 0"),
         ("1 + a / b", {"a": 1.5, "b": 0.0}, "division by zero: b is 0.0"),
         ("a / (b - c)", {"a": 1, "b": 7, "c": 7}, "division by zero: (b - c) is 0"),
