@@ -23,7 +23,9 @@ from pipeline.ids import (
     NetworkVersion,
     ParticipantId,
     StreamName,
+    TopicId,
 )
+from pipeline.lanes.source_ids import first_sources, planned_sources
 from pipeline.lanes.start.facts import StartRequest
 from pipeline.lanes.start.markers import first_marker
 from pipeline.markers.codec import encode_marker
@@ -90,8 +92,15 @@ def _runs(world: World, found: Comparison) -> None:
     """The stateful fragments have a state of this plan."""
     for fragment in found.plan.fragments:
         if fragment.stateful_box is not None:
-            digest = state_digest(fragment)
-            request = StartRequest(Epoch(1), digest, stateful=True, on_change=None, place="")
+            ids = {name: TopicId(topic.topic_id) for name, topic in world.kafka.topics.items()}
+            request = StartRequest(
+                Epoch(1),
+                state_digest(fragment),
+                stateful=True,
+                on_change=None,
+                place="",
+                sources=first_sources(planned_sources(fragment, ids)),
+            )
             marker = replace(first_marker(request, Incarnation("1-7"), {}, NOW), batch=BatchId(4))
             world.write(fragment.names.markers, encode_marker(marker))
 
