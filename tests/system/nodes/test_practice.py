@@ -18,7 +18,7 @@ from pipeline.markers.codec import decode_marker
 from pipeline.names import FragmentNames
 from tests.system.support import READING, WINDOWS, Installation, network_id, readings
 
-pytestmark = [pytest.mark.system, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.system, pytest.mark.timeout(800)]
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ def test_practice_runs_every_kind_of_query_with_the_class_archive(
 
     maps = [Path(f"/proc/{pid}/maps").read_text() for pid in descendants(first.pid)]
     assert any(str(archive) in text for text in maps)
-    medusa.wait_for(practice_summary, "Java has practised", within_s=120.0)
+    medusa.wait_for(practice_summary, "Java has practised", within_s=300.0)
     found = practice_summary()
     assert found is not None
     results = dict(re.findall(r"'(\w+)': (\d+)", found.group(1)))
@@ -68,7 +68,7 @@ def test_rehearsal_runs_the_query_of_another_node_and_writes_nothing(
 
     medusa.await_state(names.network.name, names.fragment, LaneState.RUNNING, epoch=1)
     with medusa.node("understudy"):
-        medusa.wait_for(rehearsed, "the rehearsal", within_s=120.0)
+        medusa.wait_for(rehearsed, "the rehearsal", within_s=300.0)
     markers = [decode_marker(r.value or b"", "marker") for r in medusa.records(names.markers)]
     assert {marker.epoch for marker in markers} == {1}
     assert markers[-1].totals.records_in > 0
