@@ -166,7 +166,7 @@ def confirm(session: Session, question: str) -> None:
     """
     if not session.printer.can_ask:
         raise RefusedError(
-            "there is no terminal to ask for confirmation", hint="--yes confirms it."
+            "there is no terminal to ask for confirmation", hint="say --yes to confirm."
         )
     if not click.confirm(question, err=True):
         raise RefusedError("nothing was done: the answer was no")
