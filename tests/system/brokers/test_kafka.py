@@ -146,7 +146,8 @@ def test_records_after_a_rejected_record_do_not_block_the_next_transaction(
         commit_one(writer, topic)
     except RetryError as error:
         # Rarely, on a busy machine, the driver miscounts after the aborts, and asks for a new one.
-        assert "has to be started anew" in str(error)
+        if "has to be started anew" not in str(error):
+            raise
         writer.close()
         writer = TransactionalWriter(bootstrap, TransactionalId(topic))
         writer.start(Deadline.after(SystemClock(), TIMEOUT_S, "starting"))
