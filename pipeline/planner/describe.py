@@ -35,28 +35,25 @@ def differences(old: Fragment, new: Fragment) -> tuple[str, ...]:
 def state_differences(old: Fragment, new: Fragment) -> tuple[str, ...]:
     """The differences in a state's inputs and boxes, and in the boxes behind it."""
     before, after = pruned(old), pruned(new)
-    streams = {stream.name: stream for stream in before.inputs}
-    decoded = (
-        _decoded_otherwise(streams[stream.name], stream)
-        for stream in after.inputs
-        if stream.name in streams
-    )
-    return (*differences(before, after), *filter(None, decoded))
+    return (*differences(before, after), *_decoding_differences(before, after, forms=False))
 
 
 def decoding_differences(old: Fragment, new: Fragment) -> tuple[str, ...]:
     """The differences in the decoding of columns that are read, also those that fit any state."""
-    before, after = pruned(old), pruned(new)
+    return _decoding_differences(pruned(old), pruned(new), forms=True)
+
+
+def _decoding_differences(before: Fragment, after: Fragment, *, forms: bool) -> tuple[str, ...]:
     streams = {stream.name: stream for stream in before.inputs}
     found = (
-        _decoded_otherwise(streams[stream.name], stream, forms=True)
+        _decoded_otherwise(streams[stream.name], stream, forms=forms)
         for stream in after.inputs
         if stream.name in streams
     )
     return tuple(filter(None, found))
 
 
-def _decoded_otherwise(old: FragmentInput, new: FragmentInput, *, forms: bool = False) -> str:
+def _decoded_otherwise(old: FragmentInput, new: FragmentInput, *, forms: bool) -> str:
     """The columns that are decoded differently, although their types are equal; "": none.
 
     `forms`: also those whose enum has other symbols, whether or not a state depends on them.

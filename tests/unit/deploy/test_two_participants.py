@@ -177,7 +177,7 @@ def test_a_topic_of_another_network_is_never_that_of_an_interrupted_deploy(
     assert "moving-cars" not in network.made_topics
 
 
-def test_an_input_that_an_interrupted_deploy_created_belongs_to_nobody(tmp_path: Path) -> None:
+def test_an_input_that_an_interrupted_deploy_created_belongs_to_no_network(tmp_path: Path) -> None:
     """Another network may read it by then."""
     world = World.new()
     world.kafka.fail_after = 2
