@@ -131,6 +131,7 @@ class Running:
         incarnation: of the lane.
         time: its event time.
         since_ms: when it began to run.
+        batch_ended_ms: when its last batch ended; `since_ms` until the first one has.
         read_at_ms: when the marker that it began with was written: records unread then may have
             waited since.
         ends_log: per input, earlier observed ends that are not yet processed, oldest first.
@@ -146,6 +147,7 @@ class Running:
     incarnation: Incarnation
     time: LaneTime
     since_ms: SteadyMillis
+    batch_ended_ms: SteadyMillis
     read_at_ms: SteadyMillis
     ends_log: Mapping[StreamName, tuple[ObservedEnds, ...]] = field(default_factory=dict)
     idle_sent_at_ms: SteadyMillis | None = None

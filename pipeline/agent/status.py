@@ -24,7 +24,7 @@ from pipeline.boundaries.lane_time import (
     finished_in,
     held_open,
 )
-from pipeline.boundaries.profile import LaneInput
+from pipeline.boundaries.profile import DerivedInput, LaneInput
 from pipeline.boundaries.promise import is_spent
 from pipeline.catalog.records import FragmentStatus, LaneState
 from pipeline.ids import NO_EPOCH, Epoch, SteadyMillis, TopicName
@@ -34,6 +34,10 @@ from pipeline.planner.instants import instant
 ENDS_LOG_MAX = 64
 """Observed ends kept per input. At two a second they reach back half a minute exactly, and further
 with decreasing resolution, which is enough for the age of an old lag."""
+
+
+STALLED_LEAST_MS = 30_000
+"""How long records may be unread without the end of a batch before `status` shows it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +70,8 @@ def status(lane: Lane, shared: Shared, now: Now) -> FragmentStatus:
     by_topic = {} if running is None else _lags(running, now.steady_ms)
     totals = Totals() if lane.marker is None else lane.marker.totals
     held_back = None if running is None else _held_back(lane, running)
+    lag_ms = max((lag.age_ms for lag in by_topic.values()), default=None)
+    stalled_ms = None if running is None else _stalled_since(running, lag_ms, now.steady_ms)
     silent_ms = held_back.silent_since_ms if held_back else None
     rebuild = lane.phase.rebuilding if isinstance(lane.phase, Starting) else None
     return FragmentStatus(
@@ -79,7 +85,7 @@ def status(lane: Lane, shared: Shared, now: Now) -> FragmentStatus:
         records_in=totals.records_in,
         records_out=totals.records_out,
         lag_records=sum(lag.records for lag in by_topic.values()) if by_topic else None,
-        lag_ms=max((lag.age_ms for lag in by_topic.values()), default=None),
+        lag_ms=lag_ms,
         boundary_ms=None if lane.marker is None else lane.marker.boundary_ms,
         dead_letters=totals.dead_letters,
         late_dropped=totals.late_dropped,
@@ -96,6 +102,8 @@ def status(lane: Lane, shared: Shared, now: Now) -> FragmentStatus:
         held_since_ms=now.wall_at(held_back.since_ms) if held_back else None,
         held_silent_since_ms=None if silent_ms is None else now.wall_at(silent_ms),
         steps_ms=running.time.steps_ms if running else None,
+        stalled_since_ms=None if stalled_ms is None else now.wall_at(stalled_ms),
+        writers=_writers(running) if running else (),
     )
 
 
@@ -119,6 +127,20 @@ def _held_back(lane: Lane, running: Running) -> HeldBack | None:
         return held
     spent = lane.marker is None or is_spent(running.time.profile.shape, lane.marker)
     return None if spent else held
+
+
+def _stalled_since(
+    running: Running, lag_ms: int | None, now_ms: SteadyMillis
+) -> SteadyMillis | None:
+    """Since when records are unread and no batch has ended; None: not for long, or unknown."""
+    waited_ms = min(lag_ms or 0, now_ms - running.batch_ended_ms)
+    return SteadyMillis(now_ms - waited_ms) if waited_ms >= STALLED_LEAST_MS else None
+
+
+def _writers(running: Running) -> tuple[str, ...]:
+    """The writers of the lane's derived inputs, sorted."""
+    inputs = running.time.profile.inputs
+    return tuple(sorted({one.writer for one in inputs if isinstance(one, DerivedInput)}))
 
 
 def _open_transactions(held: tuple[HeldOpen, ...], now: Now) -> str:

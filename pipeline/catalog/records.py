@@ -310,6 +310,10 @@ class FragmentStatus(Record):
         held_silent_since_ms: start of that input's silence; None: it is not silent.
         steps_ms: delay of event time behind its inputs because it is released in steps; None: it
             is not.
+        stalled_since_ms: since when no batch has ended although records are unread; None: batches
+            end, or nothing is unread.
+        writers: the fragments that write its derived inputs, as `participant.network.fragment`;
+            empty if it does not run.
     """
 
     network: NetworkId
@@ -340,6 +344,8 @@ class FragmentStatus(Record):
     held_since_ms: Millis | None
     held_silent_since_ms: Millis | None
     steps_ms: int | None
+    stalled_since_ms: Millis | None
+    writers: tuple[str, ...]
 
     def is_of(self, node: NodeRecord) -> bool:
         """Whether the node reported it in this life."""

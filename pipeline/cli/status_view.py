@@ -21,7 +21,7 @@ _STATES_WITH_REASON = frozenset({LaneState.WAITING.value, LaneState.RESTARTING.v
 
 def news(one: ObservedFragment) -> str:
     """The state of a fragment, with the reason if it waits or is started again."""
-    error = _error(one.state, one.status) if one.status else ""
+    error = _error(one)
     return f"{one.state}: {error}" if error and one.state in _STATES_WITH_REASON else one.state
 
 
@@ -62,6 +62,8 @@ def as_data(one: ObservedFragment) -> JsonObject:
         "lag_ms": lag.age_ms,
         "held": _event_time_wait_data(one),
         "steps_ms": status.steps_ms,
+        "stalled_since": time_text(one.stalled_since_ms),
+        "waits_for": list(one.waits_for),
         "lag_by_topic": {str(topic): records for topic, records in lag.by_topic.items()},
         "boundary": time_text(boundary),
         "dead_letters": status.dead_letters,
@@ -100,22 +102,35 @@ def _rebuild_data(one: ObservedFragment) -> JsonObject | None:
     }
 
 
-def _error(state: str, status: FragmentStatus) -> str:
-    """The error column: the last error on one line, or the progress of a rebuild or of event time.
+def _error(one: ObservedFragment) -> str:
+    """The error column: the last error on one line, or why a fragment without an error waits.
 
     A place longer than `_PLACE_WIDTH`, often a path, is omitted so that the message is visible. Of
-    a running fragment the column contains the input that event time waits for, or that it catches
-    up; only programs get an error that is over.
+    a running fragment the column contains what its results wait for; only programs get an error
+    that is over.
     """
-    if state == LaneState.RUNNING.value:
-        return _event_time_wait(status)
+    status = one.status
+    if status is None:
+        return ""
+    if one.state == LaneState.RUNNING.value:
+        return _wait(one, status)
     last_error, since_ms = status.last_error, status.rebuild_since_ms
-    if state == LaneState.REBUILDING.value and since_ms is not None:
+    if one.state == LaneState.REBUILDING.value and since_ms is not None:
         read, all_of_it = f"{status.rebuild_read:,}", f"{status.rebuild_offsets:,}"
         return f"read {read} of {all_of_it} in {span(status.reported_at_ms - since_ms)}"
     line = " ".join(last_error.split())
     place, colon, message = line.partition(": ")
     return message if colon and len(place) > _PLACE_WIDTH else line
+
+
+def _wait(one: ObservedFragment, status: FragmentStatus) -> str:
+    """What the results of a running fragment wait for: itself, before what its inputs wait for."""
+    if one.stalled_since_ms is not None:
+        waited = span(status.reported_at_ms - one.stalled_since_ms)
+        return f"no batch has ended for {waited}, with records unread"
+    if one.waits_for:
+        return f"waits for {', '.join(one.waits_for)}"
+    return _event_time_wait(status)
 
 
 def _event_time_wait(status: FragmentStatus) -> str:
@@ -137,7 +152,7 @@ def _row(one: ObservedFragment) -> tuple[str, ...]:
     status = one.status
     if status is None:
         return (one.name, one.state, _UNKNOWN, *(_UNKNOWN for _ in _COLUMNS[3:-1]), "")
-    lag, error = one.lag, _error(one.state, status)
+    lag, error = one.lag, _error(one)
     if one.state == LOST:
         seen = f"last seen {rfc3339(status.reported_at_ms)}"
         error = f"{seen}; {error}" if error else seen

@@ -89,6 +89,7 @@ def _network(network: ObservedNetwork, access: ObservedAccess | None) -> Iterato
         state = "are there" if network.deployed else "are there, or can be made"
         yield Finding(name, Verdict.GOOD, f"all {len(topics)} topics {state}")
     for status in network.writers.values():
+        yield from _stalled(status, name)
         yield from _held_back(status, name)
     if access is not None:
         yield from _writers(network, access, name)
@@ -129,11 +130,30 @@ def _is_needed(topic: ObservedTopic, network: ObservedNetwork) -> bool:
     return not topic.planned.when_needed or topic.planned.name in network.known
 
 
+def _stalled(status: FragmentStatus, name: str) -> Iterator[Finding]:
+    """A running fragment that has unread records and has ended no batch for long."""
+    since_ms = status.stalled_since_ms
+    if status.state is not LaneState.RUNNING or since_ms is None:
+        return
+    unread = counted(status.lag_records or 0, "record")
+    yield Finding(
+        name,
+        Verdict.DOUBTFUL,
+        f"{status.fragment} has ended no batch for {_span(status.reported_at_ms - since_ms)}, "
+        f"with {unread} unread",
+        f"fragment {status.network}.{status.fragment}",
+        "one batch takes that long, or the machine has no processor or memory left: `medusa logs "
+        f"{status.network}.{status.fragment}` shows the messages of its node.",
+    )
+
+
 def _held_back(status: FragmentStatus, name: str) -> Iterator[Finding]:
     """Results that have waited for one input for long."""
     since_ms, held_by = status.held_since_ms, status.held_by
     if status.state is not LaneState.RUNNING or not held_by or since_ms is None:
         return
+    if status.stalled_since_ms is not None:
+        return  # the input may only be unread
     waited_ms, behind_ms = status.reported_at_ms - since_ms, status.held_ms
     if waited_ms < HELD_MS or (behind_ms is not None and behind_ms < HELD_MS):
         return

@@ -112,6 +112,7 @@ def _started(lane: Lane, shared: Shared, event: LaneStarted, now: Now) -> Lane:
         incarnation=event.incarnation,
         time=lane_time.begin(event.profile, event.marker, shared.writers, now.steady_ms),
         since_ms=now.steady_ms,
+        batch_ended_ms=now.steady_ms,
         read_at_ms=now.steady_at(event.marker.written_at_ms),
         idle_sent_at_ms=now.steady_ms,  # the previous lane may have sent it
     )
@@ -142,7 +143,7 @@ def _finished(lane: Lane, event: BatchFinished, now: Now) -> Lane:
         return lane
     time = lane_time.batch_finished(running.time, event.marker, event.rows_out, now.steady_ms)
     lane = replace(lane, marker=event.marker, batch_ms=event.duration_ms)
-    return lane.with_running(replace(running, time=time))
+    return lane.with_running(replace(running, time=time, batch_ended_ms=now.steady_ms))
 
 
 def _stopped(lane: Lane, event: LaneStopped, now: Now) -> Lane:

@@ -1,7 +1,7 @@
 """State and lag of a fragment, from its catalog record and the last report of its node. Pure."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pipeline.catalog.records import (
     DesiredState,
@@ -10,7 +10,8 @@ from pipeline.catalog.records import (
     LaneState,
     NodeRecord,
 )
-from pipeline.ids import Millis, TopicName
+from pipeline.ids import FragmentId, Millis, TopicName
+from pipeline.names import FragmentNames
 
 LOST = "lost"
 """The node that ran it is down, and no other has taken it over."""
@@ -40,11 +41,14 @@ class ObservedFragment:
         record: the desired state in the catalog.
         status: the last report; None: no node has reported.
         node_up: whether the reporting process is still up.
+        waits_for: names of the nearest fragments above it that do not run, or are stalled, if it
+            runs itself.
     """
 
     record: FragmentRecord
     status: FragmentStatus | None
     node_up: bool
+    waits_for: tuple[str, ...] = ()
 
     @property
     def state(self) -> str:
@@ -78,10 +82,21 @@ class ObservedFragment:
         return self.status is not None and bool(self.status.held_by) and self.lag.age_ms is not None
 
     @property
+    def stalled_since_ms(self) -> Millis | None:
+        """Since when it runs, has unread records, and has ended no batch; None: it is not so."""
+        running = self.state == LaneState.RUNNING.value
+        return self.status.stalled_since_ms if self.status is not None and running else None
+
+    @property
     def rebuilding_since_ms(self) -> Millis | None:
         """Start of the rebuild of its state; None: it is not rebuilding."""
         rebuilding = self.state == LaneState.REBUILDING.value
         return self.status.rebuild_since_ms if self.status is not None and rebuilding else None
+
+    @property
+    def id(self) -> FragmentId:
+        """The fragment's identity."""
+        return FragmentId(self.record.network, self.record.fragment)
 
     @property
     def name(self) -> str:
@@ -100,7 +115,7 @@ def observe(
     """
     reported = {(status.network, status.fragment): status for status in statuses}
     live = {node.node: node for node in nodes}
-    return tuple(
+    seen = tuple(
         ObservedFragment(
             record,
             status,
@@ -109,6 +124,32 @@ def observe(
         for record in records
         for status in (reported.get((record.network, record.fragment)),)
     )
+    by_writer = {FragmentNames(one.id).writer: one for one in seen}
+    return tuple(replace(one, waits_for=_waits_for(one, by_writer)) for one in seen)
+
+
+def _waits_for(
+    fragment: ObservedFragment, by_writer: Mapping[str, ObservedFragment]
+) -> tuple[str, ...]:
+    """Names of the nearest fragments above a running one that do not run, or are stalled."""
+    found: set[str] = set()
+    passed: set[str] = set()
+    level = [fragment]
+    while level:
+        above = {
+            writer
+            for one in level
+            if one.status is not None and _runs(one)
+            for writer in one.status.writers
+        }
+        level = [by_writer[writer] for writer in above - passed if writer in by_writer]
+        passed |= above
+        found |= {one.name for one in level if not _runs(one)}
+    return tuple(sorted(found))
+
+
+def _runs(one: ObservedFragment) -> bool:
+    return one.state == LaneState.RUNNING.value and one.stalled_since_ms is None
 
 
 def settled(seen: Sequence[ObservedFragment]) -> bool:

@@ -122,6 +122,9 @@ class QueryRunner:
         except PySparkException as error:
             raise self._failure(error, query) from error
         finally:
+            # Java keeps `write` as long as the query, which `write` would keep in turn: every query
+            # that has ended, with its plans, would stay in memory.
+            holder.clear()
             self._quiet.close()
 
     def _failure(self, error: PySparkException, query: Query) -> MedusaError | StoppingError:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from pipeline.agent.status import ENDS_LOG_MAX
+from pipeline.agent.status import ENDS_LOG_MAX, STALLED_LEAST_MS
 from pipeline.boundaries.held import HELD_LEAST_MS
 from pipeline.boundaries.lane_time import ENDS_FRESH_MS, OPEN_LONG_MS
 from pipeline.boundaries.profile import LaneProfile
@@ -97,6 +97,53 @@ def test_lag_after_a_restart_counts_from_the_last_batch_before() -> None:
     agent.ends({ONE: 1_000, TWO: 0})
     agent.wait(4_000)
     assert agent.report().lag_ms == 64_000
+
+
+def test_unread_records_without_the_end_of_a_batch_are_a_stall(agent: Agent) -> None:
+    """From the arrival of the records, or the last end of a batch, whichever is later."""
+    agent.ends({ONE: 0, TWO: 0})
+    agent.wait(3_600_000)
+    assert agent.report().stalled_since_ms is None
+    agent.ends({ONE: 0, TWO: 0})
+    since_ms = agent.now.wall_ms
+    agent.wait(1_000)
+    agent.ends({ONE: 5, TWO: 0})
+    agent.wait(STALLED_LEAST_MS - 1_001)
+    agent.ends({ONE: 5, TWO: 0})
+    assert agent.report().stalled_since_ms is None
+    agent.wait(1)
+    agent.ends({ONE: 5, TWO: 0})
+    assert agent.report().stalled_since_ms == since_ms
+    agent.finished({ONE: 4})
+    assert agent.report().stalled_since_ms is None
+    agent.wait(STALLED_LEAST_MS)
+    agent.ends({ONE: 5, TWO: 0})
+    assert agent.report().stalled_since_ms == agent.now.wall_ms - STALLED_LEAST_MS
+    agent.finished({ONE: 5})
+    assert agent.report().stalled_since_ms is None
+
+
+def test_a_lane_that_is_behind_and_ends_batches_is_not_stalled(agent: Agent) -> None:
+    """However old its lag."""
+    for second in range(0, 300, 10):
+        agent.ends({ONE: 100_000, TWO: 0})
+        agent.wait(10_000)
+        agent.finished({ONE: second * 10 + 1})
+    agent.ends({ONE: 100_000, TWO: 0})
+    report = agent.report()
+    assert (report.lag_ms or 0) >= 290_000
+    assert report.stalled_since_ms is None
+
+
+def test_a_report_names_the_writers_of_derived_inputs_while_it_runs() -> None:
+    """A reader of the report finds out whether they run."""
+    agent = Agent()
+    agent.read_catalog(deployed())
+    agent.started(CARS, LEFT)
+    agent.ends({ONE: 3, TWO: 0, at(LEFT, 0): 7})
+    assert agent.report().writers == (LEFT.writer,)
+    agent.stopped("boom")
+    assert agent.report().writers == ()
 
 
 def test_lag_is_reported_per_data_topic() -> None:

@@ -65,6 +65,8 @@ NOTHING_READ = FragmentStatus(
     held_since_ms=None,
     held_silent_since_ms=None,
     steps_ms=None,
+    stalled_since_ms=None,
+    writers=(),
 )
 """Status of a lane that has just started."""
 

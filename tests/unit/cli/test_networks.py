@@ -1,61 +1,22 @@
-from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pipeline.catalog.records import FragmentStatus, LaneState, NodeRecord
+from pipeline.catalog.records import FragmentStatus, LaneState
 from pipeline.catalog.statuses import Statuses
-from pipeline.cli.session import Opener
-from pipeline.clock import Clock, rfc3339
+from pipeline.clock import Clock
 from pipeline.errors import UnavailableError
 from pipeline.ids import (
-    FragmentName,
-    Millis,
     NetworkId,
-    NetworkName,
     NetworkVersion,
-    NodeId,
     ParticipantId,
 )
 from pipeline.settings import Settings
-from tests.unit.catalog.support import NOTHING_READ
-from tests.unit.cli.twins import Screen, opener
+from tests.unit.cli.reports import CARS, Caller, deployed, report
+from tests.unit.cli.twins import opener
 from tests.unit.deploy.test_python_files import CARS as IN_PYTHON
-from tests.unit.deploy.twins import DOCUMENT, NOW, SCHEMA, World, write_project
-
-Caller = Callable[..., Any]
-CARS = NetworkId(ParticipantId("local"), NetworkName("cars"))
-NODE = NodeRecord(NodeId("n1"), ParticipantId("local"), "host", 1, NOW, "0", reads=1)
-
-
-def _deployed(medusa: Caller, world: World) -> Opener:
-    write_project(Path())
-    connect = opener(world)
-    assert medusa("deploy", "--no-wait", opener=connect).code == 0
-    return connect
-
-
-def _report(
-    world: World,
-    fragment: str,
-    state: LaneState,
-    error: str = "",
-    lag: int | None = None,
-    rebuild: int = 0,
-) -> None:
-    name = FragmentName(fragment)
-    world.catalog.nodes.register(NODE)
-    epoch = world.catalog.owners.claim(CARS, name, NODE, NOW)
-    world.catalog.statuses.report(
-        replace(
-            NOTHING_READ, network=CARS, fragment=name, node=NODE.node, epoch=epoch, state=state,
-            records_in=5, lag_records=lag, lag_ms=lag, last_error=error,
-            rebuild_since_ms=Millis(NOW - 75_000) if rebuild else None,
-            rebuild_offsets=3 * rebuild, rebuild_read=rebuild,
-        )
-    )  # fmt: skip
+from tests.unit.deploy.twins import DOCUMENT, SCHEMA, World, write_project
 
 
 def test_show_and_explain_need_no_server(medusa: Caller) -> None:
@@ -93,7 +54,7 @@ def test_the_exit_code_of_plan_shows_pending_changes(medusa: Caller) -> None:
     assert pending.code == 2
     assert pending.data["pending"] is True
     assert not world.kafka.topics
-    _deployed(medusa, world)
+    deployed(medusa, world)
     assert medusa("plan", "--detailed-exitcode", opener=connect).code == 0
 
 
@@ -139,7 +100,7 @@ def test_all_mistakes_of_a_document_are_printed(medusa: Caller) -> None:
 def test_a_second_deploy_changes_nothing(medusa: Caller) -> None:
     """The id is the same, and the output states it."""
     world = World.new()
-    connect = _deployed(medusa, world)
+    connect = deployed(medusa, world)
     again = medusa("deploy", "--no-wait", opener=connect)
     assert again.code == 0
     assert again.out == "cars@1 is deployed already; nothing changed\n"
@@ -158,9 +119,9 @@ def test_dry_run_deploys_nothing(medusa: Caller) -> None:
 def test_deploy_waits_until_all_fragments_run(medusa: Caller) -> None:
     """It ends when the last one reports that it runs."""
     world = World.new()
-    connect = _deployed(medusa, world)
-    _report(world, "moving", LaneState.RUNNING)
-    _report(world, "stopped", LaneState.RUNNING)
+    connect = deployed(medusa, world)
+    report(world, "moving", LaneState.RUNNING)
+    report(world, "stopped", LaneState.RUNNING)
     called = medusa("deploy", "-o", "json", opener=connect)
     assert called.code == 0
     assert [f["state"] for f in called.data["fragments"]] == ["running", "running"]
@@ -200,8 +161,8 @@ def test_an_interrupted_deploy_prints_its_state(
 def test_deploy_ends_when_a_fragment_failed_for_good(medusa: Caller) -> None:
     """Its error is printed at once instead of after the timeout."""
     world = World.new()
-    connect = _deployed(medusa, world)
-    _report(world, "moving", LaneState.FAILED, "no such column")
+    connect = deployed(medusa, world)
+    report(world, "moving", LaneState.FAILED, "no such column")
     called = medusa("deploy", opener=connect)
     assert called.code == 3
     assert "cars.moving failed: no such column" in called.err
@@ -211,8 +172,8 @@ def test_deploy_ends_when_a_fragment_failed_for_good(medusa: Caller) -> None:
 def test_deploy_ignores_reports_of_earlier_runs(medusa: Caller) -> None:
     """The end of an earlier run of a fragment is no result of the new one."""
     world = World.new()
-    connect = _deployed(medusa, world)
-    _report(world, "moving", LaneState.FAILED, "no such column")
+    connect = deployed(medusa, world)
+    report(world, "moving", LaneState.FAILED, "no such column")
     assert medusa("undeploy", "cars", opener=connect).code == 0
     called = medusa("deploy", "--timeout", "0.3", opener=connect)
     assert called.code == 75
@@ -228,8 +189,8 @@ def test_deploy_waits_for_the_first_records_of_started_fragments(
     reported, read = iter([LaneState.RUNNING, LaneState.FAILED]), Statuses.of
 
     def looked_at(statuses: Statuses, *networks: NetworkId) -> tuple[FragmentStatus, ...]:
-        _report(world, "moving", next(reported), "no such column", lag=3)
-        _report(world, "stopped", LaneState.RUNNING, lag=0)
+        report(world, "moving", next(reported), "no such column", lag=3)
+        report(world, "stopped", LaneState.RUNNING, lag=0)
         return read(statuses, *networks)
 
     monkeypatch.setattr(Statuses, "of", looked_at)
@@ -239,24 +200,12 @@ def test_deploy_waits_for_the_first_records_of_started_fragments(
     assert "cars.moving failed: no such column" in called.err
 
 
-def test_status_ends_with_3_when_a_fragment_has_failed(medusa: Caller) -> None:
-    """So that a script need not parse the table."""
-    world = World.new()
-    connect = _deployed(medusa, world)
-    _report(world, "moving", LaneState.RUNNING)
-    assert medusa("status", opener=connect).code == 0
-    _report(world, "moving", LaneState.FAILED, "no such column")
-    called = medusa("status", "cars", "-o", "json", opener=connect)
-    assert called.code == 3
-    assert called.data["fragments"][0]["last_error"] == "no such column"
-
-
 @pytest.mark.parametrize("state", [LaneState.WAITING, LaneState.RESTARTING])
 def test_deploy_prints_why_a_fragment_does_not_run_yet(medusa: Caller, state: LaneState) -> None:
     """It may still start, so the deploy goes on waiting, and users see the reason."""
     world = World.new()
-    connect = _deployed(medusa, world)
-    _report(world, "moving", state, "Kafka does not allow this to us")
+    connect = deployed(medusa, world)
+    report(world, "moving", state, "Kafka does not allow this to us")
     called = medusa("deploy", "--timeout", "0.3", opener=connect)
     assert called.code == 75
     assert f"cars.moving: {state.value}: Kafka does not allow this to us" in called.err
@@ -265,7 +214,7 @@ def test_deploy_prints_why_a_fragment_does_not_run_yet(medusa: Caller, state: La
 def test_replacing_a_fragment_requires_a_confirmation(medusa: Caller) -> None:
     """Without a terminal --yes is required; otherwise nothing changes."""
     world = World.new()
-    connect = _deployed(medusa, world)
+    connect = deployed(medusa, world)
     write_project(Path(), DOCUMENT.replace("speed > 0", "speed > 9"))
     called = medusa("deploy", "--no-wait", opener=connect)
     assert called.code == 65
@@ -273,140 +222,10 @@ def test_replacing_a_fragment_requires_a_confirmation(medusa: Caller) -> None:
     assert medusa("deploy", "--no-wait", "--yes", opener=connect).out.startswith("cars@2")
 
 
-def test_status_fits_a_terminal(medusa: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of 80 columns; the error is below its row, and the failed state has a colour."""
-    world = World.new()
-    connect = _deployed(medusa, world)
-    _report(world, "moving", LaneState.FAILED, "the record at offset 17 of topic x is no Avro")
-    screen = Screen()
-    monkeypatch.setattr("sys.stdout", screen)
-    monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setenv("TERM", "xterm")
-    medusa("status", opener=connect)
-    lines = screen.plain.splitlines()
-    assert max(map(len, lines)) <= 80
-    assert lines[1].split()[:3] == ["cars.moving", "failed", "n1"]
-    assert lines[2] == "  the record at offset 17 of topic x is no Avro"
-    assert "\x1b[1;31mfailed" in screen.getvalue()
-
-
-def test_status_shows_lost_when_the_node_is_gone(medusa: Caller) -> None:
-    """A report of a node that is no longer up is ignored."""
-    world = World.new()
-    connect = _deployed(medusa, world)
-    _report(world, "moving", LaneState.RUNNING)
-    before = medusa("status", "-o", "json", opener=connect).data["fragments"]
-    assert [f["state"] for f in before] == ["running", "pending"]
-    world.store.expire()
-    after = medusa("status", "cars", opener=connect)
-    assert "lost" in after.out
-    assert "running" not in after.out
-
-
-def test_the_lag_of_a_lost_fragment_is_unknown(medusa: Caller) -> None:
-    """A dash in the table, null in data, and the time of its last report."""
-    world = World.new()
-    connect = _deployed(medusa, world)
-    _report(world, "moving", LaneState.RUNNING, "boom", lag=7)
-    running = medusa("status", "-o", "json", opener=connect).data["fragments"][0]
-    assert (running["lag_records"], running["lag_ms"]) == (7, 7)
-    world.store.expire()
-    lost = medusa("status", "-o", "json", opener=connect).data["fragments"][0]
-    assert (lost["lag_records"], lost["lag_ms"], lost["lag_by_topic"]) == (None, None, {})
-    row = medusa("status", opener=connect).out.splitlines()[1]
-    assert row.split()[5:7] == ["-", "-"]
-    assert row.endswith(f"last seen {lost['reported_at']}; boom")
-
-
-def test_status_shows_the_progress_of_a_rebuild(medusa: Caller) -> None:
-    """Records read, records to read and duration, instead of the error that led to it."""
-    world = World.new()
-    connect = _deployed(medusa, world)
-    _report(world, "moving", LaneState.REBUILDING, "the checkpoint is damaged", rebuild=400_000)
-    row = medusa("status", opener=connect).out.splitlines()[1]
-    assert row.endswith("read 400,000 of 1,200,000 in 1m15s")
-    found = medusa("status", "-o", "json", opener=connect).data["fragments"][0]["rebuild"]
-    assert (found["offsets"], found["records_read"]) == (1_200_000, 400_000)
-    _report(world, "moving", LaneState.RUNNING)
-    found = medusa("status", "-o", "json", opener=connect).data["fragments"][0]
-    assert found["rebuild"] is None
-
-
-def test_status_ignores_reports_of_an_earlier_life_of_a_node(medusa: Caller) -> None:
-    """The node is up again, but has not yet started the fragment that it ran before it died."""
-    world = World.new()
-    connect = _deployed(medusa, world)
-    _report(world, "moving", LaneState.RUNNING)
-    world.store.expire()
-    world.catalog.nodes.register(replace(NODE, started_at_ms=Millis(NOW + 1)))
-    found = medusa("status", "-o", "json", opener=connect).data["fragments"]
-    assert [f["state"] for f in found] == ["lost", "pending"]
-
-
-def test_status_identifies_a_nodes_life_although_its_clock_was_set(medusa: Caller) -> None:
-    """A report may be older, by the node's clock, than the start of the node in this life."""
-    world = World.new()
-    connect = _deployed(medusa, world)
-    _report(world, "moving", LaneState.RUNNING)
-    status = world.catalog.statuses.get(CARS, FragmentName("moving"))
-    assert status is not None
-    for life, state in ((NOW, "running"), (Millis(NOW - 1), "lost")):
-        earlier = Millis(NOW - 5 * 3_600_000)
-        world.catalog.statuses.report(replace(status, reported_at_ms=earlier, life=life))
-        found = medusa("status", "-o", "json", opener=connect).data["fragments"]
-        assert found[0]["state"] == state
-
-
-def test_status_names_the_input_that_event_time_waits_for(medusa: Caller) -> None:
-    """With the delay, in the table too; the fragment is behind by it without any lag."""
-    world = World.new()
-    connect = _deployed(medusa, world)
-    _report(world, "moving", LaneState.RUNNING, lag=0)
-    status = world.catalog.statuses.get(CARS, FragmentName("moving"))
-    assert status is not None
-    waiting = replace(status, held_by="sightings", held_ms=313_000, held_since_ms=NOW)
-    world.catalog.statuses.report(waiting)
-    row = medusa("status", opener=connect).out.splitlines()[1]
-    assert "event time is held back by sightings, 5m13s behind" in row
-    assert row.split()[6] == "5m13s"
-    found = medusa("status", "-o", "json", opener=connect).data["fragments"][0]
-    assert found["lag_ms"] == 0
-    expected = {"by": "sightings", "ms": 313_000, "since": rfc3339(NOW), "silent_since": None}
-    assert found["held"] == expected
-    world.catalog.statuses.report(replace(waiting, held_ms=None))
-    row = medusa("status", opener=connect).out.splitlines()[1]
-    assert "event time waits for sightings: it has given none" in row
-    silent_since_ms = Millis(status.reported_at_ms - 75_000)
-    world.catalog.statuses.report(replace(waiting, held_silent_since_ms=silent_since_ms))
-    row = medusa("status", opener=connect).out.splitlines()[1]
-    assert "event time is held back by sightings, 5m13s behind, silent for 1m15s" in row
-    world.catalog.statuses.report(replace(waiting, held_ms=0, held_silent_since_ms=silent_since_ms))
-    row = medusa("status", opener=connect).out.splitlines()[1]
-    assert "event time waits for sightings, silent for 1m15s" in row
-    found = medusa("status", "-o", "json", opener=connect).data["fragments"][0]
-    assert found["held"]["silent_since"] == rfc3339(silent_since_ms)
-    world.catalog.statuses.report(replace(status, steps_ms=66_000_000))
-    row = medusa("status", opener=connect).out.splitlines()[1]
-    assert "event time catches up in steps, 18h20m to go" in row
-    found = medusa("status", "-o", "json", opener=connect).data["fragments"][0]
-    assert (found["held"], found["steps_ms"]) == (None, 66_000_000)
-    world.catalog.statuses.report(status)
-    assert medusa("status", "-o", "json", opener=connect).data["fragments"][0]["held"] is None
-
-
-def test_status_of_nothing(medusa: Caller) -> None:
-    """An installation without networks is no error; an unknown network is one."""
-    connect = opener(World.new())
-    empty = medusa("status", opener=connect)
-    assert (empty.code, empty.out) == (0, "")
-    assert "no network is deployed" in empty.err
-    assert medusa("status", "cars", opener=connect).code == 65
-
-
 def test_undeploy_and_destroy(medusa: Caller) -> None:
     """Undeploy keeps all; destroy requires --yes and prints what is deleted and what is kept."""
     world = World.new()
-    connect = _deployed(medusa, world)
+    connect = deployed(medusa, world)
     assert medusa("undeploy", "cars", opener=connect).out == "cars is stopped\n"
     assert "nothing changed" in medusa("undeploy", "cars", opener=connect).out
     dry = medusa("destroy", "cars", "--dry-run", "-o", "json", opener=connect)
@@ -447,8 +266,8 @@ def test_a_server_that_is_down_names_medusa_up(medusa: Caller) -> None:
 def test_node_list(medusa: Caller) -> None:
     """Every node with the fragments that it owns."""
     world = World.new()
-    connect = _deployed(medusa, world)
-    _report(world, "moving", LaneState.RUNNING)
+    connect = deployed(medusa, world)
+    report(world, "moving", LaneState.RUNNING)
     nodes = medusa("node", "list", "-o", "json", opener=connect).data["nodes"]
     assert [(n["node"], n["fragments"]) for n in nodes] == [("n1", ["cars.moving"])]
     assert "n1" in medusa("node", "list", opener=connect).out

@@ -213,6 +213,24 @@ def test_results_that_wait_for_an_input_are_reported(
             assert words in found[0]
 
 
+def test_a_running_fragment_that_ends_no_batch_is_reported() -> None:
+    """Instead of the input that event time waits for: it may only be unread."""
+    status = replace(
+        running(),
+        held_by="orders",
+        held_since_ms=Millis(NOW_MS - 200_000),
+        stalled_since_ms=Millis(NOW_MS - 190_500),
+        lag_records=4,
+    )
+    for state, count in ((LaneState.RUNNING, 1), (LaneState.RESTARTING, 0)):
+        writers = {NAME: replace(status, state=state)}
+        network = ObservedNetwork(NETWORK, True, True, (GOOD,), writers=writers)
+        found = [one.message for one in findings(Observed((), (network,))) if one.hint]
+        assert len(found) == count
+        for message in found:
+            assert "has ended no batch for 3m 10s, with 4 records unread" in message
+
+
 def outlived(behind_ms: int | None, config: Mapping[str, str], state: LaneState) -> list[Finding]:
     """Facts about a topic whose fragment's event time is this far behind."""
     boundary_ms = None if behind_ms is None else Millis(NOW_MS - behind_ms)

@@ -25,6 +25,7 @@ STATUS = replace(
     inputs=((TopicName("a"), 7),),
 )
 UP = node()
+RUNNING = LaneState.RUNNING
 
 
 def test_a_fragment_that_runs_has_its_lag() -> None:
@@ -71,6 +72,53 @@ def test_results_wait_for_the_input_that_holds_event_time_back() -> None:
     assert (one.is_held, one.behind_ms) == (True, 9_000)
     (lost,) = observe([RECORD], [held], [])
     assert (lost.is_held, lost.behind_ms) == (False, None)
+
+
+def chain(*states: LaneState, stalled: int | None = None) -> dict[str, tuple[str, ...]]:
+    """What each fragment of a chain waits for; each one reads the one before it."""
+    names = [FragmentName(f"f{number}") for number in range(len(states))]
+    records = [replace(RECORD, fragment=name) for name in names]
+    statuses = [
+        replace(
+            STATUS,
+            fragment=name,
+            state=state,
+            writers=(f"local.cars.f{number - 1}",) if number and state is RUNNING else (),
+            stalled_since_ms=NOW if number == stalled else None,
+        )
+        for number, (name, state) in enumerate(zip(names, states, strict=True))
+    ]
+    return {one.record.fragment: one.waits_for for one in observe(records, statuses, [UP])}
+
+
+def test_a_running_fragment_waits_for_the_nearest_ones_above_that_do_not_run() -> None:
+    """Through others that run; not for those above the nearest ones."""
+    assert chain(RUNNING, RUNNING, RUNNING) == {"f0": (), "f1": (), "f2": ()}
+    waiting = LaneState.WAITING
+    assert chain(waiting, RUNNING, RUNNING) == {"f0": (), "f1": ("cars.f0",), "f2": ("cars.f0",)}
+    assert chain(waiting, waiting, RUNNING) == {"f0": (), "f1": (), "f2": ("cars.f1",)}
+    assert chain(RUNNING, RUNNING, stalled=0) == {"f0": (), "f1": ("cars.f0",)}
+    assert chain(RUNNING, RUNNING, RUNNING, stalled=1) == {"f0": (), "f1": (), "f2": ("cars.f1",)}
+
+
+def test_fragments_of_other_networks_and_circles_end_the_search() -> None:
+    """Two networks may read each other; only observed fragments are named."""
+    one = replace(RECORD, fragment=FragmentName("one"))
+    two = replace(RECORD, fragment=FragmentName("two"))
+    statuses = [
+        replace(STATUS, fragment=one.fragment, writers=("local.cars.two", "local.roads.x")),
+        replace(STATUS, fragment=two.fragment, writers=("local.cars.one",)),
+    ]
+    assert [seen.waits_for for seen in observe([one, two], statuses, [UP])] == [(), ()]
+
+
+def test_a_stall_is_one_of_a_fragment_that_runs() -> None:
+    """By the report of a node that is up."""
+    stalled = replace(STATUS, stalled_since_ms=NOW)
+    (one,) = observe([RECORD], [stalled], [UP])
+    assert one.stalled_since_ms == NOW
+    (lost,) = observe([RECORD], [stalled], [])
+    assert lost.stalled_since_ms is None
 
 
 def test_a_rebuild_is_under_way_in_its_state_only() -> None:

@@ -1,0 +1,178 @@
+"""`medusa status`."""
+
+from dataclasses import replace
+
+import pytest
+
+from pipeline.catalog.records import LaneState
+from pipeline.clock import rfc3339
+from pipeline.ids import (
+    FragmentName,
+    Millis,
+)
+from tests.unit.cli.reports import CARS, NODE, Caller, deployed, report
+from tests.unit.cli.twins import Screen, opener
+from tests.unit.deploy.twins import NOW, World
+
+
+def test_status_ends_with_3_when_a_fragment_has_failed(medusa: Caller) -> None:
+    """So that a script need not parse the table."""
+    world = World.new()
+    connect = deployed(medusa, world)
+    report(world, "moving", LaneState.RUNNING)
+    assert medusa("status", opener=connect).code == 0
+    report(world, "moving", LaneState.FAILED, "no such column")
+    called = medusa("status", "cars", "-o", "json", opener=connect)
+    assert called.code == 3
+    assert called.data["fragments"][0]["last_error"] == "no such column"
+
+
+def test_status_fits_a_terminal(medusa: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 80 columns; the error is below its row, and the failed state has a colour."""
+    world = World.new()
+    connect = deployed(medusa, world)
+    report(world, "moving", LaneState.FAILED, "the record at offset 17 of topic x is no Avro")
+    screen = Screen()
+    monkeypatch.setattr("sys.stdout", screen)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("TERM", "xterm")
+    medusa("status", opener=connect)
+    lines = screen.plain.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert lines[1].split()[:3] == ["cars.moving", "failed", "n1"]
+    assert lines[2] == "  the record at offset 17 of topic x is no Avro"
+    assert "\x1b[1;31mfailed" in screen.getvalue()
+
+
+def test_status_shows_lost_when_the_node_is_gone(medusa: Caller) -> None:
+    """A report of a node that is no longer up is ignored."""
+    world = World.new()
+    connect = deployed(medusa, world)
+    report(world, "moving", LaneState.RUNNING)
+    before = medusa("status", "-o", "json", opener=connect).data["fragments"]
+    assert [f["state"] for f in before] == ["running", "pending"]
+    world.store.expire()
+    after = medusa("status", "cars", opener=connect)
+    assert "lost" in after.out
+    assert "running" not in after.out
+
+
+def test_the_lag_of_a_lost_fragment_is_unknown(medusa: Caller) -> None:
+    """A dash in the table, null in data, and the time of its last report."""
+    world = World.new()
+    connect = deployed(medusa, world)
+    report(world, "moving", LaneState.RUNNING, "boom", lag=7)
+    running = medusa("status", "-o", "json", opener=connect).data["fragments"][0]
+    assert (running["lag_records"], running["lag_ms"]) == (7, 7)
+    world.store.expire()
+    lost = medusa("status", "-o", "json", opener=connect).data["fragments"][0]
+    assert (lost["lag_records"], lost["lag_ms"], lost["lag_by_topic"]) == (None, None, {})
+    row = medusa("status", opener=connect).out.splitlines()[1]
+    assert row.split()[5:7] == ["-", "-"]
+    assert row.endswith(f"last seen {lost['reported_at']}; boom")
+
+
+def test_status_shows_the_progress_of_a_rebuild(medusa: Caller) -> None:
+    """Records read, records to read and duration, instead of the error that led to it."""
+    world = World.new()
+    connect = deployed(medusa, world)
+    report(world, "moving", LaneState.REBUILDING, "the checkpoint is damaged", rebuild=400_000)
+    row = medusa("status", opener=connect).out.splitlines()[1]
+    assert row.endswith("read 400,000 of 1,200,000 in 1m15s")
+    found = medusa("status", "-o", "json", opener=connect).data["fragments"][0]["rebuild"]
+    assert (found["offsets"], found["records_read"]) == (1_200_000, 400_000)
+    report(world, "moving", LaneState.RUNNING)
+    found = medusa("status", "-o", "json", opener=connect).data["fragments"][0]
+    assert found["rebuild"] is None
+
+
+def test_status_ignores_reports_of_an_earlier_life_of_a_node(medusa: Caller) -> None:
+    """The node is up again, but has not yet started the fragment that it ran before it died."""
+    world = World.new()
+    connect = deployed(medusa, world)
+    report(world, "moving", LaneState.RUNNING)
+    world.store.expire()
+    world.catalog.nodes.register(replace(NODE, started_at_ms=Millis(NOW + 1)))
+    found = medusa("status", "-o", "json", opener=connect).data["fragments"]
+    assert [f["state"] for f in found] == ["lost", "pending"]
+
+
+def test_status_identifies_a_nodes_life_although_its_clock_was_set(medusa: Caller) -> None:
+    """A report may be older, by the node's clock, than the start of the node in this life."""
+    world = World.new()
+    connect = deployed(medusa, world)
+    report(world, "moving", LaneState.RUNNING)
+    status = world.catalog.statuses.get(CARS, FragmentName("moving"))
+    assert status is not None
+    for life, state in ((NOW, "running"), (Millis(NOW - 1), "lost")):
+        earlier = Millis(NOW - 5 * 3_600_000)
+        world.catalog.statuses.report(replace(status, reported_at_ms=earlier, life=life))
+        found = medusa("status", "-o", "json", opener=connect).data["fragments"]
+        assert found[0]["state"] == state
+
+
+def test_status_names_the_input_that_event_time_waits_for(medusa: Caller) -> None:
+    """With the delay, in the table too; the fragment is behind by it without any lag."""
+    world = World.new()
+    connect = deployed(medusa, world)
+    report(world, "moving", LaneState.RUNNING, lag=0)
+    status = world.catalog.statuses.get(CARS, FragmentName("moving"))
+    assert status is not None
+    waiting = replace(status, held_by="sightings", held_ms=313_000, held_since_ms=NOW)
+    world.catalog.statuses.report(waiting)
+    row = medusa("status", opener=connect).out.splitlines()[1]
+    assert "event time is held back by sightings, 5m13s behind" in row
+    assert row.split()[6] == "5m13s"
+    found = medusa("status", "-o", "json", opener=connect).data["fragments"][0]
+    assert found["lag_ms"] == 0
+    expected = {"by": "sightings", "ms": 313_000, "since": rfc3339(NOW), "silent_since": None}
+    assert found["held"] == expected
+    world.catalog.statuses.report(replace(waiting, held_ms=None))
+    row = medusa("status", opener=connect).out.splitlines()[1]
+    assert "event time waits for sightings: it has given none" in row
+    silent_since_ms = Millis(status.reported_at_ms - 75_000)
+    world.catalog.statuses.report(replace(waiting, held_silent_since_ms=silent_since_ms))
+    row = medusa("status", opener=connect).out.splitlines()[1]
+    assert "event time is held back by sightings, 5m13s behind, silent for 1m15s" in row
+    world.catalog.statuses.report(replace(waiting, held_ms=0, held_silent_since_ms=silent_since_ms))
+    row = medusa("status", opener=connect).out.splitlines()[1]
+    assert "event time waits for sightings, silent for 1m15s" in row
+    found = medusa("status", "-o", "json", opener=connect).data["fragments"][0]
+    assert found["held"]["silent_since"] == rfc3339(silent_since_ms)
+    world.catalog.statuses.report(replace(status, steps_ms=66_000_000))
+    row = medusa("status", opener=connect).out.splitlines()[1]
+    assert "event time catches up in steps, 18h20m to go" in row
+    found = medusa("status", "-o", "json", opener=connect).data["fragments"][0]
+    assert (found["held"], found["steps_ms"]) == (None, 66_000_000)
+    stalled_since_ms = Millis(status.reported_at_ms - 190_000)
+    world.catalog.statuses.report(replace(waiting, stalled_since_ms=stalled_since_ms))
+    row = medusa("status", opener=connect).out.splitlines()[1]
+    assert "no batch has ended for 3m10s, with records unread" in row
+    found = medusa("status", "-o", "json", opener=connect).data["fragments"][0]
+    assert (found["stalled_since"], found["waits_for"]) == (rfc3339(stalled_since_ms), [])
+    world.catalog.statuses.report(status)
+    assert medusa("status", "-o", "json", opener=connect).data["fragments"][0]["held"] is None
+
+
+def test_status_names_the_fragment_that_a_running_one_waits_for(medusa: Caller) -> None:
+    """The results of a running fragment wait for those of one that does not run."""
+    world = World.new()
+    connect = deployed(medusa, world)
+    report(world, "moving", LaneState.WAITING, lag=0)
+    report(world, "stopped", LaneState.RUNNING, lag=0)
+    status = world.catalog.statuses.get(CARS, FragmentName("stopped"))
+    assert status is not None
+    world.catalog.statuses.report(replace(status, writers=("local.cars.moving",)))
+    shown = medusa("status", opener=connect).out
+    assert "waits for cars.moving" in shown
+    found = medusa("status", "-o", "json", opener=connect).data["fragments"]
+    assert [one["waits_for"] for one in found] in ([[], ["cars.moving"]], [["cars.moving"], []])
+
+
+def test_status_of_nothing(medusa: Caller) -> None:
+    """An installation without networks is no error; an unknown network is one."""
+    connect = opener(World.new())
+    empty = medusa("status", opener=connect)
+    assert (empty.code, empty.out) == (0, "")
+    assert "no network is deployed" in empty.err
+    assert medusa("status", "cars", opener=connect).code == 65
