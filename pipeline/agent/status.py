@@ -1,56 +1,31 @@
-"""Status of a fragment: counts from its marker, lag from positions and ends."""
+"""Status of a fragment, from the state of its lane."""
 
-from dataclasses import dataclass, replace
-
+from pipeline.agent.lag import lags_by_topic, stalled_since
 from pipeline.agent.now import Now
 from pipeline.agent.state import (
     BackingOff,
     Failed,
     Fenced,
     Lane,
-    ObservedEnds,
     Running,
     Shared,
     Starting,
     Stopped,
     Stopping,
 )
-from pipeline.boundaries.derived import covers
 from pipeline.boundaries.held import HeldBack
 from pipeline.boundaries.lane_time import (
     ENDS_FRESH_MS,
     Ends,
     HeldOpen,
-    finished_in,
     held_open,
 )
-from pipeline.boundaries.profile import DerivedInput, LaneInput
+from pipeline.boundaries.profile import DerivedInput
 from pipeline.boundaries.promise import is_spent
 from pipeline.catalog.records import FragmentStatus, LaneState
 from pipeline.ids import NO_EPOCH, Epoch, SteadyMillis, TopicName
 from pipeline.markers.commit_marker import Totals
 from pipeline.planner.instants import instant
-
-ENDS_LOG_MAX = 64
-"""Observed ends kept per input. At two a second they reach back half a minute exactly, and further
-with decreasing resolution, which is enough for the age of an old lag."""
-
-
-STALLED_LEAST_MS = 30_000
-"""How long records may be unread without the end of a batch before `status` shows it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Lag:
-    """The lag of a lane at one input.
-
-    `age_ms` is the greatest possible age of its oldest unfinished record: the time since the topic
-    last ended at the lane's present position. For a lane that was behind from its start, it is
-    the time since its last batch before that: records unread then may have waited since.
-    """
-
-    records: int = 0
-    age_ms: int = 0
 
 
 def status(lane: Lane, shared: Shared, now: Now) -> FragmentStatus:
@@ -67,11 +42,11 @@ def status(lane: Lane, shared: Shared, now: Now) -> FragmentStatus:
             shown, error = LaneState.WAITING, _open_transactions(held, now)
     if shown is not LaneState.RUNNING:
         running = None
-    by_topic = {} if running is None else _lags(running, now.steady_ms)
+    by_topic = {} if running is None else lags_by_topic(running, now.steady_ms)
     totals = Totals() if lane.marker is None else lane.marker.totals
     held_back = None if running is None else _held_back(lane, running)
     lag_ms = max((lag.age_ms for lag in by_topic.values()), default=None)
-    stalled_ms = None if running is None else _stalled_since(running, lag_ms, now.steady_ms)
+    stalled_ms = None if running is None else stalled_since(running, lag_ms, now.steady_ms)
     silent_ms = held_back.silent_since_ms if held_back else None
     rebuild = lane.phase.rebuilding if isinstance(lane.phase, Starting) else None
     return FragmentStatus(
@@ -129,14 +104,6 @@ def _held_back(lane: Lane, running: Running) -> HeldBack | None:
     return None if spent else held
 
 
-def _stalled_since(
-    running: Running, lag_ms: int | None, now_ms: SteadyMillis
-) -> SteadyMillis | None:
-    """Since when records are unread and no batch has ended; None: not for long, or unknown."""
-    waited_ms = min(lag_ms or 0, now_ms - running.batch_ended_ms)
-    return SteadyMillis(now_ms - waited_ms) if waited_ms >= STALLED_LEAST_MS else None
-
-
 def _writers(running: Running) -> tuple[str, ...]:
     """The writers of the lane's derived inputs, sorted."""
     inputs = running.time.profile.inputs
@@ -166,47 +133,6 @@ def shown_state(lane: Lane, *, catalog_current: bool, reachable: bool) -> LaneSt
             return LaneState.WAITING if waiting else LaneState.RESTARTING
         case Failed():
             return LaneState.FAILED
-
-
-def with_observed_ends(running: Running, ends: Ends) -> Running:
-    """A lane with observed ends recorded, until it has processed the records before them."""
-    logs, time = dict(running.ends_log), running.time
-    for lane_input in time.profile.inputs:
-        answer = ends.by_topic.get(lane_input.topic)
-        if answer is None:
-            continue
-        finished = finished_in(time.positions, lane_input)
-        log = (*logs.get(lane_input.stream, ()), ObservedEnds(ends.read_at_ms, answer))
-        newest_finished = max((i for i, e in enumerate(log) if covers(finished, e.ends)), default=0)
-        log = log[newest_finished:]
-        logs[lane_input.stream] = log if len(log) <= ENDS_LOG_MAX else (*log[:-1:2], log[-1])
-    return replace(running, ends_log=logs)
-
-
-def _lags(running: Running, now_ms: SteadyMillis) -> dict[TopicName, Lag]:
-    """The lag per topic; empty as long as the end of one of them is unknown."""
-    inputs = running.time.profile.inputs
-    if any(not running.ends_log.get(lane_input.stream) for lane_input in inputs):
-        return {}
-    found: dict[TopicName, Lag] = {}
-    for lane_input in inputs:
-        lag = _lag(running, lane_input, now_ms)
-        other = found.get(lane_input.topic, Lag())
-        found[lane_input.topic] = Lag(
-            records=other.records + lag.records, age_ms=max(other.age_ms, lag.age_ms)
-        )
-    return found
-
-
-def _lag(running: Running, lane_input: LaneInput, now_ms: SteadyMillis) -> Lag:
-    log = running.ends_log[lane_input.stream]
-    finished = finished_in(running.time.positions, lane_input)
-    if covers(finished, log[-1].ends):
-        return Lag()
-    records = sum(max(0, end - finished.get(p, 0)) for p, end in log[-1].ends.items())
-    before = min(log[0].at_ms, running.read_at_ms)
-    since = max((e.at_ms for e in log if covers(finished, e.ends)), default=before)
-    return Lag(records, max(0, now_ms - since))
 
 
 def _unreachable(

@@ -18,12 +18,11 @@ from brokers.records import Headers, KafkaRecord, bytes_of
 from pipeline.dead_letters.letter import UNKNOWN, Identity, Letter, Place, parse_place
 from pipeline.formats import WRITTEN
 from pipeline.ids import Millis, Offset, SchemaHandle, SourceId, TopicName
+from pipeline.lanes.dead_letter_reasons import Reason
 from pipeline.lanes.dead_letters import (
     ATTEMPT,
     HELD,
     HELD_BY,
-    LATE,
-    PARTLY_LATE,
     PREFIX,
     REDRIVEN_FROM,
     REDRIVEN_ORIGIN,
@@ -94,8 +93,14 @@ class Rules:
                 letter.place is None,
                 "no single record stands for a failed result: only a replay helps",
             ),
-            (letter.reason == LATE, "late: what they belong to is closed, only a replay helps"),
-            (letter.reason == PARTLY_LATE, "partly late: they count already in what was open"),
+            (
+                letter.reason == Reason.LATE.value,
+                "late: what they belong to is closed, only a replay helps",
+            ),
+            (
+                letter.reason == Reason.PARTLY_LATE.value,
+                "partly late: they count already in what was open",
+            ),
             (
                 (letter.source, letter.port) not in self.paths,
                 "the fragment begins anew, or does not read that input any more on that side",

@@ -8,7 +8,7 @@ from functools import cached_property
 from pipeline.errors import BrokenInvariantError
 from pipeline.examples.example import Result
 from pipeline.ids import Millis
-from pipeline.lanes.dead_letters import LATENESS
+from pipeline.lanes.dead_letter_reasons import LATENESS
 from pipeline.network.model import ExternalStream, Network
 from pipeline.planner.plan import Plan
 from pipeline.reference.compare import Comparison, Row, compare

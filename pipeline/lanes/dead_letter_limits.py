@@ -13,7 +13,8 @@ from pipeline import durations
 from pipeline.counting import counted
 from pipeline.errors import RefusedError
 from pipeline.ids import Millis
-from pipeline.lanes.dead_letters import LATENESS, Context
+from pipeline.lanes.dead_letter_reasons import LATENESS
+from pipeline.lanes.dead_letters import Context
 from pipeline.markers.refused import Refused
 from pipeline.network.model import Limit
 

@@ -33,12 +33,6 @@ HELD = f"{PREFIX}held"
 Missing if none matched."""
 HELD_BY = f"{PREFIX}held_by"
 """Digest of the settings that decided the match. A redriven record has both headers."""
-LATE = "late"
-"""Reason: the record counts in no result, since all its windows or its time were closed."""
-PARTLY_LATE = "partly_late"
-"""Reason: the record counts only in those of its windows that had not ended."""
-LATENESS = frozenset({LATE, PARTLY_LATE})
-"""The reasons of valid records that came too late."""
 NOT_COMPUTED = " cannot be computed: "
 """Part of the message about an expression, between its place in the document and its text."""
 DIGITS_MAX = 9

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from pipeline.errors import BrokenInvariantError
 from pipeline.ids import Offset, TopicId, TopicName
-from pipeline.lanes.dead_letters import PARTLY_LATE, PREFIX, REDRIVEN_ORIGIN, check_format
+from pipeline.lanes.dead_letter_reasons import Reason
+from pipeline.lanes.dead_letters import PREFIX, REDRIVEN_ORIGIN, check_format
 from pipeline.markers.positions import InputPartition, MarkedSource, Positions
 
 
@@ -41,7 +42,7 @@ def left_out(
         if name.startswith(PREFIX) and value is not None
     }
     check_format(found.get("format"), place)
-    if "topic" not in found or found.get("reason") == PARTLY_LATE:
+    if "topic" not in found or found.get("reason") == Reason.PARTLY_LATE.value:
         return None
     try:
         source = next((one for one in sources if one.id == found["source"]), None)

@@ -10,13 +10,13 @@ from typing import Final, TypeVar
 
 from pipeline.errors import DocumentError, InputError, Problem
 from pipeline.ids import Millis, NetworkId, ParticipantId, StreamName, TopicName
+from pipeline.lanes.dead_letter_reasons import Reason
 from pipeline.names import derived_topic, stream_of_box
 from pipeline.nearest import nearest_first
 from pipeline.network.boxes.traits import traits
 from pipeline.network.model import Box, Network, Output
 from pipeline.planner import planner
 from pipeline.planner.plan import Plan
-from pipeline.spark.query.hidden import Reason
 from pipeline.testing import records
 from pipeline.testing.compare import Expected, as_json
 from pipeline.testing.dead_letters import LETTER_FIELDS, RECORD, VALUES

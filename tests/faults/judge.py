@@ -7,7 +7,7 @@ from typing import Any
 
 from brokers.records import KafkaRecord
 from pipeline.ids import FragmentName, TopicName
-from pipeline.lanes.dead_letters import LATENESS
+from pipeline.lanes.dead_letter_reasons import LATENESS
 from pipeline.lanes.result_headers import LATE_RESULT
 from pipeline.markers.codec import decode_boundary, decode_marker
 from pipeline.markers.signals import is_activity

@@ -6,7 +6,8 @@ from typing import Any
 
 from brokers.records import KafkaRecord
 from pipeline.ids import FragmentName, Millis, TopicName
-from pipeline.lanes.dead_letters import LATENESS, PARTLY_LATE, PREFIX
+from pipeline.lanes.dead_letter_reasons import LATENESS, Reason
+from pipeline.lanes.dead_letters import PREFIX
 from tests.faults.history import Fate, Finding, Kind, Letter, Place, Sent, place_of
 
 Read = Mapping[FragmentName, frozenset[TopicName]]
@@ -40,7 +41,7 @@ class Accepted:
             for letter in self.letters
             if letter.fragment == fragment
             if port is None or letter.port.partition(".")[0] in ("", port)
-            if letter.reason != PARTLY_LATE
+            if letter.reason != Reason.PARTLY_LATE.value
         }
         return tuple(
             record
@@ -53,7 +54,7 @@ class Accepted:
         return {
             letter.origin: int(letter.context["closed"])
             for letter in self.letters
-            if letter.fragment == fragment and letter.reason == PARTLY_LATE
+            if letter.fragment == fragment and letter.reason == Reason.PARTLY_LATE.value
             if letter.origin is not None
         }
 

@@ -7,12 +7,12 @@ from typing import Any
 
 from brokers.records import KafkaRecord
 from pipeline.ids import Incarnation, Millis
+from pipeline.lanes.dead_letter_reasons import Reason
 from pipeline.lanes.left_out import LeftOut
 from pipeline.markers import codec
 from pipeline.markers.positions import InputPartition, Positions
 from pipeline.planner.plan import Fragment
 from pipeline.spark.batch.rejected import Rejected
-from pipeline.spark.query.hidden import Reason
 from pipeline.spark.query.lowered import Lowered, Source, TopicRole
 from pipeline.spark.query.reasons import Why
 from tests.histories.kafka import Kafka, log, topic_of

@@ -10,6 +10,7 @@ from typing import Any
 from brokers.records import KafkaRecord
 from pipeline.boundaries.windows import next_end
 from pipeline.ids import StreamName
+from pipeline.lanes.dead_letter_reasons import Reason
 from pipeline.network.boxes.aggregate import Aggregate
 from pipeline.network.boxes.filter import Filter
 from pipeline.network.boxes.join import Join
@@ -18,7 +19,6 @@ from pipeline.network.boxes.sessions import SessionWindow
 from pipeline.network.boxes.union import Union
 from pipeline.network.model import Box, ExternalStream
 from pipeline.planner.plan import Fragment
-from pipeline.spark.query.hidden import Reason
 from pipeline.spark.query.lowered import Source
 from schemas import wire
 

@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 from pipeline.agent.events import ActivityRead, BoundaryRead, EndsRead, Event
+from pipeline.agent.lag import with_observed_ends
 from pipeline.agent.now import Now
 from pipeline.agent.rules.rule import Effects
 from pipeline.agent.state import Lane, Running, Shared
-from pipeline.agent.status import with_observed_ends
 from pipeline.boundaries import lane_time
 from pipeline.boundaries.derived import PendingBoundary
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pipeline.agent.back_off import back_off_ms
 from pipeline.agent.effects import StartLane
 from pipeline.agent.events import Event, PlanFailed, PlanMade
+from pipeline.agent.lag import with_observed_ends
 from pipeline.agent.now import Now
 from pipeline.agent.rules.rule import Effects
 from pipeline.agent.state import (
@@ -21,7 +22,6 @@ from pipeline.agent.state import (
     Stopping,
     Tries,
 )
-from pipeline.agent.status import with_observed_ends
 from pipeline.boundaries import lane_time
 from pipeline.catalog.snapshot import VersionId
 from pipeline.errors import BrokenInvariantError, MedusaError

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from brokers.log_reader import first_timestamp
 from pipeline.errors import RefusedError
 from pipeline.ids import Millis
-from pipeline.lanes.dead_letters import LATENESS
+from pipeline.lanes.dead_letter_reasons import LATENESS
 from pipeline.markers.positions import InputPartition
 from pipeline.network.boxes.shape import reach_ms
 from pipeline.network.model import ExternalStream

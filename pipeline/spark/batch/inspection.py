@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user knows
 
 from pipeline.ids import Millis, Offset, SchemaHandle, StreamName, TopicName
-from pipeline.lanes.dead_letters import LATENESS
+from pipeline.lanes.dead_letter_reasons import LATENESS, Reason
 from pipeline.lanes.left_out import LeftOut
 from pipeline.markers.positions import Positions
 from pipeline.spark.batch.rejected import Rejected
@@ -20,7 +20,6 @@ from pipeline.spark.query import hidden
 from pipeline.spark.query.emit import emit_path, unknown_schemas
 from pipeline.spark.query.emitting.record_filter import sent_to
 from pipeline.spark.query.emitting.skipped import is_skipped
-from pipeline.spark.query.hidden import Reason
 from pipeline.spark.query.lateness import how_late
 from pipeline.spark.query.lowered import AsOfCore, Lowered, Path
 from pipeline.spark.query.places import is_answered

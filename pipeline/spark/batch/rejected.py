@@ -15,12 +15,12 @@ from pipeline.ids import (
     TopicName,
 )
 from pipeline.lanes.batch import UNLIKE
-from pipeline.lanes.dead_letters import LATENESS, Context, attempt_of
+from pipeline.lanes.dead_letter_reasons import LATENESS, Reason
+from pipeline.lanes.dead_letters import Context, attempt_of
 from pipeline.lanes.result_headers import LATE_RESULT
 from pipeline.markers.positions import MarkedSource
 from pipeline.names import FragmentNames
 from pipeline.spark.query.functions import checksum
-from pipeline.spark.query.hidden import Reason
 from pipeline.spark.query.reasons import Why
 
 _BYTES: Final = 8

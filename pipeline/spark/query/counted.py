@@ -12,10 +12,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline.ids import Incarnation, Millis, SchemaHandle
+from pipeline.lanes.dead_letter_reasons import Reason
 from pipeline.markers import codec
 from pipeline.markers.positions import InputPartition
 from pipeline.spark.query import hidden
-from pipeline.spark.query.hidden import SKIPPED, UNFIT, Reason
+from pipeline.spark.query.hidden import SKIPPED, UNFIT
 from pipeline.spark.query.lowered import AssignedTopic, Lowered, Source, TopicRole
 from schemas import wire
 

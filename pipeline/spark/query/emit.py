@@ -15,6 +15,7 @@ from pyspark.sql.avro.functions import to_avro
 from pyspark.sql.types import StructType
 
 from pipeline.ids import Incarnation, Millis, SchemaId, StreamName
+from pipeline.lanes.dead_letter_reasons import Reason
 from pipeline.lanes.left_out import LeftOut
 from pipeline.network.boxes.sessions import SessionWindow
 from pipeline.network.boxes.windows import WINDOW_END, WINDOW_START
@@ -34,7 +35,7 @@ from pipeline.spark.query.emitting.sifted import CARRIED, sifted
 from pipeline.spark.query.emitting.skipped import is_skipped
 from pipeline.spark.query.explode import exploded
 from pipeline.spark.query.functions import called, checksums
-from pipeline.spark.query.hidden import Failed, Reason
+from pipeline.spark.query.hidden import Failed
 from pipeline.spark.query.lowered import (
     AsOfCore,
     Call,

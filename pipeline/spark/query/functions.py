@@ -12,6 +12,7 @@ from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import StructField, StructType
 
 from pipeline.ids import Offset, TopicName
+from pipeline.lanes.dead_letter_reasons import Reason
 from pipeline.spark.query import hidden
 from pipeline.spark.query.function_task import FunctionTask
 from pipeline.spark.query.lowered import Call
@@ -55,7 +56,7 @@ def called(rows: DataFrame, step: Call, carried: tuple[str, ...]) -> DataFrame:
 def checksums() -> Column:
     """The sum of `checksum` over the records that failed."""
     place = F.concat_ws("/", hidden.TOPIC, hidden.PARTITION, hidden.OFFSET)
-    failed = F.col(hidden.REASON).startswith(hidden.Reason.EVALUATION_FAILED.value)
+    failed = F.col(hidden.REASON).startswith(Reason.EVALUATION_FAILED.value)
     return F.coalesce(F.sum(F.when(failed, F.crc32(place.cast("binary")))), F.lit(0))
 
 

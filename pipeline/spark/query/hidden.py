@@ -1,9 +1,8 @@
 """Hidden columns of a row inside a query, and the reasons in `__reason`."""
 
 from dataclasses import dataclass
-from enum import Enum
 
-from pipeline.lanes import dead_letters
+from pipeline.lanes.dead_letter_reasons import Reason
 
 PREFIX = "__"
 """Prefix of all hidden columns, and of no user column."""
@@ -65,24 +64,6 @@ ORIGINAL = (TOPIC, PARTITION, OFFSET, KEY, VALUE, KAFKA_TIME, HEADERS)
 """Columns of a dead letter."""
 PASSED = (PARTITION, KEY)
 """Columns of a record by which a stateless lane places its result."""
-
-
-class Reason(Enum):
-    """Reason of a dead letter, as in its header."""
-
-    FOREIGN = "foreign"
-    EMPTY_VALUE = "empty_value"
-    NOT_WIRE_FORMAT = "not_wire_format"
-    SCHEMA_NOT_FOUND = "schema_not_found"
-    UNDECODABLE = "undecodable"
-    EVENT_TIME_FAILED = "event_time_failed"
-    EVENT_TIME_MISSING = "event_time_missing"
-    EVENT_TIME_AHEAD = "event_time_ahead"
-    EVENT_TIME_BEFORE_1970 = "event_time_before_1970"
-    EVALUATION_FAILED = "evaluation_failed"
-    """Followed, if requested, by the failed expression: see `Failed`."""
-    LATE = dead_letters.LATE
-    PARTLY_LATE = dead_letters.PARTLY_LATE
 
 
 NO_RESULT = "no_result"

@@ -9,10 +9,10 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user knows
 
 from pipeline.ids import Millis
+from pipeline.lanes.dead_letter_reasons import Reason
 from pipeline.network.boxes.shape import Shape, Windowed
 from pipeline.network.boxes.windows import SlidingWindow, Window
 from pipeline.spark.query import hidden
-from pipeline.spark.query.hidden import Reason
 
 
 def how_late(shape: Shape, late_ms: Millis) -> Column:

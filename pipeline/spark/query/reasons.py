@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from pipeline import durations
 from pipeline.errors import SchemaError
 from pipeline.ids import Millis, SchemaHandle
+from pipeline.lanes.dead_letter_reasons import Reason
 from pipeline.lanes.dead_letters import NOT_COMPUTED
 from pipeline.lanes.result_headers import WRITTEN_TO
 from pipeline.planner.instants import instant
-from pipeline.spark.query.hidden import Failed, Reason, reason_of
+from pipeline.spark.query.hidden import Failed, reason_of
 from pipeline.spark.query.lowered import Source
 from schemas import avro, codec, wire
 

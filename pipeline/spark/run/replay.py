@@ -24,6 +24,7 @@ from brokers.kafka.servers import Brokers
 from brokers.kafka_interface import TopicAdmin
 from pipeline.errors import RefusedError, RetryError
 from pipeline.ids import Incarnation, Millis, Offset, SchemaHandle, StreamName, TopicName
+from pipeline.lanes.dead_letter_reasons import Reason
 from pipeline.markers.positions import InputPartition
 from pipeline.planner.plan import Fragment
 from pipeline.replay.period import Period
@@ -33,7 +34,7 @@ from pipeline.settings import Settings
 from pipeline.spark.batch.inspection import most_frequent
 from pipeline.spark.query import hidden
 from pipeline.spark.query.emit import emit, emit_path, unknown_schemas
-from pipeline.spark.query.hidden import UNKNOWN_SCHEMA, Reason, reason_of
+from pipeline.spark.query.hidden import UNKNOWN_SCHEMA, reason_of
 from pipeline.spark.query.lower import lower
 from pipeline.spark.query.lowered import Keep, Lowered
 from pipeline.spark.query.lowered import Path as Way

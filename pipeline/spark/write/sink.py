@@ -33,7 +33,8 @@ from pipeline.lanes.batch import (
     next_marker,
 )
 from pipeline.lanes.dead_letter_limits import count
-from pipeline.lanes.dead_letters import LATENESS, Context, headers
+from pipeline.lanes.dead_letter_reasons import LATENESS
+from pipeline.lanes.dead_letters import Context, headers
 from pipeline.lanes.events import BatchFinished
 from pipeline.lanes.needed import BatchRead, NeededLog, after_batch, resume
 from pipeline.lanes.needed_letters import (

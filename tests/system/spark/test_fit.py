@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame
 from brokers.records import KafkaRecord
 from pipeline.ids import Millis, Offset, SchemaId
 from pipeline.lanes.batch import BatchFacts
+from pipeline.lanes.dead_letter_reasons import Reason
 from pipeline.lanes.result_headers import WRITTEN_TO
 from pipeline.lanes.source_ids import named_sources
 from pipeline.markers.positions import InputPartition
@@ -23,7 +24,6 @@ from pipeline.planner.plan import Fragment
 from pipeline.spark.batch.facts import Engine
 from pipeline.spark.batch.inspection import Inspector
 from pipeline.spark.query import hidden
-from pipeline.spark.query.hidden import Reason
 from pipeline.spark.query.lower import LoweringInputs, lower
 from pipeline.spark.query.lowered import WriterSchema
 from pipeline.spark.run.from_memory import MemoryQueries

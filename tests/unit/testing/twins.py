@@ -9,12 +9,12 @@ import pyarrow as pa
 from brokers.records import KafkaRecord
 from pipeline.ids import BatchId, Incarnation, Millis, SchemaId
 from pipeline.lanes.batch import BatchFacts
+from pipeline.lanes.dead_letter_reasons import Reason
 from pipeline.markers.codec import decode_advance
 from pipeline.markers.positions import InputPartition, Positions
 from pipeline.network.document import SchemaText, load, schema_references
 from pipeline.network.model import Network
 from pipeline.spark.batch.rejected import Rejected
-from pipeline.spark.query.hidden import Reason
 from pipeline.spark.query.lowered import Lowered, TopicRole
 from pipeline.spark.query.reasons import Why
 from pipeline.testing.lane import RunningQuery, Write

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import click
 
 from pipeline.cli.options import F
-from pipeline.spark.query.hidden import Reason
+from pipeline.lanes.dead_letter_reasons import Reason
 
 
 def reason_option(help_text: str) -> Callable[[F], F]:

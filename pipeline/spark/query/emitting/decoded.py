@@ -8,6 +8,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user knows
 from pyspark.sql.avro.functions import from_avro
 
+from pipeline.lanes.dead_letter_reasons import Reason
 from pipeline.lanes.result_headers import WRITTEN_TO
 from pipeline.spark.query import hidden
 from pipeline.spark.query.emitting.headers import header
@@ -95,16 +96,16 @@ def undecoded(source: Source) -> Column:
     handle = F.col(hidden.HANDLE)
     planned = [wire.prefix(writer.handle) for writer in source.writers]
     known = (
-        F.when(F.col(hidden.VALUE).isNull(), hidden.Reason.EMPTY_VALUE.value)
-        .when(handle.isNull(), hidden.Reason.NOT_WIRE_FORMAT.value)
-        .when(_is_missing(source), hidden.Reason.SCHEMA_NOT_FOUND.value)
+        F.when(F.col(hidden.VALUE).isNull(), Reason.EMPTY_VALUE.value)
+        .when(handle.isNull(), Reason.NOT_WIRE_FORMAT.value)
+        .when(_is_missing(source), Reason.SCHEMA_NOT_FOUND.value)
         .when(~handle.isin(planned), hidden.UNKNOWN_SCHEMA)
-        .otherwise(hidden.Reason.UNDECODABLE.value)
+        .otherwise(Reason.UNDECODABLE.value)
     )
     foreign = is_foreign(source)
     if foreign is None:
         return known
-    return F.when(foreign, hidden.Reason.FOREIGN.value).otherwise(known)
+    return F.when(foreign, Reason.FOREIGN.value).otherwise(known)
 
 
 def unknown(rows: DataFrame, source: Source) -> DataFrame:

@@ -12,10 +12,10 @@ from operator import or_
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user knows
 
+from pipeline.lanes.dead_letter_reasons import Reason
 from pipeline.spark.query import hidden
 from pipeline.spark.query.emitting import decoded
 from pipeline.spark.query.emitting.record_filter import advances_of
-from pipeline.spark.query.hidden import Reason
 from pipeline.spark.query.lowered import Source
 from pipeline.spark.query.sql import quoted
 

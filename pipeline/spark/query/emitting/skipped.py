@@ -3,9 +3,9 @@
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user knows
 
+from pipeline.lanes.dead_letter_reasons import Reason
 from pipeline.network.boxes.shape import Shape
 from pipeline.spark.query import hidden
-from pipeline.spark.query.hidden import Reason
 from pipeline.spark.query.lateness import how_late
 from pipeline.spark.query.lowered import Source
 

@@ -16,6 +16,7 @@ from pipeline.ids import (
     StreamName,
     TopicName,
 )
+from pipeline.lanes.dead_letter_reasons import Reason
 from pipeline.lanes.result_headers import LATE_RESULT
 from pipeline.markers.positions import InputPartition
 from pipeline.names import FragmentNames
@@ -27,7 +28,6 @@ from pipeline.spark.batch.rejected import (
     refused_checksum,
 )
 from pipeline.spark.query.functions import checksum
-from pipeline.spark.query.hidden import Reason
 from pipeline.spark.query.reasons import Why
 from tests.unit.lanes.marked import marked
 

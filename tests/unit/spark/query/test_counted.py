@@ -9,13 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.ids import Incarnation, Millis, SchemaGuid, SchemaHandle, SchemaId
+from pipeline.lanes.dead_letter_reasons import Reason
 from pipeline.markers import codec
 from pipeline.markers.positions import InputPartition
 from pipeline.markers.signals import AdvanceRecord
 from pipeline.planner.planner import plan
 from pipeline.spark.query.counted import COLUMNS, BatchMetrics, counted
 from pipeline.spark.query.emitting.sifted import UNREAD_BYTES
-from pipeline.spark.query.hidden import NO_RESULT, SKIPPED, UNFIT, Reason
+from pipeline.spark.query.hidden import NO_RESULT, SKIPPED, UNFIT
 from pipeline.spark.query.lower import lower
 from pipeline.spark.query.lowered import Lowered, TopicRole
 from schemas import wire

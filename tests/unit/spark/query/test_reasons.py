@@ -3,7 +3,8 @@ from dataclasses import replace
 import pytest
 
 from pipeline.ids import Millis, SchemaGuid, SchemaId
-from pipeline.spark.query.hidden import Failed, Reason
+from pipeline.lanes.dead_letter_reasons import Reason
+from pipeline.spark.query.hidden import Failed
 from pipeline.spark.query.lower import lower, with_decoded_mark
 from pipeline.spark.query.lowered import EventTime, Source, WriterSchema
 from pipeline.spark.query.reasons import Judged, Why, why

@@ -21,13 +21,13 @@ from pipeline.ids import (
     TopicName,
 )
 from pipeline.lanes.batch import BatchFacts
+from pipeline.lanes.dead_letter_reasons import Reason
 from pipeline.lanes.start.decision import Rebuild
 from pipeline.lanes.start.facts import StartRequest
 from pipeline.lanes.start.markers import first_marker
 from pipeline.markers.positions import InputPartition
 from pipeline.names import FragmentNames
 from pipeline.spark.batch.rejected import Rejected
-from pipeline.spark.query.hidden import Reason
 from pipeline.spark.query.lower import lower
 from pipeline.spark.query.lowered import Lowered, TopicRole
 from pipeline.spark.query.reasons import Why

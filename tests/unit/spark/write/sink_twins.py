@@ -40,6 +40,7 @@ from pipeline.ids import (
     stable_lane,
 )
 from pipeline.lanes.batch import BatchFacts
+from pipeline.lanes.dead_letter_reasons import Reason
 from pipeline.lanes.source_ids import named_sources
 from pipeline.lanes.start.facts import StartRequest
 from pipeline.lanes.start.markers import first_marker
@@ -49,7 +50,6 @@ from pipeline.planner.plan import Fragment
 from pipeline.planner.planner import plan
 from pipeline.spark.batch.rejected import Rejected
 from pipeline.spark.query.failed_results import ROW_COLUMNS
-from pipeline.spark.query.hidden import Reason
 from pipeline.spark.query.reasons import Why
 from pipeline.spark.run.topic_identity import topics_of
 from pipeline.spark.write.sink import Sink

@@ -13,6 +13,7 @@ from pipeline.errors import (
 from pipeline.ids import SchemaId, StreamName
 from pipeline.lanes.batch import RepeatedOtherwiseError
 from pipeline.lanes.dead_letter_limits import TooManyDeadLettersError
+from pipeline.lanes.dead_letter_reasons import Reason
 from pipeline.lanes.events import BatchFinished
 from pipeline.lanes.result_headers import RESULT_ID, WRITTEN_TO
 from pipeline.markers import codec
@@ -20,7 +21,7 @@ from pipeline.markers.refused import Refused
 from pipeline.network.model import Limit
 from pipeline.planner.plan import Fragment
 from pipeline.spark.batch.rejected import Rejected
-from pipeline.spark.query.hidden import NO_RESULT, Reason
+from pipeline.spark.query.hidden import NO_RESULT
 from pipeline.spark.write.sink import Sink, UnknownSchemasError
 from tests.unit.spark.support import fragment
 from tests.unit.spark.write.sink_twins import (

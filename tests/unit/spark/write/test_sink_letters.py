@@ -4,9 +4,9 @@ import pytest
 
 from brokers.kafka_interface import NotNowError
 from pipeline.ids import TopicName
+from pipeline.lanes.dead_letter_reasons import Reason
 from pipeline.markers import codec
 from pipeline.markers.commit_marker import CommitMarker
-from pipeline.spark.query.hidden import Reason
 from tests.unit.kafka import create
 from tests.unit.spark.support import fragment
 from tests.unit.spark.write.sink_twins import (
