@@ -126,7 +126,10 @@ class Upgrade:
     def _changed(
         self, fragment: Fragment, before: Fragment | None, record: DeployedFragment
     ) -> Item:
-        found = before and (differences(before, fragment) or decoding_differences(before, fragment))
+        found = before and (
+            *differences(before, fragment),
+            *decoding_differences(before, fragment),
+        )
         by_us = same_format(record.digest, fragment_digest(fragment))
         otherwise = _OTHER_PLAN if by_us else _OTHER_VERSION
         reasons = found or (otherwise,)

@@ -41,8 +41,8 @@ class ObservedFragment:
         record: the desired state in the catalog.
         status: the last report; None: no node has reported.
         node_up: whether the reporting process is still up.
-        waits_for: names of the nearest fragments above it that do not run, or are stalled, if it
-            runs itself.
+        waits_for: names of the nearest fragments above it that do not run, are stalled, or whose
+            event time is held back, if it runs itself.
     """
 
     record: FragmentRecord
@@ -131,7 +131,7 @@ def observe(
 def _waits_for(
     fragment: ObservedFragment, by_writer: Mapping[str, ObservedFragment]
 ) -> tuple[str, ...]:
-    """Names of the nearest fragments above a running one that do not run, or are stalled."""
+    """Names of the nearest fragments above a running one whose results do not come."""
     found: set[str] = set()
     passed: set[str] = set()
     level = [fragment]
@@ -139,17 +139,21 @@ def _waits_for(
         above = {
             writer
             for one in level
-            if one.status is not None and _runs(one)
+            if one.status is not None and _goes_on(one)
             for writer in one.status.writers
         }
         level = [by_writer[writer] for writer in above - passed if writer in by_writer]
         passed |= above
-        found |= {one.name for one in level if not _runs(one)}
+        found |= {one.name for one in level if not _goes_on(one)}
     return tuple(sorted(found))
 
 
-def _runs(one: ObservedFragment) -> bool:
-    return one.state == LaneState.RUNNING.value and one.stalled_since_ms is None
+def _goes_on(one: ObservedFragment) -> bool:
+    """Whether it runs, ends batches, and no input is behind the others."""
+    if one.state != LaneState.RUNNING.value or one.stalled_since_ms is not None:
+        return False
+    behind = one.status is not None and one.status.held_ms != 0
+    return not (one.is_held and behind)
 
 
 def settled(seen: Sequence[ObservedFragment]) -> bool:

@@ -163,6 +163,19 @@ def test_a_symbol_that_fits_the_state_is_named(tmp_path: Path) -> None:
     assert any("kind (gains lorry)" in reason for reason in counts.reasons)
 
 
+def test_a_symbol_is_named_beside_a_new_column(tmp_path: Path) -> None:
+    """Of a fragment that passes all columns on."""
+    plain = SCHEMA.replace(', "default": "car"', "")
+    world = _deployed(tmp_path, plain)
+    noted = '{"name": "note", "type": ["null", "string"], "default": null},\n  {"name": "speed"'
+    newest = WITH_LORRIES.replace(', "default": "car"', "").replace('{"name": "speed"', noted)
+    world.registry.register(SUBJECT, newest)
+    found = _compare(world, _document(world, tmp_path))
+    (moving,) = (item for item in found.changes.fragments if item.name == "moving")
+    assert any("note" in reason for reason in moving.reasons)
+    assert any("kind (gains lorry)" in reason for reason in moving.reasons)
+
+
 def test_a_choice_for_the_state_adopts_the_newest_version(tmp_path: Path) -> None:
     """Named or for every fragment."""
     world = _deployed(tmp_path)

@@ -101,6 +101,16 @@ def test_a_running_fragment_waits_for_the_nearest_ones_above_that_do_not_run() -
     assert chain(RUNNING, RUNNING, RUNNING, stalled=1) == {"f0": (), "f1": (), "f2": ("cars.f1",)}
 
 
+def test_a_running_fragment_waits_for_one_whose_event_time_is_held_back() -> None:
+    """By an input that is behind; not if all inputs are silent."""
+    names = [FragmentName("one"), FragmentName("two")]
+    for held_ms, found in ((None, ("cars.one",)), (9_000, ("cars.one",)), (0, ())):
+        first = replace(STATUS, fragment=names[0], held_by="a", held_ms=held_ms)
+        second = replace(STATUS, fragment=names[1], writers=("local.cars.one",))
+        records = [replace(RECORD, fragment=name) for name in names]
+        assert [one.waits_for for one in observe(records, [first, second], [UP])] == [(), found]
+
+
 def test_fragments_of_other_networks_and_circles_end_the_search() -> None:
     """Two networks may read each other; only observed fragments are named."""
     one = replace(RECORD, fragment=FragmentName("one"))
