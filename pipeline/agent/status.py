@@ -73,6 +73,7 @@ def status(lane: Lane, shared: Shared, now: Now) -> FragmentStatus:
         rebuild_read=rebuild.read if rebuild else 0,
         inputs=tuple((topic, by_topic[topic].records) for topic in sorted(by_topic)),
         held_by=held_back.stream if held_back else "",
+        held_partition=held_back.partition if held_back else None,
         held_ms=held_back.by_ms if held_back else None,
         held_since_ms=now.wall_at(held_back.since_ms) if held_back else None,
         held_silent_since_ms=None if silent_ms is None else now.wall_at(silent_ms),

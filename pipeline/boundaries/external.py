@@ -30,6 +30,21 @@ class StreamBoundary:
 
 
 @dataclass(frozen=True, slots=True)
+class Slowest:
+    """The partition that holds back the event time of a stream whose others are further.
+
+    Args:
+        partition: its number.
+        furthest_ms: the boundary that the furthest active partition alone would have.
+        silent_since_ms: start of its silence (steady time); None: it has records to be read.
+    """
+
+    partition: int
+    furthest_ms: Millis
+    silent_since_ms: SteadyMillis | None
+
+
+@dataclass(frozen=True, slots=True)
 class InputTime:
     """Boundary and idleness of one input, as the lane's event time uses them.
 
@@ -38,11 +53,13 @@ class InputTime:
         idle: whether the input is ignored while another input of the lane is active.
         lateness_ms: maximum lateness of its records; for a derived input, the least lateness of the
             records of its sources.
+        slowest: of an external stream whose active partitions differ; None: they do not.
     """
 
     boundary: StreamBoundary | None
     idle: bool = False
     lateness_ms: int = 0
+    slowest: Slowest | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +67,7 @@ class PartitionSeen:
     """Observed state of one partition.
 
     Args:
+        number: of the partition.
         position: next offset after the lane's finished batches.
         end: last stable offset in the latest answer; None if there was no answer.
         progress_ms: the largest event time in finished batches; None before any record.
@@ -57,6 +75,7 @@ class PartitionSeen:
         open: whether an open transaction had written beyond `end` in the latest answer.
     """
 
+    number: int
     position: Offset
     end: Offset | None
     progress_ms: Millis | None
@@ -100,7 +119,8 @@ def external_time(
     """
     active = [p for p in partitions if not is_idle(stream, p, observed_ms)]
     if active:
-        return InputTime(_least(stream, active), lateness_ms=stream.lateness_ms)
+        least, slowest = _least(stream, active), _slowest(stream, active)
+        return InputTime(least, lateness_ms=stream.lateness_ms, slowest=slowest)
     if observed_ms is None or not partitions:
         return InputTime(None, lateness_ms=stream.lateness_ms)
     known = [p.progress_ms for p in partitions if p.progress_ms is not None]
@@ -167,6 +187,19 @@ def _least(stream: ExternalInput, active: list[PartitionSeen]) -> StreamBoundary
         behind = _behind(stream, partition.progress_ms)
         least = behind if least is None else min(least, behind)
     return None if least is None else StreamBoundary(least)
+
+
+def _slowest(stream: ExternalInput, active: list[PartitionSeen]) -> Slowest | None:
+    """The partition that determines `_least`, if another one alone would have a larger boundary."""
+    known = [p.progress_ms for p in active if p.progress_ms is not None]
+    if not known:
+        return None
+    slowest = min(active, key=lambda p: -1 if p.progress_ms is None else p.progress_ms)
+    if slowest.progress_ms == max(known):
+        return None
+    read = slowest.end is not None and slowest.position >= slowest.end and not slowest.open
+    since_ms = slowest.quiet_since_ms if read else None
+    return Slowest(slowest.number, _behind(stream, max(known)), since_ms)
 
 
 def _behind(stream: ExternalInput, progress: Millis) -> Millis:

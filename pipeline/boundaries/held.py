@@ -1,7 +1,7 @@
-"""Detection of the input that holds a lane's event time back. Pure."""
+"""Detection of the input, or its partition, that holds a lane's event time back. Pure."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pipeline.boundaries.external import InputTime
 from pipeline.ids import SteadyMillis, StreamName
@@ -9,6 +9,8 @@ from pipeline.ids import SteadyMillis, StreamName
 HELD_LEAST_MS = 10_000
 """Minimum distance behind the furthest input for an input to be named: twice the default lateness
 of a stream. Inputs that are read in turn always differ a little."""
+STILL_LEAST_MS = 30_000
+"""Minimum time for which an input's records bring no event time, for it to be named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,18 +22,21 @@ class HeldBack:
         by_ms: how far it is behind the furthest active input; None: it has no boundary at all.
         since_ms: since when it has held event time back (steady time).
         silent_since_ms: start of its silence (steady time); None: it is not silent.
+        partition: the one that holds it back, whose stream has others that do not; None: all do.
     """
 
     stream: StreamName
     by_ms: int | None
     since_ms: SteadyMillis
     silent_since_ms: SteadyMillis | None = None
+    partition: int | None = None
 
 
 def held_back(
     before: HeldBack | None,
     found: Mapping[StreamName, InputTime],
     silent: Mapping[StreamName, SteadyMillis],
+    still: Mapping[StreamName, SteadyMillis],
     derived: Collection[StreamName],
     now_ms: SteadyMillis,
 ) -> HeldBack | None:
@@ -39,12 +44,14 @@ def held_back(
 
     A derived input with a boundary is not named: the status of its writer gives the reason, and
     results of windows are behind by nature. When all active inputs are silent, the one that fell
-    silent last is named, however small the distance.
+    silent last is named, however small the distance; when records come and bring no event time, the
+    one that is least.
 
     Args:
         before: the previous result.
         found: boundary and idleness of each input.
         silent: silent external inputs, with the start of their silence.
+        still: external inputs with a boundary, with the time since when it has not risen.
         derived: derived inputs.
         now_ms: steady time.
     """
@@ -54,27 +61,47 @@ def held_back(
         if by_ms is None or (by_ms >= HELD_LEAST_MS and stream not in derived):
             same = before is not None and before.stream == stream
             since_ms = before.since_ms if before is not None and same else now_ms
-            return HeldBack(stream, by_ms, since_ms, silent.get(stream))
-    active = {stream for stream, one in found.items() if not one.idle}
-    if not active or active - silent.keys():
+            held = HeldBack(stream, by_ms, since_ms, silent.get(stream))
+            return _of_partition(held, found[stream], now_ms)
+    active = {stream: one.boundary for stream, one in found.items() if not one.idle}
+    if active and not active.keys() - silent.keys():
+        last = max(sorted(active), key=lambda stream: silent[stream])
+        return HeldBack(last, 0, silent[last], silent[last])
+    known = {stream: boundary.at_ms for stream, boundary in active.items() if boundary is not None}
+    least = min(sorted(known), key=lambda stream: known[stream], default=None)
+    if least is None or now_ms - still.get(least, now_ms) < STILL_LEAST_MS:
         return None
-    last = max(sorted(active), key=lambda stream: silent[stream])
-    return HeldBack(last, 0, silent[last], silent[last])
+    return HeldBack(least, 0, still[least], silent.get(least))
+
+
+def _of_partition(held: HeldBack, one: InputTime, now_ms: SteadyMillis) -> HeldBack:
+    """The same with the partition, if others of the stream are far enough ahead of it."""
+    if one.slowest is None:
+        return held
+    ahead = one.slowest.furthest_ms
+    if one.boundary is not None and ahead - one.boundary.at_ms < HELD_LEAST_MS:
+        return held
+    since_ms = one.slowest.silent_since_ms
+    silent = since_ms is not None and now_ms - since_ms >= HELD_LEAST_MS
+    return replace(
+        held, partition=one.slowest.partition, silent_since_ms=since_ms if silent else None
+    )
 
 
 def _most_behind(inputs: Mapping[StreamName, InputTime]) -> tuple[StreamName, int | None] | None:
     """The active input that is furthest behind, and its distance in ms from the furthest one.
 
-    The distance is None if it has no boundary and another input has one; the result is None if no
-    input is behind.
+    The furthest one may be a partition of the same input. The distance is None if the input has no
+    boundary and something else has one; the result is None if no input is behind.
     """
-    active = {name: one.boundary for name, one in inputs.items() if not one.idle}
-    known = {name: boundary.at_ms for name, boundary in active.items() if boundary is not None}
+    active = {name: one for name, one in inputs.items() if not one.idle}
     others = any(one.boundary is not None for one in inputs.values())
-    for name, boundary in active.items():
-        if boundary is None and others:
+    for name, one in active.items():
+        if one.boundary is None and (others or one.slowest is not None):
             return name, None
-    if len(known) < len(active) or len(known) <= 1:
+    known = {name: one.boundary.at_ms for name, one in active.items() if one.boundary is not None}
+    if not known or len(known) < len(active):
         return None
     least = min(known, key=lambda name: known[name])
-    return least, max(known.values()) - known[least]
+    ahead = [one.slowest.furthest_ms for one in active.values() if one.slowest is not None]
+    return least, max(*known.values(), *ahead, known[least]) - known[least]

@@ -107,6 +107,7 @@ class LaneTime:
         quiet: start of the present silence (steady time), per external partition; `started_ms`
             where missing.
         reached: the highest boundary of each external input so far.
+        reached_at: when `reached` last rose in this process (steady time), per external input.
         idle_base: `reached` at the input's last record; an idle stream continues from it.
         writers: boundaries and activity of the writer of each derived input.
         release: advances sent and in force.
@@ -126,6 +127,7 @@ class LaneTime:
     release: Release
     quiet: Mapping[InputPartition, SteadyMillis] = field(default_factory=dict)
     reached: Mapping[StreamName, Millis] = field(default_factory=dict)
+    reached_at: Mapping[StreamName, SteadyMillis] = field(default_factory=dict)
     idle_base: Mapping[StreamName, Millis] = field(default_factory=dict)
     writers: Mapping[StreamName, WriterSeen] = field(default_factory=dict)
     unloaded: Mapping[StreamName, Mapping[int, Offset] | None] = field(default_factory=dict)
@@ -261,16 +263,17 @@ def advance(
 ) -> tuple[LaneTime, Millis | None]:
     """Compute the next advance of the lane; None: none is sent now."""
     found = input_times(time, ends, now_ms)
-    reached = dict(time.reached)
+    reached, reached_at = dict(time.reached), dict(time.reached_at)
     for lane_input in _external(time.profile):
-        boundary = found[lane_input.stream].boundary
-        if boundary is not None:
-            known = reached.get(lane_input.stream, boundary.at_ms)
-            reached[lane_input.stream] = max(boundary.at_ms, known)
+        stream, boundary = lane_input.stream, found[lane_input.stream].boundary
+        if boundary is not None and boundary.at_ms > reached.get(stream, boundary.at_ms - 1):
+            reached[stream], reached_at[stream] = boundary.at_ms, now_ms
     idle = all(one.idle for one in found.values())
     silent = _silent(time, found, ends, now_ms)
-    held = held_back(time.held, found, silent, time.writers.keys(), now_ms)
-    time = replace(time, reached=reached, held=held, idle=idle, steps_ms=None)
+    held = held_back(time.held, found, silent, reached_at, time.writers.keys(), now_ms)
+    time = replace(
+        time, reached=reached, reached_at=reached_at, held=held, idle=idle, steps_ms=None
+    )
     target = least_active(tuple(found.values()))
     if target is None:
         return _loading_from(time, ends, now_ms), None
@@ -362,6 +365,7 @@ def _external_time(time: LaneTime, lane_input: ExternalInput, ends: Ends | None)
     numbers = set(finished_in(time.positions, lane_input)) | set(topic_ends or ())
     seen = tuple(
         PartitionSeen(
+            number=key.partition,
             position=time.positions.get(key, Offset(0)),
             end=None if topic_ends is None else topic_ends.get(key.partition),
             progress_ms=time.progress.get(key),

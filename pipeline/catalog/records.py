@@ -305,6 +305,7 @@ class FragmentStatus(Record):
         rebuild_offsets: number of offsets that it reads.
         rebuild_read: number of records that it has read.
         held_by: the input that delays event time; empty: none.
+        held_partition: its partition that does, while others of the input do not; None: all do.
         held_ms: its delay against the most advanced other input; None: unknown.
         held_since_ms: start of the delay.
         held_silent_since_ms: start of that input's silence; None: it is not silent.
@@ -340,12 +341,20 @@ class FragmentStatus(Record):
     rebuild_offsets: int
     rebuild_read: int
     held_by: str
+    held_partition: int | None
     held_ms: int | None
     held_since_ms: Millis | None
     held_silent_since_ms: Millis | None
     steps_ms: int | None
     stalled_since_ms: Millis | None
     writers: tuple[str, ...]
+
+    @property
+    def holder(self) -> str:
+        """What holds event time back: an input, with its partition if only that one does."""
+        if self.held_partition is None:
+            return self.held_by
+        return f"{self.held_by}, partition {self.held_partition}"
 
     def is_of(self, node: NodeRecord) -> bool:
         """Whether the node reported it in this life."""

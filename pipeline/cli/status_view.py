@@ -84,6 +84,7 @@ def _event_time_wait_data(one: ObservedFragment) -> JsonObject | None:
     since_ms, silent_since_ms = status.held_since_ms, status.held_silent_since_ms
     return {
         "by": status.held_by,
+        "partition": status.held_partition,
         "ms": status.held_ms,
         "since": time_text(since_ms),
         "silent_since": time_text(silent_since_ms),
@@ -138,14 +139,18 @@ def _event_time_wait(status: FragmentStatus) -> str:
         if status.steps_ms is None:
             return ""
         return f"event time catches up in steps, {span(status.steps_ms)} to go"
+    by, since_ms = status.holder, status.held_since_ms
     if status.held_ms is None:
-        return f"event time waits for {status.held_by}: it has given none"
+        return f"event time waits for {by}: it has given none"
     silent = ""
     if status.held_silent_since_ms is not None:
         silent = f", silent for {span(status.reported_at_ms - status.held_silent_since_ms)}"
-    if status.held_ms == 0:
-        return f"event time waits for {status.held_by}{silent}"
-    return f"event time is held back by {status.held_by}, {span(status.held_ms)} behind{silent}"
+    if status.held_ms > 0:
+        return f"event time is held back by {by}, {span(status.held_ms)} behind{silent}"
+    if silent or since_ms is None:
+        return f"event time waits for {by}{silent}"
+    still = span(status.reported_at_ms - since_ms)
+    return f"event time waits for {by}: its records have brought none for {still}"
 
 
 def _row(one: ObservedFragment) -> tuple[str, ...]:

@@ -33,6 +33,14 @@ _NAMED = 3
 """Number of names shown of a list."""
 HELD_MS = 60_000
 """Normal bound on the distance of inputs in event time, and on its duration."""
+_STEPS_ASIDE = (
+    "an input steps aside when it was silent for idle_after; with `silence: missing`, while a "
+    "partition cannot be reached, or while a transaction is open, it does not."
+)
+_REFUSED = (
+    "records that are refused, or older than others before them, do not move event time: `medusa "
+    "dlq list` counts the refused ones."
+)
 _GIVE = "the brokers' administrator can grant the right in their access control lists."
 
 
@@ -149,23 +157,25 @@ def _stalled(status: FragmentStatus, name: str) -> Iterator[Finding]:
 
 def _held_back(status: FragmentStatus, name: str) -> Iterator[Finding]:
     """Results that have waited for one input for long."""
-    since_ms, held_by = status.held_since_ms, status.held_by
-    if status.state is not LaneState.RUNNING or not held_by or since_ms is None:
+    since_ms = status.held_since_ms
+    if status.state is not LaneState.RUNNING or not status.held_by or since_ms is None:
         return
     if status.stalled_since_ms is not None:
         return  # the input may only be unread
     waited_ms, behind_ms = status.reported_at_ms - since_ms, status.held_ms
-    if waited_ms < HELD_MS or (behind_ms is not None and behind_ms < HELD_MS):
+    still = behind_ms == 0 and status.held_silent_since_ms is None
+    if waited_ms < HELD_MS or (behind_ms is not None and behind_ms < HELD_MS and not still):
         return
     behind = "has given no event time" if behind_ms is None else f"is {_span(behind_ms)} behind"
+    if still:
+        behind = "has records, and none that brings event time"
     yield Finding(
         name,
         Verdict.DOUBTFUL,
-        f"results of {status.fragment} have waited for {held_by} for {_span(waited_ms)}: it "
+        f"results of {status.fragment} have waited for {status.holder} for {_span(waited_ms)}: it "
         f"{behind}",
         f"fragment {status.network}.{status.fragment}",
-        "an input steps aside when it was silent for idle_after; with `silence: missing`, while a "
-        "partition cannot be reached, or while a transaction is open, it does not.",
+        _REFUSED if still else _STEPS_ASIDE,
     )
 
 

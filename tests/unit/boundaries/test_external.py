@@ -7,6 +7,7 @@ import pytest
 from pipeline.boundaries.external import (
     InputTime,
     PartitionSeen,
+    Slowest,
     StreamBoundary,
     external_time,
     least_active,
@@ -19,10 +20,16 @@ IDLE_AT = SteadyMillis(START_MS + CARS.idle_after_ms)
 
 
 def seen(
-    progress: int | None, *, position: int = 10, end: int | None = 10, quiet: int = START_MS
+    progress: int | None,
+    *,
+    number: int = 0,
+    position: int = 10,
+    end: int | None = 10,
+    quiet: int = START_MS,
 ) -> PartitionSeen:
     """A partition, finished up to its end by default."""
     return PartitionSeen(
+        number=number,
         position=Offset(position),
         end=None if end is None else Offset(end),
         progress_ms=None if progress is None else Millis(progress),
@@ -193,3 +200,19 @@ def test_the_lateness_of_an_idle_input_counts(*, all_idle: bool) -> None:
     assert with_idle(500, 50) == with_idle(500, 10) == with_idle(None, 50) == 1_000
     assert with_idle(500, 350) == with_idle(None, 350) == 700
     assert with_idle(900, 350) == 900
+
+
+def test_the_partition_that_holds_its_stream_back_is_found() -> None:
+    """With its silence, if it is read; idle partitions hold nothing back."""
+    ahead, behind = seen(30_000, number=1), seen(20_000, number=2, quiet=START_MS - 7)
+    furthest = Millis(30_000 - 5_000 - 1)
+    found = input_time(ahead, behind).slowest
+    assert found == Slowest(2, furthest, SteadyMillis(START_MS - 7))
+    unread = seen(20_000, number=2, position=9)
+    assert input_time(ahead, unread).slowest == Slowest(2, furthest, None)
+    assert input_time(ahead, seen(None, number=2, position=9)).slowest == Slowest(2, furthest, None)
+    assert input_time(ahead, seen(30_000, number=2)).slowest is None
+    assert input_time(seen(None, number=1), seen(None, number=2)).slowest is None
+    idle = seen(20_000, number=2, quiet=START_MS)
+    fresh = seen(30_000, number=1, quiet=IDLE_AT)
+    assert input_time(fresh, idle, at=IDLE_AT).slowest is None

@@ -1,7 +1,9 @@
 """Choice of the input that is reported as holding event time back."""
 
-from pipeline.boundaries.external import InputTime, StreamBoundary
-from pipeline.boundaries.held import HELD_LEAST_MS, HeldBack, held_back
+from dataclasses import replace
+
+from pipeline.boundaries.external import InputTime, Slowest, StreamBoundary
+from pipeline.boundaries.held import HELD_LEAST_MS, STILL_LEAST_MS, HeldBack, held_back
 from pipeline.ids import Millis, SteadyMillis, StreamName
 
 A, B, C = (StreamName(name) for name in "abc")
@@ -14,15 +16,21 @@ def at(boundary: int | None, *, idle: bool = False) -> InputTime:
     return InputTime(None if boundary is None else StreamBoundary(Millis(boundary * FAR)), idle)
 
 
+def split(boundary: int | None, ahead: int, silent: SteadyMillis | None = None) -> InputTime:
+    """An input whose partition 3 determines the boundary, while another one is ahead of it."""
+    return replace(at(boundary), slowest=Slowest(3, Millis(ahead * FAR), silent))
+
+
 def reported(
     silent: dict[StreamName, SteadyMillis] | None = None,
     before: HeldBack | None = None,
     derived: tuple[StreamName, ...] = (),
+    still: dict[StreamName, SteadyMillis] | None = None,
     **found: InputTime,
 ) -> HeldBack | None:
     """The input reported now."""
     inputs = {StreamName(name): one for name, one in found.items()}
-    return held_back(before, inputs, silent or {}, derived, NOW)
+    return held_back(before, inputs, silent or {}, still or {}, derived, NOW)
 
 
 def test_the_input_furthest_behind_is_reported() -> None:
@@ -63,3 +71,32 @@ def test_when_all_are_silent_the_last_active_one_is_reported() -> None:
     assert reported({A: first}, a=at(9), b=at(5, idle=True)) == HeldBack(A, 0, first, first)
     assert reported({A: first}, a=at(9), b=at(9)) is None
     assert reported(a=at(9, idle=True)) is None
+
+
+def test_a_partition_that_others_of_its_stream_are_ahead_of_is_named() -> None:
+    """Also if it is the only input; with its own silence."""
+    assert reported(a=split(5, 9)) == HeldBack(A, 4 * FAR, NOW, partition=3)
+    assert reported(a=split(None, 9)) == HeldBack(A, None, NOW, partition=3)
+    assert reported(a=split(5, 9), b=at(7)) == HeldBack(A, 4 * FAR, NOW, partition=3)
+    quiet = SteadyMillis(NOW - HELD_LEAST_MS)
+    assert reported(a=split(5, 9, quiet)) == HeldBack(A, 4 * FAR, NOW, quiet, partition=3)
+    moment = SteadyMillis(quiet + 1)
+    assert reported(a=split(5, 9, moment)) == HeldBack(A, 4 * FAR, NOW, partition=3)
+    assert reported(a=split(5, 5)) is None
+
+
+def test_an_input_that_is_behind_as_a_whole_has_no_partition_named() -> None:
+    """Its partitions differ by less than what is reported."""
+    near = replace(at(5), slowest=Slowest(3, Millis(5 * FAR + FAR - 1), None))
+    assert reported(a=near, b=at(9)) == HeldBack(A, 4 * FAR, NOW)
+
+
+def test_records_that_bring_no_event_time_are_reported() -> None:
+    """Of the input that determines event time, after a while."""
+    since = SteadyMillis(NOW - STILL_LEAST_MS)
+    assert reported(still={A: since}, a=at(5)) == HeldBack(A, 0, since)
+    assert reported(still={A: SteadyMillis(since + 1)}, a=at(5)) is None
+    assert reported(still={A: since}, a=at(5), b=at(5, idle=True)) == HeldBack(A, 0, since)
+    nearly = InputTime(StreamBoundary(Millis(5 * FAR - 1)))
+    assert reported(still={A: since, B: NOW}, a=at(5), b=nearly) is None
+    assert reported(a=at(5)) is None

@@ -61,6 +61,7 @@ NOTHING_READ = FragmentStatus(
     rebuild_offsets=0,
     rebuild_read=0,
     held_by="",
+    held_partition=None,
     held_ms=None,
     held_since_ms=None,
     held_silent_since_ms=None,

@@ -125,7 +125,13 @@ def test_status_names_the_input_that_event_time_waits_for(medusa: Caller) -> Non
     assert row.split()[6] == "5m13s"
     found = medusa("status", "-o", "json", opener=connect).data["fragments"][0]
     assert found["lag_ms"] == 0
-    expected = {"by": "sightings", "ms": 313_000, "since": rfc3339(NOW), "silent_since": None}
+    expected = {
+        "by": "sightings",
+        "partition": None,
+        "ms": 313_000,
+        "since": rfc3339(NOW),
+        "silent_since": None,
+    }
     assert found["held"] == expected
     world.catalog.statuses.report(replace(waiting, held_ms=None))
     row = medusa("status", opener=connect).out.splitlines()[1]
@@ -139,6 +145,13 @@ def test_status_names_the_input_that_event_time_waits_for(medusa: Caller) -> Non
     assert "event time waits for sightings, silent for 1m15s" in row
     found = medusa("status", "-o", "json", opener=connect).data["fragments"][0]
     assert found["held"]["silent_since"] == rfc3339(silent_since_ms)
+    world.catalog.statuses.report(replace(waiting, held_partition=2))
+    row = medusa("status", opener=connect).out.splitlines()[1]
+    assert "event time is held back by sightings, partition 2, 5m13s behind" in row
+    still = replace(waiting, held_ms=0, held_since_ms=Millis(status.reported_at_ms - 45_000))
+    world.catalog.statuses.report(still)
+    row = medusa("status", opener=connect).out.splitlines()[1]
+    assert "event time waits for sightings: its records have brought none for 45.0s" in row
     world.catalog.statuses.report(replace(status, steps_ms=66_000_000))
     row = medusa("status", opener=connect).out.splitlines()[1]
     assert "event time catches up in steps, 18h20m to go" in row

@@ -213,6 +213,19 @@ def test_results_that_wait_for_an_input_are_reported(
             assert words in found[0]
 
 
+def test_records_that_bring_no_event_time_are_reported() -> None:
+    """Not silence of all inputs, after which event time goes on by itself."""
+    held = replace(running(), held_by="orders", held_ms=0, held_partition=1)
+    held = replace(held, held_since_ms=Millis(NOW_MS - 90_000))
+    for silent_since_ms, count in ((None, 1), (Millis(NOW_MS - 90_000), 0)):
+        writers = {NAME: replace(held, held_silent_since_ms=silent_since_ms)}
+        network = ObservedNetwork(NETWORK, True, True, (GOOD,), writers=writers)
+        found = [one.message for one in findings(Observed((), (network,))) if one.hint]
+        assert len(found) == count
+        for message in found:
+            assert "have waited for orders, partition 1 for 1m 30s: it has records" in message
+
+
 def test_a_running_fragment_that_ends_no_batch_is_reported() -> None:
     """Instead of the input that event time waits for: it may only be unread."""
     status = replace(
