@@ -5,7 +5,6 @@ runs against both. Every call raises `UnavailableError` when the brokers do not 
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import Future
 from dataclasses import dataclass
 from enum import Enum
 from types import TracebackType
@@ -13,7 +12,7 @@ from typing import Final, Protocol, Self
 
 from brokers.records import Ends, Headers, KafkaRecord, NewTopicSpec, TopicDescription
 from pipeline.clock import Deadline
-from pipeline.errors import RefusedError, RetryError
+from pipeline.errors import MedusaError, RefusedError, RetryError
 from pipeline.ids import GroupName, Millis, Offset, TopicName, TransactionalId
 
 ANY_PARTITION: Final = -1
@@ -179,15 +178,6 @@ class TopicAdmin(Protocol):
             OffsetGoneError: the offset is beyond the end.
         """
 
-    def begin_setting_offsets(
-        self, group: GroupName, positions: Mapping[TopicName, Mapping[int, Offset]]
-    ) -> "Future[object]":
-        """Begin to set the offsets of a group without members; does not wait.
-
-        Returns:
-            A future that ends when the request has succeeded or, within its timeout, failed.
-        """
-
     def delete_group(self, group: GroupName) -> bool:
         """Delete a consumer group without members; False if there is none of this name."""
 
@@ -330,6 +320,19 @@ class RecordWriter(Protocol):
         """Discard undelivered records and close the connection; `flush` first."""
 
 
+class GroupWriter(Protocol):
+    """Sets the offsets of a consumer group that has no members; one request at a time."""
+
+    def commit(self, offsets: Ends, done: Callable[[MedusaError | None], None]) -> None:
+        """Begin to set offsets; does not wait. `done` is called once, by this call or by `poll`."""
+
+    def poll(self) -> None:
+        """Take in an answer, if there is one; does not wait."""
+
+    def close(self) -> None:
+        """Close the connection."""
+
+
 class KafkaCluster(Protocol):
     """Opens readers and writers of one cluster, each with its own connection."""
 
@@ -356,6 +359,9 @@ class KafkaCluster(Protocol):
 
     def producer(self, timeout_s: float) -> RecordWriter:
         """A writer of single records; a delivery that takes longer than `timeout_s` has failed."""
+
+    def group_writer(self, group: GroupName) -> GroupWriter:
+        """A writer of a group's offsets; it connects with its first request."""
 
 
 def complete(found: Ends, topics: Iterable[TopicName]) -> Ends:

@@ -9,7 +9,6 @@ from concurrent.futures import Future
 from typing import Any, Final, TypeVar
 
 from confluent_kafka import (
-    ConsumerGroupTopicPartitions,
     IsolationLevel,
     KafkaError,
     KafkaException,
@@ -243,20 +242,6 @@ class KafkaAdmin:
         )
         for place, future in futures.items():
             self._wait(future, deadline, f"topic {topic}, partition {place.partition}")
-
-    def begin_setting_offsets(
-        self, group: GroupName, positions: Mapping[TopicName, Mapping[int, Offset]]
-    ) -> "Future[object]":
-        """Send the request; the future is the driver's."""
-        offsets = [
-            TopicPartition(topic, partition, offset)
-            for topic, partitions in positions.items()
-            for partition, offset in partitions.items()
-        ]
-        futures: dict[str, Future[object]] = self._client.alter_consumer_group_offsets(
-            [ConsumerGroupTopicPartitions(group, offsets)], request_timeout=self._timeout_s
-        )
-        return futures[group]
 
     def delete_group(self, group: GroupName) -> bool:
         """Delete a consumer group without members; False if there is none of this name."""

@@ -2,13 +2,14 @@
 
 from dataclasses import dataclass, field
 
+from brokers.kafka.group_commits import GroupCommits
 from brokers.kafka.producer import PlainProducer
 from brokers.kafka.reader import TopicReader
 from brokers.kafka.servers import Brokers
 from brokers.kafka.transactions import TransactionalWriter
 from brokers.kafka_interface import FETCH_WAIT_MS, TRANSACTION_MS, Isolation
 from pipeline.clock import Clock
-from pipeline.ids import TransactionalId
+from pipeline.ids import GroupName, TransactionalId
 from pipeline.system_clock import SystemClock
 
 
@@ -44,3 +45,7 @@ class RemoteKafka:
     def producer(self, timeout_s: float) -> PlainProducer:
         """A new idempotent producer."""
         return PlainProducer(self.brokers, timeout_s, self.clock)
+
+    def group_writer(self, group: GroupName) -> GroupCommits:
+        """A consumer that reads nothing."""
+        return GroupCommits(self.brokers, group)

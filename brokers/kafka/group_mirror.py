@@ -6,52 +6,62 @@ the group's coordinator is unavailable, whatever timeout it is given (librdkafka
 
 import logging
 import threading
-from collections.abc import Callable, Mapping
-from concurrent.futures import Future
 from typing import Final
 
-from pipeline.ids import Offset, TopicName
+from brokers.kafka_interface import GroupWriter
+from brokers.records import Ends
+from pipeline.clock import Clock
+from pipeline.errors import MedusaError
 
-GroupOffsets = Mapping[TopicName, Mapping[int, Offset]]
-_UNKNOWN: Final[GroupOffsets] = {}
+ANSWER_S: Final = 60.0
+"""A request without an answer has failed by then, whatever became of it."""
+_NONE: Final[Ends] = {}
 _log = logging.getLogger(__name__)
 
 
 class GroupMirror:
     """Asynchronous commits of group offsets: one request at a time, then the newest positions.
 
-    A failed request is not repeated, since the next positions replace it. Thread-safe.
+    A request that failed is repeated by `poll`, unless there are newer positions. Thread-safe.
 
     Args:
-        send: begins to set the group's offsets; its future ends when that has succeeded or failed.
+        writer: of the group; closed by `close`.
+        clock: measures how long a request is in flight.
     """
 
-    def __init__(self, send: Callable[[GroupOffsets], "Future[object]"]) -> None:
-        self._send = send
-        self._lock = threading.Lock()
-        self._waiting: GroupOffsets = _UNKNOWN
-        self._sending = False
+    def __init__(self, writer: GroupWriter, clock: Clock) -> None:
+        self._writer, self._clock = writer, clock
+        self._lock = threading.RLock()
+        self._waiting: Ends = _NONE
+        self._sent: Ends = _NONE
+        self._sent_s = 0.0
 
-    def follow(self, positions: GroupOffsets) -> None:
+    def follow(self, positions: Ends) -> None:
         """Set the group's offsets to these positions, asynchronously."""
         with self._lock:
             self._waiting = positions
-            if self._sending or not positions:
+            self.poll()
+
+    def poll(self) -> None:
+        """Take in an answer, and send what waits; to be called about once a second."""
+        with self._lock:
+            self._writer.poll()
+            now_s = self._clock.monotonic_s()
+            if self._sent and now_s - self._sent_s < ANSWER_S:
                 return
-            self._sending = True
-        self._send_newest()
+            newest, self._waiting = self._waiting or self._sent, _NONE
+            if newest:
+                self._sent, self._sent_s = newest, now_s
+                self._writer.commit(newest, self._answered)
 
-    def _send_newest(self) -> None:
+    def close(self) -> None:
+        """Close the connection; offsets that wait are not sent."""
         with self._lock:
-            newest, self._waiting = self._waiting, _UNKNOWN
-        self._send(newest).add_done_callback(self._answered)
+            self._writer.close()
 
-    def _answered(self, answer: "Future[object]") -> None:
-        error = answer.exception()
-        if error is not None:
-            _log.debug("the offsets of a group were not set: %s", error)
+    def _answered(self, error: MedusaError | None) -> None:
         with self._lock:
-            self._sending = error is None and bool(self._waiting)
-            again = self._sending
-        if again:
-            self._send_newest()
+            if error is not None:
+                _log.debug("the offsets of a group were not set: %s", error)
+                self._waiting = self._waiting or self._sent
+            self._sent = _NONE

@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import Future
+from dataclasses import dataclass
 from typing import Final
 
 from brokers.kafka_interface import (
     FETCH_WAIT_MS,
     TRANSACTION_MS,
     Describing,
+    GroupWriter,
     Isolation,
     NoSuchTopicError,
     NotNowError,
@@ -19,7 +20,7 @@ from brokers.memory_kafka.reader import MemoryReader
 from brokers.memory_kafka.writers import MemoryProducer, MemoryTransactions
 from brokers.records import Ends, NewTopicSpec, TopicDescription
 from pipeline.clock import Clock
-from pipeline.errors import RefusedError, UnavailableError
+from pipeline.errors import MedusaError, RefusedError, UnavailableError
 from pipeline.ids import GroupName, Millis, Offset, TopicName, TransactionalId
 
 DEFAULTS: Final[Mapping[str, str]] = {
@@ -53,6 +54,10 @@ class MemoryKafka(MemoryBroker):
         self._created = 0
 
     # --- clients ----------------------------------------------------------------------------------
+
+    def group_writer(self, group: GroupName) -> GroupWriter:
+        """A writer whose requests are answered at once."""
+        return _MemoryGroup(self, group)
 
     def reader(
         self,
@@ -162,16 +167,6 @@ class MemoryKafka(MemoryBroker):
                     raise offset_gone(topic, number)
                 partition.start = max(partition.start, offset)
 
-    def begin_setting_offsets(
-        self, group: GroupName, positions: Mapping[TopicName, Mapping[int, Offset]]
-    ) -> "Future[object]":
-        """Set the offsets of a group; returns a completed future."""
-        with self.lock:
-            self.groups[group] = {**self.groups.get(group, {}), **positions}
-        done: Future[object] = Future()
-        done.set_result(None)
-        return done
-
     def delete_group(self, group: GroupName) -> bool:
         """Delete a group; False if there is none of this name."""
         with self.lock:
@@ -216,3 +211,23 @@ class MemoryKafka(MemoryBroker):
 def no_leader(place: str) -> UnavailableError:
     """The driver's error for a request to a partition without a leader."""
     return UnavailableError("Kafka does not answer (no leaders found)", place=place)
+
+
+@dataclass(frozen=True, slots=True)
+class _MemoryGroup:
+    """A `GroupWriter`."""
+
+    kafka: MemoryKafka
+    group: GroupName
+
+    def commit(self, offsets: Ends, done: Callable[[MedusaError | None], None]) -> None:
+        """Set the offsets."""
+        with self.kafka.lock:
+            self.kafka.groups[self.group] = {**self.kafka.groups.get(self.group, {}), **offsets}
+        done(None)
+
+    def poll(self) -> None:
+        """Nothing is pending."""
+
+    def close(self) -> None:
+        """There is no connection."""

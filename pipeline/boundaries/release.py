@@ -145,11 +145,12 @@ def _must_wait(shape: Shape, release: Release) -> bool:
     """Whether the last advance has to take effect first.
 
     Always for windows: one batch per closed window is enough. For sessions and joins only the first
-    one, since later ones are measured from what is in force.
+    one, since later ones are measured from what is in force, and one that the step limited: its
+    rows decide on the next step.
     """
     if release.released_ms is None or release.released_ms == release.in_force_ms:
         return False
-    return isinstance(shape, Windowed) or release.in_force_ms is None
+    return isinstance(shape, Windowed) or release.cut or release.in_force_ms is None
 
 
 def _within_step(shape: Shape, release: Release, target: Millis) -> tuple[Millis, bool]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Final, Protocol
 
 from brokers.kafka.group_mirror import GroupMirror
@@ -265,7 +264,7 @@ class Lane:
             output_id=self._ids[fragment.output.topic],
             output_partitions=lowered.encoding.partitions,
             boundaries=kafka.producer(0.0),
-            mirror=GroupMirror(partial(kafka.begin_setting_offsets, fragment.names.group)),
+            mirror=GroupMirror(kafka.group_writer(fragment.names.group), Stopped()),
             schemas=StaticSchemas(),
             topics=watch_topics(kafka, fragment, self._ids),
             commits=AtOnce(),

@@ -5,7 +5,7 @@ import pytest
 from brokers.kafka_interface import Isolation, NoSuchTopicError, OffsetGoneError
 from brokers.memory_kafka.cluster import DEFAULTS
 from brokers.records import NewTopicSpec, TopicDescription
-from pipeline.errors import RefusedError, UnavailableError
+from pipeline.errors import MedusaError, RefusedError, UnavailableError
 from pipeline.ids import GroupName, Millis, Offset, TopicName
 from tests.conformance.conftest import TIMEOUT_S, Cluster, deadline, fresh_topic, started
 from tests.conftest import WaitFor
@@ -170,11 +170,20 @@ def test_deleted_records_stay_deleted(cluster: Cluster) -> None:
         admin.delete_records(topic, {0: Offset(9)})
 
 
-def test_a_group_is_deleted_if_it_exists(cluster: Cluster) -> None:
+def test_a_group_is_deleted_if_it_exists(cluster: Cluster, wait_for: WaitFor) -> None:
     """Setting its offsets creates it; deletion returns whether it existed."""
     admin, topic = cluster.admin, cluster.topic()
     group = GroupName(f"{topic}.group")
     assert admin.delete_group(group) is False
-    admin.begin_setting_offsets(group, {topic: {0: Offset(0)}}).result(TIMEOUT_S)
+    writer = cluster.kafka.group_writer(group)
+    answers: list[MedusaError | None] = []
+    writer.commit({topic: {0: Offset(0)}}, answers.append)
+
+    def answered() -> bool:
+        writer.poll()
+        return answers == [None]
+
+    wait_for(answered, "the offsets are set")
+    writer.close()
     assert admin.delete_group(group) is True
     assert admin.delete_group(group) is False

@@ -157,6 +157,7 @@ class StableLane:
         self._from = CarriedMarker(None, ())
         self._limit = BatchLimit(BatchSizer(host.kafka, host.resolver.admin, host.clock), fragment)
         self._write_job = BackgroundJob(f"write {self._label}")
+        self._mirror = GroupMirror(host.kafka.group_writer(fragment.names.group), host.clock)
         self.promises = Promises()
         self._started = False
         log = LogReader(host.kafka, START_DEADLINE_S)
@@ -188,6 +189,7 @@ class StableLane:
             self._write_job.close()
             writer.close()
             boundaries.close()
+            self._mirror.close()
 
     def _run(self, writer: TransactionWriter, boundaries: RecordWriter) -> None:
         deadline = Deadline.after(self._clock, START_DEADLINE_S, f"starting {self._label}")
@@ -339,7 +341,7 @@ class StableLane:
             output_id=TopicId(self._settings.topic_ids[fragment.output.topic]),
             output_partitions=lowered.encoding.partitions,
             boundaries=boundaries,
-            mirror=GroupMirror(partial(admin.begin_setting_offsets, fragment.names.group)),
+            mirror=self._mirror,
             schemas=self._host.resolver,
             topics=self._topics,
             commits=self._write_job,
@@ -438,6 +440,7 @@ class StableLane:
                 self._topics.poll()
                 self._trimmer.trim_if_due()
                 sink.publisher.publish_again()
+                self._mirror.poll()
 
             begin = sink.marker.end
             reader = self._reader(begin, self._limit.at(begin))

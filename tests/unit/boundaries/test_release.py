@@ -1,6 +1,7 @@
 """Step size and pace of advances."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -216,6 +217,26 @@ def test_unmatched_rows_emitted_by_a_join_shrink_its_step() -> None:
         if release.step_ms == JOIN_STEP_MIN_MS:
             break
     assert release.step_ms == JOIN_STEP_MIN_MS
+
+
+def test_a_step_that_was_used_in_full_takes_effect_before_the_next_one() -> None:
+    """Two steps on their way would take turns, and neither would show whether steps may grow."""
+    waiting = Joined(60_000, waits=True)
+    start = begin(waiting, advanced(waiting, 1_000))
+    release, near = request(waiting, start, 9_000)
+    assert near == 9_000
+    release, first = request(waiting, release, 10**12, later=1_000)
+    assert first == 61_000
+    release = took_effect(waiting, release, advanced(waiting, near), 300)
+    assert request(waiting, release, 10**12, later=2_000) == (release, None)
+    steps = [release.step_ms]
+    sent: int | None = first
+    for number in range(3, 7):
+        assert sent is not None
+        release = took_effect(waiting, release, advanced(waiting, sent), 300)
+        steps.append(release.step_ms)
+        release, sent = request(waiting, release, 10**12, later=number * 1_000)
+    assert all(later >= 2 * earlier for earlier, later in pairwise(steps))
 
 
 def test_a_stateless_lane_has_no_steps() -> None:

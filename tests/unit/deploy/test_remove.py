@@ -114,7 +114,7 @@ def test_destroy_removes_created_resources_and_nothing_else(tmp_path: Path) -> N
     _deployed(tmp_path, world)
     group = GroupName("us.cars.moving")
     for name in (group, GroupName("somebody-else")):
-        world.kafka.begin_setting_offsets(name, {})
+        world.kafka.group_writer(name).commit({}, lambda _: None)
     what = doomed(CARS, world.servers)
     assert TopicName("moving-cars") in what.kept_topics
     assert TopicName("car-sightings") in what.kept_topics

@@ -1,62 +1,120 @@
 """Group offsets: one request in flight, then the newest positions, without blocking."""
 
-from concurrent.futures import Future
+from collections.abc import Callable
 
-from brokers.kafka.group_mirror import GroupMirror, GroupOffsets
+from brokers.kafka.group_mirror import ANSWER_S, GroupMirror
+from brokers.records import Ends
+from pipeline.errors import MedusaError, UnavailableError
 from pipeline.ids import Offset, TopicName
-
-
-class Broker:
-    """Records requests, and completes them when the test does."""
-
-    def __init__(self) -> None:
-        self.asked: list[int] = []
-        self.open: list[Future[object]] = []
-
-    def send(self, positions: GroupOffsets) -> "Future[object]":
-        """Record the offset of partition 0."""
-        self.asked.append(positions[TOPIC][0])
-        self.open.append(Future())
-        return self.open[-1]
-
+from tests.unit.deploy.twins import TwinClock
 
 TOPIC = TopicName("readings")
 
 
-def at(offset: int) -> GroupOffsets:
+class Group:
+    """Records requests, and answers them when the test does; `refuses`: at once, with an error."""
+
+    def __init__(self) -> None:
+        self.asked: list[int] = []
+        self.refuses = False
+        self.closed = False
+        self._done: Callable[[MedusaError | None], None] = lambda _: None
+        self._answers: list[MedusaError | None] = []
+
+    def commit(self, offsets: Ends, done: Callable[[MedusaError | None], None]) -> None:
+        """Record the offset of partition 0."""
+        self.asked.append(offsets[TOPIC][0])
+        self._done = done
+        if self.refuses:
+            done(UnavailableError("no coordinator"))
+
+    def answer(self, error: MedusaError | None = None) -> None:
+        """The answer to the request in flight, to be taken in by `poll`."""
+        self._answers.append(error)
+
+    def poll(self) -> None:
+        """Take in an answer."""
+        if self._answers:
+            self._done(self._answers.pop())
+
+    def close(self) -> None:
+        """Note it."""
+        self.closed = True
+
+
+def at(offset: int) -> Ends:
     """A partition at an offset."""
     return {TOPIC: {0: Offset(offset)}}
 
 
-def test_one_request_is_in_flight_and_the_newest_positions_are_next() -> None:
-    """Intermediate positions are never sent."""
-    broker = Broker()
-    mirror = GroupMirror(broker.send)
+def followed() -> tuple[Group, GroupMirror, TwinClock]:
+    """A mirror of a group that was asked to follow 1, and then 2 and 3."""
+    group, clock = Group(), TwinClock()
+    mirror = GroupMirror(group, clock)
     for offset in (1, 2, 3):
         mirror.follow(at(offset))
-    assert broker.asked == [1]
-    broker.open[0].set_result(None)
-    assert broker.asked == [1, 3]
-    broker.open[1].set_result(None)
-    assert broker.asked == [1, 3]
+    assert group.asked == [1]
+    return group, mirror, clock
+
+
+def test_one_request_is_in_flight_and_the_newest_positions_are_next() -> None:
+    """Intermediate positions are never sent; nothing is sent twice."""
+    group, mirror, _ = followed()
+    group.answer()
+    mirror.poll()
+    assert group.asked == [1, 3]
+    group.answer()
+    mirror.poll()
+    mirror.poll()
+    assert group.asked == [1, 3]
     mirror.follow(at(4))
-    assert broker.asked == [1, 3, 4]
+    assert group.asked == [1, 3, 4]
 
 
-def test_a_failed_request_is_not_retried() -> None:
-    """The next positions are sent: a broker that refuses is not requested in a loop."""
-    broker = Broker()
-    mirror = GroupMirror(broker.send)
-    mirror.follow(at(1))
-    mirror.follow(at(2))
-    broker.open[0].set_exception(RuntimeError("no coordinator"))
-    assert broker.asked == [1]
-    mirror.follow(at(3))
-    assert broker.asked == [1, 3]
+def test_a_failed_request_is_repeated_with_the_newest_positions() -> None:
+    """By the next poll: the last positions are set after an outage, too."""
+    group, mirror, _ = followed()
+    group.answer(UnavailableError("no coordinator"))
+    mirror.poll()
+    assert group.asked == [1, 3]
+    group.answer(UnavailableError("no coordinator"))
+    mirror.poll()
+    assert group.asked == [1, 3, 3]
+    group.answer()
+    mirror.poll()
+    assert group.asked == [1, 3, 3]
+
+
+def test_a_request_that_cannot_be_sent_is_repeated_by_each_poll() -> None:
+    """Not in a loop."""
+    group, mirror, _ = followed()
+    group.refuses = True
+    group.answer()
+    mirror.poll()
+    assert group.asked == [1, 3]
+    mirror.poll()
+    assert group.asked == [1, 3, 3]
+
+
+def test_a_request_without_an_answer_is_given_up() -> None:
+    """Else nothing would be sent any more."""
+    group, mirror, clock = followed()
+    clock.sleep(ANSWER_S - 0.1)
+    mirror.poll()
+    assert group.asked == [1]
+    clock.sleep(0.1)
+    mirror.poll()
+    assert group.asked == [1, 3]
+    clock.sleep(ANSWER_S)
+    mirror.poll()
+    assert group.asked == [1, 3, 3]
 
 
 def test_a_fragment_without_positions_sends_no_request() -> None:
     """There is no offset to set."""
-    broker = Broker()
-    GroupMirror(broker.send).follow({})
-    assert broker.asked == []
+    group = Group()
+    mirror = GroupMirror(group, TwinClock())
+    mirror.follow({})
+    mirror.close()
+    assert group.asked == []
+    assert group.closed

@@ -1,15 +1,13 @@
 """A sink over Kafka in memory, and test doubles of its other collaborators."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
 import pyarrow as pa
 
-from brokers.kafka.group_mirror import GroupMirror, GroupOffsets
-from brokers.kafka_interface import Isolation, KeyedValue
+from brokers.kafka.group_mirror import GroupMirror
+from brokers.kafka_interface import GroupWriter, Isolation, KeyedValue
 from brokers.memory_kafka.writers import MemoryProducer, MemoryTransactions
 from brokers.records import Ends, Headers, KafkaRecord, TopicDescription
 from pipeline.agent.events import Event
@@ -67,7 +65,7 @@ class SinkKafka(Leaderless):
 
     def __init__(self) -> None:
         super().__init__()
-        self.followed: list[GroupOffsets] = []
+        self.followed: list[Ends] = []
 
     def partition_ends(
         self, topic: TopicName, partitions: int, isolation: Isolation
@@ -76,10 +74,26 @@ class SinkKafka(Leaderless):
         assert isolation is Isolation.UNCOMMITTED
         return super().partition_ends(topic, partitions, isolation)
 
-    def begin_setting_offsets(self, group: GroupName, positions: GroupOffsets) -> "Future[object]":
+    def group_writer(self, group: GroupName) -> GroupWriter:
+        """A writer that records the positions."""
+        return _Recorded(super().group_writer(group), self.followed)
+
+
+@dataclass(frozen=True)
+class _Recorded:
+    writer: GroupWriter
+    followed: list[Ends]
+
+    def commit(self, offsets: Ends, done: Callable[[MedusaError | None], None]) -> None:
         """Record the positions."""
-        self.followed.append(positions)
-        return super().begin_setting_offsets(group, positions)
+        self.followed.append(offsets)
+        self.writer.commit(offsets, done)
+
+    def poll(self) -> None:
+        """Nothing is pending."""
+
+    def close(self) -> None:
+        """There is no connection."""
 
 
 class Log:
@@ -359,7 +373,6 @@ def sink(
     log.create(planned)
     writer = Writer(log, planned.names.stable.transactional_id)
     writer.start(Deadline.after(SystemClock(), 10, "starting"))
-    follow = partial(log.kafka.begin_setting_offsets, planned.names.group)
     context = SinkContext(
         fragment=planned,
         lane=stable_lane(
@@ -375,7 +388,7 @@ def sink(
         output_id=TopicId("out-1"),
         output_partitions=1,
         boundaries=plain or Plain(log),
-        mirror=GroupMirror(follow),
+        mirror=GroupMirror(log.kafka.group_writer(planned.names.group), SystemClock()),
         schemas=others.get("schemas", Schemas()),
         topics=others.get("topics", Topics(log)),
         commits=commits or ImmediateJobs(),
