@@ -6,6 +6,7 @@ not answer within it.
 
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
+from functools import partial
 from typing import Any, Final, TypeVar
 
 from confluent_kafka import (
@@ -26,6 +27,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # re-exported
 from brokers.kafka.config import client_config
 from brokers.kafka.errors import CREDENTIALS_REJECTED, medusa_error
 from brokers.kafka.offset_answers import earliest, latest, offset_in
+from brokers.kafka.renewed_client import RenewedClient
 from brokers.kafka.servers import Brokers, servers
 from brokers.kafka_interface import (
     Describing,
@@ -68,7 +70,12 @@ class KafkaAdmin:
         self._refused: KafkaError | None = None
         config = client_config(brokers, socket_timeout_ms=max(10, int(timeout_s * 1000)))
         # The driver's stubs allow plain values only.
-        self._client = AdminClient({**config, "error_cb": self._on_error})  # type: ignore[dict-item]
+        settings: dict[str, Any] = {**config, "error_cb": self._on_error}
+        self._renewed = RenewedClient(partial(AdminClient, settings), self._clock)
+
+    @property
+    def _client(self) -> AdminClient:
+        return self._renewed.current
 
     def cluster_id(self) -> str:
         """The id of the cluster; also the cheapest check that a broker answers and accepts us.
@@ -382,13 +389,18 @@ class KafkaAdmin:
 
     def _wait(self, future: "Future[T]", deadline: Deadline, detail: str) -> T:
         try:
-            return future.result(deadline.remaining_s() + _SLACK_S)
+            answer = future.result(deadline.remaining_s() + _SLACK_S)
         except KafkaException as error:
-            raise medusa_error(error, self._place(detail)) from error
+            failed = medusa_error(error, self._place(detail))
+            self._renewed.note(answered=not isinstance(failed, UnavailableError))
+            raise failed from error
         except TimeoutError as error:
+            self._renewed.note(answered=False)
             raise UnavailableError(
                 f"{deadline.what}: Kafka did not answer in time", place=self._place(detail)
             ) from error
+        self._renewed.note(answered=True)
+        return answer
 
 
 def _descriptions(raw: Mapping[TopicName, Any]) -> dict[TopicName, TopicDescription]:

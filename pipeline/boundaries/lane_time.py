@@ -278,9 +278,9 @@ def advance(
     if target is None:
         return _loading_from(time, ends, now_ms), None
     release, value = releases.next_advance(time.profile.shape, time.release, target, now_ms)
-    if release.cut and release.released_ms is not None:
-        rest_ms = target.at_ms - release.released_ms
-        time = replace(time, steps_ms=rest_ms if rest_ms >= HELD_LEAST_MS else None)
+    rest_ms = releases.rest_ms(time.profile.shape, release, target)
+    if rest_ms is not None and rest_ms >= HELD_LEAST_MS:
+        time = replace(time, steps_ms=rest_ms)
     return replace(time, release=release), value
 
 

@@ -141,6 +141,15 @@ def next_advance(
     return sent, value
 
 
+def rest_ms(shape: Shape, release: Release, target: StreamBoundary) -> int | None:
+    """How far the released event time is behind a target that it reaches in steps; None: in one."""
+    base_ms = release.in_force_ms if release.released_ms is None else release.released_ms
+    if isinstance(shape, Stateless) or base_ms is None:
+        return None
+    _, cut = _within_step(shape, release, target.at_ms)
+    return _closing(shape, target.at_ms) - base_ms if cut else None
+
+
 def _must_wait(shape: Shape, release: Release) -> bool:
     """Whether the last advance has to take effect first.
 

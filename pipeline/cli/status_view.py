@@ -135,10 +135,10 @@ def _wait(one: ObservedFragment, status: FragmentStatus) -> str:
 
 
 def _event_time_wait(status: FragmentStatus) -> str:
-    if not status.held_by:
-        if status.steps_ms is None:
-            return ""
+    if status.steps_ms is not None and (not status.held_by or status.held_ms == 0):
         return f"event time catches up in steps, {span(status.steps_ms)} to go"
+    if not status.held_by:
+        return ""
     by, since_ms = status.holder, status.held_since_ms
     if status.held_ms is None:
         return f"event time waits for {by}: it has given none"

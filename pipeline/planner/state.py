@@ -83,7 +83,10 @@ class Fate(Enum):
 
 
 CHOSEN = frozenset({Fate.REBUILD, Fate.EMPTY})
-REBUILD_MEANS = "computed again from what the input topics still hold; published results stay"
+REBUILD_MEANS = (
+    "computed again from what the input topics still hold, without what dead letters name; "
+    "published results stay"
+)
 EMPTY_MEANS = (
     "what was read before counts in no later result, and what is gone from its inputs in none; "
     "published results stay"

@@ -126,10 +126,7 @@ class Upgrade:
     def _changed(
         self, fragment: Fragment, before: Fragment | None, record: DeployedFragment
     ) -> Item:
-        found = before and (
-            *differences(before, fragment),
-            *decoding_differences(before, fragment),
-        )
+        found = before and _plan_differences(before, fragment)
         by_us = same_format(record.digest, fragment_digest(fragment))
         otherwise = _OTHER_PLAN if by_us else _OTHER_VERSION
         reasons = found or (otherwise,)
@@ -300,6 +297,11 @@ def words(old: Plan | None, new: Plan | None) -> str:
     return "; ".join(parts) or "no fragment changed"
 
 
+def _plan_differences(old: Fragment, new: Fragment) -> tuple[str, ...]:
+    """The differences that a user can name, with those in the decoding of columns."""
+    return (*differences(old, new), *decoding_differences(old, new))
+
+
 def between(old: Plan, new: Plan) -> tuple[Item, ...]:
     """The changes between two versions, by fragment; removed ones come last."""
     before = {fragment.name: fragment for fragment in old.fragments}
@@ -310,7 +312,7 @@ def between(old: Plan, new: Plan) -> tuple[Item, ...]:
             writes = (f"writes {fragment.output.topic}",)
             found.append(Item(ItemKind.FRAGMENT, fragment.name, Action.CREATE, writes))
         elif fragment_digest(was) != fragment_digest(fragment):
-            reasons = differences(was, fragment) or state_differences(was, fragment)
+            reasons = _plan_differences(was, fragment)
             reasons = reasons or ("its plan differs in something that is not in the document",)
             found.append(Item(ItemKind.FRAGMENT, fragment.name, Action.CHANGE, reasons))
     gone = ("no longer in the network",)

@@ -71,10 +71,14 @@ class ObservedFragment:
 
     @property
     def behind_ms(self) -> int | None:
-        """Upper bound of the delay of results, by unread records or by another input, in ms."""
+        """Upper bound of the delay of results, in ms.
+
+        By unread records, by another input, or by event time that advances in steps.
+        """
         status, age_ms = self.status, self.lag.age_ms
-        held_ms = status.held_ms if status is not None and age_ms is not None else None
-        return age_ms if held_ms is None or age_ms is None else max(age_ms, held_ms)
+        if status is None or age_ms is None:
+            return age_ms
+        return max(age_ms, status.held_ms or 0, status.steps_ms or 0)
 
     @property
     def is_held(self) -> bool:

@@ -11,7 +11,7 @@ from pipeline.deploy.apply import Comparison, compare, deploy
 from pipeline.deploy.documents import Document, read_document
 from pipeline.deploy.remove import stop
 from pipeline.deploy.subject_schemas import undecided_fragments
-from pipeline.deploy.versions import document_of
+from pipeline.deploy.versions import difference, document_of
 from pipeline.errors import DeployError
 from pipeline.ids import (
     BatchId,
@@ -174,6 +174,12 @@ def test_a_symbol_is_named_beside_a_new_column(tmp_path: Path) -> None:
     (moving,) = (item for item in found.changes.fragments if item.name == "moving")
     assert any("note" in reason for reason in moving.reasons)
     assert any("kind (gains lorry)" in reason for reason in moving.reasons)
+    _deploy(world, _document(world, tmp_path))
+    network = world.catalog.networks.get(CARS)
+    assert network is not None
+    items = difference(network, NetworkVersion(1), NetworkVersion(2), world.catalog).items
+    (shown,) = (item for item in items if item.name == "moving")
+    assert any("kind (gains lorry)" in reason for reason in shown.reasons)
 
 
 def test_a_choice_for_the_state_adopts_the_newest_version(tmp_path: Path) -> None:
