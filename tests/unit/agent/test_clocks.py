@@ -71,7 +71,14 @@ def _shown(lane: Lane) -> Lane:
 
 
 def _without_time(status: FragmentStatus) -> FragmentStatus:
-    return replace(status, reported_at_ms=Millis(0), lag_ms=None)
+    return replace(
+        status,
+        reported_at_ms=Millis(0),
+        lag_ms=None,
+        held_since_ms=None,
+        held_silent_since_ms=None,
+        stalled_since_ms=None,
+    )
 
 
 @given(STEPS)
