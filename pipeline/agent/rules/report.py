@@ -9,6 +9,7 @@ from pipeline.agent.rules.rule import Effects
 from pipeline.agent.state import Lane, Reported, Shared
 from pipeline.agent.status import status
 from pipeline.catalog.records import FragmentStatus
+from pipeline.ids import Millis
 
 STATUS_LEAST_MS = 1_000
 """Least interval between two reports of a fragment; limits the writes to the catalog."""
@@ -43,4 +44,20 @@ def _is_anothers(lane: Lane, shared: Shared) -> bool:
 
 
 def _is_same(seen: FragmentStatus, last: FragmentStatus) -> bool:
-    return replace(seen, reported_at_ms=last.reported_at_ms) == last
+    return _without_moments(seen) == _without_moments(last)
+
+
+def _without_moments(status: FragmentStatus) -> FragmentStatus:
+    """The report without moments: they are computed from the present wall time, which is set."""
+    return replace(
+        status,
+        reported_at_ms=Millis(0),
+        rebuild_since_ms=_some(status.rebuild_since_ms),
+        held_since_ms=_some(status.held_since_ms),
+        held_silent_since_ms=_some(status.held_silent_since_ms),
+        stalled_since_ms=_some(status.stalled_since_ms),
+    )
+
+
+def _some(moment_ms: Millis | None) -> Millis | None:
+    return None if moment_ms is None else Millis(0)
