@@ -110,7 +110,7 @@ def _try(command: tuple[str, ...], archive: Path, progress: Progress, clock: Clo
     except MedusaError as error:
         failed = archive.with_suffix(_FAILED)
         failed.write_text(f"{error}\n", encoding="utf-8")
-        progress(Step(f"{_WITHOUT}; the reason is in {failed}"))
+        progress(Step(f"{_WITHOUT}: {error.message}; to try again, remove {failed}"))
 
 
 def _make(command: tuple[str, ...], archive: Path, clock: Clock) -> None:
