@@ -321,6 +321,10 @@ class KafkaAdmin:
                 found[name] = self._wait(futures[name], deadline, f"topic {name}")
             except NoSuchTopicError:
                 continue
+            except UnavailableError:
+                self._renewed.note(answered=False)
+                raise
+        self._renewed.note(answered=True)
         return found
 
     def _offsets(
@@ -389,18 +393,13 @@ class KafkaAdmin:
 
     def _wait(self, future: "Future[T]", deadline: Deadline, detail: str) -> T:
         try:
-            answer = future.result(deadline.remaining_s() + _SLACK_S)
+            return future.result(deadline.remaining_s() + _SLACK_S)
         except KafkaException as error:
-            failed = medusa_error(error, self._place(detail))
-            self._renewed.note(answered=not isinstance(failed, UnavailableError))
-            raise failed from error
+            raise medusa_error(error, self._place(detail)) from error
         except TimeoutError as error:
-            self._renewed.note(answered=False)
             raise UnavailableError(
                 f"{deadline.what}: Kafka did not answer in time", place=self._place(detail)
             ) from error
-        self._renewed.note(answered=True)
-        return answer
 
 
 def _descriptions(raw: Mapping[TopicName, Any]) -> dict[TopicName, TopicDescription]:

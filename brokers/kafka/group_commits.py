@@ -17,8 +17,9 @@ from brokers.records import Ends
 from pipeline.errors import MedusaError
 from pipeline.ids import GroupName
 
-COMMIT_MS: Final = 10_000
-"""After that a commit without an answer has failed."""
+COMMIT_MS: Final = 6_000
+"""After that a commit without an answer has failed. While the coordinator is unknown, the driver
+takes the session timeout for that, and `close` waits for it."""
 
 Done = Callable[[MedusaError | None], None]
 
@@ -62,6 +63,8 @@ class GroupCommits:
                 group_id=self._group,
                 enable_auto_commit=False,
                 socket_timeout_ms=COMMIT_MS,
+                session_timeout_ms=COMMIT_MS,
+                heartbeat_interval_ms=COMMIT_MS // 3,
             )
             self._consumer = Consumer({**settings, "on_commit": self._on_commit})
         return self._consumer

@@ -15,6 +15,8 @@ from pipeline.errors import MedusaError
 
 ANSWER_S: Final = 60.0
 """A request without an answer has failed by then, whatever became of it."""
+PAUSE_S: Final = 10.0
+"""Pause before a request that failed is repeated."""
 _NONE: Final[Ends] = {}
 _log = logging.getLogger(__name__)
 
@@ -22,7 +24,8 @@ _log = logging.getLogger(__name__)
 class GroupMirror:
     """Asynchronous commits of group offsets: one request at a time, then the newest positions.
 
-    A request that failed is repeated by `poll`, unless there are newer positions. Thread-safe.
+    A request that failed is repeated after `PAUSE_S`, unless there are newer positions. Nothing is
+    sent after `close`. Thread-safe.
 
     Args:
         writer: of the group; closed by `close`.
@@ -35,19 +38,25 @@ class GroupMirror:
         self._waiting: Ends = _NONE
         self._sent: Ends = _NONE
         self._sent_s = 0.0
+        self._pause_until_s = 0.0
+        self._closed = False
 
     def follow(self, positions: Ends) -> None:
         """Set the group's offsets to these positions, asynchronously."""
         with self._lock:
-            self._waiting = positions
+            self._waiting, self._pause_until_s = positions, 0.0
             self.poll()
 
     def poll(self) -> None:
         """Take in an answer, and send what waits; to be called about once a second."""
         with self._lock:
+            if self._closed:
+                return
             self._writer.poll()
             now_s = self._clock.monotonic_s()
             if self._sent and now_s - self._sent_s < ANSWER_S:
+                return
+            if now_s < self._pause_until_s:
                 return
             newest, self._waiting = self._waiting or self._sent, _NONE
             if newest:
@@ -57,6 +66,7 @@ class GroupMirror:
     def close(self) -> None:
         """Close the connection; offsets that wait are not sent."""
         with self._lock:
+            self._closed = True
             self._writer.close()
 
     def _answered(self, error: MedusaError | None) -> None:
@@ -64,4 +74,5 @@ class GroupMirror:
             if error is not None:
                 _log.debug("the offsets of a group were not set: %s", error)
                 self._waiting = self._waiting or self._sent
+                self._pause_until_s = self._clock.monotonic_s() + PAUSE_S
             self._sent = _NONE

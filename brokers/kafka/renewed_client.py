@@ -56,18 +56,21 @@ class RenewedClient(Generic[C]):
             return self._client
 
     def note(self, *, answered: bool) -> None:
-        """Note whether a request was answered, with an error of the broker's or without."""
+        """Note whether a request was answered, with an error of the broker's or without.
+
+        To be called for requests of one kind: others may be answered although these are not.
+        """
         if answered:
             self._unanswered_s = None
         elif self._unanswered_s is None:
             self._unanswered_s = self._clock.monotonic_s()
 
     def _try_another(self) -> None:
-        other = self._make()
         try:
+            other = self._make()
             other.describe_cluster(request_timeout=PROBE_S).result(2 * PROBE_S)
         except (KafkaException, TimeoutError):
             return
         _log.warning("Kafka answers a new connection, and not the one before, which is replaced")
         self._replaced.append(self._client)  # requests of other threads may be pending in it
-        self._client = other
+        self._client, self._unanswered_s = other, None

@@ -55,14 +55,13 @@ def held_back(
         derived: derived inputs.
         now_ms: steady time.
     """
-    most = _most_behind(found)
+    most = _most_behind(found, derived)
     if most is not None:
         stream, by_ms = most
-        if by_ms is None or (by_ms >= HELD_LEAST_MS and stream not in derived):
-            same = before is not None and before.stream == stream
-            since_ms = before.since_ms if before is not None and same else now_ms
-            held = HeldBack(stream, by_ms, since_ms, silent.get(stream))
-            return _of_partition(held, found[stream], now_ms)
+        same = before is not None and before.stream == stream
+        since_ms = before.since_ms if before is not None and same else now_ms
+        held = HeldBack(stream, by_ms, since_ms, silent.get(stream))
+        return _of_partition(held, found[stream], now_ms)
     active = {stream: one.boundary for stream, one in found.items() if not one.idle}
     if active and not active.keys() - silent.keys():
         last = max(sorted(active), key=lambda stream: silent[stream])
@@ -88,11 +87,14 @@ def _of_partition(held: HeldBack, one: InputTime, now_ms: SteadyMillis) -> HeldB
     )
 
 
-def _most_behind(inputs: Mapping[StreamName, InputTime]) -> tuple[StreamName, int | None] | None:
-    """The active input that is furthest behind, and its distance in ms from the furthest one.
+def _most_behind(
+    inputs: Mapping[StreamName, InputTime], derived: Collection[StreamName]
+) -> tuple[StreamName, int | None] | None:
+    """The input that holds event time back, and how far in ms it is behind; None: none is, by much.
 
-    The furthest one may be a partition of the same input. The distance is None if the input has no
-    boundary and something else has one; the result is None if no input is behind.
+    It is behind the furthest other input, or another partition of its own. The distance is None if
+    it has no boundary and something else has one. Of inputs that hold event time at nearly the same
+    place, one that is far enough behind is named.
     """
     active = {name: one for name, one in inputs.items() if not one.idle}
     others = any(one.boundary is not None for one in inputs.values())
@@ -102,6 +104,10 @@ def _most_behind(inputs: Mapping[StreamName, InputTime]) -> tuple[StreamName, in
     known = {name: one.boundary.at_ms for name, one in active.items() if one.boundary is not None}
     if not known or len(known) < len(active):
         return None
-    least = min(known, key=lambda name: known[name])
-    ahead = [one.slowest.furthest_ms for one in active.values() if one.slowest is not None]
-    return least, max(*known.values(), *ahead, known[least]) - known[least]
+    furthest, least = max(known.values()), min(known.values())
+    for name in sorted(known.keys() - set(derived), key=lambda name: known[name]):
+        slowest = active[name].slowest
+        ahead = furthest if slowest is None else max(furthest, slowest.furthest_ms)
+        if known[name] - least < HELD_LEAST_MS <= ahead - known[name]:
+            return name, ahead - known[name]
+    return None

@@ -107,7 +107,8 @@ class LaneTime:
         quiet: start of the present silence (steady time), per external partition; `started_ms`
             where missing.
         reached: the highest boundary of each external input so far.
-        reached_at: when `reached` last rose in this process (steady time), per external input.
+        reached_at: when `reached` last rose, or its input was last silent, in this process (steady
+            time), per external input.
         idle_base: `reached` at the input's last record; an idle stream continues from it.
         writers: boundaries and activity of the writer of each derived input.
         release: advances sent and in force.
@@ -155,6 +156,7 @@ def begin(
         started_ms=now_ms,
         release=release,
         reached=known,
+        reached_at=dict.fromkeys(known, now_ms),
         idle_base=known,
         writers={
             i.stream: writers.get(writer_of(i), WriterSeen())
@@ -270,6 +272,7 @@ def advance(
             reached[stream], reached_at[stream] = boundary.at_ms, now_ms
     idle = all(one.idle for one in found.values())
     silent = _silent(time, found, ends, now_ms)
+    reached_at |= dict.fromkeys(silent.keys() & reached_at.keys(), now_ms)
     held = held_back(time.held, found, silent, reached_at, time.writers.keys(), now_ms)
     time = replace(
         time, reached=reached, reached_at=reached_at, held=held, idle=idle, steps_ms=None

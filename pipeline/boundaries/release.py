@@ -47,6 +47,9 @@ CLOCK_PACE_MS = 1_000
 """When only the clock moves event time, latency does not matter: without this limit, every quiet
 lane would run ten empty batches a second for ever."""
 
+SENT_AGAIN_MS = 30_000
+"""An advance that has not taken effect for so long is sent again; twice has no other effect."""
+
 
 @dataclass(frozen=True, slots=True)
 class Release:
@@ -129,7 +132,7 @@ def next_advance(
         value, cut = target.at_ms, False
     else:
         if _must_wait(shape, release):
-            return release, None
+            return _sent_again(release, now_ms)
         value, cut = _within_step(shape, release, target.at_ms)
         if watermark_for(shape, value) < LEAST_WATERMARK_MS:
             return release, None
@@ -139,6 +142,14 @@ def next_advance(
         return release, None
     sent = replace(release, released_ms=value, released_at_ms=now_ms, cut=cut)
     return sent, value
+
+
+def _sent_again(release: Release, now_ms: SteadyMillis) -> tuple[Release, Millis | None]:
+    """The advance that has not taken effect for long, once more: its record may be lost."""
+    at_ms = release.released_at_ms
+    if at_ms is None or now_ms - at_ms < SENT_AGAIN_MS:
+        return release, None
+    return replace(release, released_at_ms=now_ms), release.released_ms
 
 
 def rest_ms(shape: Shape, release: Release, target: StreamBoundary) -> int | None:

@@ -163,7 +163,8 @@ def _held_back(status: FragmentStatus, name: str) -> Iterator[Finding]:
     if status.stalled_since_ms is not None:
         return  # the input may only be unread
     waited_ms, behind_ms = status.reported_at_ms - since_ms, status.held_ms
-    still = behind_ms == 0 and status.held_silent_since_ms is None
+    part, silent = status.held_partition is not None, status.held_silent_since_ms is not None
+    still = behind_ms == 0 and not silent
     if waited_ms < HELD_MS or (behind_ms is not None and behind_ms < HELD_MS and not still):
         return
     behind = "has given no event time" if behind_ms is None else f"is {_span(behind_ms)} behind"
@@ -175,7 +176,7 @@ def _held_back(status: FragmentStatus, name: str) -> Iterator[Finding]:
         f"results of {status.fragment} have waited for {status.holder} for {_span(waited_ms)}: it "
         f"{behind}",
         f"fragment {status.network}.{status.fragment}",
-        _REFUSED if still else _STEPS_ASIDE,
+        _REFUSED if still or (part and not silent) else _STEPS_ASIDE,
     )
 
 

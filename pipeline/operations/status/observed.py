@@ -153,11 +153,17 @@ def _waits_for(
 
 
 def _goes_on(one: ObservedFragment) -> bool:
-    """Whether it runs, ends batches, and no input is behind the others."""
-    if one.state != LaneState.RUNNING.value or one.stalled_since_ms is not None:
+    """Whether it runs, ends batches, and waits for no input.
+
+    An input that is behind as a whole, with records, may be so at all times: by its lateness.
+    """
+    status = one.status
+    if status is None or one.state != LaneState.RUNNING.value or one.stalled_since_ms is not None:
         return False
-    behind = one.status is not None and one.status.held_ms != 0
-    return not (one.is_held and behind)
+    if not one.is_held or status.held_ms == 0:
+        return True
+    silent = status.held_silent_since_ms is not None
+    return status.held_ms is not None and status.held_partition is None and not silent
 
 
 def settled(seen: Sequence[ObservedFragment]) -> bool:

@@ -110,6 +110,8 @@ class QueryRunner:
 
         def write(rows: DataFrame, batch: int) -> None:
             ready.wait(START_DEADLINE_S)
+            if not holder:
+                raise StoppingError  # the query has outlived its run
             self._write(query, rows, batch, holder[0])
 
         writer = query.rows.writeStream.outputMode("append").queryName(query.name)

@@ -100,3 +100,11 @@ def test_records_that_bring_no_event_time_are_reported() -> None:
     nearly = InputTime(StreamBoundary(Millis(5 * FAR - 1)))
     assert reported(still={A: since, B: NOW}, a=at(5), b=nearly) is None
     assert reported(a=at(5)) is None
+
+
+def test_an_input_that_holds_event_time_at_the_same_place_is_named() -> None:
+    """The least one is a derived input, or only a little behind."""
+    assert reported(derived=(B,), a=split(5, 9), b=at(5)) == HeldBack(A, 4 * FAR, NOW, partition=3)
+    little = InputTime(StreamBoundary(Millis(5 * FAR - 1)))
+    assert reported(a=split(5, 9), b=little) == HeldBack(A, 4 * FAR, NOW, partition=3)
+    assert reported(a=split(7, 9), b=at(5)) == HeldBack(B, 2 * FAR, NOW)

@@ -436,3 +436,40 @@ def test_an_external_input_that_holds_event_time_back_is_reported() -> None:
     seen.finish(marker(end, batch=2, progress=near))
     seen.next_advance()
     assert seen.time.held is None
+
+
+def held_after(seen: Observed, seconds: int, every_ms: int = 2_000) -> HeldBack | None:
+    """What is reported after records without event time were read, one after the other."""
+    end = 5
+    for number in range(seconds * 1_000 // every_ms):
+        seen.wait(every_ms)
+        end += 1
+        seen.answer(cars=(end,))
+        progress = {at(CARS, 0): 90_000}
+        seen.finish(marker(positions(CARS, end), batch=number, progress=progress))
+        seen.next_advance()
+    return seen.time.held
+
+
+def test_records_that_bring_no_event_time_are_reported_after_a_start_too() -> None:
+    """From when they begin to come."""
+    start = marker(positions(CARS, 5), progress={at(CARS, 0): 90_000}, boundary_ms=84_999)
+    seen = Observed(lane(CARS), start)
+    assert held_after(seen, 28) is None
+    found = held_after(seen, 4)
+    assert found is not None
+    assert (found.stream, found.by_ms, found.silent_since_ms) == (CARS.stream, 0, None)
+
+
+def test_a_rare_record_is_not_reported_before_it_is_read() -> None:
+    """The silence before it is no time in which records brought nothing."""
+    start = marker(positions(CARS, 5), progress={at(CARS, 0): 90_000}, boundary_ms=84_999)
+    seen = Observed(lane(CARS), start)
+    for _ in range(120):
+        seen.wait(500)
+        seen.answer(cars=(5,))
+        seen.next_advance()
+    seen.wait(500)
+    seen.answer(cars=(6,))
+    seen.next_advance()
+    assert seen.time.held is None

@@ -13,6 +13,7 @@ from pipeline.boundaries.release import (
     CLOCK_PACE_MS,
     JOIN_PACE_MS,
     JOIN_STEP_MIN_MS,
+    SENT_AGAIN_MS,
     SESSION_PACE_MS,
     STATELESS_PACE_MS,
     STEP_MAX_MS,
@@ -91,9 +92,9 @@ def test_windows_wait_for_the_last_advance_to_take_effect() -> None:
     """At most one advance is in flight."""
     release, sent = request(MINUTE, begin(MINUTE, advanced(MINUTE, 59_999)), 119_999)
     assert sent == 119_999
-    assert request(MINUTE, release, 179_999, later=60_000)[1] is None
+    assert request(MINUTE, release, 179_999, later=29_000)[1] is None
     release = took_effect(MINUTE, release, advanced(MINUTE, 119_999), 10)
-    assert request(MINUTE, release, 179_999, later=60_000)[1] == 179_999
+    assert request(MINUTE, release, 179_999, later=29_000)[1] == 179_999
 
 
 def test_a_jump_is_limited_to_the_step_which_grows_while_it_emits_little() -> None:
@@ -174,7 +175,7 @@ def test_the_advances_of_a_join_in_flight_span_at_most_one_step() -> None:
 def test_a_join_waits_for_its_first_advance() -> None:
     """Until then there is no reference point for a step."""
     release, _ = request(JOIN, begin(JOIN, FRESH), 5_000)
-    assert request(JOIN, release, 5_001, later=60_000)[1] is None
+    assert request(JOIN, release, 5_001, later=29_000)[1] is None
 
 
 def test_rows_emitted_by_a_join_do_not_shrink_its_step_below_the_first() -> None:
@@ -237,6 +238,18 @@ def test_a_step_that_was_used_in_full_takes_effect_before_the_next_one() -> None
         steps.append(release.step_ms)
         release, sent = request(waiting, release, 10**12, later=number * 1_000)
     assert all(later >= 2 * earlier for earlier, later in pairwise(steps))
+
+
+@pytest.mark.parametrize("shape", [MINUTE, JOIN])
+def test_an_advance_that_does_not_take_effect_is_sent_again(shape: Shape) -> None:
+    """Its record may be lost; nothing else would be sent."""
+    start = begin(shape, advanced(shape, 59_999))
+    release, sent = request(shape, start, 10**12)
+    assert sent is not None
+    assert request(shape, release, 10**12, later=SENT_AGAIN_MS - 1) == (release, None)
+    release, again = request(shape, release, 10**12, later=SENT_AGAIN_MS)
+    assert again == sent
+    assert request(shape, release, 10**12, later=SENT_AGAIN_MS + 1) == (release, None)
 
 
 def test_a_stateless_lane_has_no_steps() -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from brokers.kafka.group_mirror import ANSWER_S, GroupMirror
+from brokers.kafka.group_mirror import ANSWER_S, PAUSE_S, GroupMirror
 from brokers.records import Ends
 from pipeline.errors import MedusaError, UnavailableError
 from pipeline.ids import Offset, TopicName
@@ -72,28 +72,47 @@ def test_one_request_is_in_flight_and_the_newest_positions_are_next() -> None:
 
 
 def test_a_failed_request_is_repeated_with_the_newest_positions() -> None:
-    """By the next poll: the last positions are set after an outage, too."""
-    group, mirror, _ = followed()
+    """After a pause: the last positions are set after an outage, too."""
+    group, mirror, clock = followed()
     group.answer(UnavailableError("no coordinator"))
+    mirror.poll()
+    assert group.asked == [1]
+    clock.sleep(PAUSE_S)
     mirror.poll()
     assert group.asked == [1, 3]
     group.answer(UnavailableError("no coordinator"))
     mirror.poll()
-    assert group.asked == [1, 3, 3]
+    mirror.follow(at(4))
+    assert group.asked == [1, 3, 4]
     group.answer()
+    clock.sleep(PAUSE_S)
     mirror.poll()
-    assert group.asked == [1, 3, 3]
+    assert group.asked == [1, 3, 4]
 
 
-def test_a_request_that_cannot_be_sent_is_repeated_by_each_poll() -> None:
-    """Not in a loop."""
-    group, mirror, _ = followed()
+def test_a_request_that_cannot_be_sent_is_repeated_after_a_pause() -> None:
+    """A group that refuses is not asked in a loop."""
+    group, mirror, clock = followed()
     group.refuses = True
     group.answer()
     mirror.poll()
     assert group.asked == [1, 3]
     mirror.poll()
+    assert group.asked == [1, 3]
+    clock.sleep(PAUSE_S)
+    mirror.poll()
     assert group.asked == [1, 3, 3]
+
+
+def test_nothing_is_sent_after_the_end() -> None:
+    """The next owner may have set newer offsets."""
+    group, mirror, _ = followed()
+    group.answer()
+    mirror.close()
+    mirror.follow(at(4))
+    mirror.poll()
+    assert group.asked == [1]
+    assert group.closed
 
 
 def test_a_request_without_an_answer_is_given_up() -> None:

@@ -32,10 +32,13 @@ class Cluster:
     """Clients that were made; `reachable`: whether a new one gets answers."""
 
     reachable: bool = True
+    full: bool = False
     made: list[Client] = field(default_factory=list)
 
     def make(self) -> Client:
-        """One more."""
+        """One more; none if there is no room for it."""
+        if self.full:
+            raise UNAVAILABLE
         self.made.append(Client(self.reachable))
         return self.made[-1]
 
@@ -57,7 +60,6 @@ def test_a_client_without_answers_is_replaced_by_one_with_answers() -> None:
     renewed, clock = unanswered(cluster)
     clock.sleep(1)
     assert renewed.current is cluster.made[1]
-    renewed.note(answered=True)
     clock.sleep(10 * RENEW_S)
     assert renewed.current is cluster.made[1]
 
@@ -80,4 +82,13 @@ def test_an_answer_ends_the_count() -> None:
     clock.sleep(2 * RENEW_S)
     assert renewed.current is cluster.made[0]
     renewed.note(answered=False)
+    assert renewed.current is cluster.made[0]
+
+
+def test_a_client_that_cannot_be_made_is_no_error() -> None:
+    """The machine has no thread left; the client there is remains."""
+    cluster = Cluster()
+    renewed, clock = unanswered(cluster)
+    cluster.full = True
+    clock.sleep(1)
     assert renewed.current is cluster.made[0]

@@ -102,13 +102,27 @@ def test_a_running_fragment_waits_for_the_nearest_ones_above_that_do_not_run() -
 
 
 def test_a_running_fragment_waits_for_one_whose_event_time_is_held_back() -> None:
-    """By an input that is behind; not if all inputs are silent."""
+    """By a silent input, or by a partition; not by one that may be behind by its lateness."""
     names = [FragmentName("one"), FragmentName("two")]
-    for held_ms, found in ((None, ("cars.one",)), (9_000, ("cars.one",)), (0, ())):
-        first = replace(STATUS, fragment=names[0], held_by="a", held_ms=held_ms)
+    for held_ms, silent_ms, partition, found in (
+        (None, None, None, True),
+        (9_000, NOW, None, True),
+        (9_000, None, 1, True),
+        (9_000, None, None, False),
+        (0, NOW, None, False),
+    ):
+        first = replace(
+            STATUS,
+            fragment=names[0],
+            held_by="a",
+            held_ms=held_ms,
+            held_silent_since_ms=silent_ms,
+            held_partition=partition,
+        )
         second = replace(STATUS, fragment=names[1], writers=("local.cars.one",))
         records = [replace(RECORD, fragment=name) for name in names]
-        assert [one.waits_for for one in observe(records, [first, second], [UP])] == [(), found]
+        expected = ("cars.one",) if found else ()
+        assert [one.waits_for for one in observe(records, [first, second], [UP])] == [(), expected]
 
 
 def test_fragments_of_other_networks_and_circles_end_the_search() -> None:
