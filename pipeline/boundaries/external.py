@@ -82,6 +82,11 @@ class PartitionSeen:
     quiet_since_ms: SteadyMillis
     open: bool = False
 
+    @property
+    def is_read(self) -> bool:
+        """Whether its end is known, and nothing before it or in a transaction is unread."""
+        return self.end is not None and self.position >= self.end and not self.open
+
 
 def is_idle(
     stream: ExternalInput, partition: PartitionSeen, observed_ms: SteadyMillis | None
@@ -98,9 +103,7 @@ def is_idle(
     return (
         stream.silence is Silence.IDLE
         and observed_ms is not None
-        and partition.end is not None
-        and partition.position >= partition.end
-        and not partition.open
+        and partition.is_read
         and observed_ms - partition.quiet_since_ms >= timeout_ms
     )
 
@@ -197,8 +200,7 @@ def _slowest(stream: ExternalInput, active: list[PartitionSeen]) -> Slowest | No
     slowest = min(active, key=lambda p: -1 if p.progress_ms is None else p.progress_ms)
     if slowest.progress_ms == max(known):
         return None
-    read = slowest.end is not None and slowest.position >= slowest.end and not slowest.open
-    since_ms = slowest.quiet_since_ms if read else None
+    since_ms = slowest.quiet_since_ms if slowest.is_read else None
     return Slowest(slowest.number, _behind(stream, max(known)), since_ms)
 
 

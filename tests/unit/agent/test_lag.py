@@ -1,21 +1,10 @@
 """Lag of a lane, as reported."""
 
-import pytest
-
 from pipeline.agent.lag import ENDS_LOG_MAX, STALLED_LEAST_MS
 from pipeline.catalog.records import LaneState
 from tests.unit.agent.support import CARS, LEFT, Agent, at, deployed
 
 ONE, TWO = at(CARS, 0), at(CARS, 1)
-
-
-@pytest.fixture
-def agent() -> Agent:
-    """An agent with a running lane over one external stream."""
-    agent = Agent()
-    agent.read_catalog(deployed())
-    agent.started(CARS)
-    return agent
 
 
 def test_a_lane_at_the_ends_of_its_inputs_has_no_lag(agent: Agent) -> None:

@@ -2,8 +2,6 @@
 
 from dataclasses import replace
 
-import pytest
-
 from pipeline.boundaries.held import HELD_LEAST_MS
 from pipeline.boundaries.lane_time import ENDS_FRESH_MS, OPEN_LONG_MS
 from pipeline.boundaries.profile import LaneProfile
@@ -16,15 +14,6 @@ from pipeline.planner.instants import instant
 from tests.unit.agent.support import CARS, LANE, LEFT, SPEED, START_MS, Agent, at, deployed
 
 ONE, TWO = at(CARS, 0), at(CARS, 1)
-
-
-@pytest.fixture
-def agent() -> Agent:
-    """An agent with a running lane over one external stream."""
-    agent = Agent()
-    agent.read_catalog(deployed())
-    agent.started(CARS)
-    return agent
 
 
 def test_a_report_names_the_incarnation_of_its_node(agent: Agent) -> None:

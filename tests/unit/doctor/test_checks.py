@@ -197,15 +197,7 @@ def test_results_that_wait_for_an_input_are_reported(
         running(), held_by="orders", held_ms=behind_ms, held_since_ms=Millis(NOW_MS - waited_ms)
     )
     for state in (LaneState.RUNNING, LaneState.RESTARTING):
-        writers = {NAME: replace(status, state=state)}
-        network = ObservedNetwork(
-            NETWORK,
-            True,
-            True,
-            (GOOD,),
-            writers=writers,
-        )
-        found = [one.message for one in findings(Observed((), (network,))) if one.hint]
+        found = hinted(replace(status, state=state))
         if words is None or state is not LaneState.RUNNING:
             assert found == []
         else:
@@ -213,14 +205,18 @@ def test_results_that_wait_for_an_input_are_reported(
             assert words in found[0]
 
 
+def hinted(status: FragmentStatus) -> list[str]:
+    """The messages with a hint about a fragment with this status."""
+    network = ObservedNetwork(NETWORK, True, True, (GOOD,), writers={NAME: status})
+    return [one.message for one in findings(Observed((), (network,))) if one.hint]
+
+
 def test_records_that_bring_no_event_time_are_reported() -> None:
     """Not silence of all inputs, after which event time goes on by itself."""
     held = replace(running(), held_by="orders", held_ms=0, held_partition=1)
     held = replace(held, held_since_ms=Millis(NOW_MS - 90_000))
     for silent_since_ms, count in ((None, 1), (Millis(NOW_MS - 90_000), 0)):
-        writers = {NAME: replace(held, held_silent_since_ms=silent_since_ms)}
-        network = ObservedNetwork(NETWORK, True, True, (GOOD,), writers=writers)
-        found = [one.message for one in findings(Observed((), (network,))) if one.hint]
+        found = hinted(replace(held, held_silent_since_ms=silent_since_ms))
         assert len(found) == count
         for message in found:
             assert "have waited for orders, partition 1 for 1m 30s: it has records" in message
@@ -236,9 +232,7 @@ def test_a_running_fragment_that_ends_no_batch_is_reported() -> None:
         lag_records=4,
     )
     for state, count in ((LaneState.RUNNING, 1), (LaneState.RESTARTING, 0)):
-        writers = {NAME: replace(status, state=state)}
-        network = ObservedNetwork(NETWORK, True, True, (GOOD,), writers=writers)
-        found = [one.message for one in findings(Observed((), (network,))) if one.hint]
+        found = hinted(replace(status, state=state))
         assert len(found) == count
         for message in found:
             assert "has ended no batch for 3m 10s, with 4 records unread" in message
