@@ -31,7 +31,7 @@ NAME_PATTERN = r"[a-z][a-z0-9_]{0,62}"
 """Participants, networks, streams and boxes: lower case, so that names survive every system."""
 
 _REDRIVE = ".redrive"
-INTERNAL_SUFFIXES = (".advances", ".boundaries", ".dlq", ".markers", _REDRIVE, ".tentative")
+INTERNAL_SUFFIXES = (".boundaries", ".dlq", ".markers", _REDRIVE, ".tentative")
 """How the names of Medusa's own topics end; no output may be called so."""
 
 READER_GROUP = GroupName(f"{PRODUCT}.reader")
@@ -103,11 +103,6 @@ class FragmentNames:
     def redrive(self) -> TopicName:
         """Dead letters that are sent again, for this fragment alone."""
         return TopicName(f"{self.writer}{_REDRIVE}")
-
-    @property
-    def advances(self) -> TopicName:
-        """What the agent tells the fragment's lanes about event time; one partition."""
-        return TopicName(f"{self.writer}.advances")
 
     @property
     def markers(self) -> TopicName:

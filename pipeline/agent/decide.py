@@ -2,16 +2,13 @@
 
 An event is first applied to the state that all lanes share. Then the lane rules are applied to each
 lane, and the node rules to the node. While the catalog is in doubt nothing is started and no status
-is reported; running lanes continue, and so does their event time, since Kafka fences them if
-another node has taken over.
+is reported; running lanes continue, since Kafka fences them if another node has taken over.
 """
 
 from dataclasses import replace
 
 from pipeline.agent.effects import Effect
 from pipeline.agent.events import (
-    ActivityRead,
-    BoundaryRead,
     CatalogLost,
     CatalogRead,
     EndsRead,
@@ -22,9 +19,8 @@ from pipeline.agent.events import (
 from pipeline.agent.now import Now
 from pipeline.agent.rules.activity import send_activity
 from pipeline.agent.rules.desired import assign
-from pipeline.agent.rules.event_time import observe_time
+from pipeline.agent.rules.lag import observe_ends
 from pipeline.agent.rules.planning import request_plans
-from pipeline.agent.rules.promises import send_promises
 from pipeline.agent.rules.reconcile import reconcile
 from pipeline.agent.rules.recovery import retry_soon
 from pipeline.agent.rules.rehearsal import rehearse
@@ -32,11 +28,8 @@ from pipeline.agent.rules.report import report
 from pipeline.agent.rules.retention import send_retention
 from pipeline.agent.rules.rule import Effects, LaneRule, NodeRule
 from pipeline.agent.rules.runs import follow_run
-from pipeline.agent.rules.steering import advance
 from pipeline.agent.rules.watching import watch
 from pipeline.agent.state import Lane, NodeState, Shared, Stopped
-from pipeline.boundaries import lane_time
-from pipeline.boundaries.derived import PendingBoundary, with_activity, with_boundary
 from pipeline.errors import BrokenInvariantError
 from pipeline.ids import stable_lane
 from pipeline.lanes.events import LaneStarted
@@ -44,12 +37,10 @@ from pipeline.lanes.events import LaneStarted
 LANE_RULES: tuple[LaneRule, ...] = (
     assign,
     follow_run,
-    observe_time,
+    observe_ends,
     retry_soon,
     reconcile,
-    advance,
     send_activity,
-    send_promises,
     send_retention,
     report,
 )
@@ -74,7 +65,7 @@ def decide(state: NodeState, event: Event, now: Now) -> tuple[NodeState, Effects
     if isinstance(event, LaneStarted) and event.lane not in state.lanes:
         place = f"fragment {event.lane.fragment}"
         raise BrokenInvariantError("a lane started that was not asked to", place=place)
-    state = _with_new_lanes(replace(state, shared=_updated(state.shared, event, now)))
+    state = _with_new_lanes(replace(state, shared=_updated(state.shared, event)))
     effects: list[Effect] = []
     for key in sorted(state.lanes):
         before = state.lanes[key]
@@ -118,15 +109,11 @@ def _with_new_lanes(state: NodeState) -> NodeState:
 # --- what all lanes share -----------------------------------------------------------------------
 
 
-def _updated(shared: Shared, event: Event, now: Now) -> Shared:
+def _updated(shared: Shared, event: Event) -> Shared:
     shared = replace(shared, answered=False) if shared.answered else shared
     match event:
         case CatalogRead() | CatalogLost() | PlanMade() | PlanFailed():
             return _catalog_updated(shared, event)
-        case BoundaryRead():
-            return _boundary_read(shared, event)
-        case ActivityRead():
-            return _activity_read(shared, event, now)
         case EndsRead():
             return _ends_read(shared, event)
         case _:
@@ -153,25 +140,7 @@ def _catalog_updated(
             return replace(shared, plans=shared.plans.with_failure(version, error))
 
 
-def _boundary_read(shared: Shared, event: BoundaryRead) -> Shared:
-    writer = shared.writers.get(event.writer)
-    if writer is None:  # a deleted topic, or not a writer of this node's inputs
-        return shared
-    boundary = PendingBoundary(event.boundary_ms, event.positions)
-    writer = with_boundary(writer, event.epoch, boundary)
-    return replace(shared, writers={**shared.writers, event.writer: writer})
-
-
-def _activity_read(shared: Shared, event: ActivityRead, now: Now) -> Shared:
-    writer = shared.writers.get(event.writer)
-    if writer is None:
-        return shared
-    active = with_activity(writer, event.epoch, idle=event.idle, at_ms=now.steady_ms)
-    return replace(shared, writers={**shared.writers, event.writer: active})
-
-
 def _ends_read(shared: Shared, event: EndsRead) -> Shared:
     before = shared.ends
-    ends = lane_time.ends_of(before, event.read_at_ms, event.ends, event.written)
-    more = before is not None and bool(ends.by_topic.keys() - before.by_topic.keys())
-    return replace(shared, ends=ends, ends_before=before, answered=more)
+    more = before is not None and bool(event.ends.by_topic.keys() - before.by_topic.keys())
+    return replace(shared, ends=event.ends, answered=more)

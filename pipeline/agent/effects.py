@@ -1,6 +1,5 @@
 """The effects of an agent's decisions. An effect contains everything needed to perform it."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pipeline.boundaries.profile import DerivedInput
@@ -8,11 +7,8 @@ from pipeline.catalog.records import FragmentStatus
 from pipeline.catalog.snapshot import Deployed, VersionId
 from pipeline.ids import (
     Epoch,
-    Incarnation,
     LaneId,
-    Millis,
     RunNumber,
-    StreamName,
     TopicId,
     TopicName,
 )
@@ -55,16 +51,6 @@ class StopLane:
 
 
 @dataclass(frozen=True, slots=True)
-class SendAdvance:
-    """Send one incarnation of a lane an advance: event time may move to `advance_ms`."""
-
-    lane: LaneId
-    topic: TopicName
-    incarnation: Incarnation
-    advance_ms: Millis
-
-
-@dataclass(frozen=True, slots=True)
 class SendActivity:
     """Send the readers of a fragment's output whether the lane is idle: see `ActivityRecord`.
 
@@ -83,17 +69,6 @@ class SendActivity:
     writer: str
     epoch: Epoch
     idle: bool
-
-
-@dataclass(frozen=True, slots=True)
-class NotePromises:
-    """Send a running lane the promises of the writers of its derived inputs.
-
-    `promised`: the boundaries that its finished batches cover, by stream.
-    """
-
-    lane: LaneId
-    promised: Mapping[StreamName, Millis]
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,9 +110,7 @@ Effect = (
     MakePlan
     | StartLane
     | StopLane
-    | SendAdvance
     | SendActivity
-    | NotePromises
     | NoteRetention
     | PublishStatus
     | WatchTopics

@@ -2,6 +2,7 @@
 
 import queue
 import threading
+from contextlib import suppress
 
 from pipeline.agent.decide import decide
 from pipeline.agent.events import Event, Tick
@@ -9,6 +10,7 @@ from pipeline.agent.now import Now
 from pipeline.agent.perform import Performer
 from pipeline.agent.state import NodeState
 from pipeline.clock import Clock, Deadline, steady_ms
+from pipeline.lanes.events import LaneEvent, LaneTimed
 
 TICK_S = 0.2
 QUEUE_EVENTS = 10_000
@@ -28,6 +30,17 @@ class Mailbox:
     def put(self, event: Event) -> None:
         """Put an event into the queue."""
         self._queue.put(event)
+
+    def report(self, event: LaneEvent) -> None:
+        """Put an event of a lane into the queue; an event time is dropped if the queue is full.
+
+        Its thread must not wait: others wait for it, and the next one replaces it.
+        """
+        if isinstance(event, LaneTimed):
+            with suppress(queue.Full):
+                self._queue.put_nowait(event)
+        else:
+            self._queue.put(event)
 
     def next(self) -> Event:
         """The next event; `Tick` if none arrives for a while."""

@@ -12,12 +12,10 @@ from pipeline.agent.background import Job
 from pipeline.agent.effects import (
     Effect,
     MakePlan,
-    NotePromises,
     NoteRetention,
     PublishStatus,
     Rehearse,
     SendActivity,
-    SendAdvance,
     StartLane,
     StopLane,
     WatchTopics,
@@ -34,14 +32,13 @@ from pipeline.ids import (
     Epoch,
     FragmentId,
     LaneId,
-    TopicName,
 )
 from pipeline.lanes.events import LaneStopped, stopped_by
-from pipeline.lanes.promises import Promises
 from pipeline.markers import codec
-from pipeline.markers.signals import ActivityRecord, AdvanceRecord, activity_key
+from pipeline.markers.signals import ActivityRecord, activity_key
 from pipeline.names import FragmentNames, boundaries_topic
 from pipeline.planner.plan import Plan
+from pipeline.spark.run.lane_news import LaneNews
 from pipeline.spark.run.lane_settings import LaneSettings
 
 _log = logging.getLogger(__name__)
@@ -49,8 +46,6 @@ _log = logging.getLogger(__name__)
 
 class Lane(Protocol):
     """The interface of a lane; as in `pipeline/spark/run/lane.py`."""
-
-    promises: Promises
 
     def run(self) -> None:
         """Start, and block until `request_stop`; raises when the lane cannot continue."""
@@ -102,6 +97,7 @@ class NodeContext:
     make_lane: MakeLane
     signals: RecordWriter
     watched: Watched
+    news: LaneNews
     workers: Workers
     clock: Clock
 
@@ -128,17 +124,16 @@ class Performer:
         """Perform an effect, or queue it for a worker; its results are sent as events."""
         workers = self._context.workers
         match effect:
-            case StartLane() | StopLane() | NotePromises() | NoteRetention():
+            case StartLane() | StopLane() | NoteRetention():
                 self._signal_lane(effect)
             case MakePlan(version):
                 workers.planning.put(version, partial(self._plan, effect))
-            case SendAdvance(lane):
-                workers.signals.put(("advance", lane), partial(self._send_advance, effect))
             case SendActivity(lane):
                 workers.signals.put(("activity", lane), partial(self._send_activity, effect))
             case PublishStatus(lane):
                 workers.reports.put(lane, partial(self._report, effect))
             case WatchTopics(topics, derived):
+                self._context.news.watch(derived)
                 self._context.watched.watch(topics, derived)
             case Rehearse(fragments):
                 self._context.watched.rehearse(fragments)
@@ -154,15 +149,13 @@ class Performer:
 
     # --- lanes ----------------------------------------------------------------------------------
 
-    def _signal_lane(self, effect: StartLane | StopLane | NotePromises | NoteRetention) -> None:
+    def _signal_lane(self, effect: StartLane | StopLane | NoteRetention) -> None:
         running = self._lanes.get(effect.lane)
         match effect:
             case StartLane():
                 self._start(effect)
             case StopLane(lane):
                 self._stop(lane)
-            case NotePromises(_, promised) if running is not None and running.lane is not None:
-                running.lane.promises.note(promised)
             case NoteRetention(_, kept_ms) if running is not None:
                 running.kept_ms = kept_ms
             case _:  # the lane has ended meanwhile
@@ -282,18 +275,15 @@ class Performer:
         else:
             self._emit(PlanMade(version, plan))
 
-    def _send_advance(self, effect: SendAdvance) -> None:
-        record = AdvanceRecord(effect.incarnation, effect.advance_ms)
-        self._send(effect.topic, None, codec.encode_advance(record))
-
     def _send_activity(self, effect: SendActivity) -> None:
         record = ActivityRecord(effect.topic_id, effect.writer, effect.epoch, effect.idle)
-        key = activity_key(effect.writer)
-        self._send(boundaries_topic(effect.topic), key, codec.encode_activity(record))
-
-    def _send(self, topic: TopicName, key: bytes | None, value: bytes) -> None:
-        now_ms = self._context.clock.now_ms()
-        self._context.signals.send(topic, key=key, value=value, partition=0, timestamp_ms=now_ms)
+        self._context.signals.send(
+            boundaries_topic(effect.topic),
+            key=activity_key(effect.writer),
+            value=codec.encode_activity(record),
+            partition=0,
+            timestamp_ms=self._context.clock.now_ms(),
+        )
 
     def _report(self, effect: PublishStatus) -> None:
         """Report a status; until this node has read the lane's counts, the last ones remain."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from pipeline.agent.plans import Plans
-from pipeline.boundaries.lane_time import Ends, LaneTime, Writers
+from pipeline.boundaries.lane_time import Ends, LaneTime
 from pipeline.boundaries.profile import DerivedInput
 from pipeline.catalog.records import Begun, FragmentStatus
 from pipeline.catalog.snapshot import Deployed
@@ -129,7 +129,7 @@ class Running:
         desired: the desired state that its start implemented.
         fragment: the plan that it runs.
         incarnation: of the lane.
-        time: its event time.
+        time: its event time, as the lane last reported it.
         since_ms: when it began to run.
         batch_ended_ms: when its last batch ended; `since_ms` until the first one has.
         read_at_ms: when the marker that it began with was written: records unread then may have
@@ -137,7 +137,6 @@ class Running:
         ends_log: per input, earlier observed ends that are not yet processed, oldest first.
         idle_sent_at_ms: when the idle signal was last sent, or may have been, by the previous
             lane; None: the readers' last signal was `active`.
-        promised: the promises of its inputs' writers that were last sent to the lane.
         kept_ms: the retention of dead letters that was last sent to the lane; None: none yet.
     """
 
@@ -151,7 +150,6 @@ class Running:
     read_at_ms: SteadyMillis
     ends_log: Mapping[StreamName, tuple[ObservedEnds, ...]] = field(default_factory=dict)
     idle_sent_at_ms: SteadyMillis | None = None
-    promised: Mapping[StreamName, Millis] = field(default_factory=dict)
     kept_ms: int | None = None
 
 
@@ -297,12 +295,9 @@ class Shared:
         elsewhere: the fragments that other nodes of the participant run.
         plans: of the needed versions.
         ends: the last observed ends of topics; None: never observed.
-        ends_before: the ends observed before that.
         answered: whether, with this event, a server answers that did not before.
         topics: the topics whose ends are polled.
         derived: the inputs whose boundaries are read.
-        writers: boundaries read so far, for lanes that start later; of exactly the writers whose
-            boundaries are read.
         rehearsed: the fragments that the node rehearses.
         last_run: the largest run number of the lanes that were removed.
     """
@@ -315,11 +310,9 @@ class Shared:
     elsewhere: tuple[Deployed, ...] = ()
     plans: Plans = field(default_factory=Plans)
     ends: Ends | None = None
-    ends_before: Ends | None = None
     answered: bool = False
     topics: frozenset[TopicName] = frozenset()
     derived: frozenset[DerivedInput] = frozenset()
-    writers: Writers = field(default_factory=dict)
     rehearsed: tuple[tuple[Deployed, Fragment], ...] = ()
     last_run: RunNumber = NO_RUN
 

@@ -1,4 +1,4 @@
-"""Event-time control of lanes: computes advances from progress and boundaries.
+"""Event time of lanes, and the plan of their batches, from progress, boundaries and ends.
 
 Pure: no socket, thread, clock, environment or random; wall time is always an argument.
 
@@ -7,8 +7,9 @@ Pure: no socket, thread, clock, environment or random; wall time is always an ar
     sessions.py   the oldest record of open sessions
     external.py   the boundary of an external stream
     derived.py    the boundary of a derived stream
-    release.py    step size and rate limit of advances
+    release.py    steps and intervals of the movement of event time
     lane_time.py  event time of one lane, from all of these
+    next_batch.py the plan of a lane's next batch
     promise.py    the boundary of a lane's own output
 
 `docs/semantics.md` states the rules.

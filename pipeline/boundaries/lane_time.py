@@ -1,7 +1,7 @@
-"""Event time of one lane: state of its inputs, and computation of the next advance.
+"""Event time of one lane: state of its inputs, and the target that its event time may move to.
 
-`LaneTime` is an immutable value. Events compute a new one; `advance` decides whether to send an
-advance. The target is the least boundary over the active inputs; while one of them has none, event
+`LaneTime` is an immutable value; what is read from servers, finished batches and time compute a new
+one. The target is the least boundary over the active inputs; while one of them has none, event
 time does not move. Idle inputs are ignored; when all are idle, event time continues from the
 largest boundary.
 """
@@ -41,6 +41,8 @@ OPEN_LONG_MS = 10_000
 """How long a transaction may be open before `status` names it: a producer that writes batch after
 batch always has one open, each for much less time."""
 
+EndsByTopic = Mapping[TopicName, Mapping[int, Offset]]
+"""Ends of partitions by topic."""
 Writer = tuple[TopicId, str]
 """A writer of a derived topic: Kafka's id of the topic, and the writer's name."""
 Writers = Mapping[Writer, WriterSeen]
@@ -97,7 +99,7 @@ class HeldOpen:
 
 @dataclass(frozen=True, slots=True)
 class LaneTime:
-    """Event-time state of a lane; everything that decides its advances.
+    """Event-time state of a lane; everything that decides how its event time moves.
 
     Args:
         profile: the lane's inputs and shape.
@@ -111,7 +113,7 @@ class LaneTime:
             time), per external input.
         idle_base: `reached` at the input's last record; an idle stream continues from it.
         writers: boundaries and activity of the writer of each derived input.
-        release: advances sent and in force.
+        release: event time in force, and the present step.
         unloaded: inputs with `load: first` that are not loaded yet, and the ends up to which they
             are read: all that was written when the lane started, finished by then or not; None: no
             answer yet.
@@ -142,8 +144,8 @@ def begin(
 ) -> LaneTime:
     """Initial event-time state of a lane that continues from a marker.
 
-    An input's boundary was at least the advance in force, so an idle stream continues from there;
-    the duration of its silence is observed anew.
+    An input's boundary was at least the event time in force, so an idle stream continues from
+    there; the duration of its silence is observed anew.
     """
     release = releases.begin(profile.shape, marker)
     in_force = release.in_force_ms
@@ -260,10 +262,10 @@ def ends_read(time: LaneTime, before: Ends | None, ends: Ends) -> LaneTime:
     return _settle(_reset_quiet(_loading(time, ends), active, ends.read_at_ms))
 
 
-def advance(
+def observe(
     time: LaneTime, ends: Ends | None, now_ms: SteadyMillis
-) -> tuple[LaneTime, Millis | None]:
-    """Compute the next advance of the lane; None: none is sent now."""
+) -> tuple[LaneTime, StreamBoundary | None]:
+    """Compute the target of the lane's event time, and what holds it back; None: no target."""
     found = input_times(time, ends, now_ms)
     reached, reached_at = dict(time.reached), dict(time.reached_at)
     for lane_input in _external(time.profile):
@@ -280,11 +282,35 @@ def advance(
     target = least_active(tuple(found.values()))
     if target is None:
         return _loading_from(time, ends, now_ms), None
-    release, value = releases.next_advance(time.profile.shape, time.release, target, now_ms)
-    rest_ms = releases.rest_ms(time.profile.shape, release, target)
+    rest_ms = releases.rest_ms(time.profile.shape, time.release, target)
     if rest_ms is not None and rest_ms >= HELD_LEAST_MS:
         time = replace(time, steps_ms=rest_ms)
-    return replace(time, release=release), value
+    return time, target
+
+
+def target_after(
+    time: LaneTime, read_to: Positions, ends: Ends | None, now_ms: SteadyMillis
+) -> StreamBoundary | None:
+    """The target within a batch that reads up to `read_to`.
+
+    Boundaries of derived inputs that these positions cover are in effect in the batch: no record
+    before them is still to come. The event times of an external input's records are unknown until
+    they have been read.
+    """
+    writers = {
+        i.stream: settled(time.writers[i.stream], finished_in(read_to, i))
+        for i in time.profile.inputs
+        if isinstance(i, DerivedInput)
+    }
+    found = input_times(replace(time, writers=writers), ends, now_ms)
+    return least_active(tuple(found.values()))
+
+
+def clock_silent_ms(time: LaneTime, target: StreamBoundary, now_ms: SteadyMillis) -> int | None:
+    """How long all inputs have been silent, if only the clock moves the target; else None."""
+    if not target.by_clock:
+        return None
+    return now_ms - max(time.quiet.values(), default=time.started_ms)
 
 
 def _loading_from(time: LaneTime, ends: Ends | None, now_ms: SteadyMillis) -> LaneTime:
@@ -416,8 +442,7 @@ def has_grown(time: LaneTime | None, ends: Ends | None) -> bool:
 def finished_in(positions: Positions, lane_input: LaneInput) -> dict[int, Offset]:
     """The positions in an input's own topic, by partition.
 
-    A lane also reads advances and redriven records under the same input; those are not the stream
-    itself.
+    A lane also reads redriven records under the same input; those are not the stream itself.
     """
     return {
         key.partition: offset

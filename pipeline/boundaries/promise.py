@@ -1,4 +1,4 @@
-"""Promise of a lane about its output, and translation of advances to watermarks.
+"""Promise of a lane about its output, and translation of event time to watermarks.
 
 The watermark in force in batch N closes windows and drops state in N; rows of N are late by the
 watermark of N-1. So the watermark that closes in batch N is the one by which rows of N+1 are late,
@@ -12,13 +12,13 @@ from pipeline.markers.commit_marker import CommitMarker
 from pipeline.network.boxes.shape import Joined, Sessions, Shape, Stateless, Windowed, reach_ms
 
 
-def watermark_for(shape: Shape, advance: Millis) -> Millis:
-    """The watermark that corresponds to an advance."""
-    return Millis(advance + shape.watermark_lead_ms)
+def watermark_for(shape: Shape, event_ms: Millis) -> Millis:
+    """The watermark with which event time up to `event_ms` is in force."""
+    return Millis(event_ms + shape.watermark_lead_ms)
 
 
-def advance_in_force(shape: Shape, marker: CommitMarker) -> Millis | None:
-    """The advance in force by a marker; None before any.
+def in_force(shape: Shape, marker: CommitMarker) -> Millis | None:
+    """The event time in force by a marker; None before any.
 
     Spark starts with a watermark of 0, which means none.
     """
@@ -33,7 +33,7 @@ def promise(
     shape: Shape,
     *,
     eviction_ms: Millis | None,
-    advance_ms: Millis | None,
+    passed_ms: Millis | None,
     previous_ms: Millis | None,
 ) -> Millis | None:
     """Compute the boundary of a lane's output after a batch; None before any.
@@ -41,13 +41,13 @@ def promise(
     Args:
         shape: what the lane computes.
         eviction_ms: the watermark that the batch closed windows and dropped state with.
-        advance_ms: the largest advance that the batch read (only stateless lanes use it).
+        passed_ms: the event time that came into force in the batch (only stateless lanes use it).
         previous_ms: the previous promise; a promise never decreases.
     """
     found: Millis | None
-    closed = _in_force(eviction_ms)
+    closed = _above_zero(eviction_ms)
     if isinstance(shape, Stateless):
-        found = advance_ms
+        found = passed_ms
     elif closed is None:
         found = None
     elif isinstance(shape, Windowed):
@@ -83,19 +83,19 @@ def kept_from(shape: Shape, eviction_ms: Millis | None, of: StreamName) -> Milli
     None: no watermark was in force yet, so the state may contain every row. Not for stateless
     lanes, which have no state.
     """
-    in_force = _in_force(eviction_ms)
-    if in_force is None:
+    closed = _above_zero(eviction_ms)
+    if closed is None:
         return None
     match shape:
         case Windowed(window):
-            return Millis(next_end(window, in_force) - window.size_ms)
+            return Millis(next_end(window, closed) - window.size_ms)
         case Sessions(window):
-            return oldest_record(window, in_force)
+            return oldest_record(window, closed)
         case Joined():
-            return Millis(in_force - reach_ms(shape, of))
+            return Millis(closed - reach_ms(shape, of))
         case Stateless():
             return None
 
 
-def _in_force(watermark: Millis | None) -> Millis | None:
+def _above_zero(watermark: Millis | None) -> Millis | None:
     return None if watermark is None or watermark <= 0 else watermark

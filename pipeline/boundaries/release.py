@@ -1,24 +1,23 @@
-"""Step size and rate limit of a lane's advances.
+"""Movement of a lane's event time: its steps, and its least interval.
 
-Two limits. A jump of event time is released in steps, so that one batch never closes unboundedly
-many windows: the advances that are not yet in force span at most one step, and the step adapts to
-the number of rows that steps emit. And advances are rate limited, since each one costs a batch that
-may contain nothing else.
+A jump of event time is released in steps, so that one batch never closes unboundedly many windows;
+the step adapts to the number of rows that steps emit. And event time does not move in each batch:
+each movement makes Spark look through the state, and a batch without records costs as much as one
+with some.
 """
 
 from dataclasses import dataclass, replace
 
 from pipeline.boundaries.external import StreamBoundary
-from pipeline.boundaries.promise import advance_in_force, watermark_for
+from pipeline.boundaries.promise import in_force, watermark_for
 from pipeline.boundaries.windows import last_end, next_end
 from pipeline.ids import Millis, SteadyMillis
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.network.boxes.shape import Joined, Sessions, Shape, Stateless, Windowed
 
 LEAST_WATERMARK_MS = 2
-"""Spark's watermark begins at 0, so a watermark up to 0 would never be observed in force, and a
-lane that waits for its first advance would wait for ever. Spark wakes no state before 1, so timers
-of the first millisecond fire with the second."""
+"""Spark's watermark begins at 0, so a watermark up to 0 would never be observed in force. Spark
+wakes no state before 1, so timers of the first millisecond fire with the second."""
 STEP_SPANS = 64
 """A lane's first step, in windows or join spans: many enough that a lane which catches up soon runs
 at full speed, few enough that 64 windows of many groups still fit one batch."""
@@ -35,56 +34,63 @@ STEP_ROWS = 40_000
 With fewer, a lane that catches up would scan its state more often than it emits anything."""
 STEP_GROWTH_MAX = 16
 """Maximum growth factor: a step that emitted nothing predicts little about a much larger one."""
-STATELESS_PACE_MS = 100
-"""A stateless lane only forwards event time. At ten advances a second the extra batches stay a
-small part of its load, and a window downstream closes at most a tenth of a second later."""
-JOIN_PACE_MS = 250
-"""A join emits a pair when both rows are there; an advance only frees state and moves event time
-downstream. A no-data batch over state costs more than a stateless one, hence fewer."""
-SESSION_PACE_MS = 250
-"""A session ends a whole gap after its last record; a quarter of a second more is little."""
-CLOCK_PACE_MS = 1_000
-"""When only the clock moves event time, latency does not matter: without this limit, every quiet
-lane would run ten empty batches a second for ever."""
-
-SENT_AGAIN_MS = 30_000
-"""An advance that has not taken effect for so long is sent again; twice has no other effect."""
+STATELESS_INTERVAL_MS = 100
+"""A stateless lane passes event time on in a transaction of its own if no batch carries it. At ten
+a second these stay a small part of its load, and a window downstream closes at most a tenth of a
+second later."""
+STATE_INTERVAL_MS = 250
+"""A join emits a pair when both rows are there, and a session ends a whole gap after its last
+record: a quarter of a second more is little."""
+CLOCK_INTERVAL_MIN_MS, CLOCK_INTERVAL_MAX_MS = 1_000, 60_000
+"""When only the clock moves event time, it moves once in a part of the silence, so that a quiet
+lane rests."""
+CLOCK_PART = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """Advances of a lane: the largest sent, the one in force, and the present step.
+    """Event time in force in a lane, and its present step.
 
     Args:
-        in_force_ms: the advance in force by the marker of a finished batch.
-        released_ms: the largest advance sent; never below `in_force_ms`.
-        released_at_ms: steady time at which this process sent it.
-        step_ms: how far beyond `in_force_ms` event time may be released.
-        cut: whether the step limited the last advance.
-        begins_ms: where the first step begins, at least 0; None: the first advance is unlimited.
+        in_force_ms: by the marker of the last finished batch; None: none yet.
+        moved_at_ms: when this process last planned a movement (steady time).
+        step_ms: how far beyond `in_force_ms` event time may move at once.
+        cut: whether the step limited the last movement.
+        begins_ms: where the first step begins, at least 0; None: the first movement is unlimited.
     """
 
     in_force_ms: Millis | None
-    released_ms: Millis | None
-    released_at_ms: SteadyMillis | None
+    moved_at_ms: SteadyMillis | None
     step_ms: int
     cut: bool = False
     begins_ms: Millis | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A movement of event time.
+
+    Args:
+        to_ms: the event time that comes into force: above the present one, at most the target.
+        cut: whether the step limits it.
+    """
+
+    to_ms: Millis
+    cut: bool
+
+
 def begin(shape: Shape, marker: CommitMarker) -> Release:
     """Initial state of a lane that continues from a marker."""
-    in_force = advance_in_force(shape, marker)
-    return Release(in_force, in_force, None, _first_step_ms(shape))
+    return Release(in_force(shape, marker), None, _first_step_ms(shape))
 
 
 def took_effect(
     shape: Shape, release: Release, marker: CommitMarker, rows_out: int, offsets: int = 0
 ) -> Release:
-    """Update the advance in force from a finished batch's marker, and adapt the step.
+    """Update the event time in force from a finished batch's marker, and adapt the step.
 
     A fully used step that emitted few rows grows to the size that would have emitted the target, at
-    least to its double; one that emitted too many halves. An advance that was not cut does not
+    least to its double; one that emitted too many halves. A movement that was not cut does not
     change the step.
 
     Args:
@@ -95,115 +101,99 @@ def took_effect(
         offsets: number of offsets read. A join emits about as many pairs as it read rows; rows
             beyond that were emitted by the step.
     """
-    now = advance_in_force(shape, marker)
+    now = in_force(shape, marker)
     before = release.in_force_ms
     if now is None or (before is not None and now <= before):
         return release
-    released = now if release.released_ms is None else max(now, release.released_ms)
-    step_ms, cut = release.step_ms, release.cut
+    step_ms = release.step_ms
     emitted = rows_out - offsets if isinstance(shape, Joined) else rows_out
     if emitted > STEP_ROWS:
         step_ms = max(_least_step_ms(shape), step_ms // 2)
-    elif cut and now >= released and emitted < STEP_ROWS:
+    elif release.cut and emitted < STEP_ROWS:
         growth = STEP_ROWS // max(1, emitted)
         step_ms = min(STEP_MAX_MS, step_ms * max(2, min(STEP_GROWTH_MAX, growth)))
-    return replace(
-        release,
-        in_force_ms=now,
-        released_ms=released,
-        step_ms=step_ms,
-        cut=cut and now < released,
-    )
+    return replace(release, in_force_ms=now, step_ms=step_ms, cut=False)
 
 
-def next_advance(
-    shape: Shape, release: Release, target: StreamBoundary, now_ms: SteadyMillis
-) -> tuple[Release, Millis | None]:
-    """Compute the next advance, within the step and the rate limit.
+def next_move(shape: Shape, release: Release, target: StreamBoundary) -> Move | None:
+    """The next movement towards a target, within the step; None: there is none.
 
-    The first advance of an incarnation is unlimited if there is no start to measure a jump from: it
-    is sent as soon as a batch was read.
-
-    Returns:
-        The new state, and the advance to send if there is one: above every earlier one, at or
-        below the target.
+    The first movement of an incarnation is unlimited if there is no start to measure a jump from.
     """
     if isinstance(shape, Stateless):
-        value, cut = target.at_ms, False
+        move = Move(target.at_ms, cut=False)
     else:
-        if _must_wait(shape, release):
-            return _sent_again(release, now_ms)
-        value, cut = _within_step(shape, release, target.at_ms)
-        if watermark_for(shape, value) < LEAST_WATERMARK_MS:
-            return release, None
-    if release.released_ms is not None and value <= release.released_ms:
-        return release, None
-    if not cut and not _in_pace(shape, release, target, now_ms):
-        return release, None
-    sent = replace(release, released_ms=value, released_at_ms=now_ms, cut=cut)
-    return sent, value
+        move = _within_step(shape, release, target.at_ms)
+        if watermark_for(shape, move.to_ms) < LEAST_WATERMARK_MS:
+            return None
+    before_ms = release.in_force_ms
+    return move if before_ms is None or move.to_ms > before_ms else None
 
 
-def _sent_again(release: Release, now_ms: SteadyMillis) -> tuple[Release, Millis | None]:
-    """The advance that has not taken effect for long, once more: its record may be lost."""
-    at_ms = release.released_at_ms
-    if at_ms is None or now_ms - at_ms < SENT_AGAIN_MS:
-        return release, None
-    return replace(release, released_at_ms=now_ms), release.released_ms
+def due_ms(
+    shape: Shape, release: Release, move: Move, clock_silent_ms: int | None
+) -> SteadyMillis | None:
+    """The steady time from which a movement may be planned; None: at once.
+
+    Args:
+        shape: what the lane computes.
+        release: its state.
+        move: the movement.
+        clock_silent_ms: how long all inputs have been silent, if only the clock moves event time.
+    """
+    interval_ms = _interval_ms(shape)
+    if clock_silent_ms is not None:
+        part_ms = clock_silent_ms // CLOCK_PART
+        part_ms = min(CLOCK_INTERVAL_MAX_MS, max(CLOCK_INTERVAL_MIN_MS, part_ms))
+        interval_ms = max(interval_ms, part_ms)
+    elif move.cut:
+        return None
+    if release.moved_at_ms is None or not interval_ms:
+        return None
+    return SteadyMillis(release.moved_at_ms + interval_ms)
+
+
+def planned(release: Release, move: Move, now_ms: SteadyMillis) -> Release:
+    """The state when a batch was planned with a movement."""
+    return replace(release, moved_at_ms=now_ms, cut=move.cut)
 
 
 def rest_ms(shape: Shape, release: Release, target: StreamBoundary) -> int | None:
-    """How far the released event time is behind a target that it reaches in steps; None: in one."""
-    base_ms = release.in_force_ms if release.released_ms is None else release.released_ms
-    if isinstance(shape, Stateless) or base_ms is None:
+    """How far event time is behind a target that it reaches in steps; None: in one."""
+    if isinstance(shape, Stateless) or release.in_force_ms is None:
         return None
-    _, cut = _within_step(shape, release, target.at_ms)
-    return _closing(shape, target.at_ms) - base_ms if cut else None
+    cut = _within_step(shape, release, target.at_ms).cut
+    return _closing(shape, target.at_ms) - release.in_force_ms if cut else None
 
 
-def _must_wait(shape: Shape, release: Release) -> bool:
-    """Whether the last advance has to take effect first.
-
-    Always for windows: one batch per closed window is enough. For sessions and joins only the first
-    one, since later ones are measured from what is in force, and one that the step limited: its
-    rows decide on the next step.
-    """
-    if release.released_ms is None or release.released_ms == release.in_force_ms:
-        return False
-    return isinstance(shape, Windowed) or release.cut or release.in_force_ms is None
-
-
-def _within_step(shape: Shape, release: Release, target: Millis) -> tuple[Millis, bool]:
-    """The target limited by the step, for windows to just before an end; and whether it was cut."""
+def _within_step(shape: Shape, release: Release, target: Millis) -> Move:
+    """The movement to a target, limited by the step; for windows to just before an end."""
     begins_ms = release.begins_ms if release.in_force_ms is None else release.in_force_ms
     if begins_ms is None:
-        return _closing(shape, target), False
+        return Move(_closing(shape, target), cut=False)
     limit = Millis(begins_ms + release.step_ms)
     goal, value = _closing(shape, target), _closing(shape, min(target, limit))
     if isinstance(shape, Windowed) and value <= begins_ms < goal:
         # A step that began inside a window and reaches no end still has to close one.
         value = Millis(next_end(shape.window, Millis(begins_ms + 1)) - 1)
-    return value, value < goal
+    return Move(value, cut=value < goal)
 
 
-def _closing(shape: Shape, advance: Millis) -> Millis:
-    """The smallest advance that closes the same windows; for other shapes the advance itself."""
+def _closing(shape: Shape, at_ms: Millis) -> Millis:
+    """The least event time that closes the same windows; for other shapes the same."""
     if isinstance(shape, Windowed):
-        return Millis(last_end(shape.window, Millis(advance + 1)) - 1)
-    return advance
+        return Millis(last_end(shape.window, Millis(at_ms + 1)) - 1)
+    return at_ms
 
 
-def _in_pace(shape: Shape, release: Release, target: StreamBoundary, now_ms: SteadyMillis) -> bool:
-    if release.released_at_ms is None or isinstance(shape, Windowed):
-        return True
-    pace_ms = STATELESS_PACE_MS
-    if isinstance(shape, Sessions):
-        pace_ms = SESSION_PACE_MS
-    elif isinstance(shape, Joined):
-        pace_ms = JOIN_PACE_MS
-    if target.by_clock:
-        pace_ms = max(pace_ms, CLOCK_PACE_MS)
-    return now_ms - release.released_at_ms >= pace_ms
+def _interval_ms(shape: Shape) -> int:
+    match shape:
+        case Stateless():
+            return STATELESS_INTERVAL_MS
+        case Windowed():  # it moves only to ends of windows
+            return 0
+        case Sessions() | Joined():
+            return STATE_INTERVAL_MS
 
 
 def _first_step_ms(shape: Shape) -> int:

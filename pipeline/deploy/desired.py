@@ -119,5 +119,4 @@ def positioned_topics(fragment: Fragment, existing: Container[TopicName]) -> Ite
     yield fragment.output.topic
     if fragment.names.redrive in existing:
         yield fragment.names.redrive
-    yield fragment.names.advances
     yield fragment.names.markers

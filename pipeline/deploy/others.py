@@ -63,5 +63,4 @@ def _written(fragment: Fragment) -> Iterator[tuple[TopicName, str, bool]]:
     yield boundaries_topic(output), "the topic of boundaries", False
     yield names.dead_letters, "the topic of dead letters", True
     yield names.redrive, "the redrive topic", False
-    yield names.advances, "the topic of advances", False
     yield names.markers, "the topic of commit markers", False

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from pipeline.boundaries.next_batch import Batch
+from pipeline.boundaries.promise import watermark_for
 from pipeline.errors import BrokenInvariantError, RetryError
 from pipeline.ids import BatchId, Epoch, Millis, Offset, SchemaHandle
 from pipeline.lanes.marker_invariants import check_follows
@@ -11,6 +13,7 @@ from pipeline.lanes.needed_letters import DeadLetterSpan, letters_from
 from pipeline.markers.commit_marker import CommitMarker, Judged, Totals
 from pipeline.markers.positions import InputPartition, MarkedSource, Positions
 from pipeline.markers.refused import Refused
+from pipeline.network.boxes.shape import Shape, Stateless
 
 UNLIKE: Final = (
     "a function of a Python box has to give the same for the same row, always: mend it and deploy"
@@ -26,7 +29,6 @@ class BatchFacts:
         end: positions after the batch, for every assigned partition.
         late_ms: the watermark at or below which rows of this batch were late; None before any.
         eviction_ms: the watermark that closed windows and dropped state in this batch.
-        advance_ms: the largest advance read in this batch.
         records: read from the data and redrive topics.
         bad: number of those that must become dead letters, without late ones.
         unknown: schemas of records that the query was not planned with, the largest of each input.
@@ -41,7 +43,6 @@ class BatchFacts:
     end: Positions
     late_ms: Millis | None
     eviction_ms: Millis | None
-    advance_ms: Millis | None
     records: int
     bad: int
     unknown: tuple[SchemaHandle, ...]
@@ -77,6 +78,50 @@ class RepeatedOtherwiseError(RetryError):
     """
 
     code = "repeated-otherwise"
+
+
+def check_planned(planned: Batch, shape: Shape, before: CommitMarker, facts: BatchFacts) -> None:
+    """Compare an executed batch with its plan, before anything of it is written.
+
+    Args:
+        planned: the plan.
+        shape: what the lane computes.
+        before: the marker of the batch before; of this batch, if it is a repeat.
+        facts: of the batch.
+
+    Raises:
+        BrokenInvariantError: Spark has read up to another offset, or under another watermark.
+    """
+    place = f"batch {facts.batch} of incarnation {before.incarnation}"
+    for at in sorted({*planned.end, *facts.end}):
+        if planned.end.get(at) != facts.end.get(at):
+            raise BrokenInvariantError(
+                f"the batch was planned up to offset {planned.end.get(at)} and executed up to "
+                f"{facts.end.get(at)} in topic {at.topic}, partition {at.partition}",
+                place=place,
+            )
+    if isinstance(shape, Stateless):
+        return
+    watermark_ms = before.eviction_ms
+    if planned.event_ms is not None:
+        watermark_ms = watermark_for(shape, planned.event_ms)
+    if watermark_ms != facts.eviction_ms:
+        raise BrokenInvariantError(
+            f"the batch was planned under watermark {watermark_ms} and executed under "
+            f"{facts.eviction_ms}",
+            place=place,
+        )
+
+
+def passed_on(last: CommitMarker, boundary_ms: Millis, now_ms: Millis) -> CommitMarker:
+    """The marker of a lane that promises more without a batch: only promise and time change.
+
+    Raises:
+        BrokenInvariantError: the promise would decrease.
+    """
+    marker = replace(last, boundary_ms=boundary_ms, written_at_ms=now_ms)
+    check_follows(last, marker)
+    return marker
 
 
 def is_repeat(marker: CommitMarker, facts: BatchFacts) -> bool:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from pipeline.boundaries.profile import LaneProfile
+from pipeline.boundaries.lane_time import LaneTime
 from pipeline.errors import BrokenInvariantError, FencedError, InputError, MedusaError
 from pipeline.ids import Epoch, Incarnation, LaneId, RunNumber
 from pipeline.markers.commit_marker import CommitMarker
@@ -12,7 +12,7 @@ from pipeline.markers.commit_marker import CommitMarker
 class LaneStarted:
     """A lane's query is about to run its first batch; precedes every `BatchFinished` of it.
 
-    `marker` is the one it continues from; `profile` contains its inputs and shape.
+    `marker` is the one it continues from; `time` is its event time.
     """
 
     lane: LaneId
@@ -20,7 +20,16 @@ class LaneStarted:
     epoch: Epoch
     incarnation: Incarnation
     marker: CommitMarker
-    profile: LaneProfile
+    time: LaneTime
+
+
+@dataclass(frozen=True, slots=True)
+class LaneTimed:
+    """The event time of a running lane, as it is now; only the latest counts."""
+
+    lane: LaneId
+    run: RunNumber
+    time: LaneTime
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,4 +89,4 @@ def stopped_by(lane: LaneId, run: RunNumber, epoch: Epoch, error: MedusaError) -
     )
 
 
-LaneEvent = LaneRebuilding | LaneStarted | BatchFinished | LaneStopped
+LaneEvent = LaneRebuilding | LaneStarted | LaneTimed | BatchFinished | LaneStopped

@@ -148,6 +148,9 @@ def _of_one_life(
                 breach = Breach.GAP if begins > ended else Breach.OVERLAP
                 text = f"batch {after.batch} begins at {_where(at, begins)}, the batch before "
                 yield breach, f"{text}ended at offset {ended}"
+        if after.late_ms != before.eviction_ms:
+            text = f"records of batch {after.batch} were late by {after.late_ms}, the batch before "
+            yield Breach.ORDER, f"{text}ran under watermark {before.eviction_ms}"
     elif steps < 0 or (complete and steps > 1):
         yield Breach.ORDER, f"batch {after.batch} follows on batch {before.batch}"
     yield from _never_falls("watermark of late records", before.late_ms, after.late_ms)

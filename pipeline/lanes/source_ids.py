@@ -125,7 +125,7 @@ def _planned(
 ) -> PlannedSource:
     names = fragment.names
     again = [names.redrive] if names.redrive in topic_ids else []
-    topics = (stream.topic, *again, names.advances)
+    topics = (stream.topic, *again)
     ids = tuple((topic, TopicId(topic_ids[topic])) for topic in topics)
     return PlannedSource(stream.name, source_digest(stream), timing_digest(stream), ids)
 
@@ -135,7 +135,7 @@ def named_sources(fragment: Fragment) -> tuple[MarkedSource, ...]:
 
     There is no redrive topic.
     """
-    topics = [fragment.names.advances, *(stream.topic for stream in fragment.inputs)]
+    topics = [stream.topic for stream in fragment.inputs]
     return first_sources(planned_sources(fragment, {topic: str(topic) for topic in topics}))
 
 
@@ -388,10 +388,7 @@ def _renamed(
 
 
 def _left(marker: CommitMarker, source: MarkedSource) -> LeftSource:
-    """Keep the positions of a source that is no longer read.
-
-    Positions in the topic of advances are dropped: advances are others by the time it returns.
-    """
+    """Keep the positions of a source that is no longer read."""
 
     def of(positions: Positions) -> Positions:
         return {

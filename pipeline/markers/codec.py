@@ -29,7 +29,7 @@ from pipeline.markers.commit_marker import CommitMarker, Judged, LeftOutput, Tot
 from pipeline.markers.deploys import DeployId
 from pipeline.markers.positions import InputPartition, LeftSource, MarkedSource
 from pipeline.markers.refused import Refused
-from pipeline.markers.signals import ActivityRecord, AdvanceRecord, BoundaryRecord
+from pipeline.markers.signals import ActivityRecord, BoundaryRecord
 from schemas.json_value import Encodable, Json, JsonObject
 
 Number = TypeVar("Number", bound=int)
@@ -188,47 +188,8 @@ def decode_activity(value: bytes, place: str) -> ActivityRecord:
     )
 
 
-def encode_advance(record: AdvanceRecord) -> bytes:
-    """Encode an advance as a record value.
-
-    A lane's query reads `incarnation` and `advance_ms` at the top level of the JSON object: these
-    two names are part of the format.
-    """
-    return _encode({"incarnation": record.incarnation, "advance_ms": record.advance_ms})
-
-
-def decode_advance(value: bytes, place: str) -> AdvanceRecord:
-    """Decode an advance record.
-
-    Raises:
-        NewerFormatError: a newer version of Medusa wrote it.
-        BrokenInvariantError: it is damaged.
-    """
-    fields = _decode(value, "advance record", place)
-    return AdvanceRecord(
-        incarnation=Incarnation(fields.text("incarnation")),
-        advance_ms=Millis(fields.number("advance_ms")),
-    )
-
-
-_FAR_MS = 2**63
-"""Magnitude from which on a query cannot read an integer."""
 _DIGITS_MAX = 20
 """Longer than any partition or window number; Python refuses to parse thousands of digits."""
-
-
-def advance_ms_for(value: bytes | None, incarnation: Incarnation) -> Millis | None:
-    """Event time of an advance; None if it is of another incarnation, or not an advance."""
-    try:
-        fields = json.loads(value or b"")
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(fields, dict) or fields.get("incarnation") != incarnation:
-        return None
-    at_ms = fields.get("advance_ms")
-    if not isinstance(at_ms, int) or isinstance(at_ms, bool) or abs(at_ms) >= _FAR_MS:
-        return None
-    return Millis(at_ms)
 
 
 def _encode(fields: Mapping[str, Encodable]) -> bytes:

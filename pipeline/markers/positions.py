@@ -30,7 +30,7 @@ class MarkedSource:
         definition: digest of the settings that decide the rows of its records; contains no name.
         timing: digest of the settings that decide their event times.
         topics: (name, id) of its topics: first the one that carries the stream, then the fragment's
-            own: the redrive topic, if there is one, and the topic of advances.
+            redrive topic, if there is one.
         skipped_ms: records at or below this event time were settled before the source was first
             read, and are skipped; None: none are.
         settled_ms: derived records at or below this event time may come late, since the fragment

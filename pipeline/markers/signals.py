@@ -1,9 +1,9 @@
-"""Boundary, activity and advance records: event-time messages between lanes and agents."""
+"""Boundary and activity records: event-time messages of a lane to the readers of its output."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pipeline.ids import Epoch, Incarnation, Millis, Offset, TopicId
+from pipeline.ids import Epoch, Millis, Offset, TopicId
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +47,3 @@ def activity_key(writer: str) -> bytes:
 def is_activity(key: bytes | None) -> bool:
     """Whether a record of a boundary topic is an activity report."""
     return key is not None and key.endswith(_ACTIVITY)
-
-
-@dataclass(frozen=True, slots=True)
-class AdvanceRecord:
-    """Message of an agent to one incarnation of a lane: event time may move to `advance_ms`."""
-
-    incarnation: Incarnation
-    advance_ms: Millis

@@ -42,7 +42,9 @@ from pipeline.ids import NodeId, ParticipantId
 from pipeline.names import Znodes
 from pipeline.node.opening import unless_stopped
 from pipeline.settings import Settings
-from pipeline.spark.run.lane import LaneHost
+from pipeline.spark.run.lane import stable_lane
+from pipeline.spark.run.lane_host import LaneHost
+from pipeline.spark.run.lane_news import LaneNews
 from pipeline.spark.run.schema_resolver import SchemaResolver
 from pipeline.spark.session.cluster import check_folder, is_cluster
 from pipeline.spark.session.session import (
@@ -153,7 +155,7 @@ def _run(
     """Register the node, and run its agent until it is stopped."""
     servers, clock = engine.servers, engine.clock
     record = _register(settings, servers.catalog, clock)
-    mailbox, watched, ending = Mailbox(), Watched(), Ending(stop)
+    mailbox, watched, news, ending = Mailbox(), Watched(), LaneNews(), Ending(stop)
     resolver, brokers = _resolver(servers), servers.brokers
     kafka = RemoteKafka(brokers, clock)
     idle = IdleSession(engine.spark, resolver, kafka, brokers, clock)
@@ -165,17 +167,19 @@ def _run(
         brokers,
         engine.folders.checkpoints,
         clock,
-        mailbox.put,
+        mailbox.report,
         claimed=warm_up.end,
+        news=news,
     )
     context = NodeContext(
         node=record,
         catalog=servers.catalog,
         make_plan=Planning(servers.catalog.versions.get, replan).plan,
         admit=host.admit,
-        make_lane=host.lane,
+        make_lane=lambda settings: stable_lane(settings, host),
         signals=kafka.producer(SERVER_TIMEOUT_S),
         watched=watched,
+        news=news,
         workers=Workers(Background("planning"), Background("signals"), Background("reports")),
         clock=clock,
     )
@@ -183,8 +187,8 @@ def _run(
     agent = Agent(mailbox, Performer(context, mailbox.put), state, clock)
     polls: dict[str, Poll] = {
         "catalog": CatalogPoll(servers.catalog, record, clock, mailbox.put),
-        "ends": EndsPoll(servers.admin, watched, clock, mailbox.put),
-        "boundaries": _boundary_poll(servers, watched, clock, mailbox),
+        "ends": EndsPoll(servers.admin, watched, clock, news, mailbox.put),
+        "boundaries": _boundary_poll(servers, watched, clock, news),
         "warm-up": WarmUpPoll(warm_up, watched),
         "engine": EnginePoll(watch_session(engine.spark, settings.spark_master), ending),
     }
@@ -292,10 +296,10 @@ def _connect(settings: Settings, undo: ExitStack) -> Servers:
 
 
 def _boundary_poll(
-    servers: Servers, watched: Watched, clock: Clock, mailbox: Mailbox
+    servers: Servers, watched: Watched, clock: Clock, news: LaneNews
 ) -> BoundaryPoll:
     open_reader = partial(RemoteKafka(servers.brokers, clock).reader, READER_TIMEOUT_S)
-    return BoundaryPoll(servers.admin, open_reader, watched, clock, mailbox.put)
+    return BoundaryPoll(servers.admin, open_reader, watched, clock, news)
 
 
 def _register(settings: Settings, catalog: Catalog, clock: Clock) -> NodeRecord:

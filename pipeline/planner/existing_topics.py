@@ -8,7 +8,6 @@ it. Accepted settings by kind of topic:
 | output | `delete` | `CreateTime` | any |
 | redrive | `delete` | `CreateTime` | any, `-1` |
 | dead letters | `delete` | `LogAppendTime` | `-1` |
-| advances | `delete` | `LogAppendTime` | `-1`, any |
 | markers, boundaries | `compact` | `LogAppendTime` | any: only `delete` uses them |
 | input | any; a compacted one is a warning | any | any |
 

@@ -12,7 +12,8 @@ from pipeline.boundaries import lane_time
 from pipeline.boundaries.derived import IDLE_OBSERVED_MS, PendingBoundary
 from pipeline.boundaries.lane_time import Ends, LaneTime
 from pipeline.boundaries.profile import DerivedInput, ExternalInput, profile
-from pipeline.boundaries.promise import is_spent
+from pipeline.boundaries.promise import is_spent, watermark_for
+from pipeline.boundaries.release import next_move, planned
 from pipeline.clock import Deadline
 from pipeline.errors import BrokenInvariantError
 from pipeline.ids import (
@@ -27,6 +28,7 @@ from pipeline.ids import (
     TopicId,
     TopicName,
 )
+from pipeline.lanes.batch import BatchFacts
 from pipeline.lanes.events import BatchFinished, LaneEvent
 from pipeline.lanes.source_ids import first_sources, planned_sources
 from pipeline.lanes.start.facts import StartRequest
@@ -34,8 +36,8 @@ from pipeline.lanes.start.markers import first_marker
 from pipeline.markers import codec
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.markers.positions import InputPartition, MarkedSource, Positions
-from pipeline.markers.signals import AdvanceRecord
 from pipeline.names import boundaries_topic
+from pipeline.network.boxes.shape import Stateless
 from pipeline.planner.digest import fragment_digest, state_digest
 from pipeline.planner.plan import Fragment
 from pipeline.spark.batch.ports import BatchEngine, BatchInspector, BatchRows
@@ -60,8 +62,11 @@ class RunningQuery(Protocol):
     def add(self, records: Sequence[KafkaRecord], ends: Positions) -> None:
         """Pass records to the query; `ends` are the positions behind them."""
 
+    def move(self, watermark_ms: Millis) -> None:
+        """Move the watermark."""
+
     def drain(self) -> None:
-        """Wait until all records passed in are computed and written."""
+        """Wait until everything passed in is computed and written."""
 
     def close(self) -> None:
         """End it."""
@@ -70,7 +75,7 @@ class RunningQuery(Protocol):
 class StartQuery(Protocol):
     """Starts the query of a fragment; `write` is called for each of its batches."""
 
-    def __call__(self, lowered: Lowered, incarnation: Incarnation, write: Write) -> RunningQuery:
+    def __call__(self, lowered: Lowered, write: Write) -> RunningQuery:
         """The running query."""
 
 
@@ -116,6 +121,15 @@ class AtOnce:
         """Returns at once."""
 
 
+class Unplanned:
+    """Plans of a sink whose batches are not planned: a batch has the records that are there."""
+
+    def executed(self, before: CommitMarker, facts: BatchFacts) -> Millis | None:
+        """No event time comes into force but by the watermark."""
+        del before, facts
+        return None
+
+
 class Lane:
     """Runs one fragment as far as its topics and event time allow."""
 
@@ -149,7 +163,7 @@ class Lane:
         self._sink.start(_first(fragment, sources_of(fragment, self._ids), self._ends_of_read()))
         how = profile(fragment, self._ids)
         self._time = lane_time.begin(how, self._sink.marker, {}, SteadyMillis(0))
-        self._query = start(lowered, INCARNATION, self._sink.write)
+        self._query = start(lowered, self._sink.write)
 
     def set_ends(self, ends: Ends) -> None:
         """Set the end offsets of external topics."""
@@ -214,15 +228,22 @@ class Lane:
         return True
 
     def _move(self, advanced_ms: Millis | None) -> bool:
-        """Send the query an advance, if event time may move; returns whether it may."""
-        # Pauses between advances save batches under load; here nothing waits for the next one.
-        unpaced = replace(self._time.release, released_at_ms=None)
-        time = replace(with_advance(self._time, advanced_ms), release=unpaced)
-        self._time, value = lane_time.advance(time, self._ends, self._now_ms)
-        if value is None:
+        """Move event time, if it may move; returns whether it may.
+
+        At once: intervals between movements save batches under load.
+        """
+        time = with_advance(self._time, advanced_ms)
+        self._time, target = lane_time.observe(time, self._ends, self._now_ms)
+        shape, release = self._time.profile.shape, self._time.release
+        move = None if target is None else next_move(shape, release, target)
+        if move is None:
             return False
-        record = codec.encode_advance(AdvanceRecord(INCARNATION, value))
-        self._kafka.append(self.fragment.names.advances, None, record, timestamp_ms=_NOW)
+        self._time = replace(self._time, release=planned(release, move, self._now_ms))
+        if isinstance(shape, Stateless):
+            self._sink.pass_on(move.to_ms)
+        else:
+            self._query.move(watermark_for(shape, move.to_ms))
+            self._query.drain()
         return True
 
     def _read_boundaries(self) -> None:
@@ -268,6 +289,7 @@ class Lane:
             schemas=StaticSchemas(),
             topics=watch_topics(kafka, fragment, self._ids),
             commits=AtOnce(),
+            plans=Unplanned(),
             functions=lowered.functions,
             promised=lambda stream: lane_time.promised(self._time).get(stream),
             clock=Stopped(),

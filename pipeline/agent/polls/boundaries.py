@@ -2,17 +2,17 @@
 
 import logging
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Final, Protocol
 
 from brokers.kafka_interface import BEGINNING, Describing, RecordReader, TopicAdmin
 from brokers.records import Ends, KafkaRecord
-from pipeline.agent.events import ActivityRead, BoundaryRead
-from pipeline.agent.polls.poll import EmitEvent
 from pipeline.agent.watched import Watched
+from pipeline.boundaries.derived import PendingBoundary
+from pipeline.boundaries.lane_time import Writer
 from pipeline.boundaries.profile import DerivedInput
-from pipeline.clock import Clock
+from pipeline.clock import Clock, steady_ms
 from pipeline.errors import BrokenInvariantError, MedusaError, UnavailableError
-from pipeline.ids import TopicName
+from pipeline.ids import Epoch, SteadyMillis, TopicName
 from pipeline.markers import codec
 from pipeline.markers.signals import is_activity
 from pipeline.names import boundaries_topic
@@ -22,6 +22,18 @@ DESCRIBE_S: Final = 1.0
 """Pause between two descriptions of the topics."""
 
 _log = logging.getLogger(__name__)
+
+
+class BoundaryNews(Protocol):
+    """As `LaneNews` in `pipeline/spark/run/lane_news.py`."""
+
+    def boundary_read(self, writer: Writer, epoch: Epoch, boundary: PendingBoundary) -> None:
+        """Take in a boundary of a writer."""
+
+    def activity_read(
+        self, writer: Writer, epoch: Epoch, *, idle: bool, at_ms: SteadyMillis
+    ) -> None:
+        """Take in an activity report of a writer, read at steady time `at_ms`."""
 
 
 class BoundaryPoll:
@@ -37,7 +49,7 @@ class BoundaryPoll:
         open_reader: opens a reader of committed records.
         watched: the inputs to read.
         clock: measures the pause between two descriptions.
-        emit: receives `BoundaryRead` and `ActivityRead`.
+        news: receives what is read.
     """
 
     def __init__(
@@ -46,13 +58,13 @@ class BoundaryPoll:
         open_reader: Callable[[], RecordReader],
         watched: Watched,
         clock: Clock,
-        emit: EmitEvent,
+        news: BoundaryNews,
     ) -> None:
         self._admin = admin
         self._open_reader = open_reader
         self._watched = watched
         self._clock = clock
-        self._emit = emit
+        self._news = news
         self._inputs: frozenset[DerivedInput] = frozenset()
         self._changes = 0
         self._reader: RecordReader | None = None
@@ -125,11 +137,13 @@ class BoundaryPoll:
                 if not self._is_present(record):
                     return
                 found = codec.decode_activity(record.value, place)
-                self._emit(ActivityRead((found.topic_id, found.writer), found.epoch, found.idle))
+                writer, at_ms = (found.topic_id, found.writer), steady_ms(self._clock)
+                self._news.activity_read(writer, found.epoch, idle=found.idle, at_ms=at_ms)
                 return
             read = codec.decode_boundary(record.value, place)
         except BrokenInvariantError as error:
             _log.warning("a record that is no boundary is passed over: %s", error)
             return
         writer = read.topic_id, read.writer
-        self._emit(BoundaryRead(writer, read.epoch, read.boundary_ms, read.positions))
+        boundary = PendingBoundary(read.boundary_ms, read.positions)
+        self._news.boundary_read(writer, read.epoch, boundary)

@@ -1,38 +1,71 @@
 """Poll of the end offsets of this node's inputs; also the liveness check of Kafka."""
 
 import logging
-from typing import Final
+from typing import Final, Protocol
 
 from brokers.kafka_interface import TopicAdmin
 from pipeline.agent.events import EndsRead
 from pipeline.agent.polls.poll import EmitEvent
 from pipeline.agent.watched import Watched
+from pipeline.boundaries.lane_time import Ends, ends_of
 from pipeline.clock import Clock, steady_ms
 from pipeline.errors import MedusaError
 
-PAUSE_S: Final = 0.25
+PAUSE_LEAST_S: Final = 0.02
+"""Pause between two answers while records flow."""
+PAUSE_MOST_S: Final = 0.2
+"""The same when none has come for some time: it doubles with each answer without news."""
+AGENT_MS: Final = 250
+"""Least interval of the answers that the agent gets: it shows them, and decides nothing by them
+that would be urgent."""
 
 _log = logging.getLogger(__name__)
 
 
-class EndsPoll:
-    """Sends the end offsets of the watched topics."""
+class EndsNews(Protocol):
+    """As `LaneNews` in `pipeline/spark/run/lane_news.py`."""
 
-    def __init__(self, admin: TopicAdmin, watched: Watched, clock: Clock, emit: EmitEvent) -> None:
+    def ends_read(self, ends: Ends) -> None:
+        """Take in ends of topics."""
+
+
+class EndsPoll:
+    """Passes the end offsets of the watched topics to the lanes and, less often, to the agent."""
+
+    def __init__(
+        self,
+        admin: TopicAdmin,
+        watched: Watched,
+        clock: Clock,
+        news: EndsNews,
+        emit: EmitEvent,
+    ) -> None:
         self._admin = admin
         self._watched = watched
         self._clock = clock
+        self._news = news
         self._emit = emit
+        self._last: Ends | None = None
+        self._pause_s = PAUSE_MOST_S
+        self._sent_ms: int | None = None
 
     def read(self) -> float:
-        """Send the end offsets; empty when Kafka does not answer."""
+        """Pass on the end offsets; none when Kafka does not answer."""
         topics = self._watched.topics
-        if topics:
-            before_ms = steady_ms(self._clock)
-            try:
-                stable, written = self._admin.both_ends(topics)
-            except MedusaError as error:
-                _log.warning("Kafka cannot be reached: %s", error.message)
-                stable, written = {}, {}
-            self._emit(EndsRead(before_ms, stable, written))
-        return PAUSE_S
+        if not topics:
+            return PAUSE_MOST_S
+        before_ms = steady_ms(self._clock)
+        try:
+            stable, written = self._admin.both_ends(topics)
+        except MedusaError as error:
+            _log.warning("Kafka cannot be reached: %s", error.message)
+            stable, written = {}, {}
+        last, ends = self._last, ends_of(self._last, before_ms, stable, written)
+        self._last = ends
+        self._news.ends_read(ends)
+        if self._sent_ms is None or before_ms - self._sent_ms >= AGENT_MS:
+            self._sent_ms = before_ms
+            self._emit(EndsRead(ends))
+        moved = last is None or (last.by_topic, last.written) != (ends.by_topic, ends.written)
+        self._pause_s = PAUSE_LEAST_S if moved else min(PAUSE_MOST_S, 2 * self._pause_s)
+        return self._pause_s

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pipeline.agent.effects import SendActivity
 from pipeline.agent.events import Event
 from pipeline.agent.now import Now
-from pipeline.agent.rules.rule import Effects, running_if_moved
+from pipeline.agent.rules.rule import Effects
 from pipeline.agent.state import Lane, Running, Shared
 from pipeline.boundaries.promise import is_spent
 from pipeline.ids import TopicId
@@ -14,10 +14,10 @@ IDLE_INTERVAL_MS = 1_000
 """Interval of the idle signal of an idle lane; its readers rely on each for 5 s."""
 
 
-def send_activity(lane: Lane, _: Shared, event: Event, now: Now) -> tuple[Lane, Effects]:
+def send_activity(lane: Lane, _: Shared, __: Event, now: Now) -> tuple[Lane, Effects]:
     """Send `idle` periodically while the lane is idle, and `active` once when that ends."""
-    running = running_if_moved(lane, event)
-    if running is None or lane.marker is None:
+    running = lane.phase
+    if not isinstance(running, Running) or lane.marker is None:
         return lane, ()
     idle = running.time.idle and is_spent(running.time.profile.shape, lane.marker)
     sent_at_ms = running.idle_sent_at_ms

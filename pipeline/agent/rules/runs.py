@@ -31,6 +31,7 @@ from pipeline.lanes.events import (
     LaneRebuilding,
     LaneStarted,
     LaneStopped,
+    LaneTimed,
     stopped_by,
 )
 from pipeline.lanes.lifecycle import Happening
@@ -52,7 +53,7 @@ def follow_run(lane: Lane, shared: Shared, event: Event, now: Now) -> tuple[Lane
     match event:
         case PlanMade(version) | PlanFailed(version):
             return _planned(lane, shared, version, now)
-        case LaneStarted() | LaneRebuilding() | BatchFinished() | LaneStopped():
+        case LaneStarted() | LaneTimed() | LaneRebuilding() | BatchFinished() | LaneStopped():
             if event.lane != lane.id or event.run < lane.run:
                 return lane, ()
             if event.run > lane.run:
@@ -87,12 +88,15 @@ def failed_start(lane: Lane, error: MedusaError, now: Now) -> Lane:
 def _followed(
     lane: Lane,
     shared: Shared,
-    event: LaneStarted | LaneRebuilding | BatchFinished | LaneStopped,
+    event: LaneStarted | LaneTimed | LaneRebuilding | BatchFinished | LaneStopped,
     now: Now,
 ) -> Lane:
     match event:
         case LaneStarted():
             return _started(lane, shared, event, now)
+        case LaneTimed(time=time):
+            running = lane.running
+            return lane if running is None else lane.with_running(replace(running, time=time))
         case LaneRebuilding():
             return _rebuilding(lane, event, now)
         case BatchFinished():
@@ -110,7 +114,7 @@ def _started(lane: Lane, shared: Shared, event: LaneStarted, now: Now) -> Lane:
         desired=start.desired,
         fragment=start.fragment,
         incarnation=event.incarnation,
-        time=lane_time.begin(event.profile, event.marker, shared.writers, now.steady_ms),
+        time=event.time,
         since_ms=now.steady_ms,
         batch_ended_ms=now.steady_ms,
         read_at_ms=now.steady_at(event.marker.written_at_ms),

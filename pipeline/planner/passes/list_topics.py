@@ -6,8 +6,6 @@ How the settings were chosen:
   over a weekend continues from its positions in all of its inputs; one input that has deleted them
   would stop it permanently. So records sent again, which keep their timestamps, are kept as long as
   the input with the longest retention.
-- An advance is useless once its lane has stopped, but a stopped lane must never lack one, however
-  long it is stopped. So advances are deleted by size, and never by age.
 - Kafka computes retention of a derived topic from its records' timestamps, which are event times.
   Derived topics keep the timestamps that lanes write (CreateTime), whatever the broker's default.
 - Since Kafka 4 a broker rejects timestamps more than an hour ahead of its clock. Event time may be
@@ -16,7 +14,7 @@ How the settings were chosen:
   record's own timestamp is in a header.
 - A rebuild needs dead letters by position, and Kafka can only expire them by age or size. So their
   topic has neither limit; the lane deletes those that are old and not needed.
-- The broker also stamps a lane's internal records (markers, boundaries, advances): otherwise a node
+- The broker also stamps a lane's internal records (markers, boundaries): otherwise a node
   with a wrong clock could not write them, or they would be deleted too early.
 - A record sent again keeps its timestamp (CreateTime), and its input topic may allow any. Most
   fragments never get one, so its topic is created when needed.
@@ -42,8 +40,6 @@ ANY_TIMESTAMP = 9_223_372_036_854_775_807
 RECORD_BYTES = 8_388_608
 """Eight times Kafka's default; many hosted clusters do not allow more."""
 SAFE_REPLICAS = 3
-ADVANCES_BYTES = 67_108_864
-"""Some hundred thousand advances. They are sent to a running lane, which reads them at once."""
 
 Config = tuple[tuple[str, str], ...]
 
@@ -55,13 +51,6 @@ _OWN_TIME: Config = (
 _STAMPED: Config = (("message.timestamp.type", "LogAppendTime"),)
 _UNLIMITED: Config = (("retention.bytes", "-1"), ("retention.ms", "-1"))
 _SMALL: Config = (("segment.bytes", str(SEGMENT_BYTES)),)
-_ADVANCES: Config = (
-    ("cleanup.policy", "delete"),
-    ("retention.bytes", str(ADVANCES_BYTES)),
-    ("retention.ms", "-1"),
-    *_SMALL,
-    *_STAMPED,
-)
 _COMPACTED: Config = (("cleanup.policy", "compact"), *_SMALL, *_STAMPED)
 
 
@@ -118,7 +107,6 @@ def _of_fragment(network: Network, fragment: Fragment) -> Iterator[NewTopic]:
     again = (("retention.bytes", "-1"), *written)
     redrive = _kept(network, names.redrive, widest, longest_ms, again)
     yield replace(redrive, follows=inputs, when_needed=True)
-    yield replace(_topic(network, names.advances, 1, _ADVANCES), single_partition=True)
     yield _compacted(network, names.markers, _LARGE)  # positions of thousands of partitions
 
 

@@ -15,7 +15,7 @@ from pyarrow import Table
 from pyspark.sql.streaming.query import StreamingQuery
 
 from pipeline.errors import BrokenInvariantError
-from pipeline.ids import BatchId, Incarnation, Millis, Offset, TopicName
+from pipeline.ids import BatchId, Millis, Offset, TopicName
 from pipeline.lanes.batch import BatchFacts
 from pipeline.markers.positions import InputPartition, Positions
 from pipeline.spark.query.counted import BatchMetrics, counted, most_advanced, schemas_of
@@ -31,7 +31,6 @@ class Engine:
 
     query: StreamingQuery
     lowered: Lowered
-    incarnation: Incarnation
 
     def batch_facts(self, batch: int, rows: Table | None = None) -> BatchFacts:
         """Read the facts of the batch that was just executed; to be called inside `foreachBatch`.
@@ -42,13 +41,13 @@ class Engine:
             BrokenInvariantError: `rows` is None although the query is counted from its rows; or the
             batch is not in the checkpoint.
         """
-        stream = self._stream
+        stream = self.stream
         if not self.lowered.counted:
             metrics = self._observed(stream)
         elif rows is None:
             raise BrokenInvariantError("a batch is counted from its rows, and there are none")
         else:
-            metrics = counted(rows, self.lowered, self.incarnation)
+            metrics = counted(rows, self.lowered)
         stateful = self.lowered.core is not None
         # Only records can be late; a batch without any needs no traversal of the plan.
         dropped = stateful and metrics.records
@@ -58,7 +57,6 @@ class Engine:
             end=self._positions(self._offsets(stream, batch)),
             late_ms=self._watermark(stream, batch - 1) if stateful and batch else None,
             eviction_ms=self._watermark(stream, batch) if stateful else None,
-            advance_ms=metrics.advance_ms,
             records=metrics.records,
             bad=metrics.bad,
             unknown=metrics.unknown,
@@ -78,8 +76,6 @@ class Engine:
         failed = sum(
             row.get("bad") or 0 for name, row in metrics.items() if name.startswith(PATH_METRICS)
         )
-        # An advance holds for all inputs: it is sent when the records it concerns were read.
-        advances = [row["advance"] for _, row in sources if row.get("advance") is not None]
         largest = {
             at: time
             for source, row in sources
@@ -88,11 +84,8 @@ class Engine:
             for at, time in most_advanced(source, topic, partition, value)
         }
         return BatchMetrics(
-            records=sum(
-                int(row.get("rows") or 0) - int(row.get("advances") or 0) for _, row in sources
-            ),
+            records=sum(int(row.get("rows") or 0) for _, row in sources),
             bad=failed + sum(int(row.get("bad") or 0) for _, row in sources),
-            advance_ms=Millis(int(max(advances))) if advances else None,
             unknown=schemas_of(
                 bytes.fromhex(prefix)
                 for _, row in sources
@@ -112,7 +105,7 @@ class Engine:
 
         Records of a task are counted at the latest when it is done.
         """
-        context = self._stream.sparkSession().sparkContext()
+        context = self.stream.sparkSession().sparkContext()
         jobs, store = context.statusTracker(), context.statusStore()
         try:
             return sum(
@@ -128,7 +121,8 @@ class Engine:
         return positions(offsets, self.lowered)
 
     @cached_property
-    def _stream(self) -> Any:
+    def stream(self) -> Any:
+        """The query's execution, an object of Java."""
         wrapped = self.query._jsq  # noqa: SLF001 - the only way to the engine's objects
         return wrapped.streamingQuery() if hasattr(wrapped, "streamingQuery") else wrapped
 

@@ -8,6 +8,7 @@ from pyarrow import Table
 from brokers.records import TopicDescription
 from pipeline.ids import Millis, SchemaHandle, TopicName
 from pipeline.lanes.batch import BatchFacts
+from pipeline.markers.commit_marker import CommitMarker
 from pipeline.markers.positions import Positions
 from pipeline.spark.batch.rejected import Rejected
 
@@ -24,6 +25,13 @@ class BatchEngine(Protocol):
 
     def batch_facts(self, batch: int, rows: Table | None = None) -> BatchFacts:
         """Read the facts of the batch that was just executed, with its output rows."""
+
+
+class BatchPlans(Protocol):
+    """As in `lane_planner.py`."""
+
+    def executed(self, before: CommitMarker, facts: BatchFacts) -> Millis | None:
+        """Compare an executed batch with its plan; returns the event time it brought into force."""
 
 
 class BatchInspector(Protocol):

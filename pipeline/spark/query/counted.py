@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.ids import Incarnation, Millis, SchemaHandle
+from pipeline.ids import Millis, SchemaHandle
 from pipeline.lanes.dead_letter_reasons import Reason
-from pipeline.markers import codec
 from pipeline.markers.positions import InputPartition
 from pipeline.spark.query import hidden
 from pipeline.spark.query.hidden import SKIPPED, UNFIT
@@ -30,34 +29,29 @@ class BatchMetrics:
 
     records: int
     bad: int
-    advance_ms: Millis | None
     unknown: tuple[SchemaHandle, ...]
     largest: Mapping[InputPartition, Millis]
     failed: Mapping[str, int] = field(default_factory=dict)
     skipped: int = 0
 
 
-def counted(rows: pa.Table, lowered: Lowered, incarnation: Incarnation) -> BatchMetrics:
+def counted(rows: pa.Table, lowered: Lowered) -> BatchMetrics:
     """Count the rows of a batch.
 
     Args:
         rows: columns `reason`, `timestamp_ms`, `value`, and `COLUMNS`.
         lowered: the fragment.
-        incarnation: of the lane; other advances are ignored.
     """
     rows = rows.select(["reason", "timestamp_ms", "value", *COLUMNS])
     reason, origin = rows.column("reason"), rows.column(hidden.ORIGIN)
     unfit = pc.fill_null(pc.equal(reason, UNFIT), fill_value=False)
     failed = pc.fill_null(pc.starts_with(reason, Reason.EVALUATION_FAILED.value), fill_value=False)
-    advances = [lowered.places(source)[TopicRole.ADVANCES] for source in lowered.sources]
-    is_advance = _is_any(origin, advances)
-    is_record = pc.and_not(pc.is_valid(origin), is_advance)
+    is_record = pc.is_valid(origin)
     # A record that a box refuses counts on each path; an unfit one counts once.
     bad = pc.or_(failed, pc.and_(is_record, unfit))
     return BatchMetrics(
         records=_number(is_record),
         bad=_number(bad),
-        advance_ms=_advance(rows.filter(is_advance), incarnation),
         unknown=schemas_of(_unknown(rows.filter(pc.and_(is_record, unfit)), lowered)),
         largest=_largest(rows.filter(pc.and_not(is_record, unfit)), lowered),
         skipped=_number(pc.and_(is_record, pc.fill_null(pc.equal(reason, SKIPPED), False))),
@@ -86,12 +80,6 @@ def _number(mask: pa.Array) -> int:
 def _is_any(origin: pa.Array, places: Iterable[int]) -> pa.Array:
     """Whether rows came from one of the topics at `places`."""
     return pc.is_in(origin, pa.array(places, pa.int32()))
-
-
-def _advance(rows: pa.Table, incarnation: Incarnation) -> Millis | None:
-    """The largest advance for this incarnation."""
-    found = (codec.advance_ms_for(value, incarnation) for value in rows.column("value").to_pylist())
-    return max((ms for ms in found if ms is not None), default=None)
 
 
 def _unknown(rows: pa.Table, lowered: Lowered) -> Iterator[bytes]:

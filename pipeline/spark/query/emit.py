@@ -1,9 +1,7 @@
 """Emission of a lowered plan as DataFrame calls: one short function per part, no decisions.
 
-Event time follows the advances alone. Spark takes the largest value of a column as its watermark;
-so a `__watermark` column contains the advance in advance rows and a time far in the past in all
-others, and above the watermark node every column is wrapped in a condition on it, so that the
-optimiser pushes no filter below that node, where it would remove the advances.
+Event time follows the plan of each batch alone: whoever runs the query sets its watermark. Spark
+takes the largest value of a column as a watermark of its own; so that column is far in the past.
 """
 
 from collections.abc import Callable
@@ -14,7 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user
 from pyspark.sql.avro.functions import to_avro
 from pyspark.sql.types import StructType
 
-from pipeline.ids import Incarnation, Millis, SchemaId, StreamName
+from pipeline.ids import Millis, SchemaId, StreamName
 from pipeline.lanes.dead_letter_reasons import Reason
 from pipeline.lanes.left_out import LeftOut
 from pipeline.network.boxes.sessions import SessionWindow
@@ -27,7 +25,6 @@ from pipeline.spark.query.emitting.joined import joined
 from pipeline.spark.query.emitting.judged import judged
 from pipeline.spark.query.emitting.record_filter import (
     is_for,
-    is_for_incarnation,
     is_sent_again,
     record_filter,
 )
@@ -59,7 +56,6 @@ from pipeline.spark.query.sql import any_failed, quoted
 from schemas import wire
 
 _FAR_PAST_S = -9_000_000_000
-_DATA_BEFORE = "1900-01-01"
 SOURCE_METRICS = "source_"
 PATH_METRICS = "path_"
 
@@ -67,7 +63,6 @@ PATH_METRICS = "path_"
 def emit(
     lowered: Lowered,
     reader: Reader,
-    incarnation: Incarnation,
     left_out: tuple[LeftOut, ...] = (),
     settled_ms: Millis | None = None,
 ) -> DataFrame:
@@ -82,13 +77,13 @@ def emit(
     raw = {source.input: reader(source) for source in lowered.sources}
     core = lowered.core
     if core is None:
-        ports = _ports(lowered, lambda p: _passed(raw[p.source], lowered, p, incarnation))
+        ports = _ports(lowered, lambda p: _passed(raw[p.source], lowered, p))
         rows = _encoded(ports["only"], lowered)
         return optimised(rows) if lowered.counted else rows
 
     def port(path: Path, *, observed: bool = True) -> DataFrame:
         kept = _without(raw[path.source], path.source, path.name, left_out)
-        return _port(kept, lowered, path, incarnation, observed=observed)
+        return _port(kept, lowered, path, observed=observed)
 
     ports = _ports(lowered, port)
     match core:
@@ -124,9 +119,8 @@ def emit_path(
     `left_out`: records to exclude.
     """
     source = lowered.source(path.source)
-    no_advances = Incarnation("")
     raw = _without(reader(source), source.input, path.name, left_out)
-    rows = judged(raw, source, _record_filter(source, no_advances, path))
+    rows = judged(raw, source, _paths_filter(source, path))
     # Spark pushes no filter below an observation. It would push one on the reason, and repeat the
     # expression of the reason at each use: possibly more than fits into memory.
     rows = rows.observe("judged", F.count(F.lit(1)))
@@ -162,16 +156,14 @@ def _without(
     return raw.join(F.broadcast(gone), columns, "left_anti")
 
 
-def _judged_once(
-    raw: DataFrame, lowered: Lowered, path: Path, incarnation: Incarnation
-) -> DataFrame:
+def _judged_once(raw: DataFrame, lowered: Lowered, path: Path) -> DataFrame:
     """Validated records, observed on the first path of the source.
 
     The first path also observes records redriven to other paths, and then drops them.
     """
     source = lowered.source(path.source)
     others = lowered.others(path) if path.first else ()
-    rows = judged(raw, source, _record_filter(source, incarnation, path, *others))
+    rows = judged(raw, source, _paths_filter(source, path, *others))
     if not path.first:
         return _unskipped(rows, source, lowered)
     rows = _unskipped(_observed(rows, source, lowered), source, lowered)
@@ -186,10 +178,9 @@ def _unskipped(rows: DataFrame, source: Source, lowered: Lowered) -> DataFrame:
     return rows if skipped is None else rows.where(~skipped)
 
 
-def _record_filter(source: Source, incarnation: Incarnation, *paths: Path) -> Column:
-    """Filter for the records of some paths, and the advances of an incarnation."""
-    names = tuple(path.name for path in paths)
-    return record_filter(source, names) & is_for_incarnation(source, incarnation)
+def _paths_filter(source: Source, *paths: Path) -> Column:
+    """Filter for the records of some paths."""
+    return record_filter(source, tuple(path.name for path in paths))
 
 
 def _observed(rows: DataFrame, source: Source, lowered: Lowered) -> DataFrame:
@@ -211,8 +202,6 @@ def _observed(rows: DataFrame, source: Source, lowered: Lowered) -> DataFrame:
     return rows.observe(
         f"{SOURCE_METRICS}{source.input}",
         F.count(F.lit(1)).alias("rows"),
-        F.count(hidden.ADVANCE).alias("advances"),
-        F.max(hidden.ADVANCE).alias("advance"),
         F.count(reason).alias("bad"),
         F.max(F.when(reason == hidden.UNKNOWN_SCHEMA, F.hex(hidden.HANDLE))).alias("unknown"),
         F.max(hidden.REDRIVEN).alias("redriven"),
@@ -227,37 +216,35 @@ def _observed(rows: DataFrame, source: Source, lowered: Lowered) -> DataFrame:
 # --- paths ----------------------------------------------------------------------------------
 
 
-def _passed(raw: DataFrame, lowered: Lowered, path: Path, incarnation: Incarnation) -> DataFrame:
+def _passed(raw: DataFrame, lowered: Lowered, path: Path) -> DataFrame:
     """The valid rows of one path through stateless boxes."""
     if lowered.counted:
         rows, added = places.with_hidden(sifted(raw, lowered, path), lowered, path)
         carried = (*_passed_columns(lowered), *added, *CARRIED)
         return _with_steps(rows, path.steps, carried, keep_all=True)
-    rows = _judged_once(raw, lowered, path, incarnation)
+    rows = _judged_once(raw, lowered, path)
     rows, added = places.with_hidden(rows, lowered, path)
     carried = (*_passed_columns(lowered), *added)
     return _good(_walked(rows, path, carried))
 
 
 def _good(rows: DataFrame) -> DataFrame:
-    """Drop advances and invalid rows."""
+    """Drop invalid rows."""
     return rows.where(F.col(hidden.REASON).isNull() & F.col(hidden.EVENT_TIME).isNotNull())
 
 
-def _port(
-    raw: DataFrame, lowered: Lowered, path: Path, incarnation: Incarnation, *, observed: bool
-) -> DataFrame:
+def _port(raw: DataFrame, lowered: Lowered, path: Path, *, observed: bool) -> DataFrame:
     """One port of the stateful box: valid rows only, under boundary-driven event time."""
     source = lowered.source(path.source)
     if observed:
-        rows = _judged_once(raw, lowered, path, incarnation)
+        rows = _judged_once(raw, lowered, path)
     else:
-        rows = judged(raw, source, _record_filter(source, incarnation, path))
+        rows = judged(raw, source, _paths_filter(source, path))
         rows = _unskipped(rows, source, lowered)
     rows, added = places.with_hidden(rows, lowered, path)
     carried = (*added, *_passed_columns(lowered))
     identified = _identified(carried, path)
-    rows = _boundary_driven(rows, source, lowered.shape.watermark_lead_ms, identified)
+    rows = _boundary_driven(rows, source, identified)
     return _good(_walked(rows, path, carried, observed=observed))
 
 
@@ -266,19 +253,15 @@ def _passed_columns(lowered: Lowered) -> tuple[str, ...]:
     return hidden.PASSED if lowered.keeps_key else ()
 
 
-def _boundary_driven(
-    rows: DataFrame, source: Source, lead_ms: int, carried: tuple[str, ...]
-) -> DataFrame:
-    advance, event_time = F.col(hidden.ADVANCE), F.col(hidden.EVENT_TIME)
+def _boundary_driven(rows: DataFrame, source: Source, carried: tuple[str, ...]) -> DataFrame:
+    """The rows under a watermark that only the plan of a batch moves."""
     far_past = F.lit(_FAR_PAST_S).cast("timestamp")
-    is_data = F.col(hidden.WATERMARK) < F.lit(_DATA_BEFORE).cast("timestamp")
-    moved = F.when(advance.isNotNull(), F.timestamp_millis(advance + lead_ms)).otherwise(far_past)
-    rows = rows.withColumn(hidden.WATERMARK, moved).withWatermark(hidden.WATERMARK, "0 seconds")
+    rows = rows.withColumn(hidden.WATERMARK, far_past).withWatermark(hidden.WATERMARK, "0 seconds")
     passed = [*(c.name for c in source.columns), *carried, hidden.REASON]
-    marked = F.when(is_data, event_time).alias(
+    marked = F.col(hidden.EVENT_TIME).alias(
         hidden.EVENT_TIME, metadata={"spark.watermarkDelayMs": 0}
     )
-    return rows.select(*[F.when(is_data, F.col(quoted(c))).alias(c) for c in passed], marked)
+    return rows.select(*[F.col(quoted(c)) for c in passed], marked)
 
 
 def _with_steps(
@@ -348,7 +331,6 @@ def _walked(
     rows = _with_steps(rows, path.as_records, identified)
     if observed and (path.calls or any(step.checks for step in path.steps)):
         failed = F.col(hidden.REASON).startswith(Reason.EVALUATION_FAILED.value)
-        failed &= F.col(hidden.EVENT_TIME).isNotNull()  # in an advance every column is null
         which = [checksums().alias("failed")] if path.calls else []
         counted = F.count(F.when(failed, 1)).alias("bad")
         rows = rows.observe(f"{PATH_METRICS}{path.name}", counted, *which)

@@ -1,7 +1,7 @@
 """Execution of a Python box in Spark's Python processes: a batch of rows in, the results out.
 
-Rows have hidden columns. The function receives none of them, and no row that is an advance or is
-set aside. Runs without a session, so it does not use PySpark.
+Rows have hidden columns. The function receives none of them, and no row that is set aside. Runs
+without a session, so it does not use PySpark.
 """
 
 import functools

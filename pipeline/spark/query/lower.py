@@ -72,7 +72,7 @@ def lower(fragment: Fragment, around: LoweringInputs) -> Lowered:
         after += _symbols(fragment)
     inputs = {i.name: i for i in fragment.inputs}
     return Lowered(
-        sources=tuple(_source(inputs[m.name], m, fragment, around) for m in around.sources),
+        sources=tuple(_source(inputs[m.name], m, around) for m in around.sources),
         paths=paths,
         traits=fragment.traits,
         shape=fragment.shape,
@@ -131,9 +131,7 @@ def _symbols(fragment: Fragment) -> tuple[Step, ...]:
     return (Project(kept, checks),) if checks else ()
 
 
-def _source(
-    stream: FragmentInput, marked: MarkedSource, fragment: Fragment, around: LoweringInputs
-) -> Source:
+def _source(stream: FragmentInput, marked: MarkedSource, around: LoweringInputs) -> Source:
     def assigned(topic: TopicName, role: TopicRole) -> AssignedTopic:
         if topic not in around.partitions:
             raise BrokenInvariantError(f"the partitions of topic {topic} are not known")
@@ -142,7 +140,7 @@ def _source(
     external = isinstance(stream, ExternalStream)
     again = () if marked.redrive is None else (assigned(marked.redrive[0], TopicRole.REDRIVE),)
     data = assigned(stream.topic, TopicRole.DATA)
-    topics = (data, *again, assigned(fragment.names.advances, TopicRole.ADVANCES))
+    topics = (data, *again)
     if isinstance(stream, ExternalStream):
         event_time = _event_time(stream)
     else:

@@ -43,7 +43,6 @@ class TopicRole(Enum):
     DATA = "data"
     REDRIVE = "redrive"
     """Only if records were ever redriven."""
-    ADVANCES = "advances"
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,18 +40,17 @@ class BatchSizer:
     admin: TopicAdmin
     clock: Clock
 
-    def records_at_once(self, start: Positions, but: TopicName) -> int:
-        """Maximum number of records in a batch from some positions on; topic `but` is ignored.
+    def records_at_once(self, start: Positions) -> int:
+        """Maximum number of records in a batch from some positions on.
 
         Raises:
             NoSuchTopicError: a topic does not exist.
             UnavailableError, RetryError: Kafka does not answer.
         """
-        carried = {at: offset for at, offset in start.items() if at.topic != but}
-        found = list(sample_offsets(carried, self.admin.end_offsets({at.topic for at in carried})))
+        topics = {at.topic for at in start}
+        found = list(sample_offsets(start, self.admin.end_offsets(topics)))
         if not found:
             return records_at_once(())
-        topics = {at.topic for at in carried}
         with self.kafka.reader(READ_TIMEOUT_S, fetch_wait_ms=FETCH_WAIT_RANGE_MS) as reader:
             return records_at_once(
                 size for place in found for size in self._sizes(reader, by_topic(place, topics))
@@ -84,7 +83,6 @@ class BatchLimit:
 
     def __init__(self, sizer: BatchSizer, fragment: Fragment) -> None:
         self._sizer = sizer
-        self._advances = fragment.names.advances
         rows = fragment.traits.keeps is Keeps.ROWS
         self._most = JOINED_PER_BATCH if rows else RECORDS_PER_BATCH
         self._cached: tuple[Positions, int] | None = None
@@ -92,7 +90,7 @@ class BatchLimit:
     def at(self, start: Positions) -> int:
         """The limit from some positions on; raises as `BatchSizer.records_at_once` does."""
         if self._cached is None or self._cached[0] != start:
-            most = self._sizer.records_at_once(start, self._advances)
+            most = self._sizer.records_at_once(start)
             self._cached = start, min(most, self._most)
         return self._cached[1]
 

@@ -21,7 +21,7 @@ from pipeline.spark.batch.facts import positions
 from pipeline.spark.query.lowered import Lowered
 from pipeline.spark.run.linking import Disk, LocalDisk, link_checkpoint, newest
 
-FORMAT_VERSION: Final = 1
+FORMAT_VERSION: Final = 2
 """Format version of a folder and of the state in it: incremented when the same plan would make
 another state, or number its sources differently. A folder of another format is not read."""
 TRIES: Final = 5

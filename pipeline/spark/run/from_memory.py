@@ -21,7 +21,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user
 from brokers.embedded.java import Java
 from brokers.records import KafkaRecord
 from pipeline.errors import MedusaError, RetryError
-from pipeline.ids import Incarnation
+from pipeline.ids import Millis
 from pipeline.markers.positions import Positions
 from pipeline.settings import Settings
 from pipeline.spark.batch.facts import Engine
@@ -30,6 +30,7 @@ from pipeline.spark.query.emit import emit
 from pipeline.spark.query.lowered import Lowered, Source
 from pipeline.spark.query.readers import Ranges
 from pipeline.spark.run.query_runner import from_spark
+from pipeline.spark.run.steered_query import set_watermark
 from pipeline.spark.session.session import STATE_FORMAT, open_session, session_settings
 
 _RECORDS: Final = (
@@ -82,7 +83,6 @@ class _Source:
     """A fragment as a DataFrame over its own stream, which is empty between two queries."""
 
     lowered: Lowered
-    incarnation: Incarnation
     stream: Any
     rows: DataFrame
 
@@ -100,29 +100,26 @@ class MemoryQueries:
         self._started = 0
         self._free: list[_Source] = []
 
-    def __call__(self, lowered: Lowered, incarnation: Incarnation, write: Write) -> "MemoryQuery":
+    def __call__(self, lowered: Lowered, write: Write) -> "MemoryQuery":
         """Start the query of a fragment.
 
         Args:
             lowered: the fragment.
-            incarnation: whose advances it applies.
             write: called for each batch, in its own thread, while `drain` waits.
         """
-        wanted = (lowered, incarnation)
-        free = (one for one in self._free if (one.lowered, one.incarnation) == wanted)
-        source = next(free, None)
+        source = next((one for one in self._free if one.lowered == lowered), None)
         if source is None:
-            source = self._source(lowered, incarnation)
+            source = self._source(lowered)
         else:
             self._free.remove(source)
         self._started += 1
         folder = self._folder / f"query-{self._started}"
         return MemoryQuery(self._spark, source, folder, write, self._give_back)
 
-    def _source(self, lowered: Lowered, incarnation: Incarnation) -> _Source:
+    def _source(self, lowered: Lowered) -> _Source:
         stream = _new_stream(self._spark)
         texts = DataFrame(stream.toDF(), self._spark)
-        return _Source(lowered, incarnation, stream, emit(lowered, _Reader(texts), incarnation))
+        return _Source(lowered, stream, emit(lowered, _Reader(texts)))
 
     def _give_back(self, source: _Source) -> None:
         source.stream.reset()
@@ -151,10 +148,11 @@ class MemoryQuery:
         self._records: list[KafkaRecord] = []
         self._ends: list[Positions] = []
         self._raised: MedusaError | None = None
+        self._watermark_ms: Millis | None = None
         self._inspector = Inspector(source.lowered, self._again)
         writer = source.rows.writeStream.outputMode("append").foreachBatch(self._batch)
         self._query = writer.option("checkpointLocation", folder.as_uri()).start()
-        self._engine = _MemoryEngine(self._query, source.lowered, source.incarnation, self._ends)
+        self._engine = _MemoryEngine(self._query, source.lowered, self._ends)
 
     def add(self, records: Sequence[KafkaRecord], ends: Positions) -> None:
         """Add records; `ends` are the positions of all partitions after them."""
@@ -164,6 +162,11 @@ class MemoryQuery:
         texts = jvm.java.util.ArrayList()
         texts.add(_as_json(records))
         self._source.stream.addData(jvm.org.apache.spark.api.python.PythonUtils.toSeq(texts))
+
+    def move(self, watermark_ms: Millis) -> None:
+        """Move the watermark: after an empty batch, one without records comes, under it."""
+        self._watermark_ms = watermark_ms
+        self.add((), self._ends[-1])
 
     def drain(self) -> None:
         """Wait until all added records are processed and written.
@@ -202,6 +205,9 @@ class MemoryQuery:
         except MedusaError as error:
             self._raised = error
             raise
+        watermark_ms, self._watermark_ms = self._watermark_ms, None
+        if watermark_ms is not None:
+            set_watermark(self._engine, watermark_ms)
 
     def _again(self, ranges: Ranges) -> "_Reader":
         wanted = {

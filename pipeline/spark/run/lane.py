@@ -9,31 +9,31 @@ under the lane's epoch, rebuild the state if it cannot be continued, start the q
 import logging
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
 from brokers.kafka.group_mirror import GroupMirror
-from brokers.kafka.servers import Brokers
-from brokers.kafka_interface import KafkaCluster, RecordWriter, TransactionWriter
+from brokers.kafka_interface import RecordWriter, TransactionWriter
 from brokers.log_reader import LogReader
+from pipeline.boundaries.lane_time import LaneTime
+from pipeline.boundaries.next_batch import Limits
 from pipeline.boundaries.profile import profile
-from pipeline.clock import Clock, Deadline
+from pipeline.clock import Deadline
 from pipeline.dead_letters.trimmer import Retention, Trimmer
 from pipeline.errors import MedusaError, RetryError
-from pipeline.ids import NO_EPOCH, BatchId, Epoch, Incarnation, SchemaHandle, TopicId
+from pipeline.ids import BatchId, Incarnation, SchemaHandle, TopicId
 from pipeline.lanes.batch import RepeatedOtherwiseError
 from pipeline.lanes.batch_size import RECORDS_PER_BATCH
 from pipeline.lanes.events import (
     BatchFinished,
-    LaneEvent,
     LaneRebuilding,
     LaneStarted,
+    LaneTimed,
 )
 from pipeline.lanes.new_partitions import no_beginning, reassigned
-from pipeline.lanes.promises import Promises
 from pipeline.lanes.source_ids import first_positions
 from pipeline.lanes.start.decision import (
     BeginAt,
@@ -56,7 +56,6 @@ from pipeline.lanes.start.plan import (
 )
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.markers.positions import Positions
-from pipeline.names import FragmentNames
 from pipeline.planner.state import OnChange
 from pipeline.spark.batch.arrow_rows import ArrowRows
 from pipeline.spark.batch.facts import Engine
@@ -74,14 +73,17 @@ from pipeline.spark.query.readers import (
     starting_at,
 )
 from pipeline.spark.run.background_job import BackgroundJob
+from pipeline.spark.run.batch_loop import BatchLoop
 from pipeline.spark.run.batch_sizer import BatchLimit, BatchSizer
 from pipeline.spark.run.carried import CarriedMarker, carried
 from pipeline.spark.run.checkpoints import Checkpoints
+from pipeline.spark.run.lane_host import LaneHost
+from pipeline.spark.run.lane_planner import LanePlanner
 from pipeline.spark.run.lane_settings import LaneSettings
-from pipeline.spark.run.last_marker import read_marker, settled_marker
+from pipeline.spark.run.last_marker import settled_marker
 from pipeline.spark.run.lost_data import in_batch, in_rebuild
 from pipeline.spark.run.output_succession import OtherWriters, begin_takeover
-from pipeline.spark.run.planned import plan_first_batch
+from pipeline.spark.run.planned_batch import plan_first_batch
 from pipeline.spark.run.query_runner import (
     DamagedCheckpointError,
     LostDataError,
@@ -92,8 +94,8 @@ from pipeline.spark.run.query_runner import (
 )
 from pipeline.spark.run.rebuild import Log, Rebuilding, tried
 from pipeline.spark.run.rebuild_batch import RebuildBatch
-from pipeline.spark.run.schema_resolver import SchemaResolver
 from pipeline.spark.run.start_request import start_request
+from pipeline.spark.run.steered_query import Answer, Steering
 from pipeline.spark.run.topic_identity import watch_topics
 from pipeline.spark.write.sink import Sink, UnknownSchemasError
 from pipeline.spark.write.sink_context import SinkContext
@@ -104,43 +106,14 @@ BOUNDARY_DEADLINE_S = 300.0
 SETTLE_DEADLINE_S = 60.0
 
 
-@dataclass(frozen=True, slots=True)
-class LaneHost:
-    """Resources that all lanes of a node share.
-
-    Spark reads from `brokers`, everything else goes through `kafka`, the same cluster.
-    `claimed` is called when a lane has claimed its fragment, before it starts.
-    """
-
-    spark: SparkSession
-    resolver: SchemaResolver
-    kafka: KafkaCluster
-    brokers: Brokers
-    checkpoints: Path
-    clock: Clock
-    report: Callable[[LaneEvent], None]
-    claimed: Callable[[], None]
-
-    def admit(self, names: FragmentNames) -> Epoch:
-        """Epoch of a fragment's last commit marker, before it is claimed; `NO_EPOCH` without one.
-
-        Raises:
-            NewerFormatError: a newer version of Medusa wrote it.
-        """
-        marker = read_marker(self.kafka, names)
-        return NO_EPOCH if marker is None else marker.epoch
-
-    def lane(self, settings: LaneSettings) -> "StableLane":
-        """A lane on this node, of a fragment that it has claimed."""
-        self.claimed()
-        return StableLane(settings, self)
+def stable_lane(settings: LaneSettings, host: LaneHost) -> "StableLane":
+    """A lane on this node, of a fragment that it has claimed."""
+    host.claimed()
+    return StableLane(settings, host)
 
 
 class StableLane:
-    """Runs one fragment until it is stopped or fails. Single use.
-
-    `promises`: boundaries of derived inputs, set by its agent.
-    """
+    """Runs one fragment until it is stopped or fails. Single use."""
 
     def __init__(self, settings: LaneSettings, host: LaneHost) -> None:
         self._settings = settings
@@ -158,7 +131,7 @@ class StableLane:
         self._limit = BatchLimit(BatchSizer(host.kafka, host.resolver.admin, host.clock), fragment)
         self._write_job = BackgroundJob(f"write {self._label}")
         self._mirror = GroupMirror(host.kafka.group_writer(fragment.names.group), host.clock)
-        self.promises = Promises()
+        self._planner = self._new_planner(settings)
         self._started = False
         log = LogReader(host.kafka, START_DEADLINE_S)
         retention = Retention(fragment.names, host.resolver.admin, log, settings.letters_kept_ms)
@@ -168,6 +141,7 @@ class StableLane:
     def request_stop(self) -> None:
         """Let the current batch finish, then return from `run`. Thread-safe."""
         self._stop.set()
+        self._planner.stop()
 
     def run(self) -> None:
         """Start the lane and run it; returns after `request_stop`.
@@ -186,6 +160,7 @@ class StableLane:
         except StoppingError:
             return
         finally:
+            self._host.news.leave(self._planner)
             self._write_job.close()
             writer.close()
             boundaries.close()
@@ -213,23 +188,38 @@ class StableLane:
         if not request.ran_before:
             self._settings.record_start()
         try:
-            if isinstance(start, Continue) and start.planned is not None:
-                lowered = self._take_in_growth(start.planned, request, lowered, folder, sink)
+            planned = start.planned if isinstance(start, Continue) else None
+            if planned is not None and self._has_grown(sink.marker, request):
+                lowered = self._take_in_growth(planned, request, lowered, folder, sink)
+                planned = None
             self._report_start(sink.marker)
-            self._query(lowered, folder, sink)
+            self._query(lowered, folder, sink, planned=planned is not None)
         except (DamagedCheckpointError, RepeatedOtherwiseError):
             self._checkpoints.set_aside(self._settings.epoch)
             raise
 
+    def _new_planner(self, settings: LaneSettings) -> LanePlanner:
+        lane, run = settings.lane, settings.run
+
+        def report(time: LaneTime) -> None:
+            self._host.report(LaneTimed(lane, run, time))
+
+        how = profile(settings.fragment, settings.topic_ids)
+        return LanePlanner(how, self._clock, report)
+
     def _report_start(self, first: CommitMarker) -> None:
-        how = profile(self._settings.fragment, self._settings.topic_ids)
-        lane, run, epoch = self._settings.lane, self._settings.run, self._settings.epoch
-        self._host.report(LaneStarted(lane, run, epoch, first.incarnation, first, how))
+        settings, names = self._settings, self._settings.fragment.names
+        topics = frozenset({names.redrive, *(one.topic for one in settings.fragment.inputs)})
+        time = self._host.news.join(self._planner, topics, first)
+        self._host.report(
+            LaneStarted(settings.lane, settings.run, settings.epoch, first.incarnation, first, time)
+        )
         self._started = True
 
     def _report_batch(self, finished: BatchFinished) -> None:
-        """Report a batch, except one that precedes `LaneStarted`."""
+        """Take in a batch, and report it, except one that precedes `LaneStarted`."""
         if self._started:
+            self._planner.finished(finished.marker, finished.rows_out)
             self._host.report(finished)
 
     # --- start ----------------------------------------------------------------------------------
@@ -304,7 +294,7 @@ class StableLane:
                 folder = self._checkpoints.folder(epoch)
             case RebuiltCheckpoint(rebuild):
                 folder = self._checkpoints.empty(epoch)
-                done, lowered, refused = self._rebuild(rebuild, folder, plan.incarnation, lowered)
+                done, lowered, refused = self._rebuild(rebuild, folder, lowered)
                 sink.start(plan.marker_after(done.start, done.begin, request), refused)
         self._checkpoints.complete(epoch, sink.marker.incarnation)
         return folder, lowered
@@ -345,8 +335,9 @@ class StableLane:
             schemas=self._host.resolver,
             topics=self._topics,
             commits=self._write_job,
+            plans=self._planner,
             functions=lowered.functions,
-            promised=self.promises.of,
+            promised=self._planner.promised,
             clock=self._clock,
             report=self._report_batch,
         )
@@ -354,22 +345,20 @@ class StableLane:
     # --- queries --------------------------------------------------------------------------------
 
     def _rebuild(
-        self, start: Rebuild, folder: Path, incarnation: Incarnation, lowered: Lowered
+        self, start: Rebuild, folder: Path, lowered: Lowered
     ) -> tuple[Rebuilding, Lowered, Sequence[Rejected]]:
         """Rebuild the state in an empty folder; returns it with its plan and refused records."""
         todo = self._log_of_inputs().prepare(start, lowered, self._settings.fragment.names)
         self._log.info("%s: rebuilding the state from %d offsets", start.why, todo.records)
         batch = RebuildBatch(todo, self._host.resolver, f"fragment {self._label}")
         lowered = tried(
-            partial(self._rebuild_once, batch, folder, incarnation, lowered),
+            partial(self._rebuild_once, batch, folder, lowered),
             partial(self._checkpoints.empty, self._settings.epoch),
         )
         self._log.info("the state is rebuilt; %d records are refused", len(batch.refused))
         return batch.todo, lowered, batch.refused
 
-    def _rebuild_once(
-        self, batch: RebuildBatch, folder: Path, incarnation: Incarnation, lowered: Lowered
-    ) -> Lowered:
+    def _rebuild_once(self, batch: RebuildBatch, folder: Path, lowered: Lowered) -> Lowered:
         todo, start = batch.todo, batch.todo.start
         lane, number, epoch = self._settings.lane, self._settings.run, self._settings.epoch
         progress = LaneRebuilding(lane, number, epoch, todo.records)
@@ -385,7 +374,7 @@ class StableLane:
                     replace(progress, read=min(engine.records_read(), progress.offsets))
                 )
 
-            rows = emit(lowered, self._reader(todo.begin), incarnation, todo.left_out)
+            rows = emit(lowered, self._reader(todo.begin), todo.left_out)
             name = f"{self._label}.{self._settings.epoch}.rebuild"
             write = partial(batch.write, Inspector(lowered, self._again()))
             self._runner.run(Query(name, rows, lowered, folder, write, once=True, watch=watch))
@@ -395,18 +384,20 @@ class StableLane:
         except LostDataError as error:
             raise in_rebuild(error, start) from error
 
+    def _has_grown(self, marker: CommitMarker, request: StartRequest) -> bool:
+        """Whether topics have partitions that the marker lacks."""
+        return reassigned(marker, request.positions) != marker
+
     def _take_in_growth(
         self, planned: BatchId, request: StartRequest, lowered: Lowered, folder: Path, sink: Sink
     ) -> Lowered:
-        """Execute a planned batch alone if topics got partitions since; then read all partitions.
+        """Execute a planned batch alone since topics got partitions; then read all partitions.
 
         The batch has no ends of the new partitions, so no query that reads them can run it.
         """
         marker = sink.marker
-        if reassigned(marker, request.positions) == marker:
-            return lowered
         self._log.info("an input has more partitions; batch %d is executed without them", planned)
-        self._query(restricted(lowered, marker.end), folder, sink, once=True)
+        self._run_query(restricted(lowered, marker.end), folder, sink, None)
         self._write_job.wait(SETTLE_DEADLINE_S)
         if sink.marker.batch != planned:
             raise RetryError(f"batch {planned} is planned, batch {sink.marker.batch} was written")
@@ -417,17 +408,36 @@ class StableLane:
         sink.start(continued(reassigned(sink.marker, positions), request))
         return lowered
 
-    def _query(self, lowered: Lowered, folder: Path, sink: Sink, *, once: bool = False) -> None:
-        """Run one planned batch if `once`, else run until an error or a stop, which raises too."""
+    def _query(self, lowered: Lowered, folder: Path, sink: Sink, *, planned: bool) -> None:
+        """Run until an error or a stop, which raises too; `planned`: its first batch is."""
+        loop = BatchLoop(
+            planner=self._planner,
+            sink=sink,
+            shape=self._settings.fragment.shape,
+            spark=self._host.spark,
+            clock=self._clock,
+            stop=self._stop,
+            watch=partial(self._watch, sink),
+        )
+        limits = Limits(self._limit.at(sink.marker.end))
+        loop.begin(lowered, folder, limits, planned=planned)
+        self._run_query(lowered, folder, sink, loop.answer)
+
+    def _run_query(
+        self, lowered: Lowered, folder: Path, sink: Sink, plan: Callable[[], Answer] | None
+    ) -> None:
+        """Run a query whose batches `plan` returns; without one, the batch that is planned."""
         try:
-            self._run_query(lowered, folder, sink, once=once)
+            self._run_rounds(lowered, folder, sink, plan)
         except LostDataError as error:
             self._topics.ask()()
             name, marker = self._settings.fragment.name, sink.marker
             gone = self._log_of_inputs().overtaken(marker, lowered, name)
             raise in_batch(error, gone, self._settings.on_change(marker)) from error
 
-    def _run_query(self, lowered: Lowered, folder: Path, sink: Sink, *, once: bool) -> None:
+    def _run_rounds(
+        self, lowered: Lowered, folder: Path, sink: Sink, plan: Callable[[], Answer] | None
+    ) -> None:
 
         def run(lowered: Lowered) -> None:
             inspector = Inspector(lowered, self._again())
@@ -435,25 +445,32 @@ class StableLane:
             def write(rows: DataFrame, batch: int, engine: Engine) -> None:
                 sink.write(ArrowRows(rows), batch, engine, inspector)
 
-            def watch(_: Engine) -> None:
-                self._write_job.check()
-                self._topics.poll()
-                self._trimmer.trim_if_due()
-                sink.publisher.publish_again()
-                self._mirror.poll()
-
-            begin = sink.marker.end
-            reader = self._reader(begin, self._limit.at(begin))
-            incarnation, settled_ms = sink.marker.incarnation, sink.marker.boundary_ms
-            rows = emit(lowered, reader, incarnation, settled_ms=settled_ms)
-            name = f"{self._label}.{self._settings.epoch}"
-            query = Query(name, rows, lowered, folder, write, incarnation, once=once, watch=watch)
+            reader, settled_ms = self._reader(sink.marker.end), sink.marker.boundary_ms
+            query = Query(
+                name=f"{self._label}.{self._settings.epoch}",
+                rows=emit(lowered, reader, settled_ms=settled_ms),
+                lowered=lowered,
+                folder=folder,
+                write=write,
+                once=plan is None,
+                watch=lambda _: self._watch(sink),
+                steering=None if plan is None else Steering(self._host.spark, plan),
+                end=self._planner.end_query,
+            )
             self._runner.run(query)
 
         try:
             self._with_schemas(lowered, sink.marker.end, run)
         finally:
             self._settle()
+
+    def _watch(self, sink: Sink) -> None:
+        """What a lane does about once a second, besides its batches."""
+        self._write_job.check()
+        self._topics.poll()
+        self._trimmer.trim_if_due()
+        sink.publisher.publish_again()
+        self._mirror.poll()
 
     def _settle(self) -> None:
         """Wait for the last batch to be written; if that fails, the next start repeats it."""
@@ -484,10 +501,10 @@ class StableLane:
     def _log_of_inputs(self) -> Log:
         return Log(self._host.kafka, self._host.resolver.admin)
 
-    def _reader(self, begin: Positions, most: int = RECORDS_PER_BATCH) -> KafkaReader:
+    def _reader(self, begin: Positions) -> KafkaReader:
         self._host.spark.sparkContext.setLocalProperty("spark.scheduler.pool", self._label)
-        limits = {"maxOffsetsPerTrigger": str(most), "failOnDataLoss": "true"}
-        return KafkaReader(self._host.spark, {**self._options(), **limits}, starting_at(begin))
+        options = {**self._options(), "failOnDataLoss": "true"}
+        return KafkaReader(self._host.spark, options, starting_at(begin))
 
     def _again(self) -> Callable[[Ranges], Reader]:
         """Returns readers of ranges of the inputs, for inspection."""

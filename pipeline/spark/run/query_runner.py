@@ -22,18 +22,17 @@ from pipeline.errors import (
     RetryError,
     UnavailableError,
 )
-from pipeline.ids import Incarnation
 from pipeline.spark.batch.facts import Engine
 from pipeline.spark.query.function_task import SIGN
 from pipeline.spark.query.lowered import Lowered
 from pipeline.spark.run.outside import outside_cause
+from pipeline.spark.run.steered_query import Steering
 from pipeline.spark.session.java_log import end_not_logged
 
 START_DEADLINE_S = 60.0
 STOP_DEADLINE_S = 60.0
 POLL_S = 1
 LOCK_S = 0.05
-NO_INCARNATION = Incarnation("")
 
 SparkError: TypeAlias = PySparkException | Py4JJavaError
 """Errors of PySpark; for tasks often the untranslated Java error."""
@@ -69,9 +68,10 @@ class Query:
         lowered: the fragment that `rows` was emitted from.
         folder: its checkpoint.
         write: handles each batch.
-        incarnation: whose advances are applied; by default none.
         once: whether it ends after the one batch that is planned in the checkpoint.
         watch: called about once a second while it runs; an error from it ends the query.
+        steering: plans its batches; None: Spark does.
+        end: called before it is stopped: a question that waits for a plan has to be answered.
     """
 
     name: str
@@ -79,9 +79,10 @@ class Query:
     lowered: Lowered
     folder: Path
     write: Write
-    incarnation: Incarnation = NO_INCARNATION
     once: bool = False
     watch: Callable[[Engine], None] = lambda _: None
+    steering: Steering | None = None
+    end: Callable[[], None] = lambda: None
 
 
 class QueryRunner:
@@ -118,7 +119,7 @@ class QueryRunner:
         writer = writer.option("checkpointLocation", query.folder.as_uri()).foreachBatch(write)
         try:
             running = _started(writer.trigger(once=True) if query.once else writer, query.folder)
-            holder.append(Engine(running, query.lowered, query.incarnation))
+            holder.append(Engine(running, query.lowered))
             ready.set()
             self._watch(running, query, holder[0])
         except PySparkException as error:
@@ -127,12 +128,16 @@ class QueryRunner:
             # Java keeps `write` as long as the query, which `write` would keep in turn: every query
             # that has ended, with its plans, would stay in memory.
             holder.clear()
+            if query.steering is not None:
+                query.steering.close()
             self._quiet.close()
 
     def _failure(self, error: PySparkException, query: Query) -> MedusaError | StoppingError:
         """The error of `write` if it ended the query; else a stop, or Spark's error."""
         if self._raised is not None:
             return self._raised
+        if query.steering is not None and query.steering.raised is not None:
+            return query.steering.raised
         return StoppingError() if self._stop.is_set() else from_spark(error, query.folder)
 
     def _write(self, query: Query, rows: DataFrame, batch: int, engine: Engine) -> None:
@@ -143,6 +148,8 @@ class QueryRunner:
                 self._give_up()
         try:
             if not self._ends:
+                if query.steering is not None:
+                    query.steering.begin(engine)
                 query.write(rows, batch, engine)
                 return
         except MedusaError as error:
@@ -184,6 +191,7 @@ class QueryRunner:
     def _end(self, running: StreamingQuery, query: Query) -> None:
         """Stop between two batches: inside one, Spark's own error handling would fail."""
         self._ending.set()
+        query.end()
         if not self._in_batch.acquire(timeout=STOP_DEADLINE_S):
             raise RetryError("the last batch did not finish in time")
         try:

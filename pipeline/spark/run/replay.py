@@ -1,7 +1,7 @@
 """Replay of a fragment's results: bounded jobs over ranges of its input log.
 
 The plan of the lane, run by Spark as a batch job: every record of the ranges counts, so nothing is
-late, and no state, checkpoint, marker or group is changed. Redriven copies and advances are not
+late, and no state, checkpoint, marker or group is changed. Redriven copies are not
 read: each record counts at its original place, validated by the present schemas of the registry.
 """
 
@@ -23,7 +23,7 @@ from brokers.embedded.java import find_java
 from brokers.kafka.servers import Brokers
 from brokers.kafka_interface import TopicAdmin
 from pipeline.errors import RefusedError, RetryError
-from pipeline.ids import Incarnation, Millis, Offset, SchemaHandle, StreamName, TopicName
+from pipeline.ids import Millis, Offset, SchemaHandle, StreamName, TopicName
 from pipeline.lanes.dead_letter_reasons import Reason
 from pipeline.markers.positions import InputPartition
 from pipeline.planner.plan import Fragment
@@ -126,7 +126,7 @@ class Recomputer:
         parts = max(2, sum(one.offsets for one in ranges) // OFFSETS_PER_TASK)
         self.spark.conf.set("spark.sql.shuffle.partitions", str(parts))
         with _translated():
-            rows = emit(lowered, self._reader(ranges), Incarnation(""))
+            rows = emit(lowered, self._reader(ranges))
             if lowered.core is not None:
                 rows = _in_period(rows, period).sort("timestamp_ms")
             for row in rows.toLocalIterator():

@@ -142,7 +142,7 @@ class SchemaResolver:
         found: dict[InputPartition, Offset] = {}
         for source in lowered.sources:
             for assigned in source.topics:
-                if assigned.role in {TopicRole.ADVANCES, TopicRole.REDRIVE}:
+                if assigned.role is TopicRole.REDRIVE:
                     offsets = self._ends_of(assigned.topic)
                 elif source.start is not None:
                     offsets = {assigned.topic: self._start_of(assigned.topic, source.start)}

@@ -22,7 +22,7 @@ def topics_of(fragment: Fragment, known: Container[TopicName] = ()) -> tuple[Top
     """
     names = fragment.names
     again = (names.redrive,) if names.redrive in known else ()
-    own = (*again, names.advances, names.markers, names.dead_letters)
+    own = (*again, names.markers, names.dead_letters)
     return (*own, fragment.output.topic, *(stream.topic for stream in fragment.inputs))
 
 

@@ -24,7 +24,6 @@ from pipeline.spark.query.lower import lower
 from pipeline.spark.query.lowered import Lowered
 from pipeline.spark.query.readers import KafkaReader, read_options, starting_at
 from pipeline.spark.run.batch_sizer import BatchSizer
-from pipeline.spark.run.last_marker import read_marker
 from pipeline.spark.run.schema_resolver import SchemaResolver
 from pipeline.spark.warm_up.practice import practise
 from pipeline.spark.warm_up.trial import Trial, run_trial
@@ -71,20 +70,17 @@ class IdleSession:
         Raises:
             MedusaError: a topic or schema is gone, a server does not answer, or the query failed.
         """
-        marker = read_marker(self.kafka, fragment.names)  # for the incarnation whose advances apply
-        if marker is None:
-            return 0
         lowered = lower(fragment, self.resolver.resolve(fragment, topic_ids, ()))
         begin = self._recent(lowered)
         sizer = BatchSizer(self.kafka, self.resolver.admin, self.clock)
-        most = min(RECORDS_PER_BATCH, sizer.records_at_once(begin, fragment.names.advances))
+        most = min(RECORDS_PER_BATCH, sizer.records_at_once(begin))
         options = {
             **read_options(self.brokers),
             "maxOffsetsPerTrigger": str(most),
             "failOnDataLoss": "false",
         }
         reader = KafkaReader(self.spark, options, starting_at(begin))
-        rows = emit(lowered, reader, marker.incarnation)
+        rows = emit(lowered, reader)
         name = f"rehearsal {fragment.names.network}.{fragment.name}"
         trial = Trial(name, rows, lowered, folder, BATCHES, WITHIN_S)
         return len(run_trial(trial, self.clock, stop))

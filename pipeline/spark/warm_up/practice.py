@@ -16,14 +16,14 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user
 from pyspark.sql.avro.functions import to_avro
 
 from pipeline.clock import Clock
-from pipeline.ids import Incarnation, ParticipantId, SchemaId
+from pipeline.ids import ParticipantId, SchemaId
 from pipeline.lanes.source_ids import named_sources
 from pipeline.network.document import SchemaText, load, schema_references
 from pipeline.planner.plan import Fragment
 from pipeline.planner.planner import plan
 from pipeline.spark.query.emit import emit
 from pipeline.spark.query.lower import LoweringInputs, lower
-from pipeline.spark.query.lowered import Lowered, Source, TopicRole, WriterSchema
+from pipeline.spark.query.lowered import Lowered, Source, WriterSchema
 from pipeline.spark.run.topic_identity import topics_of
 from pipeline.spark.warm_up.trial import Trial, run_trial
 from schemas import wire
@@ -52,19 +52,17 @@ boxes:
 outputs: {converted: {topic: converted}, means: {topic: means}, pairs: {topic: pairs}}
 """
 BATCHES: Final = 3
-"""A window opens in the first batch, is closed by an advance in the second, and emitted in the
-third."""
+"""A window opens in the first batch, and is closed by the watermark of the second."""
 WITHIN_S: Final = 120.0
 _RECORDS: Final = 50
 _STEP_MS: Final = 2_000
 _SENSORS: Final = 5
 _SCHEMA: Final = SchemaId(1)
-_INCARNATION: Final = Incarnation("practice")
 
 
 @dataclass(frozen=True, slots=True)
 class MadeUpReader:
-    """Streams records in Kafka's columns: readings, and advances that close their windows."""
+    """Streams readings in Kafka's columns."""
 
     spark: SparkSession
 
@@ -83,19 +81,10 @@ class MadeUpReader:
             F.col("timestamp").alias("at"),
         )
         prefix = F.lit(wire.prefix(_SCHEMA))
-        advance = F.struct(
-            (F.unix_millis("timestamp") - 1).alias("advance_ms"),
-            F.lit(_INCARNATION).alias("incarnation"),
-        )
-        is_advance = F.col("value") % _RECORDS == 0
         return beats.select(
             sensor.cast("binary").alias("key"),
-            F.when(is_advance, F.to_json(advance).cast("binary"))
-            .otherwise(F.concat(prefix, to_avro(reading, READING)))
-            .alias("value"),
-            F.when(is_advance, source.topic(TopicRole.ADVANCES))
-            .otherwise(source.data.topic)
-            .alias("topic"),
+            F.concat(prefix, to_avro(reading, READING)).alias("value"),
+            F.lit(source.data.topic).alias("topic"),
             F.lit(0).alias("partition"),
             F.col("value").alias("offset"),
             "timestamp",
@@ -141,7 +130,7 @@ def practise(
         if stop.is_set():
             break
         todo = lowered(fragment)
-        rows = emit(todo, MadeUpReader(spark), _INCARNATION)
+        rows = emit(todo, MadeUpReader(spark))
         trial = Trial(
             f"practice {fragment.name}", rows, todo, folder / fragment.name, BATCHES, WITHIN_S
         )

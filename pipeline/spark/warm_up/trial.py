@@ -12,6 +12,7 @@ from pipeline.spark.batch.facts import Engine
 from pipeline.spark.batch.results import Results
 from pipeline.spark.query.lowered import Lowered
 from pipeline.spark.run.query_runner import Query, QueryRunner, StoppingError
+from pipeline.spark.run.steered_query import set_watermark
 from pipeline.spark.session.java_log import ENGINE, silenced
 
 
@@ -45,8 +46,12 @@ def run_trial(trial: Trial, clock: Clock, stop: threading.Event) -> list[int]:
     enough, counts = threading.Event(), list[int]()
     ends_s = clock.monotonic_s() + trial.within_s
 
-    def write(rows: DataFrame, _: int, __: Engine) -> None:
-        counts.append(Results(rows.toArrow()).computed().table.num_rows)
+    def write(rows: DataFrame, batch: int, engine: Engine) -> None:
+        table = rows.toArrow()
+        counts.append(Results(table).computed().table.num_rows)
+        largest = engine.batch_facts(batch, table).largest
+        if largest and trial.lowered.core is not None:  # so that the next batch closes something
+            set_watermark(engine, max(largest.values()))
         if len(counts) >= trial.batches or stop.is_set():
             enough.set()
 

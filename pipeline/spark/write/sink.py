@@ -11,7 +11,8 @@ ahead, and begins at the marker: positions are the only progress of such a lane.
 """
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -31,6 +32,7 @@ from pipeline.lanes.batch import (
     Written,
     is_repeat,
     next_marker,
+    passed_on,
 )
 from pipeline.lanes.dead_letter_limits import count
 from pipeline.lanes.dead_letter_reasons import LATENESS
@@ -96,9 +98,13 @@ def check_schemas(unknown: tuple[SchemaHandle, ...], schemas: Schemas) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Judged:
-    """A computed batch with all decisions made, ready to be written."""
+    """A computed batch with all decisions made, ready to be written.
+
+    `event_ms`: the event time that came into force in it; None: none did, or it is not known.
+    """
 
     facts: BatchFacts
+    event_ms: Millis | None
     results: Results
     rejected: Sequence[Rejected]
     refused: Mapping[str, Refused]
@@ -168,6 +174,7 @@ class Sink:
             self._log.info("batch %d was written before; executed for its state only", batch)
             self._finished(0, started_s)
             return
+        event_ms = self._context.plans.executed(self.marker, facts)
         if facts.unknown:
             self._check_schemas(facts, inspector)
         results = Results(table)
@@ -176,11 +183,51 @@ class Sink:
         rejected = self._rejected(facts, inspector)
         sendable = self._sendable(results)
         refused = self._refused(self.marker, rejected, sendable.failed())
-        commit = partial(self._commit, _Judged(facts, sendable, rejected, refused), started_s)
+        commit = partial(
+            self._commit, _Judged(facts, event_ms, sendable, rejected, refused), started_s
+        )
         if self._traits.stateful:
             commit()
         else:
             self._context.commits.start(commit)
+
+    def pass_on(self, boundary_ms: Millis) -> None:
+        """Promise more without a batch: write a marker alone; for a lane without state.
+
+        To be called between two batches.
+
+        Raises:
+            FencedError: another epoch owns the fragment. RetryError, UnavailableError: nothing was
+            written. RefusedError: a topic was deleted and created again.
+        """
+        clock, writer = self._context.clock, self._context.writer
+        self._context.commits.wait()
+        started_s = clock.monotonic_s()
+        deadline = Deadline.after(clock, COMMIT_DEADLINE_S, "passing event time on")
+        still_the_same = self._context.topics.ask()
+        marker = passed_on(self.marker, boundary_ms, clock.now_ms())
+        writer.begin()
+        with self._aborting():
+            self._send_marker(marker)
+            still_the_same()
+            writer.commit(deadline)
+        self._known = marker
+        self._finished(0, started_s)
+        self.publisher.publish(marker)
+
+    @contextmanager
+    def _aborting(self) -> Iterator[None]:
+        """Abort the transaction if the block fails, unless another epoch owns the fragment."""
+        try:
+            yield
+        except FencedError:
+            raise
+        except Exception:
+            clock = self._context.clock
+            self._context.writer.abort(
+                Deadline.after(clock, COMMIT_DEADLINE_S, "aborting a transaction")
+            )
+            raise
 
     def _commit(self, judged: _Judged, started_s: float) -> None:
         """Write a batch in one transaction.
@@ -192,7 +239,7 @@ class Sink:
         still_the_same = self._context.topics.ask()
         wrote = self._letters_written(judged)
         writer.begin()
-        try:
+        with self._aborting():
             sent, failed = self._send_results(judged.results)
             self._send_rejected(judged.rejected, self.marker.sources)
             written = Written(
@@ -202,15 +249,10 @@ class Sink:
                 refused=judged.refused,
                 checksum=refused_checksum(judged.rejected),
             )
-            marker, needs = self._next(judged.facts, written, wrote)
+            marker, needs = self._next(judged, written, wrote)
             self._send_marker(marker)
             still_the_same()
             writer.commit(deadline)
-        except FencedError:
-            raise
-        except Exception:
-            writer.abort(Deadline.after(clock, COMMIT_DEADLINE_S, "aborting a batch"))
-            raise
         self._known, self._needs = marker, needs
         self._mirror()
         self._finished(sent, started_s)
@@ -294,16 +336,16 @@ class Sink:
         return DeadLetterSpan(described.topic_id if described else "", ends, judged.facts.end)
 
     def _next(
-        self, facts: BatchFacts, written: Written, wrote: DeadLetterSpan | None
+        self, judged: _Judged, written: Written, wrote: DeadLetterSpan | None
     ) -> tuple[CommitMarker, _Needs]:
-        shape, last = self._shape, self.marker
+        shape, last, facts = self._shape, self.marker, judged.facts
         read = BatchRead(last.end, facts.end, facts.largest, facts.eviction_ms)
         log, needed = after_batch(shape, self._needs.log, read)
         letters = after_dead_letters(self._needs.letters, wrote, needed)
         promised = promise(
             shape,
             eviction_ms=facts.eviction_ms,
-            advance_ms=facts.advance_ms,
+            passed_ms=judged.event_ms,
             previous_ms=last.boundary_ms,
         )
         marker = next_marker(

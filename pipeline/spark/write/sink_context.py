@@ -18,7 +18,7 @@ from pipeline.ids import (
 )
 from pipeline.lanes.events import BatchFinished
 from pipeline.planner.plan import Fragment
-from pipeline.spark.batch.ports import Jobs, Schemas, Topics
+from pipeline.spark.batch.ports import BatchPlans, Jobs, Schemas, Topics
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +45,7 @@ class SinkContext:
     schemas: Schemas
     topics: Topics
     commits: Jobs
+    plans: BatchPlans
     functions: Mapping[str, tuple[BoxName, ...]]
     promised: Callable[[StreamName], Millis | None]
     clock: Clock

@@ -13,7 +13,7 @@ from pipeline.lanes.result_headers import WRITTEN_TO
 from pipeline.spark.query import hidden
 from pipeline.spark.query.emitting.headers import header
 from pipeline.spark.query.emitting.record_filter import is_sent_again
-from pipeline.spark.query.lowered import DECODED_MARK, Source, TopicRole
+from pipeline.spark.query.lowered import DECODED_MARK, Source
 from schemas import wire
 
 _REST = 2_147_483_647
@@ -70,7 +70,7 @@ def _case(cases: Iterable[tuple[Column, Column]]) -> Column:
 
 
 def record(source: Source) -> Column:
-    """The decoded record; without its mark if it cannot be decoded, as an advance: that is JSON."""
+    """The decoded record; without its mark if it cannot be decoded."""
     value = F.col(hidden.FRAMED)
     options = {"avroSchema": source.reader_json, "mode": "PERMISSIVE"}
     writers = [writer for writer in source.writers if not writer.unfit]
@@ -115,8 +115,6 @@ def unknown(rows: DataFrame, source: Source) -> DataFrame:
     """
     planned = [wire.prefix(writer.handle) for writer in source.writers]
     kafka = {hidden.TOPIC: "topic", hidden.VALUE: "value", hidden.HEADERS: "headers"}
-    carrying = [t.topic for t in source.topics if t.role is not TopicRole.ADVANCES]
-    rows = rows.where(F.col("topic").isin(carrying))
     rows = rows.select(*[F.col(theirs).alias(ours) for ours, theirs in kafka.items()])
     rows = split(rows, source)
     handle = F.col(hidden.HANDLE)

@@ -15,7 +15,6 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user
 from pipeline.lanes.dead_letter_reasons import Reason
 from pipeline.spark.query import hidden
 from pipeline.spark.query.emitting import decoded
-from pipeline.spark.query.emitting.record_filter import advances_of
 from pipeline.spark.query.lowered import Source
 from pipeline.spark.query.sql import quoted
 
@@ -31,21 +30,17 @@ _TOO_LATE_MS = round(1_000 * datetime(2200, 1, 1, tzinfo=UTC).timestamp())
 def judged(raw: DataFrame, source: Source, record_filter: Column) -> DataFrame:
     """Decode records, compute event times, and set the reason of invalid records.
 
-    An advance is valid; it has no event time. `record_filter` filters the records.
+    `record_filter` filters the records.
     """
-    is_advance = F.col(hidden.TOPIC) == advances_of(source)
-    text = F.col(hidden.VALUE).cast("string")
-    advance = F.when(is_advance, F.get_json_object(text, "$.advance_ms").cast("long"))
     rows = decoded.split(of_kafka(raw).where(record_filter), source).select(
         *KAFKA,
         hidden.HANDLE,
-        advance.alias(hidden.ADVANCE),
         decoded.record(source).alias(hidden.ROW),
     )
     rows = rows.select("*", *columns_of(source))
     rows = rows.withColumn(hidden.EVENT_TIME, event_time(source))
     rows = rows.withColumn(hidden.EVENT_MS, F.unix_millis(hidden.EVENT_TIME))
-    return rows.withColumn(hidden.REASON, F.when(~is_advance, _reason(source)))
+    return rows.withColumn(hidden.REASON, _reason(source))
 
 
 def of_kafka(raw: DataFrame) -> DataFrame:

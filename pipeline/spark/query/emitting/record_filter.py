@@ -3,7 +3,6 @@
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user knows
 
-from pipeline.ids import Incarnation
 from pipeline.lanes.dead_letters import PREFIX
 from pipeline.spark.query import hidden
 from pipeline.spark.query.emitting.headers import header
@@ -11,7 +10,7 @@ from pipeline.spark.query.lowered import Path, Source, TopicRole
 
 
 def record_filter(source: Source, paths: tuple[str, ...]) -> Column:
-    """Filter for the stream's records, records redriven to these paths, and all advances."""
+    """Filter for the stream's records, and records redriven to these paths."""
     redriven = (header(f"{PREFIX}source") == _literal(source.id)) & is_for(("", *paths))
     return ~is_sent_again(source) | redriven
 
@@ -20,12 +19,6 @@ def is_sent_again(source: Source) -> Column:
     """Whether a record is from the redrive topic; a source may have none."""
     topic = source.topic(TopicRole.REDRIVE)
     return F.lit(False) if topic is None else F.col(hidden.TOPIC) == topic
-
-
-def is_for_incarnation(source: Source, incarnation: Incarnation) -> Column:
-    """Whether a record is not an advance of another incarnation."""
-    own = F.get_json_object(F.col(hidden.VALUE).cast("string"), "$.incarnation") == incarnation
-    return (F.col(hidden.TOPIC) != advances_of(source)) | own
 
 
 def sent_to(source: Source, path: Path) -> Column:
@@ -46,10 +39,3 @@ def is_for(paths: tuple[str, ...]) -> Column:
 
 def _literal(text: str) -> Column:
     return F.lit(text.encode())
-
-
-def advances_of(source: Source) -> str:
-    """The topic of the advances that a source reads."""
-    topic = source.topic(TopicRole.ADVANCES)
-    assert topic is not None, "lowering assigns the advances topic to every source"  # noqa: S101
-    return topic

@@ -2,8 +2,8 @@
 
 Spark plans a query anew for each batch, and the time of a small batch grows with the size of its
 plan. So the reason of an unfit record is not computed here, but by inspection, if there are any.
-Advances are unfit as well. An unfit row has the first bytes of its value, from which `counted.py`
-reads an advance, or a schema that the query was not planned with.
+An unfit row has the first bytes of its value, from which `counted.py` reads a schema that the query
+was not planned with.
 """
 
 from pyspark.sql import Column, DataFrame
@@ -17,9 +17,8 @@ from pipeline.spark.query.lowered import Lowered, Path, TopicRole
 
 CARRIED = (hidden.ORIGIN, hidden.EVENT_MS, hidden.UNREAD)
 """Columns of a record kept in its row, in addition to those of its result."""
-UNREAD_BYTES = 256
-"""First bytes kept of an unfit value: advances and schema prefixes are shorter; many unfit records
-make this expensive."""
+UNREAD_BYTES = 32
+"""First bytes kept of an unfit value: a schema prefix is shorter."""
 
 
 def sifted(raw: DataFrame, lowered: Lowered, path: Path) -> DataFrame:

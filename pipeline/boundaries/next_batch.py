@@ -1,0 +1,149 @@
+"""Plan of a lane's next batch: how far it reads, and the event time in force in it.
+
+Spark executes exactly the planned batch. A batch closes what its event time releases, also of
+records that it reads itself; its records are late by the event time of the batch before.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from pipeline.boundaries import lane_time
+from pipeline.boundaries import release as releases
+from pipeline.boundaries.lane_time import Ends, LaneTime
+from pipeline.boundaries.release import Move
+from pipeline.ids import Millis, Offset, SteadyMillis
+from pipeline.markers.positions import InputPartition, Positions
+from pipeline.network.boxes.shape import Stateless
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Limits of a lane's batches.
+
+    Args:
+        offsets: maximum number of offsets in a batch.
+        pace_ms: least time between the beginnings of two batches; 0: none.
+    """
+
+    offsets: int
+    pace_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class LastBatch:
+    """Where a lane's query is.
+
+    Args:
+        end: the position of every partition after the last planned batch, finished or not.
+        at_ms: when it was planned (steady time); None: not by this process.
+    """
+
+    end: Positions
+    at_ms: SteadyMillis | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Execute a batch.
+
+    Args:
+        end: where it ends, of every partition.
+        event_ms: the event time that comes into force in it; None: that of the batch before.
+    """
+
+    end: Positions
+    event_ms: Millis | None
+
+
+@dataclass(frozen=True, slots=True)
+class PassOn:
+    """Publish a boundary without a batch; for a lane without state, and nothing to read."""
+
+    event_ms: Millis
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Execute nothing until there is news, or until a steady time."""
+
+    until_ms: SteadyMillis | None = None
+
+
+Decision: TypeAlias = Batch | PassOn | Wait
+
+
+def next_batch(
+    time: LaneTime,
+    last: LastBatch,
+    ends: Ends | None,
+    limits: Limits,
+    now_ms: SteadyMillis,
+) -> tuple[LaneTime, Decision]:
+    """Decide what a lane does next, between two batches.
+
+    Args:
+        time: the lane's event time, after its finished batches.
+        last: where its query is.
+        ends: the latest answer of the brokers; a partition that is missing is not read on.
+        limits: of its batches.
+        now_ms: steady time.
+
+    Returns:
+        The event time with what holds it back, and the decision.
+    """
+    time, _ = lane_time.observe(time, ends, now_ms)
+    if last.at_ms is not None and now_ms < last.at_ms + limits.pace_ms:
+        return time, Wait(SteadyMillis(last.at_ms + limits.pace_ms))
+    end = _within(last.end, {} if ends is None else ends.by_topic, limits.offsets)
+    move, until_ms = _move(time, end, ends, now_ms)
+    if end != last.end:
+        return _planned(time, move, now_ms), Batch(end, None if move is None else move.to_ms)
+    if move is None:
+        return time, Wait(until_ms)
+    if not isinstance(time.profile.shape, Stateless):
+        return _planned(time, move, now_ms), Batch(end, move.to_ms)
+    if time.positions != last.end:  # its last batch is still being written
+        return time, Wait()
+    return _planned(time, move, now_ms), PassOn(move.to_ms)
+
+
+def _move(
+    time: LaneTime, end: Positions, ends: Ends | None, now_ms: SteadyMillis
+) -> tuple[Move | None, SteadyMillis | None]:
+    """The movement of event time in a batch with this end; if it is not due yet, when it is."""
+    shape, release = time.profile.shape, time.release
+    target = lane_time.target_after(time, end, ends, now_ms)
+    move = None if target is None else releases.next_move(shape, release, target)
+    if target is None or move is None:
+        return None, None
+    if isinstance(shape, Stateless) and end != time.positions:
+        return move, None  # a batch carries it
+    due_ms = releases.due_ms(shape, release, move, lane_time.clock_silent_ms(time, target, now_ms))
+    return (move, None) if due_ms is None or now_ms >= due_ms else (None, due_ms)
+
+
+def _planned(time: LaneTime, move: Move | None, now_ms: SteadyMillis) -> LaneTime:
+    if move is None:
+        return time
+    return replace(time, release=releases.planned(time.release, move, now_ms))
+
+
+def _within(start: Positions, ends: lane_time.EndsByTopic, most: int) -> Positions:
+    """The ends of a batch that reads at most `most` offsets; each partition gets its share."""
+    unread = {
+        at: there - offset
+        for at, offset in start.items()
+        if (there := _end_of(at, ends, offset)) > offset
+    }
+    total = sum(unread.values())
+    if total == 0:
+        return start
+    if total > most:
+        unread = {at: max(1, number * most // total) for at, number in unread.items()}
+    return {at: Offset(offset + unread.get(at, 0)) for at, offset in start.items()}
+
+
+def _end_of(at: InputPartition, ends: lane_time.EndsByTopic, default: Offset) -> Offset:
+    partitions: Mapping[int, Offset] = ends.get(at.topic, {})
+    return partitions.get(at.partition, default)

@@ -1,0 +1,103 @@
+"""What a lane does between its batches: wait for the next one, and pass event time on."""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from pipeline.boundaries.next_batch import Batch, Limits, PassOn
+from pipeline.boundaries.promise import watermark_for
+from pipeline.clock import Clock
+from pipeline.ids import BatchId, Millis
+from pipeline.network.boxes.shape import Shape, Stateless
+from pipeline.spark.query.lowered import Lowered
+from pipeline.spark.run.lane_planner import LanePlanner
+from pipeline.spark.run.planned_batch import plan_first_batch, plan_next_batch
+from pipeline.spark.run.query_runner import StoppingError
+from pipeline.spark.run.steered_query import Answer
+from pipeline.spark.write.sink import Sink
+
+WATCH_S = 1.0
+"""How often `watch` is called while no query runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchLoop:
+    """Plans the batches of one lane, before its query and in it.
+
+    Args:
+        planner: of the lane.
+        sink: of the lane.
+        shape: what it computes.
+        spark: for the settings of a new checkpoint.
+        clock: for the time of a planned batch.
+        stop: set when the lane is to stop.
+        watch: called about once a second while no query runs.
+    """
+
+    planner: LanePlanner
+    sink: Sink
+    shape: Shape
+    spark: SparkSession
+    clock: Clock
+    stop: threading.Event
+    watch: Callable[[], None]
+
+    def begin(self, lowered: Lowered, folder: Path, limits: Limits, *, planned: bool) -> None:
+        """Begin a query: wait for its first batch, and write the plan into its checkpoint.
+
+        Args:
+            lowered: the fragment.
+            folder: the checkpoint.
+            limits: of the batches.
+            planned: whether the checkpoint contains the plan of the first batch.
+
+        Raises:
+            StoppingError: the lane is to stop.
+            MedusaError: event time could not be passed on, or the plan not be written.
+        """
+        marker = self.sink.marker
+        self.planner.begin_query(marker, limits)
+        if planned:
+            return
+        batch = self._next_before()
+        watermark_ms, number = self._watermark(batch), BatchId(marker.batch + 1)
+        if watermark_ms is None:
+            watermark_ms = marker.eviction_ms
+        now_ms = self.clock.now_ms()
+        if number == 0:
+            plan_first_batch(self.spark, folder, lowered, batch.end, watermark_ms, now_ms)
+        else:
+            plan_next_batch(folder, number, lowered, batch.end, watermark_ms, now_ms)
+
+    def answer(self) -> Answer:
+        """Wait for the next batch of the query; where it is, if it is to end.
+
+        Raises:
+            MedusaError: event time could not be passed on.
+        """
+        while isinstance(found := self.planner.next(), PassOn):
+            self.sink.pass_on(found.event_ms)
+        if found is None:
+            return Answer(self.planner.position, None)
+        return Answer(found.end, self._watermark(found))
+
+    def _next_before(self) -> Batch:
+        """Wait for a batch while no query runs."""
+        while not self.stop.is_set():
+            match self.planner.next(WATCH_S):
+                case PassOn(event_ms):
+                    self.sink.pass_on(event_ms)
+                case Batch() as batch:
+                    return batch
+                case None:
+                    self.watch()
+        raise StoppingError
+
+    def _watermark(self, batch: Batch) -> Millis | None:
+        """The watermark that comes into force in a batch; None: that of the batch before."""
+        if batch.event_ms is None or isinstance(self.shape, Stateless):
+            return None
+        return watermark_for(self.shape, batch.event_ms)

@@ -1,0 +1,46 @@
+"""Resources of a node that its lanes share."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from brokers.kafka.servers import Brokers
+from brokers.kafka_interface import KafkaCluster
+from pipeline.clock import Clock
+from pipeline.ids import NO_EPOCH, Epoch
+from pipeline.lanes.events import LaneEvent
+from pipeline.names import FragmentNames
+from pipeline.spark.run.lane_news import LaneNews
+from pipeline.spark.run.last_marker import read_marker
+from pipeline.spark.run.schema_resolver import SchemaResolver
+
+
+@dataclass(frozen=True, slots=True)
+class LaneHost:
+    """Resources that all lanes of a node share.
+
+    Spark reads from `brokers`, everything else goes through `kafka`, the same cluster.
+    `claimed` is called when a lane has claimed its fragment, before it starts. `news` reaches the
+    lanes that run.
+    """
+
+    spark: SparkSession
+    resolver: SchemaResolver
+    kafka: KafkaCluster
+    brokers: Brokers
+    checkpoints: Path
+    clock: Clock
+    report: Callable[[LaneEvent], None]
+    claimed: Callable[[], None]
+    news: LaneNews
+
+    def admit(self, names: FragmentNames) -> Epoch:
+        """Epoch of a fragment's last commit marker, before it is claimed; `NO_EPOCH` without one.
+
+        Raises:
+            NewerFormatError: a newer version of Medusa wrote it.
+        """
+        marker = read_marker(self.kafka, names)
+        return NO_EPOCH if marker is None else marker.epoch

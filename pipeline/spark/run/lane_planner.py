@@ -1,0 +1,212 @@
+"""Planner of a lane's batches: keeps its event time, and decides between its batches.
+
+News is taken in by the thread that brings it; the lane's own thread waits for the next decision.
+Nothing here waits for a server.
+"""
+
+import threading
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+from pipeline.boundaries import lane_time
+from pipeline.boundaries.derived import PendingBoundary
+from pipeline.boundaries.lane_time import Ends, LaneTime, Writer, Writers
+from pipeline.boundaries.next_batch import Batch, LastBatch, Limits, PassOn, Wait, next_batch
+from pipeline.boundaries.profile import LaneProfile
+from pipeline.clock import Clock, steady_ms
+from pipeline.errors import BrokenInvariantError
+from pipeline.ids import Epoch, Millis, SteadyMillis, StreamName
+from pipeline.lanes.batch import BatchFacts, check_planned
+from pipeline.markers.commit_marker import CommitMarker
+from pipeline.markers.positions import Positions
+
+LOOK_S: Final = 1.0
+"""Interval in which a waiting lane looks at the time: a stream falls silent without news."""
+REPORT_MS: Final = 500
+"""Least interval between two reports of a lane's event time, unless it becomes idle or active."""
+
+
+class LanePlanner:
+    """Plans the batches of one lane. Thread-safe.
+
+    Args:
+        profile: the lane's inputs and shape.
+        clock: steady time.
+        report: called with the lane's event time when it has changed.
+    """
+
+    def __init__(
+        self, profile: LaneProfile, clock: Clock, report: Callable[[LaneTime], None]
+    ) -> None:
+        self._profile = profile
+        self._clock = clock
+        self._report = report
+        self._changed = threading.Condition()
+        self._stopped = self._ended = False
+        self._writers: Writers = {}
+        self._ends: Ends | None = None
+        self._time: LaneTime | None = None
+        self._limits = Limits(0)
+        self._last = LastBatch({})
+        self._planned: Batch | None = None
+        self._reported: tuple[LaneTime, int] | None = None
+
+    # --- news, from any thread ------------------------------------------------------------------
+
+    def ends_read(self, ends: Ends) -> None:
+        """Take in the present ends of topics."""
+        with self._changed:
+            before, self._ends = self._ends, ends
+            now_ms = steady_ms(self._clock)
+            self._set(lambda time: _with_ends(time, before, ends, now_ms))
+
+    def boundary_read(self, writer: Writer, epoch: Epoch, boundary: PendingBoundary) -> None:
+        """Take in a boundary of a derived input's writer; those of others are ignored."""
+        with self._changed:
+            self._set(lambda time: lane_time.boundary_read(time, writer, epoch, boundary))
+
+    def activity_read(
+        self, writer: Writer, epoch: Epoch, *, idle: bool, at_ms: SteadyMillis
+    ) -> None:
+        """Take in an activity report of a derived input's writer, read at steady time `at_ms`."""
+        with self._changed:
+            self._set(
+                lambda time: lane_time.activity_read(time, writer, epoch, idle=idle, at_ms=at_ms)
+            )
+
+    def finished(self, marker: CommitMarker, rows_out: int) -> None:
+        """Take in a committed marker of the lane."""
+        with self._changed:
+            now_ms = steady_ms(self._clock)
+            self._set(lambda time: lane_time.batch_finished(time, marker, rows_out, now_ms))
+
+    def stop(self) -> None:
+        """Plan no further batch; a waiting `next` returns at once."""
+        with self._changed:
+            self._stopped = True
+            self._changed.notify_all()
+
+    # --- the lane -------------------------------------------------------------------------------
+
+    def begin(self, marker: CommitMarker, writers: Writers, ends: Ends | None) -> LaneTime:
+        """Begin at a marker, with what was read before; returns the lane's event time."""
+        with self._changed:
+            now_ms = steady_ms(self._clock)
+            time = lane_time.begin(self._profile, marker, writers, now_ms)
+            self._time = time if ends is None else lane_time.ends_read(time, None, ends)
+            self._ends = ends
+            return self._time
+
+    def begin_query(self, marker: CommitMarker, limits: Limits) -> None:
+        """Begin a query at a marker: its next batch begins at the marker's end."""
+        with self._changed:
+            self._limits, self._last, self._planned = limits, LastBatch(marker.end), None
+            self._ended = False
+
+    def end_query(self) -> None:
+        """Plan no further batch of the present query; a waiting `next` returns at once."""
+        with self._changed:
+            self._ended = True
+            self._changed.notify_all()
+
+    def next(self, within_s: float | None = None) -> Batch | PassOn | None:
+        """Wait for the next batch; to be called between two batches.
+
+        Returns:
+            The batch or the boundary; None if the query or the lane is to end, or, with `within_s`,
+            if there is none yet.
+        """
+        until_s = None if within_s is None else self._clock.monotonic_s() + within_s
+        with self._changed:
+            while not (self._stopped or self._ended):
+                now_ms = steady_ms(self._clock)
+                time, decision = next_batch(
+                    self._running, self._last, self._ends, self._limits, now_ms
+                )
+                self._set(partial(_replaced, time))
+                if isinstance(decision, Batch):
+                    self._planned = decision
+                    self._last = LastBatch(decision.end, now_ms)
+                    return decision
+                if isinstance(decision, PassOn):
+                    return decision
+                if until_s is not None and self._clock.monotonic_s() >= until_s:
+                    return None
+                self._changed.wait(_pause_s(decision, now_ms))
+            return None
+
+    @property
+    def position(self) -> Positions:
+        """Where the last planned batch ends, of every partition."""
+        return self._last.end
+
+    def executed(self, before: CommitMarker, facts: BatchFacts) -> Millis | None:
+        """Compare an executed batch with its plan, before it is written.
+
+        The first batch of a query may have been planned by an earlier run: then only what the
+        marker says of it is known.
+
+        Args:
+            before: the marker of the batch before it.
+            facts: of the batch.
+
+        Returns:
+            The event time that it brought into force; None: none, or it is not known.
+
+        Raises:
+            BrokenInvariantError: it is not what was planned.
+        """
+        with self._changed:
+            planned = self._planned
+            if planned is None:
+                self._last = LastBatch(facts.end, steady_ms(self._clock))
+                return None
+        check_planned(planned, self._profile.shape, before, facts)
+        return planned.event_ms
+
+    def promised(self, stream: StreamName) -> Millis | None:
+        """The boundary of a derived input that finished batches cover; None: there is none."""
+        time = self._time
+        return None if time is None else lane_time.promised(time).get(stream)
+
+    @property
+    def _running(self) -> LaneTime:
+        if self._time is None:
+            raise BrokenInvariantError("a batch is planned before the lane has started")
+        return self._time
+
+    def _set(self, change: Callable[[LaneTime], LaneTime]) -> None:
+        """Change the event time, wake the lane, and report what has changed."""
+        if self._time is None:
+            return
+        before, self._time = self._time, change(self._time)
+        if self._time is before:
+            return
+        self._changed.notify_all()
+        self._report_if_due(self._time)
+
+    def _report_if_due(self, time: LaneTime) -> None:
+        now_ms = steady_ms(self._clock)
+        if self._reported is not None:
+            last, at_ms = self._reported
+            if time.idle == last.idle and now_ms - at_ms < REPORT_MS:
+                return
+        self._reported = time, now_ms
+        self._report(time)
+
+
+def _replaced(time: LaneTime, _: LaneTime) -> LaneTime:
+    return time
+
+
+def _with_ends(time: LaneTime, before: Ends | None, ends: Ends, now_ms: SteadyMillis) -> LaneTime:
+    """The event time with new ends; a lane that was idle is checked at once, also in a batch."""
+    time = lane_time.ends_read(time, before, ends)
+    return lane_time.observe(time, ends, now_ms)[0] if time.idle else time
+
+
+def _pause_s(wait: Wait, now_ms: int) -> float:
+    if wait.until_ms is None:
+        return LOOK_S
+    return min(LOOK_S, max(0, wait.until_ms - now_ms) / 1_000)

@@ -1,0 +1,104 @@
+"""Plans a batch of a query, by writing the files that Spark writes before a batch.
+
+A query with `offsets/N` but no `commits/N` in its checkpoint runs batch N up to exactly those ends,
+under the watermark in that file. Rows are late by the watermark of the previous batch, which batch
+0 does not have: so it drops nothing, closes the windows below the watermark and keeps the other
+rows.
+"""
+
+import json
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from pipeline.errors import BrokenInvariantError
+from pipeline.ids import BatchId, Millis, Offset, StreamName, TopicName
+from pipeline.markers.positions import Positions
+from pipeline.spark.query.lowered import Lowered
+from schemas.json_value import JsonObject, object_of
+
+_VERSION = "v1"
+_PARTITIONS = "spark.sql.shuffle.partitions"
+
+
+def plan_first_batch(
+    spark: SparkSession,
+    folder: Path,
+    lowered: Lowered,
+    end: Positions,
+    watermark_ms: Millis | None,
+    now_ms: Millis,
+) -> None:
+    """Write batch 0 into an empty checkpoint folder.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    # Spark identifies a query by this id; the folder of another epoch needs another one.
+    identity = uuid.uuid5(uuid.NAMESPACE_URL, folder.as_uri())
+    (folder / "metadata").write_text(_json({"id": str(identity)}), encoding="utf-8")
+    (folder / "offsets").mkdir(parents=True)
+    metadata = _metadata(spark, watermark_ms or Millis(0), now_ms)
+    _write(folder, BatchId(0), metadata, lowered, end)
+
+
+def plan_next_batch(
+    folder: Path,
+    batch: BatchId,
+    lowered: Lowered,
+    end: Positions,
+    watermark_ms: Millis | None,
+    now_ms: Millis,
+) -> None:
+    """Write the batch after the last one of a checkpoint; its settings are those of that.
+
+    Raises:
+        OSError: it cannot be written, or the last one cannot be read.
+        BrokenInvariantError: there is such a batch already.
+    """
+    offsets = folder / "offsets"
+    if (offsets / str(batch)).exists():
+        raise BrokenInvariantError(f"batch {batch} is planned already", place=str(folder))
+    _version, before, *_ = (offsets / str(batch - 1)).read_text(encoding="utf-8").splitlines()
+    metadata = {
+        **object_of(json.loads(before)),
+        "batchWatermarkMs": int(watermark_ms or 0),
+        "batchTimestampMs": int(now_ms),
+    }
+    _write(folder, batch, metadata, lowered, end)
+
+
+def offsets_of(end: Positions, source: StreamName) -> Mapping[TopicName, Mapping[str, Offset]]:
+    """The ends of one source, in the form of Spark's Kafka offsets."""
+    offsets: dict[TopicName, dict[str, Offset]] = {}
+    for at in sorted(end):
+        if at.input == source:
+            offsets.setdefault(at.topic, {})[str(at.partition)] = end[at]
+    return offsets
+
+
+def _write(
+    folder: Path, batch: BatchId, metadata: JsonObject, lowered: Lowered, end: Positions
+) -> None:
+    lines = [_VERSION, _json(metadata)]
+    lines += [_json(offsets_of(end, source)) for source in lowered.leaves]
+    (folder / "offsets" / str(batch)).write_text("\n".join(lines), encoding="utf-8")
+
+
+def _metadata(spark: SparkSession, watermark_ms: Millis, now_ms: Millis) -> JsonObject:
+    """Watermark, time and the settings that a checkpoint pins, as Spark itself writes them."""
+    jvm = spark.sparkContext._jvm  # noqa: SLF001 - the only way to the engine's objects
+    assert jvm is not None, "a classic session has a JVM"  # noqa: S101
+    streaming = jvm.org.apache.spark.sql.execution.streaming
+    conf = spark._jsparkSession.conf()  # noqa: SLF001 - the same
+    metadata = streaming.checkpointing.OffsetSeqMetadata.apply(watermark_ms, now_ms, conf)
+    plain: JsonObject = json.loads(str(metadata.json()))
+    # Spark sets this one in a running query's own session only.
+    pinned = object_of(plain["conf"])
+    return {**plain, "conf": {**pinned, _PARTITIONS: spark.conf.get(_PARTITIONS)}}
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"))

@@ -1,0 +1,197 @@
+"""Steering of a running query: where each batch ends, and its watermark, are set from Python.
+
+Spark asks `KafkaMicroBatchStream.kafkaOffsetReader` of each source where a batch may end, and only
+then reads the watermark tracker. Our own object in its place is asked instead, and waits in the
+question until a batch is planned: a query that waits executes nothing and polls nothing. While it
+waits, nothing else reads the watermark, so both are set together. Only this module depends on it.
+
+Rules that Spark imposes:
+
+- The first source that is asked decides for all; the others of that round get the same decision.
+- The watermark may be set only inside the question. The answer must bring records, or a watermark
+  that is above the last one: otherwise no batch follows, and the watermark must not change again.
+- The objects of the sources exist once the query runs: the steering begins in its first batch,
+  which is planned in the checkpoint.
+- A query that waits cannot be stopped: the question has to be answered first.
+"""
+
+import json
+import threading
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
+
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from pyspark.sql import SparkSession
+
+from pipeline.errors import BrokenInvariantError, EnvironmentProblem, MedusaError
+from pipeline.ids import Millis
+from pipeline.markers.positions import Positions
+from pipeline.spark.batch.facts import Engine
+from pipeline.spark.run.planned_batch import offsets_of
+from pipeline.spark.session.java_log import end_not_logged
+
+_STREAM: Final = "org.apache.spark.sql.kafka010.KafkaMicroBatchStream"
+_READER: Final = "org.apache.spark.sql.kafka010.KafkaOffsetReader"
+_FIELD: Final = "kafkaOffsetReader"
+_METHODS: Final = frozenset(
+    {
+        "close",
+        "driverKafkaParams",
+        "fetchEarliestOffsets",
+        "fetchLatestOffsets",
+        "fetchPartitionOffsets",
+        "getOffsetRangesFromResolvedOffsets",
+        "getOffsetRangesFromUnresolvedOffsets",
+        "fetchGlobalTimestampBasedOffsets",
+        "fetchSpecificOffsets",
+        "fetchSpecificTimestampBasedOffsets",
+        "maxOffsetFetchAttempts",
+        "offsetFetchAttemptIntervalMs",
+    }
+)
+"""The methods of Spark's reader of offsets."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The next batch of a query.
+
+    Args:
+        end: where it ends, of every partition.
+        watermark_ms: the watermark that comes into force; None: that of the batch before.
+    """
+
+    end: Positions
+    watermark_ms: Millis | None
+
+
+class Steering:
+    """Plans the batches of one query while it runs.
+
+    Args:
+        spark: the query's session.
+        plan: waits for the next batch; if the query is to be stopped, returns the end of the last
+            one at once. It is called in a thread of Java's, between two batches.
+    """
+
+    def __init__(self, spark: SparkSession, plan: Callable[[], Answer]) -> None:
+        self.spark = spark
+        self._plan: Callable[[], Answer] | None = plan
+        self._lock = threading.Lock()
+        self._begun = False
+        self._end: Positions = {}
+        self._unasked: set[int] = set()
+        self._quiet = ExitStack()
+        self.raised: MedusaError | None = None
+        """The error that has ended the query, if planning has failed."""
+
+    def begin(self, engine: Engine) -> None:
+        """Take over a query; to be called inside each batch, takes effect in the first.
+
+        Raises:
+            BrokenInvariantError: the query's sources are not those of its plan.
+        """
+        if self._begun:
+            return
+        self._begun = True
+        sources, leaves = engine.stream.sources(), engine.lowered.leaves
+        if sources.size() != len(leaves):
+            raise BrokenInvariantError(
+                f"the query has {sources.size()} sources, its plan {len(leaves)}"
+            )
+        for leaf in range(len(leaves)):
+            source = sources.apply(leaf)
+            field = source.getClass().getDeclaredField(_FIELD)
+            field.setAccessible(True)
+            own = source.kafkaOffsetReader()
+            field.set(source, SteeredReader(own, engine, self, leaf))
+
+    def ends(self, engine: Engine, leaf: int) -> str:
+        """The ends of a leaf in the next batch, as JSON; waits for the plan."""
+        try:
+            with self._lock:
+                if not self._unasked:
+                    self._next(engine)
+                    self._unasked = set(range(len(engine.lowered.leaves)))
+                elif leaf not in self._unasked:
+                    text = f"Spark asks source {leaf} twice for the end of a batch"
+                    raise BrokenInvariantError(text)
+                self._unasked.discard(leaf)
+                return json.dumps(offsets_of(self._end, engine.lowered.leaves[leaf]))
+        except MedusaError as error:
+            self.raised = error
+            # The lane logs the error; Spark would log its own stack for it.
+            self._quiet.enter_context(end_not_logged(engine.query, self.spark))
+            raise
+
+    def close(self) -> None:
+        """Forget the plan: Java may keep the readers for long."""
+        self._plan = None
+        self._quiet.close()
+
+    def _next(self, engine: Engine) -> None:
+        if self._plan is None:
+            return
+        answer = self._plan()
+        self._end = answer.end
+        if answer.watermark_ms is not None:
+            set_watermark(engine, answer.watermark_ms)
+
+
+def set_watermark(engine: Engine, watermark_ms: Millis) -> None:
+    """Set the watermark of the next batch; inside `foreachBatch`, or inside the question."""
+    engine.stream.watermarkTracker().setWatermark(watermark_ms)
+
+
+class SteeredReader:
+    """Answers where a batch ends; Spark's own reader of offsets answers everything else.
+
+    Java calls its methods by their names.
+    """
+
+    def __init__(self, own: Any, engine: Engine, steering: Steering, leaf: int) -> None:
+        self._own, self._engine, self._steering, self._leaf = own, engine, steering, leaf
+
+    def fetchLatestOffsets(self, _known: Any) -> Any:  # noqa: N802 - Java's name
+        """Where the next batch ends, as a map of Scala's."""
+        ends = self._steering.ends(self._engine, self._leaf)
+        jvm: Any = self._steering.spark.sparkContext._jvm  # noqa: SLF001 - the same
+        return jvm.org.apache.spark.sql.kafka010.JsonUtils.partitionOffsets(ends)
+
+    def __getattr__(self, name: str) -> Any:
+        """A method of Spark's own reader."""
+        return getattr(self._own, name)
+
+    class Java:
+        """The interface that Java sees."""
+
+        implements: ClassVar = [_READER]
+
+
+def check_steerable(spark: SparkSession) -> None:
+    """Check that this Spark has what the steering uses.
+
+    Raises:
+        EnvironmentProblem: it lacks it.
+    """
+    jvm: Any = spark.sparkContext._jvm  # noqa: SLF001 - the only way to the engine's objects
+    loader = jvm.org.apache.spark.util.Utils.getContextOrSparkClassLoader()
+    is_abstract = jvm.java.lang.reflect.Modifier.isAbstract
+    try:
+        stream = jvm.java.lang.Class.forName(_STREAM, False, loader)
+        reader = jvm.java.lang.Class.forName(_READER, False, loader)
+        fields = {str(field.getName()) for field in stream.getDeclaredFields()}
+        methods = {str(m.getName()) for m in reader.getMethods() if is_abstract(m.getModifiers())}
+    except Py4JJavaError as error:
+        problem = str(error.java_exception)
+    else:
+        problem = "" if _FIELD in fields else f"{_STREAM} has no field {_FIELD}"
+        if methods != _METHODS:
+            problem = f"the methods of {_READER} are {', '.join(sorted(methods))}"
+    if problem:
+        raise EnvironmentProblem(
+            f"Spark {spark.version} cannot be steered: {problem}",
+            hint="use the version of PySpark that Medusa requires",
+        )
