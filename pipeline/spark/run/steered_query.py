@@ -82,6 +82,7 @@ class Steering:
         self._lock = threading.Lock()
         self._begun = False
         self._end: Positions = {}
+        self._asked: set[int] = set()
         self._unasked: set[int] = set()
         self._quiet = ExitStack()
         self.raised: MedusaError | None = None
@@ -101,8 +102,13 @@ class Steering:
             raise BrokenInvariantError(
                 f"the query has {sources.size()} sources, its plan {len(leaves)}"
             )
+        steered: list[Any] = []
         for leaf in range(len(leaves)):
             source = sources.apply(leaf)
+            if any(source.equals(one) for one in steered):  # one source of two leaves
+                continue
+            steered.append(source)
+            self._asked.add(leaf)
             field = source.getClass().getDeclaredField(_FIELD)
             field.setAccessible(True)
             own = source.kafkaOffsetReader()
@@ -114,7 +120,7 @@ class Steering:
             with self._lock:
                 if not self._unasked:
                     self._next(engine)
-                    self._unasked = set(range(len(engine.lowered.leaves)))
+                    self._unasked = set(self._asked)
                 elif leaf not in self._unasked:
                     text = f"Spark asks source {leaf} twice for the end of a batch"
                     raise BrokenInvariantError(text)
