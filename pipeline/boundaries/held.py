@@ -2,6 +2,8 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Final
 
 from pipeline.boundaries.external import InputTime
 from pipeline.ids import SteadyMillis, StreamName
@@ -11,6 +13,8 @@ HELD_LEAST_MS = 10_000
 of a stream. Inputs that are read in turn always differ a little."""
 STILL_LEAST_MS = 30_000
 """Minimum time for which an input's records bring no event time, for it to be named."""
+
+_NONE: Final[Mapping[StreamName, SteadyMillis]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +43,7 @@ def held_back(
     still: Mapping[StreamName, SteadyMillis],
     derived: Collection[StreamName],
     now_ms: SteadyMillis,
+    untimed: Mapping[StreamName, SteadyMillis] = _NONE,
 ) -> HeldBack | None:
     """Find the input that holds event time back; None: none is named.
 
@@ -54,6 +59,8 @@ def held_back(
         still: external inputs with a boundary, with the time since when it has not risen.
         derived: derived inputs.
         now_ms: steady time.
+        untimed: external inputs with records, none of which has given an event time, with the time
+            since when they are read.
     """
     most = _most_behind(found, derived)
     if most is not None:
@@ -68,7 +75,12 @@ def held_back(
         return HeldBack(last, 0, silent[last], silent[last])
     known = {stream: boundary.at_ms for stream, boundary in active.items() if boundary is not None}
     least = min(sorted(known), key=lambda stream: known[stream], default=None)
-    if least is None or now_ms - still.get(least, now_ms) < STILL_LEAST_MS:
+    if least is None:
+        first = min(sorted(untimed.keys() & active.keys()), default=None)
+        if first is None or now_ms - untimed[first] < STILL_LEAST_MS:
+            return None
+        return HeldBack(first, None, untimed[first])
+    if now_ms - still.get(least, now_ms) < STILL_LEAST_MS:
         return None
     return HeldBack(least, 0, still[least], silent.get(least))
 

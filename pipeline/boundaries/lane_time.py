@@ -275,7 +275,8 @@ def observe(
     idle = all(one.idle for one in found.values())
     silent = _silent(time, found, ends, now_ms)
     reached_at |= dict.fromkeys(silent.keys() & reached_at.keys(), now_ms)
-    held = held_back(time.held, found, silent, reached_at, time.writers.keys(), now_ms)
+    derived, untimed = time.writers.keys(), _untimed(time)
+    held = held_back(time.held, found, silent, reached_at, derived, now_ms, untimed)
     time = replace(
         time, reached=reached, reached_at=reached_at, held=held, idle=idle, steps_ms=None
     )
@@ -367,6 +368,12 @@ def _silent(
         if finished and now_ms - since_ms >= HELD_LEAST_MS:
             silent[one.stream] = since_ms
     return silent
+
+
+def _untimed(time: LaneTime) -> dict[StreamName, SteadyMillis]:
+    """External inputs whose records have given no event time, with the start of the lane."""
+    used = {at.input for at in time.quiet} - {at.input for at in time.progress}
+    return {one.stream: time.started_ms for one in _external(time.profile) if one.stream in used}
 
 
 def _derived_time(

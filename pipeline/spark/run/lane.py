@@ -502,7 +502,6 @@ class StableLane:
         return Log(self._host.kafka, self._host.resolver.admin)
 
     def _reader(self, begin: Positions) -> KafkaReader:
-        self._host.spark.sparkContext.setLocalProperty("spark.scheduler.pool", self._label)
         options = {**self._options(), "failOnDataLoss": "true"}
         return KafkaReader(self._host.spark, options, starting_at(begin))
 

@@ -108,3 +108,16 @@ def test_an_input_that_holds_event_time_at_the_same_place_is_named() -> None:
     little = InputTime(StreamBoundary(Millis(5 * FAR - 1)))
     assert reported(a=split(5, 9), b=little) == HeldBack(A, 4 * FAR, NOW, partition=3)
     assert reported(a=split(7, 9), b=at(5)) == HeldBack(B, 2 * FAR, NOW)
+
+
+def test_the_only_input_is_reported_if_its_records_give_no_event_time() -> None:
+    """All of them are refused; not before half a minute, and not if it is idle."""
+    long_ago, lately = SteadyMillis(NOW - STILL_LEAST_MS), SteadyMillis(NOW - STILL_LEAST_MS + 1)
+
+    def found(since_ms: SteadyMillis, one: InputTime) -> HeldBack | None:
+        return held_back(None, {A: one}, {}, {}, (), NOW, {A: since_ms})
+
+    assert found(long_ago, at(None)) == HeldBack(A, None, long_ago)
+    assert found(lately, at(None)) is None
+    assert found(long_ago, at(None, idle=True)) is None
+    assert found(long_ago, at(9)) is None
