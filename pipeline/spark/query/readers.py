@@ -22,6 +22,17 @@ fetches records that exist, so a short wait costs nothing.
 """
 
 
+RECORDS_WITHIN_MS = 10_000
+"""How long a task waits for records that exist: then the batch is withdrawn, and planned without
+the partitions that cannot be read."""
+STREAM_OPTIONS = {
+    "failOnDataLoss": "true",
+    "kafkaConsumer.pollTimeoutMs": str(RECORDS_WITHIN_MS),
+    "kafka.default.api.timeout.ms": str(RECORDS_WITHIN_MS),
+}
+"""Further options of a lane's stream."""
+
+
 def read_options(brokers: Brokers) -> dict[str, str]:
     """Options of Spark's Kafka source for committed records, as a stream or as ranges.
 

@@ -14,7 +14,7 @@ from pipeline.ids import BatchId, Millis
 from pipeline.network.boxes.shape import Shape, Stateless
 from pipeline.spark.query.lowered import Lowered
 from pipeline.spark.run.lane_planner import LanePlanner
-from pipeline.spark.run.planned_batch import plan_first_batch, plan_next_batch
+from pipeline.spark.run.planned_batch import plan_first_batch, plan_next_batch, withdraw_batch
 from pipeline.spark.run.query_runner import StoppingError
 from pipeline.spark.run.steered_query import Answer
 from pipeline.spark.write.sink import Sink
@@ -71,6 +71,17 @@ class BatchLoop:
             plan_first_batch(self.spark, folder, lowered, batch.end, watermark_ms, now_ms)
         else:
             plan_next_batch(folder, number, lowered, batch.end, watermark_ms, now_ms)
+
+    def withdraw(self, folder: Path) -> bool:
+        """Withdraw the planned batch of a query that has ended without it.
+
+        Its records cannot be read now, and nothing of it was written: it may be planned anew.
+
+        Returns:
+            Whether there was one.
+        """
+        batch = BatchId(self.sink.marker.batch + 1)
+        return withdraw_batch(folder, batch)
 
     def answer(self) -> Answer:
         """Wait for the next batch of the query; where it is, if it is to end.

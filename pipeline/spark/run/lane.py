@@ -23,7 +23,7 @@ from pipeline.boundaries.next_batch import Limits
 from pipeline.boundaries.profile import profile
 from pipeline.clock import Deadline
 from pipeline.dead_letters.trimmer import Retention, Trimmer
-from pipeline.errors import MedusaError, RetryError
+from pipeline.errors import MedusaError, RetryError, UnavailableError
 from pipeline.ids import BatchId, Incarnation, SchemaHandle, TopicId
 from pipeline.lanes.batch import RepeatedOtherwiseError
 from pipeline.lanes.batch_size import RECORDS_PER_BATCH
@@ -65,6 +65,7 @@ from pipeline.spark.query.emit import emit
 from pipeline.spark.query.lower import lower
 from pipeline.spark.query.lowered import Lowered, as_accepted, restricted
 from pipeline.spark.query.readers import (
+    STREAM_OPTIONS,
     KafkaReader,
     RangeReader,
     Ranges,
@@ -104,6 +105,8 @@ from schemas.wire import prefix
 START_DEADLINE_S = 60.0
 BOUNDARY_DEADLINE_S = 300.0
 SETTLE_DEADLINE_S = 60.0
+WITHDRAWN_MAX = 3
+"""How often in a row a batch is planned anew because its records cannot be read."""
 
 
 def stable_lane(settings: LaneSettings, host: LaneHost) -> "StableLane":
@@ -419,9 +422,18 @@ class StableLane:
             stop=self._stop,
             watch=partial(self._watch, sink),
         )
-        limits = Limits(self._limit.at(sink.marker.end))
-        loop.begin(lowered, folder, limits, planned=planned)
-        self._run_query(lowered, folder, sink, loop.answer)
+        limits, withdrawn = Limits(self._limit.at(sink.marker.end)), 0
+        while True:
+            loop.begin(lowered, folder, limits, planned=planned)
+            last = sink.marker.batch
+            try:
+                self._run_query(lowered, folder, sink, loop.answer)
+            except UnavailableError as error:
+                withdrawn = withdrawn + 1 if sink.marker.batch == last else 1
+                if withdrawn > WITHDRAWN_MAX or not loop.withdraw(folder):
+                    raise
+                self._log.warning("batch %d is planned anew: %s", sink.marker.batch + 1, error)
+                planned = False
 
     def _run_query(
         self, lowered: Lowered, folder: Path, sink: Sink, plan: Callable[[], Answer] | None
@@ -502,7 +514,7 @@ class StableLane:
         return Log(self._host.kafka, self._host.resolver.admin)
 
     def _reader(self, begin: Positions) -> KafkaReader:
-        options = {**self._options(), "failOnDataLoss": "true"}
+        options = {**self._options(), **STREAM_OPTIONS}
         return KafkaReader(self._host.spark, options, starting_at(begin))
 
     def _again(self) -> Callable[[Ranges], Reader]:

@@ -31,7 +31,7 @@ def plan_first_batch(
     watermark_ms: Millis | None,
     now_ms: Millis,
 ) -> None:
-    """Write batch 0 into an empty checkpoint folder.
+    """Write batch 0 into a checkpoint folder without batches.
 
     Raises:
         OSError: it cannot be written.
@@ -39,7 +39,7 @@ def plan_first_batch(
     # Spark identifies a query by this id; the folder of another epoch needs another one.
     identity = uuid.uuid5(uuid.NAMESPACE_URL, folder.as_uri())
     (folder / "metadata").write_text(_json({"id": str(identity)}), encoding="utf-8")
-    (folder / "offsets").mkdir(parents=True)
+    (folder / "offsets").mkdir(parents=True, exist_ok=True)
     metadata = _metadata(spark, watermark_ms or Millis(0), now_ms)
     _write(folder, BatchId(0), metadata, lowered, end)
 
@@ -68,6 +68,21 @@ def plan_next_batch(
         "batchTimestampMs": int(now_ms),
     }
     _write(folder, batch, metadata, lowered, end)
+
+
+def withdraw_batch(folder: Path, batch: BatchId) -> bool:
+    """Remove the plan of a batch that was not executed to its end; False if there is none.
+
+    Each attempt at a batch has state files of its own, so what a failed one has left is not read.
+
+    Raises:
+        OSError: it cannot be removed.
+    """
+    plan = folder / "offsets" / str(batch)
+    if not plan.exists() or (folder / "commits" / str(batch)).exists():
+        return False
+    plan.unlink()
+    return True
 
 
 def offsets_of(end: Positions, source: StreamName) -> Mapping[TopicName, Mapping[str, Offset]]:

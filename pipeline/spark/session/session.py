@@ -177,6 +177,8 @@ def _config(settings: SessionSettings) -> Mapping[str, str]:
         ),
         **STATE_SETTINGS,
         "spark.sql.shuffle.partitions": "2",
+        # A query ends between two batches, when it is asked to; else something of Java's is stuck.
+        "spark.sql.streaming.stopTimeout": "60s",
         "spark.sql.adaptive.enabled": "false",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.ansi.enabled": "true",
