@@ -1,9 +1,7 @@
 """Detection of the input, or its partition, that holds a lane's event time back. Pure."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
-from types import MappingProxyType
-from typing import Final
+from dataclasses import dataclass, field, replace
 
 from pipeline.boundaries.external import InputTime
 from pipeline.ids import SteadyMillis, StreamName
@@ -14,7 +12,20 @@ of a stream. Inputs that are read in turn always differ a little."""
 STILL_LEAST_MS = 30_000
 """Minimum time for which an input's records bring no event time, for it to be named."""
 
-_NONE: Final[Mapping[StreamName, SteadyMillis]] = MappingProxyType({})
+
+@dataclass(frozen=True, slots=True)
+class Since:
+    """External inputs that bring no event time now, with the steady time since when.
+
+    Args:
+        silent: all of its records are finished.
+        still: its boundary has not risen.
+        untimed: it has records, and none has given an event time.
+    """
+
+    silent: Mapping[StreamName, SteadyMillis] = field(default_factory=dict)
+    still: Mapping[StreamName, SteadyMillis] = field(default_factory=dict)
+    untimed: Mapping[StreamName, SteadyMillis] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +50,9 @@ class HeldBack:
 def held_back(
     before: HeldBack | None,
     found: Mapping[StreamName, InputTime],
-    silent: Mapping[StreamName, SteadyMillis],
-    still: Mapping[StreamName, SteadyMillis],
+    since: Since,
     derived: Collection[StreamName],
     now_ms: SteadyMillis,
-    untimed: Mapping[StreamName, SteadyMillis] = _NONE,
 ) -> HeldBack | None:
     """Find the input that holds event time back; None: none is named.
 
@@ -55,13 +64,11 @@ def held_back(
     Args:
         before: the previous result.
         found: boundary and idleness of each input.
-        silent: silent external inputs, with the start of their silence.
-        still: external inputs with a boundary, with the time since when it has not risen.
+        since: external inputs that bring no event time now.
         derived: derived inputs.
         now_ms: steady time.
-        untimed: external inputs with records, none of which has given an event time, with the time
-            since when they are read.
     """
+    silent, still, untimed = since.silent, since.still, since.untimed
     most = _most_behind(found, derived)
     if most is not None:
         stream, by_ms = most

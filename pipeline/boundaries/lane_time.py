@@ -25,7 +25,7 @@ from pipeline.boundaries.external import (
     external_time,
     least_active,
 )
-from pipeline.boundaries.held import HELD_LEAST_MS, HeldBack, held_back
+from pipeline.boundaries.held import HELD_LEAST_MS, HeldBack, Since, held_back
 from pipeline.boundaries.profile import DerivedInput, ExternalInput, LaneInput, LaneProfile
 from pipeline.boundaries.release import Release
 from pipeline.ids import Epoch, Millis, Offset, SteadyMillis, StreamName, TopicId, TopicName
@@ -275,8 +275,8 @@ def observe(
     idle = all(one.idle for one in found.values())
     silent = _silent(time, found, ends, now_ms)
     reached_at |= dict.fromkeys(silent.keys() & reached_at.keys(), now_ms)
-    derived, untimed = time.writers.keys(), _untimed(time)
-    held = held_back(time.held, found, silent, reached_at, derived, now_ms, untimed)
+    since = Since(silent, reached_at, _untimed(time))
+    held = held_back(time.held, found, since, time.writers.keys(), now_ms)
     time = replace(
         time, reached=reached, reached_at=reached_at, held=held, idle=idle, steps_ms=None
     )

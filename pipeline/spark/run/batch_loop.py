@@ -78,10 +78,10 @@ class BatchLoop:
         Its records cannot be read now, and nothing of it was written: it may be planned anew.
 
         Returns:
-            Whether there was one.
+            Whether there was one; False also if a transaction may have been committed.
         """
         batch = BatchId(self.sink.marker.batch + 1)
-        return withdraw_batch(folder, batch)
+        return not self.sink.undecided and withdraw_batch(folder, batch)
 
     def answer(self) -> Answer:
         """Wait for the next batch of the query; where it is, if it is to end.

@@ -183,8 +183,8 @@ def _config(settings: SessionSettings) -> Mapping[str, str]:
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.ansi.enabled": "true",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
-        # The oldest batch first. FAIR compares names while all wait: with more fragments than cores,
-        # those that are last in the alphabet would get nothing at all.
+        # The oldest batch first. FAIR compares names while all wait: with more fragments than
+        # cores, the last in the alphabet would get nothing at all.
         "spark.scheduler.mode": "FIFO",
         "spark.driver.memory": settings.memory,
         "spark.driver.host": "127.0.0.1",

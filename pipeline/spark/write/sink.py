@@ -130,6 +130,8 @@ class Sink:
         self._known: CommitMarker | None = None
         self._needs = _Needs(NeededLog({}), ())
         self.publisher = Publisher(context)
+        self.undecided = False
+        """Whether a transaction was begun, and is not known to be committed."""
         self._given_up: BatchId | None = None
         self._decided = ""
         self._log = logging.LoggerAdapter(
@@ -200,46 +202,44 @@ class Sink:
             FencedError: another epoch owns the fragment. RetryError, UnavailableError: nothing was
             written. RefusedError: a topic was deleted and created again.
         """
-        clock, writer = self._context.clock, self._context.writer
+        clock = self._context.clock
         self._context.commits.wait()
         started_s = clock.monotonic_s()
         deadline = Deadline.after(clock, COMMIT_DEADLINE_S, "passing event time on")
         still_the_same = self._context.topics.ask()
         marker = passed_on(self.marker, boundary_ms, clock.now_ms())
-        writer.begin()
-        with self._aborting():
+        with self._transaction(deadline):
             self._send_marker(marker)
             still_the_same()
-            writer.commit(deadline)
         self._known = marker
         self._finished(0, started_s)
         self.publisher.publish(marker)
 
     @contextmanager
-    def _aborting(self) -> Iterator[None]:
-        """Abort the transaction if the block fails, unless another epoch owns the fragment."""
+    def _transaction(self, deadline: Deadline) -> Iterator[None]:
+        """A transaction: committed after the block; aborted if that fails, unless it is fenced."""
+        clock, writer = self._context.clock, self._context.writer
+        writer.begin()
+        self.undecided = True
         try:
             yield
+            writer.commit(deadline)
         except FencedError:
             raise
         except Exception:
-            clock = self._context.clock
-            self._context.writer.abort(
-                Deadline.after(clock, COMMIT_DEADLINE_S, "aborting a transaction")
-            )
+            writer.abort(Deadline.after(clock, COMMIT_DEADLINE_S, "aborting a transaction"))
             raise
+        self.undecided = False
 
     def _commit(self, judged: _Judged, started_s: float) -> None:
         """Write a batch in one transaction.
 
         Its records were read before: if the topics still have their ids, they were read from these.
         """
-        clock, writer = self._context.clock, self._context.writer
-        deadline = Deadline.after(clock, COMMIT_DEADLINE_S, "writing a batch")
+        deadline = Deadline.after(self._context.clock, COMMIT_DEADLINE_S, "writing a batch")
         still_the_same = self._context.topics.ask()
         wrote = self._letters_written(judged)
-        writer.begin()
-        with self._aborting():
+        with self._transaction(deadline):
             sent, failed = self._send_results(judged.results)
             self._send_rejected(judged.rejected, self.marker.sources)
             written = Written(
@@ -252,7 +252,6 @@ class Sink:
             marker, needs = self._next(judged, written, wrote)
             self._send_marker(marker)
             still_the_same()
-            writer.commit(deadline)
         self._known, self._needs = marker, needs
         self._mirror()
         self._finished(sent, started_s)

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from pipeline.boundaries.external import InputTime, Slowest, StreamBoundary
-from pipeline.boundaries.held import HELD_LEAST_MS, STILL_LEAST_MS, HeldBack, held_back
+from pipeline.boundaries.held import HELD_LEAST_MS, STILL_LEAST_MS, HeldBack, Since, held_back
 from pipeline.ids import Millis, SteadyMillis, StreamName
 
 A, B, C = (StreamName(name) for name in "abc")
@@ -30,7 +30,7 @@ def reported(
 ) -> HeldBack | None:
     """The input reported now."""
     inputs = {StreamName(name): one for name, one in found.items()}
-    return held_back(before, inputs, silent or {}, still or {}, derived, NOW)
+    return held_back(before, inputs, Since(silent or {}, still or {}), derived, NOW)
 
 
 def test_the_input_furthest_behind_is_reported() -> None:
@@ -115,7 +115,7 @@ def test_the_only_input_is_reported_if_its_records_give_no_event_time() -> None:
     long_ago, lately = SteadyMillis(NOW - STILL_LEAST_MS), SteadyMillis(NOW - STILL_LEAST_MS + 1)
 
     def found(since_ms: SteadyMillis, one: InputTime) -> HeldBack | None:
-        return held_back(None, {A: one}, {}, {}, (), NOW, {A: since_ms})
+        return held_back(None, {A: one}, Since(untimed={A: since_ms}), (), NOW)
 
     assert found(long_ago, at(None)) == HeldBack(A, None, long_ago)
     assert found(lately, at(None)) is None
