@@ -19,7 +19,7 @@ class Since:
 
     Args:
         silent: all of its records are finished.
-        still: its boundary has not risen.
+        still: its boundary has not risen, although records of it were read since.
         untimed: it has records, and none has given an event time.
     """
 

@@ -111,6 +111,8 @@ class LaneTime:
         reached: the highest boundary of each external input so far.
         reached_at: when `reached` last rose, or its input was last silent, in this process (steady
             time), per external input.
+        read_at: when a batch with records of an external input last finished, in this process
+            (steady time).
         idle_base: `reached` at the input's last record; an idle stream continues from it.
         writers: boundaries and activity of the writer of each derived input.
         release: event time in force, and the present step.
@@ -131,6 +133,7 @@ class LaneTime:
     quiet: Mapping[InputPartition, SteadyMillis] = field(default_factory=dict)
     reached: Mapping[StreamName, Millis] = field(default_factory=dict)
     reached_at: Mapping[StreamName, SteadyMillis] = field(default_factory=dict)
+    read_at: Mapping[StreamName, SteadyMillis] = field(default_factory=dict)
     idle_base: Mapping[StreamName, Millis] = field(default_factory=dict)
     writers: Mapping[StreamName, WriterSeen] = field(default_factory=dict)
     unloaded: Mapping[StreamName, Mapping[int, Offset] | None] = field(default_factory=dict)
@@ -177,7 +180,10 @@ def batch_finished(
     moved = {p for p, end in marker.end.items() if end > time.positions.get(p, 0)}
     offsets = sum(marker.end[p] - time.positions.get(p, marker.end[p]) for p in moved)
     release = releases.took_effect(time.profile.shape, time.release, marker, rows_out, offsets)
-    time = replace(time, positions=marker.end, progress=marker.progress, release=release)
+    read_at = {**time.read_at, **dict.fromkeys({at.input for at in moved}, now_ms)}
+    time = replace(
+        time, positions=marker.end, progress=marker.progress, release=release, read_at=read_at
+    )
     return _settle(_reset_quiet(time, moved, now_ms))
 
 
@@ -275,7 +281,8 @@ def observe(
     idle = all(one.idle for one in found.values())
     silent = _silent(time, found, ends, now_ms)
     reached_at |= dict.fromkeys(silent.keys() & reached_at.keys(), now_ms)
-    since = Since(silent, reached_at, _untimed(time))
+    still = {one: at for one, at in reached_at.items() if time.read_at.get(one, at - 1) > at}
+    since = Since(silent, still, _untimed(time))
     held = held_back(time.held, found, since, time.writers.keys(), now_ms)
     time = replace(
         time, reached=reached, reached_at=reached_at, held=held, idle=idle, steps_ms=None
@@ -372,8 +379,9 @@ def _silent(
 
 def _untimed(time: LaneTime) -> dict[StreamName, SteadyMillis]:
     """External inputs whose records have given no event time, with the start of the lane."""
-    used = {at.input for at in time.quiet} - {at.input for at in time.progress}
-    return {one.stream: time.started_ms for one in _external(time.profile) if one.stream in used}
+    timed = {at.input for at in time.progress}
+    untimed = {one.stream for one in _external(time.profile)} - timed
+    return dict.fromkeys(untimed & time.read_at.keys(), time.started_ms)
 
 
 def _derived_time(

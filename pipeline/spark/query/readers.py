@@ -29,6 +29,7 @@ STREAM_OPTIONS = {
     "failOnDataLoss": "true",
     "kafkaConsumer.pollTimeoutMs": str(RECORDS_WITHIN_MS),
     "kafka.default.api.timeout.ms": str(RECORDS_WITHIN_MS),
+    "kafka.request.timeout.ms": str(RECORDS_WITHIN_MS),
 }
 """Further options of a lane's stream."""
 
