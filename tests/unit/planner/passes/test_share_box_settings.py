@@ -82,6 +82,16 @@ def test_the_pace_of_a_route_is_that_of_its_branches() -> None:
     assert both(planned(boxes, "pace: 1s")) == {"x": (100, None), "y": (100, None)}
 
 
+def test_a_box_without_an_expression_counts() -> None:
+    """By its name."""
+    boxes = """
+  fast: {filter: s, where: speed > 9}
+  every: {union: [s, fast], pace: 1s}
+  once: {deduplicate: every, by: [car], within: 1s, state_limit: 2GiB, pace: 100ms}
+"""
+    assert both(planned(boxes)) == {"once": (1_000, 2 * GIB)}
+
+
 MERGED = """
   left_n: {aggregate: s, by: [road], compute: {n: count(*)}%s}
   right_n: {aggregate: s, by: [road], compute: {m: count(*)}%s}
