@@ -7,7 +7,7 @@ checked. A mistake is reported with the file and line of the call.
 """
 
 from pipeline.builder.network import NetworkBuilder
-from pipeline.builder.options import Duration, Limit, Session, Window, Within
+from pipeline.builder.options import Duration, Limit, Session, Size, Window, Within
 from pipeline.builder.streams import Box, External, Stream
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "Limit",
     "NetworkBuilder",
     "Session",
+    "Size",
     "Stream",
     "Window",
     "Within",

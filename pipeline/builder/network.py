@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Literal
 
-from pipeline.builder.options import Duration, Limit
+from pipeline.builder.options import Duration, Limit, Size
 from pipeline.builder.streams import Box, DocumentDraft, External, Stream, present
 from pipeline.network import yaml_writer
 from pipeline.network.model import Network
@@ -28,6 +28,10 @@ class NetworkBuilder:
         replication: their replication factor; 1 if left out.
         retention: their retention, at least a minute; 7 days if left out.
         auto_create: False: create no topic, list the missing ones instead.
+        pace: the least time between two batches of a fragment, for boxes that have none; up to
+            60 s; 0 if left out.
+        state_limit: the size of the state at which a fragment reads no more input, for boxes that
+            have none; 16 MiB to 64 TiB; no limit if left out.
     """
 
     def __init__(
@@ -39,6 +43,8 @@ class NetworkBuilder:
         replication: int | None = None,
         retention: Duration | None = None,
         auto_create: bool | None = None,
+        pace: Duration | None = None,
+        state_limit: Size | None = None,
     ) -> None:
         self.name = name
         self._draft = DocumentDraft(name)
@@ -50,6 +56,8 @@ class NetworkBuilder:
             "replication": replication,
             "retention": retention,
             "auto_create": auto_create,
+            "pace": pace,
+            "state_limit": state_limit,
         }
         self._tree()  # a value that cannot be written is rejected in this call
 

@@ -9,6 +9,9 @@ Duration = str | timedelta
 Inside a box the word `"window"` denotes the window of the network.
 """
 
+Size = str
+"""A size in bytes: `"512B"`, `"16KiB"`, `"64MiB"`, `"4GiB"`, `"1TiB"`."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 
 from pipeline import durations
-from pipeline.builder.options import Limit, Part
+from pipeline.builder.options import Duration, Limit, Part, Size
 from pipeline.errors import DocumentError, Problem
 from pipeline.nearest import nearest_first
 from pipeline.network.written import Place
@@ -176,6 +176,8 @@ def add_box(
     *,
     key: Sequence[str] | None,
     dead_letters: Limit | None,
+    pace: Duration | None,
+    state_limit: Size | None = None,
 ) -> Box:
     """Add a box to the draft of its inputs. Called by every function of `boxes`.
 
@@ -185,6 +187,8 @@ def add_box(
         content: its entry in the document, inputs and kind included.
         key: the columns that make the Kafka key of its output.
         dead_letters: how many of them are accepted.
+        pace: the least time between two batches.
+        state_limit: the size of the state at which no more input is read.
 
     Raises:
         DocumentError: an input is not a stream, or is one of another network, or there is none;
@@ -208,7 +212,8 @@ def add_box(
                 box=name,
                 hint="what one network puts out, the other one reads as a stream from outside",
             )
-    draft.add("boxes", name, "box", {**content, "key": key, "dead_letters": dead_letters})
+    common = {"key": key, "dead_letters": dead_letters, "pace": pace, "state_limit": state_limit}
+    draft.add("boxes", name, "box", {**content, **common})
     return Box(name, draft)
 
 

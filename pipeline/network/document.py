@@ -15,13 +15,14 @@ from pipeline.ids import BoxName, NetworkName, StreamName
 from pipeline.names import NAME_PATTERN
 from pipeline.nearest import near, nearest_first
 from pipeline.network import graph, topics, yaml_reader
+from pipeline.network.box_settings import read_box_settings, read_pace, read_state_limit
 from pipeline.network.boxes.common import Defaults, Draft, StreamFacts, check_syntax
 from pipeline.network.boxes.python import CodeReference, read_function
 from pipeline.network.boxes.python import read_reference as read_code_reference
-from pipeline.network.boxes.traits import KINDS
+from pipeline.network.boxes.traits import KINDS, STATEFUL_KINDS
 from pipeline.network.fields import Fields, Report, Text
 from pipeline.network.limits import read_limit
-from pipeline.network.model import Box, Limit, Network
+from pipeline.network.model import Box, BoxSettings, Limit, Network
 from pipeline.network.outputs import OutputDraft, check_finality, check_keys, read_outputs
 from pipeline.network.streams import (
     PARTITIONS,
@@ -167,6 +168,7 @@ class _Loader:
         self.schemas = schemas
         self.code = code
         self.limits: list[Limit] = []
+        self.box_settings: list[BoxSettings] = []
 
     def load(self, root: YamlMap) -> Network | None:
         """The network, as far as it is valid; None without a name."""
@@ -178,6 +180,7 @@ class _Loader:
         replication = fields.integer("replication", REPLICATION, low=1, high=REPLICATION_MAX)
         retention = topics.read_retention(fields) or RETENTION_MS
         auto_create = fields.boolean("auto_create", default=True)
+        pace_ms, state_limit = read_pace(fields), read_state_limit(fields)
         streams = self._streams(fields, partitions)
         defaults = Defaults(window if fields.has("window") else None, self.code)
         drafts, broken = self._drafts(fields, defaults, set(streams))
@@ -207,6 +210,9 @@ class _Loader:
             retention_ms=retention,
             auto_create=auto_create,
             limits=tuple(self.limits),
+            pace_ms=pace_ms or 0,
+            state_limit_bytes=state_limit,
+            box_settings=tuple(self.box_settings),
         )
 
     def _network_name(self, fields: Fields) -> NetworkName | None:
@@ -301,6 +307,8 @@ class _Loader:
             return None
         draft = KINDS[kinds[0]](BoxName(key.text), fields, defaults)
         self._limit(key.text, fields)
+        settings = read_box_settings(BoxName(key.text), fields, kinds[0], STATEFUL_KINDS)
+        self.box_settings.append(settings)
         fields.finish()
         return draft
 

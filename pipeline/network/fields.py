@@ -1,10 +1,10 @@
 """Typed access to a document's values by key; every mistake is reported with its line."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TypedDict, Unpack
 
-from pipeline import durations
+from pipeline import durations, sizes
 from pipeline.errors import Problem
 from pipeline.nearest import nearest_first
 from pipeline.network.term import Fault
@@ -59,6 +59,19 @@ class Report:
             self.add(
                 fault.message, line, box=box, column=column, choices=fault.choices, hint=fault.hint
             )
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """A number that is written with a unit: its name, its parser and its units, for messages."""
+
+    name: str
+    parse: Callable[[str], int]
+    units: str
+
+
+_DURATION = _Kind("duration", durations.parse, "ms, s, m, h or d")
+_SIZE = _Kind("size", sizes.parse, "B, KiB, MiB, GiB or TiB")
 
 
 class Fields:
@@ -197,6 +210,32 @@ class Fields:
             self.problem(f"{what} must be at least {durations.format(low)}", found.line)
             return None
         return value
+
+    def duration_between(self, key: str, *, low: int, high: int) -> int | None:
+        """A duration within bounds, in milliseconds; None if missing or invalid (reported)."""
+        bounds = f"from {durations.format(low)} to {durations.format(high)}"
+        return self._between(key, _DURATION, range(low, high + 1), bounds)
+
+    def size_between(self, key: str, *, low: int, high: int) -> int | None:
+        """A size within bounds, in bytes; None if missing or invalid (reported)."""
+        bounds = f"from {sizes.format(low)} to {sizes.format(high)}"
+        return self._between(key, _SIZE, range(low, high + 1), bounds)
+
+    def _between(self, key: str, kind: _Kind, allowed: range, bounds: str) -> int | None:
+        found = self.text(key)
+        if found is None:
+            return None
+        hint = ""
+        try:
+            value = kind.parse(found.value)
+        except ValueError:
+            hint = f"write a whole number and {kind.units}"
+        else:
+            if value in allowed:
+                return value
+        message = f"{key} of {self.what} must be a {kind.name} {bounds}, not {_shown(found)}"
+        self.problem(message, found.line, hint=hint)
+        return None
 
     def finish(self, later: dict[str, str] | None = None) -> None:
         """Report every key that was never read.

@@ -233,6 +233,22 @@ class Limit:
 
 
 @dataclass(frozen=True, slots=True)
+class BoxSettings:
+    """How the fragments that compute a box run, as far as the box declares it.
+
+    Args:
+        of: the box, by its name in the document.
+        pace_ms: the least time between two batches; None: the network's.
+        state_limit_bytes: the size of the state at which no more input is read; None: the
+            network's. Always None for a box without state.
+    """
+
+    of: BoxName
+    pace_ms: int | None = None
+    state_limit_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Network:
     """A checked network. `boxes` are in topological order, ties in the document's order."""
 
@@ -248,6 +264,12 @@ class Network:
     auto_create: bool
     limits: tuple[Limit, ...] = ()
     """Limits of dead letters, of the streams and boxes that declare one."""
+    pace_ms: int = 0
+    """Default of the least time between two batches; 0: none."""
+    state_limit_bytes: int | None = None
+    """Default limit of the state of a fragment; None: no limit."""
+    box_settings: tuple[BoxSettings, ...] = ()
+    """Of all boxes of the document; the branches of a route have those of the route."""
 
     def by_name(self) -> Mapping[StreamName, "ExternalStream | Box"]:
         """Every stream by its name: the external ones, and the boxes that write the others."""

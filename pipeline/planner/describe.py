@@ -1,8 +1,9 @@
 """A fragment as facts in the user's words, for comparison and display."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
-from pipeline import durations
+from pipeline import durations, sizes
 from pipeline.network.model import ExternalStream, KeyFormat, Limit, StartAt
 from pipeline.network.types import Column, EnumForm
 from pipeline.planner.boxes.catalogue import facts
@@ -34,7 +35,9 @@ def differences(old: Fragment, new: Fragment) -> tuple[str, ...]:
 
 def state_differences(old: Fragment, new: Fragment) -> tuple[str, ...]:
     """The differences in a state's inputs and boxes, and in the boxes behind it."""
-    before, after = pruned(old), pruned(new)
+    before, after = (
+        replace(pruned(fragment), pace_ms=0, state_limit_bytes=None) for fragment in (old, new)
+    )
     return (*differences(before, after), *_decoding_differences(before, after, forms=False))
 
 
@@ -112,6 +115,10 @@ def _facts(fragment: Fragment) -> Iterator[tuple[str, str]]:
         yield from _input_facts(stream)
     for limit in fragment.limits:
         yield f"dead_letters of {limit.of}", limit_text(limit)
+    if fragment.pace_ms:
+        yield "pace", durations.format(fragment.pace_ms)
+    if fragment.state_limit_bytes is not None:
+        yield "state_limit", sizes.format(fragment.state_limit_bytes)
     output = fragment.output
     yield "output topic", output.topic
     yield "output key", key_text(output)

@@ -5,7 +5,7 @@ The text is for people and for review as a difference between two files; program
 
 from collections.abc import Iterator, Mapping
 
-from pipeline import durations
+from pipeline import durations, sizes
 from pipeline.counting import counted
 from pipeline.network.boxes.traits import Keeps, Lateness
 from pipeline.network.model import ExternalStream, KeyFormat, Load, Silence
@@ -56,6 +56,12 @@ def _fragment(fragment: Fragment) -> Iterator[str]:
     yield from _output(fragment)
     stateful = fragment.stateful_box
     yield from _fact("keeps", keeps(stateful) if stateful else "nothing between batches")
+    if fragment.state_limit_bytes is not None:
+        limit = sizes.format(fragment.state_limit_bytes)
+        yield from _fact("state_limit", f"{limit}: with so much state no more input is read")
+    if fragment.pace_ms:
+        pace = durations.format(fragment.pace_ms)
+        yield from _fact("pace", f"{pace}, the least time between two batches")
     yield from _guarantees(fragment)
     names = fragment.names
     yield from _fact("group", f"{names.group} (a mirror for lag tools)")

@@ -75,6 +75,10 @@ class Fragment:
     output: DerivedStream
     limits: tuple[Limit, ...] = ()
     """Limits of dead letters, of the inputs and the boxes that it computes."""
+    pace_ms: int = 0
+    """The least time between two batches; 0: none."""
+    state_limit_bytes: int | None = None
+    """The size of the state at which its lanes read no more input; None: no limit."""
 
     @property
     def name(self) -> FragmentName:

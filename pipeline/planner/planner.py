@@ -13,6 +13,7 @@ from pipeline.planner.passes.merge_aggregates import merge_aggregates
 from pipeline.planner.passes.name_outputs import name_outputs
 from pipeline.planner.passes.push_filters import push_filters
 from pipeline.planner.passes.settle_keys import settle_keys
+from pipeline.planner.passes.share_box_settings import share_box_settings
 from pipeline.planner.passes.share_limits import share_limits
 from pipeline.planner.plan import Plan
 
@@ -26,6 +27,7 @@ PASSES: tuple[Pass, ...] = (
     name_outputs,
     cut,
     share_limits,
+    share_box_settings,
     list_topics,
     check_topics,
 )

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from pipeline.builder.options import Duration, Limit, Session, Window
+from pipeline.builder.options import Duration, Limit, Session, Size, Window
 from pipeline.builder.streams import Box, Stream, add_box
 
 
@@ -16,6 +16,8 @@ def aggregate(
     session: Duration | Session | None = None,
     key: Sequence[str] | None = None,
     dead_letters: Limit | None = None,
+    pace: Duration | None = None,
+    state_limit: Size | None = None,
 ) -> Box:
     """Compute one row for each window and group, when event time passes the window's end.
 
@@ -28,6 +30,9 @@ def aggregate(
         session: instead of windows, sessions, or the gap between them.
         key: the columns that make the Kafka key of its output; the groups, if left out.
         dead_letters: how many rows that cannot be computed are accepted; all, if left out.
+        pace: the least time between two batches; the network's, if left out.
+        state_limit: the size of the state at which no more input is read; the network's, if left
+            out.
     """
     content = {
         "aggregate": stream,
@@ -36,4 +41,12 @@ def aggregate(
         "by": by,
         "compute": compute,
     }
-    return add_box(name, {"stream": stream}, content, key=key, dead_letters=dead_letters)
+    return add_box(
+        name,
+        {"stream": stream},
+        content,
+        key=key,
+        dead_letters=dead_letters,
+        pace=pace,
+        state_limit=state_limit,
+    )

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from pipeline.builder.options import Duration, Limit
+from pipeline.builder.options import Duration, Limit, Size
 from pipeline.builder.streams import Box, Stream, add_box
 
 
@@ -14,6 +14,8 @@ def deduplicate(
     within: Duration,
     key: Sequence[str] | None = None,
     dead_letters: Limit | None = None,
+    pace: Duration | None = None,
+    state_limit: Size | None = None,
 ) -> Box:
     """Drop a row if another row with equal columns precedes it within a duration.
 
@@ -24,6 +26,17 @@ def deduplicate(
         within: how far before it, in event time, the other row may be.
         key: the columns that make the Kafka key of its output; the input's, if left out.
         dead_letters: how many rows that cannot be computed are accepted; all, if left out.
+        pace: the least time between two batches; the network's, if left out.
+        state_limit: the size of the state at which no more input is read; the network's, if left
+            out.
     """
     content = {"deduplicate": stream, "by": by, "within": within}
-    return add_box(name, {"stream": stream}, content, key=key, dead_letters=dead_letters)
+    return add_box(
+        name,
+        {"stream": stream},
+        content,
+        key=key,
+        dead_letters=dead_letters,
+        pace=pace,
+        state_limit=state_limit,
+    )

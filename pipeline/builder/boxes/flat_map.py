@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from pipeline.builder.options import Limit
+from pipeline.builder.options import Duration, Limit
 from pipeline.builder.streams import Box, Stream, add_box
 
 
@@ -16,6 +16,7 @@ def flat_map(
     at_most: int | None = None,
     key: Sequence[str] | None = None,
     dead_letters: Limit | None = None,
+    pace: Duration | None = None,
 ) -> Box:
     """Make a row for each element of an array; none if it is null or empty.
 
@@ -30,6 +31,7 @@ def flat_map(
         at_most: a record with more elements cannot be computed; 1,000, if left out.
         key: the columns that make the Kafka key of its output; the input's, if left out.
         dead_letters: how many records that cannot be computed are accepted; all, if left out.
+        pace: the least time between two batches; the network's, if left out.
     """
     content = {"flat_map": stream, "each": each, "at": at, "at_most": at_most, "select": select}
-    return add_box(name, {"stream": stream}, content, key=key, dead_letters=dead_letters)
+    return add_box(name, {"stream": stream}, content, key=key, dead_letters=dead_letters, pace=pace)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from pipeline.builder.options import Duration, Limit, Within
+from pipeline.builder.options import Duration, Limit, Size, Within
 from pipeline.builder.streams import Box, Stream, add_box, present
 
 
@@ -18,6 +18,8 @@ def join(
     select: Mapping[str, str] | Sequence[str] | None = None,
     key: Sequence[str] | None = None,
     dead_letters: Limit | None = None,
+    pace: Duration | None = None,
+    state_limit: Size | None = None,
 ) -> Box:
     """Pair rows, one from each side, with equal columns and event times close together.
 
@@ -35,7 +37,12 @@ def join(
             list of columns. All columns, if left out.
         key: the columns that make the Kafka key of its output; those of `on`, if left out.
         dead_letters: how many rows that cannot be computed are accepted; all, if left out.
+        pace: the least time between two batches; the network's, if left out.
+        state_limit: the size of the state at which no more input is read; the network's, if left
+            out.
     """
     sides = {"left": left, "right": right}
     content = {"join": present({**sides, "on": on, "within": within, "how": how}), "select": select}
-    return add_box(name, sides, content, key=key, dead_letters=dead_letters)
+    return add_box(
+        name, sides, content, key=key, dead_letters=dead_letters, pace=pace, state_limit=state_limit
+    )

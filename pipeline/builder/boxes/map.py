@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from pipeline.builder.options import Limit
+from pipeline.builder.options import Duration, Limit
 from pipeline.builder.streams import Box, Stream, add_box
 
 
@@ -13,6 +13,7 @@ def map(  # noqa: A001 - the kind's name
     select: Mapping[str, str] | Sequence[str],
     key: Sequence[str] | None = None,
     dead_letters: Limit | None = None,
+    pace: Duration | None = None,
 ) -> Box:
     """Compute new columns, one row for each.
 
@@ -23,6 +24,7 @@ def map(  # noqa: A001 - the kind's name
             columns that keep their names.
         key: the columns that make the Kafka key of its output; the input's, if left out.
         dead_letters: how many rows that cannot be computed are accepted; all, if left out.
+        pace: the least time between two batches; the network's, if left out.
     """
     content = {"map": stream, "select": select}
-    return add_box(name, {"stream": stream}, content, key=key, dead_letters=dead_letters)
+    return add_box(name, {"stream": stream}, content, key=key, dead_letters=dead_letters, pace=pace)

@@ -15,6 +15,7 @@ def python(
     timeout: Duration | None = None,
     key: Sequence[str] | None = None,
     dead_letters: Limit | None = None,
+    pace: Duration | None = None,
 ) -> Box:
     """Compute rows by a pure function from a record batch to a record batch.
 
@@ -28,6 +29,7 @@ def python(
         timeout: time limit of one call; 10 s.
         key: the columns that make the Kafka key of its output; the input's, if left out.
         dead_letters: how many rows that cannot be computed are accepted; all, if left out.
+        pace: the least time between two batches; the network's, if left out.
     """
     content = {"python": stream, "function": function, "columns": columns, "timeout": timeout}
-    return add_box(name, {"stream": stream}, content, key=key, dead_letters=dead_letters)
+    return add_box(name, {"stream": stream}, content, key=key, dead_letters=dead_letters, pace=pace)

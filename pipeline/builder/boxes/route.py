@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from pipeline.builder.options import Limit
+from pipeline.builder.options import Duration, Limit
 from pipeline.builder.streams import Box, Branches, Stream, add_box
 
 
@@ -14,6 +14,7 @@ def route(
     otherwise: str | None = None,
     key: Sequence[str] | None = None,
     dead_letters: Limit | None = None,
+    pace: Duration | None = None,
 ) -> Mapping[str, Box]:
     """Send each record to the first stream whose condition is true; returns the streams by name.
 
@@ -25,8 +26,9 @@ def route(
         otherwise: the stream of the records for which none is true; they are dropped, if left out.
         key: the columns that make the Kafka key of all of them; the input's, if left out.
         dead_letters: how many records that cannot be evaluated are accepted; all, if left out.
+        pace: the least time between two batches; the network's, if left out.
     """
     content = {"route": stream, "to": to, "otherwise": otherwise}
-    box = add_box(name, {"stream": stream}, content, key=key, dead_letters=dead_letters)
+    box = add_box(name, {"stream": stream}, content, key=key, dead_letters=dead_letters, pace=pace)
     names = [*to] if otherwise is None else [*to, otherwise]
     return Branches(name, box.draft, names)

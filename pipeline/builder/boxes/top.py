@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from pipeline.builder.options import Duration, Limit, Window
+from pipeline.builder.options import Duration, Limit, Size, Window
 from pipeline.builder.streams import Box, Stream, add_box
 
 
@@ -18,6 +18,8 @@ def top(
     window: Duration | Window | None = None,
     key: Sequence[str] | None = None,
     dead_letters: Limit | None = None,
+    pace: Duration | None = None,
+    state_limit: Size | None = None,
 ) -> Box:
     """Rank the rows of each window and group, when event time passes the window's end.
 
@@ -32,6 +34,9 @@ def top(
         window: the windows, or the size of tumbling windows; the network's, if left out.
         key: the columns that make the Kafka key of its output; the groups, if left out.
         dead_letters: how many rows that cannot be computed are accepted; all, if left out.
+        pace: the least time between two batches; the network's, if left out.
+        state_limit: the size of the state at which no more input is read; the network's, if left
+            out.
     """
     content = {
         "top": stream,
@@ -42,4 +47,12 @@ def top(
         "by": by,
         "select": select,
     }
-    return add_box(name, {"stream": stream}, content, key=key, dead_letters=dead_letters)
+    return add_box(
+        name,
+        {"stream": stream},
+        content,
+        key=key,
+        dead_letters=dead_letters,
+        pace=pace,
+        state_limit=state_limit,
+    )

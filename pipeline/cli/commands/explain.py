@@ -38,6 +38,8 @@ def command(session: Session, file: str | None) -> None:
                     "output": fragment.output.topic,
                     "stateful": fragment.stateful_box is not None,
                     "group": fragment.names.group,
+                    "pace_ms": fragment.pace_ms,
+                    "state_limit_bytes": fragment.state_limit_bytes,
                 }
                 for fragment in plan.fragments
             ],

@@ -173,6 +173,9 @@ TRAITS: Mapping[str, Traits] = MappingProxyType(
 KINDS: Mapping[str, Read] = {kind: row.read for kind, row in TRAITS.items() if row.read}
 """Key in the document → the reader of such a box."""
 
+STATEFUL_KINDS = tuple(kind for kind, row in TRAITS.items() if row.stateful)
+"""The kinds of boxes that keep state."""
+
 
 def traits(box: Box) -> Traits:
     """The row of a box's kind.

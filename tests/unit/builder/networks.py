@@ -11,6 +11,7 @@ from pipeline.builder import (
     Limit,
     NetworkBuilder,
     Session,
+    Size,
     Stream,
     Window,
     Within,
@@ -66,6 +67,10 @@ bounds: st.SearchStrategy[Duration | Within] = st.deferred(
 limits = st.none() | st.builds(
     Limit, stop_above=st.integers(0, 9), within=st.sampled_from((None, "1h", timedelta(days=1)))
 )
+paces: st.SearchStrategy[Duration | None] = st.sampled_from(
+    (None, "0ms", "500ms", timedelta(seconds=60))
+)
+state_limits: st.SearchStrategy[Size | None] = st.sampled_from((None, "16MiB", "4GiB", "64TiB"))
 lengths: st.SearchStrategy[Duration] = st.sampled_from(
     ("5s", "1m", timedelta(minutes=5), timedelta(milliseconds=1), "window")
 )
@@ -83,6 +88,8 @@ def described(draw: st.DrawFn) -> NetworkBuilder:
         replication=draw(st.none() | st.integers(1, 3)),
         retention=draw(st.none() | st.just("3d")),
         auto_create=draw(st.none() | st.booleans()),
+        pace=draw(paces),
+        state_limit=draw(state_limits),
     )
     known = [_external(draw, network, f"s{i}") for i in range(draw(st.integers(1, 2)))]
     for i in range(draw(st.integers(1, 7))):
@@ -144,7 +151,12 @@ def _filter(
         TIME: f"{column} IS NOT NULL",
     }[source.columns[column]]
     box = boxes.filter(
-        name, source.stream, where=where, key=_key(draw, source.columns), dead_letters=draw(limits)
+        name,
+        source.stream,
+        where=where,
+        key=_key(draw, source.columns),
+        dead_letters=draw(limits),
+        pace=draw(paces),
     )
     return StreamColumns(box, source.columns)
 
@@ -160,7 +172,12 @@ def _map(
         return StreamColumns(box, columns)
     columns = {new: source.columns[old] for new, old in renamed.items()}
     box = boxes.map(
-        name, source.stream, select=renamed, key=_key(draw, columns), dead_letters=draw(limits)
+        name,
+        source.stream,
+        select=renamed,
+        key=_key(draw, columns),
+        dead_letters=draw(limits),
+        pace=draw(paces),
     )
     return StreamColumns(box, columns)
 
@@ -183,6 +200,8 @@ def _aggregate(
         compute={"n": draw(st.sampled_from(calls))},
         key=_key(draw, columns),
         dead_letters=draw(limits),
+        pace=draw(paces),
+        state_limit=draw(state_limits),
     )
     return StreamColumns(box, columns | {"window_start": TIME, "window_end": TIME})
 
@@ -208,6 +227,8 @@ def _top(
         window=draw(windows),
         key=_key(draw, columns),
         dead_letters=draw(limits),
+        pace=draw(paces),
+        state_limit=draw(state_limits),
     )
     return StreamColumns(box, columns | {"window_start": TIME, "window_end": TIME, "rank": WHOLE})
 
@@ -231,6 +252,8 @@ def _join(
         select={"j_left": f"left.{column}", "j_right": f"right.{other}"},
         key=_key(draw, columns),
         dead_letters=draw(limits),
+        pace=draw(paces),
+        state_limit=draw(state_limits),
     )
     return StreamColumns(box, columns)
 
@@ -244,7 +267,9 @@ def _union(
         for i in range(draw(st.integers(1, 2)))
     ]
     streams = [source.stream, *parts]
-    box = boxes.union(name, streams, key=_key(draw, source.columns), dead_letters=draw(limits))
+    box = boxes.union(
+        name, streams, key=_key(draw, source.columns), dead_letters=draw(limits), pace=draw(paces)
+    )
     return StreamColumns(box, source.columns)
 
 
@@ -260,6 +285,7 @@ def _python(
         timeout=draw(st.sampled_from((None, "2s", timedelta(milliseconds=100)))),
         key=_key(draw, columns),
         dead_letters=draw(limits),
+        pace=draw(paces),
     )
     return StreamColumns(box, columns)
 
@@ -279,6 +305,7 @@ def _flat_map(
         select=sorted(columns) if draw(st.booleans()) else {column: column for column in columns},
         key=_key(draw, columns),
         dead_letters=draw(limits),
+        pace=draw(paces),
     )
     return StreamColumns(box, columns)
 
@@ -297,6 +324,7 @@ def _route(
         otherwise=draw(st.sampled_from((None, f"{name}_rest"))),
         key=_key(draw, source.columns),
         dead_letters=draw(limits),
+        pace=draw(paces),
     )
     return StreamColumns(made[draw(st.sampled_from(sorted(made)))], source.columns)
 
@@ -312,6 +340,8 @@ def _deduplicate(
         within=draw(lengths),
         key=_key(draw, source.columns),
         dead_letters=draw(limits),
+        pace=draw(paces),
+        state_limit=draw(state_limits),
     )
     return StreamColumns(box, source.columns)
 
@@ -336,6 +366,8 @@ def _as_of(
         select={"mine": f"left.{left}", "theirs": f"right.{right}"},
         key=_key(draw, columns),
         dead_letters=draw(limits),
+        pace=draw(paces),
+        state_limit=draw(state_limits),
     )
     return StreamColumns(box, columns)
 

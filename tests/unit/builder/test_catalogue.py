@@ -5,8 +5,9 @@ import pytest
 
 from pipeline.builder import NetworkBuilder, Stream, boxes
 from pipeline.ids import BoxName, StreamName
+from pipeline.network.box_settings import read_box_settings
 from pipeline.network.boxes.common import Defaults
-from pipeline.network.boxes.traits import KINDS
+from pipeline.network.boxes.traits import KINDS, STATEFUL_KINDS
 from pipeline.network.fields import Fields, Report
 from pipeline.network.streams import read_stream
 from pipeline.network.yaml_reader import YamlMap, YamlNode
@@ -51,6 +52,7 @@ def test_every_key_of_a_kind_has_a_parameter(kind: str) -> None:
     node = described(function, network, "boxes", name="b", **inputs)
     fields = Fields(node, "box", Report("x"), "b")
     KINDS[kind](BoxName("b"), fields, Defaults(None))
+    read_box_settings(BoxName("b"), fields, kind, STATEFUL_KINDS)
     assert keys(node) == {*fields.known, "dead_letters"}
 
 

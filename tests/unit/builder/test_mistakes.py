@@ -177,6 +177,24 @@ def test_a_time_without_a_zone_is_reported() -> None:
     assert [p.line for p in problems(made)] == [line(-2), line(-1)]
 
 
+def test_an_invalid_pace_or_limit_is_reported_at_its_call() -> None:
+    """As in YAML; a kind without state has no parameter for a limit."""
+    made = NetworkBuilder("n", pace=timedelta(minutes=2), state_limit="1B")
+    s = made.stream("s", topic="t", schema="sighting.avsc", event_time="seen_at")
+    boxes.filter("b", s, where="true", pace="fast")
+    boxes.deduplicate("c", s, by=["car"], within="1s", state_limit="4GB")
+    found = problems(made)
+    assert [p.line for p in found] == [line(-5), line(-5), line(-3), line(-2)]
+    assert [p.message.split(" must be ")[0] for p in found] == [
+        "pace of the document",
+        "state_limit of the document",
+        "pace of box b",
+        "state_limit of box c",
+    ]
+    with pytest.raises(TypeError, match="state_limit"):
+        boxes.filter("d", s, where="true", state_limit="4GiB")  # type: ignore[call-arg]
+
+
 def test_a_missing_schema_is_reported() -> None:
     """Named with the stream."""
     made, s = network()

@@ -70,6 +70,19 @@ def test_a_python_file_is_shown_explained_and_found_by_default(medusa: Caller) -
     assert medusa("show", "-f", "network.yaml").code == 0
 
 
+def test_explain_has_the_pace_and_the_state_limit_of_each_fragment(medusa: Caller) -> None:
+    """In the data always, in the text when they are set."""
+    Path("sighting.avsc").write_text(SCHEMA)
+    Path("network.py").write_text(CARS)
+    (plain,) = medusa("explain", "-o", "json").data["fragments"]
+    assert (plain["pace_ms"], plain["state_limit_bytes"]) == (0, None)
+    assert "least time between two batches" not in medusa("explain").out
+    Path("network.py").write_text(CARS.replace('where="speed > 0"', 'where="speed > 0", pace="1s"'))
+    (paced,) = medusa("explain", "-o", "json").data["fragments"]
+    assert paced["pace_ms"] == 1_000
+    assert "pace         1s, the least time between two batches" in medusa("explain").out
+
+
 def test_a_mistake_in_python_is_printed_with_its_line(medusa: Caller) -> None:
     """In the data too."""
     Path("sighting.avsc").write_text(SCHEMA)

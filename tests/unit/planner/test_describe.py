@@ -64,6 +64,16 @@ def test_differences_of_a_state_exclude_unread_columns() -> None:
     )
 
 
+def test_pace_and_state_limit_are_described_when_set() -> None:
+    """As in the document; and they do not belong to the differences of a state."""
+    before = _fragments(tolls())[1]
+    after = replace(before, pace_ms=500, state_limit_bytes=4 << 30)
+    assert differences(before, after) == ("new: pace `500ms`", "new: state_limit `4GiB`")
+    assert differences(after, replace(after, pace_ms=60_000)) == ("changed: pace `500ms` → `1m`",)
+    assert differences(after, before) == ("gone: pace `500ms`", "gone: state_limit `4GiB`")
+    assert state_differences(before, after) == ()
+
+
 def test_a_limit_of_dead_letters_is_described_in_terms_of_the_document() -> None:
     """With its span, and without."""
     before = _fragments(tolls())[1]

@@ -1,0 +1,56 @@
+"""Pass: assign `pace` and `state_limit` to the fragments.
+
+Both are declared for boxes of the document. A fragment computes a box if it contains it, or an
+expression of it: a box that was merged or moved has another name, and a copied one is in several
+fragments. Boxes that the planner adds declare nothing.
+"""
+
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+
+from pipeline.network.model import BoxSettings, Network, expressions
+from pipeline.planner.draft import Draft
+from pipeline.planner.plan import Fragment
+
+
+def share_box_settings(draft: Draft) -> Draft:
+    """Fill in the pace and the limit of the state of each fragment."""
+    network = draft.network
+    return replace(draft, fragments=tuple(_with_both(f, network) for f in draft.fragments))
+
+
+def _with_both(fragment: Fragment, network: Network) -> Fragment:
+    names = frozenset(_computed(fragment))
+    return replace(
+        fragment,
+        pace_ms=_pace_ms(network, names),
+        state_limit_bytes=_state_limit(network, names) if fragment.stateful_box else None,
+    )
+
+
+def _computed(fragment: Fragment) -> Iterator[str]:
+    """The names of the boxes of the document that a fragment computes, among other names."""
+    yield from (box.name for box in fragment.boxes)
+    yield from (expression.origin.box for expression in expressions(fragment.boxes))
+
+
+def _pace_ms(network: Network, names: AbstractSet[str]) -> int:
+    """The largest pace of the boxes; one that declares none has the network's."""
+    paces = (
+        network.pace_ms if settings.pace_ms is None else settings.pace_ms
+        for settings in _of(network, names)
+    )
+    return max(paces, default=network.pace_ms)
+
+
+def _state_limit(network: Network, names: AbstractSet[str]) -> int | None:
+    """The least limit that the boxes declare, which are several if they were merged."""
+    declared = (settings.state_limit_bytes for settings in _of(network, names))
+    return min(
+        (limit for limit in declared if limit is not None), default=network.state_limit_bytes
+    )
+
+
+def _of(network: Network, names: AbstractSet[str]) -> Iterator[BoxSettings]:
+    return (settings for settings in network.box_settings if settings.of in names)
