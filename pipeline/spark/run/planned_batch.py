@@ -82,6 +82,7 @@ def withdraw_batch(folder: Path, batch: BatchId) -> bool:
     if not plan.exists() or (folder / "commits" / str(batch)).exists():
         return False
     plan.unlink()
+    _checksum(plan).unlink(missing_ok=True)  # of the file as Spark wrote it
     return True
 
 
@@ -113,6 +114,10 @@ def _metadata(spark: SparkSession, watermark_ms: Millis, now_ms: Millis) -> Json
     # Spark sets this one in a running query's own session only.
     pinned = object_of(plain["conf"])
     return {**plain, "conf": {**pinned, _PARTITIONS: spark.conf.get(_PARTITIONS)}}
+
+
+def _checksum(file: Path) -> Path:
+    return file.with_name(f".{file.name}.crc")
 
 
 def _json(value: object) -> str:
