@@ -1,5 +1,7 @@
 """Status of a fragment, from the state of its lane."""
 
+from typing import Final
+
 from pipeline.agent.lag import lags_by_topic, stalled_since
 from pipeline.agent.now import Now
 from pipeline.agent.state import (
@@ -27,6 +29,10 @@ from pipeline.ids import NO_EPOCH, Epoch, SteadyMillis, TopicName
 from pipeline.markers.commit_marker import Totals
 from pipeline.planner.instants import instant
 
+_FULL: Final = (
+    "its state has reached state_limit: only what is behind in event time is read until it is below"
+)
+
 
 def status(lane: Lane, shared: Shared, now: Now) -> FragmentStatus:
     """The status of a lane's fragment."""
@@ -40,6 +46,8 @@ def status(lane: Lane, shared: Shared, now: Now) -> FragmentStatus:
         held = held_open(running.time, shared.ends, now.steady_ms)
         if held:
             shown, error = LaneState.WAITING, _open_transactions(held, now)
+        elif running.time.is_full:
+            shown, error = LaneState.WAITING, _FULL
     if shown is not LaneState.RUNNING:
         running = None
     by_topic = {} if running is None else lags_by_topic(running, now.steady_ms)

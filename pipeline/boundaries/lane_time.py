@@ -121,6 +121,7 @@ class LaneTime:
             answer yet.
         held: the input that holds event time back; None: none.
         idle: whether all inputs were idle at the latest check.
+        is_full: whether the state has reached its limit, so that little is read.
         steps_ms: how far event time is behind its inputs because it is released in steps; None: it
             is not, or not by much.
     """
@@ -139,6 +140,7 @@ class LaneTime:
     unloaded: Mapping[StreamName, Mapping[int, Offset] | None] = field(default_factory=dict)
     held: HeldBack | None = None
     idle: bool = False
+    is_full: bool = False
     steps_ms: int | None = None
 
 

@@ -24,10 +24,13 @@ class Limits:
     Args:
         offsets: maximum number of offsets in a batch.
         pace_ms: least time between the beginnings of two batches; 0: none.
+        state_is_full: whether the state has reached its limit: then only what is behind the rest is
+            read, which lets event time move and the state become smaller.
     """
 
     offsets: int
     pace_ms: int = 0
+    state_is_full: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +98,10 @@ def next_batch(
     time, _ = lane_time.observe(time, ends, now_ms)
     if last.at_ms is not None and now_ms < last.at_ms + limits.pace_ms:
         return time, Wait(SteadyMillis(last.at_ms + limits.pace_ms))
-    end = _within(last.end, {} if ends is None else ends.by_topic, limits.offsets)
+    time = replace(time, is_full=limits.state_is_full)
+    start = _behind(time, last.end) if limits.state_is_full else last.end
+    read = _within(start, {} if ends is None else ends.by_topic, limits.offsets)
+    end = {**last.end, **read}
     move, until_ms = _move(time, end, ends, now_ms)
     if end != last.end:
         return _planned(time, move, now_ms), Batch(end, None if move is None else move.to_ms)
@@ -121,6 +127,26 @@ def _move(
         return move, None  # a batch carries it
     due_ms = releases.due_ms(shape, release, move, lane_time.clock_silent_ms(time, target, now_ms))
     return (move, None) if due_ms is None or now_ms >= due_ms else (None, due_ms)
+
+
+def _behind(time: LaneTime, positions: Positions) -> Positions:
+    """The positions of partitions whose event time is behind that of another one."""
+    reached = {
+        at: _reached(time, at)
+        for at in positions
+        if any((at.input, at.topic) == (one.stream, one.topic) for one in time.profile.inputs)
+    }
+    furthest = max((ms for ms in reached.values() if ms is not None), default=None)
+    return {
+        at: positions[at]
+        for at, ms in reached.items()
+        if furthest is not None and (ms is None or ms < furthest)
+    }
+
+
+def _reached(time: LaneTime, at: InputPartition) -> Millis | None:
+    writer = time.writers.get(at.input)
+    return time.progress.get(at) if writer is None else writer.covered_ms
 
 
 def _planned(time: LaneTime, move: Move | None, now_ms: SteadyMillis) -> LaneTime:

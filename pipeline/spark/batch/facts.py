@@ -23,6 +23,7 @@ from pipeline.spark.query.emit import PATH_METRICS, SOURCE_METRICS
 from pipeline.spark.query.lowered import AssignedTopic, Lowered, TopicRole
 
 _DROPPED = "numRowsDroppedByWatermark"
+_STATE_SIZES = ("rocksdbSstFileSize", "stateMemory")
 
 
 @dataclass(frozen=True)
@@ -116,6 +117,10 @@ class Engine:
         except Py4JError:  # a stage that Spark dropped, or Java is gone, which the lane notices
             return 0
 
+    def state_bytes(self) -> int:
+        """The size of the state after the last batch, in files and in memory."""
+        return sum(_state_bytes(self.stream.lastExecution().executedPlan()))
+
     def _positions(self, offsets: list[Any]) -> Positions:
         """Positions from the offsets of the sources: one JSON object for each leaf of the plan."""
         return positions(offsets, self.lowered)
@@ -199,9 +204,20 @@ def _observed(metrics: Any) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def _dropped(plan: Any) -> Iterator[int]:
     """Number of rows that each stateful operator of a physical plan dropped as late."""
+    return _metrics(plan, (_DROPPED,))
+
+
+def _state_bytes(plan: Any) -> Iterator[int]:
+    """Sizes of the state of each stateful operator of a physical plan."""
+    return _metrics(plan, _STATE_SIZES)
+
+
+def _metrics(plan: Any, names: Sequence[str]) -> Iterator[int]:
+    """The values of some metrics, of each operator that has them."""
     metrics = plan.metrics()
-    if metrics.contains(_DROPPED):
-        yield int(metrics.apply(_DROPPED).value())
+    for name in names:
+        if metrics.contains(name):
+            yield int(metrics.apply(name).value())
     children = plan.children()
     for i in range(children.size()):
-        yield from _dropped(children.apply(i))
+        yield from _metrics(children.apply(i), names)

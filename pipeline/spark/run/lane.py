@@ -422,7 +422,7 @@ class StableLane:
             stop=self._stop,
             watch=partial(self._watch, sink),
         )
-        limits, withdrawn = Limits(self._limit.at(sink.marker.end)), 0
+        limits, withdrawn = self._limits(sink.marker.end), 0
         while True:
             loop.begin(lowered, folder, limits, planned=planned)
             last = sink.marker.batch
@@ -456,6 +456,8 @@ class StableLane:
 
             def write(rows: DataFrame, batch: int, engine: Engine) -> None:
                 sink.write(ArrowRows(rows), batch, engine, inspector)
+                if (limit_bytes := self._settings.fragment.state_limit_bytes) is not None:
+                    self._planner.state_measured(engine.state_bytes(), limit_bytes)
 
             reader, settled_ms = self._reader(sink.marker.end), sink.marker.boundary_ms
             query = Query(
@@ -475,6 +477,9 @@ class StableLane:
             self._with_schemas(lowered, sink.marker.end, run)
         finally:
             self._settle()
+
+    def _limits(self, begin: Positions) -> Limits:
+        return Limits(self._limit.at(begin), self._settings.fragment.pace_ms)
 
     def _watch(self, sink: Sink) -> None:
         """What a lane does about once a second, besides its batches."""

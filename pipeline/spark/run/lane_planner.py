@@ -6,6 +6,7 @@ Nothing here waits for a server.
 
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -80,6 +81,11 @@ class LanePlanner:
         with self._changed:
             now_ms = steady_ms(self._clock)
             self._set(lambda time: lane_time.batch_finished(time, marker, rows_out, now_ms))
+
+    def state_measured(self, size_bytes: int, limit_bytes: int) -> None:
+        """Take in the size of the lane's state, and its limit."""
+        with self._changed:
+            self._limits = replace(self._limits, state_is_full=size_bytes >= limit_bytes)
 
     def stop(self) -> None:
         """Plan no further batch; a waiting `next` returns at once."""
