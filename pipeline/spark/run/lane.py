@@ -13,17 +13,14 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from pyspark.sql import DataFrame
-
 from brokers.kafka.group_mirror import GroupMirror
 from brokers.kafka_interface import RecordWriter, TransactionWriter
 from brokers.log_reader import LogReader
 from pipeline.boundaries.lane_time import LaneTime
-from pipeline.boundaries.next_batch import Limits
 from pipeline.boundaries.profile import profile
 from pipeline.clock import Deadline
 from pipeline.dead_letters.trimmer import Retention, Trimmer
-from pipeline.errors import MedusaError, RetryError, UnavailableError
+from pipeline.errors import RetryError
 from pipeline.ids import BatchId, Incarnation, SchemaHandle, TopicId
 from pipeline.lanes.batch import RepeatedOtherwiseError
 from pipeline.lanes.batch_size import RECORDS_PER_BATCH
@@ -57,7 +54,6 @@ from pipeline.lanes.start.plan import (
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.markers.positions import Positions
 from pipeline.planner.state import OnChange
-from pipeline.spark.batch.arrow_rows import ArrowRows
 from pipeline.spark.batch.facts import Engine
 from pipeline.spark.batch.inspection import Inspector
 from pipeline.spark.batch.rejected import Rejected
@@ -74,15 +70,15 @@ from pipeline.spark.query.readers import (
     starting_at,
 )
 from pipeline.spark.run.background_job import BackgroundJob
-from pipeline.spark.run.batch_loop import BatchLoop
 from pipeline.spark.run.batch_sizer import BatchLimit, BatchSizer
 from pipeline.spark.run.carried import CarriedMarker, carried
 from pipeline.spark.run.checkpoints import Checkpoints
 from pipeline.spark.run.lane_host import LaneHost
 from pipeline.spark.run.lane_planner import LanePlanner
+from pipeline.spark.run.lane_query import LaneQuery
 from pipeline.spark.run.lane_settings import LaneSettings
 from pipeline.spark.run.last_marker import settled_marker
-from pipeline.spark.run.lost_data import in_batch, in_rebuild
+from pipeline.spark.run.lost_data import in_rebuild
 from pipeline.spark.run.output_succession import OtherWriters, begin_takeover
 from pipeline.spark.run.planned_batch import plan_first_batch
 from pipeline.spark.run.query_runner import (
@@ -96,7 +92,6 @@ from pipeline.spark.run.query_runner import (
 from pipeline.spark.run.rebuild import Log, Rebuilding, tried
 from pipeline.spark.run.rebuild_batch import RebuildBatch
 from pipeline.spark.run.start_request import start_request
-from pipeline.spark.run.steered_query import Answer, Steering
 from pipeline.spark.run.topic_identity import watch_topics
 from pipeline.spark.write.sink import Sink, UnknownSchemasError
 from pipeline.spark.write.sink_context import SinkContext
@@ -104,9 +99,6 @@ from schemas.wire import prefix
 
 START_DEADLINE_S = 60.0
 BOUNDARY_DEADLINE_S = 300.0
-SETTLE_DEADLINE_S = 60.0
-WITHDRAWN_MAX = 3
-"""How often in a row a batch is planned anew because its records cannot be read."""
 
 
 def stable_lane(settings: LaneSettings, host: LaneHost) -> "StableLane":
@@ -196,7 +188,7 @@ class StableLane:
                 lowered = self._take_in_growth(planned, request, lowered, folder, sink)
                 planned = None
             self._report_start(sink.marker)
-            self._query(lowered, folder, sink, planned=planned is not None)
+            self._query().run(lowered, folder, sink, planned=planned is not None)
         except (DamagedCheckpointError, RepeatedOtherwiseError):
             self._checkpoints.set_aside(self._settings.epoch)
             raise
@@ -400,8 +392,7 @@ class StableLane:
         """
         marker = sink.marker
         self._log.info("an input has more partitions; batch %d is executed without them", planned)
-        self._run_query(restricted(lowered, marker.end), folder, sink, None)
-        self._write_job.wait(SETTLE_DEADLINE_S)
+        self._query().run_planned(restricted(lowered, marker.end), folder, sink)
         if sink.marker.batch != planned:
             raise RetryError(f"batch {planned} is planned, batch {sink.marker.batch} was written")
         lowered = self._lowered()
@@ -411,75 +402,21 @@ class StableLane:
         sink.start(continued(reassigned(sink.marker, positions), request))
         return lowered
 
-    def _query(self, lowered: Lowered, folder: Path, sink: Sink, *, planned: bool) -> None:
-        """Run until an error or a stop, which raises too; `planned`: its first batch is."""
-        loop = BatchLoop(
+    def _query(self) -> LaneQuery:
+        return LaneQuery(
+            settings=self._settings,
+            host=self._host,
+            runner=self._runner,
             planner=self._planner,
-            sink=sink,
-            shape=self._settings.fragment.shape,
-            spark=self._host.spark,
-            clock=self._clock,
+            limit=self._limit,
+            write_job=self._write_job,
+            topics=self._topics,
+            reader=self._reader,
+            again=self._again,
+            with_schemas=self._with_schemas,
+            watch=self._watch,
             stop=self._stop,
-            watch=partial(self._watch, sink),
         )
-        limits, withdrawn = self._limits(sink.marker.end), 0
-        while True:
-            loop.begin(lowered, folder, limits, planned=planned)
-            last = sink.marker.batch
-            try:
-                self._run_query(lowered, folder, sink, loop.answer)
-            except UnavailableError as error:
-                withdrawn = withdrawn + 1 if sink.marker.batch == last else 1
-                if withdrawn > WITHDRAWN_MAX or not loop.withdraw(folder):
-                    raise
-                self._log.warning("batch %d is planned anew: %s", sink.marker.batch + 1, error)
-                planned = False
-
-    def _run_query(
-        self, lowered: Lowered, folder: Path, sink: Sink, plan: Callable[[], Answer] | None
-    ) -> None:
-        """Run a query whose batches `plan` returns; without one, the batch that is planned."""
-        try:
-            self._run_rounds(lowered, folder, sink, plan)
-        except LostDataError as error:
-            self._topics.ask()()
-            name, marker = self._settings.fragment.name, sink.marker
-            gone = self._log_of_inputs().overtaken(marker, lowered, name)
-            raise in_batch(error, gone, self._settings.on_change(marker)) from error
-
-    def _run_rounds(
-        self, lowered: Lowered, folder: Path, sink: Sink, plan: Callable[[], Answer] | None
-    ) -> None:
-
-        def run(lowered: Lowered) -> None:
-            inspector = Inspector(lowered, self._again())
-
-            def write(rows: DataFrame, batch: int, engine: Engine) -> None:
-                sink.write(ArrowRows(rows), batch, engine, inspector)
-                if (limit_bytes := self._settings.fragment.state_limit_bytes) is not None:
-                    self._planner.state_measured(engine.state_bytes(), limit_bytes)
-
-            reader, settled_ms = self._reader(sink.marker.end), sink.marker.boundary_ms
-            query = Query(
-                name=f"{self._label}.{self._settings.epoch}",
-                rows=emit(lowered, reader, settled_ms=settled_ms),
-                lowered=lowered,
-                folder=folder,
-                write=write,
-                once=plan is None,
-                watch=lambda _: self._watch(sink),
-                steering=None if plan is None else Steering(self._host.spark, plan),
-                end=self._planner.end_query,
-            )
-            self._runner.run(query)
-
-        try:
-            self._with_schemas(lowered, sink.marker.end, run)
-        finally:
-            self._settle()
-
-    def _limits(self, begin: Positions) -> Limits:
-        return Limits(self._limit.at(begin), self._settings.fragment.pace_ms)
 
     def _watch(self, sink: Sink) -> None:
         """What a lane does about once a second, besides its batches."""
@@ -488,13 +425,6 @@ class StableLane:
         self._trimmer.trim_if_due()
         sink.publisher.publish_again()
         self._mirror.poll()
-
-    def _settle(self) -> None:
-        """Wait for the last batch to be written; if that fails, the next start repeats it."""
-        try:
-            self._write_job.wait(SETTLE_DEADLINE_S)
-        except MedusaError as error:
-            self._log.info("the last batch was not written: %s", error)
 
     def _with_schemas(
         self, lowered: Lowered, read: Positions, run: Callable[[Lowered], None]

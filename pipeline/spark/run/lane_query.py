@@ -1,0 +1,170 @@
+"""The query of a started lane: rounds with new schemas, batches that are planned anew, errors."""
+
+import logging
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final, Protocol
+
+from pyspark.sql import DataFrame
+
+from pipeline.boundaries.next_batch import Limits
+from pipeline.errors import MedusaError, UnavailableError
+from pipeline.markers.positions import Positions
+from pipeline.spark.batch.arrow_rows import ArrowRows
+from pipeline.spark.batch.facts import Engine
+from pipeline.spark.batch.inspection import Inspector
+from pipeline.spark.query.emit import emit
+from pipeline.spark.query.lowered import Lowered
+from pipeline.spark.query.readers import Ranges, Reader
+from pipeline.spark.run.background_job import BackgroundJob
+from pipeline.spark.run.batch_loop import BatchLoop
+from pipeline.spark.run.batch_sizer import BatchLimit
+from pipeline.spark.run.lane_host import LaneHost
+from pipeline.spark.run.lane_planner import LanePlanner
+from pipeline.spark.run.lane_settings import LaneSettings
+from pipeline.spark.run.lost_data import in_batch
+from pipeline.spark.run.query_runner import LostDataError, Query, QueryRunner
+from pipeline.spark.run.rebuild import Log
+from pipeline.spark.run.steered_query import Answer, Steering
+from pipeline.spark.run.topic_identity import TopicWatch
+from pipeline.spark.write.sink import Sink
+
+SETTLE_DEADLINE_S: Final = 60.0
+WITHDRAWN_MAX: Final = 3
+"""How often in a row a batch is planned anew because its records cannot be read."""
+
+_log = logging.getLogger(__name__)
+
+
+class WithSchemas(Protocol):
+    """Runs with a plan, and again with each new schema that a batch contains."""
+
+    def __call__(
+        self, lowered: Lowered, read: Positions, run: Callable[[Lowered], None]
+    ) -> Lowered:
+        """All rounds read the partitions in `read`."""
+
+
+@dataclass(frozen=True, slots=True)
+class LaneQuery:
+    """Runs the query of one lane in a checkpoint folder.
+
+    Args:
+        settings: of the lane.
+        host: of its node.
+        runner: runs its queries.
+        planner: plans its batches.
+        limit: of their size.
+        write_job: writes batches in the background.
+        topics: compares the ids of its topics.
+        reader: reads its inputs as streams, from some positions on.
+        again: reads ranges of them, for inspection.
+        with_schemas: runs with a plan, and again.
+        watch: called about once a second.
+        stop: set when the lane is to stop.
+    """
+
+    settings: LaneSettings
+    host: LaneHost
+    runner: QueryRunner
+    planner: LanePlanner
+    limit: BatchLimit
+    write_job: BackgroundJob
+    topics: TopicWatch
+    reader: Callable[[Positions], Reader]
+    again: Callable[[], Callable[[Ranges], Reader]]
+    with_schemas: WithSchemas
+    watch: Callable[[Sink], None]
+    stop: threading.Event
+
+    def run(self, lowered: Lowered, folder: Path, sink: Sink, *, planned: bool) -> None:
+        """Run until an error or a stop, which raises too; `planned`: its first batch is.
+
+        Raises:
+            StoppingError: the lane was stopped.
+            MedusaError: the query or the writing of a batch failed.
+        """
+        fragment = self.settings.fragment
+        loop = BatchLoop(
+            planner=self.planner,
+            sink=sink,
+            shape=fragment.shape,
+            spark=self.host.spark,
+            clock=self.host.clock,
+            stop=self.stop,
+            watch=partial(self.watch, sink),
+        )
+        limits, withdrawn = Limits(self.limit.at(sink.marker.end), fragment.pace_ms), 0
+        while True:
+            loop.begin(lowered, folder, limits, planned=planned)
+            last = sink.marker.batch
+            try:
+                self._run(lowered, folder, sink, loop.answer)
+            except UnavailableError as error:
+                withdrawn = withdrawn + 1 if sink.marker.batch == last else 1
+                if withdrawn > WITHDRAWN_MAX or not loop.withdraw(folder):
+                    raise
+                again = f"batch {sink.marker.batch + 1} is planned anew: {error}"
+                _log.warning("%s", again, extra={"fragment": str(self.settings.lane.fragment)})
+                planned = False
+
+    def run_planned(self, lowered: Lowered, folder: Path, sink: Sink) -> None:
+        """Execute the batch that is planned in the checkpoint, alone.
+
+        Raises:
+            StoppingError, MedusaError: as by `run`.
+        """
+        self._run(lowered, folder, sink, None)
+        self.write_job.wait(SETTLE_DEADLINE_S)
+
+    def _run(
+        self, lowered: Lowered, folder: Path, sink: Sink, plan: Callable[[], Answer] | None
+    ) -> None:
+        """Run a query whose batches `plan` returns; without one, the batch that is planned."""
+        run = partial(self._run_once, folder, sink, plan)
+        try:
+            self.with_schemas(lowered, sink.marker.end, run)
+        except LostDataError as error:
+            self.topics.ask()()
+            name, marker = self.settings.fragment.name, sink.marker
+            log = Log(self.host.kafka, self.host.resolver.admin)
+            gone = log.overtaken(marker, lowered, name)
+            raise in_batch(error, gone, self.settings.on_change(marker)) from error
+        finally:
+            self._settle()
+
+    def _run_once(
+        self, folder: Path, sink: Sink, plan: Callable[[], Answer] | None, lowered: Lowered
+    ) -> None:
+        inspector = Inspector(lowered, self.again())
+        limit_bytes = self.settings.fragment.state_limit_bytes
+
+        def write(rows: DataFrame, batch: int, engine: Engine) -> None:
+            sink.write(ArrowRows(rows), batch, engine, inspector)
+            if limit_bytes is not None:
+                self.planner.state_measured(engine.state_bytes(), limit_bytes)
+
+        reader, settled_ms = self.reader(sink.marker.end), sink.marker.boundary_ms
+        query = Query(
+            name=f"{self.settings.lane.fragment}.{self.settings.epoch}",
+            rows=emit(lowered, reader, settled_ms=settled_ms),
+            lowered=lowered,
+            folder=folder,
+            write=write,
+            once=plan is None,
+            watch=lambda _: self.watch(sink),
+            steering=None if plan is None else Steering(self.host.spark, plan),
+            end=self.planner.end_query,
+        )
+        self.runner.run(query)
+
+    def _settle(self) -> None:
+        """Wait for the last batch to be written; if that fails, the next start repeats it."""
+        try:
+            self.write_job.wait(SETTLE_DEADLINE_S)
+        except MedusaError as error:
+            what = f"the last batch was not written: {error}"
+            _log.info("%s", what, extra={"fragment": str(self.settings.lane.fragment)})
