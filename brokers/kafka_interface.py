@@ -27,6 +27,8 @@ FETCH_WAIT_RANGE_MS: Final = 2
 TRANSACTION_MS: Final = 60_000
 """How long a transaction may be open before the broker aborts it."""
 
+Place = tuple[TopicName, int]
+"""A partition: topic and number."""
 KeyedValue = tuple[bytes | None, bytes, int, int]
 """A record to write: key, value, timestamp in ms, partition or `ANY_PARTITION`."""
 
@@ -333,6 +335,49 @@ class GroupWriter(Protocol):
         """Close the connection."""
 
 
+@dataclass(frozen=True, slots=True)
+class EndsAnswer:
+    """End offsets of the partitions whose leaders answered one request in time.
+
+    Args:
+        asked_at_s: monotonic time just before the requests, in seconds.
+        stable: last stable offsets; same partitions as `written`.
+        written: log end offsets.
+        late: last stable offsets from answers to earlier requests that were missing then. They are
+            lower bounds of the present ones, and do not show that a leader answers now.
+        missing: existing partitions without an answer to this request, and those without a leader.
+    """
+
+    asked_at_s: float
+    stable: Ends
+    written: Ends
+    late: Ends
+    missing: frozenset[Place]
+
+
+class EndsReader(Protocol):
+    """Reads end offsets from each partition leader separately. Not thread-safe; close it.
+
+    A leader that does not answer takes the whole time of one read, and no time of later reads until
+    it has answered: its partitions are missing meanwhile.
+    """
+
+    def read(self, topics: Iterable[TopicName], within_s: float) -> EndsAnswer:
+        """The last stable offsets and the log end offsets of topics.
+
+        Topics that do not exist are absent. So are topics that this reader has not yet found in
+        Kafka's metadata, which it requests in the background; only if it has found none of the
+        topics, the read waits for them. Does not raise when Kafka does not answer.
+
+        Args:
+            topics: names.
+            within_s: the longest wait for answers, in seconds.
+        """
+
+    def close(self) -> None:
+        """Close the connections; requests without an answer are dropped. May be repeated."""
+
+
 class KafkaCluster(Protocol):
     """Opens readers and writers of one cluster, each with its own connection."""
 
@@ -362,6 +407,9 @@ class KafkaCluster(Protocol):
 
     def group_writer(self, group: GroupName) -> GroupWriter:
         """A writer of a group's offsets; it connects with its first request."""
+
+    def ends_reader(self) -> EndsReader:
+        """A reader of end offsets."""
 
 
 def complete(found: Ends, topics: Iterable[TopicName]) -> Ends:

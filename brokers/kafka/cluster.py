@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass, field
 
+from brokers.kafka.ends_requests import EndsRequests
 from brokers.kafka.group_commits import GroupCommits
+from brokers.kafka.leader_ends import LeaderEnds
 from brokers.kafka.producer import PlainProducer
 from brokers.kafka.reader import TopicReader
 from brokers.kafka.servers import Brokers
@@ -49,3 +51,7 @@ class RemoteKafka:
     def group_writer(self, group: GroupName) -> GroupCommits:
         """A consumer that reads nothing."""
         return GroupCommits(self.brokers, group)
+
+    def ends_reader(self) -> LeaderEnds:
+        """A new administrative connection, to be used by one thread."""
+        return LeaderEnds(lambda: EndsRequests(self.brokers), self.clock)

@@ -13,8 +13,10 @@ from brokers.kafka_interface import (
     Isolation,
     NoSuchTopicError,
     NotNowError,
+    Place,
 )
 from brokers.memory_kafka.broker import MemoryBroker, no_such_topic, offset_gone
+from brokers.memory_kafka.ends import MemoryEnds
 from brokers.memory_kafka.log import MemoryPartition, MemoryTopic
 from brokers.memory_kafka.reader import MemoryReader
 from brokers.memory_kafka.writers import MemoryProducer, MemoryTransactions
@@ -81,6 +83,15 @@ class MemoryKafka(MemoryBroker):
         """A writer of single records."""
         del timeout_s
         return MemoryProducer(self)
+
+    def ends_reader(self) -> MemoryEnds:
+        """A reader of end offsets; `leader_answers` decides which are missing."""
+        return MemoryEnds(self, self.leader_answers)
+
+    def leader_answers(self, place: Place) -> bool:
+        """Whether the leader of a partition answers readers of end offsets: always."""
+        del place
+        return True
 
     # --- topics and groups ------------------------------------------------------------------------
 

@@ -4,8 +4,11 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 
 import pytest
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewPartitions
 
 from brokers.embedded.stack import EmbeddedStack
 from brokers.kafka.admin import KafkaAdmin
@@ -20,6 +23,7 @@ from pipeline.ids import TopicName, TransactionalId
 from pipeline.system_clock import SystemClock
 from tests.memory_store import MemoryStore, MemoryTree
 from tests.unit.deploy.twins import TwinClock
+from tests.unit.kafka import grow
 
 TIMEOUT_S = 10.0
 OpenSession = Callable[[], VersionedStore]
@@ -58,11 +62,13 @@ class Cluster:
         kafka: opens readers and writers.
         admin: administers topics.
         admin_within: administers topics, with a timeout in seconds.
+        grow: raises the number of partitions of a topic.
     """
 
     kafka: KafkaCluster
     admin: TopicAdmin
     admin_within: Callable[[float], TopicAdmin]
+    grow: Callable[[TopicName, int], None]
 
     def topic(self, partitions: int = 2, **config: str) -> TopicName:
         """Create a topic. It keeps records of any timestamp, unless `retention_ms` is given."""
@@ -81,7 +87,7 @@ def fresh_topic() -> TopicName:
 def memory_cluster() -> Cluster:
     """A cluster in memory."""
     kafka = MemoryKafka(TwinClock())
-    return Cluster(kafka, kafka, lambda _: kafka)
+    return Cluster(kafka, kafka, lambda _: kafka, partial(grow, kafka))
 
 
 def embedded_cluster(stack: EmbeddedStack) -> Cluster:
@@ -91,7 +97,15 @@ def embedded_cluster(stack: EmbeddedStack) -> Cluster:
         RemoteKafka(servers),
         KafkaAdmin(servers, TIMEOUT_S),
         lambda timeout_s: KafkaAdmin(servers, timeout_s),
+        partial(_grow, servers),
     )
+
+
+def _grow(servers: str, topic: TopicName, partitions: int) -> None:
+    """Add partitions to a topic of real brokers."""
+    admin = AdminClient({"bootstrap.servers": servers})
+    (grown,) = admin.create_partitions([NewPartitions(topic, partitions)]).values()
+    grown.result(TIMEOUT_S)
 
 
 @pytest.fixture(params=["memory", pytest.param("broker", marks=pytest.mark.system)])

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from brokers.kafka_interface import Isolation
+from brokers.kafka_interface import Isolation, Place
 from brokers.memory_kafka.cluster import MemoryKafka
 from brokers.memory_kafka.log import MemoryPartition
 from brokers.records import Ends, KafkaRecord, NewTopicSpec
@@ -27,6 +27,10 @@ class Leaderless(MemoryKafka):
     def start_offsets(self, topics: Iterable[TopicName]) -> Ends:
         """Without those topics."""
         return super().start_offsets(self._answering(topics))
+
+    def leader_answers(self, place: Place) -> bool:
+        """Not for those topics."""
+        return place[0] not in self.leaderless
 
     def _answering(self, topics: Iterable[TopicName]) -> list[TopicName]:
         return [topic for topic in topics if topic not in self.leaderless]
