@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from pipeline.boundaries.lane_time import Ends
+from pipeline.boundaries.ends import Ends
 from pipeline.catalog.snapshot import CatalogSnapshot, VersionId
 from pipeline.errors import MedusaError
 from pipeline.lanes.events import BatchFinished, LaneRebuilding, LaneStarted, LaneStopped, LaneTimed

@@ -4,7 +4,8 @@ from dataclasses import dataclass, replace
 
 from pipeline.agent.state import ObservedEnds, Running
 from pipeline.boundaries.derived import covers
-from pipeline.boundaries.lane_time import Ends, finished_in
+from pipeline.boundaries.ends import Ends
+from pipeline.boundaries.lane_time import finished_in
 from pipeline.boundaries.profile import LaneInput
 from pipeline.ids import SteadyMillis, TopicName
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from pipeline.agent.plans import Plans
-from pipeline.boundaries.lane_time import Ends, LaneTime
+from pipeline.boundaries.ends import Ends
+from pipeline.boundaries.lane_time import LaneTime
 from pipeline.boundaries.profile import DerivedInput
 from pipeline.catalog.records import Begun, FragmentStatus
 from pipeline.catalog.snapshot import Deployed

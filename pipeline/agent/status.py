@@ -15,13 +15,9 @@ from pipeline.agent.state import (
     Stopped,
     Stopping,
 )
+from pipeline.boundaries.ends import ENDS_FRESH_MS, Ends
 from pipeline.boundaries.held import HeldBack
-from pipeline.boundaries.lane_time import (
-    ENDS_FRESH_MS,
-    Ends,
-    HeldOpen,
-    held_open,
-)
+from pipeline.boundaries.open_transactions import HeldOpen, held_open
 from pipeline.boundaries.profile import DerivedInput
 from pipeline.boundaries.promise import is_spent
 from pipeline.catalog.records import FragmentStatus, LaneState
@@ -48,6 +44,8 @@ def status(lane: Lane, shared: Shared, now: Now) -> FragmentStatus:
             shown, error = LaneState.WAITING, _open_transactions(held, now)
         elif running.time.is_full:
             shown, error = LaneState.WAITING, _FULL
+        elif missing := _missing(running, shared.ends, now):
+            error = f"cannot be reached: {missing}; the other partitions are read on"
     if shown is not LaneState.RUNNING:
         running = None
     by_topic = {} if running is None else lags_by_topic(running, now.steady_ms)
@@ -142,6 +140,17 @@ def shown_state(lane: Lane, *, catalog_current: bool, reachable: bool) -> LaneSt
             return LaneState.WAITING if waiting else LaneState.RESTARTING
         case Failed():
             return LaneState.FAILED
+
+
+def _missing(running: Running, ends: Ends | None, now: Now) -> str:
+    """The input partitions that have not been answered for some time; empty: none."""
+    topics = {lane_input.topic for lane_input in running.time.profile.inputs}
+    found = [] if ends is None else sorted(ends.missing.items())
+    return "; ".join(
+        f"topic {topic}, partition {partition}, since {instant(now.wall_at(since_ms))}"
+        for (topic, partition), since_ms in found
+        if topic in topics and now.steady_ms - since_ms >= ENDS_FRESH_MS
+    )
 
 
 def _unreachable(

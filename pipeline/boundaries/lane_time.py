@@ -18,6 +18,7 @@ from pipeline.boundaries.derived import (
     with_activity,
     with_boundary,
 )
+from pipeline.boundaries.ends import ENDS_FRESH_MS, Ends
 from pipeline.boundaries.external import (
     InputTime,
     PartitionSeen,
@@ -33,68 +34,10 @@ from pipeline.markers.commit_marker import CommitMarker
 from pipeline.markers.positions import InputPartition, Positions
 from pipeline.network.model import Load
 
-ENDS_FRESH_MS = 5_000
-"""Maximum age of the latest answer about a topic's end before the topic counts as unreachable, and
-maximum gap between two answers in an observed silence: ten usual periods."""
-
-OPEN_LONG_MS = 10_000
-"""How long a transaction may be open before `status` names it: a producer that writes batch after
-batch always has one open, each for much less time."""
-
-EndsByTopic = Mapping[TopicName, Mapping[int, Offset]]
-"""Ends of partitions by topic."""
 Writer = tuple[TopicId, str]
 """A writer of a derived topic: Kafka's id of the topic, and the writer's name."""
 Writers = Mapping[Writer, WriterSeen]
 """Boundaries read so far, by writer, for lanes that start later."""
-
-
-@dataclass(frozen=True, slots=True)
-class Ends:
-    """Ends of topics in the latest answer of the brokers.
-
-    Args:
-        read_at_ms: steady time just before the request.
-        by_topic: last stable offsets; a missing topic was not answered.
-        open: partitions with an open transaction, and since when it is observed. Its records are
-            beyond the last stable offset.
-        written: the next offsets to be written, of the same topics.
-    """
-
-    read_at_ms: SteadyMillis
-    by_topic: Mapping[TopicName, Mapping[int, Offset]]
-    open: Mapping[tuple[TopicName, int], SteadyMillis] = field(default_factory=dict)
-    written: Mapping[TopicName, Mapping[int, Offset]] = field(default_factory=dict)
-
-    def all_written(self, topic: TopicName) -> Mapping[int, Offset] | None:
-        """End of all records by partition, open transactions included; None: no answer.
-
-        A lane reaches it: the last stable offset moves beyond the records of a transaction once
-        that is committed or aborted.
-        """
-        stable, written = self.by_topic.get(topic), self.written.get(topic, {})
-        return stable and {p: max(end, written.get(p, end)) for p, end in stable.items()}
-
-    def fresh(self, now_ms: SteadyMillis) -> bool:
-        """Whether the answer is recent enough to be used."""
-        return now_ms - self.read_at_ms <= ENDS_FRESH_MS
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class HeldOpen:
-    """A long-open transaction at which the lane waits: all records before it are finished.
-
-    Args:
-        topic: its topic.
-        partition: its partition.
-        offset: its first record.
-        since_ms: since when it is observed (steady time).
-    """
-
-    topic: TopicName
-    partition: int
-    offset: Offset
-    since_ms: SteadyMillis
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,35 +163,6 @@ def _with_writer(
     return replace(time, writers=known)
 
 
-def ends_of(
-    before: Ends | None,
-    read_at_ms: SteadyMillis,
-    stable: Mapping[TopicName, Mapping[int, Offset]],
-    written: Mapping[TopicName, Mapping[int, Offset]],
-) -> Ends:
-    """Build `Ends` from an answer of the brokers.
-
-    While the last stable offset stays unchanged below the end, the same transaction is open: it
-    begins there.
-
-    Args:
-        before: the previous answer.
-        read_at_ms: steady time just before the request.
-        stable: last stable offsets; a missing topic was not answered.
-        written: the next offsets to be written, of the same topics.
-    """
-    since: dict[tuple[TopicName, int], SteadyMillis] = {}
-    for topic, ends in stable.items():
-        for partition, end in ends.items():
-            if written.get(topic, {}).get(partition, end) <= end:
-                continue
-            at = topic, partition
-            same = before is not None and before.by_topic.get(topic, {}).get(partition) == end
-            known = before.open.get(at) if before is not None and same else None
-            since[at] = read_at_ms if known is None else known
-    return Ends(read_at_ms, stable, since, written)
-
-
 def ends_read(time: LaneTime, before: Ends | None, ends: Ends) -> LaneTime:
     """Add the present ends of the topics; `before` is the previous answer.
 
@@ -265,7 +179,7 @@ def ends_read(time: LaneTime, before: Ends | None, ends: Ends) -> LaneTime:
         for partition, end in now_ends.items():
             key = InputPartition(external.stream, external.topic, partition)
             unread = end > time.positions.get(key, 0) or (external.topic, partition) in ends.open
-            if unread or then is None or then.get(partition, end) != end:
+            if unread or then is None or then.get(partition) != end:
                 active.add(key)
     return _settle(_reset_quiet(_loading(time, ends), active, ends.read_at_ms))
 
@@ -373,8 +287,7 @@ def _silent(
             for partition in topic_ends
         ]
         since_ms = max(quiet, default=now_ms)
-        finished = covers(finished_in(time.positions, one), topic_ends)
-        if finished and now_ms - since_ms >= HELD_LEAST_MS:
+        if _is_finished(time, one, topic_ends) and now_ms - since_ms >= HELD_LEAST_MS:
             silent[one.stream] = since_ms
     return silent
 
@@ -384,6 +297,12 @@ def _untimed(time: LaneTime) -> dict[StreamName, SteadyMillis]:
     timed = {at.input for at in time.progress}
     untimed = {one.stream for one in _external(time.profile)} - timed
     return dict.fromkeys(untimed & time.read_at.keys(), time.started_ms)
+
+
+def _is_finished(time: LaneTime, lane_input: LaneInput, topic_ends: Mapping[int, Offset]) -> bool:
+    """Whether all records of an input are; False while the end of a partition is not known."""
+    finished = finished_in(time.positions, lane_input)
+    return finished.keys() <= topic_ends.keys() and covers(finished, topic_ends)
 
 
 def _derived_time(
@@ -402,7 +321,7 @@ def _derived_time(
     if ends.read_at_ms < since_ms:
         return InputTime(boundary, lateness_ms=late_ms)
     open_in = any(topic == lane_input.topic for topic, _ in ends.open)
-    finished = covers(finished_in(time.positions, lane_input), topic_ends)
+    finished = _is_finished(time, lane_input, topic_ends)
     return InputTime(boundary, idle=finished and not open_in, lateness_ms=late_ms)
 
 
@@ -427,22 +346,6 @@ def _external_time(time: LaneTime, lane_input: ExternalInput, ends: Ends | None)
     if lane_input.stream in time.unloaded:
         return InputTime(None, lateness_ms=lane_input.lateness_ms)
     return external_time(lane_input, seen, observed, time.idle_base.get(lane_input.stream))
-
-
-def held_open(time: LaneTime, ends: Ends | None, now_ms: SteadyMillis) -> tuple[HeldOpen, ...]:
-    """Long-open transactions at which the lane waits, sorted."""
-    if ends is None:
-        return ()
-    found: set[HeldOpen] = set()
-    for lane_input in time.profile.inputs:
-        for partition, position in finished_in(time.positions, lane_input).items():
-            since_ms = ends.open.get((lane_input.topic, partition))
-            end = ends.by_topic.get(lane_input.topic, {}).get(partition)
-            if since_ms is None or end is None or position < end:
-                continue
-            if now_ms - since_ms >= OPEN_LONG_MS:
-                found.add(HeldOpen(lane_input.topic, partition, end, since_ms))
-    return tuple(sorted(found))
 
 
 def has_grown(time: LaneTime | None, ends: Ends | None) -> bool:

@@ -4,13 +4,13 @@ Spark executes exactly the planned batch. A batch closes what its event time rel
 records that it reads itself; its records are late by the event time of the batch before.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from pipeline.boundaries import lane_time
 from pipeline.boundaries import release as releases
-from pipeline.boundaries.lane_time import Ends, LaneTime
+from pipeline.boundaries.ends import Ends
+from pipeline.boundaries.lane_time import LaneTime
 from pipeline.boundaries.release import Move
 from pipeline.ids import Millis, Offset, SteadyMillis
 from pipeline.markers.positions import InputPartition, Positions
@@ -100,7 +100,7 @@ def next_batch(
         return time, Wait(SteadyMillis(last.at_ms + limits.pace_ms))
     time = replace(time, is_full=limits.state_is_full)
     start = _behind(time, last.end) if limits.state_is_full else last.end
-    read = _within(start, {} if ends is None else ends.by_topic, limits.offsets)
+    read = start if ends is None else _within(start, ends, limits.offsets)
     end = {**last.end, **read}
     move, until_ms = _move(time, end, ends, now_ms)
     if end != last.end:
@@ -155,12 +155,12 @@ def _planned(time: LaneTime, move: Move | None, now_ms: SteadyMillis) -> LaneTim
     return replace(time, release=releases.planned(time.release, move, now_ms))
 
 
-def _within(start: Positions, ends: lane_time.EndsByTopic, most: int) -> Positions:
+def _within(start: Positions, ends: Ends, most: int) -> Positions:
     """The ends of a batch that reads at most `most` offsets; each partition gets its share."""
     unread = {
         at: there - offset
         for at, offset in start.items()
-        if (there := _end_of(at, ends, offset)) > offset
+        if (there := ends.readable(at.topic, at.partition)) is not None and there > offset
     }
     total = sum(unread.values())
     if total == 0:
@@ -168,8 +168,3 @@ def _within(start: Positions, ends: lane_time.EndsByTopic, most: int) -> Positio
     if total > most:
         unread = {at: max(1, number * most // total) for at, number in unread.items()}
     return {at: Offset(offset + unread.get(at, 0)) for at, offset in start.items()}
-
-
-def _end_of(at: InputPartition, ends: lane_time.EndsByTopic, default: Offset) -> Offset:
-    partitions: Mapping[int, Offset] = ends.get(at.topic, {})
-    return partitions.get(at.partition, default)

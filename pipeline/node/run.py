@@ -185,9 +185,10 @@ def _run(
     )
     state = NodeState(Shared(record.node, record.participant, record.started_at_ms))
     agent = Agent(mailbox, Performer(context, mailbox.put), state, clock)
+    ends = kafka.ends_reader()
     polls: dict[str, Poll] = {
         "catalog": CatalogPoll(servers.catalog, record, clock, mailbox.put),
-        "ends": EndsPoll(servers.admin, watched, clock, news, mailbox.put),
+        "ends": EndsPoll(ends, watched, news, mailbox.put),
         "boundaries": _boundary_poll(servers, watched, clock, news),
         "warm-up": WarmUpPoll(warm_up, watched),
         "engine": EnginePoll(watch_session(engine.spark, settings.spark_master), ending),
@@ -199,6 +200,7 @@ def _run(
     warm_up.end()
     for thread in threads:
         thread.join(SERVER_TIMEOUT_S)
+    ends.close()
     ending.check()
     _log.info("node %s has stopped", record.node)
 

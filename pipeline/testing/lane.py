@@ -10,7 +10,8 @@ from brokers.memory_kafka.cluster import MemoryKafka
 from brokers.records import KafkaRecord
 from pipeline.boundaries import lane_time
 from pipeline.boundaries.derived import IDLE_OBSERVED_MS, PendingBoundary
-from pipeline.boundaries.lane_time import Ends, LaneTime
+from pipeline.boundaries.ends import Ends
+from pipeline.boundaries.lane_time import LaneTime
 from pipeline.boundaries.profile import DerivedInput, ExternalInput, profile
 from pipeline.boundaries.promise import is_spent, watermark_for
 from pipeline.boundaries.release import next_move, planned

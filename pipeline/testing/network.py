@@ -6,7 +6,7 @@ from typing import Final
 from brokers.kafka_interface import Isolation
 from brokers.memory_kafka.cluster import MemoryKafka
 from brokers.records import KafkaRecord, NewTopicSpec
-from pipeline.boundaries.lane_time import ENDS_FRESH_MS, Ends
+from pipeline.boundaries.ends import ENDS_FRESH_MS, Ends
 from pipeline.dead_letters.letter import Letter, read
 from pipeline.durations import UNITS_MS
 from pipeline.errors import SchemaError

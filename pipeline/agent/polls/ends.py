@@ -3,18 +3,19 @@
 import logging
 from typing import Final, Protocol
 
-from brokers.kafka_interface import TopicAdmin
+from brokers.kafka_interface import EndsReader
 from pipeline.agent.events import EndsRead
 from pipeline.agent.polls.poll import EmitEvent
 from pipeline.agent.watched import Watched
-from pipeline.boundaries.lane_time import Ends, ends_of
-from pipeline.clock import Clock, steady_ms
-from pipeline.errors import MedusaError
+from pipeline.boundaries.ends import Answer, Ends, ends_of
+from pipeline.ids import SteadyMillis
 
 PAUSE_LEAST_S: Final = 0.02
 """Pause between two answers while records flow."""
 PAUSE_MOST_S: Final = 0.2
 """The same when none has come for some time: it doubles with each answer without news."""
+WITHIN_S: Final = 0.5
+"""How long an answer is awaited; a leader that does not answer costs this once."""
 AGENT_MS: Final = 250
 """Least interval of the answers that the agent gets: it shows them, and decides nothing by them
 that would be urgent."""
@@ -34,33 +35,30 @@ class EndsPoll:
 
     def __init__(
         self,
-        admin: TopicAdmin,
+        reader: EndsReader,
         watched: Watched,
-        clock: Clock,
         news: EndsNews,
         emit: EmitEvent,
     ) -> None:
-        self._admin = admin
+        self._reader = reader
         self._watched = watched
-        self._clock = clock
         self._news = news
         self._emit = emit
         self._last: Ends | None = None
         self._pause_s = PAUSE_MOST_S
         self._sent_ms: int | None = None
+        self._answered = True
 
     def read(self) -> float:
-        """Pass on the end offsets; none when Kafka does not answer."""
+        """Pass on the end offsets, of the partitions whose leaders answer."""
         topics = self._watched.topics
         if not topics:
             return PAUSE_MOST_S
-        before_ms = steady_ms(self._clock)
-        try:
-            stable, written = self._admin.both_ends(topics)
-        except MedusaError as error:
-            _log.warning("Kafka cannot be reached: %s", error.message)
-            stable, written = {}, {}
-        last, ends = self._last, ends_of(self._last, before_ms, stable, written)
+        found = self._reader.read(topics, WITHIN_S)
+        before_ms = SteadyMillis(int(1_000 * found.asked_at_s))
+        answer = Answer(found.stable, found.written, found.late, found.missing)
+        last, ends = self._last, ends_of(self._last, before_ms, answer)
+        self._log(ends)
         self._last = ends
         self._news.ends_read(ends)
         if self._sent_ms is None or before_ms - self._sent_ms >= AGENT_MS:
@@ -69,3 +67,13 @@ class EndsPoll:
         moved = last is None or (last.by_topic, last.written) != (ends.by_topic, ends.written)
         self._pause_s = PAUSE_LEAST_S if moved else min(PAUSE_MOST_S, 2 * self._pause_s)
         return self._pause_s
+
+    def _log(self, ends: Ends) -> None:
+        """Log when partitions are no longer, or are again, answered."""
+        answered = not ends.missing
+        if answered and not self._answered:
+            _log.warning("Kafka answers again")
+        elif self._answered and not answered:
+            where = ", ".join(f"{topic}/{partition}" for topic, partition in ends.missing)
+            _log.warning("Kafka cannot be reached: %s", where)
+        self._answered = answered

@@ -5,7 +5,8 @@ from collections.abc import Iterable
 from typing import Final
 
 from pipeline.boundaries.derived import PendingBoundary, WriterSeen, with_activity, with_boundary
-from pipeline.boundaries.lane_time import Ends, LaneTime, Writer, Writers, writer_of
+from pipeline.boundaries.ends import Ends
+from pipeline.boundaries.lane_time import LaneTime, Writer, Writers, writer_of
 from pipeline.boundaries.profile import DerivedInput
 from pipeline.ids import Epoch, SteadyMillis, TopicName
 from pipeline.markers.commit_marker import CommitMarker

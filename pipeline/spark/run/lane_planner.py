@@ -12,7 +12,8 @@ from typing import Final
 
 from pipeline.boundaries import lane_time
 from pipeline.boundaries.derived import PendingBoundary
-from pipeline.boundaries.lane_time import Ends, LaneTime, Writer, Writers
+from pipeline.boundaries.ends import Ends
+from pipeline.boundaries.lane_time import LaneTime, Writer, Writers
 from pipeline.boundaries.next_batch import Batch, LastBatch, Limits, PassOn, Wait, next_batch
 from pipeline.boundaries.profile import LaneProfile
 from pipeline.clock import Clock, steady_ms

@@ -1,0 +1,96 @@
+"""Ends of the partitions that a node's lanes read, as their leaders last answered."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from pipeline.ids import Offset, SteadyMillis, TopicName
+
+ENDS_FRESH_MS: Final = 5_000
+"""Maximum age of the latest answer about an end before its partition counts as unreachable, and
+maximum gap between two answers in an observed silence."""
+
+EndsByTopic = Mapping[TopicName, Mapping[int, Offset]]
+"""Ends of partitions by topic."""
+Place = tuple[TopicName, int]
+"""A partition."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """Ends of partitions in the latest answers of their leaders.
+
+    Args:
+        read_at_ms: steady time just before the requests.
+        by_topic: last stable offsets; a partition that is missing was not answered.
+        open: partitions with an open transaction, and since when it is observed. Its records are
+            beyond the last stable offset.
+        written: the next offsets to be written, of the same partitions.
+        late: last stable offsets from late answers to earlier requests: records up to there can be
+            read; they prove no silence.
+        missing: existing partitions without an answer, and since when.
+    """
+
+    read_at_ms: SteadyMillis
+    by_topic: EndsByTopic
+    open: Mapping[Place, SteadyMillis] = field(default_factory=dict)
+    written: EndsByTopic = field(default_factory=dict)
+    late: EndsByTopic = field(default_factory=dict)
+    missing: Mapping[Place, SteadyMillis] = field(default_factory=dict)
+
+    def all_written(self, topic: TopicName) -> Mapping[int, Offset] | None:
+        """End of all records by partition, open transactions included; None: no answer.
+
+        A lane reaches it: the last stable offset moves beyond the records of a transaction once
+        that is committed or aborted.
+        """
+        stable, written = self.by_topic.get(topic), self.written.get(topic, {})
+        if stable is None or any(of == topic for of, _ in self.missing):
+            return None
+        return {p: max(end, written.get(p, end)) for p, end in stable.items()}
+
+    def fresh(self, now_ms: SteadyMillis) -> bool:
+        """Whether the answer is recent enough to be used."""
+        return now_ms - self.read_at_ms <= ENDS_FRESH_MS
+
+    def readable(self, topic: TopicName, partition: int) -> Offset | None:
+        """Up to where a partition can be read, as far as is known; None: there is no answer."""
+        stable = self.by_topic.get(topic, {}).get(partition)
+        late = self.late.get(topic, {}).get(partition)
+        known = [end for end in (stable, late) if end is not None]
+        return max(known, default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Answers of the leaders to one request; as `EndsAnswer` in `brokers/kafka_interface.py`."""
+
+    stable: EndsByTopic
+    written: EndsByTopic
+    late: EndsByTopic = field(default_factory=dict)
+    missing: frozenset[Place] = frozenset()
+
+
+def ends_of(before: Ends | None, read_at_ms: SteadyMillis, answer: Answer) -> Ends:
+    """Build `Ends` from answers of the leaders.
+
+    While the last stable offset stays unchanged below the end, the same transaction is open: it
+    begins there.
+
+    Args:
+        before: the previous ends.
+        read_at_ms: steady time just before the request.
+        answer: to the request.
+    """
+    since: dict[Place, SteadyMillis] = {}
+    for topic, ends in answer.stable.items():
+        for partition, end in ends.items():
+            if answer.written.get(topic, {}).get(partition, end) <= end:
+                continue
+            at = topic, partition
+            same = before is not None and before.by_topic.get(topic, {}).get(partition) == end
+            known = before.open.get(at) if before is not None and same else None
+            since[at] = read_at_ms if known is None else known
+    earlier = {} if before is None else before.missing
+    missing = {at: earlier.get(at, read_at_ms) for at in sorted(answer.missing)}
+    return Ends(read_at_ms, answer.stable, since, answer.written, answer.late, missing)
