@@ -69,6 +69,13 @@ def test_markers_of_lanes_satisfy_the_invariants(steps: list[str]) -> None:
     assert violations(chain(steps)) == ()
 
 
+def test_event_time_passed_on_without_a_batch_satisfies_the_invariants() -> None:
+    """Its marker differs from that of the last batch only in its promise; the next batch follows."""
+    *_, last = chain(["batch"])
+    passed = replace(last, boundary_ms=Millis(99), written_at_ms=Millis(1))
+    assert violations([last, passed, after(passed)]) == ()
+
+
 def test_skipping_records_by_choice_satisfies_the_invariants() -> None:
     """A new incarnation may begin further on; further back only where Kafka has lost records."""
     *_, last = chain(["batch"])
@@ -86,6 +93,7 @@ BROKEN: list[tuple[Callable[[CommitMarker], CommitMarker], Breach, str]] = [
     (lambda m: replace(m, batch=BatchId(-1)), Breach.ORDER, "batch -1 follows on batch 0"),
     (lambda m: replace(m, end={AT: Offset(9)}), Breach.ORDER, "the end went back"),
     (lambda m: replace(m, late_ms=Millis(3)), Breach.ORDER, "watermark of late records 3 after 4"),
+    (lambda m: replace(m, late_ms=Millis(9)), Breach.ORDER, "batch 1 were late by 9, the batch be"),
     (lambda m: replace(m, eviction_ms=None), Breach.ORDER, "watermark of the state None after 10"),
     (lambda m: replace(m, boundary_ms=Millis(9)), Breach.ORDER, "boundary 9 after 10"),
     (lambda m: replace(m, totals=Totals()), Breach.ORDER, "records in 0 after 10"),

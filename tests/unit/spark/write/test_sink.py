@@ -31,6 +31,7 @@ from tests.unit.spark.write.sink_twins import (
     ImmediateJobs,
     Log,
     Plain,
+    Plans,
     Schemas,
     Topics,
     facts,
@@ -44,10 +45,8 @@ from tests.unit.spark.write.sink_twins import (
 def test_a_batch_is_one_transaction_with_the_marker_last_and_the_boundary_after_it() -> None:
     """A promise is published once its marker is committed."""
     log, events = Log(), list[Event]()
-    written = sink(log, events)
-    write(
-        written, Batch(facts(0, 5, advance_ms=NOW), [(b"a", NOW + 1, None), (b"b", NOW + 2, None)])
-    )
+    written = sink(log, events, plans=Plans(NOW))
+    write(written, Batch(facts(0, 5), [(b"a", NOW + 1, None), (b"b", NOW + 2, None)]))
     assert log.done == [
         ("begin", ""),
         ("send", "local.net.moving"),
@@ -117,8 +116,8 @@ def test_bad_records_are_in_the_transaction_of_their_batch() -> None:
 def test_results_of_a_stateless_lane_at_or_below_its_promise_are_marked() -> None:
     """It has no state to protect from such a record: the reader of the result decides."""
     log = Log()
-    written = sink(log, [])
-    write(written, Batch(facts(0, 5, advance_ms=NOW)))
+    written = sink(log, [], plans=Plans(NOW))
+    write(written, Batch(facts(0, 5)))
     rows = [(b"late", NOW, None), (b"fine", NOW + 1, None), (b"early", NOW - 1, None)]
     batch = Batch(facts(1, 7), rows)
     write(written, batch)
@@ -136,8 +135,8 @@ def test_results_of_a_stateless_lane_at_or_below_its_promise_are_marked() -> Non
 def test_records_without_a_result_are_neither_written_nor_late() -> None:
     """A filter has dropped them, whatever their times; only bad ones are inspected."""
     log = Log()
-    written = sink(log, [])
-    write(written, Batch(facts(0, 5, advance_ms=NOW)))
+    written = sink(log, [], plans=Plans(NOW))
+    write(written, Batch(facts(0, 5)))
     rows = [(b"-", NOW - 1, NO_RESULT), (b"fine", NOW + 1, None), (b"-", NOW, "undecodable")]
     batch = Batch(facts(1, 8), rows, [rejected(Reason.LATE)])
     write(written, batch)
@@ -250,8 +249,8 @@ def test_an_unpublished_boundary_is_published_with_the_next_batch() -> None:
     """Also when it is unchanged since; a published one is not repeated."""
     log = Log()
     plain = Plain(log, fails=True)
-    written = sink(log, [], plain=plain)
-    write(written, Batch(facts(0, 5, advance_ms=NOW)))
+    written = sink(log, [], plain=plain, plans=Plans(NOW))
+    write(written, Batch(facts(0, 5)))
     assert "local.net.moving.boundaries" not in log.values
     plain.fails = False
     write(written, Batch(facts(1, 6)))
@@ -437,10 +436,10 @@ def test_records_refused_by_a_chosen_rebuild_are_dead_letters_with_its_marker() 
 def test_the_marker_contains_lower_limits_of_the_output_ends() -> None:
     """From the publication of the last boundary; of another topic there are none."""
     log = Log()
-    written = sink(log, [])
+    written = sink(log, [], plans=Plans(NOW))
     first = written.marker
     assert (first.output, first.output_ends) == ("out-1", {})
-    write(written, Batch(facts(0, 5, advance_ms=NOW), [(b"a", NOW + 1, None)]))
+    write(written, Batch(facts(0, 5), [(b"a", NOW + 1, None)]))
     assert written.marker.output_ends == {}
     write(written, Batch(facts(1, 6), [(b"b", NOW + 1, None)]))
     assert (written.marker.output, written.marker.output_ends) == ("out-1", {0: 2})
