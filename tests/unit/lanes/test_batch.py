@@ -122,6 +122,8 @@ def test_a_marker_contains_what_was_judged() -> None:
         assert late.judged.late
 
 
+STARTED = replace(FIRST, eviction_ms=Millis(10))
+"""Of a lane whose event time begins further on."""
 BATCH = replace(
     _facts(0, 5), bad=2, late=3, failed={"only": 7}, late_ms=Millis(10), eviction_ms=Millis(20)
 )
@@ -142,7 +144,7 @@ def test_a_repeated_batch_must_decide_as_when_it_was_written(
     changes: dict[str, Any], message: str
 ) -> None:
     """Otherwise the state differs from the output. The number of groups Spark drops may differ."""
-    marker = _after(FIRST, BATCH, Written(0, 2, 1))
+    marker = _after(STARTED, BATCH, Written(0, 2, 1))
     assert decided_otherwise(marker, BATCH) == ""
     assert decided_otherwise(marker, replace(BATCH, late=1)) == ""
     assert decided_otherwise(marker, replace(BATCH, **changes)) == message
@@ -172,7 +174,7 @@ def test_a_batch_that_does_not_follow_the_last_one_is_not_written(
     facts: BatchFacts, message: str
 ) -> None:
     """A gap would lose records, an overlap count them twice, and a watermark never falls."""
-    last = _after(FIRST, BATCH)
+    last = _after(STARTED, BATCH)
     late_ms, eviction_ms = facts.late_ms or Millis(20), facts.eviction_ms or Millis(20)
     facts = replace(facts, late_ms=late_ms, eviction_ms=eviction_ms)
     with pytest.raises(BrokenInvariantError, match=message) as caught:
@@ -222,7 +224,7 @@ def test_a_batch_must_be_the_planned_one(
     planned: Batch, facts: BatchFacts, message: str | None
 ) -> None:
     """Its ends and its watermark; without a movement of event time that of the batch before."""
-    before = _after(FIRST, BATCH)
+    before = _after(STARTED, BATCH)
     if message is None:
         check_planned(planned, WINDOWS, before, facts)
         return

@@ -10,7 +10,7 @@ from pipeline.errors import (
     RefusedError,
     RetryError,
 )
-from pipeline.ids import SchemaId, StreamName
+from pipeline.ids import Millis, SchemaId, StreamName
 from pipeline.lanes.batch import RepeatedOtherwiseError
 from pipeline.lanes.dead_letter_limits import TooManyDeadLettersError
 from pipeline.lanes.dead_letter_reasons import Reason
@@ -66,6 +66,123 @@ def test_a_batch_is_one_transaction_with_the_marker_last_and_the_boundary_after_
     (event,) = events
     assert isinstance(event, BatchFinished)
     assert (event.rows_out, event.marker) == (2, marker)
+
+
+def test_a_batch_is_compared_with_its_plan_before_anything_is_written() -> None:
+    """With the marker before it: if Spark executed another one, nothing of it is published."""
+    log, plans = Log(), Plans(wrong=BrokenInvariantError("planned up to offset 4"))
+    written = sink(log, [], plans=plans)
+    with pytest.raises(BrokenInvariantError, match="planned up to offset 4"):
+        write(written, Batch(facts(0, 5), [(b"a", NOW, None)]))
+    assert (log.done, written.marker.batch) == ([], -1)
+    assert plans.executed_batches == [(-1, 0)]
+
+
+def test_a_repeated_batch_is_not_compared_with_a_plan() -> None:
+    """It was planned by an earlier run; its marker says what it was."""
+    plans = Plans()
+    written = sink(Log(), [], plans=plans)
+    for _ in range(2):
+        write(written, Batch(facts(0, 5)))
+    assert plans.executed_batches == [(-1, 0)]
+
+
+def test_a_stateless_lane_promises_what_its_plan_says_and_one_with_state_what_it_closed() -> None:
+    """A plan without a movement leaves the promise as it is."""
+    written = sink(Log(), [], plans=Plans(NOW))
+    for batch, end in ((0, 5), (1, 6)):
+        write(written, Batch(facts(batch, end)))
+        assert written.marker.boundary_ms == NOW
+    windows = sink(Log(), [], fragment("tolls"), plans=Plans(Millis(NOW + 10**9)))
+    write(windows, Batch(facts(0, 5, eviction_ms=NOW)))
+    assert windows.marker.boundary_ms is not None
+    assert windows.marker.boundary_ms <= NOW + 60_000
+
+
+def test_event_time_is_passed_on_in_a_transaction_of_a_marker_alone() -> None:
+    """The boundary follows, as after a batch; positions and counts stay."""
+    log, events = Log(), list[Event]()
+    written = sink(log, events)
+    write(written, Batch(facts(0, 5), [(b"a", NOW + 1, None)]))
+    last = written.marker
+    log.clear()
+    events.clear()
+    written.pass_on(NOW)
+    assert log.done == [
+        ("begin", ""),
+        ("send", "local.net.moving.markers"),
+        ("same?", ""),
+        ("commit", ""),
+        ("boundary", "local.net.moving.boundaries"),
+    ]
+    marker = written.marker
+    assert marker.boundary_ms == NOW
+    assert replace(marker, boundary_ms=None, written_at_ms=last.written_at_ms) == last
+    (event,) = events
+    assert isinstance(event, BatchFinished)
+    assert (event.rows_out, event.marker) == (0, marker)
+
+
+def test_a_batch_follows_on_event_time_that_was_passed_on() -> None:
+    """It keeps the promise, and results at or below it are marked as late."""
+    log = Log()
+    written = sink(log, [])
+    written.pass_on(NOW)
+    write(written, Batch(facts(0, 5), [(b"late", NOW, None), (b"fine", NOW + 1, None)]))
+    assert (written.marker.batch, written.marker.boundary_ms) == (0, NOW)
+    marks = [headers.get("medusa.late") for headers in log.headers["local.net.moving"]]
+    assert marks == [b"%d" % NOW, None]
+
+
+def test_event_time_that_falls_is_not_passed_on() -> None:
+    """A promise is kept; nothing is written."""
+    log = Log()
+    written = sink(log, [])
+    written.pass_on(NOW)
+    log.clear()
+    with pytest.raises(BrokenInvariantError, match=f"boundary {NOW - 1} after {NOW}"):
+        written.pass_on(Millis(NOW - 1))
+    assert log.done == []
+    assert written.marker.boundary_ms == NOW
+
+
+def test_event_time_is_not_passed_on_after_a_batch_that_was_not_written() -> None:
+    """Its promise would cover records of that batch; the error of the batch is raised."""
+    log = Log(fails={"commit": RetryError("later")})
+    written = sink(log, [])
+    write(written, Batch(facts(0, 5), [(b"a", NOW, None)]))
+    log.fails = {}
+    log.clear()
+    with pytest.raises(RetryError, match="later"):
+        written.pass_on(NOW)
+    assert log.done == []
+
+
+def test_event_time_is_not_passed_on_once_a_topic_is_recreated() -> None:
+    """As with a batch, the transaction is aborted."""
+    log = Log()
+    written = sink(log, [], topics=Topics(log, RefusedError("made again")))
+    before = written.marker
+    with pytest.raises(RefusedError, match="made again"):
+        written.pass_on(NOW)
+    assert log.done[-2:] == [("same?", ""), ("abort", "")]
+    assert written.marker is before
+
+
+@pytest.mark.parametrize(
+    ("error", "last"),
+    [(RetryError("later"), "abort"), (FencedError("another"), "commit")],
+)
+def test_event_time_whose_transaction_fails_is_not_promised(error: Exception, last: str) -> None:
+    """It is aborted, unless another owner has the transactional id; no boundary is published."""
+    log = Log(fails={"commit": error})
+    written = sink(log, [])
+    before = written.marker
+    with pytest.raises(type(error)):
+        written.pass_on(NOW)
+    assert log.done[-1] == (last, "")
+    assert written.marker is before
+    assert "local.net.moving.boundaries" not in log.values
 
 
 def test_results_of_an_output_with_corrections_have_ids() -> None:
@@ -322,7 +439,7 @@ def test_a_failed_result_counts_for_its_box() -> None:
     assert log.done == []
 
 
-BAD = {"bad": 1, "late_ms": NOW, "eviction_ms": NOW}
+BAD = {"bad": 1, "eviction_ms": NOW}
 
 
 def written_once(log: Log, wrong: list[Rejected], **others: Any) -> Sink:
