@@ -42,7 +42,7 @@ from brokers.kafka.admin import KafkaAdmin
 from brokers.kafka.reader import TopicReader
 from brokers.kafka_interface import FETCH_WAIT_RANGE_MS
 from pipeline.ids import TopicName
-from pipeline.markers.codec import decode_advance, decode_marker
+from pipeline.markers.codec import decode_marker
 from schemas import avro, codec, wire
 
 WINDOW_MS = 1_000
@@ -204,14 +204,12 @@ def windowed(stack: Stack, side: str, seen: Sequence[Seen], from_ms: int) -> Mea
 
 @dataclass(frozen=True, slots=True)
 class LaneLog:
-    """Write times of a lane's batches and advances: (event time reached, ms), in order."""
+    """Write times of a lane's batches: (event time reached, ms), in order."""
 
     progressed: tuple[tuple[int, int], ...]
-    advanced: tuple[tuple[int, int], ...]
     evicted: tuple[tuple[int, int], ...]
     names = (
         "batch with that reading written",
-        "advance sent",
         "batch that closes the window written",
         "held by the reader",
     )
@@ -220,25 +218,22 @@ class LaneLog:
         """Duration of each step for one window, in ms."""
         reached = [
             next((at for to, at in log if to >= seen.event_ms - 1), seen.held_ms)
-            for log in (self.progressed, self.advanced, self.evicted)
+            for log in (self.progressed, self.evicted)
         ]
         times = [needed_ms, *reached, seen.held_ms]
         return tuple(later - earlier for earlier, later in pairwise(times))
 
 
 def _lane_log(stack: Stack) -> LaneLog:
-    """Read the commit markers and advances of the window's fragment."""
+    """Read the commit markers of the window's fragment."""
     topic = "local.bench_window.averages.markers"
     markers = [decode_marker(value, topic) for _, _, value in records(stack, topic)]
-    topic = "local.bench_window.averages.advances"
-    advances = [(at, decode_advance(value, topic)) for _, at, value in records(stack, topic)]
     return LaneLog(
         progressed=tuple(
             (min(m.progress.values()), m.written_at_ms)
             for m in markers
             if len(m.progress) == PARTITIONS
         ),
-        advanced=tuple((a.advance_ms, at) for at, a in advances),
         evicted=tuple((m.eviction_ms, m.written_at_ms) for m in markers if m.eviction_ms),
     )
 

@@ -1,7 +1,7 @@
 """The format of all that programs of Medusa share, and the refusal of a newer one. Pure.
 
-One number covers catalog records, commit markers, boundaries, advances and the headers of dead
-letters: it counts up when any of them is written in a way that an earlier program would misread.
+One number covers catalog records, commit markers, boundaries and the headers of dead letters: it
+counts up when any of them is written in a way that an earlier program would misread.
 Every stored thing carries the number that it was written in. A program reads every number up to
 `NEWEST`. A new field whose absence means what it meant before needs no new number.
 

@@ -63,8 +63,8 @@ class RunningQuery(Protocol):
     def add(self, records: Sequence[KafkaRecord], ends: Positions) -> None:
         """Pass records to the query; `ends` are the positions behind them."""
 
-    def move(self, watermark_ms: Millis) -> None:
-        """Move the watermark."""
+    def move(self, watermark_ms: Millis, ends: Positions) -> None:
+        """Move the watermark; `ends` are the present positions."""
 
     def drain(self) -> None:
         """Wait until everything passed in is computed and written."""
@@ -243,7 +243,7 @@ class Lane:
         if isinstance(shape, Stateless):
             self._sink.pass_on(move.to_ms)
         else:
-            self._query.move(watermark_for(shape, move.to_ms))
+            self._query.move(watermark_for(shape, move.to_ms), self._ends_of_read())
             self._query.drain()
         return True
 

@@ -1,6 +1,6 @@
 """All checks over the history of one network. Pure."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -39,7 +39,6 @@ class FragmentTopics:
     boundaries: TopicName
     dead_letters: TopicName
     markers: TopicName
-    advances: TopicName
     reads: frozenset[TopicName]
 
     @property
@@ -50,7 +49,7 @@ class FragmentTopics:
     @property
     def all(self) -> tuple[TopicName, ...]:
         """Every topic that this fragment and its agent write."""
-        return (*self.guarded, self.boundaries, self.advances)
+        return (*self.guarded, self.boundaries)
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,13 +203,8 @@ def _inputs(history: History) -> Iterator[Finding]:
 def _fragment(fragment: FragmentTopics, history: History) -> Iterator[Finding]:
     logs = history.reads.logs
     yield from check_writers([log for log in logs if log.topic in fragment.guarded], guarded=True)
-    advances = [log for log in logs if log.topic == fragment.advances]
-    every = {one.advances for one in history.fragments}
-    published = without_agents(
-        (log for log in logs if log.topic == fragment.boundaries),
-        (log for log in logs if log.topic in every),
-    )
-    yield from check_writers([*advances, *published], guarded=False)
+    published = [log for log in logs if log.topic == fragment.boundaries]
+    yield from check_writers(without_agents(published, agents(history.reads)), guarded=False)
     markers = _markers(history.records(fragment.markers))
     boundaries = _boundaries(history.records(fragment.boundaries))
     output = history.records(fragment.output)
@@ -222,12 +216,25 @@ def _fragment(fragment: FragmentTopics, history: History) -> Iterator[Finding]:
     yield from check_epochs(boundaries)
 
 
-def without_agents(boundaries: Iterable[Log], advances: Iterable[Log]) -> Iterator[Log]:
-    """The boundaries of lanes, without the activity records of agents in the same topic.
+def agents(reads: Reads) -> frozenset[int]:
+    """The producers of agents: those that wrote an activity record, in any topic of boundaries.
 
-    An agent has one producer, which also sends its advances.
+    Each agent has one. A record counts that was read in the run, and was compacted away since.
     """
-    agents = {batch.producer for log in advances for batch in log.batches}
+    records = (*reads.observed, *reads.committed, *reads.uncommitted)
+    activity = {place_of(record) for record in records if is_activity(record.key)}
+    topics = {place.topic for place in activity}
+    return frozenset(
+        batch.producer
+        for log in reads.logs
+        if log.topic in topics
+        for batch in log.batches
+        if any(log.place(offset) in activity for offset in range(batch.first, batch.last + 1))
+    )
+
+
+def without_agents(boundaries: Iterable[Log], agents: Container[int]) -> Iterator[Log]:
+    """The boundaries of lanes, without the activity records of agents in the same topic."""
     for log in boundaries:
         lanes = tuple(batch for batch in log.batches if batch.producer not in agents)
         yield replace(log, batches=lanes)

@@ -409,7 +409,6 @@ def topics_of(fragment: Fragment) -> FragmentTopics:
         boundaries=boundaries_topic(fragment.output.topic),
         dead_letters=names.dead_letters,
         markers=names.markers,
-        advances=names.advances,
         reads=frozenset(
             TopicName(source.topic)
             for source in fragment.inputs

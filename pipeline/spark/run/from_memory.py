@@ -163,10 +163,10 @@ class MemoryQuery:
         texts.add(_as_json(records))
         self._source.stream.addData(jvm.org.apache.spark.api.python.PythonUtils.toSeq(texts))
 
-    def move(self, watermark_ms: Millis) -> None:
+    def move(self, watermark_ms: Millis, ends: Positions) -> None:
         """Move the watermark: after an empty batch, one without records comes, under it."""
         self._watermark_ms = watermark_ms
-        self.add((), self._ends[-1])
+        self.add((), ends)
 
     def drain(self) -> None:
         """Wait until all added records are processed and written.

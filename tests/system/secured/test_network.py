@@ -343,7 +343,7 @@ def test_doctor_accepts_a_correct_setup(guarded: Guarded) -> None:
     assert words["ZooKeeper, connection"] == "version 3.9.5, encrypted, as medusa"
     assert words["Kafka, access lists"] == f"{TOPIC_RULES} rules about topics"
     # The other user of these servers: the one that the client certificate names.
-    assert words["network guarded"].startswith("User:CN=client may write into 6 topics that only")
+    assert words["network guarded"].startswith("User:CN=client may write into 5 topics that only")
     assert "guarded-out" in words["network guarded"]
 
 

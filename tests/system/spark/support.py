@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from brokers.records import KafkaRecord
-from pipeline.ids import Incarnation, ParticipantId
+from pipeline.ids import ParticipantId
 from pipeline.markers.positions import Positions
 from pipeline.network.document import SchemaText, load, schema_references
 from pipeline.planner.plan import Fragment
@@ -36,7 +36,7 @@ def run(
     end: Positions,
 ) -> None:
     """Run a query over all records; `end` are the positions after them."""
-    query = start(lowered, Incarnation("test"), write)
+    query = start(lowered, write)
     try:
         query.add(records, end)
         query.drain()

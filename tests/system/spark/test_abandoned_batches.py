@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from brokers.records import KafkaRecord
 from pipeline.errors import RetryError
-from pipeline.ids import Incarnation, Offset
+from pipeline.ids import Millis, Offset
 from pipeline.markers.positions import Positions
 from pipeline.spark.batch.facts import Engine
 from pipeline.spark.batch.inspection import Inspector
@@ -69,10 +69,10 @@ class Abandoning:
         self._folder = folder
         self.attempts: list[Attempts] = []
 
-    def __call__(self, lowered: Lowered, incarnation: Incarnation, write: Write) -> "Attempts":
+    def __call__(self, lowered: Lowered, write: Write) -> "Attempts":
         """Start the query of a fragment."""
         folder = self._folder / f"query-{len(self.attempts)}"
-        attempts = Attempts(self._queries, lowered, incarnation, write, folder)
+        attempts = Attempts(self._queries, lowered, write, folder)
         self.attempts.append(attempts)
         return attempts
 
@@ -84,12 +84,11 @@ class Attempts:
         self,
         queries: MemoryQueries,
         lowered: Lowered,
-        incarnation: Incarnation,
         write: Write,
         folder: Path,
     ) -> None:
         self._lowered = lowered
-        self._source = queries._source(lowered, incarnation)
+        self._source = queries._source(lowered)
         self._spark = queries._spark
         self._write = write
         self._root = folder
@@ -106,6 +105,10 @@ class Attempts:
     def add(self, records: Sequence[KafkaRecord], ends: Positions) -> None:
         """Add records to the next batch."""
         self._pending.append((records, ends))
+
+    def move(self, watermark_ms: Millis, ends: Positions) -> None:
+        """Move the watermark in the next batch, which reads no records."""
+        self._query.move(watermark_ms, ends)
 
     def drain(self) -> None:
         """Attempt a batch with half of the records; then execute it with the same or with all."""

@@ -13,14 +13,13 @@ import pytest
 from pyspark.sql import DataFrame
 
 from brokers.records import Headers, KafkaRecord
+from pipeline.boundaries.promise import watermark_for
 from pipeline.dead_letters.letter import Letter, Place, read
 from pipeline.dead_letters.redrive_rules import redrive_headers
-from pipeline.ids import Incarnation, Millis, NetworkVersion, Offset, SchemaId, TopicName
+from pipeline.ids import Millis, NetworkVersion, Offset, SchemaId, TopicName
 from pipeline.lanes.dead_letters import headers
 from pipeline.lanes.source_ids import answered_by
-from pipeline.markers.codec import encode_advance
 from pipeline.markers.positions import InputPartition
-from pipeline.markers.signals import AdvanceRecord
 from pipeline.planner.plan import Fragment
 from pipeline.spark.batch.facts import Engine
 from pipeline.spark.batch.inspection import Inspector
@@ -38,7 +37,6 @@ from tests.unit.spark.support import sources_with_redrive
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
 
-INCARNATION = Incarnation("test")
 SCHEMA = json.dumps(
     {
         "type": "record",
@@ -111,7 +109,7 @@ class Run:
             for source in lowered.sources
             for topic in source.topics
         ]
-        self._query = self.queries(lowered, INCARNATION, self._write)
+        self._query = self.queries(lowered, self._write)
 
     def send(self, *records: tuple[str, bytes, Millis, Headers]) -> None:
         """Process records of (topic, value, time, headers)."""
@@ -128,8 +126,9 @@ class Run:
 
     def advance(self, at_ms: int) -> None:
         """Advance event time."""
-        value = encode_advance(AdvanceRecord(INCARNATION, Millis(at_ms)))
-        self.send((self.fragment.names.advances, value, Millis(at_ms), ()))
+        self._read = self._ends()
+        self._query.move(watermark_for(self.fragment.shape, Millis(at_ms)), self._read)
+        self._query.drain()
 
     def close(self) -> None:
         """Stop the query."""

@@ -123,7 +123,7 @@ def _executed(lowered: Lowered, records: list[KafkaRecord], queries: MemoryQueri
         facts = engine.batch_facts(batch, rows.toArrow())
         if batch:
             return  # without records: only event time moves
-        optimised = engine._stream.lastExecution().optimizedPlan().toString()
+        optimised = engine.stream.lastExecution().optimizedPlan().toString()
         rejected = tuple(inspector.rejected(begin, facts.end, None))
         batches.append(Executed(facts, rejected, optimised))
 

@@ -34,8 +34,8 @@ def world(medusa: Caller) -> World:
     write_project(Path())
     assert medusa("deploy", "--no-wait", opener=opener(found)).code == 0
     at = InputPartition(StreamName("sightings"), TOPIC, 0)
-    advances = InputPartition(StreamName("sightings"), NAMES.advances, 0)
-    read = {at: Offset(3), advances: Offset(7)}
+    redrive = InputPartition(StreamName("sightings"), NAMES.redrive, 0)
+    read = {at: Offset(3), redrive: Offset(7)}
     marker = CommitMarker(
         Epoch(1), Incarnation("a"), BatchId(1), read, read, read, None, None, {},
         BatchId(1), None, Totals(), NOW, "digest",

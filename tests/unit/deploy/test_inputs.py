@@ -440,6 +440,6 @@ def test_a_deleted_topic_is_a_change(scene: Scene) -> None:
     scene.deploy(FILTER)
     (fragment,) = scene.compare(FILTER).plan.fragments
     kafka = scene.world.kafka
-    for topics, changed in ((set(kafka.topics), False), ({fragment.names.advances}, True)):
+    for topics, changed in ((set(kafka.topics), False), ({fragment.names.markers}, True)):
         inputs = Inputs(kafka.describe(topics), {}, {}, frozenset(), scene.life)
         assert inputs.is_changed(fragment, scene.record) is changed

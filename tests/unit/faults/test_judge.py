@@ -22,10 +22,10 @@ from pipeline.ids import (
 from pipeline.markers.codec import encode_boundary, encode_marker
 from pipeline.markers.commit_marker import CommitMarker, Totals
 from pipeline.markers.positions import InputPartition
-from pipeline.markers.signals import BoundaryRecord
+from pipeline.markers.signals import BoundaryRecord, activity_key
 from tests.faults.cases import CASES
 from tests.faults.history import Fate, Kind, Place, Sent
-from tests.faults.judge import FragmentTopics, History, judge, without_agents
+from tests.faults.judge import FragmentTopics, History, agents, judge, without_agents
 from tests.faults.reads import Reads, check_writers
 from tests.faults.segments import Batch, Log, Outcome
 from tests.faults.values import counts
@@ -38,7 +38,6 @@ TOPICS = FragmentTopics(
     boundaries=TopicName("net-counts.boundaries"),
     dead_letters=TopicName("net.counts.dlq"),
     markers=TopicName("net.counts.markers"),
-    advances=TopicName("net.counts.advances"),
     reads=frozenset({IN}),
 )
 AT_MS = (1_100, 1_900, 2_500)
@@ -215,8 +214,9 @@ def test_activity_records_of_agents_are_distinct_from_boundaries() -> None:
         batches = (Batch(n, n, one, 0, False, None) for n, one in enumerate(producers))
         return Log(TOPICS.boundaries, 0, tuple(batches))
 
-    advances = log(TOPICS.advances, (0, 0, None), guarded=False)
-    (found,) = without_agents([by(7, 5, 7, 8, 5, 8)], [advances])
-    assert check_writers([found], guarded=False) == ()
-    (found,) = without_agents([by(7, 5, 8, 7)], [advances])
-    assert [one.kind for one in check_writers([found], guarded=False)] == [Kind.ZOMBIE]
+    activity = replace(boundary(1, 0, 0), key=activity_key("local.net.counts"))
+    for written, kinds in ((by(7, 5, 7, 8, 5, 8), []), (by(7, 5, 8, 7), [Kind.ZOMBIE])):
+        reads = Reads((written,), (), (), (activity,))
+        assert agents(reads) == {5}
+        (found,) = without_agents([written], agents(reads))
+        assert [one.kind for one in check_writers([found], guarded=False)] == kinds

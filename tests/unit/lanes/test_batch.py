@@ -5,15 +5,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipeline.boundaries.next_batch import Batch
 from pipeline.errors import BrokenInvariantError
 from pipeline.ids import BatchId, Epoch, Incarnation, Millis, Offset, StreamName, TopicName
-from pipeline.lanes.batch import BatchFacts, Written, decided_otherwise, is_repeat, next_marker
+from pipeline.lanes.batch import (
+    BatchFacts,
+    Written,
+    check_planned,
+    decided_otherwise,
+    is_repeat,
+    next_marker,
+    passed_on,
+)
 from pipeline.lanes.needed_letters import DeadLetterSpan
 from pipeline.lanes.start.decision import Rebuild
 from pipeline.lanes.start.facts import StartRequest
 from pipeline.lanes.start.markers import begun_anew, first_marker, rebuilt
 from pipeline.markers.commit_marker import CommitMarker, Judged, Totals
 from pipeline.markers.positions import InputPartition
+from pipeline.network.boxes.shape import Stateless, Windowed
+from pipeline.network.boxes.windows import TumblingWindow
 
 AT = InputPartition(StreamName("cars"), TopicName("car-sightings"), 0)
 OTHER = InputPartition(StreamName("cars"), TopicName("car-sightings"), 1)
@@ -27,7 +38,6 @@ def _facts(batch: int, end: int, largest: int | None = None, read: int | None = 
         end={AT: Offset(end)},
         late_ms=None,
         eviction_ms=None,
-        advance_ms=None,
         records=end if read is None else read,
         bad=0,
         unknown=(),
@@ -112,6 +122,8 @@ def test_a_marker_contains_what_was_judged() -> None:
         assert late.judged.late
 
 
+STARTED = replace(FIRST, eviction_ms=Millis(10))
+"""Of a lane whose event time begins further on."""
 BATCH = replace(
     _facts(0, 5), bad=2, late=3, failed={"only": 7}, late_ms=Millis(10), eviction_ms=Millis(20)
 )
@@ -132,7 +144,7 @@ def test_a_repeated_batch_must_decide_as_when_it_was_written(
     changes: dict[str, Any], message: str
 ) -> None:
     """Otherwise the state differs from the output. The number of groups Spark drops may differ."""
-    marker = _after(FIRST, BATCH, Written(0, 2, 1))
+    marker = _after(STARTED, BATCH, Written(0, 2, 1))
     assert decided_otherwise(marker, BATCH) == ""
     assert decided_otherwise(marker, replace(BATCH, late=1)) == ""
     assert decided_otherwise(marker, replace(BATCH, **changes)) == message
@@ -154,6 +166,7 @@ def test_the_batch_of_a_rebuild_is_never_repeated() -> None:
             "partition 1, offset 1 .* is the end of a partition that has no begin",
         ),
         (replace(_facts(1, 8), late_ms=Millis(9)), "watermark of late records 9 after 10"),
+        (replace(_facts(1, 8), late_ms=Millis(19)), "were late by 19, the batch before ran under"),
         (replace(_facts(1, 8), eviction_ms=Millis(9)), "watermark of the state 9 after 20"),
     ],
 )
@@ -161,13 +174,88 @@ def test_a_batch_that_does_not_follow_the_last_one_is_not_written(
     facts: BatchFacts, message: str
 ) -> None:
     """A gap would lose records, an overlap count them twice, and a watermark never falls."""
-    last = _after(FIRST, BATCH)
-    late_ms, eviction_ms = facts.late_ms or Millis(10), facts.eviction_ms or Millis(20)
+    last = _after(STARTED, BATCH)
+    late_ms, eviction_ms = facts.late_ms or Millis(20), facts.eviction_ms or Millis(20)
     facts = replace(facts, late_ms=late_ms, eviction_ms=eviction_ms)
     with pytest.raises(BrokenInvariantError, match=message) as caught:
         _after(last, facts)
     assert "does not follow on batch 0" in caught.value.message
     assert caught.value.hint
+
+
+WINDOWS = Windowed(TumblingWindow(10, 0))
+PLANNED = Batch({AT: Offset(8)}, Millis(29))
+
+
+@pytest.mark.parametrize(
+    ("planned", "facts", "message"),
+    [
+        (PLANNED, replace(_facts(1, 8), eviction_ms=Millis(30)), None),
+        (replace(PLANNED, event_ms=None), replace(_facts(1, 8), eviction_ms=Millis(20)), None),
+        (
+            PLANNED,
+            replace(_facts(1, 9), eviction_ms=Millis(30)),
+            "to offset 8 and executed up to 9",
+        ),
+        (
+            PLANNED,
+            replace(_facts(1, 8), end={AT: Offset(8), OTHER: Offset(1)}, eviction_ms=Millis(30)),
+            "up to offset None and executed up to 1 in topic car-sightings, partition 1",
+        ),
+        (
+            replace(PLANNED, end={**PLANNED.end, OTHER: Offset(1)}),
+            replace(_facts(1, 8), eviction_ms=Millis(30)),
+            "up to offset 1 and executed up to None in topic car-sightings, partition 1",
+        ),
+        (
+            PLANNED,
+            replace(_facts(1, 8), eviction_ms=Millis(20)),
+            "watermark 30 and executed under 20",
+        ),
+        (
+            replace(PLANNED, event_ms=None),
+            replace(_facts(1, 8), eviction_ms=Millis(30)),
+            "watermark 20 and executed under 30",
+        ),
+        (PLANNED, replace(_facts(1, 8), eviction_ms=None), "watermark 30 and executed under None"),
+    ],
+)
+def test_a_batch_must_be_the_planned_one(
+    planned: Batch, facts: BatchFacts, message: str | None
+) -> None:
+    """Its ends and its watermark; without a movement of event time that of the batch before."""
+    before = _after(STARTED, BATCH)
+    if message is None:
+        check_planned(planned, WINDOWS, before, facts)
+        return
+    with pytest.raises(BrokenInvariantError, match=message) as caught:
+        check_planned(planned, WINDOWS, before, facts)
+    assert caught.value.place == "batch 1 of incarnation one"
+
+
+def test_a_stateless_batch_has_no_watermark_to_compare() -> None:
+    """Its event time is passed on by its marker alone; its ends are compared all the same."""
+    check_planned(PLANNED, Stateless(), FIRST, _facts(0, 8))
+    with pytest.raises(BrokenInvariantError, match="executed up to 9"):
+        check_planned(PLANNED, Stateless(), FIRST, _facts(0, 9))
+
+
+def test_event_time_is_passed_on_by_a_marker_of_the_same_batch() -> None:
+    """So the batch is not written again, and the next one follows; a promise never falls."""
+    last = _after(FIRST, _facts(0, 5))
+    passed = passed_on(last, Millis(70), Millis(11))
+    assert passed == replace(last, boundary_ms=Millis(70), written_at_ms=Millis(11))
+    assert is_repeat(passed, _facts(0, 5))
+    assert not is_repeat(passed, _facts(1, 6))
+    with pytest.raises(BrokenInvariantError, match="boundary 69 after 70"):
+        passed_on(passed, Millis(69), Millis(12))
+
+
+def test_event_time_is_passed_on_before_the_first_batch() -> None:
+    """The first batch follows on that marker."""
+    passed = passed_on(FIRST, Millis(70), Millis(11))
+    assert (passed.batch, passed.end) == (FIRST.batch, FIRST.end)
+    assert not is_repeat(passed, _facts(0, 5))
 
 
 def test_a_written_batch_that_would_read_something_else_is_a_broken_invariant() -> None:

@@ -37,7 +37,7 @@ from pipeline.markers.commit_marker import (
 )
 from pipeline.markers.refused import Refused
 from pipeline.markers.signals import BoundaryRecord
-from tests.unit.lanes.test_source_ids import ADVANCES, REDRIVE, at, marker, source
+from tests.unit.lanes.test_source_ids import REDRIVE, at, marker, source
 
 OUTPUT, ELSEWHERE = TopicId("#out"), TopicId("#other-out")
 TWO = Incarnation("two")
@@ -149,10 +149,10 @@ def test_its_sources_have_new_ids() -> None:
 
 def test_in_its_own_topics_a_lane_continues_at_its_positions() -> None:
     """Redriven records do not count twice; positions in other topics are removed."""
-    first = {at("a"): Offset(0), at("a", REDRIVE): Offset(0), at("a", ADVANCES): Offset(6)}
+    first = {at("a"): Offset(0), at("a", REDRIVE): Offset(0)}
     own = {at("a"): Offset(7), at("a", REDRIVE): Offset(2), at("b"): Offset(3)}
     found = with_positions(first, own, {at("a"): Offset(9)})
-    assert found == {at("a"): 9, at("a", REDRIVE): 2, at("a", ADVANCES): 6}
+    assert found == {at("a"): 9, at("a", REDRIVE): 2}
 
 
 def fresh(*, anew: bool = True) -> tuple[CommitMarker, StartRequest]:

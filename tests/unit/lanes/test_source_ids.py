@@ -40,6 +40,7 @@ from pipeline.markers.refused import Refused
 from tests.unit.spark.support import fragment
 
 REDRIVE, ADVANCES = TopicName("net.f.redrive"), TopicName("net.f.advances")
+"""An earlier Medusa wrote the second one; no plan reads it."""
 
 
 def source(
@@ -47,7 +48,7 @@ def source(
 ) -> PlannedSource:
     """A source of a plan; its topic has the id of its name by default."""
     topics = ((TopicName(topic), TopicId(topic_id or f"#{topic}")),)
-    own = ((name, TopicId(f"#{name}")) for name in (REDRIVE, ADVANCES))
+    own = ((REDRIVE, TopicId(f"#{REDRIVE}")),)
     return PlannedSource(StreamName(name), definition, timing, (*topics, *own))
 
 
@@ -74,10 +75,10 @@ def marker(ends: Mapping[InputPartition, int], *planned: PlannedSource) -> Commi
 
 def test_a_renamed_stream_keeps_its_positions() -> None:
     """A name is a label."""
-    before = marker({at("a"): 7, at("a", REDRIVE): 2, at("a", ADVANCES): 3}, source("a"))
+    before = marker({at("a"): 7, at("a", REDRIVE): 2}, source("a"))
     before = replace(before, refused={"a": Refused(None, {0: 4}), "box": Refused(None, {0: 1})})
     carried = carry(before, (source("b"),))
-    assert carried.marker.end == {at("b"): 7, at("b", REDRIVE): 2, at("b", ADVANCES): 3}
+    assert carried.marker.end == {at("b"): 7, at("b", REDRIVE): 2}
     assert carried.marker.start == carried.marker.needed == carried.marker.end
     assert list(carried.marker.progress) == list(carried.marker.end)
     assert carried.marker.refused.keys() == {"b", "box"}
@@ -93,7 +94,7 @@ def without_redrive(name: str) -> PlannedSource:
 
 def test_a_redrive_topic_added_later_leaves_all_positions_unchanged() -> None:
     """The source stays the same; the new topic has no position yet."""
-    before = marker({at("a"): 7, at("a", ADVANCES): 3}, without_redrive("a"))
+    before = marker({at("a"): 7}, without_redrive("a"))
     assert before.redrive is None
     carried = carry(before, (source("a"),))
     assert carried.marker.end == before.end
@@ -103,8 +104,8 @@ def test_a_redrive_topic_added_later_leaves_all_positions_unchanged() -> None:
 
 
 def test_redriven_records_stay_read_after_the_redrive_topic_is_removed() -> None:
-    """For any number of topics; positions in advances are removed."""
-    plain = {at("a"): 7, at("a", ADVANCES): 3}
+    """For any number of topics."""
+    plain = {at("a"): 7}
     for before, left in (
         (marker(plain, without_redrive("a")), {at("a"): 7}),
         (marker({**plain, at("a", REDRIVE): 2}, source("a")), {at("a"): 7, at("a", REDRIVE): 2}),
@@ -113,15 +114,31 @@ def test_redriven_records_stay_read_after_the_redrive_topic_is_removed() -> None
         assert found.end == left
 
 
+def with_advances(name: str) -> PlannedSource:
+    """A source of an earlier Medusa, which read event time from a topic."""
+    planned = source(name)
+    return replace(planned, topics=(*planned.topics, (ADVANCES, TopicId(f"#{ADVANCES}"))))
+
+
+def test_positions_in_a_topic_that_only_an_earlier_medusa_read_are_removed() -> None:
+    """The source stays the same, and so do its other positions; nothing else of it is left."""
+    before = marker({at("a"): 7, at("a", REDRIVE): 2, at("a", ADVANCES): 3}, with_advances("a"))
+    carried = carry(before, (source("a"),))
+    assert carried.marker.end == {at("a"): 7, at("a", REDRIVE): 2}
+    assert (carried.unread, carried.same, carried.marker.left) == ((), True, ())
+    assert carried.marker.sources[0].id == before.sources[0].id
+    (found,) = carry(before, (source("b", "owners"),)).marker.left
+    assert found.end == {at("a"): 7, at("a", REDRIVE): 2}
+
+
 def test_a_plan_reads_a_redrive_topic_with_a_known_id() -> None:
-    """Without one it reads its streams and advances only."""
+    """Without one it reads its streams only."""
     planned = fragment("toll_notifications")
-    topics = [planned.names.advances, *(stream.topic for stream in planned.inputs)]
-    ids = {topic: f"#{topic}" for topic in topics}
+    ids = {stream.topic: f"#{stream.topic}" for stream in planned.inputs}
     for redrive in ({}, {planned.names.redrive: "#redrive"}):
         for one in planned_sources(planned, {**ids, **redrive}):
             own = [topic for topic, _ in one.topics[1:]]
-            assert own == [*redrive, planned.names.advances]
+            assert own == [*redrive]
 
 
 def test_event_times_of_a_changed_definition_are_removed() -> None:
@@ -151,9 +168,9 @@ def test_a_recreated_topic_is_unread() -> None:
 
 
 def test_positions_of_a_removed_input_are_kept_until_it_returns() -> None:
-    """Even under another name. Positions in advances are not: others arrive by then."""
+    """Even under another name."""
     before = marker(
-        {at("a"): 7, at("a", REDRIVE): 2, at("a", ADVANCES): 3, at("b", "owners"): 9},
+        {at("a"): 7, at("a", REDRIVE): 2, at("b", "owners"): 9},
         source("a"),
         source("b", "owners"),
     )

@@ -1,4 +1,4 @@
-"""Encoding of markers, boundaries and advances."""
+"""Encoding of markers, boundaries and activity."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -21,20 +21,17 @@ from pipeline.ids import (
     TopicName,
 )
 from pipeline.markers.codec import (
-    advance_ms_for,
     decode_activity,
-    decode_advance,
     decode_boundary,
     decode_marker,
     encode_activity,
-    encode_advance,
     encode_boundary,
     encode_marker,
 )
 from pipeline.markers.commit_marker import CommitMarker, Judged, LeftOutput, Totals
 from pipeline.markers.positions import InputPartition, LeftSource, MarkedSource
 from pipeline.markers.refused import Refused
-from pipeline.markers.signals import ActivityRecord, AdvanceRecord, BoundaryRecord
+from pipeline.markers.signals import ActivityRecord, BoundaryRecord
 from tests.unit.lanes.marked import marked
 
 PLACE = "topic tolls.speed.markers, offset 7"
@@ -135,7 +132,6 @@ BOUNDARIES = st.builds(
     st.dictionaries(st.integers(0, 999), COUNTS.map(Offset), max_size=5),
 )
 ACTIVITIES = st.builds(ActivityRecord, NAMES, NAMES, COUNTS.map(Epoch), st.booleans())
-ADVANCES = st.builds(AdvanceRecord, NAMES.map(Incarnation), INSTANTS)
 
 
 @given(MARKERS)
@@ -154,30 +150,6 @@ def test_a_boundary_round_trips(record: BoundaryRecord) -> None:
 def test_an_activity_round_trips(record: ActivityRecord) -> None:
     """Every field is preserved."""
     assert decode_activity(encode_activity(record), PLACE) == record
-
-
-@given(ADVANCES)
-def test_an_advance_round_trips(record: AdvanceRecord) -> None:
-    """Every field is preserved, under the names that a lane's query reads."""
-    value = encode_advance(record)
-    assert decode_advance(value, PLACE) == record
-    members = json.loads(value)
-    assert (members["incarnation"], members["advance_ms"]) == (
-        record.incarnation,
-        record.advance_ms,
-    )
-
-
-def test_a_lane_reads_only_the_advances_of_its_own_incarnation() -> None:
-    """A record that is no advance is ignored, as Spark ignores it."""
-    mine, other = Incarnation("3-1"), Incarnation("2-1")
-    value = encode_advance(AdvanceRecord(mine, Millis(40)))
-    assert advance_ms_for(value, mine) == 40
-    assert advance_ms_for(value, other) is None
-    damaged = (None, b"", b"{", b"[3]", b"\xff\x00", b"[" * 100_000)
-    wrong = (value.replace(b"40", one) for one in (b"null", b"true", b"4.5", b"9" * 20))
-    for other_value in (*damaged, *wrong):
-        assert advance_ms_for(other_value, mine) is None
 
 
 @given(MARKERS)
@@ -246,7 +218,6 @@ def test_unknown_fields_are_ignored() -> None:
         (decode_marker, "commit marker"),
         (decode_boundary, "boundary record"),
         (decode_activity, "activity record"),
-        (decode_advance, "advance record"),
     ],
 )
 def test_a_newer_format_is_refused_with_a_message(

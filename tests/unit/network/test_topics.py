@@ -81,7 +81,6 @@ def test_every_internal_topic_has_one_of_the_suffixes() -> None:
     kept = {
         names.dead_letters,
         names.redrive,
-        names.advances,
         names.markers,
         boundaries_topic(TopicName("out")),
         tentative_topic(TopicName("out")),

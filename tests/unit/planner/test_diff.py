@@ -290,7 +290,7 @@ def test_an_added_fragment_leaves_the_others_unchanged() -> None:
     assert _actions(found)["all"] is Action.CREATE
     assert set(list(_actions(found).values())[:3]) == {Action.KEEP}
     assert {topic.name for topic in found.create_topics} == {
-        f"local.net.all{end}" for end in ("", ".boundaries", ".dlq", ".advances", ".markers")
+        f"local.net.all{end}" for end in ("", ".boundaries", ".dlq", ".markers")
     }
 
 

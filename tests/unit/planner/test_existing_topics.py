@@ -11,11 +11,7 @@ from tests.unit.planner.test_diff import PLAN, deployed, with_config
 
 TOPICS = {str(topic.name): topic for topic in plan(tolls(), OWNER).topics}
 OUTPUT = "local.net.tolls"
-LETTERS, REDRIVE, ADVANCES = (
-    "local.net.tolls.dlq",
-    "local.net.tolls.redrive",
-    "local.net.tolls.advances",
-)
+LETTERS, REDRIVE = "local.net.tolls.dlq", "local.net.tolls.redrive"
 MARKERS, BOUNDARIES, INPUT = (
     "local.net.tolls.markers",
     "local.net.tolls.boundaries",
@@ -43,7 +39,6 @@ def test_topics_as_created_fit() -> None:
         (REDRIVE, {TYPE: "LogAppendTime"}, True),
         (INPUT, {TYPE: "LogAppendTime"}, None),
         (LETTERS, {TYPE: "CreateTime"}, True),
-        (ADVANCES, {TYPE: "CreateTime"}, True),
         (MARKERS, {TYPE: "CreateTime"}, True),
         (BOUNDARIES, {TYPE: "CreateTime"}, True),
         (MARKERS, {POLICY: "delete"}, True),
@@ -52,14 +47,11 @@ def test_topics_as_created_fit() -> None:
         (OUTPUT, {POLICY: "compact"}, True),
         (LETTERS, {POLICY: "compact,delete"}, True),
         (REDRIVE, {POLICY: "compact"}, True),
-        (ADVANCES, {POLICY: "compact"}, True),
         (INPUT, {POLICY: "compact"}, False),
         (LETTERS, {"retention.ms": "604800000"}, True),
         (LETTERS, {"retention.bytes": "1000000"}, True),
         (REDRIVE, {"retention.bytes": "1000000"}, True),
         (REDRIVE, {"retention.ms": "1000"}, None),
-        (ADVANCES, {"retention.ms": "604800000"}, True),
-        (ADVANCES, {"retention.bytes": "-1"}, None),
         (OUTPUT, {"retention.ms": "1000"}, None),
         (MARKERS, {"retention.ms": "1000"}, None),
     ],

@@ -30,7 +30,7 @@ def test_text_of_a_change() -> None:
         "fragments (1 change)\n"
         "  ~ f  change   changed: where of f `at > 0` → `at > 1`\n"
         "                it goes on at its positions: nothing is lost or repeated\n"
-        "topics (7 keep)\n"
+        "topics (6 keep)\n"
         "schemas (1 create)\n"
         "  + f-out-value  create   the first version\n"
         "restarts: 1 of 1 fragment\n"

@@ -26,7 +26,7 @@ def fragment(name: str) -> Fragment:
 def sources_with_redrive(planned: Fragment) -> tuple[MarkedSource, ...]:
     """As `named_sources`, of a fragment with a redrive topic."""
     names = planned.names
-    topics = [names.redrive, names.advances, *(stream.topic for stream in planned.inputs)]
+    topics = [names.redrive, *(stream.topic for stream in planned.inputs)]
     return first_sources(planned_sources(planned, {topic: str(topic) for topic in topics}))
 
 
@@ -35,7 +35,7 @@ def lowering_context(
 ) -> LoweringInputs:
     """One writer schema for each input, two partitions everywhere."""
     names = planned.names
-    topics: list[TopicName] = [names.redrive, names.advances, planned.output.topic]
+    topics: list[TopicName] = [names.redrive, planned.output.topic]
     topics += [stream.topic for stream in planned.inputs]
     return LoweringInputs(
         sources=sources_with_redrive(planned) if redrive else named_sources(planned),

@@ -3,7 +3,7 @@ from collections.abc import Iterator
 import pytest
 
 from pipeline.errors import BrokenInvariantError, MedusaError, RetryError
-from pipeline.ids import Incarnation, Millis, StreamName
+from pipeline.ids import Millis, StreamName
 from pipeline.spark.query.lowered import Lowered
 from pipeline.testing.check import UNDATED, Checked, streams_of
 from pipeline.testing.document import time_of
@@ -160,18 +160,24 @@ def test_an_advance_below_an_earlier_one_has_no_effect(bench: Bench) -> None:
     assert bench.counts() == [("a", 1)]
 
 
+def test_event_time_moves_before_the_first_record(bench: Bench) -> None:
+    """A record below it is late, though nothing was read before."""
+    bench.advance("00:02:00")
+    bench.send(("late", "00:00:02"), ("a", "00:02:30"))
+    (dead_letter,) = bench.network.take_dead_letters()
+    assert dead_letter.shown["record.car"] == "late"
+
+
 def test_all_queries_end_with_the_test(bench: Bench) -> None:
     """Also when one of them cannot be started."""
     bench.network.close()
     assert all(toy.closed for toy in bench.toys.started)
 
     class Broken(Toys):
-        def __call__(
-            self, lowered: Lowered, incarnation: Incarnation, write: Write
-        ) -> RunningQuery:
+        def __call__(self, lowered: Lowered, write: Write) -> RunningQuery:
             if self.started:
                 raise RetryError("no more")
-            return super().__call__(lowered, incarnation, write)
+            return super().__call__(lowered, write)
 
     toys = Broken()
     checked = Checked(bench.streams, bench.schemas, {}, {}, ())

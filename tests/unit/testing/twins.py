@@ -7,15 +7,14 @@ from typing import Any
 import pyarrow as pa
 
 from brokers.records import KafkaRecord
-from pipeline.ids import BatchId, Incarnation, Millis, SchemaId
+from pipeline.ids import BatchId, Millis, SchemaId
 from pipeline.lanes.batch import BatchFacts
 from pipeline.lanes.dead_letter_reasons import Reason
-from pipeline.markers.codec import decode_advance
 from pipeline.markers.positions import InputPartition, Positions
 from pipeline.network.document import SchemaText, load, schema_references
 from pipeline.network.model import Network
 from pipeline.spark.batch.rejected import Rejected
-from pipeline.spark.query.lowered import Lowered, TopicRole
+from pipeline.spark.query.lowered import Lowered
 from pipeline.spark.query.reasons import Why
 from pipeline.testing.lane import RunningQuery, Write
 from schemas.avro import parse
@@ -60,7 +59,6 @@ class Toy:
     """
 
     lowered: Lowered
-    incarnation: Incarnation
     write: Write
     keep: Callable[[dict[str, Any]], bool]
     closed: bool = False
@@ -72,16 +70,25 @@ class Toy:
     _facts: BatchFacts | None = None
     _next: int = 0
     _watermark: int | None = None
+    _moves_to: int | None = None
     _judged_by: int | None = None
 
     def add(self, records: Sequence[KafkaRecord], ends: Positions) -> None:
         """As of `RunningQuery`."""
         self._todo.append((records, ends))
 
+    def move(self, watermark_ms: Millis, ends: Positions) -> None:
+        """As of `RunningQuery`."""
+        assert self.lowered.core is not None, "a query without state has no watermark"
+        self._moves_to = watermark_ms
+        self._todo.append(((), ends))
+
     def drain(self) -> None:
-        """A batch for the added records, and one more if that moved the watermark."""
+        """A batch for the added records, and one more if the watermark moves after it."""
         for records, ends in self._todo:
-            if self._batch(records, ends) and self.lowered.core is not None:
+            self._batch(records, ends)
+            if self._moves_to is not None:
+                self._watermark, self._moves_to = self._moves_to, None
                 self._batch((), ends)
         self._todo = []
 
@@ -125,19 +132,12 @@ class Toy:
         del start, end
         return ()
 
-    def _batch(self, records: Sequence[KafkaRecord], ends: Positions) -> bool:
-        """Run a batch; whether the next one has another watermark."""
+    def _batch(self, records: Sequence[KafkaRecord], ends: Positions) -> None:
         late_ms, self._judged_by = self._judged_by, self._watermark
-        advances: list[int] = []
         largest: dict[InputPartition, Millis] = {}
         self._rows, self._late, self._passed = [], [], []
         for record in records:
             assert record.value is not None
-            if record.topic == self._topic(TopicRole.ADVANCES):
-                advance = decode_advance(record.value, "a test")
-                assert advance.incarnation == self.incarnation
-                advances.append(advance.advance_ms)
-                continue
             at_ms = self._take(record, late_ms)
             at = InputPartition(self.lowered.sources[0].input, record.topic, record.partition)
             largest[at] = Millis(max(at_ms, largest.get(at, at_ms)))
@@ -148,8 +148,7 @@ class Toy:
             end=ends,
             late_ms=Millis(late_ms) if stateful and late_ms is not None else None,
             eviction_ms=Millis(self._watermark) if stateful and self._watermark else None,
-            advance_ms=Millis(max(advances)) if advances else None,
-            records=len(records) - len(advances),
+            records=len(records),
             bad=0,
             unknown=(),
             late=len(self._late) if stateful else 0,
@@ -157,9 +156,6 @@ class Toy:
         )
         self.write(self, self._next, self, self)
         self._next += 1
-        if advances:
-            self._watermark = max(advances) + 1
-        return bool(advances)
 
     def _take(self, record: KafkaRecord, late_ms: int | None) -> int:
         """Compute with one record; its event time."""
@@ -192,9 +188,6 @@ class Toy:
         encoding = self.lowered.encoding
         return join(encoding.value_id, encode(parse(encoding.value_json), row))
 
-    def _topic(self, role: TopicRole) -> str | None:
-        return self.lowered.sources[0].topic(role)
-
 
 @dataclass
 class Toys:
@@ -202,12 +195,12 @@ class Toys:
 
     started: list[Toy] = field(default_factory=list)
 
-    def __call__(self, lowered: Lowered, incarnation: Incarnation, write: Write) -> RunningQuery:
+    def __call__(self, lowered: Lowered, write: Write) -> RunningQuery:
         """A query whose filter is the one of `DOCUMENT`."""
 
         def keep(row: dict[str, Any]) -> bool:
             return bool(row["n"] > 1 if "n" in row else row["speed"] > 0)
 
-        toy = Toy(lowered, incarnation, write, keep)
+        toy = Toy(lowered, write, keep)
         self.started.append(toy)
         return toy

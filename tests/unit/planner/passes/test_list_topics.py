@@ -11,30 +11,29 @@ def _topics(**changes: int) -> dict[str, NewTopic]:
 
 
 def test_every_fragment_gets_its_topics_and_inputs_come_first() -> None:
-    """Output, boundaries, dead letters, redrive, advances and markers, three times.
+    """Output, boundaries, dead letters, redrive and markers, three times.
 
-    Redrive topics are there for when they are needed, so that a deploy creates five a fragment.
+    Redrive topics are there for when they are needed, so that a deploy creates four a fragment.
     """
     names = list(_topics())
     assert names[0] == "sightings-topic"
-    assert len(names) == 1 + 3 * 6
-    assert names[1:7] == [
+    assert len(names) == 1 + 3 * 5
+    assert names[1:6] == [
         "local.net.tolls",
         "local.net.tolls.boundaries",
         "local.net.tolls.dlq",
         "local.net.tolls.redrive",
-        "local.net.tolls.advances",
         "local.net.tolls.markers",
     ]
 
 
 def test_a_redrive_topic_is_created_on_demand() -> None:
-    """Only then: three fragments, two of them results, have sixteen topics until then."""
+    """Only then: three fragments, two of them results, have thirteen topics until then."""
     later = [name for name, topic in _topics().items() if topic.when_needed]
     assert later == [
         f"local.net.{f}.redrive" for f in ("tolls", "toll_notifications", "tow_dispatch")
     ]
-    assert len(_topics()) - len(later) == 1 + 3 * 5 == 16
+    assert len(_topics()) - len(later) == 1 + 3 * 4 == 13
 
 
 def test_only_input_topics_are_external() -> None:
@@ -77,17 +76,6 @@ def test_a_shorter_stream_shortens_no_redrive_topic() -> None:
     assert kept["f-out"] == kept["local.net.f.redrive"] == "604800000"
 
 
-def test_no_advance_expires_by_age() -> None:
-    """However long a lane rests, it finds again what it had not read; only newer ones push it out.
-
-    So many have to come meanwhile that no lane which reads any can lack one.
-    """
-    topic = _topics(retention_ms=1234)["local.net.tolls.advances"]
-    config = dict(topic.config)
-    assert config["retention.ms"] == "-1"
-    assert int(config["retention.bytes"]) >= 64 * int(config["segment.bytes"])
-
-
 def test_topics_without_kept_timestamps_use_the_time_of_the_broker() -> None:
     """An old record's dead letter is not removed with it; a node's clock may be wrong."""
     stamped = {
@@ -95,7 +83,7 @@ def test_topics_without_kept_timestamps_use_the_time_of_the_broker() -> None:
         for name, topic in _topics().items()
         if dict(topic.config).get("message.timestamp.type") == "LogAppendTime"
     }
-    own = (".dlq", ".advances", ".markers", ".boundaries")
+    own = (".dlq", ".markers", ".boundaries")
     assert stamped == {name for name in _topics() if name.endswith(own)}
     assert len(stamped) == 3 * len(own)
 
@@ -131,7 +119,6 @@ def test_markers_and_boundaries_are_compacted_and_have_one_partition() -> None:
         assert dict(topics[name].config)["cleanup.policy"] == "compact"
         assert topics[name].partitions == 1
         assert topics[name].single_partition
-    assert topics["local.net.tolls.advances"].single_partition
 
 
 def test_partition_counts_follow_the_inputs() -> None:

@@ -13,24 +13,24 @@ from tests.unit.spark.support import SCHEMA, fragment, lowering_context
 
 
 def test_offsets_belong_to_the_input_whose_data_topic_they_name() -> None:
-    """Shared topics such as the advances are distinguished by their source."""
+    """A redrive topic, which is shared, is distinguished by its source."""
     planned = fragment("toll_notifications")
-    lowered = lower(planned, lowering_context(planned))
+    lowered = lower(planned, lowering_context(planned, redrive=True))
     found = positions(
         [
             {
                 "sightings-topic": {"0": 5, "1": 7},
-                "local.net.toll_notifications.advances": {"0": 3},
+                "local.net.toll_notifications.redrive": {"0": 3},
             },
-            {"local.net.tolls": {"0": 1}, "local.net.toll_notifications.advances": {"0": 2}},
+            {"local.net.tolls": {"0": 1}, "local.net.toll_notifications.redrive": {"0": 2}},
         ],
         lowered,
     )
-    advances = TopicName("local.net.toll_notifications.advances")
+    redrive = TopicName("local.net.toll_notifications.redrive")
     sightings, tolls = StreamName("sightings"), StreamName("tolls")
     assert found[InputPartition(sightings, TopicName("sightings-topic"), 1)] == 7
-    assert found[InputPartition(sightings, advances, 0)] == 3
-    assert found[InputPartition(tolls, advances, 0)] == 2
+    assert found[InputPartition(sightings, redrive, 0)] == 3
+    assert found[InputPartition(tolls, redrive, 0)] == 2
     assert len(found) == 5
 
 

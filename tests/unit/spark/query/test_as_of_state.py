@@ -125,7 +125,7 @@ def test_each_row_is_emitted_once_with_the_version_of_its_time(
         assert [r.at_ms for r in came[at]] == sorted(r.at_ms for r in came[at])
         assert all(result.at_ms <= batch.watermark_ms for result in came[at])
         watermark = batch.watermark_ms
-        promised = promise(shape, eviction_ms=watermark, advance_ms=None, previous_ms=None)
+        promised = promise(shape, eviction_ms=watermark, passed_ms=None, previous_ms=None)
         later = [result.at_ms for results in came[at + 1 :] for result in results]
         assert promised is None or all(at_ms > promised for at_ms in later)
 

@@ -8,11 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.ids import Incarnation, Millis, SchemaGuid, SchemaHandle, SchemaId
+from pipeline.ids import SchemaGuid, SchemaHandle, SchemaId
 from pipeline.lanes.dead_letter_reasons import Reason
-from pipeline.markers import codec
 from pipeline.markers.positions import InputPartition
-from pipeline.markers.signals import AdvanceRecord
 from pipeline.planner.planner import plan
 from pipeline.spark.query.counted import COLUMNS, BatchMetrics, counted
 from pipeline.spark.query.emitting.sifted import UNREAD_BYTES
@@ -25,7 +23,6 @@ from tests.unit.spark.support import SCHEMA, lowering_context
 
 CARS, BIKES = (replace(external(n, column("car")), schema_json=SCHEMA) for n in ("cars", "bikes"))
 FAILED = f"{Reason.EVALUATION_FAILED.value}"
-LIFE, OTHER_LIFE = Incarnation("2-1"), Incarnation("1-1")
 NAMES = (*COLUMNS, "timestamp_ms", "reason", "value")
 GUID = SchemaGuid(str(UUID(int=5)))
 
@@ -41,13 +38,13 @@ class Row(NamedTuple):
 
 
 def two_inputs() -> Lowered:
-    """A union of two streams; each has data, redriven records and advances, in this order."""
+    """A union of two streams; each has data and redriven records, in this order."""
     planned = plan(network((CARS, BIKES), (united("both", CARS, BIKES),)), OWNER).fragments[0]
     return lower(planned, lowering_context(planned, redrive=True))
 
 
 LOWERED = two_inputs()
-DATA, REDRIVE, ADVANCES, OTHERS = range(4)
+DATA, REDRIVE, OTHERS = range(3)
 
 
 def count(rows: Sequence[Row], lowered: Lowered = LOWERED) -> BatchMetrics:
@@ -55,13 +52,7 @@ def count(rows: Sequence[Row], lowered: Lowered = LOWERED) -> BatchMetrics:
     types = (pa.int32(), pa.int32(), pa.int64(), pa.string(), pa.binary())
     columns = [[row[at] for row in rows] for at in range(len(types))]
     arrays = [pa.array(c, t) for c, t in zip(columns, types, strict=True)]
-    return counted(pa.table(dict(zip(NAMES, arrays, strict=True))), lowered, LIFE)
-
-
-def advance(ms: int, life: Incarnation = LIFE) -> Row:
-    """An advance, which cannot be decoded as a record."""
-    value = codec.encode_advance(AdvanceRecord(life, Millis(ms)))
-    return Row(ADVANCES, 0, None, UNFIT, value)
+    return counted(pa.table(dict(zip(NAMES, arrays, strict=True))), lowered)
 
 
 def unread(origin: int | None, schema: SchemaHandle, rest: bytes = b"") -> Row:
@@ -78,7 +69,7 @@ def at(origin: int, partition: int) -> InputPartition:
 def test_the_topics_are_in_the_order_assumed_here() -> None:
     """Of each input."""
     assert LOWERED.counted
-    roles = [TopicRole.DATA, TopicRole.REDRIVE, TopicRole.ADVANCES] * 2
+    roles = [TopicRole.DATA, TopicRole.REDRIVE] * 2
     assert [topic.role for _, topic in LOWERED.origins] == roles
 
 
@@ -86,20 +77,20 @@ def test_a_fragment_without_a_redrive_topic_counts_alike() -> None:
     """It reports an unknown schema all the same."""
     planned = plan(network((CARS,), (united("both", CARS, CARS),)), OWNER).fragments[0]
     lowered = lower(planned, lowering_context(planned))
-    assert [topic.role for _, topic in lowered.origins] == [TopicRole.DATA, TopicRole.ADVANCES]
+    assert [topic.role for _, topic in lowered.origins] == [TopicRole.DATA]
     counts = count((Row(0, 0, 5), unread(0, SchemaId(9))), lowered)
     assert (counts.records, counts.bad, counts.unknown) == (2, 1, (SchemaId(9),))
 
 
-def test_an_unfit_row_contains_all_of_an_advance() -> None:
-    """However large its numbers are."""
-    life = Incarnation(f"{2**63}-{2**63}")
-    assert len(codec.encode_advance(AdvanceRecord(life, Millis(-(2**63))))) < UNREAD_BYTES
+@pytest.mark.parametrize("schema", [SchemaId(2**31 - 1), GUID])
+def test_an_unfit_row_contains_all_of_a_schema_prefix(schema: SchemaHandle) -> None:
+    """Whatever the registry calls schemas."""
+    assert len(wire.prefix(schema)) <= UNREAD_BYTES
 
 
 def test_an_empty_batch_counts_nothing() -> None:
     """As one in which only positions changed."""
-    assert count(()) == BatchMetrics(0, 0, None, (), {})
+    assert count(()) == BatchMetrics(0, 0, (), {})
 
 
 def test_a_record_counts_with_or_without_a_result() -> None:
@@ -110,12 +101,9 @@ def test_a_record_counts_with_or_without_a_result() -> None:
             Row(DATA, 0, 7, NO_RESULT),
             Row(DATA, 1, 9, FAILED),
             Row(OTHERS, 1, 3),
-            advance(40),
-            advance(30),
-            advance(50, OTHER_LIFE),
         )
     )
-    assert (counts.records, counts.bad, counts.advance_ms) == (4, 1, 40)
+    assert (counts.records, counts.bad) == (4, 1)
     assert counts.largest == {at(DATA, 0): 7, at(DATA, 1): 9, at(OTHERS, 1): 3}
 
 

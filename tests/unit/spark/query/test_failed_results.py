@@ -89,9 +89,8 @@ def test_results_of_redriven_rows_are_marked_as_late(at_ms: int, *, late: bool) 
     write(written, Batch(facts(0, 5, eviction_ms=NOW)))
     assert written.marker.boundary_ms == NOW
     rows = [(b"again", at_ms, None), (b"own", NOW + 5, None)]
-    batch = Batch(
-        facts(1, 6, eviction_ms=NOW + 9), rows, of_rows=[(None, None, True), (None, None, False)]
-    )
+    of_rows = [(None, None, True), (None, None, False)]
+    batch = Batch(facts(1, 6, late_ms=NOW, eviction_ms=NOW + 9), rows, of_rows=of_rows)
     write(written, batch)
     assert log.values["local.net.priced"] == [b"again", b"own"]
     marks = [found.get(LATE_RESULT) for found in log.headers["local.net.priced"]]
@@ -104,10 +103,8 @@ def test_other_results_below_a_promise_are_never_marked() -> None:
     log = Log()
     written = sink(log, [], as_of())
     write(written, Batch(facts(0, 5, eviction_ms=NOW)))
-    write(
-        written,
-        Batch(facts(1, 6, eviction_ms=NOW), [(b"own", NOW, None)], of_rows=[(None, None, False)]),
-    )
+    of_batch = facts(1, 6, late_ms=NOW, eviction_ms=NOW)
+    write(written, Batch(of_batch, [(b"own", NOW, None)], of_rows=[(None, None, False)]))
     assert LATE_RESULT not in log.headers["local.net.priced"][0]
 
 

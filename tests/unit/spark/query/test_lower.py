@@ -100,11 +100,11 @@ def test_a_join_of_two_filters_of_one_stream_reads_one_source_on_two_paths() -> 
 
 
 @pytest.mark.parametrize("redrive", [False, True])
-def test_every_source_is_assigned_advances_and_an_existing_redrive_topic(*, redrive: bool) -> None:
+def test_every_source_is_assigned_an_existing_redrive_topic(*, redrive: bool) -> None:
     """Next to the topic that carries the stream; nothing else is read."""
     planned = fragment("toll_notifications")
     lowered = lower(planned, lowering_context(planned, redrive=redrive))
-    roles = [TopicRole.DATA, *([TopicRole.REDRIVE] if redrive else []), TopicRole.ADVANCES]
+    roles = [TopicRole.DATA, *([TopicRole.REDRIVE] if redrive else [])]
     found = {source.input: [topic.role for topic in source.topics] for source in lowered.sources}
     assert found == {"sightings": roles, "tolls": roles}
 
@@ -120,8 +120,8 @@ def test_a_planned_batch_reads_no_topic_added_later() -> None:
         if topic.role is not TopicRole.REDRIVE
     }
     (source,) = restricted(lowered, known).sources
-    assert [topic.role for topic in source.topics] == [TopicRole.DATA, TopicRole.ADVANCES]
-    assert [topic.partitions for topic in source.topics] == [1, 1]
+    assert [topic.role for topic in source.topics] == [TopicRole.DATA]
+    assert [topic.partitions for topic in source.topics] == [1]
 
 
 def _planned(*boxes: Box) -> Fragment:

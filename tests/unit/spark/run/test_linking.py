@@ -178,7 +178,7 @@ def ends(batch: int) -> dict[InputPartition, Offset]:
 
 def executed(batch: int) -> BatchFacts:
     """The facts of a batch from the engine."""
-    return BatchFacts(BatchId(batch), ends(batch), None, None, None, 10, 0, (), 0, {})
+    return BatchFacts(BatchId(batch), ends(batch), None, None, 10, 0, (), 0, {})
 
 
 def last_of(disk: MemoryDisk, log: str) -> int:

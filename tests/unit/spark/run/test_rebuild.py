@@ -52,7 +52,6 @@ DONE = BatchFacts(
     end={AT: Offset(5)},
     late_ms=None,
     eviction_ms=None,
-    advance_ms=None,
     records=5,
     bad=0,
     unknown=(),

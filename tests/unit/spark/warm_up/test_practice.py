@@ -8,4 +8,4 @@ def test_practice_has_every_shape_of_a_lane() -> None:
     assert {type(one.core) for one in found} == {type(None), GroupCore, JoinCore}
     for one in found:
         roles = {topic.role for source in one.sources for topic in source.topics}
-        assert roles == {TopicRole.DATA, TopicRole.ADVANCES}
+        assert roles == {TopicRole.DATA}

@@ -42,6 +42,7 @@ from pipeline.lanes.dead_letter_reasons import Reason
 from pipeline.lanes.source_ids import named_sources
 from pipeline.lanes.start.facts import StartRequest
 from pipeline.lanes.start.markers import first_marker
+from pipeline.markers.commit_marker import CommitMarker
 from pipeline.markers.positions import InputPartition, Positions
 from pipeline.names import boundaries_topic
 from pipeline.planner.plan import Fragment
@@ -255,6 +256,23 @@ class ImmediateJobs:
 
 
 @dataclass
+class Plans:
+    """Plans that bring an event time into force, or none; an error: the batch is another one."""
+
+    event_ms: Millis | None = None
+    wrong: Exception | None = None
+    executed_batches: list[tuple[BatchId, BatchId]] = field(default_factory=list)
+
+    def executed(self, before: CommitMarker, facts: BatchFacts) -> Millis | None:
+        """The next planned event time, once."""
+        self.executed_batches.append((before.batch, facts.batch))
+        if self.wrong is not None:
+            raise self.wrong
+        event_ms, self.event_ms = self.event_ms, None
+        return event_ms
+
+
+@dataclass
 class Schemas:
     """A registry that has some ids."""
 
@@ -392,6 +410,7 @@ def sink(
         schemas=others.get("schemas", Schemas()),
         topics=others.get("topics", Topics(log)),
         commits=commits or ImmediateJobs(),
+        plans=others.get("plans", Plans()),
         functions=others.get("functions", {}),
         promised=others.get("promised", {}.get),
         clock=SystemClock(),
@@ -415,7 +434,6 @@ def facts(batch: int, end: int, **more: Any) -> BatchFacts:
         end={AT: Offset(end)},
         late_ms=None,
         eviction_ms=None,
-        advance_ms=None,
         records=1,
         bad=0,
         unknown=(),

@@ -8,7 +8,17 @@ from pipeline.ids import Millis, TopicName
 from pipeline.markers.codec import decode_boundary
 from pipeline.markers.signals import BoundaryRecord
 from pipeline.spark.write.sink import Sink
-from tests.unit.spark.write.sink_twins import NOW, Batch, Log, Plain, Topics, facts, sink, write
+from tests.unit.spark.write.sink_twins import (
+    NOW,
+    Batch,
+    Log,
+    Plain,
+    Plans,
+    Topics,
+    facts,
+    sink,
+    write,
+)
 
 OUT, BOUNDARIES = "local.net.moving", "local.net.moving.boundaries"
 ROWS = [(b"a", NOW + 1, None), (b"b", NOW + 2, None), (b"c", NOW + 3, None)]
@@ -23,8 +33,9 @@ class World:
         self.topics.describe(OUT, "out-1")
         self.topics.describe(BOUNDARIES, "b-1")
         self.plain = Plain(self.log)
-        self.sink: Sink = sink(self.log, [], plain=self.plain, topics=self.topics)
-        write(self.sink, Batch(facts(0, 5, advance_ms=NOW), ROWS))
+        self.plans = Plans(NOW)
+        self.sink: Sink = sink(self.log, [], plain=self.plain, topics=self.topics, plans=self.plans)
+        write(self.sink, Batch(facts(0, 5), ROWS))
 
     @property
     def published(self) -> list[BoundaryRecord]:
@@ -86,7 +97,8 @@ def test_results_go_into_the_partitions_of_the_boundaries(world: World) -> None:
     looked, sent = (world.log.done.index((what, OUT)) for what in ("look at", "send"))
     assert looked < sent, "the driver learns late of partitions by itself"
     world.topics.describe(OUT, "out-1", 2)
-    write(world.sink, Batch(facts(2, 7, advance_ms=Millis(NOW + 9)), ROWS, places=(0, 1, 5)))
+    world.plans.event_ms = Millis(NOW + 9)
+    write(world.sink, Batch(facts(2, 7), ROWS, places=(0, 1, 5)))
     assert world.published[-1].positions.keys() == {0, 1, 2}
 
 
@@ -102,8 +114,8 @@ def test_a_missing_boundary_topic_stops_no_batch() -> None:
     """The boundary is published when the topic exists again."""
     log = Log()
     topics, plain = Topics(log), Gone(log)
-    written = sink(log, [], plain=plain, topics=topics)
-    write(written, Batch(facts(0, 5, advance_ms=NOW)))
+    written = sink(log, [], plain=plain, topics=topics, plans=Plans(NOW))
+    write(written, Batch(facts(0, 5)))
     assert (written.marker.batch, BOUNDARIES in log.values) == (0, False)
     plain.gone = False
     written.publisher.publish_again()

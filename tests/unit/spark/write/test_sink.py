@@ -10,7 +10,7 @@ from pipeline.errors import (
     RefusedError,
     RetryError,
 )
-from pipeline.ids import SchemaId, StreamName
+from pipeline.ids import Millis, SchemaId, StreamName
 from pipeline.lanes.batch import RepeatedOtherwiseError
 from pipeline.lanes.dead_letter_limits import TooManyDeadLettersError
 from pipeline.lanes.dead_letter_reasons import Reason
@@ -31,6 +31,7 @@ from tests.unit.spark.write.sink_twins import (
     ImmediateJobs,
     Log,
     Plain,
+    Plans,
     Schemas,
     Topics,
     facts,
@@ -44,10 +45,8 @@ from tests.unit.spark.write.sink_twins import (
 def test_a_batch_is_one_transaction_with_the_marker_last_and_the_boundary_after_it() -> None:
     """A promise is published once its marker is committed."""
     log, events = Log(), list[Event]()
-    written = sink(log, events)
-    write(
-        written, Batch(facts(0, 5, advance_ms=NOW), [(b"a", NOW + 1, None), (b"b", NOW + 2, None)])
-    )
+    written = sink(log, events, plans=Plans(NOW))
+    write(written, Batch(facts(0, 5), [(b"a", NOW + 1, None), (b"b", NOW + 2, None)]))
     assert log.done == [
         ("begin", ""),
         ("send", "local.net.moving"),
@@ -67,6 +66,123 @@ def test_a_batch_is_one_transaction_with_the_marker_last_and_the_boundary_after_
     (event,) = events
     assert isinstance(event, BatchFinished)
     assert (event.rows_out, event.marker) == (2, marker)
+
+
+def test_a_batch_is_compared_with_its_plan_before_anything_is_written() -> None:
+    """With the marker before it: if Spark executed another one, nothing of it is published."""
+    log, plans = Log(), Plans(wrong=BrokenInvariantError("planned up to offset 4"))
+    written = sink(log, [], plans=plans)
+    with pytest.raises(BrokenInvariantError, match="planned up to offset 4"):
+        write(written, Batch(facts(0, 5), [(b"a", NOW, None)]))
+    assert (log.done, written.marker.batch) == ([], -1)
+    assert plans.executed_batches == [(-1, 0)]
+
+
+def test_a_repeated_batch_is_not_compared_with_a_plan() -> None:
+    """It was planned by an earlier run; its marker says what it was."""
+    plans = Plans()
+    written = sink(Log(), [], plans=plans)
+    for _ in range(2):
+        write(written, Batch(facts(0, 5)))
+    assert plans.executed_batches == [(-1, 0)]
+
+
+def test_a_stateless_lane_promises_what_its_plan_says_and_one_with_state_what_it_closed() -> None:
+    """A plan without a movement leaves the promise as it is."""
+    written = sink(Log(), [], plans=Plans(NOW))
+    for batch, end in ((0, 5), (1, 6)):
+        write(written, Batch(facts(batch, end)))
+        assert written.marker.boundary_ms == NOW
+    windows = sink(Log(), [], fragment("tolls"), plans=Plans(Millis(NOW + 10**9)))
+    write(windows, Batch(facts(0, 5, eviction_ms=NOW)))
+    assert windows.marker.boundary_ms is not None
+    assert windows.marker.boundary_ms <= NOW + 60_000
+
+
+def test_event_time_is_passed_on_in_a_transaction_of_a_marker_alone() -> None:
+    """The boundary follows, as after a batch; positions and counts stay."""
+    log, events = Log(), list[Event]()
+    written = sink(log, events)
+    write(written, Batch(facts(0, 5), [(b"a", NOW + 1, None)]))
+    last = written.marker
+    log.clear()
+    events.clear()
+    written.pass_on(NOW)
+    assert log.done == [
+        ("begin", ""),
+        ("send", "local.net.moving.markers"),
+        ("same?", ""),
+        ("commit", ""),
+        ("boundary", "local.net.moving.boundaries"),
+    ]
+    marker = written.marker
+    assert marker.boundary_ms == NOW
+    assert replace(marker, boundary_ms=None, written_at_ms=last.written_at_ms) == last
+    (event,) = events
+    assert isinstance(event, BatchFinished)
+    assert (event.rows_out, event.marker) == (0, marker)
+
+
+def test_a_batch_follows_on_event_time_that_was_passed_on() -> None:
+    """It keeps the promise, and results at or below it are marked as late."""
+    log = Log()
+    written = sink(log, [])
+    written.pass_on(NOW)
+    write(written, Batch(facts(0, 5), [(b"late", NOW, None), (b"fine", NOW + 1, None)]))
+    assert (written.marker.batch, written.marker.boundary_ms) == (0, NOW)
+    marks = [headers.get("medusa.late") for headers in log.headers["local.net.moving"]]
+    assert marks == [b"%d" % NOW, None]
+
+
+def test_event_time_that_falls_is_not_passed_on() -> None:
+    """A promise is kept; nothing is written."""
+    log = Log()
+    written = sink(log, [])
+    written.pass_on(NOW)
+    log.clear()
+    with pytest.raises(BrokenInvariantError, match=f"boundary {NOW - 1} after {NOW}"):
+        written.pass_on(Millis(NOW - 1))
+    assert log.done == []
+    assert written.marker.boundary_ms == NOW
+
+
+def test_event_time_is_not_passed_on_after_a_batch_that_was_not_written() -> None:
+    """Its promise would cover records of that batch; the error of the batch is raised."""
+    log = Log(fails={"commit": RetryError("later")})
+    written = sink(log, [])
+    write(written, Batch(facts(0, 5), [(b"a", NOW, None)]))
+    log.fails = {}
+    log.clear()
+    with pytest.raises(RetryError, match="later"):
+        written.pass_on(NOW)
+    assert log.done == []
+
+
+def test_event_time_is_not_passed_on_once_a_topic_is_recreated() -> None:
+    """As with a batch, the transaction is aborted."""
+    log = Log()
+    written = sink(log, [], topics=Topics(log, RefusedError("made again")))
+    before = written.marker
+    with pytest.raises(RefusedError, match="made again"):
+        written.pass_on(NOW)
+    assert log.done[-2:] == [("same?", ""), ("abort", "")]
+    assert written.marker is before
+
+
+@pytest.mark.parametrize(
+    ("error", "last"),
+    [(RetryError("later"), "abort"), (FencedError("another"), "commit")],
+)
+def test_event_time_whose_transaction_fails_is_not_promised(error: Exception, last: str) -> None:
+    """It is aborted, unless another owner has the transactional id; no boundary is published."""
+    log = Log(fails={"commit": error})
+    written = sink(log, [])
+    before = written.marker
+    with pytest.raises(type(error)):
+        written.pass_on(NOW)
+    assert log.done[-1] == (last, "")
+    assert written.marker is before
+    assert "local.net.moving.boundaries" not in log.values
 
 
 def test_results_of_an_output_with_corrections_have_ids() -> None:
@@ -117,8 +233,8 @@ def test_bad_records_are_in_the_transaction_of_their_batch() -> None:
 def test_results_of_a_stateless_lane_at_or_below_its_promise_are_marked() -> None:
     """It has no state to protect from such a record: the reader of the result decides."""
     log = Log()
-    written = sink(log, [])
-    write(written, Batch(facts(0, 5, advance_ms=NOW)))
+    written = sink(log, [], plans=Plans(NOW))
+    write(written, Batch(facts(0, 5)))
     rows = [(b"late", NOW, None), (b"fine", NOW + 1, None), (b"early", NOW - 1, None)]
     batch = Batch(facts(1, 7), rows)
     write(written, batch)
@@ -136,8 +252,8 @@ def test_results_of_a_stateless_lane_at_or_below_its_promise_are_marked() -> Non
 def test_records_without_a_result_are_neither_written_nor_late() -> None:
     """A filter has dropped them, whatever their times; only bad ones are inspected."""
     log = Log()
-    written = sink(log, [])
-    write(written, Batch(facts(0, 5, advance_ms=NOW)))
+    written = sink(log, [], plans=Plans(NOW))
+    write(written, Batch(facts(0, 5)))
     rows = [(b"-", NOW - 1, NO_RESULT), (b"fine", NOW + 1, None), (b"-", NOW, "undecodable")]
     batch = Batch(facts(1, 8), rows, [rejected(Reason.LATE)])
     write(written, batch)
@@ -250,8 +366,8 @@ def test_an_unpublished_boundary_is_published_with_the_next_batch() -> None:
     """Also when it is unchanged since; a published one is not repeated."""
     log = Log()
     plain = Plain(log, fails=True)
-    written = sink(log, [], plain=plain)
-    write(written, Batch(facts(0, 5, advance_ms=NOW)))
+    written = sink(log, [], plain=plain, plans=Plans(NOW))
+    write(written, Batch(facts(0, 5)))
     assert "local.net.moving.boundaries" not in log.values
     plain.fails = False
     write(written, Batch(facts(1, 6)))
@@ -323,7 +439,7 @@ def test_a_failed_result_counts_for_its_box() -> None:
     assert log.done == []
 
 
-BAD = {"bad": 1, "late_ms": NOW, "eviction_ms": NOW}
+BAD = {"bad": 1, "eviction_ms": NOW}
 
 
 def written_once(log: Log, wrong: list[Rejected], **others: Any) -> Sink:
@@ -437,10 +553,10 @@ def test_records_refused_by_a_chosen_rebuild_are_dead_letters_with_its_marker() 
 def test_the_marker_contains_lower_limits_of_the_output_ends() -> None:
     """From the publication of the last boundary; of another topic there are none."""
     log = Log()
-    written = sink(log, [])
+    written = sink(log, [], plans=Plans(NOW))
     first = written.marker
     assert (first.output, first.output_ends) == ("out-1", {})
-    write(written, Batch(facts(0, 5, advance_ms=NOW), [(b"a", NOW + 1, None)]))
+    write(written, Batch(facts(0, 5), [(b"a", NOW + 1, None)]))
     assert written.marker.output_ends == {}
     write(written, Batch(facts(1, 6), [(b"b", NOW + 1, None)]))
     assert (written.marker.output, written.marker.output_ends) == ("out-1", {0: 2})

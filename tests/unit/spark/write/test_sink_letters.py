@@ -21,7 +21,7 @@ from tests.unit.spark.write.sink_twins import (
 )
 
 LETTERS = TopicName("local.net.tolls.dlq")
-BAD = {"bad": 1, "late_ms": NOW, "eviction_ms": NOW}
+BAD = {"bad": 1, "eviction_ms": NOW}
 
 
 def markers_of(log: Log) -> list[CommitMarker]:
@@ -36,11 +36,12 @@ def test_the_marker_contains_the_needed_dead_letter_offsets() -> None:
     written = sink(log, [], fragment("tolls"))
     for _ in range(3):  # somebody else's
         log.kafka.append(LETTERS, None, b"")
-    late = {"largest": {AT: NOW}, "eviction_ms": NOW - 10**7}
-    write(written, Batch(facts(0, 5, **late)))
+    first = {"largest": {AT: NOW}, "eviction_ms": NOW - 10**7}
+    late = {**first, "late_ms": NOW - 10**7}
+    write(written, Batch(facts(0, 5, **first)))
     write(written, Batch(facts(1, 9, bad=1, **late), wrong=[rejected(Reason.UNDECODABLE)]))
     write(written, Batch(facts(2, 12, **late)))
-    write(written, Batch(facts(3, 15, eviction_ms=NOW + 10**7)))
+    write(written, Batch(facts(3, 15, late_ms=NOW - 10**7, eviction_ms=NOW + 10**7)))
     assert [marker.letters_from for marker in markers_of(log)] == [{}, {0: 3}, {0: 3}, {}]
 
 
@@ -49,15 +50,16 @@ def test_the_marker_names_the_needed_dead_letter_topic() -> None:
     log, bad = Log(), [rejected(Reason.UNDECODABLE)]
     written = sink(log, [], fragment("tolls"))
     old = log.kafka.topics[LETTERS].topic_id
-    late = {"largest": {AT: NOW}, "eviction_ms": NOW - 10**7}
-    later = {"largest": {AT: NOW + 10**9}, "eviction_ms": NOW + 10**8}
-    write(written, Batch(facts(0, 5, bad=1, **late), wrong=bad))
+    first = {"largest": {AT: NOW}, "eviction_ms": NOW - 10**7}
+    late = {**first, "late_ms": NOW - 10**7}
+    later = {**late, "largest": {AT: NOW + 10**9}, "eviction_ms": NOW + 10**8}
+    write(written, Batch(facts(0, 5, bad=1, **first), wrong=bad))
     log.kafka.delete_topics((LETTERS,))
     create(log.kafka, LETTERS)
     new = log.kafka.topics[LETTERS].topic_id
     write(written, Batch(facts(1, 9, bad=1, **late), wrong=bad))
     write(written, Batch(facts(2, 12, bad=1, **later), wrong=bad))
-    write(written, Batch(facts(3, 15, eviction_ms=NOW + 10**8)))
+    write(written, Batch(facts(3, 15, late_ms=NOW + 10**8, eviction_ms=NOW + 10**8)))
     found = [(marker.letters, marker.letters_from) for marker in markers_of(log)]
     assert found == [(old, {0: 0}), (old, {0: 0}), (new, {0: 2}), (new, {0: 2})]
 
