@@ -46,6 +46,7 @@ from pipeline.spark.run.lane import stable_lane
 from pipeline.spark.run.lane_host import LaneHost
 from pipeline.spark.run.lane_news import LaneNews
 from pipeline.spark.run.schema_resolver import SchemaResolver
+from pipeline.spark.run.steered_query import check_steerable
 from pipeline.spark.session.cluster import check_folder, is_cluster
 from pipeline.spark.session.session import (
     Session,
@@ -247,6 +248,7 @@ class _Opening:
         def work() -> Session:
             try:
                 spark = open_session(settings)
+                check_steerable(spark)
                 if is_cluster(settings.master):
                     check_folder(spark, settings.master, Folders.of(self.settings).checkpoints)
                 return spark

@@ -200,7 +200,7 @@ class StableLane:
             self._host.report(LaneTimed(lane, run, time))
 
         how = profile(settings.fragment, settings.topic_ids)
-        return LanePlanner(how, self._clock, report)
+        return LanePlanner(how, self._clock, report, str(lane.fragment))
 
     def _report_start(self, first: CommitMarker) -> None:
         settings, names = self._settings, self._settings.fragment.names

@@ -4,6 +4,7 @@ News is taken in by the thread that brings it; the lane's own thread waits for t
 Nothing here waits for a server.
 """
 
+import logging
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -36,10 +37,15 @@ class LanePlanner:
         profile: the lane's inputs and shape.
         clock: steady time.
         report: called with the lane's event time when it has changed.
+        place: the fragment, for the log.
     """
 
     def __init__(
-        self, profile: LaneProfile, clock: Clock, report: Callable[[LaneTime], None]
+        self,
+        profile: LaneProfile,
+        clock: Clock,
+        report: Callable[[LaneTime], None],
+        place: str = "",
     ) -> None:
         self._profile = profile
         self._clock = clock
@@ -52,6 +58,7 @@ class LanePlanner:
         self._limits = Limits(0)
         self._last = LastBatch({})
         self._planned: Batch | None = None
+        self._log = logging.LoggerAdapter(logging.getLogger(__name__), {"fragment": place})
         self._reported: tuple[LaneTime, int] | None = None
 
     # --- news, from any thread ------------------------------------------------------------------
@@ -132,6 +139,8 @@ class LanePlanner:
                     self._running, self._last, self._ends, self._limits, now_ms
                 )
                 self._set(partial(_replaced, time))
+                if not isinstance(decision, Wait):
+                    self._log.debug("planned: %s", decision)
                 if isinstance(decision, Batch):
                     self._planned = decision
                     self._last = LastBatch(decision.end, now_ms)
