@@ -219,7 +219,7 @@ class Runner:
                 raise StoppingError
             batch.rebuild = rebuild
             query.write(batch, batch.number, batch)  # type: ignore[arg-type]
-            if frame.reader.rng().random() < 0.2:
+            if frame.reader.rng().random() < 0.4:
                 pause()
             folder.states[batch.number] = batch.after
             folder.commits.add(batch.number)
