@@ -14,7 +14,7 @@ from typing import Final
 
 from pipeline.errors import BrokenInvariantError
 from pipeline.ids import Offset
-from pipeline.markers.commit_marker import CommitMarker
+from pipeline.markers.commit_marker import NO_BATCH, CommitMarker
 from pipeline.markers.positions import InputPartition, Positions
 
 CHECKED_MAX: Final = 8
@@ -148,7 +148,9 @@ def _of_one_life(
                 breach = Breach.GAP if begins > ended else Breach.OVERLAP
                 text = f"batch {after.batch} begins at {_where(at, begins)}, the batch before "
                 yield breach, f"{text}ended at offset {ended}"
-        if after.late_ms != before.eviction_ms:
+        # Nothing is late in batch 0: a lane that takes an output over has a watermark before it.
+        late_ms = None if before.batch == NO_BATCH else before.eviction_ms
+        if after.late_ms != late_ms:
             text = f"records of batch {after.batch} were late by {after.late_ms}, the batch before "
             yield Breach.ORDER, f"{text}ran under watermark {before.eviction_ms}"
     elif steps < 0 or (complete and steps > 1):

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from pipeline.markers.commit_marker import CommitMarker
+from pipeline.markers.commit_marker import NO_BATCH, CommitMarker
 from pipeline.markers.positions import Positions
 
 
@@ -20,6 +20,9 @@ def follows(before: CommitMarker | None, marker: CommitMarker) -> Iterator[str]:
         return
     yield from _not_less("late_ms", before.late_ms, marker.late_ms)
     yield from _not_less("eviction_ms", before.eviction_ms, marker.eviction_ms)
+    late_ms = None if before.batch == NO_BATCH else before.eviction_ms
+    if marker.batch == before.batch + 1 and marker.late_ms != late_ms:
+        yield f"batch {marker.batch}: late by {marker.late_ms}, after watermark {late_ms}"
     if marker.batch not in (before.batch, before.batch + 1):
         yield f"batch {marker.batch} after batch {before.batch}"
     due = _by_id(before, before.start if marker.batch == before.batch else before.end)

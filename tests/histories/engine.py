@@ -1,22 +1,22 @@
 """In-memory engine that replaces Spark for a lane, record by record.
 
-It replaces `emit`, `QueryRunner` and their use of Spark; all of Medusa's decisions are the real
-code: the lane's start, the sink, the agent. As Spark does, it stores the ends of a batch before it
-runs it, repeats a planned batch after a crash, drops rows by the watermark of the previous batch
-and closes windows by its own; an advance that batch N reads applies in batch N + 1.
+It replaces `emit`, `QueryRunner`, `Steering` and their use of Spark; all of Medusa's decisions are
+the real code: the lane's start, the plans of its batches, the sink, the agent. As Spark does, it
+first runs the batch that is planned in the folder, and then asks its steering for each next one. It
+stores the ends and the watermark of a batch before it runs it, repeats a planned batch after a
+crash, drops rows by the watermark of the previous batch and closes windows by its own.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from random import Random
-from typing import Any
+from typing import Any, cast
 from zlib import crc32
 
 import pyarrow as pa
 
-from brokers.memory_kafka.log import MemoryPartition
-from pipeline.boundaries.promise import watermark_for
 from pipeline.ids import BatchId, Millis, TopicName
 from pipeline.lanes.batch import BatchFacts
 from pipeline.markers.positions import InputPartition, Positions
@@ -25,7 +25,8 @@ from pipeline.network.boxes.join import Join
 from pipeline.planner.plan import Fragment
 from pipeline.spark.batch.facts import positions
 from pipeline.spark.query.lowered import Lowered, TopicRole
-from pipeline.spark.run.query_runner import NO_INCARNATION, LostDataError, Query, StoppingError
+from pipeline.spark.run.query_runner import LostDataError, Query, StoppingError
+from pipeline.spark.run.steered_query import Answer
 from schemas import wire
 from tests.histories.folders import Folder, Planned, leaves_of
 from tests.histories.kafka import log, topic_of
@@ -49,12 +50,31 @@ def plan_first_batch(
     watermark_ms: Millis | None,
     _now_ms: Millis,
 ) -> None:
-    """Replaces the function of `pipeline/spark/run/planned.py`."""
+    """Replaces the function of `pipeline/spark/run/planned_batch.py`."""
+    assert not folder.offsets
+    folder.offsets[0] = _planned(lowered, end, watermark_ms)
+
+
+def plan_next_batch(
+    folder: Folder,
+    batch: BatchId,
+    lowered: Lowered,
+    end: Positions,
+    watermark_ms: Millis | None,
+    _now_ms: Millis,
+) -> None:
+    """Replaces the function of `pipeline/spark/run/planned_batch.py`."""
+    assert batch not in folder.offsets
+    assert batch - 1 in folder.offsets
+    folder.offsets[int(batch)] = _planned(lowered, end, watermark_ms)
+
+
+def _planned(lowered: Lowered, end: Positions, watermark_ms: Millis | None) -> Planned:
     ends: dict[str, dict[str, dict[int, int]]] = {s.input: {} for s in lowered.sources}
     for at, offset in end.items():
         if at.input in ends:
             ends[at.input].setdefault(at.topic, {})[at.partition] = int(offset)
-    folder.offsets[0] = Planned(leaves_of(ends, lowered), int(watermark_ms or 0))
+    return Planned(leaves_of(ends, lowered), int(watermark_ms or 0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +150,7 @@ class Batch:
                 raise AssertionError(f"the toy engine has no box of kind {box.kind}")
         if Turn.current is not None:
             known = Turn.current.facts.setdefault("executed", {})
-            known[self.frame.incarnation, self.number] = self._executed()
+            known[self.number] = self._executed()
 
     def batch_facts(self, batch: int, rows: pa.Table | None = None) -> BatchFacts:
         """As of `Engine`."""
@@ -143,7 +163,6 @@ class Batch:
             end=self.ends,
             late_ms=Millis(self.late_ms) if stateful and self.late_ms else None,
             eviction_ms=Millis(self.eviction_ms) if stateful and self.eviction_ms else None,
-            advance_ms=None if self.look.advance_ms is None else Millis(self.look.advance_ms),
             records=self.look.records,
             bad=len(self.look.bad),
             unknown=tuple(sorted(set(self.look.unknown))),  # type: ignore[arg-type]
@@ -171,6 +190,14 @@ class Batch:
         return Executed(self.number, fragment, reads, self.late_ms, self.eviction_ms, self.rebuild)
 
 
+@dataclass(frozen=True, slots=True)
+class Steering:
+    """Replaces the class of `pipeline/spark/run/steered_query.py`."""
+
+    spark: object
+    plan: Callable[[], Answer]
+
+
 class Runner:
     """Replaces `QueryRunner`: runs a batch, then yields to other threads."""
 
@@ -179,32 +206,54 @@ class Runner:
 
     def run(self, query: Query) -> None:
         """Run a query until it is stopped, or only the planned batch of its folder."""
-        frame, folder = query.rows, query.folder
-        assert isinstance(frame, Frame)
-        assert isinstance(folder, Folder)
-        rebuild = query.incarnation == NO_INCARNATION
+        frame, folder = cast("Frame", query.rows), cast("Folder", query.folder)
+        rebuild = query.name.endswith(".rebuild")
         while True:
             if not rebuild:
                 pause()
+            batch = planned(frame, folder)
+            if batch is None:
+                self._ask(query, folder)
+                continue
             if self._stop.is_set():
                 raise StoppingError
-            batch = planned(frame, folder)
-            if batch is not None:
-                batch.rebuild = rebuild
-                query.write(batch, batch.number, batch)  # type: ignore[arg-type]
-                if frame.reader.rng().random() < 0.2:
-                    pause()
-                _commit(batch, folder)
+            batch.rebuild = rebuild
+            query.write(batch, batch.number, batch)  # type: ignore[arg-type]
+            if frame.reader.rng().random() < 0.4:
+                pause()
+            folder.states[batch.number] = batch.after
+            folder.commits.add(batch.number)
             if query.once:
                 return
             query.watch(batch)  # type: ignore[arg-type]
 
+    def _ask(self, query: Query, folder: Folder) -> None:
+        """Ask the steering for the next batch, and store it; meanwhile the query is watched."""
+        steering = cast("Steering | None", query.steering)
+        assert steering is not None, "the one batch of the query is not planned"
+        turn, done = Turn.current, max(folder.commits)
+        assert turn is not None
+        turn.meanwhile = partial(query.watch, cast("Any", None))
+        try:
+            answer = steering.plan()
+        finally:
+            turn.meanwhile = lambda: None
+        if self._stop.is_set():
+            raise StoppingError
+        last, lowered = folder.offsets[done], query.lowered
+        before = Millis(last.watermark)
+        watermark_ms = before if answer.watermark_ms is None else answer.watermark_ms
+        new = answer.end != positions(last.leaves, lowered)
+        assert new or watermark_ms > before, "no batch follows the answer of the steering"
+        number = BatchId(done + 1)
+        plan_next_batch(folder, number, lowered, answer.end, watermark_ms, Millis(0))
+
 
 def planned(frame: Frame, folder: Folder) -> Batch | None:
-    """The next batch: the planned and uncommitted one, or a new one."""
+    """The planned and uncommitted batch of a folder, if there is one."""
     done = max(folder.commits, default=-1)
     number = done + 1
-    if number not in folder.offsets and not _plan(frame, folder, done):
+    if number not in folder.offsets:
         return None
     ends = _by_source(folder.offsets[number].leaves, frame)
     ranges = _between(_starts(frame, folder, done), ends)
@@ -218,50 +267,6 @@ def planned(frame: Frame, folder: Folder) -> Batch | None:
         state=folder.states.get(done, EMPTY),
         ends=positions(folder.offsets[number].leaves, frame.lowered),
     )
-
-
-def _plan(frame: Frame, folder: Folder, done: int) -> bool:
-    """Plan a new batch, if there is new input."""
-    rng, kafka = frame.reader.rng(), frame.reader.kafka
-    starts = _starts(frame, folder, done)
-    ends: dict[str, dict[str, dict[int, int]]] = {}
-    for source, topics in starts.items():
-        for topic, offsets in topics.items():
-            for partition, start in offsets.items():
-                there = log(topic_of(kafka, TopicName(topic)), partition)
-                end = int(there.end())
-                if end < start:
-                    raise LostDataError("offsets are gone", place=f"topic {topic}")
-                if rng.random() < 0.3:
-                    end = _after(there, start, end, rng)
-                ends.setdefault(source, {}).setdefault(topic, {})[partition] = end
-    watermark = folder.commits.get(done, 0)
-    before = folder.offsets[done].watermark if done >= 0 else 0
-    moved = frame.lowered.core is not None and watermark > before
-    if ends == starts and not moved:
-        return False
-    folder.offsets[done + 1] = Planned(leaves_of(ends, frame.lowered), watermark)
-    return True
-
-
-def _after(there: MemoryPartition, start: int, end: int, rng: Random) -> int:
-    """The random end of a batch within a range of records."""
-    records = there.read(start, end)
-    number = rng.randint(0, len(records))
-    if number == len(records):
-        return end
-    return int(records[number].offset) if number else start
-
-
-def _commit(batch: Batch, folder: Folder) -> None:
-    """Commit a batch in the checkpoint: its state, and the watermark of the next one."""
-    assert batch.look is not None
-    reached, advance_ms = batch.eviction_ms, batch.look.advance_ms
-    if advance_ms is not None:
-        shape = batch.frame.reader.fragment.shape
-        reached = max(reached, watermark_for(shape, Millis(advance_ms)))
-    folder.states[batch.number] = batch.after
-    folder.commits[batch.number] = reached
 
 
 def _starts(frame: Frame, folder: Folder, done: int) -> dict[str, dict[str, dict[int, int]]]:
@@ -339,7 +344,7 @@ def _table(rows: list[tuple[Any, ...]]) -> pa.Table:
 
 
 class NoLimit:
-    """Replaces `BatchLimit`: a batch has no limit."""
+    """Replaces `BatchLimit`: what is known when a lane starts limits nothing."""
 
     def __init__(self, *_: object) -> None:
         pass
@@ -347,3 +352,19 @@ class NoLimit:
     def at(self, _start: Positions) -> int:
         """A number above the records of any history."""
         return 1_000_000
+
+
+class Limits:
+    """Replaces the class of `pipeline/boundaries/next_batch.py`: some batches are small."""
+
+    rng: Callable[[], Random] = staticmethod(lambda: Random(0))
+    pace_ms = 0
+
+    def __init__(self, offsets: int) -> None:
+        self._most = offsets
+
+    @property
+    def offsets(self) -> int:
+        """The maximum number of offsets in the batch that is planned now."""
+        rng = self.rng()
+        return rng.randint(1, 6) if rng.random() < 0.3 else self._most

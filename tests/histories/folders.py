@@ -33,7 +33,7 @@ class Folder:
     life: NetworkLife
     incarnation: Incarnation | None = None
     offsets: dict[int, Planned] = field(default_factory=dict)
-    commits: dict[int, int] = field(default_factory=dict)
+    commits: set[int] = field(default_factory=set)
     states: dict[int, Any] = field(default_factory=dict)
 
 
@@ -69,7 +69,7 @@ class Checkpoints:
         if source is None:
             return Unusable("there is no checkpoint of its last life here that can be read")
         copy = self.empty(epoch)
-        copy.offsets, copy.commits = dict(source.offsets), dict(source.commits)
+        copy.offsets, copy.commits = dict(source.offsets), set(source.commits)
         copy.states = dict(source.states)
         return _read_facts(copy, incarnation, lowered)
 

@@ -6,10 +6,9 @@ from random import Random
 from typing import Any
 
 from brokers.records import KafkaRecord
-from pipeline.ids import Incarnation, Millis
+from pipeline.ids import Millis
 from pipeline.lanes.dead_letter_reasons import Reason
 from pipeline.lanes.left_out import LeftOut
-from pipeline.markers import codec
 from pipeline.markers.positions import InputPartition, Positions
 from pipeline.planner.plan import Fragment
 from pipeline.spark.batch.rejected import Rejected
@@ -43,20 +42,18 @@ class Frame:
 
     lowered: Lowered
     reader: Beginning
-    incarnation: Incarnation
     left_out: frozenset[tuple[InputPartition, int, str]]
 
 
 def emit(
     lowered: Lowered,
     reader: Beginning,
-    incarnation: Incarnation,
     left_out: tuple[LeftOut, ...] = (),
     **_: object,
 ) -> Frame:
     """Replaces the function of `pipeline/spark/query/emit.py`."""
     gone = frozenset((one.at, int(one.offset), one.port) for one in left_out)
-    return Frame(lowered, reader, incarnation, gone)
+    return Frame(lowered, reader, gone)
 
 
 @dataclass
@@ -73,7 +70,6 @@ class Look:
     largest: dict[InputPartition, Millis] = field(default_factory=dict)
     records: int = 0
     skipped: int = 0
-    advance_ms: int | None = None
 
     def take(self) -> "Look":
         """Read and validate."""
@@ -92,12 +88,6 @@ class Look:
             there = topic_of(self.frame.reader.kafka, assigned.topic)
             for partition, (start, end) in self.ranges[source.input][assigned.topic].items():
                 records = log(there, partition).read(start, end)
-                if assigned.role is TopicRole.ADVANCES:
-                    advances = (
-                        codec.advance_ms_for(r.value, self.frame.incarnation) for r in records
-                    )
-                    seen = [*(ms for ms in advances if ms is not None), self.advance_ms]
-                    self.advance_ms = max((ms for ms in seen if ms is not None), default=None)
                 if assigned.role is not TopicRole.DATA:
                     continue
                 at = InputPartition(source.input, assigned.topic, partition)
@@ -167,7 +157,7 @@ class Inspector:
     ) -> list[Rejected]:
         """All rejected records of a range."""
         del most
-        frame = emit(self.lowered, self._read, Incarnation(""), left_out)
+        frame = emit(self.lowered, self._read, left_out)
         look = Look(frame, _ranges(start, end), int(late_ms or 0)).take()
         found = [
             _rejected(source, "", record, Why(why, "told")) for source, record, why in look.bad
@@ -184,7 +174,7 @@ class Inspector:
         self, start: Positions, end: Positions, left_out: tuple[LeftOut, ...] = ()
     ) -> tuple[int, ...]:
         """Ids of schemas that the query was not planned with."""
-        frame = emit(self.lowered, self._read, Incarnation(""), left_out)
+        frame = emit(self.lowered, self._read, left_out)
         return tuple(sorted(set(Look(frame, _ranges(start, end)).take().unknown)))
 
 

@@ -19,7 +19,7 @@ from tests.histories.node import OWNER
 
 READ_WITHIN_S = 30.0
 _NO_DATA = (".markers", ".dlq")
-_UNREAD = (".boundaries", ".advances")
+_UNREAD = ".boundaries"
 """Topics that are not checked."""
 SchemaOf = Callable[[SchemaHandle], AvroSchema | None]
 

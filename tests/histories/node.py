@@ -3,7 +3,7 @@
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from random import Random
@@ -32,8 +32,10 @@ from pipeline.names import Znodes
 from pipeline.network import document
 from pipeline.planner import digest, planner
 from pipeline.planner.plan import Fragment
-from pipeline.spark.run import lane, last_marker, output_succession
-from pipeline.spark.run.lane import LaneHost, StableLane
+from pipeline.spark.run import batch_loop, lane, lane_planner, last_marker, output_succession
+from pipeline.spark.run.lane import StableLane
+from pipeline.spark.run.lane_host import LaneHost
+from pipeline.spark.run.lane_news import LaneNews
 from pipeline.spark.run.lane_settings import LaneSettings
 from pipeline.spark.run.schema_resolver import SchemaResolver
 from tests.histories import beside, engine, folders, kafka, looking
@@ -41,7 +43,7 @@ from tests.histories.folders import Root
 from tests.histories.kafka import Kafka
 from tests.histories.looking import Beginning
 from tests.histories.replaced import replaced
-from tests.histories.turns import Turn
+from tests.histories.turns import Condition, Turn
 from tests.memory_store import MemoryStore
 
 OWNER = ParticipantId("local")
@@ -135,13 +137,13 @@ class Node:
         self.name, self.checkpoints = name, checkpoints
         self.store = around.open_store()
         self.troubles: list[str] = []
-        self._ended = around.ended
+        self._ended, self._rng = around.ended, around.rng
         shared = Catalog(self.store, Znodes(""))
         clock, cluster = around.clock, around.kafka
         record = NodeRecord(NodeId(name), OWNER, "host", 1, clock.now_ms(), "0", reads=1)
         shared.nodes.register(record)
         self._mailbox = mailbox = Mailbox()
-        watched = Watched()
+        watched, news = Watched(), LaneNews()
         missing = shared.missing_schemas
         resolver = SchemaResolver(around.registry, cluster, missing.all, missing.record)
         nothing = cast("Any", Nothing())
@@ -154,6 +156,7 @@ class Node:
             clock,
             mailbox.put,
             claimed=nothing.end,
+            news=news,
         )
         context = NodeContext(
             node=record,
@@ -163,16 +166,17 @@ class Node:
             make_lane=lambda settings: Lane(settings, host, around.rng),
             signals=cluster.producer(0.0),
             watched=watched,
+            news=news,
             workers=Workers(AtOnce("planning"), AtOnce("signals"), AtOnce("reports")),
             clock=clock,
         )
         self._performer = Performer(context, mailbox.put)
         state = NodeState(Shared(record.node, record.participant, record.started_at_ms))
         self._agent = Agent(cast("Any", mailbox), self._performer, state, clock)
-        self._polls: tuple[Any, ...] = (
-            CatalogPoll(shared, record, clock, mailbox.put),
-            EndsPoll(cluster, watched, clock, mailbox.put),
-            BoundaryPoll(cluster, lambda: cluster.reader(0.0), watched, clock, mailbox.put),
+        self._catalog = CatalogPoll(shared, record, clock, mailbox.put)
+        self._of_kafka: tuple[EndsPoll | BoundaryPoll, ...] = (
+            EndsPoll(cluster, watched, clock, news, mailbox.put),
+            BoundaryPoll(cluster, lambda: cluster.reader(0.0), watched, clock, news),
         )
 
     @property
@@ -193,13 +197,27 @@ class Node:
     def look(self) -> None:
         """Run every poll once, and the agent."""
         self.troubles.clear()
-        for poll in self._polls:
-            try:
-                poll.read()
-            except MedusaError as error:
-                self.troubles.append(f"{type(poll).__name__}: {error}")
-            self.process_events()
+        self._read(self._catalog)
+        for poll in self._rng().sample(self._of_kafka, 2):
+            self._read(poll)
         self._agent.step()
+
+    def look_at_kafka(self) -> None:
+        """Run what needs no catalog, which is lost: its lanes still get the news of their inputs.
+
+        The agent does not run; it would start nothing without a catalog.
+        """
+        for poll in self._of_kafka:
+            with suppress(MedusaError):
+                poll.read()
+        self._mailbox.events.clear()
+
+    def _read(self, poll: CatalogPoll | EndsPoll | BoundaryPoll) -> None:
+        try:
+            poll.read()
+        except MedusaError as error:
+            self.troubles.append(f"{type(poll).__name__}: {error}")
+        self.process_events()
 
     def process_events(self) -> None:
         """Run the agent on all queued events."""
@@ -226,12 +244,20 @@ def toy_engine(rng: Callable[[], Random]) -> Iterator[None]:
             "ArrowRows": lambda rows: rows,
             "QueryRunner": engine.Runner,
             "BatchLimit": engine.NoLimit,
+            "Limits": engine.Limits,
+            "Steering": engine.Steering,
             "BackgroundJob": beside.BackgroundJob,
         },
+        batch_loop: {
+            "plan_first_batch": engine.plan_first_batch,
+            "plan_next_batch": engine.plan_next_batch,
+        },
+        lane_planner: {"threading": SimpleNamespace(Condition=Condition)},
         last_marker: {"LogReader": kafka.YieldingReader},
         output_succession: {"LogReader": kafka.YieldingReader},
         perform: {"threading": SimpleNamespace(Thread=Turn, Event=threading.Event)},
         beside.BackgroundJob: {"rng": staticmethod(rng)},
+        engine.Limits: {"rng": staticmethod(rng)},
     }
     with ExitStack() as undo:
         for place, names in stands_in.items():

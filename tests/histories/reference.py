@@ -16,12 +16,13 @@ from brokers.records import KafkaRecord
 from pipeline.ids import Incarnation, SchemaId, TopicId, TopicName
 from pipeline.lanes.result_headers import LATE_RESULT
 from pipeline.markers.commit_marker import CommitMarker
-from pipeline.planner.plan import Fragment
+from pipeline.planner.plan import DerivedStream, Fragment
 from schemas import wire
 from tests.histories.boxes import Seen, Streams, core, flow, pairs, windows
 from tests.histories.check import follows
 from tests.histories.documents import Box, Net
 from tests.histories.engine import Executed
+from tests.histories.idle import was_idle
 from tests.histories.kafka import Topics, log, topic_of
 from tests.histories.world import NOWHERE_ID, Commit, Deployment, same
 
@@ -222,7 +223,31 @@ class Ledger:
             broken = promised is not None and record.timestamp_ms <= promised
             if broken != is_marked(record) or (broken and not stateless):
                 self.wrong("promise", f"a result at {record.timestamp_ms}, promised {promised}")
+            if broken and not self._may_be_late(plan, executed, commit.marker):
+                self.wrong("promise", f"a result at {record.timestamp_ms} is late, no writer idle")
         self._compare(expected, published)
+
+    def _may_be_late(self, plan: Fragment, executed: Executed, marker: CommitMarker) -> bool:
+        """Whether a result without state may break the promise of the batches before.
+
+        Derived inputs are in order, unless their writers were idle, forwarded what was late
+        themselves, or had their time settled by another plan.
+        """
+        derived = {stream.name for stream in plan.inputs if isinstance(stream, DerivedStream)}
+        if len(derived) < len(plan.inputs):
+            return True
+        if any(source.settled_ms is not None for source in marker.sources):
+            return True
+        return any(
+            was_idle(self.kafka, TopicName(topic))
+            or any(is_marked(one) for one in self._read(topic_id, ranges))
+            for (_, topic), (topic_id, ranges) in executed.reads.items()
+        )
+
+    def _read(self, topic_id: str, ranges: Mapping[int, tuple[int, int]]) -> Iterator[KafkaRecord]:
+        """The records of ranges by partition."""
+        for partition, (start, end) in ranges.items():
+            yield from log(self.kafka.by_id[topic_id], partition).read(start, end)
 
     def _due(self, net: Net, plan: Fragment, rows: Streams, executed: Executed) -> Iterator[Seen]:
         """The results of a batch."""
@@ -268,7 +293,7 @@ class Ledger:
         limit = executed.late_ms if keeps else 0
         skips = {source.topic_id: source.skipped_ms for source in marker.sources}
         box = core(net, self.fragment, frozenset(name for name, _ in executed.reads))
-        for (name, _), (topic_id, ranges) in executed.reads.items():
+        for (name, topic), (topic_id, ranges) in executed.reads.items():
             skipped = skips.get(TopicId(topic_id))
             stream = rows.setdefault(name, [])
             for partition, (start, end) in ranges.items():
@@ -279,6 +304,8 @@ class Ledger:
                     why = letters.get(place)
                     row = self._row(net, name, record)
                     self._judge(record, place, why, row, limit)
+                    if why == "late" and row is not None and net.stream(name) is None:
+                        self._judge_late(record, TopicName(topic), row, marker)
                     if why is None and row is not None and not _settled(row, box, skipped):
                         stream.append(row)
         return rows, places
@@ -294,6 +321,22 @@ class Ledger:
             self.wrong("letter", f"the record {place} was not late")
         if why not in (None, "late") and row is not None:
             self.wrong("letter", f"the good record {place} is a dead letter: {why}")
+
+    def _judge_late(
+        self, record: KafkaRecord, topic: TopicName, row: Seen, marker: CommitMarker
+    ) -> None:
+        """A derived record is late only if event time went on without its writer.
+
+        So if the writer had been idle, or had marked it as late; or if the time was settled by
+        another plan.
+        """
+        settled = next(
+            source.settled_ms for source in marker.sources if source.topics[0][0] == topic
+        )
+        if is_marked(record) or (settled is not None and row.at <= settled):
+            return
+        if not was_idle(self.kafka, topic):
+            self.wrong("letter", f"{record.topic}/{record.offset} is late, its writer never idle")
 
     def _account(self, topic_id: str, partition: int, start: int, end: int) -> None:
         """Compare the start of a batch with the end of the previous one."""

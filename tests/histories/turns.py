@@ -31,6 +31,8 @@ class Turn:
         self.done = False
         self.failed: BaseException | None = None
         self.facts: dict[str, Any] = {}
+        self.meanwhile: Callable[[], None] = lambda: None
+        """What other threads of the same lane do while this one waits."""
         self._target, self._args = target, args
         self._mine, self._theirs = threading.Lock(), threading.Lock()
         self._mine.acquire()
@@ -95,3 +97,26 @@ def pause() -> None:
     """Yield to other threads, if this is a cooperative thread."""
     if Turn.current is not None:
         Turn.current.pause()
+
+
+class Condition:
+    """A condition among cooperative threads, of which one runs at a time: a wait is a pause.
+
+    Replaces `threading.Condition`: so nothing has to be locked, and time passes in other threads.
+    """
+
+    def __enter__(self) -> None:
+        """Nobody else runs."""
+
+    def __exit__(self, *_: object) -> None:
+        """Nobody else ran."""
+
+    def wait(self, timeout: float | None = None) -> None:
+        """Yield to other threads once: whoever waits looks again what has changed."""
+        del timeout
+        pause()
+        if Turn.current is not None:
+            Turn.current.meanwhile()
+
+    def notify_all(self) -> None:
+        """Do nothing: who waits looks again at its next turn."""

@@ -353,6 +353,8 @@ class World:
         self.clock.passed_s += seconds
         for node in list(self.nodes.values()):
             node.look()
+        for node in self.zombies:
+            node.look_at_kafka()
         self._turns()
         for node in self.nodes.values():
             node.process_events()
@@ -401,8 +403,8 @@ class World:
             for record in transaction.records
             if record.topic == names.markers
         )
-        known: dict[Any, Executed] = turn.facts.get("executed", {})
-        executed = known.get((marker.incarnation, int(marker.batch)))
+        known: dict[int, Executed] = turn.facts.get("executed", {})
+        executed = known.get(int(marker.batch))
         records = tuple(transaction.records)
         life = turn.facts.setdefault("life", self.life)
         fragment = settings.fragment

@@ -16,7 +16,7 @@ from pipeline.boundaries.derived import PendingBoundary
 from pipeline.boundaries.ends import Ends
 from pipeline.boundaries.lane_time import LaneTime, Writer, Writers
 from pipeline.boundaries.next_batch import Batch, LastBatch, Limits, PassOn, Wait, next_batch
-from pipeline.boundaries.profile import LaneProfile
+from pipeline.boundaries.profile import DerivedInput, LaneProfile
 from pipeline.clock import Clock, steady_ms
 from pipeline.errors import BrokenInvariantError
 from pipeline.ids import Epoch, Millis, SteadyMillis, StreamName
@@ -52,7 +52,8 @@ class LanePlanner:
         self._report = report
         self._changed = threading.Condition()
         self._stopped = self._ended = False
-        self._writers: Writers = {}
+        derived = (one for one in profile.inputs if isinstance(one, DerivedInput))
+        self._writers = frozenset(lane_time.writer_of(one) for one in derived)
         self._ends: Ends | None = None
         self._time: LaneTime | None = None
         self._limits = Limits(0)
@@ -72,6 +73,8 @@ class LanePlanner:
 
     def boundary_read(self, writer: Writer, epoch: Epoch, boundary: PendingBoundary) -> None:
         """Take in a boundary of a derived input's writer; those of others are ignored."""
+        if writer not in self._writers:
+            return
         with self._changed:
             self._set(lambda time: lane_time.boundary_read(time, writer, epoch, boundary))
 
@@ -79,6 +82,8 @@ class LanePlanner:
         self, writer: Writer, epoch: Epoch, *, idle: bool, at_ms: SteadyMillis
     ) -> None:
         """Take in an activity report of a derived input's writer, read at steady time `at_ms`."""
+        if writer not in self._writers:
+            return
         with self._changed:
             self._set(
                 lambda time: lane_time.activity_read(time, writer, epoch, idle=idle, at_ms=at_ms)

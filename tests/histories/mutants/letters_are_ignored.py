@@ -13,5 +13,5 @@ KINDS = "restart"
 @contextmanager
 def mutated() -> Iterator[None]:
     """Ignore all dead letters."""
-    with replaced(rebuild, "left_out", lambda *_: None):
+    with replaced(rebuild, "left_out", lambda *_, **__: None):
         yield

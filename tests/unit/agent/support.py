@@ -1,16 +1,20 @@
-"""Test driver of an agent: feeds events to `decide`, keeps its state, its clocks and effects."""
+"""Test driver of an agent: feeds events to `decide`, keeps its state, its clocks and effects.
+
+It plays the running lane, too: with each answer about ends, each batch and each tick the lane
+observes its event time and reports it.
+"""
 
 from dataclasses import replace
 from typing import NamedTuple
 
 from pipeline.agent.decide import decide
-from pipeline.agent.effects import Effect, MakePlan, SendAdvance, StartLane, StopLane
-from pipeline.agent.events import BoundaryRead, CatalogRead, EndsRead, Event, PlanMade, Tick
+from pipeline.agent.effects import Effect, MakePlan, StartLane, StopLane
+from pipeline.agent.events import CatalogRead, EndsRead, Event, PlanMade, Tick
 from pipeline.agent.now import Now
-from pipeline.agent.rules.watching import writers_of
 from pipeline.agent.state import Lane, NodeState, Running, Shared
 from pipeline.agent.status import status
-from pipeline.boundaries.lane_time import writer_of
+from pipeline.boundaries import lane_time
+from pipeline.boundaries.lane_time import Ends, LaneTime
 from pipeline.boundaries.profile import DerivedInput, ExternalInput, LaneProfile
 from pipeline.catalog.records import DesiredState, FragmentRecord, FragmentStatus, NetworkRecord
 from pipeline.catalog.snapshot import CatalogSnapshot, Deployed
@@ -34,7 +38,7 @@ from pipeline.ids import (
     TopicName,
     stable_lane,
 )
-from pipeline.lanes.events import BatchFinished, LaneStarted, LaneStopped
+from pipeline.lanes.events import BatchFinished, LaneStarted, LaneStopped, LaneTimed
 from pipeline.lanes.start.facts import StartRequest, StateChoice
 from pipeline.lanes.start.markers import first_marker
 from pipeline.markers.commit_marker import CommitMarker
@@ -95,15 +99,7 @@ class Stop(NamedTuple):
     fragment: FragmentId
 
 
-class Advance(NamedTuple):
-    """An advance of a lane's event time."""
-
-    fragment: FragmentId
-    incarnation: Incarnation
-    advance_ms: Millis
-
-
-LaneEffect = Start | Stop | Advance
+LaneEffect = Start | Stop
 
 
 def lane_effects(effects: tuple[Effect, ...]) -> tuple[LaneEffect, ...]:
@@ -116,8 +112,6 @@ def lane_effects(effects: tuple[Effect, ...]) -> tuple[LaneEffect, ...]:
                 found.append(Start(lane.fragment, life, version))
             case StopLane(lane):
                 found.append(Stop(lane.fragment))
-            case SendAdvance(lane, _, incarnation, advance_ms):
-                found.append(Advance(lane.fragment, incarnation, advance_ms))
             case _:
                 pass
     return tuple(found)
@@ -174,7 +168,22 @@ class Agent:
         return lane_effects(self.receive_all(event))
 
     def receive_all(self, event: Event) -> tuple[Effect, ...]:
-        """Feed an event and the plans that it requests; all effects."""
+        """Feed an event, the plans that it requests, and what the lane reports; all effects."""
+        before = self.state.shared.ends
+        effects = self._receive(event)
+        running = LANE in self.state.lanes and self.lane().running
+        if running and isinstance(event, EndsRead):
+            time = lane_time.ends_read(running.time, before, event.ends)
+            return (*effects, *self._observed(time))
+        if running and isinstance(event, Tick | BatchFinished):
+            return (*effects, *self._observed(running.time))
+        return effects
+
+    def _observed(self, time: LaneTime) -> tuple[Effect, ...]:
+        time, _ = lane_time.observe(time, self.state.shared.ends, self.steady_ms)
+        return self._receive(LaneTimed(LANE, self.lane().run, time))
+
+    def _receive(self, event: Event) -> tuple[Effect, ...]:
         self.state, effects = decide(self.state, event, self.now)
         for effect in effects:
             if isinstance(effect, MakePlan):
@@ -212,9 +221,13 @@ class Agent:
     ) -> tuple[LaneEffect, ...]:
         """The lane starts at the beginning of its inputs."""
         found = fresh_marker(*inputs, epoch=epoch)
-        shape = profile or LaneProfile(inputs, Stateless())
+        time = self.begin(found, profile or LaneProfile(inputs, Stateless()))
         incarnation = found.incarnation
-        return self.receive(LaneStarted(LANE, self._run(), Epoch(epoch), incarnation, found, shape))
+        return self.receive(LaneStarted(LANE, self._run(), Epoch(epoch), incarnation, found, time))
+
+    def begin(self, marker: CommitMarker, profile: LaneProfile) -> LaneTime:
+        """The event time with which a lane begins at a marker."""
+        return lane_time.begin(profile, marker, {}, self.steady_ms)
 
     def stopped(
         self,
@@ -268,18 +281,15 @@ class Agent:
             found.setdefault(key.topic, {})[key.partition] = Offset(offset)
             more = Offset(offset + (key == opened))
             written.setdefault(key.topic, {})[key.partition] = more
-        return EndsRead(self.steady_ms, found, written)
+        return EndsRead(self.ends_of(found, written))
 
-    def watch_boundaries(self, *inputs: DerivedInput) -> None:
-        """Boundaries of these inputs are read from now on."""
-        shared = self.state.shared
-        shared = replace(shared, writers=writers_of(inputs, shared.writers))
-        self.state = replace(self.state, shared=shared)
-
-    def promise(self, of: DerivedInput, at_ms: int, *offsets: int) -> tuple[LaneEffect, ...]:
-        """A boundary of an input's writer is read, for partitions 0, 1, …."""
-        positions = {p: Offset(offset) for p, offset in enumerate(offsets)}
-        return self.receive(BoundaryRead(writer_of(of), Epoch(1), Millis(at_ms), positions))
+    def ends_of(
+        self,
+        stable: dict[TopicName, dict[int, Offset]],
+        written: dict[TopicName, dict[int, Offset]],
+    ) -> Ends:
+        """Ends that are read now, after those that the agent has got."""
+        return lane_time.ends_of(self.state.shared.ends, self.steady_ms, stable, written)
 
     def _run(self, run: int | None = None) -> RunNumber:
         lane = self.state.lanes.get(LANE)

@@ -1,5 +1,7 @@
 """Agent decisions: starts, stops, retries, reports."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,25 +19,22 @@ from pipeline.ids import (
     FragmentId,
     FragmentName,
     Incarnation,
-    Millis,
     NetworkLife,
     NetworkVersion,
     RunNumber,
     SteadyMillis,
     stable_lane,
 )
-from pipeline.lanes.events import BatchFinished, LaneStarted, LaneStopped
+from pipeline.lanes.events import BatchFinished, LaneStarted, LaneStopped, LaneTimed
 from pipeline.lanes.start.facts import StateChoice
 from pipeline.network.boxes.shape import Stateless
 from pipeline.planner.state import OnChange
 from tests.unit.agent.support import (
     CARS,
     LANE,
-    LEFT,
     LIFE,
     NETWORK,
     SPEED,
-    Advance,
     Agent,
     Start,
     Stop,
@@ -340,10 +339,12 @@ def test_nothing_starts_while_the_session_is_in_doubt(running: Agent) -> None:
 
 
 def test_running_lanes_continue_while_the_session_is_in_doubt(running: Agent) -> None:
-    """Their event time, too: Kafka fences them if another node has taken over."""
+    """And are followed: Kafka fences them if another node has taken over."""
     running.receive(CatalogLost())
-    effects = running.finished({}, {at(CARS, 0): 90_000, at(CARS, 1): 95_000})
-    assert effects == (Advance(SPEED, Incarnation("life-1"), Millis(84_999)),)
+    assert running.finished({at(CARS, 0): 5}, {at(CARS, 0): 90_000}, boundary_ms=84_999) == ()
+    marker = running.lane().marker
+    assert marker is not None
+    assert marker.boundary_ms == running.running().time.release.in_force_ms == 84_999
 
 
 def test_nothing_is_reported_while_the_session_is_in_doubt(running: Agent) -> None:
@@ -353,34 +354,33 @@ def test_nothing_is_reported_while_the_session_is_in_doubt(running: Agent) -> No
     assert running.receive_all(Tick()) == ()
 
 
-def test_an_advance_names_the_running_incarnation(agent: Agent) -> None:
-    """Another incarnation of the lane must ignore it."""
-    agent.read_catalog(deployed())
-    agent.started(LEFT)
-    agent.stopped()
-    agent.tick(MINUTE)
-    agent.started(LEFT, epoch=2)
-    agent.watch_boundaries(LEFT)
-    assert agent.promise(LEFT, 70_000, 0, 0) == (
-        Advance(SPEED, Incarnation("life-2"), Millis(70_000)),
-    )
-
-
-def test_a_boundary_read_before_the_start_advances_the_lane_at_its_start(agent: Agent) -> None:
-    """It is not published again."""
-    agent.read_catalog(deployed())
-    agent.watch_boundaries(LEFT)
-    agent.promise(LEFT, 70_000, 0, 0)
-    assert agent.started(LEFT) == (Advance(SPEED, Incarnation("life-1"), Millis(70_000)),)
-
-
-def test_a_stopping_lane_gets_no_advance(running: Agent) -> None:
-    """Its last batches are still counted."""
+def test_the_last_batches_of_a_stopping_lane_are_counted(running: Agent) -> None:
+    """And its event time is followed until it has ended."""
     running.read_catalog(deployed(running=False))
     assert running.finished({at(CARS, 0): 5}, {at(CARS, 0): 9_000, at(CARS, 1): 9_000}) == ()
     marker = running.lane().marker
     assert marker is not None
     assert marker.end[at(CARS, 0)] == 5
+    assert running.running().time.positions[at(CARS, 0)] == 5
+
+
+def test_the_event_time_of_a_lane_is_what_it_reported_last(running: Agent) -> None:
+    """A report of an earlier run, of a lane that has ended or was released changes nothing."""
+    old = replace(running.running().time, steps_ms=70_000)
+    report = LaneTimed(LANE, RunNumber(1), old)
+    assert running.receive(report) == ()
+    assert running.running().time == old
+    running.stopped()
+    before = running.lane()
+    running.receive(report)
+    assert running.lane() == before
+    running.tick(MINUTE)
+    running.started(CARS, epoch=2)
+    running.receive(report)
+    assert running.running().time.steps_ms is None
+    running.read_catalog()
+    running.stopped(error=None)
+    assert running.receive(report) == ()
 
 
 def test_events_of_an_earlier_run_are_ignored(running: Agent) -> None:
@@ -406,13 +406,14 @@ def test_events_of_unassigned_fragments_are_ignored(agent: Agent) -> None:
 
 def test_impossible_events_raise_and_change_nothing(running: Agent) -> None:
     """A second start, an unrequested start, a second end, a batch before the start."""
-    found, profile = fresh_marker(CARS, epoch=2), LaneProfile((CARS,), Stateless())
+    found = fresh_marker(CARS, epoch=2)
+    time = running.begin(found, LaneProfile((CARS,), Stateless()))
     before = running.state
     with pytest.raises(BrokenInvariantError, match="a lane started that was not asked to"):
         running.started(CARS)
     other, run = stable_lane(OTHER), RunNumber(1)
     with pytest.raises(BrokenInvariantError, match="was not asked to"):
-        running.receive(LaneStarted(other, run, Epoch(2), found.incarnation, found, profile))
+        running.receive(LaneStarted(other, run, Epoch(2), found.incarnation, found, time))
     with pytest.raises(BrokenInvariantError, match="run 2 of a lane whose last run is 1"):
         running.stopped(run=2)
     assert running.state == before
@@ -493,7 +494,7 @@ def test_no_lane_runs_twice_or_against_the_catalog(script: list[str]) -> None:
 
 
 def test_a_topic_with_new_partitions_restarts_its_lane(running: Agent) -> None:
-    """Only a new start can read the new partition; earlier promises are not sent again."""
+    """Only a new start can read the new partition."""
     assert running.ends({at(CARS, 0): 0, at(CARS, 1): 0}) == ()
     assert running.ends({at(CARS, 0): 0, at(CARS, 1): 0, at(CARS, 2): 5}) == (Stop(SPEED),)
     assert running.stopped(error=None) == (START,)

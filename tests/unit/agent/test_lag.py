@@ -109,7 +109,7 @@ def test_a_lane_that_is_behind_and_ends_batches_is_not_stalled(agent: Agent) -> 
 
 
 def test_lag_is_reported_per_data_topic() -> None:
-    """Topics of boundaries and advances have no backlog."""
+    """Topics of boundaries have no backlog."""
     agent = Agent()
     agent.read_catalog(deployed())
     agent.started(CARS, LEFT)

@@ -9,12 +9,10 @@ from brokers.records import KafkaRecord
 from pipeline.agent.background import Job
 from pipeline.agent.effects import (
     MakePlan,
-    NotePromises,
     NoteRetention,
     PublishStatus,
     Rehearse,
     SendActivity,
-    SendAdvance,
     StartLane,
     StopLane,
     WatchTopics,
@@ -57,13 +55,11 @@ from pipeline.ids import (
     NodeId,
     ParticipantId,
     RunNumber,
-    StreamName,
     TopicId,
     TopicName,
     stable_lane,
 )
 from pipeline.lanes.events import LaneStopped
-from pipeline.lanes.promises import Promises
 from pipeline.lanes.start.facts import StateChoice
 from pipeline.markers import codec
 from pipeline.markers.signals import ActivityRecord, activity_key
@@ -72,6 +68,7 @@ from pipeline.planner.digest import fragment_digest
 from pipeline.planner.plan import Plan
 from pipeline.planner.planner import plan
 from pipeline.planner.state import OnChange
+from pipeline.spark.run.lane_news import LaneNews
 from pipeline.spark.run.lane_settings import LaneSettings
 from pipeline.system_clock import SystemClock
 from tests.conftest import WaitFor
@@ -110,7 +107,6 @@ class Lane:
     raises: Exception | None = None
     raises_then: Exception | None = None
     stopped: threading.Event = field(default_factory=threading.Event)
-    promises: Promises = field(default_factory=Promises)
 
     def run(self) -> None:
         """Wait for the stop."""
@@ -129,7 +125,7 @@ class Signals(MemoryProducer):
     """A producer of signals over topics in memory."""
 
     def __init__(self) -> None:
-        topics = (DEPLOYED.names.advances, TopicName("local.net.moving.boundaries"))
+        topics = (TopicName("local.net.moving.boundaries"),)
         self.kafka = with_topics(topics, partitions=2)
         super().__init__(self.kafka)
         self.closed = False
@@ -230,6 +226,7 @@ def make_node() -> Callable[[Exception | None], Node]:
             make_lane=lane,
             signals=Signals(),
             watched=Watched(),
+            news=LaneNews(),
             workers=Workers(Immediate(), Immediate(), Immediate()),
             clock=SystemClock(),
         )
@@ -396,20 +393,6 @@ def test_a_fenced_lane_logs_the_owner_of_the_fragment(
     assert "stopped: another instance has taken over" in caplog.text
 
 
-def test_an_advance_goes_to_the_fragments_own_topic(
-    make_node: Callable[[Exception | None], Node],
-) -> None:
-    """It names the incarnation that it is for."""
-    node = make_node(None)
-    topic = DEPLOYED.names.advances
-    node.performer.perform(SendAdvance(LANE, topic, Incarnation("one"), Millis(5)))
-    (sent,) = node.signals.sent
-    assert sent.topic == "local.net.moving.advances"
-    assert sent.value is not None
-    advance = codec.decode_advance(sent.value, "")
-    assert (advance.incarnation, advance.advance_ms) == ("one", 5)
-
-
 def test_activity_goes_to_the_topic_of_boundaries(
     make_node: Callable[[Exception | None], Node],
 ) -> None:
@@ -428,29 +411,10 @@ def test_activity_goes_to_the_topic_of_boundaries(
     assert codec.decode_activity(sent.value, "") == expected
 
 
-def test_promises_of_writers_are_passed_to_the_lane(
-    make_node: Callable[[Exception | None], Node], wait_for: WaitFor
-) -> None:
-    """Only to one that runs on this node."""
-    node = make_node(None)
-    effect = NotePromises(LANE, {StreamName("sums"): Millis(7)})
-    node.performer.perform(effect)
-    node.start()
-    wait_for(lambda: node.lanes, "the lane is made")
-
-    def passed_on() -> bool:
-        node.performer.perform(effect)
-        return node.lanes[0].promises.of(StreamName("sums")) is not None
-
-    wait_for(passed_on, "the promise is passed on")
-    assert node.lanes[0].promises.of(StreamName("sums")) == 7
-    node.stop()
-
-
 def test_stopping_everything_waits_for_the_lanes(
     make_node: Callable[[Exception | None], Node], wait_for: WaitFor
 ) -> None:
-    """After it no lane runs, and the producer of advances is closed."""
+    """After it no lane runs, and the producer of signals is closed."""
     node = make_node(None)
     node.start()
     wait_for(lambda: node.lanes, "the lane is made")

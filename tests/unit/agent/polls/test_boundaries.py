@@ -15,15 +15,18 @@ from brokers.kafka_interface import (
 from brokers.memory_kafka.cluster import MemoryKafka
 from brokers.memory_kafka.reader import MemoryReader
 from brokers.records import Ends, KafkaRecord, TopicDescription
-from pipeline.agent.events import ActivityRead, BoundaryRead, Event
 from pipeline.agent.polls.boundaries import DESCRIBE_S, BoundaryPoll
 from pipeline.agent.watched import Watched
+from pipeline.boundaries.derived import PendingBoundary
+from pipeline.boundaries.lane_time import Writer
 from pipeline.boundaries.profile import DerivedInput
+from pipeline.clock import steady_ms
 from pipeline.errors import MedusaError, UnavailableError
 from pipeline.ids import (
     Epoch,
     Millis,
     Offset,
+    SteadyMillis,
     StreamName,
     TopicId,
     TopicName,
@@ -109,17 +112,33 @@ def value(at_ms: int, topic_id: str = "counts-1") -> bytes:
 
 
 @dataclass
+class News:
+    """What was read since it was last cleared."""
+
+    boundaries: list[tuple[Writer, Epoch, PendingBoundary]] = field(default_factory=list)
+    activity: list[tuple[Writer, Epoch, bool, SteadyMillis]] = field(default_factory=list)
+
+    def boundary_read(self, writer: Writer, epoch: Epoch, boundary: PendingBoundary) -> None:
+        """Note it."""
+        self.boundaries.append((writer, epoch, boundary))
+
+    def activity_read(
+        self, writer: Writer, epoch: Epoch, *, idle: bool, at_ms: SteadyMillis
+    ) -> None:
+        """Note it."""
+        self.activity.append((writer, epoch, idle, at_ms))
+
+
+@dataclass
 class World:
     """A node that runs a fragment that reads another one's stream."""
 
     kafka: Kafka = field(default_factory=Kafka)
-    events: list[Event] = field(default_factory=list)
+    news: News = field(default_factory=News)
 
     def __post_init__(self) -> None:
         self.watched, self.clock = Watched(), TwinClock()
-        self.poll = BoundaryPoll(
-            self.kafka, self.kafka.open, self.watched, self.clock, self.events.append
-        )
+        self.poll = BoundaryPoll(self.kafka, self.kafka.open, self.watched, self.clock, self.news)
 
     def watch(self, topic_id: str | None = "counts-1") -> None:
         """The node reads a derived stream over a topic with this id; None: none."""
@@ -129,11 +148,12 @@ class World:
 
     def look(self, times: int = 1) -> list[int]:
         """Poll at the interval of topic descriptions; the boundaries received."""
-        self.events.clear()
+        self.news.boundaries.clear()
+        self.news.activity.clear()
         for _ in range(times):
             self.clock.sleep(DESCRIBE_S)
             self.poll.read()
-        return [event.boundary_ms for event in self.events if isinstance(event, BoundaryRead)]
+        return [boundary.boundary_ms for _, _, boundary in self.news.boundaries]
 
 
 @pytest.fixture
@@ -251,8 +271,18 @@ def test_activity_records_are_sent_too() -> None:
     world.kafka.write(activity, key=activity_key(WRITER))
     world.watch()
     assert world.look(2) == [7]
-    assert not any(isinstance(event, ActivityRead) for event in world.events)
+    assert world.news.activity == []
     world.kafka.write(activity, b"{}", key=activity_key(WRITER))
     assert world.look(1) == []
-    events = [event for event in world.events if isinstance(event, ActivityRead)]
-    assert events == [ActivityRead((TopicId("counts-1"), WRITER), Epoch(2), idle=True)]
+    now_ms = steady_ms(world.clock)
+    assert world.news.activity == [((TopicId("counts-1"), WRITER), Epoch(2), True, now_ms)]
+
+
+def test_a_boundary_is_sent_with_its_writer_and_positions(world: World) -> None:
+    """The epoch decides whether it still counts."""
+    world.kafka.write(value(200))
+    world.look()
+    writer = TopicId("counts-1"), WRITER
+    assert world.news.boundaries == [
+        (writer, Epoch(1), PendingBoundary(Millis(200), {0: Offset(0)}))
+    ]

@@ -4,14 +4,13 @@ from dataclasses import replace
 
 from pipeline.agent.decide import decide
 from pipeline.agent.effects import WatchTopics
-from pipeline.agent.events import BoundaryRead, Event, PlanMade
+from pipeline.agent.events import Event, PlanMade
 from pipeline.agent.now import Now
 from pipeline.agent.state import NodeState, Shared
-from pipeline.boundaries.lane_time import Writer
+from pipeline.boundaries.lane_time import Writer, writer_of
 from pipeline.catalog.records import DesiredState, FragmentRecord, NetworkRecord
 from pipeline.catalog.snapshot import Deployed
 from pipeline.ids import (
-    Epoch,
     FragmentName,
     Millis,
     NetworkId,
@@ -50,11 +49,16 @@ class _Node:
 
     def __init__(self) -> None:
         self.state = NodeState(Shared(NodeId("node1"), OWNER, Millis(0)))
+        self.writers: set[Writer] = set()
+        """The writers whose boundaries are read, by the last watch request."""
 
     def receive(self, event: Event) -> list[WatchTopics]:
         """Feed an event; the resulting watch request."""
         self.state, effects = decide(self.state, event, Now(Millis(0), SteadyMillis(0)))
-        return [effect for effect in effects if isinstance(effect, WatchTopics)]
+        watched = [effect for effect in effects if isinstance(effect, WatchTopics)]
+        for one in watched:
+            self.writers = {writer_of(lane_input) for lane_input in one.derived}
+        return watched
 
     def assign(self, *fragments: Deployed) -> list[WatchTopics]:
         """Feed the catalog and the plans."""
@@ -62,11 +66,6 @@ class _Node:
         for one in fragments:
             watched += self.receive(PlanMade(one.version, PLAN))
         return watched
-
-    @property
-    def writers(self) -> set[Writer]:
-        """The writers whose boundaries it keeps."""
-        return set(self.state.shared.writers)
 
 
 def test_the_inputs_of_planned_fragments_are_watched() -> None:
@@ -80,15 +79,12 @@ def test_the_inputs_of_planned_fragments_are_watched() -> None:
 
 
 def test_a_recreated_topic_changes_whose_boundaries_count() -> None:
-    """Boundaries of the old topic are removed, and later ones of it are ignored."""
+    """One request names its writer; those of the old topic are no longer read."""
     node = _Node()
     node.assign(_sums("counts-1"))
-    old = BoundaryRead(next(iter(node.writers)), Epoch(1), Millis(5), {})
-    node.receive(old)
     node.assign(_sums("counts-2"))
     assert node.writers == {("counts-2", WRITER)}
-    node.receive(old)
-    assert node.writers == {("counts-2", WRITER)}
+    assert node.assign(_sums("counts-2")) == []
 
 
 def test_a_node_without_lanes_watches_nothing() -> None:
@@ -99,16 +95,14 @@ def test_a_node_without_lanes_watches_nothing() -> None:
     assert node.writers == set()
 
 
-def test_boundaries_are_kept_while_a_new_version_is_planned() -> None:
-    """A writer that is quiet publishes its last boundary once only."""
+def test_boundaries_stay_watched_while_a_new_version_is_planned() -> None:
+    """So they are kept. A writer that is quiet publishes its last boundary once only."""
     node, first = _Node(), _sums("counts-1")
     node.assign(first)
-    node.receive(BoundaryRead(next(iter(node.writers)), Epoch(1), Millis(5), {}))
-    before = node.state.shared.writers
     second = replace(first, record=replace(first.record, version=NetworkVersion(2)))
     assert node.receive(read(second)) == []
     assert node.receive(PlanMade(second.version, PLAN)) == []
-    assert node.state.shared.writers == before
+    assert node.writers == {("counts-1", WRITER)}
     assert node.assign() == [WatchTopics(frozenset(), frozenset())]
 
 
