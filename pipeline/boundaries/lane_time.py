@@ -230,13 +230,6 @@ def target_after(
     return least_active(tuple(found.values()))
 
 
-def clock_silent_ms(time: LaneTime, target: StreamBoundary, now_ms: SteadyMillis) -> int | None:
-    """How long all inputs have been silent, if only the clock moves the target; else None."""
-    if not target.by_clock:
-        return None
-    return now_ms - max(time.quiet.values(), default=time.started_ms)
-
-
 def _loading_from(time: LaneTime, ends: Ends | None, now_ms: SteadyMillis) -> LaneTime:
     """Set where event time would begin if it did not wait for inputs to be loaded.
 

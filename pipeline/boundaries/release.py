@@ -139,15 +139,16 @@ def due_ms(
         shape: what the lane computes.
         release: its state.
         move: the movement.
-        clock_silent_ms: how long all inputs have been silent, if only the clock moves event time.
+        clock_silent_ms: how long all inputs had been silent when event time last moved, if only the
+            clock moves it.
     """
+    if move.cut:  # a jump in steps, in a silence too: each one is as large as a batch may be
+        return None
     interval_ms = _interval_ms(shape)
     if clock_silent_ms is not None:
         part_ms = clock_silent_ms // CLOCK_PART
         part_ms = min(CLOCK_INTERVAL_MAX_MS, max(CLOCK_INTERVAL_MIN_MS, part_ms))
         interval_ms = max(interval_ms, part_ms)
-    elif move.cut:
-        return None
     if release.moved_at_ms is None or not interval_ms:
         return None
     return SteadyMillis(release.moved_at_ms + interval_ms)

@@ -14,7 +14,8 @@ from pipeline.agent.now import Now
 from pipeline.agent.state import Lane, NodeState, Running, Shared
 from pipeline.agent.status import status
 from pipeline.boundaries import lane_time
-from pipeline.boundaries.lane_time import Ends, LaneTime
+from pipeline.boundaries.ends import Ends
+from pipeline.boundaries.lane_time import LaneTime
 from pipeline.boundaries.profile import DerivedInput, ExternalInput, LaneProfile
 from pipeline.catalog.records import DesiredState, FragmentRecord, FragmentStatus, NetworkRecord
 from pipeline.catalog.snapshot import CatalogSnapshot, Deployed

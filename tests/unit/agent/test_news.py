@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 
 from pipeline.boundaries.derived import PendingBoundary
-from pipeline.boundaries.lane_time import Ends, LaneTime, writer_of
+from pipeline.boundaries.ends import Ends
+from pipeline.boundaries.lane_time import LaneTime, writer_of
 from pipeline.boundaries.next_batch import Batch, Limits
 from pipeline.boundaries.profile import DerivedInput, LaneProfile
 from pipeline.ids import Epoch, Millis, Offset, SteadyMillis, TopicId, TopicName

@@ -1,4 +1,4 @@
-"""Event time of one lane: from events to advances."""
+"""Event time of one lane: from what is read and finished to its movements."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -6,24 +6,13 @@ from itertools import pairwise
 
 from pipeline.boundaries.derived import PendingBoundary, WriterSeen, with_boundary
 from pipeline.boundaries.held import HeldBack
-from pipeline.boundaries.lane_time import (
-    ENDS_FRESH_MS,
-    OPEN_LONG_MS,
-    Ends,
-    LaneTime,
-    Writers,
-    activity_read,
-    advance,
-    batch_finished,
-    begin,
-    boundary_read,
-    ends_of,
-    ends_read,
-    held_open,
-    promised,
-    writer_of,
-)
+from pipeline.boundaries.ends import ENDS_FRESH_MS, Ends, ends_of
+from pipeline.boundaries.lane_time import LaneTime, Writers, activity_read, batch_finished, begin, boundary_read, ends_read, promised, writer_of
+from pipeline.boundaries.open_transactions import OPEN_LONG_MS, held_open
+from pipeline.boundaries.next_batch import LastBatch, Limits, Wait, next_batch
 from pipeline.boundaries.profile import DerivedInput, LaneProfile
+from pipeline.boundaries.promise import watermark_for
+from pipeline.boundaries.release import took_effect
 from pipeline.ids import Epoch, Millis, Offset, SteadyMillis, StreamName, TopicId, TopicName
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.markers.positions import InputPartition
@@ -45,7 +34,7 @@ JOIN = Joined(60_000)
 
 
 class Observed:
-    """The event time of a lane in its agent, with a clock and the last ends."""
+    """The event time of a lane that reads nothing itself, with a clock and the last ends."""
 
     def __init__(
         self, profile: LaneProfile, start: CommitMarker, writers: Writers | None = None
@@ -98,10 +87,19 @@ class Observed:
         writer, at_ms = writer_of(stream), self.now
         self.time = activity_read(self.time, writer, Epoch(epoch), idle=True, at_ms=at_ms)
 
-    def next_advance(self) -> int | None:
-        """The present advance of the lane."""
-        self.time, value = advance(self.time, self.ends, self.now)
-        return value
+    def move(self) -> int | None:
+        """The event time of the next batch or marker, which takes effect at once; None: it stays.
+
+        What such a batch reads is not finished before `finish`.
+        """
+        last, limits = LastBatch(self.time.positions), Limits(100)
+        self.time, found = next_batch(self.time, last, self.ends, limits, self.now)
+        if isinstance(found, Wait) or found.event_ms is None:
+            return None
+        shape, to_ms = self.time.profile.shape, found.event_ms
+        effect = marker({}, boundary_ms=to_ms, eviction_ms=watermark_for(shape, to_ms))
+        self.time = replace(self.time, release=took_effect(shape, self.time.release, effect, 0))
+        return to_ms
 
     def watch(
         self,
@@ -109,29 +107,29 @@ class Observed:
         open_: Mapping[InputPartition, int] | None = None,
         **ends: tuple[int, ...],
     ) -> list[int]:
-        """Feed the ends every half second; all advances of the lane meanwhile."""
-        advances: list[int] = []
+        """Feed the ends every half second; all event times that the lane moves to meanwhile."""
+        moves: list[int] = []
         for _ in range(0, milliseconds, 500):
             self.wait(500)
             self.answer(open_, **ends)
-            value = self.next_advance()
+            value = self.move()
             if value is not None:
-                advances.append(value)
-        return advances
+                moves.append(value)
+        return moves
 
 
-def test_the_advance_is_the_least_boundary_of_the_inputs() -> None:
+def test_event_time_moves_to_the_least_boundary_of_the_inputs() -> None:
     """An external and a derived input: the slower one determines it."""
     start = marker({**positions(CARS, 0, 0), **positions(SPEED, 0, 0)})
     seen = Observed(lane(CARS, SPEED), start)
     seen.promise(SPEED, 70_000, 0, 0)
-    assert seen.next_advance() is None
+    assert seen.move() is None
     progress = {at(CARS, 0): 90_000, at(CARS, 1): 80_000}
     seen.finish(marker(start.end, batch=0, progress=progress))
-    assert seen.next_advance() == 70_000
+    assert seen.move() == 70_000
     seen.wait(1_000)
     seen.promise(SPEED, 999_000, 0, 0)
-    assert seen.next_advance() == 80_000 - 5_000 - 1
+    assert seen.move() == 80_000 - 5_000 - 1
 
 
 def test_a_boundary_waits_for_the_finished_positions() -> None:
@@ -139,18 +137,18 @@ def test_a_boundary_waits_for_the_finished_positions() -> None:
     seen = Observed(lane(SPEED, VOLUME), marker({**positions(SPEED, 0, 0), **positions(VOLUME, 0)}))
     seen.promise(SPEED, 70_000, 3, 4)
     seen.promise(VOLUME, 80_000, 0)
-    assert seen.next_advance() is None
+    assert seen.move() is None
     seen.finish(marker({**positions(SPEED, 3, 3), **positions(VOLUME, 0)}, batch=0))
-    assert seen.next_advance() is None
+    assert seen.move() is None
     seen.finish(marker({**positions(SPEED, 3, 4), **positions(VOLUME, 0)}, batch=1))
-    assert seen.next_advance() == 70_000
+    assert seen.move() == 70_000
 
 
 def test_a_boundary_of_another_writer_is_ignored() -> None:
     """Only the fragment that writes the stream can promise for it."""
     seen = Observed(lane(SPEED), marker(positions(SPEED, 0)))
     seen.promise(replace(SPEED, writer="eve.tolls.speed"), 70_000, 0)
-    assert seen.next_advance() is None
+    assert seen.move() is None
 
 
 def test_boundaries_read_before_the_lane_started_count() -> None:
@@ -160,38 +158,38 @@ def test_boundaries_read_before_the_lane_started_count() -> None:
             WriterSeen(), Epoch(1), PendingBoundary(Millis(70_000), {0: Offset(2)})
         )
     }
-    assert Observed(lane(SPEED), marker(positions(SPEED, 2)), writers).next_advance() == 70_000
-    assert Observed(lane(SPEED), marker(positions(SPEED, 1)), writers).next_advance() is None
+    assert Observed(lane(SPEED), marker(positions(SPEED, 2)), writers).move() == 70_000
+    assert Observed(lane(SPEED), marker(positions(SPEED, 1)), writers).move() is None
 
 
 def test_other_topics_of_an_input_are_not_its_partitions() -> None:
-    """Advances and redriven records are in separate topics; they are not the stream."""
+    """Redriven records are in a separate topic; they are not the stream."""
     redrive = InputPartition(CARS.stream, TopicName("tolls.speed.redrive"), 7)
     start = marker({**positions(CARS, 5), redrive: Offset(3)}, progress={at(CARS, 0): 90_000})
-    assert Observed(lane(CARS), start).next_advance() == 84_999
+    assert Observed(lane(CARS), start).move() == 84_999
 
 
-def test_an_idle_stream_advances_with_the_clock_after_idle_after() -> None:
-    """Not earlier; then event time rises as fast as time passes, paced."""
+def test_an_idle_stream_moves_with_the_clock_after_idle_after() -> None:
+    """Not earlier; then event time rises as fast as time passes, once a second."""
     start = marker(positions(CARS, 5, 5), progress={at(CARS, 0): 90_000, at(CARS, 1): 95_000})
     seen = Observed(lane(CARS), start)
-    assert seen.next_advance() == 84_999
+    assert seen.move() == 84_999
     assert seen.watch(9_500, cars=(5, 5)) == []
-    advances = seen.watch(5_000, cars=(5, 5))
-    assert advances[0] == 95_000 - 5_000 - 1 + 10_000
-    assert {after - before for before, after in pairwise(advances)} == {1_000}
+    moves = seen.watch(5_000, cars=(5, 5))
+    assert moves[0] == 95_000 - 5_000 - 1 + 10_000
+    assert {after - before for before, after in pairwise(moves)} == {1_000}
 
 
 def test_an_unreachable_broker_stops_the_clock_and_resets_the_silence() -> None:
     """Missing is not idle: records that were delayed meanwhile may still arrive."""
     start = marker(positions(CARS, 5), progress={at(CARS, 0): 90_000})
     seen = Observed(lane(CARS), start)
-    advances = seen.watch(12_000, cars=(5,))
+    moves = seen.watch(12_000, cars=(5,))
     assert seen.watch(60_000) == []
     assert seen.watch(9_500, cars=(5,)) == []
     again = seen.watch(1_000, cars=(5,))
     assert again
-    assert again[0] - advances[-1] <= 12_000
+    assert again[0] - moves[-1] <= 12_000
 
 
 def test_an_outdated_response_counts_as_none() -> None:
@@ -203,14 +201,14 @@ def test_an_outdated_response_counts_as_none() -> None:
         seen.wait(pause_ms)
         both = {at(CARS, 0): 90_000, at(CARS, 1): progress}
         seen.finish(marker(positions(CARS, 5, 9), progress=both))
-        assert seen.next_advance() == expected
+        assert seen.move() == expected
 
 
 def test_a_partition_with_unfinished_records_is_not_idle() -> None:
     """A slow lane must not treat its own backlog as silence."""
     start = marker(positions(CARS, 5), progress={at(CARS, 0): 90_000})
     seen = Observed(lane(CARS), start)
-    assert seen.next_advance() == 84_999
+    assert seen.move() == 84_999
     assert seen.watch(60_000, cars=(6,)) == []
 
 
@@ -219,18 +217,18 @@ def test_a_new_partition_with_records_blocks_event_time_until_it_is_read() -> No
     start = marker(positions(CARS, 5), progress={at(CARS, 0): 90_000})
     seen = Observed(lane(CARS), start)
     seen.answer(cars=(5, 2))
-    assert seen.next_advance() is None
+    assert seen.move() is None
 
 
-def test_silence_that_means_missing_never_advances_event_time() -> None:
+def test_silence_that_means_missing_never_moves_event_time() -> None:
     """However long it lasts."""
     start = marker(positions(STRICT_CARS, 5), progress={at(STRICT_CARS, 0): 90_000})
     seen = Observed(lane(STRICT_CARS), start)
-    assert seen.next_advance() == 84_999
+    assert seen.move() == 84_999
     assert seen.watch(120_000, cars=(5,)) == []
 
 
-def test_a_restart_in_a_long_silence_continues_from_the_advance_in_force() -> None:
+def test_a_restart_in_a_long_silence_continues_from_the_event_time_in_force() -> None:
     """Other inputs must not wait until the silence has lasted as long again."""
     start = marker(
         positions(CARS, 5),
@@ -239,20 +237,20 @@ def test_a_restart_in_a_long_silence_continues_from_the_advance_in_force() -> No
     )
     seen = Observed(lane(CARS, shape=JOIN), start)
     seen.promise(SPEED, 9_000_000, 0)
-    advances = seen.watch(12_000, cars=(5,))
-    assert advances[0] == 5_000_000 + 10_000
+    moves = seen.watch(12_000, cars=(5,))
+    assert moves[0] == 5_000_000 + 10_000
 
 
 def test_event_time_never_falls_when_an_idle_stream_becomes_active() -> None:
-    """A record far behind is late; there is no advance until event time is larger again."""
+    """A record far behind is late; event time stays until its inputs have reached it again."""
     start = marker(positions(CARS, 5), progress={at(CARS, 0): 90_000})
     seen = Observed(lane(CARS), start)
-    advances = seen.watch(30_000, cars=(5,))
+    moves = seen.watch(30_000, cars=(5,))
     seen.finish(marker(positions(CARS, 6), batch=1, progress={at(CARS, 0): 91_000}))
-    assert seen.next_advance() is None
+    assert seen.move() is None
     assert seen.watch(9_000, cars=(6,)) == []
     later = seen.watch(3_000, cars=(6,))
-    assert min(later) > max(advances)
+    assert min(later) > max(moves)
     # It was at most at the time of the clock, and continues from there.
     assert later[0] <= 84_999 + 30_000 + 10_000 + 1_000
 
@@ -260,11 +258,11 @@ def test_event_time_never_falls_when_an_idle_stream_becomes_active() -> None:
 def test_a_gap_in_the_observation_resets_the_silence() -> None:
     """Records that producers delayed during the gap may still arrive."""
     seen = Observed(lane(CARS), marker(positions(CARS, 5), progress={at(CARS, 0): 90_000}))
-    seen.next_advance()
+    seen.move()
     seen.watch(5_000, cars=(5,))
     seen.wait(ENDS_FRESH_MS + 1)
     seen.answer(cars=(5,))
-    assert seen.next_advance() is None
+    assert seen.move() is None
     assert seen.watch(9_500, cars=(5,)) == []
     assert seen.watch(1_000, cars=(5,))
 
@@ -276,27 +274,27 @@ def test_a_boundary_of_a_deleted_topic_is_ignored() -> None:
     writers = {writer_of(old): with_boundary(WriterSeen(), Epoch(9), promised)}
     seen = Observed(lane(SPEED), marker(positions(SPEED, 0)), writers)
     seen.promise(old, 80_000, 0, epoch=9)
-    assert seen.next_advance() is None
+    assert seen.move() is None
     seen.promise(SPEED, 499, 0, epoch=1)
-    assert seen.next_advance() == 499
+    assert seen.move() == 499
 
 
 def test_a_boundary_without_a_new_partition_does_not_count() -> None:
     """The lane waits until the writer names it, and continues at the same event time."""
     seen = Observed(lane(SPEED), marker(positions(SPEED, 5, 5, 0)))
     seen.promise(SPEED, 70_000, 5, 5)
-    assert seen.next_advance() is None
+    assert seen.move() is None
     seen.promise(SPEED, 70_000, 5, 5, 3)
-    assert seen.next_advance() is None
+    assert seen.move() is None
     seen.finish(marker(positions(SPEED, 5, 5, 3), batch=0))
-    assert seen.next_advance() == 70_000
+    assert seen.move() == 70_000
 
 
 def test_an_open_transaction_blocks_event_time_like_unread_records() -> None:
     """However long; its silence begins at the end of the transaction."""
     start = marker(positions(CARS, 5, 5), progress={at(CARS, 0): 90_000, at(CARS, 1): 30_000})
     seen = Observed(lane(CARS), start)
-    assert seen.next_advance() == 24_999
+    assert seen.move() == 24_999
     assert seen.watch(60_000, {at(CARS, 1): 1}, cars=(5, 5)) == []
     assert seen.watch(9_500, cars=(5, 5)) == []
     assert seen.watch(1_000, cars=(5, 5))
@@ -330,17 +328,17 @@ def test_an_idle_input_does_not_block_the_others() -> None:
         progress={at(CARS, 0): 90_000_000, at(TABLE, 0): 1_000},
     )
     seen = Observed(lane(CARS, TABLE), start)
-    assert seen.next_advance() == 1_000 - 5_001
-    advances = []
+    assert seen.move() == 1_000 - 5_001
+    moves = []
     for second in range(12):
         seen.wait(1_000)
         seen.answer(cars=(6 + second,), table=(2,))
         progress = {at(CARS, 0): 90_000_000 + second, at(TABLE, 0): 1_000}
         end = {**positions(CARS, 6 + second), **positions(TABLE, 2)}
         seen.finish(marker(end, batch=second, progress=progress))
-        advances.append(seen.next_advance())
-    assert advances[:10] == [None] * 10
-    assert advances[10:] == [90_000_000 - 5_001 + second for second in (10, 11)]
+        moves.append(seen.move())
+    assert moves[:10] == [None] * 10
+    assert moves[10:] == [90_000_000 - 5_001 + second for second in (10, 11)]
 
 
 def test_when_all_inputs_are_idle_the_clock_continues_from_the_largest() -> None:
@@ -350,8 +348,8 @@ def test_when_all_inputs_are_idle_the_clock_continues_from_the_largest() -> None
         progress={at(CARS, 0): 90_000, at(TABLE, 0): 1_000},
     )
     seen = Observed(lane(CARS, TABLE), start)
-    advances = seen.watch(11_000, cars=(5,), table=(2,))
-    assert advances[-1] >= 90_000 - 5_001 + 10_000
+    moves = seen.watch(11_000, cars=(5,), table=(2,))
+    assert moves[-1] >= 90_000 - 5_001 + 10_000
     assert seen.time.idle
 
 
@@ -369,22 +367,22 @@ def test_a_derived_input_does_not_block_while_its_writer_is_idle() -> None:
     strict = replace(CARS, silence=Silence.MISSING)
     seen = Observed(lane(strict, SPEED), marker(end, progress={at(CARS, 0): 90_000}))
     seen.promise(SPEED, 7_000, 3)
-    assert seen.next_advance() == 7_000
+    assert seen.move() == 7_000
     for _ in range(4):
         seen.wait(1_000)
         seen.idle(SPEED)
         seen.answer(cars=(5,), speed=(4,))
-        assert seen.next_advance() is None
+        assert seen.move() is None
     seen.answer({at(SPEED, 0): 1}, cars=(5,), speed=(3,))
-    assert seen.next_advance() is None
+    assert seen.move() is None
     seen.answer(cars=(5,), speed=(3,))
-    assert seen.next_advance() == 90_000 - 5_001
+    assert seen.move() == 90_000 - 5_001
     assert promised(seen.time) == {SPEED.stream: 7_000}
     seen.wait(6_000)
     seen.answer(cars=(5,), speed=(3,))
     progress = {at(CARS, 0): 99_000}
     seen.finish(marker(end, batch=1, progress=progress))
-    assert seen.next_advance() is None
+    assert seen.move() is None
 
 
 def test_the_end_of_a_topic_before_its_writer_was_idle_does_not_count() -> None:
@@ -392,14 +390,14 @@ def test_the_end_of_a_topic_before_its_writer_was_idle_does_not_count() -> None:
     end = {**positions(CARS, 5), **positions(SPEED, 3)}
     seen = Observed(lane(CARS, SPEED), marker(end, progress={at(CARS, 0): 90_000}))
     seen.promise(SPEED, 7_000, 3)
-    assert seen.next_advance() == 7_000
+    assert seen.move() == 7_000
     seen.answer(cars=(5,), speed=(3,))
     for _ in range(4):
         seen.wait(1_000)
         seen.idle(SPEED)
-    assert seen.next_advance() is None
+    assert seen.move() is None
     seen.answer(cars=(5,), speed=(3,))
-    assert seen.next_advance() == 90_000 - 5_001
+    assert seen.move() == 90_000 - 5_001
 
 
 def test_a_derived_input_without_a_promise_can_be_idle_too() -> None:
@@ -410,7 +408,7 @@ def test_a_derived_input_without_a_promise_can_be_idle_too() -> None:
         seen.wait(1_000)
         seen.idle(SPEED)
         seen.answer(cars=(5,), speed=(0,))
-    assert seen.next_advance() == 90_000 - 5_001
+    assert seen.move() == 90_000 - 5_001
 
 
 def test_an_external_input_that_holds_event_time_back_is_reported() -> None:
@@ -418,23 +416,23 @@ def test_an_external_input_that_holds_event_time_back_is_reported() -> None:
     end = {**positions(CARS, 5), **positions(TABLE, 2), **positions(SPEED, 0)}
     progress = {at(CARS, 0): 90_000, at(TABLE, 0): 1_000}
     seen = Observed(lane(CARS, TABLE, SPEED), marker(end, progress=progress))
-    seen.next_advance()
+    seen.move()
     assert seen.time.held == HeldBack(SPEED.stream, None, START_MS)
     seen.wait(500)
     seen.promise(SPEED, 99_000, 0)
-    seen.next_advance()
+    seen.move()
     assert seen.time.held == HeldBack(TABLE.stream, 99_000 - (1_000 - 5_001), seen.now)
     since_ms = seen.now
     seen.wait(500)
-    seen.next_advance()
+    seen.move()
     assert seen.time.held is not None
     assert seen.time.held.since_ms == since_ms
     seen.finish(marker(end, batch=1, progress={**progress, at(TABLE, 0): 89_000}))
-    seen.next_advance()
+    seen.move()
     assert seen.time.held is not None
     near = {at(CARS, 0): 99_000, at(TABLE, 0): 98_000}
     seen.finish(marker(end, batch=2, progress=near))
-    seen.next_advance()
+    seen.move()
     assert seen.time.held is None
 
 
@@ -447,7 +445,7 @@ def held_after(seen: Observed, seconds: int, every_ms: int = 2_000) -> HeldBack 
         seen.answer(cars=(end,))
         progress = {at(CARS, 0): 90_000}
         seen.finish(marker(positions(CARS, end), batch=number, progress=progress))
-        seen.next_advance()
+        seen.move()
     return seen.time.held
 
 
@@ -468,8 +466,8 @@ def test_a_rare_record_is_not_reported_before_it_is_read() -> None:
     for _ in range(120):
         seen.wait(500)
         seen.answer(cars=(5,))
-        seen.next_advance()
+        seen.move()
     seen.wait(500)
     seen.answer(cars=(6,))
-    seen.next_advance()
+    seen.move()
     assert seen.time.held is None

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from pipeline.boundaries.release import WAITING_STEP_MAX_MS
+from pipeline.boundaries.release import STEP_GROWTH_MAX, WAITING_STEP_MAX_MS
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.network.boxes.shape import Joined
 from pipeline.network.model import Load
@@ -28,7 +28,7 @@ def test_a_loading_input_has_no_boundary_before_all_is_read() -> None:
     assert held is not None
     assert (held.stream, held.by_ms) == (FIRST.stream, None)
     seen.finish(_loading(4, 80_000))
-    assert seen.next_advance() == 80_000 - 5_001
+    assert seen.move() == 80_000 - 5_001
     assert seen.watch(2_000, cars=(5,), table=(4,))[-1] == 90_000 - 5_001
 
 
@@ -40,7 +40,7 @@ def test_rows_in_an_open_transaction_are_part_of_the_load() -> None:
     seen.finish(_loading(2, 80_000))
     assert seen.watch(2_000, cars=(5,), table=(5,)) == []
     seen.finish(_loading(5, 80_000))
-    assert seen.next_advance() == 80_000 - 5_001
+    assert seen.move() == 80_000 - 5_001
 
 
 def test_an_aborted_transaction_is_loaded_once_it_is_passed() -> None:
@@ -49,7 +49,7 @@ def test_an_aborted_transaction_is_loaded_once_it_is_passed() -> None:
     seen = Observed(lane(CARS, FIRST), marker(end, progress={at(CARS, 0): 90_000}))
     assert seen.watch(2_000, {at(FIRST, 0): 4}, cars=(5,), table=(0,)) == []
     seen.answer(cars=(5,), table=(5,))
-    assert seen.next_advance() is None
+    assert seen.move() is None
     passed = {**positions(CARS, 5), **positions(FIRST, 5)}
     seen.finish(marker(passed, progress={at(CARS, 0): 90_000}))
     assert seen.watch(2_000, cars=(5,), table=(5,)) == [90_000 - 5_001]
@@ -61,16 +61,16 @@ def test_records_written_during_the_load_are_no_part_of_it() -> None:
     seen.answer(cars=(5,), table=(4,))
     seen.answer(cars=(5,), table=(9,))
     seen.finish(_loading(4, 80_000))
-    assert seen.next_advance() == 80_000 - 5_001
+    assert seen.move() == 80_000 - 5_001
 
 
 def test_an_input_is_loaded_first_at_each_start() -> None:
     """Records written while the lane was stopped may be in any order, too."""
     seen = Observed(lane(CARS, FIRST), _loading(4, 80_000))
-    assert seen.next_advance() is None
+    assert seen.move() is None
     assert seen.watch(2_000, cars=(5,), table=(6,)) == []
     seen.finish(_loading(6, 85_000))
-    assert seen.next_advance() == 85_000 - 5_001
+    assert seen.move() == 85_000 - 5_001
 
 
 def test_an_empty_input_is_loaded() -> None:
@@ -81,7 +81,7 @@ def test_an_empty_input_is_loaded() -> None:
 
 
 def test_records_read_during_the_load_are_emitted_in_steps() -> None:
-    """The first advance starts at the event time that the first batch would have had."""
+    """The first step begins at the event time that the first batch would have had."""
     hour = 3_600_000
 
     def read(batch: int) -> CommitMarker:
@@ -92,7 +92,8 @@ def test_records_read_during_the_load_are_emitted_in_steps() -> None:
     seen = Observed(lane(CARS, FIRST, shape=Joined(24 * hour, waits=True)), read(0))
     for batch in range(1, 10):
         seen.answer(cars=(9,), table=(9,))
-        assert seen.next_advance() is None
+        assert seen.move() is None
         seen.finish(read(batch))
-    assert seen.next_advance() == hour - 5_001 + WAITING_STEP_MAX_MS
+    assert seen.move() == hour - 5_001 + WAITING_STEP_MAX_MS
+    assert seen.move() == hour - 5_001 + WAITING_STEP_MAX_MS * (1 + STEP_GROWTH_MAX)
     assert seen.time.steps_ms == 8 * hour - WAITING_STEP_MAX_MS

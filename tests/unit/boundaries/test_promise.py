@@ -1,9 +1,9 @@
-"""Promises of a lane, and translation between advances and watermarks."""
+"""Promises of a lane, and translation between event time and watermarks."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.boundaries.promise import advance_in_force, kept_from, promise, watermark_for
+from pipeline.boundaries.promise import in_force, kept_from, promise, watermark_for
 from pipeline.ids import Millis, StreamName
 from pipeline.network.boxes.sessions import SessionWindow
 from pipeline.network.boxes.shape import Joined, Sessions, Shape, Stateless, Windowed
@@ -21,21 +21,21 @@ def promised(
     shape: Shape,
     *,
     eviction: int | None = None,
-    advance: int | None = None,
+    passed: int | None = None,
     previous: int | None = None,
 ) -> int | None:
     """`promise` with plain numbers."""
     return promise(
         shape,
         eviction_ms=None if eviction is None else Millis(eviction),
-        advance_ms=None if advance is None else Millis(advance),
+        passed_ms=None if passed is None else Millis(passed),
         previous_ms=None if previous is None else Millis(previous),
     )
 
 
-def test_a_stateless_lane_promises_its_advance() -> None:
+def test_a_stateless_lane_promises_the_event_time_that_came_into_force() -> None:
     """It has no state, so the boundary of its input is that of its output."""
-    assert promised(Stateless(), advance=500, eviction=9_999) == 500
+    assert promised(Stateless(), passed=500, eviction=9_999) == 500
 
 
 def test_windows_promise_up_to_the_end_of_the_next_one() -> None:
@@ -65,30 +65,30 @@ def test_nothing_is_promised_before_any_watermark() -> None:
 
 def test_a_promise_never_falls() -> None:
     """An earlier promise stays valid."""
-    assert promised(Stateless(), advance=5, previous=8) == 8
+    assert promised(Stateless(), passed=5, previous=8) == 8
     assert promised(JOIN, previous=8) == 8
     assert promised(JOIN, eviction=5, previous=8) == 8
 
 
-def test_the_advance_in_force_is_computed_from_the_marker() -> None:
-    """It equals the advance that was sent, for every shape."""
+def test_the_event_time_in_force_is_computed_from_the_marker() -> None:
+    """It equals the event time that the batch was planned with, for every shape."""
     for shape in (TEN, JOIN, VISITS):
         watermark = watermark_for(shape, Millis(499))
-        assert advance_in_force(shape, marker({}, eviction_ms=watermark)) == 499
-        assert advance_in_force(shape, marker({}, eviction_ms=0)) is None
-    assert advance_in_force(Stateless(), marker({}, boundary_ms=499)) == 499
+        assert in_force(shape, marker({}, eviction_ms=watermark)) == 499
+        assert in_force(shape, marker({}, eviction_ms=0)) is None
+    assert in_force(Stateless(), marker({}, boundary_ms=499)) == 499
 
 
 @given(WINDOWS, st.integers(1, 1_000), st.integers(1, 1_000))
 def test_later_batches_of_windows_emit_only_above_the_promise(
-    window: Window, advance: int, time: int
+    window: Window, event_ms: int, time: int
 ) -> None:
     """A row counts in exactly the windows whose ends are above the promise."""
     shape = Windowed(window)
-    watermark = watermark_for(shape, Millis(advance))
+    watermark = watermark_for(shape, Millis(event_ms))
     ends = ends_over(window, time)
     still_open = [end for end in ends if end > watermark]
-    if time > advance:
+    if time > event_ms:
         assert still_open == ends
     if still_open:
         assert still_open[0] > (promised(shape, eviction=watermark) or 0)

@@ -142,7 +142,7 @@ def check(query: Query, shape: Shape, given_batches: Sequence[Batch]) -> None:
     )
     for at, batch in enumerate(given_batches):
         watermark = Millis(batch.watermark)
-        promised = promise(shape, eviction_ms=watermark, advance_ms=None, previous_ms=None)
+        promised = promise(shape, eviction_ms=watermark, passed_ms=None, previous_ms=None)
         later = [time_of(result) for results in came[at + 1 :] for result in results]
         assert promised is None or all(time > promised for time in later)
         from_ms, read = kept_from(shape, watermark, StreamName("one")), given_batches[: at + 1]

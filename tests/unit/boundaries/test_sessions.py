@@ -24,18 +24,18 @@ def test_published_sessions_are_those_of_all_records_in_time(
     in_time: list[int] = []
     waiting: list[int] = []
     published: list[list[int]] = []
-    advance, late, promised = 0, 0, 0
+    event_ms, late, promised = 0, 0, 0
     for times, rise in [*batches, ([], 1_000)]:
         waiting += (accepted := [at for at in times if at > late])
         in_time += accepted
-        advance += rise
-        watermark = watermark_for(shape, Millis(advance)) if advance else Millis(0)
+        event_ms += rise
+        watermark = watermark_for(shape, Millis(event_ms)) if event_ms else Millis(0)
         closed = [s for s in sessions_of(window, waiting) if s[-1] + window.gap_ms <= watermark]
         assert all(s[-1] + window.gap_ms > promised for s in closed)
         published += closed
         waiting = [at for at in waiting if not any(at in s for s in closed)]
         kept = kept_from(shape, watermark, StreamName("s"))
         assert not waiting or kept is None or kept <= min(waiting)
-        promised = promise(shape, eviction_ms=watermark, advance_ms=None, previous_ms=None) or 0
+        promised = promise(shape, eviction_ms=watermark, passed_ms=None, previous_ms=None) or 0
         late = watermark
     assert sorted(published) == sessions_of(window, in_time)

@@ -1,6 +1,6 @@
 """Silence of an external stream, compared with a model that evaluates the whole history each time.
 
-Producers append, a lane reads in batches, an agent requests the ends, sometimes without a response,
+Producers append, a lane reads in batches, its node requests the ends, sometimes without a response,
 sometimes not at all. The boundary must always be that of the rules applied to the whole history,
 and the boundary of the lane only rises.
 """
@@ -11,16 +11,10 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from pipeline.boundaries.external import StreamBoundary
-from pipeline.boundaries.lane_time import (
-    ENDS_FRESH_MS,
-    Ends,
-    advance,
-    batch_finished,
-    begin,
-    ends_read,
-    input_times,
-)
+from pipeline.boundaries.ends import ENDS_FRESH_MS, Ends
+from pipeline.boundaries.lane_time import batch_finished, begin, ends_read, input_times, observe
 from pipeline.boundaries.profile import ExternalInput
+from pipeline.boundaries.release import next_move
 from pipeline.ids import Millis, Offset, SteadyMillis
 from pipeline.network.model import Silence
 from tests.profiles import examples
@@ -112,9 +106,9 @@ STEPS = st.lists(
         st.tuples(st.just("wait"), st.sampled_from([0, 1, 500, 2_000, 4_000, 6_000]), st.just(0)),
         st.tuples(st.just("request"), st.just(1), st.just(0)),
         st.tuples(st.just("no answer"), st.just(0), st.just(0)),
-        # A quarter of a minute without records while the agent polls: the stream becomes idle.
+        # A quarter of a minute without records while the node polls: the stream becomes idle.
         st.tuples(st.just("watch"), st.integers(1, 8), st.just(0)),
-        # The agent does not poll in the middle of a silence.
+        # The node does not poll in the middle of a silence.
         st.tuples(st.just("hole"), st.integers(1, 4), st.just(0)),
         # Records that are read at once, as most of the time.
         st.tuples(st.just("traffic"), st.integers(0, 1), st.integers(0, 40_000)),
@@ -150,7 +144,7 @@ def test_the_boundary_equals_the_rules_applied_to_the_whole_history(
     history, now = History(stream), START_MS
     last, ends = marker(positions(stream, 0, 0)), None
     time = begin(lane(stream), last, {}, now)
-    advances: list[int] = []
+    moves: list[int] = []
     for number, (what, one, two) in enumerate(expanded(steps), start=1):
         if what == "write":
             log[one].append(BASE_MS + two)
@@ -173,10 +167,13 @@ def test_the_boundary_equals_the_rules_applied_to_the_whole_history(
             history.request(number, now, answer)
         expected = history.boundary(number, now)
         assert input_times(time, ends, now)[stream.stream].boundary == expected
-        time, value = advance(time, ends, now)
-        if value is not None:
-            assert expected is not None
-            assert value == expected.at_ms
-            assert not advances or value > advances[-1]
-            advances.append(value)
-            event("by clock" if expected.by_clock else "by progress")
+        time, target = observe(time, ends, now)
+        assert target == expected
+        move = None if target is None else next_move(time.profile.shape, time.release, target)
+        if move is not None and target is not None:
+            assert move.to_ms == target.at_ms
+            assert not moves or move.to_ms > moves[-1]
+            moves.append(move.to_ms)
+            passed = replace(last, boundary_ms=move.to_ms)
+            time = batch_finished(time, passed, 0, now)
+            event("by clock" if target.by_clock else "by progress")

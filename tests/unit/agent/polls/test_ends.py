@@ -8,7 +8,7 @@ from brokers.records import Ends as OffsetsByTopic
 from pipeline.agent.events import EndsRead, Event
 from pipeline.agent.polls.ends import AGENT_MS, PAUSE_LEAST_S, PAUSE_MOST_S, EndsPoll
 from pipeline.agent.watched import Watched
-from pipeline.boundaries.lane_time import Ends
+from pipeline.boundaries.ends import Ends
 from pipeline.clock import Deadline, steady_ms
 from pipeline.errors import UnavailableError
 from pipeline.ids import TopicName, TransactionalId
