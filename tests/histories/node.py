@@ -175,7 +175,7 @@ class Node:
         self._agent = Agent(cast("Any", mailbox), self._performer, state, clock)
         self._catalog = CatalogPoll(shared, record, clock, mailbox.put)
         self._of_kafka: tuple[EndsPoll | BoundaryPoll, ...] = (
-            EndsPoll(cluster, watched, clock, news, mailbox.put),
+            EndsPoll(cluster.ends_reader(), watched, news, mailbox.put),
             BoundaryPoll(cluster, lambda: cluster.reader(0.0), watched, clock, news),
         )
 

@@ -13,7 +13,9 @@ from pipeline.ids import SteadyMillis
 PAUSE_LEAST_S: Final = 0.02
 """Pause between two answers while records flow."""
 PAUSE_MOST_S: Final = 0.2
-"""The same when none has come for some time: it doubles with each answer without news."""
+"""The same when none has come for some time."""
+FLOWS_MS: Final = 200
+"""For so long after a record the pause stays short; then it doubles with each answer."""
 WITHIN_S: Final = 0.5
 """How long an answer is awaited; a leader that does not answer costs this once."""
 AGENT_MS: Final = 250
@@ -47,6 +49,7 @@ class EndsPoll:
         self._last: Ends | None = None
         self._pause_s = PAUSE_MOST_S
         self._sent_ms: int | None = None
+        self._moved_ms = 0
         self._answered = True
 
     def read(self) -> float:
@@ -65,7 +68,10 @@ class EndsPoll:
             self._sent_ms = before_ms
             self._emit(EndsRead(ends))
         moved = last is None or (last.by_topic, last.written) != (ends.by_topic, ends.written)
-        self._pause_s = PAUSE_LEAST_S if moved else min(PAUSE_MOST_S, 2 * self._pause_s)
+        if moved:
+            self._moved_ms = before_ms
+        flows = before_ms - self._moved_ms < FLOWS_MS
+        self._pause_s = PAUSE_LEAST_S if flows else min(PAUSE_MOST_S, 2 * self._pause_s)
         return self._pause_s
 
     def _log(self, ends: Ends) -> None:

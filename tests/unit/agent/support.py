@@ -14,7 +14,7 @@ from pipeline.agent.now import Now
 from pipeline.agent.state import Lane, NodeState, Running, Shared
 from pipeline.agent.status import status
 from pipeline.boundaries import lane_time
-from pipeline.boundaries.ends import Ends
+from pipeline.boundaries.ends import Answer, Ends, ends_of
 from pipeline.boundaries.lane_time import LaneTime
 from pipeline.boundaries.profile import DerivedInput, ExternalInput, LaneProfile
 from pipeline.catalog.records import DesiredState, FragmentRecord, FragmentStatus, NetworkRecord
@@ -290,7 +290,7 @@ class Agent:
         written: dict[TopicName, dict[int, Offset]],
     ) -> Ends:
         """Ends that are read now, after those that the agent has got."""
-        return lane_time.ends_of(self.state.shared.ends, self.steady_ms, stable, written)
+        return ends_of(self.state.shared.ends, self.steady_ms, Answer(stable, written))
 
     def _run(self, run: int | None = None) -> RunNumber:
         lane = self.state.lanes.get(LANE)

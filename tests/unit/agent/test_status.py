@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from pipeline.boundaries.held import HELD_LEAST_MS
 from pipeline.boundaries.ends import ENDS_FRESH_MS
+from pipeline.boundaries.held import HELD_LEAST_MS
 from pipeline.boundaries.open_transactions import OPEN_LONG_MS
 from pipeline.boundaries.profile import LaneProfile
 from pipeline.catalog.records import LaneState

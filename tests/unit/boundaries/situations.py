@@ -4,7 +4,14 @@ from dataclasses import dataclass, replace
 
 from pipeline.boundaries.derived import PendingBoundary
 from pipeline.boundaries.ends import Ends
-from pipeline.boundaries.lane_time import LaneTime, batch_finished, begin, boundary_read, ends_read, writer_of
+from pipeline.boundaries.lane_time import (
+    LaneTime,
+    batch_finished,
+    begin,
+    boundary_read,
+    ends_read,
+    writer_of,
+)
 from pipeline.boundaries.next_batch import Decision, LastBatch, Limits, next_batch
 from pipeline.boundaries.profile import DerivedInput, ExternalInput
 from pipeline.boundaries.promise import watermark_for

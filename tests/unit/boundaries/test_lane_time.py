@@ -5,11 +5,21 @@ from dataclasses import replace
 from itertools import pairwise
 
 from pipeline.boundaries.derived import PendingBoundary, WriterSeen, with_boundary
+from pipeline.boundaries.ends import ENDS_FRESH_MS, Answer, Ends, ends_of
 from pipeline.boundaries.held import HeldBack
-from pipeline.boundaries.ends import ENDS_FRESH_MS, Ends, ends_of
-from pipeline.boundaries.lane_time import LaneTime, Writers, activity_read, batch_finished, begin, boundary_read, ends_read, promised, writer_of
-from pipeline.boundaries.open_transactions import OPEN_LONG_MS, held_open
+from pipeline.boundaries.lane_time import (
+    LaneTime,
+    Writers,
+    activity_read,
+    batch_finished,
+    begin,
+    boundary_read,
+    ends_read,
+    promised,
+    writer_of,
+)
 from pipeline.boundaries.next_batch import LastBatch, Limits, Wait, next_batch
+from pipeline.boundaries.open_transactions import OPEN_LONG_MS, held_open
 from pipeline.boundaries.profile import DerivedInput, LaneProfile
 from pipeline.boundaries.promise import watermark_for
 from pipeline.boundaries.release import took_effect
@@ -70,7 +80,7 @@ class Observed:
             topic: {p: Offset(o + more.get((topic, p), 0)) for p, o in offsets.items()}
             for topic, offsets in found.items()
         }
-        before, self.ends = self.ends, ends_of(self.ends, self.now, found, written)
+        before, self.ends = self.ends, ends_of(self.ends, self.now, Answer(found, written))
         self.time = ends_read(self.time, before, self.ends)
 
     def finish(self, found: CommitMarker) -> None:

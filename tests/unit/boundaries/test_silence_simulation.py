@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from pipeline.boundaries.external import StreamBoundary
 from pipeline.boundaries.ends import ENDS_FRESH_MS, Ends
+from pipeline.boundaries.external import StreamBoundary
 from pipeline.boundaries.lane_time import batch_finished, begin, ends_read, input_times, observe
 from pipeline.boundaries.profile import ExternalInput
 from pipeline.boundaries.release import next_move
