@@ -71,6 +71,7 @@ FIRST: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("nodes", ("tests/system/nodes",)),
     ("commands", ("tests/system/commands",)),
     ("spark", ("tests/system/spark",)),
+    ("steered", ("tests/system/steered",)),
     (
         "servers",
         (

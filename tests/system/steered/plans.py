@@ -11,6 +11,9 @@ from pipeline.markers.positions import InputPartition, Positions
 
 FAR_MS = 1_000_000
 """Beyond the last record: everything is released."""
+NO_RECORDS, NO_EVENT_TIME, AS_FAR_AS_POSSIBLE = 0.15, 0.25, 0.6
+"""Probabilities of a batch without records, of one in which event time does not move, and of one in
+which it moves as far as the unread records allow."""
 
 
 class Fate(Enum):
@@ -34,7 +37,7 @@ class Step:
 
 
 def random_steps(
-    rng: Random, times: Mapping[InputPartition, Sequence[int]], batches: int
+    rng: Random, times: Mapping[InputPartition, Sequence[int]], batches: int, *, stateful: bool
 ) -> Iterator[Step]:
     """Plans that read everything, and release everything at the end.
 
@@ -45,24 +48,27 @@ def random_steps(
         rng: draws.
         times: event times of the records of each partition, in ms.
         batches: how many before the last.
+        stateful: whether event time alone can start a batch.
     """
     at = dict.fromkeys(times, Offset(0))
     in_force = 0
     for _ in range(batches):
         fate = rng.choices(list(Fate), (6, 2, 1, 1))[0]
         end = {p: Offset(rng.randint(at[p], len(times[p]))) for p in times}
-        if rng.random() < 0.15:
+        if rng.random() < NO_RECORDS:
             end = dict(at)
         event_ms = _event_time(rng, times, end, in_force)
-        if end == at and event_ms is None:
+        if end == at and (event_ms is None or not stateful):
             continue
         yield Step(Batch(end, event_ms), fate)
         if fate is not Fate.WITHDRAWN:
             at, in_force = end, event_ms or in_force
     whole = {p: Offset(len(times[p])) for p in times}
     last = max((t for of in times.values() for t in of), default=0) + FAR_MS
-    yield Step(Batch(whole, Millis(last)), Fate.DONE)
-    yield Step(Batch(whole, Millis(last + FAR_MS)), Fate.DONE)
+    if stateful or at != whole:
+        yield Step(Batch(whole, Millis(last)), Fate.DONE)
+    if stateful:
+        yield Step(Batch(whole, Millis(last + FAR_MS)), Fate.DONE)
 
 
 def _event_time(
@@ -71,6 +77,8 @@ def _event_time(
     """An event time above the present one and below that of all unread records; often the most."""
     unread = [t for p, of in times.items() for t in of[end[p] :]]
     most = min(unread, default=max((t for of in times.values() for t in of), default=0)) - 1
-    if most <= max(in_force, 1) or rng.random() < 0.25:
+    if most <= max(in_force, 1) or rng.random() < NO_EVENT_TIME:
         return None
-    return Millis(most if rng.random() < 0.6 else rng.randint(max(in_force, 1) + 1, most))
+    return Millis(
+        most if rng.random() < AS_FAR_AS_POSSIBLE else rng.randint(max(in_force, 1) + 1, most)
+    )
