@@ -56,6 +56,7 @@ class Release:
         moved_at_ms: when this process last planned a movement (steady time).
         step_ms: how far beyond `in_force_ms` event time may move at once.
         cut: whether the step limited the last movement.
+        catches_up: whether a step limited a movement since event time was last at its target.
         begins_ms: where the first step begins, at least 0; None: the first movement is unlimited.
     """
 
@@ -63,6 +64,7 @@ class Release:
     moved_at_ms: SteadyMillis | None
     step_ms: int
     cut: bool = False
+    catches_up: bool = False
     begins_ms: Millis | None = None
 
 
@@ -112,7 +114,7 @@ def took_effect(
     elif release.cut and emitted < STEP_ROWS:
         growth = STEP_ROWS // max(1, emitted)
         step_ms = min(STEP_MAX_MS, step_ms * max(2, min(STEP_GROWTH_MAX, growth)))
-    return replace(release, in_force_ms=now, step_ms=step_ms, cut=False)
+    return replace(release, in_force_ms=now, step_ms=step_ms, cut=False, catches_up=release.cut)
 
 
 def next_move(shape: Shape, release: Release, target: StreamBoundary) -> Move | None:
@@ -156,15 +158,18 @@ def due_ms(
 
 def planned(release: Release, move: Move, now_ms: SteadyMillis) -> Release:
     """The state when a batch was planned with a movement."""
-    return replace(release, moved_at_ms=now_ms, cut=move.cut)
+    catches_up = release.catches_up or move.cut
+    return replace(release, moved_at_ms=now_ms, cut=move.cut, catches_up=catches_up)
 
 
 def rest_ms(shape: Shape, release: Release, target: StreamBoundary) -> int | None:
-    """How far event time is behind a target that it reaches in steps; None: in one."""
+    """How far event time is behind a target that it reaches in steps, the last included."""
     if isinstance(shape, Stateless) or release.in_force_ms is None:
         return None
     cut = _within_step(shape, release, target.at_ms).cut
-    return _closing(shape, target.at_ms) - release.in_force_ms if cut else None
+    if not cut and not release.catches_up:
+        return None
+    return _closing(shape, target.at_ms) - release.in_force_ms
 
 
 def _within_step(shape: Shape, release: Release, target: Millis) -> Move:

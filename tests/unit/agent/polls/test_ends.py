@@ -10,6 +10,7 @@ from pipeline.agent.watched import Watched
 from pipeline.boundaries.ends import Ends
 from pipeline.clock import Deadline, steady_ms
 from pipeline.ids import TopicName, TransactionalId
+from tests.unit.deploy.twins import TwinClock
 from tests.unit.kafka import create, fill
 
 SIGHTINGS = TopicName("sightings-topic")
