@@ -121,7 +121,7 @@ def test_lanes_get_each_answer_and_the_agent_one_in_a_quarter_of_a_second(world:
 
 def test_a_poll_is_eager_while_records_flow_and_rests_without_news(world: World) -> None:
     """After a fifth of a second the pause doubles up to its maximum; one record makes it short."""
-    assert world.read(15)[-6:] == [0.02, 0.04, 0.08, 0.16, 0.2, 0.2]
+    assert world.read(16)[-6:] == [0.02, 0.04, 0.08, 0.16, 0.2, 0.2]
     fill(world.kafka, SIGHTINGS, 0, 1)
     assert set(world.read(5)) == {PAUSE_LEAST_S}
     assert world.read(15)[-1] == PAUSE_MOST_S
