@@ -46,6 +46,7 @@ from pipeline.spark.run.lane import stable_lane
 from pipeline.spark.run.lane_host import LaneHost
 from pipeline.spark.run.lane_news import LaneNews
 from pipeline.spark.run.schema_resolver import SchemaResolver
+from pipeline.spark.run.steered_query import check_steerable
 from pipeline.spark.session.cluster import check_folder, is_cluster
 from pipeline.spark.session.session import (
     Session,
@@ -126,7 +127,7 @@ def run_node(
         UnavailableError: a server does not answer.
         RefusedError: a node of this name is up already.
         NewerFormatError: the catalog is too new for this version, at the start or later.
-        EnvironmentProblem: Java, a jar or a writable folder is missing.
+        EnvironmentProblem: Java, a jar or a writable folder is missing, or it is another Spark.
     """
     folders, clock = Folders.of(settings), SystemClock()
     _make_writable(folders.data, folders.checkpoints)
@@ -153,6 +154,7 @@ def _run(
     settings: Settings, engine: _Engine, stop: threading.Event, ready: Callable[[], None]
 ) -> None:
     """Register the node, and run its agent until it is stopped."""
+    check_steerable(engine.spark)
     servers, clock = engine.servers, engine.clock
     record = _register(settings, servers.catalog, clock)
     mailbox, watched, news, ending = Mailbox(), Watched(), LaneNews(), Ending(stop)
