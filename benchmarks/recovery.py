@@ -7,7 +7,7 @@
 Cold: a new process of the same name is started at once, as by a supervisor, and starts Java and
 Spark. Warm: another, idle node claims the fragment when the killed node's ZooKeeper session has
 ended. Both continue from the same checkpoints. Also without a fault a window's result is published
-two batches after its last reading, a stateless one in the same batch.
+one batch after its last reading, a stateless one in the same batch.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Idempotent producer without transactions, for advances and for records sent by a user."""
+"""Idempotent producer without transactions, for boundaries, activity and records sent by a user."""
 
 from typing import Final
 

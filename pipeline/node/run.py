@@ -127,7 +127,7 @@ def run_node(
         UnavailableError: a server does not answer.
         RefusedError: a node of this name is up already.
         NewerFormatError: the catalog is too new for this version, at the start or later.
-        EnvironmentProblem: Java, a jar or a writable folder is missing.
+        EnvironmentProblem: Java, a jar or a writable folder is missing, or it is another Spark.
     """
     folders, clock = Folders.of(settings), SystemClock()
     _make_writable(folders.data, folders.checkpoints)
@@ -154,6 +154,7 @@ def _run(
     settings: Settings, engine: _Engine, stop: threading.Event, ready: Callable[[], None]
 ) -> None:
     """Register the node, and run its agent until it is stopped."""
+    check_steerable(engine.spark)
     servers, clock = engine.servers, engine.clock
     record = _register(settings, servers.catalog, clock)
     mailbox, watched, news, ending = Mailbox(), Watched(), LaneNews(), Ending(stop)

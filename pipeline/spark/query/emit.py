@@ -56,6 +56,7 @@ from pipeline.spark.query.sql import any_failed, quoted
 from schemas import wire
 
 _FAR_PAST_S = -9_000_000_000
+_PAST = "1900-01-01"
 SOURCE_METRICS = "source_"
 PATH_METRICS = "path_"
 
@@ -254,14 +255,20 @@ def _passed_columns(lowered: Lowered) -> tuple[str, ...]:
 
 
 def _boundary_driven(rows: DataFrame, source: Source, carried: tuple[str, ...]) -> DataFrame:
-    """The rows under a watermark that only the plan of a batch moves."""
+    """The rows under a watermark that only the plan of a batch moves.
+
+    Every column is wrapped in a condition on the watermark's column, which always holds, so that
+    Spark pushes no filter below the watermark. There it would repeat the expression of the reason
+    at each use, as in `emit_path`.
+    """
     far_past = F.lit(_FAR_PAST_S).cast("timestamp")
     rows = rows.withColumn(hidden.WATERMARK, far_past).withWatermark(hidden.WATERMARK, "0 seconds")
+    holds = F.col(hidden.WATERMARK) < F.lit(_PAST).cast("timestamp")
     passed = [*(c.name for c in source.columns), *carried, hidden.REASON]
-    marked = F.col(hidden.EVENT_TIME).alias(
+    marked = F.when(holds, F.col(hidden.EVENT_TIME)).alias(
         hidden.EVENT_TIME, metadata={"spark.watermarkDelayMs": 0}
     )
-    return rows.select(*[F.col(quoted(c)) for c in passed], marked)
+    return rows.select(*[F.when(holds, F.col(quoted(c))).alias(c) for c in passed], marked)
 
 
 def _with_steps(

@@ -17,7 +17,7 @@ FETCH_WAIT_MS = 1
 
 After each fetch Spark asks for the range of available offsets, on the connection on which the
 consumer has already sent the next fetch; the broker answers in order. With Kafka's default of 500,
-every batch that reads from a quiet partition, such as the advances, takes half a second. Spark only
+every batch that reads from a quiet partition takes half a second. Spark only
 fetches records that exist, so a short wait costs nothing.
 """
 

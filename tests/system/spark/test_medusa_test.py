@@ -34,6 +34,18 @@ steps:
     records:
       - {segment: 1, cars: 2}
 """
+EARLY = """
+network: ../network.yaml
+steps:
+  - advance: 2026-01-01T00:01:00Z
+  - send: sightings
+    records:
+      - {car: b, kind: car, road: A1, segment: 1, speed: 10, location: x,
+         seen_at: "2026-01-01T00:00:30Z"}
+  - dead_letters:
+      - {stream: sightings, reason: late, record: {car: b}}
+"""
+"""Event time that moves before the first record."""
 WRONG = """
 network: ../network.yaml
 steps:
@@ -119,7 +131,7 @@ def project(tmp_path: Path) -> Path:
     (small / "schemas").symlink_to(tmp_path / "schemas")
     (small / "network.yaml").write_text(SMALL, encoding="utf-8")
     (small / "moving.py").write_text(IN_PYTHON, encoding="utf-8")
-    for name, text in (("late", LATE), ("wrong", WRONG)):
+    for name, text in (("late", LATE), ("early", EARLY), ("wrong", WRONG)):
         (small / "tests" / f"{name}.yaml").write_text(text, encoding="utf-8")
     (small / "tests" / "cars.jsonl").write_text(CARS.strip(), encoding="utf-8")
     (small / "tests" / "test_moving.py").write_text(WITH_PYTEST, encoding="utf-8")
@@ -127,7 +139,7 @@ def project(tmp_path: Path) -> Path:
 
 
 def test_tests_that_pass_and_one_that_fails(project: Path) -> None:
-    """The project's, the reference's and one with a late record pass; differences are printed."""
+    """The project's, the reference's and those with a late record pass; differences are printed."""
     called = run_module(project, "pipeline.cli.main", "test", "tests", "small/tests", "-o", "json")
     assert called.stdout, called.stderr
     report = json.loads(called.stdout)
@@ -136,9 +148,10 @@ def test_tests_that_pass_and_one_that_fails(project: Path) -> None:
         "page": True,
         "tolls": True,
         "late": True,
+        "early": True,
         "wrong": False,
     }, textwrap.indent(json.dumps(report, indent=1), "  ")
-    assert (called.returncode, report["passed"], report["failed"]) == (1, 3, 1)
+    assert (called.returncode, report["passed"], report["failed"]) == (1, 4, 1)
     traffic, dead_letters = found["wrong"]["failures"]
     assert traffic["place"] == "small/tests/wrong.yaml:7"
     assert [pair["fields"] for pair in traffic["different"]] == [["cars"]]

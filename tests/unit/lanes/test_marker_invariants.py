@@ -70,7 +70,7 @@ def test_markers_of_lanes_satisfy_the_invariants(steps: list[str]) -> None:
 
 
 def test_event_time_passed_on_without_a_batch_satisfies_the_invariants() -> None:
-    """Its marker differs from that of the last batch in its promise; the next batch follows."""
+    """Its marker differs from the last one only in its promise; the next batch follows on it."""
     *_, last = chain(["batch"])
     passed = replace(last, boundary_ms=Millis(99), written_at_ms=Millis(1))
     assert violations([last, passed, after(passed)]) == ()
