@@ -10,7 +10,7 @@ from pipeline.boundaries.profile import LaneInput
 from pipeline.ids import SteadyMillis, TopicName
 
 ENDS_LOG_MAX = 64
-"""Observed ends kept per input. At two a second they reach back half a minute exactly, and further
+"""Observed ends kept per input. At four a second they reach back 16 seconds exactly, and further
 with decreasing resolution, which is enough for the age of an old lag."""
 STALLED_LEAST_MS = 30_000
 """How long records may be unread without the end of a batch before `status` shows it."""

@@ -199,6 +199,8 @@ def _restart(history: History, rng: Random) -> None:
     if not world.nodes:
         return
     name = rng.choice(sorted(world.nodes))
+    if rng.random() < 0.7:
+        _produce(history, rng)
     lose = rng.random() < 0.4
     world.kill_node(name, lose_folder=lose)
     history.log(f"  {name} restarts{', its folder is gone' if lose else ''}")

@@ -337,8 +337,14 @@ class World:
         self.nodes[name] = Node(name, root, self.around)
 
     def kill_node(self, name: str, *, lose_folder: bool) -> None:
-        """Kill a node, optionally with its disk."""
-        self.nodes.pop(name).kill()
+        """Kill a node, optionally with its disk; often in the middle of new batches."""
+        node = self.nodes.pop(name)
+        if self.rng.random() < 0.7:
+            node.look()
+            for turn in node.turns:
+                for _ in range(self.rng.randint(0, 3)):
+                    node.go(turn)
+        node.kill()
         if lose_folder:
             self.folders.pop("" if self.shared_folder else name, None)
 

@@ -366,10 +366,9 @@ def test_the_last_batches_of_a_stopping_lane_are_counted(running: Agent) -> None
 
 def test_the_event_time_of_a_lane_is_what_it_reported_last(running: Agent) -> None:
     """A report of an earlier run, of a lane that has ended or was released changes nothing."""
-    old = replace(running.running().time, steps_ms=70_000)
-    report = LaneTimed(LANE, RunNumber(1), old)
+    report = LaneTimed(LANE, RunNumber(1), replace(running.running().time, steps_ms=70_000))
     assert running.receive(report) == ()
-    assert running.running().time == old
+    assert running.running().time == report.time
     running.stopped()
     before = running.lane()
     running.receive(report)

@@ -20,6 +20,9 @@ from pipeline.agent.effects import (
 from pipeline.agent.events import Event, PlanFailed, PlanMade
 from pipeline.agent.perform import NodeContext, Performer, Workers
 from pipeline.agent.watched import Watched
+from pipeline.boundaries.derived import PendingBoundary
+from pipeline.boundaries.lane_time import writer_of
+from pipeline.boundaries.profile import LaneProfile
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.records import (
     DesiredState,
@@ -53,6 +56,7 @@ from pipeline.ids import (
     NetworkName,
     NetworkVersion,
     NodeId,
+    Offset,
     ParticipantId,
     RunNumber,
     TopicId,
@@ -64,15 +68,18 @@ from pipeline.lanes.start.facts import StateChoice
 from pipeline.markers import codec
 from pipeline.markers.signals import ActivityRecord, activity_key
 from pipeline.names import FragmentNames, Znodes
+from pipeline.network.boxes.shape import Stateless
 from pipeline.planner.digest import fragment_digest
 from pipeline.planner.plan import Plan
 from pipeline.planner.planner import plan
 from pipeline.planner.state import OnChange
 from pipeline.spark.run.lane_news import LaneNews
+from pipeline.spark.run.lane_planner import LanePlanner
 from pipeline.spark.run.lane_settings import LaneSettings
 from pipeline.system_clock import SystemClock
 from tests.conftest import WaitFor
 from tests.memory_store import MemoryStore, MemoryTree
+from tests.unit.agent.support import LEFT, fresh_marker
 from tests.unit.catalog.support import NOTHING_READ
 from tests.unit.kafka import records, with_topics
 from tests.unit.planner.networks import OWNER, external, filtered, network
@@ -170,6 +177,7 @@ class Node:
     events: list[Event]
     signals: Signals
     watched: Watched
+    news: LaneNews
     catalog: Catalog
     newer: list[Exception]
     """Errors of reading the fragments' markers."""
@@ -231,9 +239,10 @@ def make_node() -> Callable[[Exception | None], Node]:
             clock=SystemClock(),
         )
         performer = Performer(context, events.append)
-        signals, watched = context.signals, context.watched
+        signals, watched, news = context.signals, context.watched, context.news
         assert isinstance(signals, Signals)
-        return Node(performer, lanes, events, signals, watched, catalog, newer, planned, written)
+        polled = signals, watched, news
+        return Node(performer, lanes, events, *polled, catalog, newer, planned, written)
 
     return make
 
@@ -313,10 +322,28 @@ def test_watch_requests_reach_the_polls(
     """Topics, inputs, and fragments of other nodes."""
     node = make_node(None)
     topics = frozenset({TopicName("sightings-topic")})
-    node.performer.perform(WatchTopics(topics, frozenset()))
+    node.performer.perform(WatchTopics(topics, frozenset({LEFT})))
     node.performer.perform(Rehearse(((DEPLOYED, PLAN.fragments[0]),)))
-    assert (node.watched.topics, node.watched.derived) == (topics, frozenset())
+    assert (node.watched.topics, node.watched.derived) == (topics, frozenset({LEFT}))
     assert node.watched.elsewhere == ((DEPLOYED, PLAN.fragments[0]),)
+
+
+def test_boundaries_are_kept_for_lanes_from_the_watch_request_on(
+    make_node: Callable[[Exception | None], Node],
+) -> None:
+    """The poll reads each topic from its beginning after the request: nothing is missed."""
+    node = make_node(None)
+
+    def known(boundary_ms: int) -> Millis | None:
+        boundary = PendingBoundary(Millis(boundary_ms), {0: Offset(0), 1: Offset(0)})
+        node.news.boundary_read(writer_of(LEFT), Epoch(1), boundary)
+        planner = LanePlanner(LaneProfile((LEFT,), Stateless()), SystemClock(), lambda _: None)
+        node.news.join(planner, frozenset({LEFT.topic}), fresh_marker(LEFT))
+        return planner.promised(LEFT.stream)
+
+    assert known(5) is None
+    node.performer.perform(WatchTopics(frozenset({LEFT.topic}), frozenset({LEFT})))
+    assert known(6) == 6
 
 
 def test_the_epoch_is_above_that_of_the_last_marker(

@@ -4,10 +4,13 @@ import pytest
 
 from tests.histories.history import draw, run, written
 from tests.histories.mutants import (
+    batch_exceeds_its_plan,
+    boundary_is_not_covered,
     needed_is_the_end,
     promise_is_early,
     repeats_are_not_compared,
     repeats_are_written,
+    watermark_is_early,
 )
 from tests.profiles import examples
 
@@ -88,7 +91,7 @@ ONCE_WRONG = {
     "a fragment that was to begin anew went back to an output of its own": (
         907891,
         (
-            "rename_topic:118405 retention:270534 drain:240489 rename_last:831534 "
+            "rename_topic:118405 retention:270534 run:240489 drain:240489 rename_last:831534 "
             "produce:616603 rename_topic:4206 rollback:1030285 rename_topic:353788 rollback:46633"
         ),
     ),
@@ -104,6 +107,13 @@ ONCE_WRONG = {
         (
             "run:983685 rename_topic:9948 rollback:74653 rename_last:281906 produce:378338 "
             "rename_last:400388 rollback:411452 rollback:660966"
+        ),
+    ),
+    "the first markers of a lane that took an output over contradicted each other": (
+        10,
+        (
+            "run:432219 redrive:582003 drain:1027783 rename_last:550127 move_out:806184 "
+            "produce:576094 drain:374258 rename_last:955745"
         ),
     ),
     "a rebuild skipped what its source had skipped": (
@@ -132,7 +142,14 @@ def test_results_equal_the_reference(seed: int) -> None:
 
 @pytest.mark.parametrize(
     ("mutant", "seeds"),
-    [(repeats_are_written, 40), (needed_is_the_end, 40), (promise_is_early, 40)],
+    [
+        (repeats_are_written, 40),
+        (needed_is_the_end, 40),
+        (promise_is_early, 40),
+        (boundary_is_not_covered, 40),
+        (watermark_is_early, 40),
+        (batch_exceeds_its_plan, 40),
+    ],
 )
 def test_a_planted_defect_is_found(mutant: object, seeds: int) -> None:
     """The reference differs from it."""
@@ -143,7 +160,7 @@ def test_a_planted_defect_is_found(mutant: object, seeds: int) -> None:
 
 def test_a_batch_that_reads_other_records_when_repeated_is_found() -> None:
     """Few histories trigger it; without the defect this one is correct."""
-    script = written(49, "run:866632 restart:93968")
+    script = written(465, "produce:128688 run:56824 restart:825084")
     assert not run(script).wrong
     with repeats_are_not_compared.mutated():
         assert [one.kind for one in run(script).wrong][:1] == ["lost"]
