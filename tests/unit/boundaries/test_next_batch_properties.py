@@ -55,10 +55,10 @@ def drawn(draw: st.DrawFn, shapes: tuple[Shape, ...] = SHAPES) -> Drawn:
     }
     found = situation(replace(start, progress=progress), CARS, SPEED, shape=shape)
     promised: list[tuple[int, tuple[int, int]]] = []
-    at_ms, offsets = 0, (0, 0)
+    at_ms, offsets = 0, speed
     for number in range(draw(st.integers(int(caught_up), 4))):
         at_ms += draw(st.integers(1, 400))
-        far = 0 if caught_up and not number else 20
+        far = 0 if caught_up and not number else 8
         more = draw(st.tuples(st.integers(0, far), st.integers(0, far)))
         offsets = offsets[0] + more[0], offsets[1] + more[1]
         promised.append((at_ms, offsets))
