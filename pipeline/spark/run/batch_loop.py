@@ -97,14 +97,17 @@ class BatchLoop:
 
     def _next_before(self) -> Batch:
         """Wait for a batch while no query runs."""
+        watched_s = self.clock.monotonic_s()
         while not self.stop.is_set():
-            match self.planner.next(WATCH_S):
-                case PassOn(event_ms):
-                    self.sink.pass_on(event_ms)
-                case Batch() as batch:
-                    return batch
-                case None:
-                    self.watch()
+            found = self.planner.next(WATCH_S)
+            if isinstance(found, Batch):
+                return found
+            if found is not None:
+                self.sink.pass_on(found.event_ms)
+            now_s = self.clock.monotonic_s()
+            if found is None or now_s - watched_s >= WATCH_S:  # boundaries may come all the time
+                self.watch()
+                watched_s = now_s
         raise StoppingError
 
     def _watermark(self, batch: Batch) -> Millis | None:

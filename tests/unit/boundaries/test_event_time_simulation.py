@@ -169,6 +169,11 @@ class Query:
 class EventTime(RuleBasedStateMachine):
     """The state machine of two writers and a lane."""
 
+    time: LaneTime
+    ends: Ends | None
+    planned_at: SteadyMillis | None
+    moved: Millis | None
+
     @initialize(shape=st.sampled_from(SHAPES))
     def begin(self, shape: Shape) -> None:
         """A lane without progress."""
@@ -285,11 +290,10 @@ class EventTime(RuleBasedStateMachine):
         there = [at(w.stream, p) for w in self.writers for p in range(len(w.times))]
         end = {place: self.query.marker.end.get(place, Offset(0)) for place in there}
         self.query.marker = replace(self.query.marker, start=end, end=end, needed={})
-        self.time: LaneTime = begin(
-            lane(*INPUTS, shape=self.shape), self.query.marker, {}, self.now
-        )
-        self.ends: Ends | None = None
-        self.planned_at: SteadyMillis | None = None
+        profile = lane(*INPUTS, shape=self.shape)
+        self.time = begin(profile, self.query.marker, {}, self.now)
+        self.ends = None
+        self.planned_at = None
         self.moved = self.time.release.in_force_ms
 
     def check_moved(self, event_ms: Millis, read_to: Positions) -> None:

@@ -1,0 +1,222 @@
+"""Planner of a lane's batches: news from any thread, decisions for the lane's own."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from pipeline.boundaries.derived import PendingBoundary
+from pipeline.boundaries.lane_time import Ends, LaneTime, writer_of
+from pipeline.boundaries.next_batch import Batch, Limits, PassOn
+from pipeline.boundaries.profile import DerivedInput, ExternalInput
+from pipeline.clock import steady_ms
+from pipeline.errors import BrokenInvariantError
+from pipeline.ids import BatchId, Epoch, Millis, Offset
+from pipeline.lanes.batch import BatchFacts
+from pipeline.markers.commit_marker import CommitMarker
+from pipeline.markers.positions import Positions
+from pipeline.network.boxes.shape import Joined, Shape
+from pipeline.spark.run.lane_planner import REPORT_MS, LanePlanner
+from tests.unit.boundaries.support import CARS, SPEED, at, lane, marker, positions
+from tests.unit.deploy.twins import TwinClock
+
+JOIN = Joined(60_000)
+SOON_S = 30.0
+"""Deadline of what happens at once."""
+
+
+class Planning:
+    """A planner with a clock of its own, and what it reported."""
+
+    def __init__(
+        self,
+        *inputs: ExternalInput | DerivedInput,
+        start: CommitMarker,
+        shape: Shape | None = None,
+        pace_ms: int = 0,
+    ) -> None:
+        """Begin a lane and its first query."""
+        self.clock, self.start = TwinClock(), start
+        self.reports: list[LaneTime] = []
+        self.planner = LanePlanner(lane(*inputs, shape=shape), self.clock, self.reports.append)
+        self.planner.begin(start, {}, None)
+        self.planner.begin_query(start, Limits(100, pace_ms))
+
+    def answer(self, lane_input: ExternalInput | DerivedInput, *ends: int) -> None:
+        """The brokers answer."""
+        found = {p: Offset(end) for p, end in enumerate(ends)}
+        self.planner.ends_read(Ends(steady_ms(self.clock), {lane_input.topic: found}))
+
+    def promise(self, at_ms: int, *offsets: int) -> None:
+        """A boundary of `SPEED` is read."""
+        boundary = PendingBoundary(Millis(at_ms), {p: Offset(o) for p, o in enumerate(offsets)})
+        self.planner.boundary_read(writer_of(SPEED), Epoch(1), boundary)
+
+    def next(self) -> Batch | PassOn | None:
+        """What is planned now, without waiting."""
+        return self.planner.next(0)
+
+
+@pytest.fixture
+def elsewhere() -> Iterator[ThreadPoolExecutor]:
+    """Another thread."""
+    with ThreadPoolExecutor(1) as pool:
+        yield pool
+
+
+def executed(end: Positions, eviction_ms: int | None = None) -> BatchFacts:
+    """A batch as Spark has executed it."""
+    return BatchFacts(
+        batch=BatchId(0),
+        end=end,
+        late_ms=None,
+        eviction_ms=None if eviction_ms is None else Millis(eviction_ms),
+        records=3,
+        bad=0,
+        unknown=(),
+        late=0,
+        largest={},
+    )
+
+
+def test_batches_follow_each_other() -> None:
+    """Each one begins where the last one ends, written or not."""
+    lane_ = Planning(CARS, start=marker(positions(CARS, 2, 5)))
+    assert lane_.next() is None
+    assert lane_.planner.position == positions(CARS, 2, 5)
+    lane_.answer(CARS, 4, 5)
+    assert lane_.next() == Batch(positions(CARS, 4, 5), None)
+    assert lane_.planner.position == positions(CARS, 4, 5)
+    assert lane_.next() is None
+    lane_.answer(CARS, 4, 9)
+    assert lane_.next() == Batch(positions(CARS, 4, 9), None)
+
+
+def test_a_waiting_lane_is_woken_by_news(elsewhere: ThreadPoolExecutor) -> None:
+    """It need not look."""
+    lane_ = Planning(CARS, start=marker(positions(CARS, 2, 5)))
+    waiting = elsewhere.submit(lane_.planner.next)
+    lane_.answer(CARS, 4, 5)
+    assert waiting.result(SOON_S) == Batch(positions(CARS, 4, 5), None)
+
+
+def test_a_waiting_lane_ends_at_once(elsewhere: ThreadPoolExecutor) -> None:
+    """Its question has to be answered before Spark can be stopped."""
+    lane_ = Planning(CARS, start=marker(positions(CARS, 2, 5)))
+    for end in (lane_.planner.end_query, lane_.planner.stop):
+        lane_.planner.begin_query(lane_.start, Limits(100))
+        waiting = elsewhere.submit(lane_.planner.next)
+        end()
+        assert waiting.result(SOON_S) is None
+
+
+def test_a_lane_plans_again_for_its_next_query_unless_it_is_stopped() -> None:
+    """A query ends where another one begins, at the last marker."""
+    lane_ = Planning(CARS, start=marker(positions(CARS, 2, 5)))
+    lane_.answer(CARS, 4, 9)
+    assert lane_.next() is not None
+    lane_.planner.end_query()
+    lane_.answer(CARS, 5, 9)
+    assert lane_.next() is None
+    lane_.planner.begin_query(lane_.start, Limits(100))
+    assert lane_.next() == Batch(positions(CARS, 5, 9), None)
+    lane_.planner.stop()
+    lane_.planner.begin_query(lane_.start, Limits(100))
+    assert lane_.next() is None
+
+
+def test_batches_keep_the_pace() -> None:
+    """From the plan of one to the plan of the next."""
+    lane_ = Planning(CARS, start=marker(positions(CARS, 2, 5)), pace_ms=200)
+    lane_.answer(CARS, 4, 5)
+    assert lane_.next() is not None
+    lane_.answer(CARS, 6, 5)
+    lane_.clock.sleep(0.199)
+    assert lane_.next() is None
+    lane_.clock.sleep(0.001)
+    assert lane_.next() is not None
+
+
+def test_nothing_is_planned_before_the_lane_has_begun() -> None:
+    """News by then is no reason either: it is kept elsewhere."""
+    planner = LanePlanner(lane(CARS), TwinClock(), lambda _: None)
+    planner.ends_read(Ends(steady_ms(TwinClock()), {}))
+    with pytest.raises(BrokenInvariantError):
+        planner.next(0)
+
+
+def test_event_time_moves_once_the_marker_is_known() -> None:
+    """A movement is planned once."""
+    start = marker(positions(SPEED, 3), eviction_ms=9)
+    lane_ = Planning(SPEED, start=start, shape=JOIN)
+    lane_.promise(19, 3)
+    lane_.promise(29, 4)
+    assert lane_.next() == Batch(positions(SPEED, 3), Millis(19))
+    assert lane_.planner.promised(SPEED.stream) == 19
+    lane_.planner.finished(marker(positions(SPEED, 3), batch=0, eviction_ms=19), 3)
+    assert lane_.next() is None
+    lane_.planner.finished(marker(positions(SPEED, 4), batch=1, eviction_ms=19), 3)
+    assert lane_.planner.promised(SPEED.stream) == 29
+
+
+def test_a_lane_without_state_passes_on_each_boundary_once() -> None:
+    """When its marker is written."""
+    lane_ = Planning(SPEED, start=marker(positions(SPEED, 3), boundary_ms=9))
+    lane_.promise(19, 3)
+    assert lane_.next() == PassOn(Millis(19))
+    lane_.planner.finished(marker(positions(SPEED, 3), boundary_ms=19), 0)
+    lane_.clock.sleep(1)
+    assert lane_.next() is None
+
+
+def test_an_executed_batch_is_compared_with_its_plan() -> None:
+    """Also when it is executed once more, since it met new schemas."""
+    start = marker(positions(SPEED, 3), eviction_ms=9)
+    lane_ = Planning(SPEED, start=start, shape=JOIN)
+    lane_.promise(19, 3)
+    lane_.answer(SPEED, 5)
+    assert lane_.next() == Batch(positions(SPEED, 5), Millis(19))
+    for _ in range(2):
+        assert lane_.planner.executed(start, executed(positions(SPEED, 5), 19)) == 19
+    with pytest.raises(BrokenInvariantError, match="up to offset 5 and executed up to 4"):
+        lane_.planner.executed(start, executed(positions(SPEED, 4), 19))
+    with pytest.raises(BrokenInvariantError, match="under watermark 19 and executed under 9"):
+        lane_.planner.executed(start, executed(positions(SPEED, 5), 9))
+
+
+def test_a_batch_that_an_earlier_run_planned_sets_the_position() -> None:
+    """Its event time is only in the checkpoint."""
+    lane_ = Planning(CARS, start=marker(positions(CARS, 2, 5)))
+    lane_.answer(CARS, 9, 9)
+    assert lane_.planner.executed(lane_.start, executed(positions(CARS, 4, 5))) is None
+    assert lane_.planner.position == positions(CARS, 4, 5)
+    assert lane_.next() == Batch(positions(CARS, 9, 9), None)
+
+
+def test_event_time_is_reported_now_and_then() -> None:
+    """What is not reported at once is so by the next look of the waiting lane."""
+    lane_ = Planning(SPEED, start=marker(positions(SPEED, 3), boundary_ms=9))
+    lane_.answer(SPEED, 3)
+    reported = len(lane_.reports)
+    lane_.promise(8, 3)
+    lane_.clock.sleep((REPORT_MS - 1) / 1_000)
+    assert lane_.next() is None
+    assert len(lane_.reports) == reported == 1
+    lane_.clock.sleep(0.001)
+    assert lane_.next() is None
+    assert len(lane_.reports) == 2
+    assert lane_.reports[-1].writers[SPEED.stream].covered_ms == 8
+
+
+def test_a_lane_that_becomes_idle_or_active_reports_it_at_once() -> None:
+    """Its readers wait for it; so it is checked in a batch too."""
+    start = marker(positions(CARS, 5), progress={at(CARS, 0): 90_000})
+    lane_ = Planning(CARS, start=start, shape=JOIN)
+    for _ in range(12):
+        lane_.answer(CARS, 5)
+        lane_.next()
+        lane_.clock.sleep(1)
+    assert lane_.reports[-1].idle
+    lane_.answer(CARS, 5)
+    lane_.answer(CARS, 6)
+    assert not lane_.reports[-1].idle
