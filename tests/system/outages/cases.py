@@ -1,6 +1,7 @@
 """A network whose input has one partition on each of two brokers, and what it has computed."""
 
 import json
+import logging
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -19,6 +20,8 @@ from tests.faults.observe import Observer
 from tests.system.outages.brokers import FIRST, SECOND, SecondBroker, create_topic
 from tests.system.outages.feed import PARTITIONS, Feed
 from tests.system.support import READING, Installation, network_id
+
+_LOG = logging.getLogger(__name__)
 
 NODE = "node_outages"
 WITHIN_S = 120.0
@@ -105,6 +108,14 @@ class Network:
             if one.record.value is not None
         ]
 
+    def log_pace(self, what: str, since_s: float) -> None:
+        """Log how often batches of the filter have read partition 0 since a moment."""
+        found = sorted(self.intervals(0, since_s, time.monotonic()))
+        if found:
+            middle = found[len(found) // 2]
+            text = "%s %s: %d batches, %.2f s between two, at most %.2f s"
+            _LOG.info(text, self.name, what, len(found), middle, found[-1])
+
     def intervals(self, partition: int, since_s: float, until_s: float) -> list[float]:
         """The seconds between batches of the filter that read a partition, within a time."""
         times, last = [], -1
@@ -181,14 +192,7 @@ class Network:
         def complete() -> bool:
             return len(self.kept()) >= len(readings) and windows <= self.windows().keys()
 
-        try:
-            self.medusa.wait_for(complete, "all results", within_s=WITHIN_S)
-        finally:
-            missing = windows - self.windows().keys()
-            more = self.windows().keys() - windows
-            print(f"{len(readings)} readings, {len(self.kept())} kept", flush=True)
-            print(f"{len(windows)} windows; missing {len(missing)}: {sorted(missing)[:5]}")
-            print(f"others: {sorted(more)[:5]}", flush=True)
+        self.medusa.wait_for(complete, "all results", within_s=WITHIN_S)
         assert Counter(one.value for one in self.kept()) == values
         found = self.windows()
         assert {one: number for one, number in found.items() if one in windows} == dict.fromkeys(
