@@ -24,6 +24,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # re-exported
     ResourceType,
 )
 
+from brokers.kafka.asked_twice import AskedTwice
 from brokers.kafka.config import client_config
 from brokers.kafka.errors import CREDENTIALS_REJECTED, medusa_error
 from brokers.kafka.offset_answers import earliest, latest, offset_in
@@ -134,10 +135,10 @@ class KafkaAdmin:
     def begin_describing(self, topics: Iterable[TopicName]) -> Describing:
         """Send the request; `result` waits for the driver's futures."""
         names, deadline = tuple(topics), self._deadline("describing topics")
-        futures = self._begin_describe(names, deadline)
+        asked = self._begin_describe(names, deadline)
         return Describing(
-            done=lambda: all(future.done() for future in futures.values()),
-            result=lambda: _descriptions(self._answers(names, futures, deadline)),
+            done=lambda: asked.done,
+            result=lambda: _descriptions(self._answers(names, asked, deadline)),
         )
 
     def topic_configs(self, topics: Iterable[TopicName]) -> Mapping[TopicName, Mapping[str, str]]:
@@ -301,20 +302,24 @@ class KafkaAdmin:
 
     def _begin_describe(
         self, topics: tuple[TopicName, ...], deadline: Deadline
-    ) -> "dict[TopicName, Future[Any]]":
-        if not topics:
-            return {}
-        futures = self._client.describe_topics(
-            TopicCollection(sorted(set(topics))), request_timeout=deadline.remaining_s()
-        )
-        return {TopicName(name): future for name, future in futures.items()}
+    ) -> AskedTwice[AdminClient]:
+        def ask(client: AdminClient) -> "Mapping[str, Future[Any]]":
+            if not topics:
+                return {}
+            found: Mapping[str, Future[Any]] = client.describe_topics(
+                TopicCollection(sorted(set(topics))), request_timeout=deadline.remaining_s()
+            )
+            return found
+
+        return AskedTwice(self._renewed, ask, deadline)
 
     def _answers(
         self,
         topics: tuple[TopicName, ...],
-        futures: "Mapping[TopicName, Future[Any]]",
+        asked: AskedTwice[AdminClient],
         deadline: Deadline,
     ) -> dict[TopicName, Any]:
+        futures = asked.answers()
         found: dict[TopicName, Any] = {}
         for name in topics:
             try:

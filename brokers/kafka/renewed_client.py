@@ -65,12 +65,28 @@ class RenewedClient(Generic[C]):
         elif self._unanswered_s is None:
             self._unanswered_s = self._clock.monotonic_s()
 
+    def another(self) -> C | None:
+        """A further client; None: it cannot be made."""
+        try:
+            return self._make()
+        except KafkaException:
+            return None
+
+    def replace(self, old: C, new: C) -> None:
+        """Use another client from now on, which got an answer when this one did not."""
+        with self._lock:
+            if self._client is old:
+                self._replace(new)
+
     def _try_another(self) -> None:
         try:
             other = self._make()
             other.describe_cluster(request_timeout=PROBE_S).result(2 * PROBE_S)
         except (KafkaException, TimeoutError):
             return
+        self._replace(other)
+
+    def _replace(self, other: C) -> None:
         _log.warning("Kafka answers a new connection, and not the one before, which is replaced")
         self._replaced.append(self._client)  # requests of other threads may be pending in it
         self._client, self._unanswered_s = other, None

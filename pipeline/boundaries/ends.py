@@ -1,7 +1,8 @@
 """Ends of the partitions that a node's lanes read, as their leaders last answered."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from pipeline.ids import Offset, SteadyMillis, TopicName
@@ -49,6 +50,20 @@ class Ends:
             return None
         return {p: max(end, written.get(p, end)) for p, end in stable.items()}
 
+    def without(self, places: AbstractSet[Place]) -> "Ends":
+        """The same as if these partitions had not been answered."""
+        if not places:
+            return self
+        missing = {**dict.fromkeys(sorted(places), self.read_at_ms), **self.missing}
+        return replace(
+            self,
+            by_topic=_without(self.by_topic, places),
+            open={at: since_ms for at, since_ms in self.open.items() if at not in places},
+            written=_without(self.written, places),
+            late=_without(self.late, places),
+            missing=missing,
+        )
+
     def fresh(self, now_ms: SteadyMillis) -> bool:
         """Whether the answer is recent enough to be used."""
         return now_ms - self.read_at_ms <= ENDS_FRESH_MS
@@ -94,3 +109,11 @@ def ends_of(before: Ends | None, read_at_ms: SteadyMillis, answer: Answer) -> En
     earlier = {} if before is None else before.missing
     missing = {at: earlier.get(at, read_at_ms) for at in sorted(answer.missing)}
     return Ends(read_at_ms, answer.stable, since, answer.written, answer.late, missing)
+
+
+def _without(ends: EndsByTopic, places: AbstractSet[Place]) -> EndsByTopic:
+    left = {
+        topic: {part: end for part, end in there.items() if (topic, part) not in places}
+        for topic, there in ends.items()
+    }
+    return {topic: there for topic, there in left.items() if there}

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from brokers.kafka_interface import (
     FETCH_WAIT_RANGE_MS,
+    Isolation,
     KafkaCluster,
     OffsetGoneError,
     RecordReader,
@@ -22,6 +23,7 @@ from pipeline.lanes.batch_size import (
 from pipeline.markers.positions import Positions, by_topic
 from pipeline.network.boxes.traits import Keeps
 from pipeline.planner.plan import Fragment
+from pipeline.spark.run.reachable_ends import ReachableEnds
 
 READ_TIMEOUT_S = 10.0
 PLACE_WITHIN_S = 0.5
@@ -43,12 +45,16 @@ class BatchSizer:
     def records_at_once(self, start: Positions) -> int:
         """Maximum number of records in a batch from some positions on.
 
+        Partitions that cannot be reached are not sampled.
+
         Raises:
             NoSuchTopicError: a topic does not exist.
             UnavailableError, RetryError: Kafka does not answer.
         """
         topics = {at.topic for at in start}
-        found = list(sample_offsets(start, self.admin.end_offsets(topics)))
+        reachable = ReachableEnds(self.kafka, self.admin, self.clock)
+        ends, _ = reachable.read(topics, Isolation.COMMITTED)
+        found = list(sample_offsets(start, ends))
         if not found:
             return records_at_once(())
         with self.kafka.reader(READ_TIMEOUT_S, fetch_wait_ms=FETCH_WAIT_RANGE_MS) as reader:

@@ -69,6 +69,7 @@ from pipeline.spark.query.readers import (
     read_options,
     starting_at,
 )
+from pipeline.spark.run.acknowledged_check import AcknowledgedCheck
 from pipeline.spark.run.background_job import BackgroundJob
 from pipeline.spark.run.batch_sizer import BatchLimit, BatchSizer
 from pipeline.spark.run.carried import CarriedMarker, carried
@@ -80,7 +81,7 @@ from pipeline.spark.run.lane_settings import LaneSettings
 from pipeline.spark.run.last_marker import settled_marker
 from pipeline.spark.run.lost_data import in_rebuild
 from pipeline.spark.run.output_succession import OtherWriters, begin_takeover
-from pipeline.spark.run.planned_batch import plan_first_batch
+from pipeline.spark.run.planned_batch import plan_first_batch, withdraw_batch
 from pipeline.spark.run.query_runner import (
     DamagedCheckpointError,
     LostDataError,
@@ -89,6 +90,7 @@ from pipeline.spark.run.query_runner import (
     StoppingError,
     translated,
 )
+from pipeline.spark.run.reachable_ends import ReachableEnds
 from pipeline.spark.run.rebuild import Log, Rebuilding, tried
 from pipeline.spark.run.rebuild_batch import RebuildBatch
 from pipeline.spark.run.start_request import start_request
@@ -127,6 +129,7 @@ class StableLane:
         self._write_job = BackgroundJob(f"write {self._label}")
         self._mirror = GroupMirror(host.kafka.group_writer(fragment.names.group), host.clock)
         self._planner = self._new_planner(settings)
+        self._acknowledged: AcknowledgedCheck | None = None
         self._started = False
         log = LogReader(host.kafka, START_DEADLINE_S)
         retention = Retention(fragment.names, host.resolver.admin, log, settings.letters_kept_ms)
@@ -175,8 +178,7 @@ class StableLane:
         marker, request = self._from.marker, self._start_request(lowered)
         start = decide_start(marker, self._checkpoint(marker, lowered), request)
         if marker is not None and request.on_change is None:
-            fragment, output_id = self._settings.fragment, self._settings.output_id
-            self._log_of_inputs().check_acknowledged(marker, fragment, output_id, self._topics.ask)
+            self._acknowledged = self._begin_check(marker)
         sink = Sink(self._sink_context(writer, boundaries, lowered))
         plan = plan_start(start, request, self._facts(start, request, lowered))
         folder, lowered = self._begin(plan, request, sink, lowered)
@@ -187,11 +189,34 @@ class StableLane:
             if planned is not None and self._has_grown(sink.marker, request):
                 lowered = self._take_in_growth(planned, request, lowered, folder, sink)
                 planned = None
+            if planned is not None and self._withdraws(folder, sink.marker):
+                planned = None
             self._report_start(sink.marker)
             self._query().run(lowered, folder, sink, planned=planned is not None)
         except (DamagedCheckpointError, RepeatedOtherwiseError):
             self._checkpoints.set_aside(self._settings.epoch)
             raise
+
+    def _begin_check(self, marker: CommitMarker) -> AcknowledgedCheck:
+        """Check that the topics still have what the marker says was read and written."""
+        settings, host = self._settings, self._host
+        ends = ReachableEnds(host.kafka, host.resolver.admin, self._clock)
+        check = AcknowledgedCheck(
+            settings.fragment,
+            settings.output_id,
+            ends,
+            self._planner,
+            self._topics.ask,
+            self._label,
+        )
+        check.begin(marker)
+        return check
+
+    def _withdraws(self, folder: Path, marker: CommitMarker) -> bool:
+        """Withdraw a planned batch that may read partitions which are not checked yet."""
+        check = self._acknowledged
+        unchecked = check is not None and bool(check.unchecked)
+        return unchecked and withdraw_batch(folder, BatchId(marker.batch + 1))
 
     def _new_planner(self, settings: LaneSettings) -> LanePlanner:
         lane, run = settings.lane, settings.run
@@ -422,6 +447,8 @@ class StableLane:
         """What a lane does about once a second, besides its batches."""
         self._write_job.check()
         self._topics.poll()
+        if self._acknowledged is not None:
+            self._acknowledged.go_on(sink.marker)
         self._trimmer.trim_if_due()
         sink.publisher.publish_again()
         self._mirror.poll()

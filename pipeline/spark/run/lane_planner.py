@@ -13,13 +13,13 @@ from typing import Final
 
 from pipeline.boundaries import lane_time
 from pipeline.boundaries.derived import PendingBoundary
-from pipeline.boundaries.ends import Ends
+from pipeline.boundaries.ends import Ends, EndsByTopic, Place
 from pipeline.boundaries.lane_time import LaneTime, Writer, Writers
 from pipeline.boundaries.next_batch import Batch, LastBatch, Limits, PassOn, Wait, next_batch
 from pipeline.boundaries.profile import DerivedInput, LaneProfile
 from pipeline.clock import Clock, steady_ms
 from pipeline.errors import BrokenInvariantError
-from pipeline.ids import Epoch, Millis, SteadyMillis, StreamName
+from pipeline.ids import Epoch, Millis, Offset, SteadyMillis, StreamName, TopicName
 from pipeline.lanes.batch import BatchFacts, check_planned
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.markers.positions import Positions
@@ -55,6 +55,8 @@ class LanePlanner:
         derived = (one for one in profile.inputs if isinstance(one, DerivedInput))
         self._writers = frozenset(lane_time.writer_of(one) for one in derived)
         self._ends: Ends | None = None
+        self._all_ends: Ends | None = None
+        self._left_out: frozenset[Place] = frozenset()
         self._time: LaneTime | None = None
         self._limits = Limits(0)
         self._last = LastBatch({})
@@ -67,6 +69,7 @@ class LanePlanner:
     def ends_read(self, ends: Ends) -> None:
         """Take in the present ends of topics."""
         with self._changed:
+            self._all_ends, ends = ends, ends.without(self._left_out)
             before, self._ends = self._ends, ends
             now_ms = steady_ms(self._clock)
             self._set(lambda time: _with_ends(time, before, ends, now_ms))
@@ -111,11 +114,27 @@ class LanePlanner:
     def begin(self, marker: CommitMarker, writers: Writers, ends: Ends | None) -> LaneTime:
         """Begin at a marker, with what was read before; returns the lane's event time."""
         with self._changed:
+            ends = None if ends is None else ends.without(self._left_out)
             now_ms = steady_ms(self._clock)
             time = lane_time.begin(self._profile, marker, writers, now_ms)
             self._time = time if ends is None else lane_time.ends_read(time, None, ends)
             self._ends = ends
             return self._time
+
+    def leave_out(self, places: frozenset[Place]) -> None:
+        """Plan nothing of these partitions, whose ends are not checked; replaces the last call."""
+        with self._changed:
+            self._left_out, self._all_ends = places, None
+
+    def written(self, places: frozenset[Place]) -> EndsByTopic:
+        """The ends of all records of some partitions, as answered since the last `leave_out`."""
+        found: dict[TopicName, dict[int, Offset]] = {}
+        ends = self._all_ends
+        for topic, partition in places if ends is not None else ():
+            end = ends.written.get(topic, {}).get(partition)
+            if end is not None:
+                found.setdefault(topic, {})[partition] = end
+        return found
 
     def begin_query(self, marker: CommitMarker, limits: Limits) -> None:
         """Begin a query at a marker: its next batch begins at the marker's end."""

@@ -21,7 +21,7 @@ from pipeline.clock import rfc3339
 from pipeline.counting import counted
 from pipeline.errors import BrokenInvariantError, RefusedError, RetryError
 from pipeline.ids import BoxName, FragmentName, Offset, SchemaHandle, TopicName
-from pipeline.lanes.acknowledged import lost_input, lost_output
+from pipeline.lanes.acknowledged import lost_input
 from pipeline.lanes.batch import UNLIKE, BatchFacts
 from pipeline.lanes.left_out import LeftOut, left_out, sent_again, within
 from pipeline.lanes.needed_letters import first_gone
@@ -30,7 +30,6 @@ from pipeline.lanes.start.markers import passed_over
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.markers.positions import InputPartition, Positions
 from pipeline.names import FragmentNames
-from pipeline.planner.plan import Fragment
 from pipeline.spark.batch.ports import Schemas
 from pipeline.spark.batch.rejected import Rejected, of_functions
 from pipeline.spark.query.lowered import Lowered, TopicRole
@@ -213,27 +212,6 @@ class Log:
         """Ends of topics, open transactions included."""
         names = sorted(topics)
         return complete(self.admin.end_offsets(names, Isolation.UNCOMMITTED), names)
-
-    def check_acknowledged(
-        self,
-        marker: CommitMarker,
-        fragment: Fragment,
-        output_id: str,
-        ask_same: Callable[[], Callable[[], None]],
-    ) -> None:
-        """Check that Kafka still has the records that were read and written by a marker.
-
-        `ask_same`: as `ask` of a `TopicWatch`: a topic that was created again has lost nothing.
-
-        Raises:
-            RefusedError: records are lost.
-        """
-        name, output = fragment.name, fragment.output.topic
-        ends = self.ends({output, *(at.topic for at in marker.end)})
-        lost = lost_input(marker, ends, name) or lost_output(marker, output, output_id, ends, name)
-        if lost is not None:
-            ask_same()()
-            raise lost
 
     def earliest(self, lowered: Lowered) -> dict[InputPartition, Offset]:
         """The oldest offset of every partition that is read."""
