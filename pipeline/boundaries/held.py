@@ -75,7 +75,9 @@ def held_back(
         same = before is not None and before.stream == stream
         since_ms = before.since_ms if before is not None and same else now_ms
         held = HeldBack(stream, by_ms, since_ms, silent.get(stream))
-        return _of_partition(held, found[stream], now_ms)
+        held = _of_partition(held, found[stream], now_ms)
+        other = before is not None and same and held.partition != before.partition
+        return replace(held, since_ms=now_ms) if other else held
     active = {stream: one.boundary for stream, one in found.items() if not one.idle}
     if active and not active.keys() - silent.keys():
         last = max(sorted(active), key=lambda stream: silent[stream])

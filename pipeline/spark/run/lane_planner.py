@@ -129,9 +129,9 @@ class LanePlanner:
     def written(self, places: frozenset[Place]) -> EndsByTopic:
         """The ends of all records of some partitions, as answered since the last `leave_out`."""
         found: dict[TopicName, dict[int, Offset]] = {}
-        ends = self._all_ends
-        for topic, partition in places if ends is not None else ():
-            end = ends.written.get(topic, {}).get(partition)
+        written: EndsByTopic = {} if self._all_ends is None else self._all_ends.written
+        for topic, partition in places:
+            end = written.get(topic, {}).get(partition)
             if end is not None:
                 found.setdefault(topic, {})[partition] = end
         return found

@@ -15,13 +15,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from pipeline.boundaries.derived import PendingBoundary
+from pipeline.boundaries.ends import Answer, Ends, ends_of
 from pipeline.boundaries.lane_time import (
-    Ends,
     LaneTime,
     batch_finished,
     begin,
     boundary_read,
-    ends_of,
     ends_read,
     writer_of,
 )
@@ -232,7 +231,7 @@ class EventTime(RuleBasedStateMachine):
             }
             for which in answered
         }
-        before, self.ends = self.ends, ends_of(self.ends, self.now, found, found)
+        before, self.ends = self.ends, ends_of(self.ends, self.now, Answer(found, found))
         self.time = ends_read(self.time, before, self.ends)
 
     @rule(limit=st.integers(1, 20), pace_ms=st.sampled_from((0, 0, 50)))

@@ -9,7 +9,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from pipeline.boundaries.derived import PendingBoundary
-from pipeline.boundaries.lane_time import Ends, writer_of
+from pipeline.boundaries.ends import Ends
+from pipeline.boundaries.lane_time import writer_of
 from pipeline.boundaries.next_batch import Batch, Limits, PassOn
 from pipeline.clock import steady_ms
 from pipeline.ids import Epoch, Millis, Offset, StreamName

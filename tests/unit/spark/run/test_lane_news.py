@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 
 from pipeline.boundaries.derived import PendingBoundary
-from pipeline.boundaries.lane_time import Ends, writer_of
+from pipeline.boundaries.ends import Ends
+from pipeline.boundaries.lane_time import writer_of
 from pipeline.boundaries.profile import DerivedInput, ExternalInput
 from pipeline.ids import Epoch, Millis, Offset, SteadyMillis, TopicName
 from pipeline.spark.run.lane_news import UNCHANGED_MS, LaneNews

@@ -6,7 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from pipeline.boundaries.derived import PendingBoundary
-from pipeline.boundaries.lane_time import Ends, LaneTime, writer_of
+from pipeline.boundaries.ends import Ends
+from pipeline.boundaries.lane_time import LaneTime, writer_of
 from pipeline.boundaries.next_batch import Batch, Limits, PassOn
 from pipeline.boundaries.profile import DerivedInput, ExternalInput
 from pipeline.clock import steady_ms
