@@ -154,7 +154,6 @@ def _run(
     settings: Settings, engine: _Engine, stop: threading.Event, ready: Callable[[], None]
 ) -> None:
     """Register the node, and run its agent until it is stopped."""
-    check_steerable(engine.spark)
     servers, clock = engine.servers, engine.clock
     record = _register(settings, servers.catalog, clock)
     mailbox, watched, news, ending = Mailbox(), Watched(), LaneNews(), Ending(stop)

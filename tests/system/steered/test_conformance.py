@@ -23,6 +23,7 @@ pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
 SEEDS = int(os.environ.get("STEERED_SEEDS", "1"))
 """Random plans of each case."""
 BATCHES = 8
+SECOND = pytest.mark.second_tier("each kind of state has a case here in the first tier")
 FIRST_TIER = {
     ("tumbling", 1),
     ("session", 2),
@@ -32,7 +33,7 @@ FIRST_TIER = {
     ("map", 2),
 }
 CASES = [
-    pytest.param(kind, n, marks=[] if (kind, n) in FIRST_TIER else [pytest.mark.second_tier])
+    pytest.param(kind, n, marks=[] if (kind, n) in FIRST_TIER else [SECOND])
     for kind in KINDS
     for n in (1, 2, 4)
     if is_possible(kind, n)
