@@ -15,9 +15,7 @@ from tests.system.support import Installation, network_id
 
 pytestmark = [
     pytest.mark.system,
-    pytest.mark.second_tier(
-        "unit tests leave partitions out; faults suspend the broker"
-    ),
+    pytest.mark.second_tier("unit tests leave partitions out; faults suspend the broker"),
     pytest.mark.usefixtures("node"),
     pytest.mark.timeout(900),
 ]
