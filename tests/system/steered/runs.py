@@ -46,7 +46,7 @@ from tests.system.steered.cases import PARTITIONS, SCHEMA, document
 from tests.system.steered.plans import Fate, Step
 
 _SCHEMA: Final = SchemaId(1)
-_NOW: Final = Millis(1)
+NOW: Final = Millis(1)
 WITHIN_S: Final = 60.0
 Result = tuple[int, bytes]
 """Timestamp in ms, and the value."""
@@ -170,10 +170,10 @@ class Run:
         watermark_ms = self._watermark(batch) or self._watermark_ms
         lowered, end = self.case.lowered, batch.end
         if self._number == 0:
-            plan_first_batch(self.spark, self.folder, lowered, end, watermark_ms, _NOW)
+            plan_first_batch(self.spark, self.folder, lowered, end, watermark_ms, NOW)
         else:
             number = BatchId(self._number)
-            plan_next_batch(self.folder, number, lowered, end, watermark_ms, _NOW)
+            plan_next_batch(self.folder, number, lowered, end, watermark_ms, NOW)
 
     def _watermark(self, batch: Batch) -> Millis | None:
         shape = self.case.fragment.shape
