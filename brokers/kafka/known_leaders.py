@@ -163,6 +163,8 @@ class KnownLeaders:
             self._doubted |= self._rechecked
             self._rechecked = set()
             return
+        gone = [self.found.get(name) for name in self._begun.topics if name not in found]
+        self._doubted |= self._rechecked & {leader for one in gone for leader in _leaders(one)}
         self._rechecked = set()
         self._unanswered_s, self._has_waited = None, False
         merged: dict[TopicName, TopicLeaders | None] = {
@@ -181,3 +183,8 @@ class KnownLeaders:
             _log.warning("Kafka answers a new connection, and not the one before: it is replaced")
             self.connection, trial = trial, self.connection
         trial.close()
+
+
+def _leaders(topic: TopicLeaders | None) -> set[int]:
+    """The leaders of a topic's partitions."""
+    return set() if topic is None else {one for one in topic.leaders.values() if one is not None}

@@ -44,7 +44,7 @@ def status(lane: Lane, shared: Shared, now: Now) -> FragmentStatus:
             shown, error = LaneState.WAITING, _open_transactions(held, now)
         elif running.time.is_full:
             shown, error = LaneState.WAITING, _FULL
-        elif missing := _missing(running, shared.ends, now):
+        if missing := _missing(running, shared.ends, now):
             error = f"cannot be reached: {missing}; the other partitions are read on"
     if shown is not LaneState.RUNNING:
         running = None

@@ -1,11 +1,12 @@
 """Ends of the partitions that a node's lanes read, as their leaders last answered."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from pipeline.ids import Offset, SteadyMillis, TopicName
+from pipeline.markers.positions import Positions
 
 ENDS_FRESH_MS: Final = 5_000
 """Maximum age of the latest answer about an end before its partition counts as unreachable, and
@@ -30,6 +31,8 @@ class Ends:
         late: last stable offsets from late answers to earlier requests: records up to there can be
             read; they prove no silence.
         missing: existing partitions without an answer, and since when.
+        earlier: the last answers of the partitions that are missing, and when they were asked for:
+            a silence goes on if single answers are missing in between.
     """
 
     read_at_ms: SteadyMillis
@@ -38,6 +41,21 @@ class Ends:
     written: EndsByTopic = field(default_factory=dict)
     late: EndsByTopic = field(default_factory=dict)
     missing: Mapping[Place, SteadyMillis] = field(default_factory=dict)
+    earlier: Mapping[Place, tuple[Offset, SteadyMillis]] = field(default_factory=dict)
+
+    def lately(self, topic: TopicName, partition: int, now_ms: SteadyMillis) -> Offset | None:
+        """The last answer about a partition, if it is recent enough; None: there is none."""
+        found = self._answer((topic, partition))
+        return found[0] if found is not None and now_ms - found[1] <= ENDS_FRESH_MS else None
+
+    def answers(self, places: Iterable[Place]) -> dict[Place, tuple[Offset, SteadyMillis]]:
+        """The last answers about partitions, as in `earlier`."""
+        found = ((at, self._answer(at)) for at in places)
+        return {at: answer for at, answer in found if answer is not None}
+
+    def _answer(self, at: Place) -> tuple[Offset, SteadyMillis] | None:
+        end = self.by_topic.get(at[0], {}).get(at[1])
+        return self.earlier.get(at) if end is None else (end, self.read_at_ms)
 
     def all_written(self, topic: TopicName) -> Mapping[int, Offset] | None:
         """End of all records by partition, open transactions included; None: no answer.
@@ -62,6 +80,13 @@ class Ends:
             written=_without(self.written, places),
             late=_without(self.late, places),
             missing=missing,
+        )
+
+    def are_below(self, positions: Positions) -> bool:
+        """Whether a partition ends before a position: records are lost, or the topic is another."""
+        return any(
+            self.written.get(at.topic, {}).get(at.partition, offset) < offset
+            for at, offset in positions.items()
         )
 
     def fresh(self, now_ms: SteadyMillis) -> bool:
@@ -106,9 +131,10 @@ def ends_of(before: Ends | None, read_at_ms: SteadyMillis, answer: Answer) -> En
             same = before is not None and before.by_topic.get(topic, {}).get(partition) == end
             known = before.open.get(at) if before is not None and same else None
             since[at] = read_at_ms if known is None else known
-    earlier = {} if before is None else before.missing
-    missing = {at: earlier.get(at, read_at_ms) for at in sorted(answer.missing)}
-    return Ends(read_at_ms, answer.stable, since, answer.written, answer.late, missing)
+    absent = {} if before is None else before.missing
+    missing = {at: absent.get(at, read_at_ms) for at in sorted(answer.missing)}
+    answers = {} if before is None else before.answers(missing)
+    return Ends(read_at_ms, answer.stable, since, answer.written, answer.late, missing, answers)
 
 
 def _without(ends: EndsByTopic, places: AbstractSet[Place]) -> EndsByTopic:

@@ -18,7 +18,7 @@ from pipeline.boundaries.derived import (
     with_activity,
     with_boundary,
 )
-from pipeline.boundaries.ends import ENDS_FRESH_MS, Ends
+from pipeline.boundaries.ends import Ends
 from pipeline.boundaries.external import (
     InputTime,
     PartitionSeen,
@@ -29,7 +29,7 @@ from pipeline.boundaries.external import (
 from pipeline.boundaries.held import HELD_LEAST_MS, HeldBack, Since, held_back
 from pipeline.boundaries.profile import DerivedInput, ExternalInput, LaneInput, LaneProfile
 from pipeline.boundaries.release import Release
-from pipeline.ids import Epoch, Millis, Offset, SteadyMillis, StreamName, TopicId, TopicName
+from pipeline.ids import Epoch, Millis, Offset, SteadyMillis, StreamName, TopicId
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.markers.positions import InputPartition, Positions
 from pipeline.network.model import Load
@@ -175,11 +175,12 @@ def ends_read(time: LaneTime, before: Ends | None, ends: Ends) -> LaneTime:
         now_ends = ends.by_topic.get(external.topic)
         if now_ends is None:
             continue
-        then = _continued(before, ends, external.topic)
+        topic, now_ms = external.topic, ends.read_at_ms
         for partition, end in now_ends.items():
             key = InputPartition(external.stream, external.topic, partition)
-            unread = end > time.positions.get(key, 0) or (external.topic, partition) in ends.open
-            if unread or then is None or then.get(partition) != end:
+            unread = end > time.positions.get(key, 0) or (topic, partition) in ends.open
+            then = None if before is None else before.lately(topic, partition, now_ms)
+            if unread or then != end:
                 active.add(key)
     return _settle(_reset_quiet(_loading(time, ends), active, ends.read_at_ms))
 
@@ -366,13 +367,6 @@ def finished_in(positions: Positions, lane_input: LaneInput) -> dict[int, Offset
 
 def _external(profile: LaneProfile) -> tuple[ExternalInput, ...]:
     return tuple(i for i in profile.inputs if isinstance(i, ExternalInput))
-
-
-def _continued(before: Ends | None, ends: Ends, topic: TopicName) -> Mapping[int, Offset] | None:
-    """The previous answer about a topic, if there is no gap in the observation between the two."""
-    if before is None or ends.read_at_ms - before.read_at_ms > ENDS_FRESH_MS:
-        return None
-    return before.by_topic.get(topic)
 
 
 def _reset_quiet(time: LaneTime, partitions: set[InputPartition], at_ms: SteadyMillis) -> LaneTime:

@@ -25,8 +25,8 @@ class Limits:
     Args:
         offsets: maximum number of offsets in a batch.
         pace_ms: least time between the beginnings of two batches; 0: none.
-        state_is_full: whether the state has reached its limit: then only what is behind the rest is
-            read, which lets event time move and the state become smaller.
+        state_is_full: whether the state has reached its limit: then, if anything is behind the
+            rest, only that is read, which lets event time move and the state become smaller.
     """
 
     offsets: int
@@ -99,8 +99,8 @@ def next_batch(
     time, _ = lane_time.observe(time, ends, now_ms)
     if last.at_ms is not None and now_ms < last.at_ms + limits.pace_ms:
         return time, Wait(SteadyMillis(last.at_ms + limits.pace_ms))
-    time = replace(time, is_full=limits.state_is_full)
-    start = _behind(time, last.end) if limits.state_is_full else last.end
+    start = (_behind(time, last.end) if limits.state_is_full else {}) or last.end
+    time = replace(time, is_full=start != last.end)
     read = start if ends is None else _within(start, ends, limits.offsets)
     end = {**last.end, **read}
     move, until_ms = _move(time, end, ends, now_ms)

@@ -42,13 +42,7 @@ class Engine:
             BrokenInvariantError: `rows` is None although the query is counted from its rows; or the
             batch is not in the checkpoint.
         """
-        stream = self.stream
-        if not self.lowered.counted:
-            metrics = self._observed(stream)
-        elif rows is None:
-            raise BrokenInvariantError("a batch is counted from its rows, and there are none")
-        else:
-            metrics = counted(rows, self.lowered)
+        stream, metrics = self.stream, self.metrics(rows)
         stateful = self.lowered.core is not None
         # Only records can be late; a batch without any needs no traversal of the plan.
         dropped = stateful and metrics.records
@@ -66,6 +60,18 @@ class Engine:
             failed=metrics.failed,
             skipped=metrics.skipped,
         )
+
+    def metrics(self, rows: Table | None = None) -> BatchMetrics:
+        """Counts and event times of the batch that was just executed.
+
+        Raises:
+            BrokenInvariantError: as by `batch_facts`.
+        """
+        if not self.lowered.counted:
+            return self._observed(self.stream)
+        if rows is None:
+            raise BrokenInvariantError("a batch is counted from its rows, and there are none")
+        return counted(rows, self.lowered)
 
     def _observed(self, stream: Any) -> BatchMetrics:
         """Batch metrics from Spark's observed metrics."""

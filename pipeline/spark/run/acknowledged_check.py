@@ -62,11 +62,17 @@ class AcknowledgedCheck:
         self._leave_out(missing)
 
     def go_on(self, marker: CommitMarker) -> None:
-        """Check the other partitions that are answered by now; never waits for them.
+        """Check the other partitions that are answered by now, and all that end lower than before.
+
+        Never waits for them.
 
         Raises:
             RefusedError: records are lost.
         """
+        fallen = self.planner.fallen
+        if fallen is not None:
+            self._check(marker, fallen, self.fragment.name)
+            self.planner.go_on()
         if not self.unchecked:
             return
         ends = self.planner.written(self.unchecked)

@@ -92,7 +92,7 @@ class BatchLoop:
         while isinstance(found := self.planner.next(), PassOn):
             self.sink.pass_on(found.event_ms)
         if found is None:
-            return Answer(self.planner.position, None)
+            return Answer(self.planner.position, None, is_batch=False)
         return Answer(found.end, self._watermark(found))
 
     def _next_before(self) -> Batch:

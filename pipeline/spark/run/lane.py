@@ -159,6 +159,7 @@ class StableLane:
             return
         finally:
             self._host.news.leave(self._planner)
+            self._planner.stop()
             self._write_job.close()
             writer.close()
             boundaries.close()
@@ -177,8 +178,9 @@ class StableLane:
         lowered = self._carry_marker(last)
         marker, request = self._from.marker, self._start_request(lowered)
         start = decide_start(marker, self._checkpoint(marker, lowered), request)
+        self._acknowledged = self._check()
         if marker is not None and request.on_change is None:
-            self._acknowledged = self._begin_check(marker)
+            self._acknowledged.begin(marker)
         sink = Sink(self._sink_context(writer, boundaries, lowered))
         plan = plan_start(start, request, self._facts(start, request, lowered))
         folder, lowered = self._begin(plan, request, sink, lowered)
@@ -187,8 +189,9 @@ class StableLane:
         try:
             planned = start.planned if isinstance(start, Continue) else None
             if planned is not None and self._has_grown(sink.marker, request):
-                lowered = self._take_in_growth(planned, request, lowered, folder, sink)
-                planned = None
+                if not self._withdraws(folder, sink.marker):
+                    self._execute(planned, lowered, folder, sink)
+                lowered, planned = self._with_growth(request, sink), None
             if planned is not None and self._withdraws(folder, sink.marker):
                 planned = None
             self._report_start(sink.marker)
@@ -197,11 +200,11 @@ class StableLane:
             self._checkpoints.set_aside(self._settings.epoch)
             raise
 
-    def _begin_check(self, marker: CommitMarker) -> AcknowledgedCheck:
-        """Check that the topics still have what the marker says was read and written."""
+    def _check(self) -> AcknowledgedCheck:
+        """The check that the topics still have what a marker says was read and written."""
         settings, host = self._settings, self._host
         ends = ReachableEnds(host.kafka, host.resolver.admin, self._clock)
-        check = AcknowledgedCheck(
+        return AcknowledgedCheck(
             settings.fragment,
             settings.output_id,
             ends,
@@ -209,8 +212,6 @@ class StableLane:
             self._topics.ask,
             self._label,
         )
-        check.begin(marker)
-        return check
 
     def _withdraws(self, folder: Path, marker: CommitMarker) -> bool:
         """Withdraw a planned batch that may read partitions which are not checked yet."""
@@ -408,10 +409,8 @@ class StableLane:
         """Whether topics have partitions that the marker lacks."""
         return reassigned(marker, request.positions) != marker
 
-    def _take_in_growth(
-        self, planned: BatchId, request: StartRequest, lowered: Lowered, folder: Path, sink: Sink
-    ) -> Lowered:
-        """Execute a planned batch alone since topics got partitions; then read all partitions.
+    def _execute(self, planned: BatchId, lowered: Lowered, folder: Path, sink: Sink) -> None:
+        """Execute a planned batch alone since topics got partitions.
 
         The batch has no ends of the new partitions, so no query that reads them can run it.
         """
@@ -420,9 +419,12 @@ class StableLane:
         self._query().run_planned(restricted(lowered, marker.end), folder, sink)
         if sink.marker.batch != planned:
             raise RetryError(f"batch {planned} is planned, batch {sink.marker.batch} was written")
+
+    def _with_growth(self, request: StartRequest, sink: Sink) -> Lowered:
+        """Read all partitions from now on; returns the plan that does."""
         lowered = self._lowered()
         positions = self._host.resolver.positions_for(lowered, sink.marker)
-        if problem := no_beginning(marker.end, positions):  # it grew again, records are gone
+        if problem := no_beginning(sink.marker.end, positions):  # it grew again, records are gone
             raise RetryError(problem)
         sink.start(continued(reassigned(sink.marker, positions), request))
         return lowered

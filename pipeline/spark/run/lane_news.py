@@ -88,4 +88,6 @@ class LaneNews:
 def _is_news(topics: frozenset[TopicName], before: Ends, ends: Ends) -> bool:
     if ends.read_at_ms - before.read_at_ms >= UNCHANGED_MS:
         return True
+    if any(topic in topics for topic in ends.late):
+        return True
     return any(ends.by_topic.get(topic) != before.by_topic.get(topic) for topic in topics)

@@ -15,7 +15,15 @@ from pipeline.boundaries import lane_time
 from pipeline.boundaries.derived import PendingBoundary
 from pipeline.boundaries.ends import Ends, EndsByTopic, Place
 from pipeline.boundaries.lane_time import LaneTime, Writer, Writers
-from pipeline.boundaries.next_batch import Batch, LastBatch, Limits, PassOn, Wait, next_batch
+from pipeline.boundaries.next_batch import (
+    Batch,
+    Decision,
+    LastBatch,
+    Limits,
+    PassOn,
+    Wait,
+    next_batch,
+)
 from pipeline.boundaries.profile import DerivedInput, LaneProfile
 from pipeline.clock import Clock, steady_ms
 from pipeline.errors import BrokenInvariantError
@@ -57,6 +65,7 @@ class LanePlanner:
         self._ends: Ends | None = None
         self._all_ends: Ends | None = None
         self._left_out: frozenset[Place] = frozenset()
+        self._fallen: EndsByTopic | None = None
         self._time: LaneTime | None = None
         self._limits = Limits(0)
         self._last = LastBatch({})
@@ -73,6 +82,8 @@ class LanePlanner:
             before, self._ends = self._ends, ends
             now_ms = steady_ms(self._clock)
             self._set(lambda time: _with_ends(time, before, ends, now_ms))
+            if self._time is not None and ends.are_below(self._time.positions):
+                self._fallen = ends.written
 
     def boundary_read(self, writer: Writer, epoch: Epoch, boundary: PendingBoundary) -> None:
         """Take in a boundary of a derived input's writer; those of others are ignored."""
@@ -97,6 +108,17 @@ class LanePlanner:
         with self._changed:
             now_ms = steady_ms(self._clock)
             self._set(lambda time: lane_time.batch_finished(time, marker, rows_out, now_ms))
+
+    @property
+    def fallen(self) -> EndsByTopic | None:
+        """Ends of which one was below the lane's position: nothing is planned before `go_on`."""
+        return self._fallen
+
+    def go_on(self) -> None:
+        """Plan again: `fallen` was checked."""
+        with self._changed:
+            self._fallen = None
+            self._changed.notify_all()
 
     def state_measured(self, size_bytes: int, limit_bytes: int) -> None:
         """Take in the size of the lane's state, and its limit."""
@@ -139,7 +161,9 @@ class LanePlanner:
     def begin_query(self, marker: CommitMarker, limits: Limits) -> None:
         """Begin a query at a marker: its next batch begins at the marker's end."""
         with self._changed:
-            self._limits, self._last, self._planned = limits, LastBatch(marker.end), None
+            is_full = self._limits.state_is_full
+            self._limits = replace(limits, state_is_full=is_full)
+            self._last, self._planned = LastBatch(marker.end), None
             self._ended = False
 
     def end_query(self) -> None:
@@ -159,12 +183,7 @@ class LanePlanner:
         with self._changed:
             while not (self._stopped or self._ended):
                 now_ms = steady_ms(self._clock)
-                time, decision = next_batch(
-                    self._running, self._last, self._ends, self._limits, now_ms
-                )
-                self._set(partial(_replaced, time))
-                if not isinstance(decision, Wait):
-                    self._log.debug("planned: %s", decision)
+                decision = self._decide(now_ms)
                 if isinstance(decision, Batch):
                     self._planned = decision
                     self._last = LastBatch(decision.end, now_ms)
@@ -175,6 +194,15 @@ class LanePlanner:
                     return None
                 self._changed.wait(_pause_s(decision, now_ms))
             return None
+
+    def _decide(self, now_ms: SteadyMillis) -> Decision:
+        if self._fallen is not None:
+            return Wait()
+        time, decision = next_batch(self._running, self._last, self._ends, self._limits, now_ms)
+        self._set(partial(_replaced, time))
+        if not isinstance(decision, Wait):
+            self._log.debug("planned: %s", decision)
+        return decision
 
     @property
     def position(self) -> Positions:

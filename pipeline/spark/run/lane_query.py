@@ -11,7 +11,8 @@ from typing import Final, Protocol
 from pyspark.sql import DataFrame
 
 from pipeline.boundaries.next_batch import Limits
-from pipeline.errors import MedusaError, UnavailableError
+from pipeline.errors import MedusaError
+from pipeline.ids import BatchId
 from pipeline.markers.positions import Positions
 from pipeline.spark.batch.arrow_rows import ArrowRows
 from pipeline.spark.batch.facts import Engine
@@ -26,6 +27,8 @@ from pipeline.spark.run.lane_host import LaneHost
 from pipeline.spark.run.lane_planner import LanePlanner
 from pipeline.spark.run.lane_settings import LaneSettings
 from pipeline.spark.run.lost_data import in_batch
+from pipeline.spark.run.outside import UnreadableError
+from pipeline.spark.run.planned_batch import withdraw_batch
 from pipeline.spark.run.query_runner import LostDataError, Query, QueryRunner
 from pipeline.spark.run.rebuild import Log
 from pipeline.spark.run.steered_query import Answer, Steering
@@ -103,7 +106,7 @@ class LaneQuery:
             last = sink.marker.batch
             try:
                 self._run(lowered, folder, sink, loop.answer)
-            except UnavailableError as error:
+            except UnreadableError as error:
                 withdrawn = withdrawn + 1 if sink.marker.batch == last else 1
                 if withdrawn > WITHDRAWN_MAX or not loop.withdraw(folder):
                     raise
@@ -117,7 +120,12 @@ class LaneQuery:
         Raises:
             StoppingError, MedusaError: as by `run`.
         """
-        self._run(lowered, folder, sink, None)
+        try:
+            self._run(lowered, folder, sink, None)
+        except UnreadableError:
+            if not sink.undecided:  # the next start plans it anew
+                withdraw_batch(folder, BatchId(sink.marker.batch + 1))
+            raise
         self.write_job.wait(SETTLE_DEADLINE_S)
 
     def _run(

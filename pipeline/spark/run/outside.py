@@ -39,6 +39,10 @@ _DISK: Final = re.compile(
 )
 
 
+class UnreadableError(UnavailableError):
+    """Kafka does not answer Spark: records of a batch cannot be read now."""
+
+
 def outside_cause(text: str, line: str) -> MedusaError | None:
     """Translate an error with an external cause; None if there is none.
 
@@ -61,7 +65,7 @@ def outside_cause(text: str, line: str) -> MedusaError | None:
     if _NO_TOPIC.search(text):
         return NoSuchTopicError(f"a topic does not exist: {line}")
     if _AWAY.search(text):
-        return UnavailableError(f"Kafka does not answer Spark: {line}")
+        return UnreadableError(f"Kafka does not answer Spark: {line}")
     if _NOT_NOW.search(text):
         return NotNowError(f"Kafka cannot do it now: {line}")
     return None

@@ -100,7 +100,10 @@ def _write(
 ) -> None:
     lines = [_VERSION, _json(metadata)]
     lines += [_json(offsets_of(end, source)) for source in lowered.leaves]
-    (folder / "offsets" / str(batch)).write_text("\n".join(lines), encoding="utf-8")
+    # Renamed when it is complete, as Spark does: a process may be killed at any time.
+    unfinished = folder / "offsets" / f".{batch}.tmp"
+    unfinished.write_text("\n".join(lines), encoding="utf-8")
+    unfinished.replace(folder / "offsets" / str(batch))
 
 
 def _metadata(spark: SparkSession, watermark_ms: Millis, now_ms: Millis) -> JsonObject:

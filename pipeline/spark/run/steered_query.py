@@ -61,10 +61,12 @@ class Answer:
     Args:
         end: where it ends, of every partition.
         watermark_ms: the watermark that comes into force; None: that of the batch before.
+        is_batch: whether a batch follows; False: the query is to end, and `end` is where it is.
     """
 
     end: Positions
     watermark_ms: Millis | None
+    is_batch: bool = True
 
 
 class Steering:
@@ -84,6 +86,8 @@ class Steering:
         self._end: Positions = {}
         self._asked: set[int] = set()
         self._unasked: set[int] = set()
+        self._is_due = False
+        self._readers: list[SteeredReader] = []
         self._quiet = ExitStack()
         self.raised: MedusaError | None = None
         """The error that has ended the query, if planning has failed."""
@@ -94,6 +98,7 @@ class Steering:
         Raises:
             BrokenInvariantError: the query's sources are not those of its plan.
         """
+        self._is_due = False
         if self._begun:
             return
         self._begun = True
@@ -112,7 +117,9 @@ class Steering:
             field = source.getClass().getDeclaredField(_FIELD)
             field.setAccessible(True)
             own = source.kafkaOffsetReader()
-            field.set(source, SteeredReader(own, engine, self, leaf))
+            reader = SteeredReader(own, engine, self, leaf)
+            self._readers.append(reader)
+            field.set(source, reader)
 
     def ends(self, engine: Engine, leaf: int) -> str:
         """The ends of a leaf in the next batch, as JSON; waits for the plan."""
@@ -133,15 +140,23 @@ class Steering:
             raise
 
     def close(self) -> None:
-        """Forget the plan: Java may keep the readers for long."""
+        """Release the query: Java keeps the readers as long as it, and they would keep it."""
         self._plan = None
+        for reader in self._readers:
+            reader.release()
+        self._readers.clear()
         self._quiet.close()
 
     def _next(self, engine: Engine) -> None:
         if self._plan is None:
-            return
+            raise BrokenInvariantError("a query that has ended asks for a batch")
+        if self._is_due:
+            raise BrokenInvariantError(
+                "Spark has not executed the batch that was planned",
+                hint="nothing of it was published; keep the log of the node, and report this",
+            )
         answer = self._plan()
-        self._end = answer.end
+        self._end, self._is_due = answer.end, answer.is_batch
         if answer.watermark_ms is not None:
             set_watermark(engine, answer.watermark_ms)
 
@@ -158,10 +173,18 @@ class SteeredReader:
     """
 
     def __init__(self, own: Any, engine: Engine, steering: Steering, leaf: int) -> None:
-        self._own, self._engine, self._steering, self._leaf = own, engine, steering, leaf
+        self._own, self._leaf = own, leaf
+        self._engine: Engine | None = engine
+        self._steering: Steering | None = steering
+
+    def release(self) -> None:
+        """Drop everything: nothing is asked any more."""
+        self._own = self._engine = self._steering = None
 
     def fetchLatestOffsets(self, _known: Any) -> Any:  # noqa: N802 - Java's name
         """Where the next batch ends, as a map of Scala's."""
+        if self._steering is None or self._engine is None:
+            raise BrokenInvariantError("a query that has ended asks for a batch")
         ends = self._steering.ends(self._engine, self._leaf)
         jvm: Any = self._steering.spark.sparkContext._jvm  # noqa: SLF001 - the same
         return jvm.org.apache.spark.sql.kafka010.JsonUtils.partitionOffsets(ends)

@@ -46,10 +46,10 @@ def run_trial(trial: Trial, clock: Clock, stop: threading.Event) -> list[int]:
     enough, counts = threading.Event(), list[int]()
     ends_s = clock.monotonic_s() + trial.within_s
 
-    def write(rows: DataFrame, batch: int, engine: Engine) -> None:
+    def write(rows: DataFrame, _: int, engine: Engine) -> None:
         table = rows.toArrow()
         counts.append(Results(table).computed().table.num_rows)
-        largest = engine.batch_facts(batch, table).largest
+        largest = engine.metrics(table).largest
         if largest and trial.lowered.core is not None:  # so that the next batch closes something
             set_watermark(engine, max(largest.values()))
         if len(counts) >= trial.batches or stop.is_set():

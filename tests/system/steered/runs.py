@@ -212,7 +212,7 @@ class Run:
 
         def plan() -> Answer:
             if stop.is_set() or self._next >= len(self.steps):
-                return Answer(self.steps[self._next - 1].batch.end, None)
+                return Answer(self.steps[self._next - 1].batch.end, None, is_batch=False)
             batch = self.steps[self._next].batch
             return Answer(batch.end, self._watermark(batch))
 

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from brokers.embedded.stack import EmbeddedStack
-from pipeline.errors import RetryError
+from pipeline.errors import BrokenInvariantError, MedusaError, RetryError
 from pipeline.ids import Offset
 from pipeline.spark.batch.facts import Engine
 from pipeline.spark.query.emit import emit
@@ -27,10 +27,19 @@ WITHIN_S = 30.0
 class Waiting:
     """A query of one batch, which then waits for a plan."""
 
-    def __init__(self, spark: SparkSession, bootstrap: str, name: str, folder: Path) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        bootstrap: str,
+        name: str,
+        folder: Path,
+        *,
+        is_batch: bool = False,
+    ) -> None:
         self.stop, self.released = threading.Event(), threading.Event()
         self.asked = threading.Event()
         self.error: Exception | None = None
+        self._is_batch = is_batch
         self._case = filled("tumbling", 1, name, Random(1), bootstrap)
         begin = dict.fromkeys(self._case.times, Offset(0))
         self._end = {at: Offset(len(times)) for at, times in self._case.times.items()}
@@ -55,12 +64,12 @@ class Waiting:
         self.asked.set()
         self.plan()
         assert self.released.wait(WITHIN_S)
-        return Answer(self._end, None)
+        return Answer(self._end, None, self._is_batch)
 
     def _run(self) -> None:
         try:
             QueryRunner(self.stop).run(self._query)
-        except (RetryError, StoppingError) as error:
+        except (MedusaError, StoppingError) as error:
             self.error = error
 
 
@@ -102,3 +111,16 @@ def test_an_error_of_the_plan_is_the_error_of_the_query(
     one.thread.start()
     one.thread.join(120.0)
     assert one.error is raised
+
+
+def test_a_planned_batch_that_spark_does_not_execute_is_noticed(
+    node_session: SparkSession, embedded_stack: EmbeddedStack, tmp_path: Path
+) -> None:
+    """An answer without records or a new watermark: Spark asks again, instead of executing it."""
+    bootstrap = embedded_stack.settings.kafka_bootstrap_servers
+    one = Waiting(node_session, bootstrap, "steered_nothing", tmp_path / "one", is_batch=True)
+    one.released.set()
+    one.thread.start()
+    one.thread.join(120.0)
+    assert isinstance(one.error, BrokenInvariantError)
+    assert "has not executed" in one.error.message

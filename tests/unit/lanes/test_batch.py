@@ -122,10 +122,10 @@ def test_a_marker_contains_what_was_judged() -> None:
         assert late.judged.late
 
 
-STARTED = replace(FIRST, eviction_ms=Millis(10))
+STARTED = replace(FIRST, batch=BatchId(0), eviction_ms=Millis(10))
 """Of a lane whose event time begins further on."""
 BATCH = replace(
-    _facts(0, 5), bad=2, late=3, failed={"only": 7}, late_ms=Millis(10), eviction_ms=Millis(20)
+    _facts(1, 5), bad=2, late=3, failed={"only": 7}, late_ms=Millis(10), eviction_ms=Millis(20)
 )
 
 
@@ -158,16 +158,16 @@ def test_the_batch_of_a_rebuild_is_never_repeated() -> None:
 @pytest.mark.parametrize(
     ("facts", "message"),
     [
-        (_facts(2, 8), "batch 2 follows on batch 0"),
-        (_facts(1, 4), "the end went back to topic car-sightings, partition 0, offset 4"),
-        (replace(_facts(1, 8), end={}), "offset 5 .* is the end of the last batch, and not read"),
+        (_facts(3, 8), "batch 3 follows on batch 1"),
+        (_facts(2, 4), "the end went back to topic car-sightings, partition 0, offset 4"),
+        (replace(_facts(2, 8), end={}), "offset 5 .* is the end of the last batch, and not read"),
         (
-            replace(_facts(1, 8), end={AT: Offset(8), OTHER: Offset(1)}),
+            replace(_facts(2, 8), end={AT: Offset(8), OTHER: Offset(1)}),
             "partition 1, offset 1 .* is the end of a partition that has no begin",
         ),
-        (replace(_facts(1, 8), late_ms=Millis(9)), "watermark of late records 9 after 10"),
-        (replace(_facts(1, 8), late_ms=Millis(19)), "were late by 19, the batch before ran under"),
-        (replace(_facts(1, 8), eviction_ms=Millis(9)), "watermark of the state 9 after 20"),
+        (replace(_facts(2, 8), late_ms=Millis(9)), "watermark of late records 9 after 10"),
+        (replace(_facts(2, 8), late_ms=Millis(19)), "were late by 19, the batch before ran under"),
+        (replace(_facts(2, 8), eviction_ms=Millis(9)), "watermark of the state 9 after 20"),
     ],
 )
 def test_a_batch_that_does_not_follow_the_last_one_is_not_written(
@@ -179,7 +179,7 @@ def test_a_batch_that_does_not_follow_the_last_one_is_not_written(
     facts = replace(facts, late_ms=late_ms, eviction_ms=eviction_ms)
     with pytest.raises(BrokenInvariantError, match=message) as caught:
         _after(last, facts)
-    assert "does not follow on batch 0" in caught.value.message
+    assert "does not follow on batch 1" in caught.value.message
     assert caught.value.hint
 
 
@@ -190,34 +190,34 @@ PLANNED = Batch({AT: Offset(8)}, Millis(29))
 @pytest.mark.parametrize(
     ("planned", "facts", "message"),
     [
-        (PLANNED, replace(_facts(1, 8), eviction_ms=Millis(30)), None),
-        (replace(PLANNED, event_ms=None), replace(_facts(1, 8), eviction_ms=Millis(20)), None),
+        (PLANNED, replace(_facts(2, 8), eviction_ms=Millis(30)), None),
+        (replace(PLANNED, event_ms=None), replace(_facts(2, 8), eviction_ms=Millis(20)), None),
         (
             PLANNED,
-            replace(_facts(1, 9), eviction_ms=Millis(30)),
+            replace(_facts(2, 9), eviction_ms=Millis(30)),
             "to offset 8 and executed up to 9",
         ),
         (
             PLANNED,
-            replace(_facts(1, 8), end={AT: Offset(8), OTHER: Offset(1)}, eviction_ms=Millis(30)),
+            replace(_facts(2, 8), end={AT: Offset(8), OTHER: Offset(1)}, eviction_ms=Millis(30)),
             "up to offset None and executed up to 1 in topic car-sightings, partition 1",
         ),
         (
             replace(PLANNED, end={**PLANNED.end, OTHER: Offset(1)}),
-            replace(_facts(1, 8), eviction_ms=Millis(30)),
+            replace(_facts(2, 8), eviction_ms=Millis(30)),
             "up to offset 1 and executed up to None in topic car-sightings, partition 1",
         ),
         (
             PLANNED,
-            replace(_facts(1, 8), eviction_ms=Millis(20)),
+            replace(_facts(2, 8), eviction_ms=Millis(20)),
             "watermark 30 and executed under 20",
         ),
         (
             replace(PLANNED, event_ms=None),
-            replace(_facts(1, 8), eviction_ms=Millis(30)),
+            replace(_facts(2, 8), eviction_ms=Millis(30)),
             "watermark 20 and executed under 30",
         ),
-        (PLANNED, replace(_facts(1, 8), eviction_ms=None), "watermark 30 and executed under None"),
+        (PLANNED, replace(_facts(2, 8), eviction_ms=None), "watermark 30 and executed under None"),
     ],
 )
 def test_a_batch_must_be_the_planned_one(
@@ -230,7 +230,7 @@ def test_a_batch_must_be_the_planned_one(
         return
     with pytest.raises(BrokenInvariantError, match=message) as caught:
         check_planned(planned, WINDOWS, before, facts)
-    assert caught.value.place == "batch 1 of incarnation one"
+    assert caught.value.place == "batch 2 of incarnation one"
 
 
 def test_a_stateless_batch_has_no_watermark_to_compare() -> None:

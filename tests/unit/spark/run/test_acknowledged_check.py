@@ -9,7 +9,7 @@ from pipeline.boundaries.ends import Answer, ends_of
 from pipeline.boundaries.next_batch import Batch, Limits
 from pipeline.clock import steady_ms
 from pipeline.errors import RefusedError
-from pipeline.ids import TopicName
+from pipeline.ids import Offset, TopicName
 from pipeline.spark.run.acknowledged_check import AcknowledgedCheck
 from pipeline.spark.run.lane_planner import LanePlanner
 from pipeline.spark.run.reachable_ends import ReachableEnds
@@ -139,3 +139,20 @@ def test_without_any_leader_the_lane_does_not_start() -> None:
     everything = [(topic, part) for topic in (CARS.topic, OUT) for part in range(2)]
     with pytest.raises(NotNowError):
         World(Kafka(3, 4, silent=everything)).start()
+
+
+def test_a_lane_plans_nothing_of_a_topic_that_has_become_shorter() -> None:
+    """Also when it has grown again meanwhile: the records between are not those that were there."""
+    world = World(Kafka(2, 2))
+    world.start()
+    world.poll()
+    shorter = {CARS.topic: {0: Offset(1), 1: Offset(2)}}
+    ended = Answer(shorter, shorter)
+    world.planner.ends_read(ends_of(None, steady_ms(world.kafka.clock), ended))
+    for _ in range(5):
+        world.kafka.append(CARS.topic, None, b"", partition=0)
+    world.poll()
+    assert world.planned() == ()
+    with pytest.raises(RefusedError, match="before offset 2 was read, but the topic ends at 1"):
+        world.check.go_on(READ)
+    assert world.asked == 1

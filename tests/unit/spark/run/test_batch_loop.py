@@ -221,7 +221,8 @@ def test_event_time_is_passed_on_while_a_query_waits() -> None:
             self.planner.end_query()
 
     sink = Stopping(lane_.planner, lane_.start)
-    assert replace(lane_.loop, sink=sink).answer() == Answer(positions(SPEED, 3), None)
+    ended = Answer(positions(SPEED, 3), None, is_batch=False)
+    assert replace(lane_.loop, sink=sink).answer() == ended
     assert sink.passed == [19]
 
 
@@ -233,4 +234,4 @@ def test_a_query_that_is_to_end_gets_the_end_of_its_last_batch() -> None:
     last = lane_.loop.answer()
     lane_.answer(9)
     lane_.planner.end_query()
-    assert lane_.loop.answer() == last
+    assert lane_.loop.answer() == replace(last, is_batch=False)

@@ -6,7 +6,7 @@ from pyspark.errors.exceptions.base import PySparkException
 
 from brokers.kafka_interface import NoSuchTopicError, NotNowError
 from pipeline.errors import EnvironmentProblem, MedusaError, NotAllowedError, UnavailableError
-from pipeline.spark.run.outside import outside_cause
+from pipeline.spark.run.outside import UnreadableError, outside_cause
 from pipeline.spark.run.query_runner import from_spark, no_disk, translated
 
 FOLDER = Path("/data/checkpoints/net/box/epoch-1")
@@ -16,8 +16,8 @@ KAFKA = "org.apache.kafka.common.errors."
 @pytest.mark.parametrize(
     ("cause", "kind"),
     [
-        (f"{KAFKA}TimeoutException: Timed out waiting for a node assignment.", UnavailableError),
-        (f"{KAFKA}DisconnectException: null", UnavailableError),
+        (f"{KAFKA}TimeoutException: Timed out waiting for a node assignment.", UnreadableError),
+        (f"{KAFKA}DisconnectException: null", UnreadableError),
         (f"{KAFKA}LeaderNotAvailableException: there is no leader", NotNowError),
         (f"{KAFKA}CoordinatorNotAvailableException: x", NotNowError),
         (f"{KAFKA}NotLeaderOrFollowerException: x", NotNowError),
@@ -28,11 +28,11 @@ KAFKA = "org.apache.kafka.common.errors."
         (f"{KAFKA}TransactionalIdAuthorizationException: x", NotAllowedError),
         (
             "org.apache.kafka.common.config.ConfigException: No resolvable bootstrap urls given",
-            UnavailableError,
+            UnreadableError,
         ),
         (
             "java.util.concurrent.TimeoutException: Cannot fetch record for offset 7 in 120000 ms",
-            UnavailableError,
+            UnreadableError,
         ),
         ("java.io.IOException: No space left on device", EnvironmentProblem),
         ("java.io.FileNotFoundException: /c/0 (Permission denied)", EnvironmentProblem),
@@ -66,7 +66,7 @@ def test_the_causes_of_a_pyspark_error_count() -> None:
     """Its own message often names only the query."""
     error = PySparkException("[STREAM_FAILED] Query x terminated with exception: Call: listOffsets")
     vars(error)["_stackTrace"] = f"x\nCaused by: {KAFKA}TimeoutException: x"
-    assert type(from_spark(error, None)) is UnavailableError
+    assert type(from_spark(error, None)) is UnreadableError
 
 
 def test_a_checkpoint_file_that_cannot_be_written_is_named() -> None:
@@ -82,7 +82,7 @@ def test_a_checkpoint_file_that_cannot_be_written_is_named() -> None:
         (Py4JError("Answer from Java side is empty"), UnavailableError),
         (ConnectionRefusedError(111, "Connection refused"), UnavailableError),
         (PermissionError(13, "Permission denied", "/c"), EnvironmentProblem),
-        (PySparkException(f"{KAFKA}TimeoutException: x"), UnavailableError),
+        (PySparkException(f"{KAFKA}TimeoutException: x"), UnreadableError),
     ],
 )
 def test_external_failures_of_a_lane_are_reported_as_such(
