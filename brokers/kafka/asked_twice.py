@@ -30,7 +30,8 @@ class Connection(Probed, Protocol):
         kind: type[BaseException] | None,
         error: BaseException | None,
         trace: TracebackType | None,
-    ) -> None:
+        /,
+    ) -> object:
         """Close it; pending requests end with an error."""
 
 
