@@ -20,7 +20,7 @@ pytestmark = [
     pytest.mark.timeout(900),
 ]
 
-GOES_ON_WITHIN_S = 60.0
+GOES_ON_WITHIN_S = 40.0
 """Ten seconds are usual: so long Spark waits for records of a batch that was planned with them."""
 AWAY_MS = 2 * IDLE_MS
 """Longer than a partition that answers may be without records before it is idle."""
