@@ -7,8 +7,7 @@ that hangs would delay what all the others can answer.
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from types import TracebackType
-from typing import Any, Final, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from confluent_kafka import KafkaException
 
@@ -21,21 +20,7 @@ AGAIN_S: Final = 2.0
 """How long an answer is awaited before it is asked of a further connection, too."""
 CONNECTIONS_MAX: Final = 4
 
-
-class Connection(Probed, Protocol):
-    """A client of the driver."""
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-        /,
-    ) -> bool | None:
-        """Close it; pending requests end with an error."""
-
-
-C = TypeVar("C", bound=Connection)
+C = TypeVar("C", bound=Probed)
 Answers = Mapping[str, "Future[Any]"]
 """Answers to one request, by topic; they arrive together."""
 
@@ -66,16 +51,13 @@ class AskedTwice(Generic[C]):
         """The answers of the first connection that has any; else its futures contain errors."""
         first, unanswered = self._asked[0]
         client, answers = self._awaited() or (first, unanswered)
-        if client is not first:
-            self._clients.replace(first, client)
+        used = first if client is first or not self._clients.replace(first, client) else client
         for other, _ in self._asked[1:]:
             # One that the garbage collector finds may be closed in a thread of its own, which ends
             # the process.
-            if other is not client:
+            if other is not used:
                 other.__exit__(None, None, None)
-        del self._asked[1:]
-        if client is not first:
-            self._asked[0] = client, answers
+        self._asked = [(client, answers)]
         return answers
 
     def _awaited(self) -> tuple[C, Answers] | None:

@@ -4,6 +4,7 @@ import logging
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from types import TracebackType
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 from confluent_kafka import KafkaException
@@ -13,6 +14,8 @@ from pipeline.clock import Clock
 RENEW_S: Final = 30.0
 """How long no request is answered before a new client is tried, and between two such trials."""
 PROBE_S: Final = 2.0
+KEPT_S: Final = 300.0
+"""How long a replaced client is kept: longer than the deadline of any request."""
 
 _log = logging.getLogger(__name__)
 
@@ -22,6 +25,15 @@ class Probed(Protocol):
 
     def describe_cluster(self, *, request_timeout: float) -> "Future[Any]":
         """As of the driver."""
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+        /,
+    ) -> object:
+        """Close it; pending requests end with an error."""
 
 
 C = TypeVar("C", bound=Probed)
@@ -41,7 +53,7 @@ class RenewedClient(Generic[C]):
     def __init__(self, make: Callable[[], C], clock: Clock) -> None:
         self._make, self._clock = make, clock
         self._client = make()
-        self._replaced: list[C] = []
+        self._replaced: list[tuple[float, C]] = []
         self._unanswered_s: float | None = None
         self._lock = threading.Lock()
 
@@ -72,11 +84,17 @@ class RenewedClient(Generic[C]):
         except KafkaException:
             return None
 
-    def replace(self, old: C, new: C) -> None:
-        """Use another client from now on, which got an answer when this one did not."""
+    def replace(self, old: C, new: C) -> bool:
+        """Use another client from now on, which got an answer when this one did not.
+
+        Returns:
+            Whether it is used; False if the old one was replaced already.
+        """
         with self._lock:
-            if self._client is old:
-                self._replace(new)
+            if self._client is not old:
+                return False
+            self._replace(new)
+            return True
 
     def _try_another(self) -> None:
         try:
@@ -88,5 +106,11 @@ class RenewedClient(Generic[C]):
 
     def _replace(self, other: C) -> None:
         _log.warning("Kafka answers a new connection, and not the one before, which is replaced")
-        self._replaced.append(self._client)  # requests of other threads may be pending in it
+        now_s = self._clock.monotonic_s()
+        for at_s, client in self._replaced:
+            if now_s - at_s >= KEPT_S:
+                client.__exit__(None, None, None)
+        self._replaced = [one for one in self._replaced if now_s - one[0] < KEPT_S]
+        # Requests of other threads may be pending in it.
+        self._replaced.append((now_s, self._client))
         self._client, self._unanswered_s = other, None

@@ -25,11 +25,22 @@ fetches records that exist, so a short wait costs nothing.
 RECORDS_WITHIN_MS = 10_000
 """How long a task waits for records that exist: then the batch is withdrawn, and planned without
 the partitions that cannot be read."""
+ANSWER_WITHIN_MS = 3_000
+"""How long a consumer waits for one answer; then it asks another broker.
+
+A new consumer may ask a broker that hangs first, whose partitions it does not read: there has to be
+time for the others within `RECORDS_WITHIN_MS`.
+"""
+RANGE_WITHIN_MS = 5_000
+"""How long a task waits for the range of a partition, which it asks for after each fetch, also one
+without an answer: both waits add up."""
 STREAM_OPTIONS = {
     "failOnDataLoss": "true",
     "kafkaConsumer.pollTimeoutMs": str(RECORDS_WITHIN_MS),
-    "kafka.default.api.timeout.ms": str(RECORDS_WITHIN_MS),
-    "kafka.request.timeout.ms": str(RECORDS_WITHIN_MS),
+    "kafka.default.api.timeout.ms": str(RANGE_WITHIN_MS),
+    "kafka.request.timeout.ms": str(ANSWER_WITHIN_MS),
+    "kafka.socket.connection.setup.timeout.ms": str(ANSWER_WITHIN_MS),
+    "kafka.socket.connection.setup.timeout.max.ms": str(ANSWER_WITHIN_MS),
 }
 """Further options of a lane's stream."""
 

@@ -27,7 +27,7 @@ from pipeline.boundaries.next_batch import (
 from pipeline.boundaries.profile import DerivedInput, LaneProfile
 from pipeline.clock import Clock, steady_ms
 from pipeline.errors import BrokenInvariantError
-from pipeline.ids import Epoch, Millis, Offset, SteadyMillis, StreamName, TopicName
+from pipeline.ids import Epoch, Millis, SteadyMillis, StreamName
 from pipeline.lanes.batch import BatchFacts, check_planned
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.markers.positions import Positions
@@ -150,13 +150,12 @@ class LanePlanner:
 
     def written(self, places: frozenset[Place]) -> EndsByTopic:
         """The ends of all records of some partitions, as answered since the last `leave_out`."""
-        found: dict[TopicName, dict[int, Offset]] = {}
-        written: EndsByTopic = {} if self._all_ends is None else self._all_ends.written
-        for topic, partition in places:
-            end = written.get(topic, {}).get(partition)
-            if end is not None:
-                found.setdefault(topic, {})[partition] = end
-        return found
+        ends = self._all_ends
+        written = {} if ends is None else ends.written
+        return {
+            topic: {part: end for part, end in there.items() if (topic, part) in places}
+            for topic, there in written.items()
+        }
 
     def begin_query(self, marker: CommitMarker, limits: Limits) -> None:
         """Begin a query at a marker: its next batch begins at the marker's end."""

@@ -70,17 +70,19 @@ class Network:
         self.medusa, self.name, self.feed = medusa, name, feed
         self.topic = TopicName(f"{name}-in")
         self._observer = observer
+        self._kept: list[Kept] = []
 
     # --- results ------------------------------------------------------------------------------
 
     def kept(self) -> list[Kept]:
         """The results of the filter so far."""
-        seen = self._observer.seen(TopicName(f"{self.name}-kept"))
+        seen = self._observer.seen(TopicName(f"{self.name}-kept"))[len(self._kept) :]
         rows = self.medusa.decode([one.record.value for one in seen])
-        return [
+        self._kept += [
             Kept(row["sensor"], row["value"], _ms(row["at"]), one.at_s)
             for row, one in zip(rows, seen, strict=True)
         ]
+        return self._kept
 
     def windows(self) -> Counter[tuple[str, int, int]]:
         """The windows so far, each with how often it was published: sensor, end, count."""
@@ -161,15 +163,15 @@ class Network:
         self.medusa.wait_for(there, f"{fragment}: {text}", within_s=WITHIN_S)
         return found[0]
 
-    def await_logged(self, fragment: str, text: str) -> None:
-        """Wait until the node has logged this text about a fragment."""
-        log, label = self.medusa.folder / "logs" / f"node-{NODE}.log", f"[{self.name}.{fragment}]"
+    def await_withdrawn(self) -> None:
+        """Wait until the node has logged that a batch of one of the fragments is planned anew."""
+        log = self.medusa.folder / "logs" / f"node-{NODE}.log"
 
         def there() -> bool:
             lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
-            return any(label in line and text in line for line in lines)
+            return any(f"[{self.name}." in line and "is planned anew" in line for line in lines)
 
-        self.medusa.wait_for(there, f"{fragment}: {text}", within_s=WITHIN_S)
+        self.medusa.wait_for(there, "a batch is planned anew", within_s=WITHIN_S)
 
     def await_exact(self) -> None:
         """End the feed; wait until each result of all records of the input is there exactly once.

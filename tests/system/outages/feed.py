@@ -11,6 +11,7 @@ PARTITIONS = (0, 1)
 INTERVAL_S = 0.05
 POLL_S = 0.01
 DELIVERED_WITHIN_S = 120.0
+_PADDING = "." * 4_000
 _FOREVER = 0
 """As a delivery timeout: the driver repeats a record until it is acknowledged."""
 Done = Callable[[KafkaError | None, Message], None]
@@ -64,11 +65,13 @@ class Feed:
             producer.flush(1)
 
     def burst(self, partition: int, count: int) -> None:
-        """Send many readings to a partition; returns when it has acknowledged the first half."""
+        """Send many large readings to a partition; returns when the first half is acknowledged."""
         acknowledged: list[object] = []
         with self._lock:
             for _ in range(count):
-                self._send(partition, _now_ms(), lambda _, message: acknowledged.append(message))
+                self._send(
+                    partition, _now_ms(), _PADDING, lambda *found: acknowledged.append(found)
+                )
         ends_at_s = time.monotonic() + DELIVERED_WITHIN_S
         while len(acknowledged) < count // 2:
             assert time.monotonic() < ends_at_s, f"{len(acknowledged)} records were delivered"
@@ -99,8 +102,10 @@ class Feed:
                 for partition in PARTITIONS:
                     self._send(partition, _now_ms())
 
-    def _send(self, partition: int, at_ms: int, done: Done | None = None) -> None:
-        reading = {"sensor": sensor(partition), "value": self._number, "at": at_ms}
+    def _send(
+        self, partition: int, at_ms: int, padding: str = "", done: Done | None = None
+    ) -> None:
+        reading = {"sensor": sensor(partition) + padding, "value": self._number, "at": at_ms}
         self._number += 1
         producer = self._producers[partition]
         producer.produce(self._topic, self._encoded(reading), partition=partition, on_delivery=done)

@@ -1,10 +1,11 @@
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from types import TracebackType
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException
 
-from brokers.kafka.renewed_client import PROBE_S, RENEW_S, RenewedClient
+from brokers.kafka.renewed_client import KEPT_S, PROBE_S, RENEW_S, RenewedClient
 from tests.unit.deploy.twins import TwinClock
 
 UNAVAILABLE = KafkaException(KafkaError(KafkaError._TIMED_OUT))
@@ -15,6 +16,16 @@ class Client:
     """A client; its cluster answers it, or does not."""
 
     answers: bool
+    closed: bool = False
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+        /,
+    ) -> None:
+        self.closed = True
 
     def describe_cluster(self, *, request_timeout: float) -> "Future[Any]":
         """The answer."""
@@ -92,3 +103,23 @@ def test_a_client_that_cannot_be_made_is_no_error() -> None:
     cluster.full = True
     clock.sleep(1)
     assert renewed.current is cluster.made[0]
+
+
+def test_a_replaced_client_is_closed_long_after() -> None:
+    """With the next replacement: requests may still be pending in it before."""
+    cluster, clock = Cluster(), TwinClock()
+    renewed = RenewedClient(cluster.make, clock)
+    for pause_s in (0, KEPT_S - 1, 1):
+        clock.sleep(pause_s)
+        renewed.replace(renewed.current, cluster.make())
+    assert [one.closed for one in cluster.made] == [True, False, False, False]
+
+
+def test_a_client_is_replaced_once() -> None:
+    """Of two requests that it has not answered, the second finds the new one."""
+    cluster = Cluster()
+    renewed = RenewedClient(cluster.make, TwinClock())
+    first, second, third = renewed.current, cluster.make(), cluster.make()
+    assert renewed.replace(first, second)
+    assert not renewed.replace(first, third)
+    assert renewed.current is second
