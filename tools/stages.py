@@ -86,6 +86,7 @@ FIRST: tuple[tuple[str, tuple[str, ...]], ...] = (
 )
 """Groups of tests that need the jars, the longest first, so that no long one runs last."""
 SECOND: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("outages", ("tests/system/outages",)),
     ("cluster", ("tests/system/cluster",)),
     ("clients", ("tests/system/clients",)),
 )

@@ -69,6 +69,14 @@ def plan_next_batch(
     folder.offsets[int(batch)] = _planned(lowered, end, watermark_ms)
 
 
+def withdraw_batch(folder: Folder, batch: BatchId) -> bool:
+    """Replaces the function of `pipeline/spark/run/planned_batch.py`."""
+    if batch not in folder.offsets or batch in folder.commits:
+        return False
+    del folder.offsets[int(batch)]
+    return True
+
+
 def _planned(lowered: Lowered, end: Positions, watermark_ms: Millis | None) -> Planned:
     ends: dict[str, dict[str, dict[int, int]]] = {s.input: {} for s in lowered.sources}
     for at, offset in end.items():
@@ -358,10 +366,10 @@ class Limits:
     """Replaces the class of `pipeline/boundaries/next_batch.py`: some batches are small."""
 
     rng: Callable[[], Random] = staticmethod(lambda: Random(0))
-    pace_ms = 0
+    state_is_full = False
 
-    def __init__(self, offsets: int) -> None:
-        self._most = offsets
+    def __init__(self, offsets: int, pace_ms: int = 0) -> None:
+        self._most, self.pace_ms = offsets, pace_ms
 
     @property
     def offsets(self) -> int:

@@ -32,7 +32,14 @@ from pipeline.names import Znodes
 from pipeline.network import document
 from pipeline.planner import digest, planner
 from pipeline.planner.plan import Fragment
-from pipeline.spark.run import batch_loop, lane, lane_planner, last_marker, output_succession
+from pipeline.spark.run import (
+    batch_loop,
+    lane,
+    lane_planner,
+    lane_query,
+    last_marker,
+    output_succession,
+)
 from pipeline.spark.run.lane import StableLane
 from pipeline.spark.run.lane_host import LaneHost
 from pipeline.spark.run.lane_news import LaneNews
@@ -241,16 +248,23 @@ def toy_engine(rng: Callable[[], Random]) -> Iterator[None]:
             "plan_first_batch": engine.plan_first_batch,
             "emit": looking.emit,
             "Inspector": looking.Inspector,
-            "ArrowRows": lambda rows: rows,
             "QueryRunner": engine.Runner,
             "BatchLimit": engine.NoLimit,
+            "BackgroundJob": beside.BackgroundJob,
+            "withdraw_batch": engine.withdraw_batch,
+        },
+        lane_query: {
+            "emit": looking.emit,
+            "Inspector": looking.Inspector,
+            "ArrowRows": lambda rows: rows,
             "Limits": engine.Limits,
             "Steering": engine.Steering,
-            "BackgroundJob": beside.BackgroundJob,
+            "withdraw_batch": engine.withdraw_batch,
         },
         batch_loop: {
             "plan_first_batch": engine.plan_first_batch,
             "plan_next_batch": engine.plan_next_batch,
+            "withdraw_batch": engine.withdraw_batch,
         },
         lane_planner: {"threading": SimpleNamespace(Condition=Condition)},
         last_marker: {"LogReader": kafka.YieldingReader},

@@ -161,7 +161,7 @@ class LanePlanner:
         """Begin a query at a marker: its next batch begins at the marker's end."""
         with self._changed:
             is_full = self._limits.state_is_full
-            self._limits = replace(limits, state_is_full=is_full)
+            self._limits = replace(limits, state_is_full=True) if is_full else limits
             self._last, self._planned = LastBatch(marker.end), None
             self._ended = False
 
