@@ -140,11 +140,11 @@ def _event_time_wait(status: FragmentStatus) -> str:
     if not status.held_by:
         return ""
     by, since_ms = status.holder, status.held_since_ms
-    if status.held_ms is None:
-        return f"event time waits for {by}: it has given none"
     silent = ""
     if status.held_silent_since_ms is not None:
         silent = f", silent for {span(status.reported_at_ms - status.held_silent_since_ms)}"
+    if status.held_ms is None:
+        return f"event time waits for {by}: it has given none{silent}"
     if status.held_ms > 0:
         return f"event time is held back by {by}, {span(status.held_ms)} behind{silent}"
     if silent or since_ms is None:
