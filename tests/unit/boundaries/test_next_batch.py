@@ -66,6 +66,19 @@ def test_a_batch_within_a_limit_reads_a_share_of_each_partition() -> None:
     assert found.decision == Batch(expected, None)
 
 
+def test_with_a_full_state_only_what_is_behind_is_read() -> None:
+    """It lets event time move, and the state become smaller; if nothing is behind, all is read."""
+    progress = {at(CARS, 0): Millis(50), at(CARS, 1): Millis(20)}
+    ends = ends_of((CARS, (4, 9)))
+    for known, expected in ((progress, (2, 9)), ({at(CARS, 0): Millis(50)}, (2, 9)), ({}, (4, 9))):
+        start = replace(marker(positions(CARS, 2, 5)), progress=known)
+        found = replace(situation(start, CARS, ends=ends), limits=Limits(1_000, 0, True))
+        time, decision = found.decided
+        assert isinstance(decision, Batch)
+        assert decision.end == positions(CARS, *expected)
+        assert time.is_full == (expected != (4, 9))
+
+
 def test_a_partition_without_an_answer_is_not_read_on() -> None:
     """Nor one that the lane is not assigned: a restart adds it."""
     start = marker({**positions(CARS, 2, 5), **positions(SPEED, 1)})
