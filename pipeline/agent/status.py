@@ -16,12 +16,12 @@ from pipeline.agent.state import (
     Stopping,
 )
 from pipeline.boundaries.ends import ENDS_FRESH_MS, Ends
-from pipeline.boundaries.held import HeldBack
+from pipeline.boundaries.held import HELD_LEAST_MS, HeldBack
 from pipeline.boundaries.open_transactions import HeldOpen, held_open
 from pipeline.boundaries.profile import DerivedInput
 from pipeline.boundaries.promise import is_spent
 from pipeline.catalog.records import FragmentStatus, LaneState
-from pipeline.ids import NO_EPOCH, Epoch, SteadyMillis, TopicName
+from pipeline.ids import NO_EPOCH, Epoch, SteadyMillis, StreamName, TopicName
 from pipeline.markers.commit_marker import Totals
 from pipeline.planner.instants import instant
 
@@ -50,7 +50,7 @@ def status(lane: Lane, shared: Shared, now: Now) -> FragmentStatus:
         running = None
     by_topic = {} if running is None else lags_by_topic(running, now.steady_ms)
     totals = Totals() if lane.marker is None else lane.marker.totals
-    held_back = None if running is None else _held_back(lane, running)
+    held_back = None if running is None else _held_back(lane, running, now)
     lag_ms = max((lag.age_ms for lag in by_topic.values()), default=None)
     stalled_ms = None if running is None else stalled_since(running, lag_ms, now.steady_ms)
     silent_ms = held_back.silent_since_ms if held_back else None
@@ -102,13 +102,26 @@ def _epoch(lane: Lane, shared: Shared) -> Epoch:
     return max(lane.epoch, owner.epoch) if rests or lane.epoch == NO_EPOCH else lane.epoch
 
 
-def _held_back(lane: Lane, running: Running) -> HeldBack | None:
-    """The input that holds back event time; silent inputs hold back no lane without open state."""
+def _held_back(lane: Lane, running: Running, now: Now) -> HeldBack | None:
+    """The input that holds back event time; silent inputs hold back no lane without open state.
+
+    An input whose event time is the present holds nothing back: another one has records of the
+    future.
+    """
     held = running.time.held
-    if held is None or held.by_ms != 0:
+    if held is None or _is_present(held.stream, running, now):
+        return None
+    if held.by_ms != 0:
         return held
     spent = lane.marker is None or is_spent(running.time.profile.shape, lane.marker)
     return None if spent else held
+
+
+def _is_present(stream: StreamName, running: Running, now: Now) -> bool:
+    """Whether the boundary of an external input is the present, within its lateness."""
+    reached_ms = running.time.reached.get(stream)
+    late_ms = max(i.lateness_ms for i in running.time.profile.inputs if i.stream == stream)
+    return reached_ms is not None and now.wall_ms - reached_ms <= late_ms + HELD_LEAST_MS
 
 
 def _writers(running: Running) -> tuple[str, ...]:
