@@ -8,6 +8,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame
 
 from pipeline.clock import Clock
+from pipeline.ids import Millis
 from pipeline.spark.batch.facts import Engine
 from pipeline.spark.batch.results import Results
 from pipeline.spark.query.lowered import Lowered
@@ -43,15 +44,17 @@ def run_trial(trial: Trial, clock: Clock, stop: threading.Event) -> list[int]:
     Raises:
         MedusaError: the query failed.
     """
-    enough, counts = threading.Event(), list[int]()
+    enough, counts, reached_ms = threading.Event(), list[int](), [Millis(0)]
     ends_s = clock.monotonic_s() + trial.within_s
 
     def write(rows: DataFrame, _: int, engine: Engine) -> None:
         table = rows.toArrow()
         counts.append(Results(table).computed().table.num_rows)
         largest = engine.metrics(table).largest
-        if largest and trial.lowered.core is not None:  # so that the next batch closes something
-            set_watermark(engine, max(largest.values()))
+        at_ms = max(largest.values(), default=0)
+        if at_ms > reached_ms[-1] and trial.lowered.core is not None:
+            reached_ms.append(Millis(at_ms))
+            set_watermark(engine, reached_ms[-1])  # so that the next batch closes something
         if len(counts) >= trial.batches or stop.is_set():
             enough.set()
 
