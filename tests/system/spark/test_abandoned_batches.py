@@ -93,6 +93,7 @@ class Attempts:
         self._write = write
         self._root = folder
         self._pending: list[tuple[Sequence[KafkaRecord], Positions]] = []
+        self._moves_to: Millis | None = None
         self._abandons = False
         self._ready = threading.Event()
         self.abandoned = 0
@@ -107,8 +108,9 @@ class Attempts:
         self._pending.append((records, ends))
 
     def move(self, watermark_ms: Millis, ends: Positions) -> None:
-        """Move the watermark in the next batch, which reads no records."""
-        self._query.move(watermark_ms, ends)
+        """Move the watermark after the next batch, which reads no records."""
+        self._pending.append(((), ends))
+        self._moves_to = watermark_ms
 
     def drain(self) -> None:
         """Attempt a batch with half of the records; then execute it with the same or with all."""
@@ -129,6 +131,10 @@ class Attempts:
             self._query.drain()
             self._query.add(more, ends)
         self._query.drain()
+        if self._moves_to is not None:
+            self._query.move(self._moves_to, ends)
+            self._moves_to = None
+            self._query.drain()
 
     def close(self) -> None:
         """Stop the query."""
