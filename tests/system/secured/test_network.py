@@ -370,7 +370,7 @@ def test_doctor_reports_everything_missing(guarded: Guarded) -> None:
     of_it = [one for one in found if one["what"] == "network other"]
     missing = [one["message"] for one in of_it if one["verdict"] == "wrong"]
     assert done.returncode == 65
-    assert len(missing) == 6
+    assert len(missing) == 5
     assert any("topic other-in does not exist, and auto_create is false" in one for one in missing)
     assert not any("mistaken" in text or STRANGER_PASSWORD in text for text in guarded.printed)
 
