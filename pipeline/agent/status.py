@@ -1,5 +1,6 @@
 """Status of a fragment, from the state of its lane."""
 
+from dataclasses import replace
 from typing import Final
 
 from pipeline.agent.lag import lags_by_topic, stalled_since
@@ -105,23 +106,25 @@ def _epoch(lane: Lane, shared: Shared) -> Epoch:
 def _held_back(lane: Lane, running: Running, now: Now) -> HeldBack | None:
     """The input that holds back event time; silent inputs hold back no lane without open state.
 
-    An input whose event time is the present holds nothing back: another one has records of the
-    future.
+    It is not further behind than the present: another input may have records of the future.
     """
     held = running.time.held
-    if held is None or _is_present(held.stream, running, now):
+    if held is None:
         return None
     if held.by_ms != 0:
-        return held
+        behind_ms = _behind_present_ms(held.stream, running, now)
+        if held.by_ms is None or behind_ms is None or held.by_ms <= behind_ms:
+            return held
+        return replace(held, by_ms=behind_ms) if behind_ms >= HELD_LEAST_MS else None
     spent = lane.marker is None or is_spent(running.time.profile.shape, lane.marker)
     return None if spent else held
 
 
-def _is_present(stream: StreamName, running: Running, now: Now) -> bool:
-    """Whether the boundary of an external input is the present, within its lateness."""
+def _behind_present_ms(stream: StreamName, running: Running, now: Now) -> int | None:
+    """How far the boundary of an external input is behind the present, less its lateness."""
     reached_ms = running.time.reached.get(stream)
     late_ms = max(i.lateness_ms for i in running.time.profile.inputs if i.stream == stream)
-    return reached_ms is not None and now.wall_ms - reached_ms <= late_ms + HELD_LEAST_MS
+    return None if reached_ms is None else max(0, now.wall_ms - reached_ms - late_ms)
 
 
 def _writers(running: Running) -> tuple[str, ...]:
