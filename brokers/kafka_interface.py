@@ -135,12 +135,6 @@ class TopicAdmin(Protocol):
     ) -> Ends:
         """End of each partition: the next offset to be written, or (committed) to be visible."""
 
-    def both_ends(self, topics: Iterable[TopicName]) -> tuple[Ends, Ends]:
-        """The last stable offsets of topics, and the log end offsets.
-
-        They differ if a transaction is open.
-        """
-
     def partition_ends(
         self, topic: TopicName, partitions: int, isolation: Isolation
     ) -> Mapping[int, Offset]:

@@ -164,17 +164,6 @@ class KafkaAdmin:
         """End of each partition; omits topics that do not exist or have no leader now."""
         return self._offsets(topics, latest(), isolation, "reading end offsets")
 
-    def both_ends(self, topics: Iterable[TopicName]) -> tuple[Ends, Ends]:
-        """The last stable offsets and the log end offsets, in two concurrent requests."""
-        deadline = self._deadline("reading end offsets")
-        specs = _offset_specs(self._describe_raw(tuple(topics), deadline), latest())
-        if not specs:
-            return {}, {}
-        answers = [self._begin_list(specs, isolation, deadline) for isolation in Isolation]
-        stable, written = (self._listed(answer, deadline) for answer in answers)
-        both = stable.keys() & written.keys()
-        return {t: stable[t] for t in both}, {t: written[t] for t in both}
-
     def partition_ends(
         self, topic: TopicName, partitions: int, isolation: Isolation
     ) -> Mapping[int, Offset]:
@@ -353,22 +342,9 @@ class KafkaAdmin:
         isolation: Isolation,
         deadline: Deadline,
     ) -> dict[TopicName, dict[int, Offset]]:
-        return self._listed(self._begin_list(specs, isolation, deadline), deadline)
-
-    def _begin_list(
-        self,
-        specs: Mapping[TopicPartition, OffsetSpec],
-        isolation: Isolation,
-        deadline: Deadline,
-    ) -> "Mapping[TopicPartition, Future[Any]]":
         futures: dict[TopicPartition, Future[Any]] = self._client.list_offsets(
             dict(specs), isolation_level=_LEVELS[isolation], request_timeout=deadline.remaining_s()
         )
-        return futures
-
-    def _listed(
-        self, futures: "Mapping[TopicPartition, Future[Any]]", deadline: Deadline
-    ) -> dict[TopicName, dict[int, Offset]]:
         found: dict[TopicName, dict[int, Offset]] = {}
         failed: set[TopicName] = set()
         for place, future in futures.items():

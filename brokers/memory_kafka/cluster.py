@@ -130,11 +130,6 @@ class MemoryKafka(MemoryBroker):
         """End of each partition of those topics that exist."""
         return self._offsets(topics, lambda partition: partition.end(isolation))
 
-    def both_ends(self, topics: Iterable[TopicName]) -> tuple[Ends, Ends]:
-        """The last stable offsets and the log end offsets."""
-        names = tuple(topics)
-        return self.end_offsets(names), self.end_offsets(names, Isolation.UNCOMMITTED)
-
     def partition_ends(
         self, topic: TopicName, partitions: int, isolation: Isolation
     ) -> Mapping[int, Offset]:

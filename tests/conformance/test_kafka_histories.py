@@ -71,7 +71,8 @@ class Play:
     def state(self) -> tuple[Ends, Ends, Ends]:
         """The first and last offsets of the partitions."""
         admin, topics = self.cluster.admin, (self.topic,)
-        return admin.start_offsets(topics), *admin.both_ends(topics)
+        stable, written = (admin.end_offsets(topics, isolation) for isolation in Isolation)
+        return admin.start_offsets(topics), stable, written
 
     def records(self, isolation: Isolation) -> set[tuple[int, int, bytes | None]]:
         """All records of a reader, up to the end of its isolation level."""
