@@ -9,7 +9,7 @@ _PATTERN = re.compile(r"\s*(\d{1,15})\s*(B|KiB|MiB|GiB|TiB)\s*", re.ASCII)
 
 
 def parse(text: str) -> int:
-    """The bytes that a size such as `4GiB` stands for; never negative.
+    """The bytes of a size such as `4GiB`; never negative.
 
     >>> parse("4GiB"), parse("512B"), parse("0B")
     (4294967296, 512, 0)

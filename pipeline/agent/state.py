@@ -16,7 +16,6 @@ from pipeline.ids import (
     NO_RUN,
     Epoch,
     FragmentId,
-    Incarnation,
     LaneId,
     Millis,
     NetworkLife,
@@ -129,7 +128,6 @@ class Running:
     Args:
         desired: the desired state that its start implemented.
         fragment: the plan that it runs.
-        incarnation: of the lane.
         time: its event time, as the lane last reported it.
         since_ms: when it began to run.
         batch_ended_ms: when its last batch ended; `since_ms` until the first one has.
@@ -144,7 +142,6 @@ class Running:
     phase: ClassVar = Phase.RUNNING
     desired: Desired
     fragment: Fragment
-    incarnation: Incarnation
     time: LaneTime
     since_ms: SteadyMillis
     batch_ended_ms: SteadyMillis

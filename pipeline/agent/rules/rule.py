@@ -4,9 +4,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from pipeline.agent.effects import Effect
-from pipeline.agent.events import (
-    Event,
-)
+from pipeline.agent.events import Event
 from pipeline.agent.now import Now
 from pipeline.agent.state import Lane, NodeState, Shared
 

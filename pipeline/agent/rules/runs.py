@@ -113,7 +113,6 @@ def _started(lane: Lane, shared: Shared, event: LaneStarted, now: Now) -> Lane:
     running = Running(
         desired=start.desired,
         fragment=start.fragment,
-        incarnation=event.incarnation,
         time=event.time,
         since_ms=now.steady_ms,
         batch_ended_ms=now.steady_ms,

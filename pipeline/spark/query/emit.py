@@ -1,6 +1,6 @@
 """Emission of a lowered plan as DataFrame calls: one short function per part, no decisions.
 
-Event time follows the plan of each batch alone: whoever runs the query sets its watermark. Spark
+Event time follows the plan of each batch alone: the runner of the query sets its watermark. Spark
 takes the largest value of a column as a watermark of its own; so that column is far in the past.
 """
 

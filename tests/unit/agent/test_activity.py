@@ -1,4 +1,4 @@
-"""What a lane tells the readers of its output: whether it is idle."""
+"""Activity reports of a lane to the readers of its output."""
 
 import pytest
 

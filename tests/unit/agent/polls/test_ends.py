@@ -112,11 +112,11 @@ def test_lanes_get_each_answer_and_the_agent_one_in_a_quarter_of_a_second(world:
         fill(world.kafka, SIGHTINGS, 0, 1)
         world.read()
     assert len(world.news.ends) == 4 * AGENT_MS / (1_000 * PAUSE_LEAST_S)
-    told = [event.ends for event in world.events if isinstance(event, EndsRead)]
-    gaps = [after.read_at_ms - before.read_at_ms for before, after in pairwise(told)]
-    assert len(told) == 4
+    passed_on = [event.ends for event in world.events if isinstance(event, EndsRead)]
+    gaps = [after.read_at_ms - before.read_at_ms for before, after in pairwise(passed_on)]
+    assert len(passed_on) == 4
     assert all(AGENT_MS <= gap <= AGENT_MS + 1_000 * PAUSE_LEAST_S for gap in gaps)
-    assert all(ends in world.news.ends for ends in told)
+    assert all(ends in world.news.ends for ends in passed_on)
 
 
 def test_a_poll_is_eager_while_records_flow_and_rests_without_news(world: World) -> None:
