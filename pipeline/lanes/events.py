@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from pipeline.boundaries.lane_time import LaneTime
 from pipeline.errors import BrokenInvariantError, FencedError, InputError, MedusaError
-from pipeline.ids import Epoch, Incarnation, LaneId, RunNumber
+from pipeline.ids import Epoch, LaneId, RunNumber
 from pipeline.markers.commit_marker import CommitMarker
 
 
@@ -18,7 +18,6 @@ class LaneStarted:
     lane: LaneId
     run: RunNumber
     epoch: Epoch
-    incarnation: Incarnation
     marker: CommitMarker
     time: LaneTime
 

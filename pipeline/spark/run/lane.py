@@ -232,9 +232,7 @@ class StableLane:
         settings, names = self._settings, self._settings.fragment.names
         topics = frozenset({names.redrive, *(one.topic for one in settings.fragment.inputs)})
         time = self._host.news.join(self._planner, topics, first)
-        self._host.report(
-            LaneStarted(settings.lane, settings.run, settings.epoch, first.incarnation, first, time)
-        )
+        self._host.report(LaneStarted(settings.lane, settings.run, settings.epoch, first, time))
         self._started = True
 
     def _report_batch(self, finished: BatchFinished) -> None:
