@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
+from pipeline.agent.late import LateRun
 from pipeline.agent.plans import Plans
 from pipeline.boundaries.ends import Ends
 from pipeline.boundaries.lane_time import LaneTime
@@ -137,6 +138,7 @@ class Running:
         idle_sent_at_ms: when the idle signal was last sent, or may have been, by the previous
             lane; None: the readers' last signal was `active`.
         kept_ms: the retention of dead letters that was last sent to the lane; None: none yet.
+        late: its latest batches, if many of their records were late.
     """
 
     phase: ClassVar = Phase.RUNNING
@@ -149,6 +151,7 @@ class Running:
     ends_log: Mapping[StreamName, tuple[ObservedEnds, ...]] = field(default_factory=dict)
     idle_sent_at_ms: SteadyMillis | None = None
     kept_ms: int | None = None
+    late: LateRun | None = None
 
 
 @dataclass(frozen=True, slots=True)

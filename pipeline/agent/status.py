@@ -54,6 +54,7 @@ def status(lane: Lane, shared: Shared, now: Now) -> FragmentStatus:
     held_back = None if running is None else _held_back(lane, running, now)
     lag_ms = max((lag.age_ms for lag in by_topic.values()), default=None)
     stalled_ms = None if running is None else stalled_since(running, lag_ms, now.steady_ms)
+    late = running.late if running is not None and running.late and running.late.is_shown else None
     silent_ms = held_back.silent_since_ms if held_back else None
     rebuild = lane.phase.rebuilding if isinstance(lane.phase, Starting) else None
     return FragmentStatus(
@@ -86,6 +87,11 @@ def status(lane: Lane, shared: Shared, now: Now) -> FragmentStatus:
         held_silent_since_ms=None if silent_ms is None else now.wall_at(silent_ms),
         steps_ms=running.time.steps_ms if running else None,
         stalled_since_ms=None if stalled_ms is None else now.wall_at(stalled_ms),
+        event_ms=running.time.release.in_force_ms if running else None,
+        late_since_ms=now.wall_at(late.since_ms) if late else None,
+        late_span_ms=late.until_ms - late.since_ms if late else 0,
+        late_read=late.read if late else 0,
+        late_records=late.late if late else 0,
         writers=_writers(running) if running else (),
     )
 

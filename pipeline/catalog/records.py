@@ -31,6 +31,9 @@ from pipeline.lanes.source_ids import Begin
 from pipeline.markers.deploys import NO_DEPLOY, DeployId
 from pipeline.planner.state import OnChange
 
+AHEAD_LEAST_MS = 10_000
+"""Minimum distance of event time beyond a node's clock to be reported: clocks differ a little."""
+
 
 @dataclass(frozen=True, slots=True)
 class Record:
@@ -313,6 +316,12 @@ class FragmentStatus(Record):
             is not.
         stalled_since_ms: since when no batch has ended although records are unread; None: batches
             end, or nothing is unread.
+        event_ms: its event time; None: it has none yet, or does not run.
+        late_since_ms: since when at least a quarter of what each batch reads is late; None: it is
+            not.
+        late_span_ms: how long that went on; a batch without records does not count.
+        late_read: number of records read in that time.
+        late_records: how many of those were late.
         writers: the fragments that write its derived inputs, as `participant.network.fragment`;
             empty if it does not run.
     """
@@ -347,7 +356,18 @@ class FragmentStatus(Record):
     held_silent_since_ms: Millis | None
     steps_ms: int | None
     stalled_since_ms: Millis | None
+    event_ms: Millis | None
+    late_since_ms: Millis | None
+    late_span_ms: int
+    late_read: int
+    late_records: int
     writers: tuple[str, ...]
+
+    @property
+    def ahead_ms(self) -> int:
+        """How far event time is beyond the clock of the node; 0: it is not, or not by much."""
+        beyond_ms = 0 if self.event_ms is None else self.event_ms - self.reported_at_ms
+        return beyond_ms if beyond_ms >= AHEAD_LEAST_MS else 0
 
     @property
     def holder(self) -> str:

@@ -6,6 +6,7 @@ from pipeline.catalog.records import FragmentStatus, LaneState
 from pipeline.cli.table import Table
 from pipeline.cli.times import span, time_text
 from pipeline.clock import rfc3339
+from pipeline.counting import counted
 from pipeline.operations.status.observed import LOST, ObservedFragment
 from schemas.json_value import JsonObject
 
@@ -64,8 +65,10 @@ def as_data(one: ObservedFragment) -> JsonObject:
         "steps_ms": status.steps_ms,
         "stalled_since": time_text(one.stalled_since_ms),
         "waits_for": list(one.waits_for),
+        "late": _late_data(status),
         "lag_by_topic": {str(topic): records for topic, records in lag.by_topic.items()},
         "boundary": time_text(boundary),
+        "event_time": time_text(status.event_ms),
         "dead_letters": status.dead_letters,
         "late_dropped": status.late_dropped,
         "skipped": status.skipped,
@@ -88,6 +91,18 @@ def _event_time_wait_data(one: ObservedFragment) -> JsonObject | None:
         "ms": status.held_ms,
         "since": time_text(since_ms),
         "silent_since": time_text(silent_since_ms),
+    }
+
+
+def _late_data(status: FragmentStatus) -> JsonObject | None:
+    """How many of the latest records were late; None: few."""
+    if status.late_since_ms is None:
+        return None
+    return {
+        "since": rfc3339(status.late_since_ms),
+        "ms": status.late_span_ms,
+        "records": status.late_records,
+        "records_read": status.late_read,
     }
 
 
@@ -131,7 +146,23 @@ def _wait(one: ObservedFragment, status: FragmentStatus) -> str:
         return f"no batch has ended for {waited}, with records unread"
     if one.waits_for:
         return f"waits for {', '.join(one.waits_for)}"
-    return _event_time_wait(status)
+    waits = (_unread(one), _late(status), _event_time_wait(status))
+    return "; ".join(wait for wait in waits if wait)
+
+
+def _unread(one: ObservedFragment) -> str:
+    if one.unread_ms is None or one.lag.records is None:
+        return ""
+    return f"{counted(one.lag.records, 'record')} unread for up to {span(one.unread_ms)}"
+
+
+def _late(status: FragmentStatus) -> str:
+    if status.late_since_ms is None:
+        return ""
+    found = f"{status.late_records} of {status.late_read} records read in "
+    found += f"{span(status.late_span_ms)} were late"
+    ahead_ms = status.ahead_ms
+    return f"{found}: event time is {span(ahead_ms)} beyond the clock" if ahead_ms else found
 
 
 def _event_time_wait(status: FragmentStatus) -> str:

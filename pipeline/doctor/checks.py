@@ -16,6 +16,7 @@ from pipeline.doctor.facts import (
     Trouble,
     Verdict,
 )
+from pipeline.doctor.fragments import of_fragments
 from pipeline.doctor.writers import other_writers
 from pipeline.errors import ExitCode
 from pipeline.planner.diff import needs
@@ -31,16 +32,6 @@ TRIMS = "DELETE"
 FOR_EVER = -1
 _NAMED = 3
 """Number of names shown of a list."""
-HELD_MS = 60_000
-"""Normal bound on the distance of inputs in event time, and on its duration."""
-_STEPS_ASIDE = (
-    "an input steps aside when it was silent for idle_after; with `silence: missing`, while a "
-    "partition cannot be reached, or while a transaction is open, it does not."
-)
-_REFUSED = (
-    "records that are refused, or older than others before them, do not move event time: `medusa "
-    "dlq list` counts the refused ones."
-)
 _GIVE = "the brokers' administrator can grant the right in their access control lists."
 
 
@@ -96,9 +87,7 @@ def _network(network: ObservedNetwork, access: ObservedAccess | None) -> Iterato
     if not found:
         state = "are there" if network.deployed else "are there, or can be made"
         yield Finding(name, Verdict.GOOD, f"all {len(topics)} topics {state}")
-    for status in network.writers.values():
-        yield from _stalled(status, name)
-        yield from _held_back(status, name)
+    yield from of_fragments(network)
     if access is not None:
         yield from _writers(network, access, name)
 
@@ -136,52 +125,6 @@ def _some(names: Sequence[str]) -> str:
 def _is_needed(topic: ObservedTopic, network: ObservedNetwork) -> bool:
     """Whether a topic has to exist; one that is created when needed must exist once created."""
     return not topic.planned.when_needed or topic.planned.name in network.known
-
-
-def _stalled(status: FragmentStatus, name: str) -> Iterator[Finding]:
-    """A running fragment that has unread records and has ended no batch for long."""
-    since_ms = status.stalled_since_ms
-    if status.state is not LaneState.RUNNING or since_ms is None:
-        return
-    unread = counted(status.lag_records or 0, "record")
-    yield Finding(
-        name,
-        Verdict.DOUBTFUL,
-        f"{status.fragment} has ended no batch for {_span(status.reported_at_ms - since_ms)}, "
-        f"with {unread} unread",
-        f"fragment {status.network}.{status.fragment}",
-        "one batch takes that long, or the machine has no processor or memory left: `medusa logs "
-        f"{status.network}.{status.fragment}` shows the messages of its node.",
-    )
-
-
-def _held_back(status: FragmentStatus, name: str) -> Iterator[Finding]:
-    """Results that have waited for one input for long."""
-    since_ms = status.held_since_ms
-    if status.state is not LaneState.RUNNING or not status.held_by or since_ms is None:
-        return
-    if status.stalled_since_ms is not None:
-        return  # the input may only be unread
-    waited_ms, behind_ms = status.reported_at_ms - since_ms, status.held_ms
-    part, silent = status.held_partition is not None, status.held_silent_since_ms is not None
-    still = behind_ms == 0 and not silent
-    if waited_ms < HELD_MS or (behind_ms is not None and behind_ms < HELD_MS and not still):
-        return
-    behind = "has given no event time" if behind_ms is None else f"is {_span(behind_ms)} behind"
-    if still:
-        behind = "has records, and none that brings event time"
-    yield Finding(
-        name,
-        Verdict.DOUBTFUL,
-        f"results of {status.fragment} have waited for {status.holder} for {_span(waited_ms)}: it "
-        f"{behind}",
-        f"fragment {status.network}.{status.fragment}",
-        _REFUSED if still or (part and not silent) else _STEPS_ASIDE,
-    )
-
-
-def _span(ms: int) -> str:
-    return durations.spell(ms // 1000 * 1000)
 
 
 def _topic(topic: ObservedTopic, network: ObservedNetwork, name: str) -> Iterator[Finding]:

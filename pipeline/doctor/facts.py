@@ -7,7 +7,7 @@ from enum import Enum
 from brokers.records import TopicDescription, TopicRule
 from pipeline.catalog.records import FragmentStatus
 from pipeline.errors import ExitCode, MedusaError
-from pipeline.ids import NetworkId, TopicName
+from pipeline.ids import FragmentName, NetworkId, TopicName
 from pipeline.planner.plan import NewTopic
 
 
@@ -72,6 +72,7 @@ class ObservedNetwork:
         trouble: why it could not be read or planned.
         writers: the last reported status of its fragments, by output topic.
         known: the ids of its topics according to the catalog.
+        paused: its paused fragments.
     """
 
     name: NetworkId
@@ -81,6 +82,7 @@ class ObservedNetwork:
     trouble: Trouble | None = None
     writers: Mapping[TopicName, FragmentStatus] = field(default_factory=dict)
     known: Mapping[TopicName, str] = field(default_factory=dict)
+    paused: tuple[FragmentName, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from brokers.kafka.versions import requests_of, version_words
 from brokers.versioned_store import Create, Delete, PathExistsError
 from brokers.zookeeper import ZooKeeperStore, zookeeper_servers
 from pipeline.catalog.catalog import Catalog
-from pipeline.catalog.records import FragmentStatus
+from pipeline.catalog.records import DesiredState, FragmentStatus
 from pipeline.counting import counted
 from pipeline.deploy.documents import replan
 from pipeline.doctor.facts import Check, Observed, ObservedAccess, ObservedNetwork, Trouble
@@ -241,10 +241,11 @@ class Probes:
         planned = {name: (seen, plan) for name, (seen, plan) in found.items() if plan is not None}
         fragments, statuses = catalog.fragments.of(*planned), catalog.statuses.of(*planned)
         for name, (seen, plan) in planned.items():
-            ids = (one.topic_ids for one in fragments if one.network == name)
-            known = {topic: topic_id for topics in ids for topic, topic_id in topics}
+            own = [one for one in fragments if one.network == name]
+            known = {topic: topic_id for one in own for topic, topic_id in one.topic_ids}
+            paused = tuple(one.fragment for one in own if one.desired is DesiredState.PAUSED)
             writers = _writers(plan, [one for one in statuses if one.network == name])
-            found[name] = replace(seen, writers=writers, known=known), plan
+            found[name] = replace(seen, writers=writers, known=known, paused=paused), plan
         return found
 
 

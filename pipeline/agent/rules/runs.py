@@ -6,6 +6,7 @@ from pipeline.agent.back_off import back_off_ms
 from pipeline.agent.effects import StartLane
 from pipeline.agent.events import Event, PlanFailed, PlanMade
 from pipeline.agent.lag import with_observed_ends
+from pipeline.agent.late import with_batch
 from pipeline.agent.now import Now
 from pipeline.agent.rules.rule import Effects
 from pipeline.agent.state import (
@@ -144,9 +145,12 @@ def _finished(lane: Lane, event: BatchFinished, now: Now) -> Lane:
             message = f"a batch finished in a lane that is {lane.phase.phase.value}"
             raise BrokenInvariantError(message, place=lane.place)
         return lane
-    time = lane_time.batch_finished(running.time, event.marker, event.rows_out, now.steady_ms)
+    now_ms, late = now.steady_ms, running.late
+    time = lane_time.batch_finished(running.time, event.marker, event.rows_out, now_ms)
+    if lane.marker is not None:
+        late = with_batch(late, lane.marker.totals, event.marker.totals, now_ms)
     lane = replace(lane, marker=event.marker, batch_ms=event.duration_ms)
-    return lane.with_running(replace(running, time=time, batch_ended_ms=now.steady_ms))
+    return lane.with_running(replace(running, time=time, batch_ended_ms=now_ms, late=late))
 
 
 def _stopped(lane: Lane, event: LaneStopped, now: Now) -> Lane:

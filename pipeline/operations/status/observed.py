@@ -16,6 +16,8 @@ from pipeline.names import FragmentNames
 LOST = "lost"
 """The node that ran it is down, and no other has taken it over."""
 STOPPING = "stopping"
+UNREAD_LEAST_MS = 10_000
+"""How long records may be unread in a fragment that is not behind: for a batch and a pause."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,7 @@ class ObservedFragment:
         record: the desired state in the catalog.
         status: the last report; None: no node has reported.
         node_up: whether the reporting process is still up.
-        waits_for: names of the nearest fragments above it that do not run, are stalled, or whose
+        waits_for: names of the nearest fragments above it that do not run, are behind, or whose
             event time is held back, if it runs itself.
     """
 
@@ -90,6 +92,12 @@ class ObservedFragment:
         """Since when it runs, has unread records, and has ended no batch; None: it is not so."""
         running = self.state == LaneState.RUNNING.value
         return self.status.stalled_since_ms if self.status is not None and running else None
+
+    @property
+    def unread_ms(self) -> int | None:
+        """How long the oldest unread record may have waited; None: not long, or unknown."""
+        age_ms = self.lag.age_ms
+        return age_ms if age_ms is not None and age_ms >= UNREAD_LEAST_MS else None
 
     @property
     def rebuilding_since_ms(self) -> Millis | None:
@@ -153,12 +161,14 @@ def _waits_for(
 
 
 def _goes_on(one: ObservedFragment) -> bool:
-    """Whether it runs, ends batches, and waits for no input.
+    """Whether it runs, is not behind, and waits for no input.
 
     An input that is behind as a whole, with records, may be so at all times: by its lateness.
     """
     status = one.status
     if status is None or one.state != LaneState.RUNNING.value or one.stalled_since_ms is not None:
+        return False
+    if one.unread_ms is not None or status.steps_ms is not None:
         return False
     if not one.is_held or status.held_ms == 0:
         return True

@@ -250,12 +250,20 @@ class Agent:
         *,
         run: int | None = None,
         boundary_ms: int | None = None,
+        read: int = 0,
+        late: int = 0,
     ) -> tuple[LaneEffect, ...]:
         """A batch of the running lane finishes."""
         last = self.lane().marker
         assert last is not None
+        totals = last.totals
         found = replace(
             last,
+            totals=replace(
+                totals,
+                records_in=totals.records_in + read,
+                late_dropped=totals.late_dropped + late,
+            ),
             end={**last.end, **{p: Offset(o) for p, o in end.items()}},
             progress={**last.progress, **{p: Millis(t) for p, t in (progress or {}).items()}},
             boundary_ms=None if boundary_ms is None else Millis(boundary_ms),

@@ -78,6 +78,7 @@ def _without_time(status: FragmentStatus) -> FragmentStatus:
         held_since_ms=None,
         held_silent_since_ms=None,
         stalled_since_ms=None,
+        late_since_ms=None,
     )
 
 

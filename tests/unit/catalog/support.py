@@ -67,6 +67,11 @@ NOTHING_READ = FragmentStatus(
     held_silent_since_ms=None,
     steps_ms=None,
     stalled_since_ms=None,
+    event_ms=None,
+    late_since_ms=None,
+    late_span_ms=0,
+    late_read=0,
+    late_records=0,
     writers=(),
 )
 """Status of a lane that has just started."""

@@ -185,6 +185,38 @@ def test_status_names_the_fragment_that_a_running_one_waits_for(medusa: Caller) 
     assert [one["waits_for"] for one in found] in ([[], ["cars.moving"]], [["cars.moving"], []])
 
 
+def test_status_reports_unread_and_late_records(medusa: Caller) -> None:
+    """Beside what event time waits for."""
+    world = World.new()
+    connect = deployed(medusa, world)
+    report(world, "moving", LaneState.RUNNING, lag=4)
+    status = world.catalog.statuses.get(CARS, FragmentName("moving"))
+    assert status is not None
+    late_since_ms = Millis(status.reported_at_ms - 70_000)
+    late = replace(
+        status,
+        lag_ms=12_000,
+        late_since_ms=late_since_ms,
+        late_span_ms=62_000,
+        late_read=60,
+        late_records=59,
+    )
+    world.catalog.statuses.report(replace(late, event_ms=Millis(status.reported_at_ms + 3_480_000)))
+    row = medusa("status", opener=connect).out
+    assert "4 records unread for up to 12.0s; 59 of 60 records read in 1m2s were late: " in row
+    assert "event time is 58m0s beyond the clock" in row
+    found = medusa("status", "-o", "json", opener=connect).data["fragments"][0]
+    assert found["event_time"] == rfc3339(status.reported_at_ms + 3_480_000)
+    expected = {
+        "since": rfc3339(late_since_ms), "ms": 62_000, "records": 59, "records_read": 60
+    }  # fmt: skip
+    assert found["late"] == expected
+    held = replace(late, lag_ms=0, event_ms=status.reported_at_ms, held_by="sightings")
+    world.catalog.statuses.report(held)
+    row = medusa("status", opener=connect).out
+    assert "59 of 60 records read in 1m2s were late; event time waits for sightings" in row
+
+
 def test_status_of_nothing(medusa: Caller) -> None:
     """An installation without networks is no error; an unknown network is one."""
     connect = opener(World.new())

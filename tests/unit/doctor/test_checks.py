@@ -180,64 +180,6 @@ def running() -> FragmentStatus:
     return replace(NOTHING_READ, network=network, fragment=fragment, reported_at_ms=NOW_MS)
 
 
-@pytest.mark.parametrize(
-    ("waited_ms", "behind_ms", "words"),
-    [
-        (59_000, 3_600_000, None),
-        (3_600_000, 59_000, None),
-        (90_500, 7_200_000, "have waited for orders for 1m 30s: it is 2h behind"),
-        (120_000, None, "have waited for orders for 2m: it has given no event time"),
-    ],
-)
-def test_results_that_wait_for_an_input_are_reported(
-    waited_ms: int, behind_ms: int | None, words: str | None
-) -> None:
-    """While the lane runs; small differences between inputs are not reported."""
-    status = replace(
-        running(), held_by="orders", held_ms=behind_ms, held_since_ms=Millis(NOW_MS - waited_ms)
-    )
-    for state in (LaneState.RUNNING, LaneState.RESTARTING):
-        found = hinted(replace(status, state=state))
-        if words is None or state is not LaneState.RUNNING:
-            assert found == []
-        else:
-            assert len(found) == 1
-            assert words in found[0]
-
-
-def hinted(status: FragmentStatus) -> list[str]:
-    """The messages with a hint about a fragment with this status."""
-    network = ObservedNetwork(NETWORK, True, True, (GOOD,), writers={NAME: status})
-    return [one.message for one in findings(Observed((), (network,))) if one.hint]
-
-
-def test_records_that_bring_no_event_time_are_reported() -> None:
-    """Not silence of all inputs, after which event time goes on by itself."""
-    held = replace(running(), held_by="orders", held_ms=0, held_partition=1)
-    held = replace(held, held_since_ms=Millis(NOW_MS - 90_000))
-    for silent_since_ms, count in ((None, 1), (Millis(NOW_MS - 90_000), 0)):
-        found = hinted(replace(held, held_silent_since_ms=silent_since_ms))
-        assert len(found) == count
-        for message in found:
-            assert "have waited for orders, partition 1 for 1m 30s: it has records" in message
-
-
-def test_a_running_fragment_that_ends_no_batch_is_reported() -> None:
-    """Instead of the input that event time waits for: it may only be unread."""
-    status = replace(
-        running(),
-        held_by="orders",
-        held_since_ms=Millis(NOW_MS - 200_000),
-        stalled_since_ms=Millis(NOW_MS - 190_500),
-        lag_records=4,
-    )
-    for state, count in ((LaneState.RUNNING, 1), (LaneState.RESTARTING, 0)):
-        found = hinted(replace(status, state=state))
-        assert len(found) == count
-        for message in found:
-            assert "has ended no batch for 3m 10s, with 4 records unread" in message
-
-
 def outlived(behind_ms: int | None, config: Mapping[str, str], state: LaneState) -> list[Finding]:
     """Facts about a topic whose fragment's event time is this far behind."""
     boundary_ms = None if behind_ms is None else Millis(NOW_MS - behind_ms)

@@ -125,6 +125,20 @@ def test_a_running_fragment_waits_for_one_whose_event_time_is_held_back() -> Non
         assert [one.waits_for for one in observe(records, [first, second], [UP])] == [(), expected]
 
 
+def test_a_running_fragment_waits_for_one_that_is_behind() -> None:
+    """Whose records are unread, or whose event time advances in steps; a batch takes a while."""
+    names = [FragmentName("one"), FragmentName("two")]
+    records = [replace(RECORD, fragment=name) for name in names]
+    second = replace(STATUS, fragment=names[1], writers=("local.cars.one",))
+    for lag_ms, steps_ms, found in (
+        (9_999, None, ()),
+        (10_000, None, ("cars.one",)),
+        (0, 12_000, ("cars.one",)),
+    ):
+        first = replace(STATUS, fragment=names[0], lag_ms=lag_ms, steps_ms=steps_ms)
+        assert [one.waits_for for one in observe(records, [first, second], [UP])] == [(), found]
+
+
 def test_fragments_of_other_networks_and_circles_end_the_search() -> None:
     """Two networks may read each other; only observed fragments are named."""
     one = replace(RECORD, fragment=FragmentName("one"))
