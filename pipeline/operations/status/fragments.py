@@ -22,13 +22,11 @@ def fragments_status(
     Raises:
         RefusedError: the network is not deployed.
     """
-    if network is None:
-        names = [
-            record.network for record in connections.catalog.networks.of(connections.participant)
-        ]
-    else:
-        names = [deployed(network, connections.catalog).network]
-    return networks_status(connections, names)
+    only = None if network is None else deployed(network, connections.catalog).network
+    records = connections.catalog.networks.of(connections.participant)
+    # A fragment may wait for one of another network.
+    seen = networks_status(connections, [record.network for record in records])
+    return tuple(one for one in seen if only is None or one.record.network == only)
 
 
 def networks_status(
