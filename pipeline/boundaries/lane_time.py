@@ -28,6 +28,7 @@ from pipeline.boundaries.external import (
 )
 from pipeline.boundaries.held import HELD_LEAST_MS, HeldBack, Since, held_back
 from pipeline.boundaries.profile import DerivedInput, ExternalInput, LaneInput, LaneProfile
+from pipeline.boundaries.promise import is_spent
 from pipeline.boundaries.release import Release
 from pipeline.ids import Epoch, Millis, Offset, SteadyMillis, StreamName, TopicId
 from pipeline.markers.commit_marker import CommitMarker
@@ -64,6 +65,7 @@ class LaneTime:
             answer yet.
         held: the input that holds event time back; None: none.
         idle: whether all inputs were idle at the latest check.
+        is_spent: whether the lane can emit nothing more without a new record.
         is_full: whether the state has reached its limit, so that little is read.
         steps_ms: how far event time is behind its inputs because it is released in steps; None: it
             is not, or not by much.
@@ -83,6 +85,7 @@ class LaneTime:
     unloaded: Mapping[StreamName, Mapping[int, Offset] | None] = field(default_factory=dict)
     held: HeldBack | None = None
     idle: bool = False
+    is_spent: bool = False
     is_full: bool = False
     steps_ms: int | None = None
 
@@ -114,6 +117,7 @@ def begin(
             if isinstance(i, DerivedInput)
         },
         unloaded={i.stream: None for i in _external(profile) if i.load is Load.FIRST},
+        is_spent=is_spent(profile.shape, marker),
     )
     return _settle(time)
 
@@ -127,7 +131,12 @@ def batch_finished(
     release = releases.took_effect(time.profile.shape, time.release, marker, rows_out, offsets)
     read_at = {**time.read_at, **dict.fromkeys({at.input for at in moved}, now_ms)}
     time = replace(
-        time, positions=marker.end, progress=marker.progress, release=release, read_at=read_at
+        time,
+        positions=marker.end,
+        progress=marker.progress,
+        release=release,
+        read_at=read_at,
+        is_spent=is_spent(time.profile.shape, marker),
     )
     return _settle(_reset_quiet(time, moved, now_ms))
 

@@ -12,7 +12,7 @@ from pipeline.boundaries import release as releases
 from pipeline.boundaries.ends import Ends
 from pipeline.boundaries.external import StreamBoundary
 from pipeline.boundaries.lane_time import LaneTime
-from pipeline.boundaries.release import Move
+from pipeline.boundaries.release import Move, Silence
 from pipeline.ids import Millis, Offset, SteadyMillis
 from pipeline.markers.positions import InputPartition, Positions
 from pipeline.network.boxes.shape import Stateless
@@ -126,7 +126,7 @@ def _move(
         return None, None
     if isinstance(shape, Stateless) and end != time.positions:
         return move, None  # a batch carries it
-    due_ms = releases.due_ms(shape, release, move, _clock_silent_ms(time, target))
+    due_ms = releases.due_ms(shape, release, move, _silence(time, target))
     return (move, None) if due_ms is None or now_ms >= due_ms else (None, due_ms)
 
 
@@ -150,17 +150,18 @@ def _reached(time: LaneTime, at: InputPartition) -> Millis | None:
     return time.progress.get(at) if writer is None else writer.covered_ms
 
 
-def _clock_silent_ms(time: LaneTime, target: StreamBoundary) -> int | None:
-    """How long all inputs had been silent when event time last moved, if only the clock moves it.
+def _silence(time: LaneTime, target: StreamBoundary) -> Silence | None:
+    """The silence of all inputs when event time last moved, if only the clock moves it.
 
-    Not how long by now: then the time at which a movement is due would move on with the clock.
+    Not the silence by now: then the time at which a movement is due would move on with the clock.
     """
     moved_at_ms = time.release.moved_at_ms
     if not target.by_clock or moved_at_ms is None:
         return None
     idle = (seen.idle_since_ms for seen in time.writers.values())
     since = (*time.quiet.values(), *(at_ms for at_ms in idle if at_ms is not None))
-    return max(0, moved_at_ms - max(since, default=time.started_ms))
+    silent_ms = max(0, moved_at_ms - max(since, default=time.started_ms))
+    return Silence(silent_ms, time.is_spent)
 
 
 def _planned(time: LaneTime, move: Move | None, now_ms: SteadyMillis) -> LaneTime:

@@ -44,7 +44,9 @@ record: a quarter of a second more is little."""
 CLOCK_INTERVAL_MIN_MS, CLOCK_INTERVAL_MAX_MS = 1_000, 60_000
 """When only the clock moves event time, it moves once in a part of the silence, so that a quiet
 lane rests."""
-CLOCK_PART = 16
+CLOCK_PART, SPENT_CLOCK_PART = 16, 4
+"""The part of the silence; the second one in a lane with state that has nothing to release: its
+readers alone wait, and each movement costs it a batch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,19 @@ class Release:
     cut: bool = False
     catches_up: bool = False
     begins_ms: Millis | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """Silence of all inputs, in which only the clock moves event time.
+
+    Args:
+        ms: its duration when event time last moved.
+        is_spent: whether the lane can emit nothing more without a new record.
+    """
+
+    ms: int
+    is_spent: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +148,7 @@ def next_move(shape: Shape, release: Release, target: StreamBoundary) -> Move | 
 
 
 def due_ms(
-    shape: Shape, release: Release, move: Move, clock_silent_ms: int | None
+    shape: Shape, release: Release, move: Move, silence: Silence | None
 ) -> SteadyMillis | None:
     """The steady time from which a movement may be planned; None: at once.
 
@@ -141,14 +156,14 @@ def due_ms(
         shape: what the lane computes.
         release: its state.
         move: the movement.
-        clock_silent_ms: how long all inputs had been silent when event time last moved, if only the
-            clock moves it.
+        silence: of all inputs, if only the clock moves event time.
     """
     if move.cut:  # a jump in steps, in a silence too: each one is as large as a batch may be
         return None
     interval_ms = _interval_ms(shape)
-    if clock_silent_ms is not None:
-        part_ms = clock_silent_ms // CLOCK_PART
+    if silence is not None:
+        rests = silence.is_spent and not isinstance(shape, Stateless)
+        part_ms = silence.ms // (SPENT_CLOCK_PART if rests else CLOCK_PART)
         part_ms = min(CLOCK_INTERVAL_MAX_MS, max(CLOCK_INTERVAL_MIN_MS, part_ms))
         interval_ms = max(interval_ms, part_ms)
     if release.moved_at_ms is None or not interval_ms:

@@ -8,8 +8,10 @@ import pytest
 from pipeline.boundaries.lane_time import activity_read, ends_read, writer_of
 from pipeline.boundaries.next_batch import Batch, LastBatch, Limits, PassOn, Wait
 from pipeline.boundaries.release import (
+    CLOCK_INTERVAL_MAX_MS,
     CLOCK_INTERVAL_MIN_MS,
     CLOCK_PART,
+    SPENT_CLOCK_PART,
     STATE_INTERVAL_MS,
     STATELESS_INTERVAL_MS,
     Move,
@@ -238,10 +240,19 @@ def test_nothing_is_passed_on_while_the_last_batch_is_being_written() -> None:
 # --- the clock ------------------------------------------------------------------------------------
 
 
-def silent(shape: Shape, seconds: int) -> Situation:
-    """A lane whose stream is silent, watched once a second; what it decides takes effect."""
+SPENT_MS = Millis(1_000_000)
+"""A promise beyond every result of the records that were read."""
+
+
+def silent(shape: Shape, seconds: int, boundary_ms: Millis | None = None) -> Situation:
+    """A lane whose stream is silent, watched once a second; what it decides takes effect.
+
+    `boundary_ms`: its promise, which no batch raises.
+    """
     start = replace(
-        in_force(shape, positions(CARS, 5), 84_999), progress={at(CARS, 0): Millis(90_000)}
+        in_force(shape, positions(CARS, 5), 84_999),
+        progress={at(CARS, 0): Millis(90_000)},
+        boundary_ms=boundary_ms,
     )
     found = situation(start, CARS, shape=shape, ends=ends_of((CARS, (5,))))
     for _ in range(seconds):
@@ -262,16 +273,27 @@ def carried_out(found: Situation) -> Situation:
     found = replace(found, time=time)
     if isinstance(decision, Wait) or decision.event_ms is None:
         return found
-    progress = found.time.progress
-    effect = replace(in_force(found.shape, found.last.end, decision.event_ms), progress=progress)
+    effect = replace(
+        in_force(found.shape, found.last.end, decision.event_ms),
+        progress=found.time.progress,
+        boundary_ms=SPENT_MS if found.time.is_spent else None,
+    )
     return found.finished(effect)
 
 
 @pytest.mark.parametrize("shape", [JOIN, TEN, VISITS, Stateless()])
 @pytest.mark.parametrize("seconds", [30, 640])
-def test_a_quiet_lane_rests_in_proportion_to_its_silence(shape: Shape, seconds: int) -> None:
-    """So a day of silence costs no more batches than a few minutes of traffic."""
-    found = silent(shape, seconds)
+@pytest.mark.parametrize("boundary_ms", [None, SPENT_MS])
+def test_a_quiet_lane_rests_in_proportion_to_its_silence(
+    shape: Shape, seconds: int, boundary_ms: Millis | None
+) -> None:
+    """So a day of silence costs no more batches than a few minutes of traffic.
+
+    Longer if its state has nothing to release.
+    """
+    found = silent(shape, seconds, boundary_ms)
+    spent = boundary_ms is not None and not isinstance(shape, Stateless)
+    part = SPENT_CLOCK_PART if spent else CLOCK_PART
     moved_ms: list[int] = []
     while len(moved_ms) < 4:
         before_ms = found.time.release.moved_at_ms
@@ -280,7 +302,7 @@ def test_a_quiet_lane_rests_in_proportion_to_its_silence(shape: Shape, seconds: 
         if at_ms is not None and at_ms != before_ms:
             moved_ms.append(at_ms)
     for earlier, later in pairwise(moved_ms):
-        rest_ms = (earlier - START_MS) // CLOCK_PART
+        rest_ms = min(CLOCK_INTERVAL_MAX_MS, (earlier - START_MS) // part)
         assert rest_ms <= later - earlier < rest_ms + 500
 
 

@@ -13,6 +13,7 @@ from pipeline.boundaries.release import (
     CLOCK_INTERVAL_MIN_MS,
     CLOCK_PART,
     JOIN_STEP_MIN_MS,
+    SPENT_CLOCK_PART,
     STATE_INTERVAL_MS,
     STATELESS_INTERVAL_MS,
     STEP_MAX_MS,
@@ -20,6 +21,7 @@ from pipeline.boundaries.release import (
     WAITING_STEP_MAX_MS,
     Move,
     Release,
+    Silence,
     begin,
     due_ms,
     next_move,
@@ -242,13 +244,19 @@ def test_the_rest_of_a_jump_is_what_its_steps_still_have_to_cross() -> None:
 
 
 def due_after_ms(
-    shape: Shape, *, silent_ms: int | None = None, cut: bool = False, moved: bool = True
+    shape: Shape,
+    *,
+    silent_ms: int | None = None,
+    is_spent: bool = False,
+    cut: bool = False,
+    moved: bool = True,
 ) -> int:
     """How long after the last movement the next one is due; 0: at once."""
     release = begin(shape, in_force(shape, 5_000))
     if moved:
         release = planned(release, Move(Millis(5_000), cut=False), START_MS)
-    at_ms = due_ms(shape, release, Move(Millis(5_001), cut=cut), silent_ms)
+    silence = None if silent_ms is None else Silence(silent_ms, is_spent)
+    at_ms = due_ms(shape, release, Move(Millis(5_001), cut=cut), silence)
     return 0 if at_ms is None else at_ms - START_MS
 
 
@@ -290,6 +298,17 @@ def test_the_clock_moves_event_time_once_in_a_sixteenth_of_the_silence(shape: Sh
     assert due_after_ms(shape, silent_ms=10_000) == CLOCK_INTERVAL_MIN_MS
     assert due_after_ms(shape, silent_ms=CLOCK_PART * 7_000) == 7_000
     assert due_after_ms(shape, silent_ms=24 * 3_600_000) == CLOCK_INTERVAL_MAX_MS
+
+
+@pytest.mark.parametrize("shape", ALL)
+def test_a_state_with_nothing_to_release_moves_once_in_a_quarter_of_the_silence(
+    shape: Shape,
+) -> None:
+    """A lane without state passes on as often as before: it costs no batch."""
+    part = CLOCK_PART if isinstance(shape, Stateless) else SPENT_CLOCK_PART
+    assert due_after_ms(shape, silent_ms=part * 7_000, is_spent=True) == 7_000
+    assert due_after_ms(shape, silent_ms=0, is_spent=True) == CLOCK_INTERVAL_MIN_MS
+    assert due_after_ms(shape, silent_ms=24 * 3_600_000, is_spent=True) == CLOCK_INTERVAL_MAX_MS
 
 
 @given(
