@@ -24,6 +24,27 @@ def node_of(root: int) -> int:
     raise SystemExit(f"process {root} has no node")
 
 
+def kafka_of(root: int) -> int:
+    """The broker among the descendants of `medusa up`."""
+    for pid in descendants(root):
+        if b"\0kafka.Kafka\0" in _command(pid) and _name(pid) == "java":
+            return pid
+    raise SystemExit(f"process {root} has no broker")
+
+
+def threads_of(pid: int) -> int:
+    """Number of threads of a process."""
+    try:
+        return len(list(Path(f"/proc/{pid}/task").iterdir()))
+    except OSError:
+        return 0
+
+
+def own_s(pid: int) -> float:
+    """CPU seconds of one process and its ended children."""
+    return _ticks(pid) / _TICKS
+
+
 def computed_s(root: int) -> float:
     """CPU seconds of a process and all its descendants, including ended ones."""
     return sum(_ticks(pid) for pid in descendants(root)) / _TICKS
