@@ -26,10 +26,19 @@ def node_of(root: int) -> int:
 
 def kafka_of(root: int) -> int:
     """The broker among the descendants of `medusa up`."""
+    return _java_with(b"\0kafka.Kafka\0", root)
+
+
+def zookeeper_of(root: int) -> int:
+    """The ZooKeeper server among the descendants of `medusa up`."""
+    return _java_with(b"org.apache.zookeeper.server.", root)
+
+
+def _java_with(argument: bytes, root: int) -> int:
     for pid in descendants(root):
-        if b"\0kafka.Kafka\0" in _command(pid) and _name(pid) == "java":
+        if argument in _command(pid) and _name(pid) == "java":
             return pid
-    raise SystemExit(f"process {root} has no broker")
+    raise SystemExit(f"process {root} has no Java process with {argument.decode()!r}")
 
 
 def threads_of(pid: int) -> int:
