@@ -12,8 +12,8 @@ from pipeline.ids import SteadyMillis, TopicName
 ENDS_LOG_MAX = 64
 """Observed ends kept per input. At four a second they reach back 16 seconds exactly, and further
 with decreasing resolution, which is enough for the age of an old lag."""
-STALLED_LEAST_MS = 30_000
-"""How long records may be unread without the end of a batch before `status` shows it."""
+STALLED_LEAST_MS = 15_000
+"""How long no batch may end, with records unread or one planned, before `status` shows it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +73,12 @@ def _lag(running: Running, lane_input: LaneInput, now_ms: SteadyMillis) -> Lag:
 def stalled_since(
     running: Running, lag_ms: int | None, now_ms: SteadyMillis
 ) -> SteadyMillis | None:
-    """Since when records are unread and no batch has ended; None: not for long, or unknown."""
+    """Since when a batch could have ended, and none has; None: not for long, or unknown.
+
+    Records are unread, or a batch is planned: event time may move without any.
+    """
     waited_ms = min(lag_ms or 0, now_ms - running.batch_ended_ms)
+    planned_ms = running.time.release.moved_at_ms
+    if planned_ms is not None and planned_ms > running.batch_ended_ms:
+        waited_ms = max(waited_ms, now_ms - planned_ms)
     return SteadyMillis(now_ms - waited_ms) if waited_ms >= STALLED_LEAST_MS else None

@@ -45,8 +45,6 @@ def status(lane: Lane, shared: Shared, now: Now) -> FragmentStatus:
             shown, error = LaneState.WAITING, _open_transactions(held, now)
         elif running.time.is_full:
             shown, error = LaneState.WAITING, _FULL
-        if missing := _missing(running, shared.ends, now):
-            error = f"cannot be reached: {missing}; the other partitions are read on"
     if shown is not LaneState.RUNNING:
         running = None
     by_topic = {} if running is None else lags_by_topic(running, now.steady_ms)
@@ -54,6 +52,7 @@ def status(lane: Lane, shared: Shared, now: Now) -> FragmentStatus:
     held_back = None if running is None else _held_back(lane, running, now)
     lag_ms = max((lag.age_ms for lag in by_topic.values()), default=None)
     stalled_ms = None if running is None else stalled_since(running, lag_ms, now.steady_ms)
+    missing = "" if running is None else _missing(running, shared.ends, now)
     late = running.late if running is not None and running.late and running.late.is_shown else None
     silent_ms = held_back.silent_since_ms if held_back else None
     rebuild = lane.phase.rebuilding if isinstance(lane.phase, Starting) else None
@@ -92,6 +91,7 @@ def status(lane: Lane, shared: Shared, now: Now) -> FragmentStatus:
         late_span_ms=late.until_ms - late.since_ms if late else 0,
         late_read=late.read if late else 0,
         late_records=late.late if late else 0,
+        unreachable=missing,
         writers=_writers(running) if running else (),
     )
 

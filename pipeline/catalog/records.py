@@ -314,14 +314,16 @@ class FragmentStatus(Record):
         held_silent_since_ms: start of that input's silence; None: it is not silent.
         steps_ms: delay of event time behind its inputs because it is released in steps; None: it
             is not.
-        stalled_since_ms: since when no batch has ended although records are unread; None: batches
-            end, or nothing is unread.
+        stalled_since_ms: since when no batch has ended although records are unread, or one is
+            planned; None: batches end, or there is nothing to do.
         event_ms: its event time; None: it has none yet, or does not run.
         late_since_ms: since when at least a quarter of what each batch reads is late; None: it is
             not.
         late_span_ms: how long that went on; a batch without records does not count.
         late_read: number of records read in that time.
         late_records: how many of those were late.
+        unreachable: partitions of its inputs that do not answer, while it reads the others; empty:
+            none.
         writers: the fragments that write its derived inputs, as `participant.network.fragment`;
             empty if it does not run.
     """
@@ -361,6 +363,7 @@ class FragmentStatus(Record):
     late_span_ms: int
     late_read: int
     late_records: int
+    unreachable: str
     writers: tuple[str, ...]
 
     @property

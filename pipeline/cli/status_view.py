@@ -7,6 +7,7 @@ from pipeline.cli.table import Table
 from pipeline.cli.times import span, time_text
 from pipeline.clock import rfc3339
 from pipeline.counting import counted
+from pipeline.ids import Millis
 from pipeline.operations.status.observed import LOST, ObservedFragment
 from schemas.json_value import JsonObject
 
@@ -64,6 +65,7 @@ def as_data(one: ObservedFragment) -> JsonObject:
         "held": _event_time_wait_data(one),
         "steps_ms": status.steps_ms,
         "stalled_since": time_text(one.stalled_since_ms),
+        "unreachable": status.unreachable,
         "waits_for": list(one.waits_for),
         "late": _late_data(status),
         "lag_by_topic": {str(topic): records for topic, records in lag.by_topic.items()},
@@ -143,11 +145,18 @@ def _wait(one: ObservedFragment, status: FragmentStatus) -> str:
     """What the results of a running fragment wait for: itself, before what its inputs wait for."""
     if one.stalled_since_ms is not None:
         waited = span(status.reported_at_ms - one.stalled_since_ms)
-        return f"no batch has ended for {waited}, with records unread"
+        unread = ", with records unread" if one.lag.records else ""
+        return f"no batch has ended for {waited}{unread}"
     if one.waits_for:
         return f"waits for {', '.join(one.waits_for)}"
-    waits = (_unread(one), _late(status), _event_time_wait(status))
+    waits = (_unreachable(status), _unread(one), _late(status), _event_time_wait(status))
     return "; ".join(wait for wait in waits if wait)
+
+
+def _unreachable(status: FragmentStatus) -> str:
+    if not status.unreachable:
+        return ""
+    return f"cannot be reached: {status.unreachable}; the other partitions are read on"
 
 
 def _unread(one: ObservedFragment) -> str:
@@ -173,15 +182,20 @@ def _event_time_wait(status: FragmentStatus) -> str:
     by, since_ms = status.holder, status.held_since_ms
     silent = ""
     if status.held_silent_since_ms is not None:
-        silent = f", silent for {span(status.reported_at_ms - status.held_silent_since_ms)}"
+        silent = f", silent for {_since(status, status.held_silent_since_ms)}"
     if status.held_ms is None:
-        return f"event time waits for {by}: it has given none{silent}"
+        since = "" if since_ms is None or silent else f" for {_since(status, since_ms)}"
+        return f"event time waits for {by}: it has given none{since}{silent}"
     if status.held_ms > 0:
         return f"event time is held back by {by}, {span(status.held_ms)} behind{silent}"
     if silent or since_ms is None:
         return f"event time waits for {by}{silent}"
-    still = span(status.reported_at_ms - since_ms)
+    still = _since(status, since_ms)
     return f"event time waits for {by}: its records have brought none for {still}"
+
+
+def _since(status: FragmentStatus, since_ms: Millis) -> str:
+    return span(status.reported_at_ms - since_ms)
 
 
 def _row(one: ObservedFragment) -> tuple[str, ...]:

@@ -10,6 +10,8 @@ from pipeline.doctor.facts import Finding, ObservedNetwork, Verdict
 from pipeline.errors import ExitCode
 from pipeline.ids import FragmentName
 
+STALLED_MS: Final = 30_000
+"""Normal bound on the time without the end of a batch."""
 HELD_MS: Final = 60_000
 """Normal bound on the distance of inputs in event time, and on its duration."""
 _STEPS_ASIDE: Final = (
@@ -56,6 +58,7 @@ def of_fragments(network: ObservedNetwork) -> Iterator[Finding]:
     for status in network.writers.values():
         if status.fragment not in network.paused:
             yield from _not_running(status, name)
+        yield from _unreachable(status, name)
         yield from _stalled(status, name)
         yield from _late(status, name)
         yield from _held_back(status, name)
@@ -87,17 +90,34 @@ def _not_running(status: FragmentStatus, name: str) -> Iterator[Finding]:
     )
 
 
-def _stalled(status: FragmentStatus, name: str) -> Iterator[Finding]:
-    """A running fragment that has unread records and has ended no batch for long."""
-    since_ms = status.stalled_since_ms
-    if status.state is not LaneState.RUNNING or since_ms is None:
+def _unreachable(status: FragmentStatus, name: str) -> Iterator[Finding]:
+    """A running fragment some of whose partitions do not answer."""
+    if status.state is not LaneState.RUNNING or not status.unreachable:
         return
-    unread = counted(status.lag_records or 0, "record")
     yield Finding(
         name,
         Verdict.DOUBTFUL,
-        f"{status.fragment} has ended no batch for {_span(status.reported_at_ms - since_ms)}, "
-        f"with {unread} unread",
+        f"{status.fragment} reads on without partitions that cannot be reached: "
+        f"{status.unreachable}",
+        f"fragment {status.network}.{status.fragment}",
+        "their broker does not answer; event time waits for them, and goes on by itself.",
+    )
+
+
+def _stalled(status: FragmentStatus, name: str) -> Iterator[Finding]:
+    """A running fragment that has something to do and has ended no batch for long."""
+    since_ms = status.stalled_since_ms
+    if status.state is not LaneState.RUNNING or since_ms is None:
+        return
+    if status.reported_at_ms - since_ms < STALLED_MS:
+        return
+    unread = counted(status.lag_records or 0, "record")
+    behind = f", with {unread} unread" if status.lag_records else ""
+    yield Finding(
+        name,
+        Verdict.DOUBTFUL,
+        f"{status.fragment} has ended no batch for {_span(status.reported_at_ms - since_ms)}"
+        f"{behind}",
         f"fragment {status.network}.{status.fragment}",
         "one batch takes that long, or the machine has no processor or memory left: `medusa logs "
         f"{status.network}.{status.fragment}` shows the messages of its node.",
@@ -122,7 +142,7 @@ def _late(status: FragmentStatus, name: str) -> Iterator[Finding]:
 
 
 def _held_back(status: FragmentStatus, name: str) -> Iterator[Finding]:
-    """Results that have waited for one input for long."""
+    """Event time that has waited for one input for long, and with it results of a state."""
     since_ms = status.held_since_ms
     if status.state is not LaneState.RUNNING or not status.held_by or since_ms is None:
         return
@@ -139,8 +159,8 @@ def _held_back(status: FragmentStatus, name: str) -> Iterator[Finding]:
     yield Finding(
         name,
         Verdict.DOUBTFUL,
-        f"results of {status.fragment} have waited for {status.holder} for {_span(waited_ms)}: it "
-        f"{behind}",
+        f"event time of {status.fragment} has waited for {status.holder} for "
+        f"{_span(waited_ms)}: it {behind}",
         f"fragment {status.network}.{status.fragment}",
         _REFUSED if not silent and (still or part or behind_ms is None) else _STEPS_ASIDE,
     )

@@ -149,13 +149,14 @@ class Network:
 
         self.medusa.wait_for(there, f"partition {partition} is read", within_s=within_s)
 
-    def await_status(self, fragment: str, text: str) -> FragmentStatus:
-        """Wait until a fragment's status has this text in its error."""
+    def await_unreachable(self, fragment: str, partition: int) -> FragmentStatus:
+        """Wait until a running fragment's status names a partition that does not answer."""
+        text = f"topic {self.topic}, partition {partition}, since "
         found: list[FragmentStatus] = []
 
         def there() -> bool:
             status = self.medusa.status(self.name, fragment)
-            if status is None or text not in status.last_error:
+            if status is None or not status.unreachable.startswith(text):
                 return False
             found.append(status)
             return True

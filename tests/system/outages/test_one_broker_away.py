@@ -67,7 +67,7 @@ def check_away(net: Network, since_ms: int) -> None:
     _LOG.info("%s: partition 0 goes on after %.1f s", net.name, time.monotonic() - began_s)
     on_s = time.monotonic()
     for fragment in FRAGMENTS:
-        net.await_status(fragment, f"cannot be reached: topic {net.topic}, partition 1, since ")
+        net.await_unreachable(fragment, 1)
     net.await_kept(0, since_ms + AWAY_MS)
     net.log_pace("from there on", on_s)
     net.log_pace("since it is away", began_s)
@@ -131,5 +131,5 @@ def test_a_lane_starts_without_the_partitions_that_cannot_be_reached(
             net.await_kept(0, resumed_ms)
             _LOG.info("reads after %.1f s", (now_ms() - resumed_ms) / 1000)
             for fragment in FRAGMENTS:
-                net.await_status(fragment, f"cannot be reached: topic {net.topic}, partition 1, ")
+                net.await_unreachable(fragment, 1)
         check_level(net, now_ms())

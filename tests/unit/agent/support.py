@@ -14,7 +14,7 @@ from pipeline.agent.now import Now
 from pipeline.agent.state import Lane, NodeState, Running, Shared
 from pipeline.agent.status import status
 from pipeline.boundaries import lane_time
-from pipeline.boundaries.ends import Answer, Ends, ends_of
+from pipeline.boundaries.ends import Answer, Ends, Place, ends_of
 from pipeline.boundaries.lane_time import LaneTime
 from pipeline.boundaries.profile import DerivedInput, ExternalInput, LaneProfile
 from pipeline.catalog.records import DesiredState, FragmentRecord, FragmentStatus, NetworkRecord
@@ -271,17 +271,26 @@ class Agent:
         return self.receive(BatchFinished(LANE, self._run(run), found, 1, 40))
 
     def ends(
-        self, ends: dict[InputPartition, int], *, opened: InputPartition | None = None
+        self,
+        ends: dict[InputPartition, int],
+        *,
+        opened: InputPartition | None = None,
+        missing: InputPartition | None = None,
     ) -> tuple[LaneEffect, ...]:
         """Feed the ends of topics: see `answer`."""
-        return self.receive(self.answer(ends, opened=opened))
+        return self.receive(self.answer(ends, opened=opened, missing=missing))
 
     def answer(
-        self, ends: dict[InputPartition, int], *, opened: InputPartition | None = None
+        self,
+        ends: dict[InputPartition, int],
+        *,
+        opened: InputPartition | None = None,
+        missing: InputPartition | None = None,
     ) -> EndsRead:
         """What topics tell of their ends; one that is left out does not answer.
 
-        `opened`: where an open transaction has written one record more.
+        `opened`: where an open transaction has written one record more. `missing`: a partition
+        whose leader does not answer.
         """
         found: dict[TopicName, dict[int, Offset]] = {}
         written: dict[TopicName, dict[int, Offset]] = {}
@@ -289,15 +298,18 @@ class Agent:
             found.setdefault(key.topic, {})[key.partition] = Offset(offset)
             more = Offset(offset + (key == opened))
             written.setdefault(key.topic, {})[key.partition] = more
-        return EndsRead(self.ends_of(found, written))
+        places = () if missing is None else ((missing.topic, missing.partition),)
+        return EndsRead(self.ends_of(found, written, places))
 
     def ends_of(
         self,
         stable: dict[TopicName, dict[int, Offset]],
         written: dict[TopicName, dict[int, Offset]],
+        missing: tuple[Place, ...] = (),
     ) -> Ends:
         """Ends that are read now, after those that the agent has got."""
-        return ends_of(self.state.shared.ends, self.steady_ms, Answer(stable, written))
+        answer = Answer(stable, written, missing=frozenset(missing))
+        return ends_of(self.state.shared.ends, self.steady_ms, answer)
 
     def _run(self, run: int | None = None) -> RunNumber:
         lane = self.state.lanes.get(LANE)

@@ -1,8 +1,12 @@
 """Lag of a lane, as reported."""
 
+from dataclasses import replace
+
 from pipeline.agent.lag import ENDS_LOG_MAX, STALLED_LEAST_MS
 from pipeline.catalog.records import LaneState
-from tests.unit.agent.support import CARS, LEFT, Agent, at, deployed
+from pipeline.ids import RunNumber
+from pipeline.lanes.events import LaneTimed
+from tests.unit.agent.support import CARS, LANE, LEFT, Agent, at, deployed
 
 ONE, TWO = at(CARS, 0), at(CARS, 1)
 
@@ -93,6 +97,22 @@ def test_unread_records_without_the_end_of_a_batch_are_a_stall(agent: Agent) -> 
     agent.ends({ONE: 5, TWO: 0})
     assert agent.report().stalled_since_ms == agent.now.wall_ms - STALLED_LEAST_MS
     agent.finished({ONE: 5})
+    assert agent.report().stalled_since_ms is None
+
+
+def test_a_planned_batch_that_does_not_end_is_a_stall_without_records(agent: Agent) -> None:
+    """Event time moves by the clock, or by a boundary."""
+    agent.ends({ONE: 0, TWO: 0})
+    agent.wait(1)
+    running, planned_ms = agent.running(), agent.now.wall_ms
+    release = replace(running.time.release, moved_at_ms=agent.now.steady_ms)
+    agent.receive(LaneTimed(LANE, RunNumber(1), replace(running.time, release=release)))
+    assert agent.report().stalled_since_ms is None
+    agent.wait(STALLED_LEAST_MS)
+    agent.ends({ONE: 0, TWO: 0})
+    report = agent.report()
+    assert (report.lag_records, report.stalled_since_ms) == (0, planned_ms)
+    agent.finished({})
     assert agent.report().stalled_since_ms is None
 
 

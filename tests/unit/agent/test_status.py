@@ -49,6 +49,22 @@ def test_an_unreachable_topic_is_reported_as_waiting(agent: Agent) -> None:
     assert agent.report().state is LaneState.WAITING
 
 
+def test_a_partition_that_does_not_answer_is_reported_by_a_running_lane(agent: Agent) -> None:
+    """Once it has not answered for some time; the others are read."""
+    agent.ends({ONE: 0, TWO: 0})
+    since = instant(agent.now.wall_ms)
+    for _ in range(ENDS_FRESH_MS // 500):
+        assert agent.report().unreachable == ""
+        agent.ends({ONE: 0}, missing=TWO)
+        agent.wait(500)
+    agent.ends({ONE: 0}, missing=TWO)
+    report = agent.report()
+    expected = f"topic {CARS.topic}, partition 1, since {since}"
+    assert (report.state, report.unreachable) == (LaneState.RUNNING, expected)
+    agent.ends({ONE: 0, TWO: 0})
+    assert agent.report().unreachable == ""
+
+
 def test_a_lane_that_just_started_is_not_waiting_yet(agent: Agent) -> None:
     """The ends of its topics have not been requested yet."""
     assert agent.report().state is LaneState.RUNNING

@@ -163,7 +163,7 @@ def test_status_names_the_input_that_event_time_waits_for(medusa: Caller) -> Non
     stalled_since_ms = Millis(status.reported_at_ms - 190_000)
     world.catalog.statuses.report(replace(waiting, stalled_since_ms=stalled_since_ms))
     row = medusa("status", opener=connect).out.splitlines()[1]
-    assert "no batch has ended for 3m10s, with records unread" in row
+    assert row.endswith("no batch has ended for 3m10s")
     found = medusa("status", "-o", "json", opener=connect).data["fragments"][0]
     assert (found["stalled_since"], found["waits_for"]) == (rfc3339(stalled_since_ms), [])
     world.catalog.statuses.report(status)
@@ -183,6 +183,21 @@ def test_status_names_the_fragment_that_a_running_one_waits_for(medusa: Caller) 
     assert "waits for cars.moving" in shown
     found = medusa("status", "-o", "json", opener=connect).data["fragments"]
     assert [one["waits_for"] for one in found] in ([[], ["cars.moving"]], [["cars.moving"], []])
+
+
+def test_status_reports_a_batch_that_does_not_end(medusa: Caller) -> None:
+    """With records unread, if there are any."""
+    world = World.new()
+    connect = deployed(medusa, world)
+    report(world, "moving", LaneState.RUNNING, lag=0)
+    status = world.catalog.statuses.get(CARS, FragmentName("moving"))
+    assert status is not None
+    for lag, words in ((0, "for 40.0s"), (3, "for 40.0s, with records unread")):
+        since_ms = Millis(status.reported_at_ms - 40_000)
+        stalled = replace(status, stalled_since_ms=since_ms, lag_records=lag)
+        world.catalog.statuses.report(stalled)
+        (_, row, *_) = medusa("status", opener=connect).out.splitlines()
+        assert row.endswith(f"no batch has ended {words}")
 
 
 def test_status_reports_unread_and_late_records(medusa: Caller) -> None:
@@ -211,6 +226,10 @@ def test_status_reports_unread_and_late_records(medusa: Caller) -> None:
         "since": rfc3339(late_since_ms), "ms": 62_000, "records": 59, "records_read": 60
     }  # fmt: skip
     assert found["late"] == expected
+    away = "topic car-sightings, partition 1, since 12:00"
+    world.catalog.statuses.report(replace(status, unreachable=away))
+    row = medusa("status", opener=connect).out
+    assert f"cannot be reached: {away}; the other partitions are read on" in row
     held = replace(late, lag_ms=0, event_ms=status.reported_at_ms, held_by="sightings")
     world.catalog.statuses.report(held)
     row = medusa("status", opener=connect).out

@@ -4,7 +4,7 @@ import pytest
 
 from pipeline.catalog.records import FragmentStatus, LaneState
 from pipeline.doctor.facts import Finding, ObservedNetwork, Verdict
-from pipeline.doctor.fragments import of_fragments
+from pipeline.doctor.fragments import STALLED_MS, of_fragments
 from pipeline.errors import ExitCode
 from pipeline.ids import FragmentName, Millis, NetworkId, NetworkName, ParticipantId, TopicName
 from tests.unit.catalog.support import NOTHING_READ
@@ -31,8 +31,8 @@ def hinted(status: FragmentStatus) -> list[str]:
     [
         (59_000, 3_600_000, None),
         (3_600_000, 59_000, None),
-        (90_500, 7_200_000, "have waited for orders for 1m 30s: it is 2h behind"),
-        (120_000, None, "have waited for orders for 2m: it has given no event time"),
+        (90_500, 7_200_000, "has waited for orders for 1m 30s: it is 2h behind"),
+        (120_000, None, "has waited for orders for 2m: it has given no event time"),
     ],
 )
 def test_results_that_wait_for_an_input_are_reported(
@@ -59,7 +59,7 @@ def test_records_that_bring_no_event_time_are_reported() -> None:
         found = hinted(replace(held, held_silent_since_ms=silent_since_ms))
         assert len(found) == count
         for message in found:
-            assert "have waited for orders, partition 1 for 1m 30s: it has records" in message
+            assert "has waited for orders, partition 1 for 1m 30s: it has records" in message
 
 
 def test_a_running_fragment_that_ends_no_batch_is_reported() -> None:
@@ -142,3 +142,17 @@ def test_only_an_input_that_may_step_aside_is_said_to() -> None:
     (silent,) = found(replace(held, held_silent_since_ms=silent_since_ms))
     assert refused.hint.startswith("records that are refused")
     assert silent.hint.startswith("an input steps aside")
+
+
+def test_partitions_that_cannot_be_reached_are_reported() -> None:
+    """Of a fragment that reads the others."""
+    (one,) = found(replace(STATUS, unreachable="topic a, partition 1, since 12:00"))
+    assert one.message.endswith("cannot be reached: topic a, partition 1, since 12:00")
+
+
+def test_a_planned_batch_that_does_not_end_is_reported() -> None:
+    """Although nothing is unread: event time moves."""
+    stalled = replace(STATUS, stalled_since_ms=Millis(NOW_MS - STALLED_MS), lag_records=0)
+    (one,) = found(stalled)
+    assert one.message == "f has ended no batch for 30s"
+    assert found(replace(stalled, stalled_since_ms=Millis(NOW_MS - STALLED_MS + 1))) == []
