@@ -87,6 +87,7 @@ def status(lane: Lane, shared: Shared, now: Now) -> FragmentStatus:
         steps_ms=running.time.steps_ms if running else None,
         stalled_since_ms=None if stalled_ms is None else now.wall_at(stalled_ms),
         writers=_writers(running) if running else (),
+        expiring=lane.expiring.found,
     )
 
 

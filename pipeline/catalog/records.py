@@ -27,6 +27,7 @@ from pipeline.ids import (
     TopicId,
     TopicName,
 )
+from pipeline.lanes.expiring import ExpiringRecords
 from pipeline.lanes.source_ids import Begin
 from pipeline.markers.deploys import NO_DEPLOY, DeployId
 from pipeline.planner.state import OnChange
@@ -315,6 +316,8 @@ class FragmentStatus(Record):
             end, or nothing is unread.
         writers: the fragments that write its derived inputs, as `participant.network.fragment`;
             empty if it does not run.
+        expiring: records that it needs and that retention removes soon, or has removed; None: not
+            examined.
     """
 
     network: NetworkId
@@ -348,6 +351,7 @@ class FragmentStatus(Record):
     steps_ms: int | None
     stalled_since_ms: Millis | None
     writers: tuple[str, ...]
+    expiring: tuple[ExpiringRecords, ...] | None = None
 
     @property
     def holder(self) -> str:

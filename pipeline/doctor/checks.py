@@ -99,6 +99,10 @@ def _network(network: ObservedNetwork, access: ObservedAccess | None) -> Iterato
     for status in network.writers.values():
         yield from _stalled(status, name)
         yield from _held_back(status, name)
+    for fragment, expiring in network.expiring.items():
+        place = f"fragment {network.name}.{fragment}"
+        for message, hint in expiring:
+            yield Finding(name, Verdict.DOUBTFUL, f"{fragment}: {message}", place, f"{hint}.")
     if access is not None:
         yield from _writers(network, access, name)
 

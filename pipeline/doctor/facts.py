@@ -7,7 +7,7 @@ from enum import Enum
 from brokers.records import TopicDescription, TopicRule
 from pipeline.catalog.records import FragmentStatus
 from pipeline.errors import ExitCode, MedusaError
-from pipeline.ids import NetworkId, TopicName
+from pipeline.ids import FragmentName, NetworkId, TopicName
 from pipeline.planner.plan import NewTopic
 
 
@@ -72,6 +72,8 @@ class ObservedNetwork:
         trouble: why it could not be read or planned.
         writers: the last reported status of its fragments, by output topic.
         known: the ids of its topics according to the catalog.
+        expiring: by fragment, messages and advice about records that retention removes before the
+            fragment has used them.
     """
 
     name: NetworkId
@@ -81,6 +83,7 @@ class ObservedNetwork:
     trouble: Trouble | None = None
     writers: Mapping[TopicName, FragmentStatus] = field(default_factory=dict)
     known: Mapping[TopicName, str] = field(default_factory=dict)
+    expiring: Mapping[FragmentName, tuple[tuple[str, str], ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

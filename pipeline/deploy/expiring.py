@@ -1,0 +1,104 @@
+"""Records that retention removes before fragments have used them: by report, or by their markers.
+
+A node reports them for the lanes that it has; for a fragment that runs nowhere, they are computed
+from its last commit marker, or from the beginnings that a deploy has decided.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from brokers.kafka_interface import TopicAdmin
+from brokers.log_reader import LogReader
+from pipeline.catalog.records import FragmentRecord, FragmentStatus, LaneState, NodeRecord
+from pipeline.clock import Clock, Deadline
+from pipeline.deploy.writers import pending_succession
+from pipeline.ids import FragmentId, Millis, NetworkId, NetworkLife, Offset, TopicId, TopicName
+from pipeline.lanes.expiring import ExpiringRecords, LogNeeds, TopicNeeds, needs_of
+from pipeline.lanes.expiry import find_expiring
+from pipeline.markers.codec import decode_marker
+from pipeline.markers.commit_marker import CommitMarker
+from pipeline.names import FragmentNames
+
+
+def reported_expiring(
+    status: FragmentStatus | None, nodes: Iterable[NodeRecord]
+) -> tuple[ExpiringRecords, ...] | None:
+    """The records that the node of a fragment reports; None: it does not report them.
+
+    A running fragment whose node has not examined its topics is not behind.
+    """
+    if status is None or not any(status.is_of(node) for node in nodes):
+        return None
+    if status.expiring is None and status.state is LaneState.RUNNING:
+        return ()
+    return status.expiring
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """Search in Kafka for the records that fragments without a lane need.
+
+    Args:
+        topics: settings and ranges of topics.
+        log: reads commit markers.
+        clock: of ages and of the deadline.
+        within_s: after that time no further fragment is examined.
+    """
+
+    topics: TopicAdmin
+    log: LogReader
+    clock: Clock
+    within_s: float
+
+    def of(
+        self, records: Sequence[FragmentRecord], life: Callable[[NetworkId], NetworkLife | None]
+    ) -> Mapping[FragmentId, tuple[ExpiringRecords, ...]]:
+        """The records that are removed soon, or were removed, by examined fragment.
+
+        Args:
+            records: the fragments.
+            life: returns the life of a network; None: it is not deployed.
+
+        Raises:
+            MedusaError: Kafka does not answer, or may not be asked.
+        """
+        deadline = Deadline.after(self.clock, self.within_s, "examining the retention of topics")
+        ids = [FragmentId(record.network, record.fragment) for record in records]
+        topics = [FragmentNames(one).markers for one in ids]
+        last = self.log.last_records(topics)
+        found: dict[FragmentId, tuple[ExpiringRecords, ...]] = {}
+        for one, record, topic in zip(ids, records, topics, strict=True):
+            if deadline.passed:
+                break
+            value = last[topic].value if topic in last else None
+            marker = None if value is None else decode_marker(value, f"topic {topic}")
+            now_ms = self.clock.now_ms()
+            needs = needs_at_rest(record, life(record.network), marker, now_ms)
+            found[one] = find_expiring(self.topics, needs, now_ms)
+        return found
+
+
+def needs_at_rest(
+    record: FragmentRecord, life: NetworkLife | None, marker: CommitMarker | None, now_ms: Millis
+) -> LogNeeds:
+    """What a fragment needs of its topics when it is started.
+
+    Args:
+        record: of the fragment.
+        life: of its network.
+        marker: its last one; None: it has never run.
+        now_ms: the present.
+    """
+    ids = dict(record.topic_ids)
+    if marker is None or life is None or pending_succession(record, life, marker) is not None:
+        read = LogNeeds({}, since_ms=now_ms)
+    else:
+        read = needs_of(marker, ids)
+    names = {topic_id: topic for topic, topic_id in ids.items()}
+    begun: dict[TopicName, TopicNeeds] = {}
+    for one in record.begins:
+        topic = names.get(one.topic_id)
+        if topic is not None and topic not in read.topics:
+            begins: dict[int, Offset] = {partition: begin for partition, begin, _ in one.ranges}
+            begun[topic] = TopicNeeds(TopicId(one.topic_id), begins)
+    return LogNeeds({**read.topics, **begun}, since_ms=read.since_ms)
