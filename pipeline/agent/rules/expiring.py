@@ -10,7 +10,7 @@ from pipeline.agent.events import Event, ExpiringFound
 from pipeline.agent.lag import lags_by_topic
 from pipeline.agent.now import Now
 from pipeline.agent.rules.rule import Effects
-from pipeline.agent.state import Expiring, Lane, Running, Shared
+from pipeline.agent.state import Expiring, Lane, Shared
 from pipeline.boundaries.ends import ENDS_FRESH_MS, Ends
 from pipeline.ids import Millis
 from pipeline.lanes.expiring import LogNeeds, needs_of
@@ -45,14 +45,13 @@ def _needs(lane: Lane, shared: Shared, now: Now) -> LogNeeds | None:
     if running is None:
         return needs
     needs = _with_unanswered(needs, shared.ends, now)
-    if _is_behind(running, now) or any(one.unread_since for one in needs.topics.values()):
+    if any(one.unread_since for one in needs.topics.values()):
         return needs
-    return LogNeeds({})
-
-
-def _is_behind(running: Running, now: Now) -> bool:
     lags = lags_by_topic(running, now.steady_ms)
-    return any(lag.age_ms >= BEHIND_LEAST_MS for lag in lags.values())
+    if not lags:
+        return None
+    behind = any(lag.age_ms >= BEHIND_LEAST_MS for lag in lags.values())
+    return needs if behind else LogNeeds({})
 
 
 def _with_unanswered(needs: LogNeeds, ends: Ends | None, now: Now) -> LogNeeds:
