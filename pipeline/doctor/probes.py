@@ -235,7 +235,9 @@ class Probes:
                 clock,
                 WITHIN_S,
             )
-            expiring = self._try("retention", "", lambda: _expiring(catalog, tuple(found), search))
+            expiring = self._try(
+                "retention", "", lambda: expiring_facts(catalog, tuple(found), search)
+            )
             found = {
                 name: (replace(seen, expiring=(expiring or {}).get(name, {})), plan)
                 for name, (seen, plan) in found.items()
@@ -265,7 +267,7 @@ class Probes:
         return found
 
 
-def _expiring(
+def expiring_facts(
     catalog: Catalog, networks: Sequence[NetworkId], search: Search
 ) -> dict[NetworkId, dict[FragmentName, tuple[tuple[str, str], ...]]]:
     """Messages and advice about records that retention removes, by network and fragment."""

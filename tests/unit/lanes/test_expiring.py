@@ -214,9 +214,9 @@ def of_marker(end: int, needed: int) -> CommitMarker:
 def test_needs_are_the_positions_and_what_the_state_was_made_from() -> None:
     """Of a running lane, whose state is in its checkpoint, the positions alone."""
     needs = needs_of(of_marker(9, 4), {TOPIC: ID})
-    assert needs == LogNeeds({TOPIC: TopicNeeds(ID, {0: 9}, {0: 4})}, since_ms=NOW)
+    assert needs == LogNeeds({TOPIC: TopicNeeds(ID, {0: Offset(9)}, {0: Offset(4)})}, since_ms=NOW)
     running = needs_of(of_marker(9, 4), {TOPIC: ID}, running=True)
-    assert running == LogNeeds({TOPIC: TopicNeeds(ID, {0: 9})}, True, NOW)
+    assert running == LogNeeds({TOPIC: TopicNeeds(ID, {0: Offset(9)})}, True, NOW)
     assert needs_of(of_marker(9, 9), {TOPIC: ID}).topics[TOPIC].rebuild == {}
 
 

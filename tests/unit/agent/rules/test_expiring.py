@@ -67,7 +67,9 @@ def test_a_lane_that_is_behind_asks_once_a_minute(agent: Agent) -> None:
     assert later(agent) == []
     assert later(agent, 4, BEHIND_LEAST_MS - 1) == []
     (needs,) = later(agent, 4)
-    assert needs.topics == {TOPIC: TopicNeeds(needs.topics[TOPIC].topic_id, {0: 3, 1: 3})}
+    assert needs.topics == {
+        TOPIC: TopicNeeds(needs.topics[TOPIC].topic_id, {0: Offset(3), 1: Offset(3)})
+    }
     assert needs.running
     assert later(agent, 4, EVERY_MS - 1) == []
     assert len(later(agent, 4, 1)) == 1
