@@ -1,7 +1,7 @@
 """Lookups of single records in topics: the newest records, the first timestamp of a range."""
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from brokers.kafka_interface import (
@@ -35,18 +35,22 @@ class LogReader:
         """The last record of partition 0; None if there is none."""
         return next(iter(self.newest(topic, 1)), None)
 
-    def last_records(self, topics: Iterable[TopicName]) -> dict[TopicName, KafkaRecord]:
-        """The last records of partition 0 of topics, with one reader; of those that have one."""
-        found: dict[TopicName, KafkaRecord] = {}
+    def last_records(
+        self, topics: Iterable[TopicName]
+    ) -> Generator[KafkaRecord | None, None, None]:
+        """The last record of partition 0 of each topic, with one reader; None: it has none.
+
+        Each is read when it is requested. A topic that does not exist has none.
+        """
         with self._reader() as reader:
             for topic in topics:
                 try:
                     bounds = {0: reader.bounds(topic, 0)}
                 except NoSuchTopicError:
-                    continue
-                for record in newest_records(reader, topic, bounds, 1, lambda _: True):
-                    found[topic] = record
-        return found
+                    yield None
+                else:
+                    found = newest_records(reader, topic, bounds, 1, lambda _: True)
+                    yield next(iter(found), None)
 
     def newest(self, topic: TopicName, count: int) -> tuple[KafkaRecord, ...]:
         """The last records of partition 0, oldest first; fewer if it contains fewer."""

@@ -5,6 +5,7 @@ from its last commit marker, or from the beginnings that a deploy has decided.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 
 from brokers.kafka_interface import TopicAdmin
@@ -65,16 +66,17 @@ class Search:
         deadline = Deadline.after(self.clock, self.within_s, "examining the retention of topics")
         ids = [FragmentId(record.network, record.fragment) for record in records]
         topics = [FragmentNames(one).markers for one in ids]
-        last = self.log.last_records(topics)
         found: dict[FragmentId, tuple[ExpiringRecords, ...]] = {}
-        for one, record, topic in zip(ids, records, topics, strict=True):
-            if deadline.passed:
-                break
-            value = last[topic].value if topic in last else None
-            marker = None if value is None else decode_marker(value, f"topic {topic}")
-            now_ms = self.clock.now_ms()
-            needs = needs_at_rest(record, life(record.network), marker, now_ms)
-            found[one] = find_expiring(self.topics, needs, now_ms)
+        with closing(self.log.last_records(topics)) as last:
+            for one, record, topic in zip(ids, records, topics, strict=True):
+                if deadline.passed:
+                    break
+                marked = next(last)
+                value = None if marked is None else marked.value
+                marker = None if value is None else decode_marker(value, f"topic {topic}")
+                now_ms = self.clock.now_ms()
+                needs = needs_at_rest(record, life(record.network), marker, now_ms)
+                found[one] = find_expiring(self.topics, needs, now_ms)
         return found
 
 
