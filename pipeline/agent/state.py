@@ -218,10 +218,12 @@ class Expiring:
     Args:
         examined_at_ms: when they were last looked for (steady time); None: never.
         found: the last answer; None: none yet.
+        ran_at_ms: when the lane was last seen running (steady time); None: never.
     """
 
     examined_at_ms: SteadyMillis | None = None
     found: tuple[ExpiringRecords, ...] | None = None
+    ran_at_ms: SteadyMillis | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from brokers.log_reader import LogReader
 from pipeline.catalog.records import FragmentRecord, FragmentStatus, LaneState, NodeRecord
 from pipeline.clock import Clock, Deadline
 from pipeline.deploy.writers import pending_succession
-from pipeline.ids import FragmentId, Millis, NetworkId, NetworkLife, Offset, TopicId, TopicName
+from pipeline.ids import FragmentId, NetworkId, NetworkLife, Offset, TopicId, TopicName
 from pipeline.lanes.expiring import ExpiringRecords, LogNeeds, TopicNeeds, needs_of
 from pipeline.lanes.expiry import find_expiring
 from pipeline.markers.codec import decode_marker
@@ -52,36 +52,39 @@ class Search:
     within_s: float
 
     def of(
-        self, records: Sequence[FragmentRecord], life: Callable[[NetworkId], NetworkLife | None]
+        self,
+        fragments: Sequence[tuple[FragmentRecord, FragmentStatus | None]],
+        life: Callable[[NetworkId], NetworkLife | None],
     ) -> Mapping[FragmentId, tuple[ExpiringRecords, ...]]:
         """The records that are removed soon, or were removed, by examined fragment.
 
         Args:
-            records: the fragments.
+            fragments: each with its last report.
             life: returns the life of a network; None: it is not deployed.
 
         Raises:
             MedusaError: Kafka does not answer, or may not be asked.
         """
         deadline = Deadline.after(self.clock, self.within_s, "examining the retention of topics")
-        ids = [FragmentId(record.network, record.fragment) for record in records]
+        ids = [FragmentId(record.network, record.fragment) for record, _ in fragments]
         topics = [FragmentNames(one).markers for one in ids]
         found: dict[FragmentId, tuple[ExpiringRecords, ...]] = {}
         with closing(self.log.last_records(topics)) as last:
-            for one, record, topic in zip(ids, records, topics, strict=True):
+            for one, (record, status), topic in zip(ids, fragments, topics, strict=True):
                 if deadline.passed:
                     break
                 marked = next(last)
                 value = None if marked is None else marked.value
                 marker = None if value is None else decode_marker(value, f"topic {topic}")
-                now_ms = self.clock.now_ms()
-                needs = needs_at_rest(record, life(record.network), marker, now_ms)
-                found[one] = find_expiring(self.topics, needs, now_ms)
+                needs = needs_at_rest(record, life(record.network), marker)
+                if status is not None and status.state is LaneState.RUNNING:
+                    needs = needs.not_before(status.reported_at_ms)
+                found[one] = find_expiring(self.topics, needs, self.clock.now_ms())
         return found
 
 
 def needs_at_rest(
-    record: FragmentRecord, life: NetworkLife | None, marker: CommitMarker | None, now_ms: Millis
+    record: FragmentRecord, life: NetworkLife | None, marker: CommitMarker | None
 ) -> LogNeeds:
     """What a fragment needs of its topics when it is started.
 
@@ -89,11 +92,10 @@ def needs_at_rest(
         record: of the fragment.
         life: of its network.
         marker: its last one; None: it has never run.
-        now_ms: the present.
     """
     ids = dict(record.topic_ids)
     if marker is None or life is None or pending_succession(record, life, marker) is not None:
-        read = LogNeeds({}, since_ms=now_ms)
+        read = LogNeeds({})
     else:
         read = needs_of(marker, ids)
     names = {topic_id: topic for topic, topic_id in ids.items()}

@@ -275,8 +275,9 @@ def expiring_facts(
     nodes = [node for network in networks for node in catalog.nodes.of(network.participant)]
     by_fragment = {(one.network, one.fragment): one for one in statuses}
     lives = {network: one.life for network in networks if (one := catalog.networks.get(network))}
-    known = {r: reported_expiring(by_fragment.get((r.network, r.fragment)), nodes) for r in records}
-    searched = search.of([record for record, of in known.items() if of is None], lives.get)
+    last = {r: by_fragment.get((r.network, r.fragment)) for r in records}
+    known = {record: reported_expiring(status, nodes) for record, status in last.items()}
+    searched = search.of([(r, last[r]) for r, of in known.items() if of is None], lives.get)
     found: dict[NetworkId, dict[FragmentName, tuple[tuple[str, str], ...]]] = {}
     now_ms = search.clock.now_ms()
     for record, of in known.items():

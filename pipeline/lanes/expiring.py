@@ -13,11 +13,11 @@ older, which is exactly what the offset of a time says: it is the first record a
 time.
 
 The time from which records are reported is half of what was left when they came, or when the lane
-had its last batch, whichever is later: half of the retention for unread records.
+ran last, whichever is later: half of the retention for unread records.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Final
 
@@ -98,12 +98,17 @@ class LogNeeds:
         topics: of each topic that carries records of its inputs.
         running: whether it reads them now. Then positions are older than the present ones, so
             that an offset below the log's beginning proves no loss.
-        since_ms: when its last batch was written; None: it has never run.
+        since_ms: when it ran last, or its last batch was written if no more is known; None: it has
+            never run.
     """
 
     topics: Mapping[TopicName, TopicNeeds]
     running: bool = False
     since_ms: Millis | None = None
+
+    def not_before(self, ran_ms: Millis) -> "LogNeeds":
+        """The needs of a lane that was seen running at a time, perhaps without a batch."""
+        return replace(self, since_ms=max(ran_ms, self.since_ms or ran_ms))
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,10 +30,10 @@ def find_expiring(lane: Lane, shared: Shared, event: Event, now: Now) -> tuple[L
     needs = _needs(lane, shared, now)
     if needs is None:
         return lane, ()
-    if not needs.topics:
-        return replace(lane, expiring=Expiring(now.steady_ms, ())), ()
-    examined = replace(lane.expiring, examined_at_ms=now.steady_ms)
-    return replace(lane, expiring=examined), (FindExpiring(lane.id, needs),)
+    ran_ms = now.steady_ms if lane.running else lane.expiring.ran_at_ms
+    found = lane.expiring.found if needs.topics else ()
+    examined = replace(lane, expiring=Expiring(now.steady_ms, found, ran_ms))
+    return examined, (FindExpiring(lane.id, needs),) if needs.topics else ()
 
 
 def _needs(lane: Lane, shared: Shared, now: Now) -> LogNeeds | None:
@@ -43,7 +43,8 @@ def _needs(lane: Lane, shared: Shared, now: Now) -> LogNeeds | None:
     running = lane.running
     needs = needs_of(lane.marker, lane.assigned.topic_ids, running=running is not None)
     if running is None:
-        return needs
+        ran_ms = lane.expiring.ran_at_ms
+        return needs if ran_ms is None else needs.not_before(now.wall_at(ran_ms))
     needs = _with_unanswered(needs, shared.ends, now)
     if any(one.unread_since for one in needs.topics.values()):
         return needs

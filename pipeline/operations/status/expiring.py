@@ -49,7 +49,7 @@ class ExpiringSearch:
         try:
             topics, log = self.connections.lookups(WITHIN_S)
             search = Search(topics, log, self.clock, WITHIN_S)
-            self._found.update(search.of([one.record for one in due], self._life))
+            self._found.update(search.of([(one.record, one.status) for one in due], self._life))
         except MedusaError as error:
             self.problem = error
         else:

@@ -19,7 +19,7 @@ from pipeline.ids import (
     TopicName,
 )
 from pipeline.lanes.expiring import Cause, ExpiringRecords, Use
-from pipeline.markers.codec import decode_marker
+from pipeline.markers.codec import decode_marker, encode_marker
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.names import FragmentNames, value_subject
 from pipeline.planner.inputs import InputFrom
@@ -44,11 +44,13 @@ def scene(tmp_path: Path) -> Scene:
     return found
 
 
-def search(scene: Scene, within_s: float = 3.0) -> dict[FragmentId, tuple[ExpiringRecords, ...]]:
+def search(
+    scene: Scene, within_s: float = 3.0, status: FragmentStatus | None = None
+) -> dict[FragmentId, tuple[ExpiringRecords, ...]]:
     """The answer about the fragment."""
     world = scene.world
     of = Search(world.kafka, world.log, world.clock, within_s)
-    return dict(of.of([scene.record], lambda network: life(scene, network)))
+    return dict(of.of([(scene.record, status)], lambda network: life(scene, network)))
 
 
 def life(scene: Scene, network: NetworkId) -> NetworkLife | None:
@@ -78,6 +80,24 @@ def test_a_fragment_that_runs_nowhere_is_examined_by_its_marker(scene: Scene) ->
     assert found.cause is Cause.REMOVED
 
 
+def test_a_lost_fragment_ran_until_its_last_report(scene: Scene) -> None:
+    """It had no batch for days; its state was kept all the same."""
+    world = scene.world
+    needed = {at: Offset(4) for at in marker(scene).end}
+    end = {at: Offset(9) for at in needed}
+    last = replace(marker(scene), end=end, needed=needed)
+    world.write(FragmentNames(FRAGMENT).markers, encode_marker(last))
+    world.clock.sleep(4 * DAY_S)
+    status = replace(NOTHING_READ, reported_at_ms=world.clock.now_ms())
+    ((found,),) = search(scene).values()
+    assert (found.use, found.cause) == (Use.REBUILD, Cause.AGE)
+    assert search(scene, status=status) == {FRAGMENT: ()}
+    assert search(scene, status=replace(status, state=LaneState.FAILED)) == {FRAGMENT: (found,)}
+    world.clock.sleep(2 * DAY_S)
+    ((found,),) = search(scene, status=status).values()
+    assert found.use is Use.REBUILD
+
+
 def test_no_time_left_leaves_fragments_unexamined(scene: Scene) -> None:
     """They are asked for again later."""
     assert search(scene, within_s=0.0) == {}
@@ -85,17 +105,17 @@ def test_no_time_left_leaves_fragments_unexamined(scene: Scene) -> None:
 
 def test_a_fragment_that_never_ran_needs_what_a_deploy_has_decided(scene: Scene) -> None:
     """Without such a decision it begins with what is there when it starts."""
-    assert needs_at_rest(scene.record, NetworkLife("x"), None, NOW).topics == {}
+    assert needs_at_rest(scene.record, NetworkLife("x"), None).topics == {}
     topic_id = dict(scene.record.topic_ids)[SIGHTINGS]
     ranges = ((0, Offset(2), Offset(9)),)
     begun = Begun(StreamName("sightings"), topic_id, ranges, False, False, NetworkVersion(1))
     record = replace(scene.record, begins=(begun,))
-    needs = needs_at_rest(record, NetworkLife("x"), None, NOW)
+    needs = needs_at_rest(record, NetworkLife("x"), None)
     assert needs.topics[SIGHTINGS].unread == {0: 2}
-    of_marker = needs_at_rest(record, life(scene, NET), marker(scene), NOW)
+    of_marker = needs_at_rest(record, life(scene, NET), marker(scene))
     assert of_marker.topics[SIGHTINGS].unread == {0: 5}
     gone = replace(record, begins=(begun._replace(topic_id="another"),))
-    assert needs_at_rest(gone, None, None, NOW).topics == {}
+    assert needs_at_rest(gone, None, None).topics == {}
 
 
 def test_a_fragment_that_begins_anew_does_not_need_its_earlier_positions(tmp_path: Path) -> None:
@@ -107,11 +127,11 @@ def test_a_fragment_that_begins_anew_does_not_need_its_earlier_positions(tmp_pat
     scene.read(moving, {SIGHTINGS: 5})
     scene.world.kafka.fill(out, 4)
     scene.world.registry.set_level(value_subject(out), Level.NONE)
-    read = needs_at_rest(scene.record, life(scene, NET), marker(scene), NOW)
+    read = needs_at_rest(scene.record, life(scene, NET), marker(scene))
     assert read.topics[SIGHTINGS].unread == {0: 5}
     for document in (moving.replace("moving:", "driving:"), moving):
         scene.deploy(document, sightings=InputFrom.END)
-    anew = needs_at_rest(scene.record, life(scene, NET), marker(scene), NOW)
+    anew = needs_at_rest(scene.record, life(scene, NET), marker(scene))
     assert anew.topics[SIGHTINGS].unread == {0: 9}
 
 

@@ -98,6 +98,7 @@ def test_a_lane_at_rest_asks_for_its_state_as_well(agent: Agent) -> None:
     (needs,) = requests(agent, Tick())
     assert not needs.running
     assert needs.topics[TOPIC].rebuild == {0: 1}
+    assert needs.since_ms == agent.now.wall_ms - EVERY_MS
     agent.receive(ExpiringFound(LANE, (EXPIRING,)))
     assert agent.report().expiring == (EXPIRING,)
 
