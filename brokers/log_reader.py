@@ -1,10 +1,15 @@
 """Lookups of single records in topics: the newest records, the first timestamp of a range."""
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from brokers.kafka_interface import FETCH_WAIT_RANGE_MS, KafkaCluster, RecordReader
+from brokers.kafka_interface import (
+    FETCH_WAIT_RANGE_MS,
+    KafkaCluster,
+    NoSuchTopicError,
+    RecordReader,
+)
 from brokers.records import KafkaRecord
 from pipeline.ids import Millis, Offset, TopicName
 
@@ -19,8 +24,8 @@ _STEP_GROWTH = 8
 class LogReader:
     """Lookup of committed records, with a new reader for each call.
 
-    Every method raises `UnavailableError` when the brokers do not answer, and `NoSuchTopicError`
-    when the topic does not exist.
+    Every method raises `UnavailableError` when the brokers do not answer, and, of a single topic,
+    `NoSuchTopicError` when the topic does not exist.
     """
 
     kafka: KafkaCluster
@@ -29,6 +34,23 @@ class LogReader:
     def last(self, topic: TopicName) -> KafkaRecord | None:
         """The last record of partition 0; None if there is none."""
         return next(iter(self.newest(topic, 1)), None)
+
+    def last_records(
+        self, topics: Iterable[TopicName]
+    ) -> Generator[KafkaRecord | None, None, None]:
+        """The last record of partition 0 of each topic, with one reader; None: it has none.
+
+        Each is read when it is requested. A topic that does not exist has none.
+        """
+        with self._reader() as reader:
+            for topic in topics:
+                try:
+                    bounds = {0: reader.bounds(topic, 0)}
+                except NoSuchTopicError:
+                    yield None
+                else:
+                    found = newest_records(reader, topic, bounds, 1, lambda _: True)
+                    yield next(iter(found), None)
 
     def newest(self, topic: TopicName, count: int) -> tuple[KafkaRecord, ...]:
         """The last records of partition 0, oldest first; fewer if it contains fewer."""

@@ -19,6 +19,7 @@ from pipeline.agent.events import (
 from pipeline.agent.now import Now
 from pipeline.agent.rules.activity import send_activity
 from pipeline.agent.rules.desired import assign
+from pipeline.agent.rules.expiring import find_expiring
 from pipeline.agent.rules.lag import observe_ends
 from pipeline.agent.rules.planning import request_plans
 from pipeline.agent.rules.reconcile import reconcile
@@ -42,6 +43,7 @@ LANE_RULES: tuple[LaneRule, ...] = (
     reconcile,
     send_activity,
     send_retention,
+    find_expiring,
     report,
 )
 NODE_RULES: tuple[NodeRule, ...] = (request_plans, watch, rehearse)

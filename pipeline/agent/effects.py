@@ -12,6 +12,7 @@ from pipeline.ids import (
     TopicId,
     TopicName,
 )
+from pipeline.lanes.expiring import LogNeeds
 from pipeline.planner.plan import Fragment
 
 
@@ -80,6 +81,17 @@ class NoteRetention:
 
 
 @dataclass(frozen=True, slots=True)
+class FindExpiring:
+    """Find records that a lane needs and that retention removes.
+
+    If Kafka answers, an `ExpiringFound` follows.
+    """
+
+    lane: LaneId
+    needs: LogNeeds
+
+
+@dataclass(frozen=True, slots=True)
 class PublishStatus:
     """Write the observed state of a fragment into the catalog.
 
@@ -112,6 +124,7 @@ Effect = (
     | StopLane
     | SendActivity
     | NoteRetention
+    | FindExpiring
     | PublishStatus
     | WatchTopics
     | Rehearse

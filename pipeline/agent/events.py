@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from pipeline.boundaries.ends import Ends
 from pipeline.catalog.snapshot import CatalogSnapshot, VersionId
 from pipeline.errors import MedusaError
+from pipeline.ids import LaneId
 from pipeline.lanes.events import BatchFinished, LaneRebuilding, LaneStarted, LaneStopped, LaneTimed
+from pipeline.lanes.expiring import ExpiringRecords
 from pipeline.planner.plan import Plan
 
 
@@ -45,6 +47,14 @@ class EndsRead:
 
 
 @dataclass(frozen=True, slots=True)
+class ExpiringFound:
+    """The records that a lane needs and that retention removes soon, or has removed."""
+
+    lane: LaneId
+    found: tuple[ExpiringRecords, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Tick:
     """No event for a while; time has passed."""
 
@@ -60,5 +70,6 @@ Event = (
     | BatchFinished
     | LaneStopped
     | EndsRead
+    | ExpiringFound
     | Tick
 )

@@ -11,6 +11,7 @@ from brokers.kafka_interface import RecordWriter
 from pipeline.agent.background import Job
 from pipeline.agent.effects import (
     Effect,
+    FindExpiring,
     MakePlan,
     NoteRetention,
     PublishStatus,
@@ -20,7 +21,7 @@ from pipeline.agent.effects import (
     StopLane,
     WatchTopics,
 )
-from pipeline.agent.events import Event, PlanFailed, PlanMade
+from pipeline.agent.events import Event, ExpiringFound, PlanFailed, PlanMade
 from pipeline.agent.watched import Watched
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.records import FragmentStatus, NodeRecord
@@ -32,8 +33,11 @@ from pipeline.ids import (
     Epoch,
     FragmentId,
     LaneId,
+    Millis,
 )
 from pipeline.lanes.events import LaneStopped, stopped_by
+from pipeline.lanes.expiring import ExpiringRecords, LogNeeds
+from pipeline.lanes.expiring_text import message
 from pipeline.markers import codec
 from pipeline.markers.signals import ActivityRecord, activity_key
 from pipeline.names import FragmentNames, boundaries_topic
@@ -69,6 +73,8 @@ Admit = Callable[[FragmentNames], Epoch]
 """Epoch of a fragment's last commit marker; raises if this program cannot continue from it."""
 MakePlanOf = Callable[[VersionId], Plan]
 """The plan of a version of a network; raises if there is none."""
+FindExpiringIn = Callable[[LogNeeds, Millis], tuple[ExpiringRecords, ...]]
+"""As `find_expiring` in `pipeline/lanes/expiry.py`, in the topics of a cluster."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +84,11 @@ class Workers:
     planning: Work
     signals: Work
     reports: Work
+    topics: Work
 
     def end(self, deadline: Deadline) -> bool:
-        """End all of them; returns whether each has finished its jobs."""
+        """End all of them; returns whether each that is waited for has finished its jobs."""
+        self.topics.end(0.0)  # its answers are only shown: not worth waiting for Kafka
         every = (self.signals, self.reports, self.planning)
         ended = [work.end(deadline.remaining_s()) for work in every]
         return all(ended)
@@ -93,6 +101,7 @@ class NodeContext:
     node: NodeRecord
     catalog: Catalog
     make_plan: MakePlanOf
+    find_expiring: FindExpiringIn
     admit: Admit
     make_lane: MakeLane
     signals: RecordWriter
@@ -119,6 +128,8 @@ class Performer:
         self._context = context
         self._emit = emit
         self._lanes: dict[LaneId, _Running] = {}
+        self._expiring: dict[LaneId, frozenset[object]] = {}
+        """What was last logged; only the worker uses it."""
 
     def perform(self, effect: Effect) -> None:
         """Perform an effect, or queue it for a worker; its results are sent as events."""
@@ -132,6 +143,8 @@ class Performer:
                 workers.signals.put(("activity", lane), partial(self._send_activity, effect))
             case PublishStatus(lane):
                 workers.reports.put(lane, partial(self._report, effect))
+            case FindExpiring(lane):
+                workers.topics.put(lane, partial(self._find_expiring, effect))
             case WatchTopics(topics, derived):
                 self._context.news.watch(derived)
                 self._context.watched.watch(topics, derived)
@@ -284,6 +297,21 @@ class Performer:
             partition=0,
             timestamp_ms=self._context.clock.now_ms(),
         )
+
+    def _find_expiring(self, effect: FindExpiring) -> None:
+        """Send what retention removes; a new kind of it is logged. Without an answer, nothing."""
+        context, lane = self._context, effect.lane
+        now_ms = context.clock.now_ms()
+        try:
+            found = context.find_expiring(effect.needs, now_ms)
+        except MedusaError as error:
+            _log.debug("the retention of topics is not known: %s", error)
+            return
+        kinds = {(one.topic, one.use, one.cause): one for one in found}
+        for kind in kinds.keys() - self._expiring.get(lane, frozenset()):
+            _log.warning("%s", message(kinds[kind], now_ms), extra=_label(lane.fragment))
+        self._expiring[lane] = frozenset(kinds)
+        self._emit(ExpiringFound(lane, found))
 
     def _report(self, effect: PublishStatus) -> None:
         """Report a status; until this node has read the lane's counts, the last ones remain."""

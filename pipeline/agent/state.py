@@ -29,6 +29,7 @@ from pipeline.ids import (
     StreamName,
     TopicName,
 )
+from pipeline.lanes.expiring import ExpiringRecords
 from pipeline.lanes.lifecycle import Happening, Phase, move
 from pipeline.lanes.start.facts import StateChoice
 from pipeline.markers.commit_marker import CommitMarker
@@ -214,6 +215,21 @@ class Reported:
 
 
 @dataclass(frozen=True, slots=True)
+class Expiring:
+    """Records that a lane needs and that retention removes.
+
+    Args:
+        examined_at_ms: when they were last looked for (steady time); None: never.
+        found: the last answer; None: none yet.
+        ran_at_ms: when the lane was last seen running (steady time); None: never.
+    """
+
+    examined_at_ms: SteadyMillis | None = None
+    found: tuple[ExpiringRecords, ...] | None = None
+    ran_at_ms: SteadyMillis | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Lane:
     """The state of one lane on this node.
 
@@ -229,6 +245,7 @@ class Lane:
         batch_ms: duration of the last batch.
         tries: counts of its failed starts.
         reported: its last report; None: none yet.
+        expiring: records that it needs and that retention removes.
     """
 
     id: LaneId
@@ -242,6 +259,7 @@ class Lane:
     batch_ms: int = 0
     tries: Tries = field(default_factory=Tries)
     reported: Reported | None = None
+    expiring: Expiring = field(default_factory=Expiring)
 
     @property
     def target(self) -> Desired | None:

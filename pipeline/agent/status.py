@@ -93,6 +93,7 @@ def status(lane: Lane, shared: Shared, now: Now) -> FragmentStatus:
         late_records=late.late if late else 0,
         unreachable=missing,
         writers=_writers(running) if running else (),
+        expiring=lane.expiring.found,
     )
 
 

@@ -27,6 +27,7 @@ from pipeline.ids import (
     TopicId,
     TopicName,
 )
+from pipeline.lanes.expiring import ExpiringRecords
 from pipeline.lanes.source_ids import Begin
 from pipeline.markers.deploys import NO_DEPLOY, DeployId
 from pipeline.planner.state import OnChange
@@ -326,6 +327,8 @@ class FragmentStatus(Record):
             none.
         writers: the fragments that write its derived inputs, as `participant.network.fragment`;
             empty if it does not run.
+        expiring: records that it needs and that retention removes soon, or has removed; None: not
+            examined.
     """
 
     network: NetworkId
@@ -365,6 +368,7 @@ class FragmentStatus(Record):
     late_records: int
     unreachable: str
     writers: tuple[str, ...]
+    expiring: tuple[ExpiringRecords, ...] | None = None
 
     @property
     def ahead_ms(self) -> int:

@@ -8,8 +8,9 @@ from pipeline.cli.times import span, time_text
 from pipeline.clock import rfc3339
 from pipeline.counting import counted
 from pipeline.ids import Millis
+from pipeline.lanes.expiring_text import advice, message
 from pipeline.operations.status.observed import LOST, ObservedFragment
-from schemas.json_value import JsonObject
+from schemas.json_value import Json, JsonObject
 
 _COLUMNS = (
     "fragment", "state", "node", "in", "out", "lag", "behind", "late", "dead", "restarts", "error",
@@ -27,11 +28,11 @@ def news(one: ObservedFragment) -> str:
     return f"{one.state}: {error}" if error and one.state in _STATES_WITH_REASON else one.state
 
 
-def as_table(seen: Sequence[ObservedFragment]) -> Table:
+def as_table(seen: Sequence[ObservedFragment], now_ms: Millis) -> Table:
     """Table of fragments."""
     return Table(
         _COLUMNS,
-        tuple(_row(one) for one in seen),
+        tuple(_row(one, now_ms) for one in seen),
         "no network is deployed",
         _NUMBERS,
         spare=("restarts", "late", "dead", "node", "behind", "out", "in"),
@@ -40,7 +41,7 @@ def as_table(seen: Sequence[ObservedFragment]) -> Table:
     )
 
 
-def as_data(one: ObservedFragment) -> JsonObject:
+def as_data(one: ObservedFragment, now_ms: Millis) -> JsonObject:
     """Data of a fragment; times are RFC 3339, durations milliseconds."""
     status = one.status
     data: JsonObject = {
@@ -50,6 +51,7 @@ def as_data(one: ObservedFragment) -> JsonObject:
         "desired": one.record.desired.value,
         "state": one.state,
         "node": status.node if status else None,
+        "expiring": _expiring_data(one, now_ms),
     }
     if status is None:
         return data
@@ -79,6 +81,26 @@ def as_data(one: ObservedFragment) -> JsonObject:
         "last_error": status.last_error,
         "rebuild": _rebuild_data(one),
     }
+
+
+def _expiring_data(one: ObservedFragment, now_ms: Millis) -> list[Json] | None:
+    """Records that it needs and that retention removes; None: not examined."""
+    if one.expiring is None:
+        return None
+    return [
+        {
+            "topic": found.topic,
+            "partitions": list(found.partitions),
+            "use": found.use.value,
+            "cause": found.cause.value,
+            "retention_ms": found.kept_ms,
+            "oldest": time_text(found.oldest_ms),
+            "removed_from": time_text(found.removed_from_ms),
+            "message": message(found, now_ms),
+            "hint": advice(found, one.name, one.state),
+        }
+        for found in one.expiring
+    ]
 
 
 def _event_time_wait_data(one: ObservedFragment) -> JsonObject | None:
@@ -198,10 +220,18 @@ def _since(status: FragmentStatus, since_ms: Millis) -> str:
     return span(status.reported_at_ms - since_ms)
 
 
-def _row(one: ObservedFragment) -> tuple[str, ...]:
-    status = one.status
+def _warnings(one: ObservedFragment, now_ms: Millis) -> list[str]:
+    return [
+        f"warning: {message(found, now_ms)}; {advice(found, one.name, one.state)}"
+        for found in one.expiring or ()
+    ]
+
+
+def _row(one: ObservedFragment, now_ms: Millis) -> tuple[str, ...]:
+    status, warnings = one.status, _warnings(one, now_ms)
     if status is None:
-        return (one.name, one.state, _UNKNOWN, *(_UNKNOWN for _ in _COLUMNS[3:-1]), "")
+        unknown = (_UNKNOWN for _ in _COLUMNS[3:-1])
+        return (one.name, one.state, _UNKNOWN, *unknown, "; ".join(warnings))
     lag, error = one.lag, _error(one)
     if one.state == LOST:
         seen = f"last seen {rfc3339(status.reported_at_ms)}"
@@ -217,5 +247,5 @@ def _row(one: ObservedFragment) -> tuple[str, ...]:
         str(status.late_dropped),
         str(status.dead_letters),
         str(status.restarts),
-        error,
+        "; ".join(text for text in (error, *warnings) if text),
     )

@@ -73,6 +73,8 @@ class ObservedNetwork:
         writers: the last reported status of its fragments, by output topic.
         known: the ids of its topics according to the catalog.
         paused: its paused fragments.
+        expiring: by fragment, messages and advice about records that retention removes before the
+            fragment has used them.
     """
 
     name: NetworkId
@@ -83,6 +85,7 @@ class ObservedNetwork:
     writers: Mapping[TopicName, FragmentStatus] = field(default_factory=dict)
     known: Mapping[TopicName, str] = field(default_factory=dict)
     paused: tuple[FragmentName, ...] = ()
+    expiring: Mapping[FragmentName, tuple[tuple[str, str], ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

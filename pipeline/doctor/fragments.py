@@ -62,6 +62,10 @@ def of_fragments(network: ObservedNetwork) -> Iterator[Finding]:
         yield from _stalled(status, name)
         yield from _late(status, name)
         yield from _held_back(status, name)
+    for fragment, expiring in network.expiring.items():
+        place = f"fragment {network.name}.{fragment}"
+        for message, hint in expiring:
+            yield Finding(name, Verdict.DOUBTFUL, f"{fragment}: {message}", place, f"{hint}.")
 
 
 def _paused(fragment: FragmentName, network: ObservedNetwork, name: str) -> Finding:

@@ -1,7 +1,7 @@
 """Probes of an installation: every connection, right and topic. Leaves nothing changed."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -13,24 +13,29 @@ from brokers.embedded.jars import spark_jars
 from brokers.embedded.java import find_java
 from brokers.four_letters import zookeeper_version
 from brokers.kafka.admin import KafkaAdmin
+from brokers.kafka.cluster import RemoteKafka
 from brokers.kafka.errors import NoAccessListsError
 from brokers.kafka.rights import KafkaRights
 from brokers.kafka.servers import KafkaServers, kafka_servers
 from brokers.kafka.versions import requests_of, version_words
+from brokers.log_reader import LogReader
 from brokers.versioned_store import Create, Delete, PathExistsError
 from brokers.zookeeper import ZooKeeperStore, zookeeper_servers
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.records import DesiredState, FragmentStatus
 from pipeline.counting import counted
 from pipeline.deploy.documents import replan
+from pipeline.deploy.expiring import Search, reported_expiring
 from pipeline.doctor.facts import Check, Observed, ObservedAccess, ObservedNetwork, Trouble
 from pipeline.doctor.topics import TopicProbe
 from pipeline.errors import EnvironmentProblem, MedusaError, NotAllowedError
-from pipeline.ids import NetworkId, ParticipantId, TopicName
+from pipeline.ids import FragmentId, FragmentName, NetworkId, ParticipantId, TopicName
+from pipeline.lanes.expiring_text import advice, message
 from pipeline.names import Znodes, doctor_group, doctor_transactions
 from pipeline.planner.plan import Plan
 from pipeline.secrets import is_reference
 from pipeline.settings import SETTINGS, Kind, Settings
+from pipeline.system_clock import SystemClock
 from schemas.client import RegistryClient
 from schemas.transport import registry_address
 
@@ -223,6 +228,20 @@ class Probes:
             plan = self._try("document", "", lambda: document(registry))
             if plan is not None and plan.network not in found:
                 found[plan.network] = ObservedNetwork(plan.network, False, plan.auto_create), plan
+        if catalog is not None:
+            search = Search(
+                KafkaAdmin(brokers, WITHIN_S),
+                LogReader(RemoteKafka(brokers, clock := SystemClock()), WITHIN_S),
+                clock,
+                WITHIN_S,
+            )
+            expiring = self._try(
+                "retention", "", lambda: expiring_facts(catalog, tuple(found), search)
+            )
+            found = {
+                name: (replace(seen, expiring=(expiring or {}).get(name, {})), plan)
+                for name, (seen, plan) in found.items()
+            }
         probe = TopicProbe(KafkaAdmin(brokers, WITHIN_S), KafkaRights(brokers, WITHIN_S))
         return tuple(
             seen if plan is None else probe.of(seen, plan) for seen, plan in found.values()
@@ -247,6 +266,28 @@ class Probes:
             writers = _writers(plan, [one for one in statuses if one.network == name])
             found[name] = replace(seen, writers=writers, known=known, paused=paused), plan
         return found
+
+
+def expiring_facts(
+    catalog: Catalog, networks: Sequence[NetworkId], search: Search
+) -> dict[NetworkId, dict[FragmentName, tuple[tuple[str, str], ...]]]:
+    """Messages and advice about records that retention removes, by network and fragment."""
+    records, statuses = catalog.fragments.of(*networks), catalog.statuses.of(*networks)
+    nodes = [node for network in networks for node in catalog.nodes.of(network.participant)]
+    by_fragment = {(one.network, one.fragment): one for one in statuses}
+    lives = {network: one.life for network in networks if (one := catalog.networks.get(network))}
+    last = {r: by_fragment.get((r.network, r.fragment)) for r in records}
+    known = {record: reported_expiring(status, nodes) for record, status in last.items()}
+    searched = search.of([(r, last[r]) for r, of in known.items() if of is None], lives.get)
+    found: dict[NetworkId, dict[FragmentName, tuple[tuple[str, str], ...]]] = {}
+    now_ms = search.clock.now_ms()
+    for record, of in known.items():
+        fragment = FragmentId(record.network, record.fragment)
+        expiring = searched.get(fragment, ()) if of is None else of
+        found.setdefault(record.network, {})[record.fragment] = tuple(
+            (message(one, now_ms), advice(one, str(fragment), "")) for one in expiring
+        )
+    return found
 
 
 def _writers(plan: Plan, statuses: Iterable[FragmentStatus]) -> dict[TopicName, FragmentStatus]:

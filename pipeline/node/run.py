@@ -39,6 +39,7 @@ from pipeline.deploy.documents import replan
 from pipeline.errors import EnvironmentProblem, UnavailableError
 from pipeline.formats import NEWEST
 from pipeline.ids import NodeId, ParticipantId
+from pipeline.lanes.expiry import find_expiring
 from pipeline.names import Znodes
 from pipeline.node.opening import unless_stopped
 from pipeline.settings import Settings
@@ -181,7 +182,13 @@ def _run(
         signals=kafka.producer(SERVER_TIMEOUT_S),
         watched=watched,
         news=news,
-        workers=Workers(Background("planning"), Background("signals"), Background("reports")),
+        find_expiring=partial(find_expiring, servers.admin),
+        workers=Workers(
+            Background("planning"),
+            Background("signals"),
+            Background("reports"),
+            Background("topics"),
+        ),
         clock=clock,
     )
     state = NodeState(Shared(record.node, record.participant, record.started_at_ms))

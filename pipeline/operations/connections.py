@@ -98,6 +98,13 @@ class Connections:
         KafkaAdmin(found, self._within_s).cluster_id()
         return found
 
+    def lookups(self, within_s: float) -> tuple[TopicAdmin, LogReader]:
+        """Topics and last records, with a timeout of their own for each request."""
+        servers = kafka_servers(self._settings)
+        admin = KafkaAdmin(servers, within_s, self._clock)
+        admin.cluster_id()
+        return admin, LogReader(RemoteKafka(servers, self._clock), within_s)
+
     @cached_property
     def registry(self) -> RegistryClient:
         """The schema registry."""

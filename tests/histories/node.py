@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from random import Random
 from types import SimpleNamespace
 from typing import Any, cast
@@ -27,6 +27,7 @@ from pipeline.catalog.records import NodeRecord
 from pipeline.deploy import documents
 from pipeline.errors import MedusaError
 from pipeline.ids import Millis, NodeId, ParticipantId
+from pipeline.lanes.expiry import find_expiring
 from pipeline.markers.positions import Positions
 from pipeline.names import Znodes
 from pipeline.network import document
@@ -170,11 +171,14 @@ class Node:
             catalog=shared,
             make_plan=Planning(shared.versions.get, documents.replan).plan,
             admit=host.admit,
+            find_expiring=partial(find_expiring, cluster),
             make_lane=lambda settings: Lane(settings, host, around.rng),
             signals=cluster.producer(0.0),
             watched=watched,
             news=news,
-            workers=Workers(AtOnce("planning"), AtOnce("signals"), AtOnce("reports")),
+            workers=Workers(
+                AtOnce("planning"), AtOnce("signals"), AtOnce("reports"), AtOnce("topics")
+            ),
             clock=clock,
         )
         self._performer = Performer(context, mailbox.put)

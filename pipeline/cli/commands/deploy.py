@@ -185,7 +185,7 @@ def _show(session: Session, done: Deployed, seen: tuple[ObservedFragment, ...]) 
             "changed": done.changed,
             "created_topics": list(done.created),
             "registered_subjects": list(done.registered),
-            "fragments": [as_data(one) for one in seen]
+            "fragments": [as_data(one, session.clock.now_ms()) for one in seen]
             or [{"fragment": f.fragment, "version": f.version} for f in done.fragments],
         },
         text,

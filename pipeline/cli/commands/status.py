@@ -7,8 +7,10 @@ from pipeline.cli.options import with_session
 from pipeline.cli.session import Session
 from pipeline.cli.status_view import as_data, as_table
 from pipeline.errors import ExitCode
+from pipeline.operations.status.expiring import ExpiringSearch
 from pipeline.operations.status.fragments import fragments_status
 from pipeline.operations.status.observed import failed
+from schemas.json_value import JsonObject
 
 _WATCH_INTERVAL_S = 1.0
 
@@ -21,8 +23,9 @@ def command(session: Session, network: str | None, *, watch: bool) -> None:
     """Show the fragments of NETWORK, or of all networks of the participant.
 
     For each: state, node, records in and out, lag in records and how far behind in time, late
-    records, dead letters, restarts, last error. `lost` means that its node is gone. If one has
-    failed, the exit code is 3.
+    records, dead letters, restarts, last error. `lost` means that its node is gone. Warns of
+    records that retention removes before a fragment has used them. If one has failed, the exit
+    code is 3.
 
     \b
     Examples:
@@ -32,11 +35,16 @@ def command(session: Session, network: str | None, *, watch: bool) -> None:
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
     name = None if network is None else session.network(network)
     with session.connect() as connections:
+        search = ExpiringSearch(connections, session.clock)
         while True:
-            seen = fragments_status(name, connections)
+            seen = search.of(fragments_status(name, connections))
             if watch:
                 session.printer.clear()
-            session.printer.show({"fragments": [as_data(one) for one in seen]}, as_table(seen))
+            now_ms = session.clock.now_ms()
+            data: JsonObject = {"fragments": [as_data(one, now_ms) for one in seen]}
+            session.printer.show(data, as_table(seen, now_ms))
+            if search.problem is not None:
+                session.printer.note(f"the retention of topics is not known: {search.problem}")
             if not watch:
                 break
             session.clock.sleep(_WATCH_INTERVAL_S)

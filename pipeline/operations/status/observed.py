@@ -10,7 +10,9 @@ from pipeline.catalog.records import (
     LaneState,
     NodeRecord,
 )
+from pipeline.deploy.expiring import reported_expiring
 from pipeline.ids import FragmentId, Millis, TopicName
+from pipeline.lanes.expiring import ExpiringRecords
 from pipeline.names import FragmentNames
 
 LOST = "lost"
@@ -45,12 +47,15 @@ class ObservedFragment:
         node_up: whether the reporting process is still up.
         waits_for: names of the nearest fragments above it that do not run, are behind, or whose
             event time is held back, if it runs itself.
+        expiring: records that it needs and that retention removes soon, or has removed; None: not
+            examined.
     """
 
     record: FragmentRecord
     status: FragmentStatus | None
     node_up: bool
     waits_for: tuple[str, ...] = ()
+    expiring: tuple[ExpiringRecords, ...] | None = None
 
     @property
     def state(self) -> str:
@@ -132,6 +137,7 @@ def observe(
             record,
             status,
             status is not None and status.node in live and status.is_of(live[status.node]),
+            expiring=reported_expiring(status, nodes),
         )
         for record in records
         for status in (reported.get((record.network, record.fragment)),)

@@ -7,10 +7,13 @@ import pytest
 
 from brokers.records import NewTopicSpec
 from pipeline.catalog.records import LaneState
+from pipeline.deploy.expiring import Search
 from pipeline.deploy.pause import pause, resume
-from pipeline.ids import FragmentId, FragmentName, Offset, TopicName
+from pipeline.ids import FragmentId, FragmentName, Millis, Offset, TopicName
+from pipeline.lanes.expiring import Cause, Use
 from pipeline.names import FragmentNames
 from pipeline.planner.state import Choices, OnChange
+from pipeline.system_clock import SystemClock
 from tests.system.support import READING, Installation, network_id, readings
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(300), pytest.mark.usefixtures("node")]
@@ -116,18 +119,45 @@ def test_a_recreated_output_stops_only_its_lane(medusa: Installation) -> None:
     )
 
 
+class Ahead(SystemClock):
+    """A clock that is some days ahead."""
+
+    def __init__(self, days: int) -> None:
+        self._ms = days * 86_400_000
+
+    def now_ms(self) -> Millis:
+        """The time by then."""
+        return Millis(super().now_ms() + self._ms)
+
+
+def expiring(medusa: Installation, name: str, days: int) -> list[list[tuple[str, Use, Cause]]]:
+    """What retention removes of each fragment in some days, as `status` examines it."""
+    search = Search(medusa.admin, medusa.servers.log, Ahead(days), WITHIN_S)
+    network = medusa.catalog.networks.get(network_id(name))
+    assert network is not None
+    records = medusa.catalog.fragments.of(network.network)
+    found = search.of([(record, None) for record in records], lambda _: network.life)
+    return [[(one.topic, one.use, one.cause) for one in of] for of in found.values()]
+
+
 def test_a_lane_reports_records_deleted_by_retention_before_it_read_them(
     medusa: Installation,
 ) -> None:
-    """Its position, the topic's first offset, its time, and what to do."""
+    """Its position, the topic's first offset, its time, and what to do; `status` warned before."""
     deploy_and_read(medusa, "overtaken", 3)
     name, topic = network_id("overtaken"), TopicName("overtaken-in")
     for box in BOXES:
         pause(name, FragmentName(box), medusa.catalog)
     for box in BOXES:
         medusa.await_state("overtaken", box, LaneState.STOPPED)
+    rebuild = [(topic, Use.REBUILD, Cause.AGE)]  # of `counts`, which has a state
+    assert expiring(medusa, "overtaken", days=3) == [[], []]
+    assert expiring(medusa, "overtaken", days=8) == [rebuild, []]
     send(medusa, "overtaken", 9)
+    assert expiring(medusa, "overtaken", days=3) == [[], []]
+    assert expiring(medusa, "overtaken", days=4) == [[(topic, Use.UNREAD, Cause.AGE)]] * 2
     medusa.admin.delete_records(topic, {0: Offset(10)})
+    assert expiring(medusa, "overtaken", days=0) == [[(topic, Use.UNREAD, Cause.REMOVED)]] * 2
     for box in BOXES:
         resume(name, FragmentName(box), medusa.catalog)
     for box in BOXES:

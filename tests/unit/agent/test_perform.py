@@ -8,6 +8,7 @@ from brokers.memory_kafka.writers import MemoryProducer
 from brokers.records import KafkaRecord
 from pipeline.agent.background import Job
 from pipeline.agent.effects import (
+    FindExpiring,
     MakePlan,
     NoteRetention,
     PublishStatus,
@@ -17,7 +18,7 @@ from pipeline.agent.effects import (
     StopLane,
     WatchTopics,
 )
-from pipeline.agent.events import Event, PlanFailed, PlanMade
+from pipeline.agent.events import Event, ExpiringFound, PlanFailed, PlanMade
 from pipeline.agent.perform import NodeContext, Performer, Workers
 from pipeline.agent.watched import Watched
 from pipeline.boundaries.derived import PendingBoundary
@@ -64,6 +65,7 @@ from pipeline.ids import (
     stable_lane,
 )
 from pipeline.lanes.events import LaneStopped
+from pipeline.lanes.expiring import Cause, ExpiringRecords, LogNeeds, Use
 from pipeline.lanes.start.facts import StateChoice
 from pipeline.markers import codec
 from pipeline.markers.signals import ActivityRecord, activity_key
@@ -185,6 +187,8 @@ class Node:
     """Plan of the deployed version, or the error of planning it."""
     written: list[Epoch]
     """The epoch of the last commit marker."""
+    removed: list[tuple[ExpiringRecords, ...] | Exception]
+    """What retention removes, or the error of finding it."""
 
     def start(self) -> None:
         """Request a start of the fragment's lane."""
@@ -209,6 +213,7 @@ def make_node() -> Callable[[Exception | None], Node]:
         events: list[Event] = []
         newer: list[Exception] = []
         written = [NO_EPOCH]
+        removed: list[tuple[ExpiringRecords, ...] | Exception] = [()]
 
         def make_plan(version: VersionId) -> Plan:
             assert version == DEPLOYED.version
@@ -222,6 +227,11 @@ def make_node() -> Callable[[Exception | None], Node]:
                 raise newer[0]
             return written[0]
 
+        def expiring() -> tuple[ExpiringRecords, ...]:
+            if isinstance(removed[0], Exception):
+                raise removed[0]
+            return removed[0]
+
         def lane(settings: LaneSettings) -> Lane:
             lanes.append(Lane(settings, raises))
             return lanes[-1]
@@ -230,19 +240,20 @@ def make_node() -> Callable[[Exception | None], Node]:
             node=NODE,
             catalog=catalog,
             make_plan=make_plan,
+            find_expiring=lambda _needs, _now_ms: expiring(),
             admit=admit,
             make_lane=lane,
             signals=Signals(),
             watched=Watched(),
             news=LaneNews(),
-            workers=Workers(Immediate(), Immediate(), Immediate()),
+            workers=Workers(Immediate(), Immediate(), Immediate(), Immediate()),
             clock=SystemClock(),
         )
         performer = Performer(context, events.append)
         signals, watched, news = context.signals, context.watched, context.news
         assert isinstance(signals, Signals)
         polled = signals, watched, news
-        return Node(performer, lanes, events, *polled, catalog, newer, planned, written)
+        return Node(performer, lanes, events, *polled, catalog, newer, planned, written, removed)
 
     return make
 
@@ -326,6 +337,25 @@ def test_watch_requests_reach_the_polls(
     node.performer.perform(Rehearse(((DEPLOYED, PLAN.fragments[0]),)))
     assert (node.watched.topics, node.watched.derived) == (topics, frozenset({LEFT}))
     assert node.watched.elsewhere == ((DEPLOYED, PLAN.fragments[0]),)
+
+
+def test_expiring_records_are_reported_and_logged_once(
+    make_node: Callable[[Exception | None], Node], caplog: pytest.LogCaptureFixture
+) -> None:
+    """A Kafka that does not answer changes nothing; another kind of them is logged again."""
+    node, effect = make_node(None), FindExpiring(LANE, LogNeeds({}))
+    node.removed[0] = UnavailableError("no answer")
+    node.performer.perform(effect)
+    assert node.events == []
+    unread = ExpiringRecords(TopicName("in"), (0,), Use.UNREAD, Cause.REMOVED)
+    crowded = replace(unread, partitions=(1,), cause=Cause.SIZE)
+    for found in ((unread,), (unread,), (replace(unread, partitions=(0, 1)),), (unread, crowded)):
+        node.removed[0] = found
+        node.performer.perform(effect)
+        assert node.events.pop() == ExpiringFound(LANE, found)
+    logged = [record.message for record in caplog.records]
+    assert logged[0] == "unread records were removed from topic in, partition 0"
+    assert [text.partition(" of ")[0] for text in logged[1:]] == ["more than half"]
 
 
 def test_boundaries_are_kept_for_lanes_from_the_watch_request_on(

@@ -1,7 +1,7 @@
 from collections.abc import Iterable
 
 from brokers.kafka_interface import Isolation
-from brokers.log_reader import last_of, newest_records
+from brokers.log_reader import LogReader, last_of, newest_records
 from brokers.memory_kafka.cluster import MemoryKafka
 from brokers.memory_kafka.reader import MemoryReader
 from brokers.records import Ends, KafkaRecord
@@ -71,6 +71,17 @@ def test_gaps_are_skipped_and_a_long_topic_is_not_read_completely() -> None:
     found = newest_records(reader, TOPIC, {0: (Offset(0), Offset(2_500))}, 2, lambda _: True)
     assert _places(found) == [(0, 1_998), (0, 1_999)]
     assert reader.begun == 2
+
+
+def test_the_last_records_of_several_topics_are_read_with_one_reader() -> None:
+    """Topics without a record, and those that do not exist, have none."""
+    kafka = with_topics(("a", "b", "empty"))
+    for topic, values in (("a", (b"1", b"2")), ("b", (b"3",))):
+        for value in values:
+            kafka.append(TopicName(topic), None, value)
+    names = [TopicName(name) for name in ("a", "b", "empty", "missing")]
+    found = LogReader(kafka, 1.0).last_records(names)
+    assert [one and one.value for one in found] == [b"2", b"3", None, None]
 
 
 def test_only_records_that_satisfy_the_condition_count() -> None:

@@ -1,7 +1,7 @@
 """The stored form of the catalog's records."""
 
 import json
-from dataclasses import replace
+from dataclasses import MISSING, fields, replace
 
 import pytest
 from hypothesis import given
@@ -36,6 +36,7 @@ from pipeline.ids import (
     ParticipantId,
     TopicName,
 )
+from pipeline.lanes.expiring import Cause, ExpiringRecords, Use
 from pipeline.planner.state import OnChange
 from tests.unit.catalog.support import (
     LIFE,
@@ -160,12 +161,24 @@ OWNED = OwnerRecord(NODE1, ME, Epoch(3), NOW, life=NOW)
     "record", [node(), network(), network_version(), FRAGMENT, OWNED, NOTHING_READ]
 )
 def test_a_record_without_a_field_is_damage(record: Record) -> None:
-    """Writers write all fields, so a missing one has no silent default."""
+    """Writers write all fields; only one that was added later has a default."""
     plain = json.loads(encode(record))
-    for name in plain.keys() - {"format"}:
+    added = {field.name for field in fields(record) if field.default is not MISSING}
+    assert added == ({"expiring"} if record is NOTHING_READ else set())
+    for name in plain.keys() - {"format"} - added:
         less = json.dumps({n: value for n, value in plain.items() if n != name}).encode()
         with pytest.raises(BrokenInvariantError, match=f"{name} is missing"):
             decode(type(record), less, "/x")
+
+
+def test_a_status_of_an_earlier_version_has_examined_no_retention() -> None:
+    """Such a node may be up beside newer ones."""
+    expiring = ExpiringRecords(TopicName("in"), (0, 1), Use.UNREAD, Cause.AGE, 7, NOW, NOW)
+    status = replace(NOTHING_READ, expiring=(expiring,))
+    assert decode(FragmentStatus, encode(status), "/x") == status
+    plain = json.loads(encode(status))
+    del plain["expiring"]
+    assert decode(FragmentStatus, json.dumps(plain).encode(), "/x").expiring is None
 
 
 def test_none_is_stored_as_null() -> None:

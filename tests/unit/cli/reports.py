@@ -15,6 +15,7 @@ from pipeline.ids import (
     NodeId,
     ParticipantId,
 )
+from pipeline.lanes.expiring import ExpiringRecords
 from tests.unit.catalog.support import NOTHING_READ
 from tests.unit.cli.twins import opener
 from tests.unit.deploy.twins import NOW, World, write_project
@@ -39,6 +40,8 @@ def report(
     error: str = "",
     lag: int | None = None,
     rebuild: int = 0,
+    *,
+    expiring: tuple[ExpiringRecords, ...] = (),
 ) -> None:
     """Claim a fragment for the node, and report its status."""
     name = FragmentName(fragment)
@@ -50,5 +53,6 @@ def report(
             records_in=5, lag_records=lag, lag_ms=lag, last_error=error,
             rebuild_since_ms=Millis(NOW - 75_000) if rebuild else None,
             rebuild_offsets=3 * rebuild, rebuild_read=rebuild,
+            expiring=expiring,
         )
     )  # fmt: skip

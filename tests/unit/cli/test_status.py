@@ -7,12 +7,25 @@ import pytest
 from pipeline.catalog.records import LaneState
 from pipeline.clock import rfc3339
 from pipeline.ids import (
+    Epoch,
+    FragmentId,
     FragmentName,
+    Incarnation,
     Millis,
+    Offset,
+    StreamName,
+    TopicName,
 )
+from pipeline.lanes.expiring import Cause, ExpiringRecords, Use
+from pipeline.lanes.start.facts import StartRequest
+from pipeline.lanes.start.markers import first_marker
+from pipeline.markers.codec import encode_marker
+from pipeline.markers.positions import InputPartition
+from pipeline.names import FragmentNames
 from tests.unit.cli.reports import CARS, NODE, Caller, deployed, report
 from tests.unit.cli.twins import Screen, opener
 from tests.unit.deploy.twins import NOW, World
+from tests.unit.lanes.marked import marked
 
 
 def test_status_ends_with_3_when_a_fragment_has_failed(medusa: Caller) -> None:
@@ -234,6 +247,72 @@ def test_status_reports_unread_and_late_records(medusa: Caller) -> None:
     world.catalog.statuses.report(held)
     row = medusa("status", opener=connect).out
     assert "59 of 60 records read in 1m2s were late; event time waits for sightings" in row
+
+
+EXPIRING = ExpiringRecords(
+    TopicName("car-sightings"), (0, 3), Use.UNREAD, Cause.AGE, 7 * 86_400_000,
+    Millis(NOW - 4 * 86_400_000), Millis(NOW + 3 * 86_400_000),
+)  # fmt: skip
+
+
+def test_status_warns_of_records_that_retention_removes(
+    medusa: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Below the row of the fragment, after its error; with all facts in data."""
+    world = World.new()
+    connect = deployed(medusa, world)
+    report(world, "moving", LaneState.FAILED, "no such column", expiring=(EXPIRING,))
+    report(world, "stopped", LaneState.RUNNING)
+    plain, quiet = medusa("status", opener=connect).out.splitlines()[1:]
+    assert (
+        "no such column; warning: unread records of topic car-sightings, partitions 0, 3 are up to"
+    ) in plain
+    assert plain.endswith("remove the cause of its error, or raise retention.ms of the topic")
+    assert "warning" not in quiet
+    first, second = medusa("status", "-o", "json", opener=connect).data["fragments"]
+    (found,) = first["expiring"]
+    assert second["expiring"] == []
+    assert (found["topic"], found["partitions"]) == ("car-sightings", [0, 3])
+    assert (found["use"], found["cause"]) == ("unread", "age")
+    assert found["retention_ms"] == 7 * 86_400_000
+    assert found["oldest"] == rfc3339(NOW - 4 * 86_400_000)
+    assert found["removed_from"] == rfc3339(NOW + 3 * 86_400_000)
+    assert found["message"] in plain
+    assert found["hint"] in plain
+    screen = Screen()
+    monkeypatch.setattr("sys.stdout", screen)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("TERM", "xterm")
+    medusa("status", opener=connect)
+    lines = screen.plain.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert lines[2].startswith("  no such column; warning: unread records of topic car-sightings")
+    assert lines[-1].split()[:2] == ["cars.stopped", "running"]
+
+
+def test_status_examines_a_fragment_that_runs_nowhere(medusa: Caller) -> None:
+    """By its last marker, in Kafka; if Kafka does not answer, the rest is shown."""
+    world = World.new()
+    connect = deployed(medusa, world)
+    world.kafka.fill("car-sightings", 3)
+    topic = TopicName("car-sightings")
+    read = {InputPartition(StreamName("sightings"), topic, 0): Offset(1)}
+    request = StartRequest(Epoch(1), "digest", stateful=False, on_change=None, place="")
+    sources = marked(read, ids={topic: world.kafka.topics[topic].topic_id})
+    marker = replace(first_marker(request, Incarnation("a"), read, NOW), sources=sources)
+    names = FragmentNames(FragmentId(CARS, FragmentName("moving")))
+    world.write(names.markers, encode_marker(marker))
+    pending = medusa("status", opener=connect).out.splitlines()[1]
+    assert pending.split()[:2] == ["cars.moving", "pending"]
+    assert "they may be removed now; start a node" in pending
+    found = medusa("status", "-o", "json", opener=connect)
+    assert [len(one["expiring"]) for one in found.data["fragments"]] == [1, 0]
+    world.write(names.markers, b"damaged")
+    called = medusa("status", opener=connect)
+    assert "warning" not in called.out
+    assert "the retention of topics is not known: " in called.err
+    found = medusa("status", "-o", "json", opener=connect)
+    assert [one["expiring"] for one in found.data["fragments"]] == [None, None]
 
 
 def test_status_of_nothing(medusa: Caller) -> None:

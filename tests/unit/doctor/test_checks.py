@@ -108,6 +108,17 @@ def test_a_topic_created_on_demand_is_required_once_it_existed() -> None:
     assert "cleanup.policy=compact" in misfit.message
 
 
+def test_records_that_retention_removes_are_doubtful() -> None:
+    """With the fragment that needs them, and what to do."""
+    expiring = {FragmentName("f"): (("unread records", "resume it"),), FragmentName("g"): ()}
+    seen = ObservedNetwork(NETWORK, True, True, (GOOD,), expiring=expiring)
+    good, found, _ = findings(Observed((), (seen,), nodes=1))
+    assert good.verdict is Verdict.GOOD
+    assert found == Finding(
+        "network n", Verdict.DOUBTFUL, "f: unread records", "fragment n.f", "resume it."
+    )
+
+
 def test_a_recreated_topic_is_wrong() -> None:
     """Lanes identify their topics by id."""
     seen = ObservedNetwork(NETWORK, True, True, (GOOD,), known={NAME: "another id"})

@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from brokers.kafka_interface import TopicAdmin
+from brokers.log_reader import LogReader
 from brokers.memory_kafka.reader import MemoryReader
 from brokers.memory_kafka.writers import MemoryProducer, MemoryTransactions
 from pipeline.ids import Millis, Offset, ParticipantId, TopicName
@@ -50,6 +52,10 @@ class TwinConnections:
         self.topics = world.kafka
         self.registry = world.registry
         self.servers = world.servers
+
+    def lookups(self, within_s: float) -> tuple[TopicAdmin, LogReader]:
+        """Topics and last records."""
+        return self.topics, LogReader(self.topics, within_s)
 
     def reader(self) -> MemoryReader:
         """A reader of committed records."""
