@@ -3,10 +3,12 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from pipeline import durations
 from pipeline.errors import Problem
-from pipeline.ids import NetworkId, TopicName
+from pipeline.ids import NetworkId, StreamName, TopicName
 from pipeline.names import boundaries_topic
-from pipeline.network.model import ExternalStream
+from pipeline.network.boxes.shape import span_ms
+from pipeline.network.model import ExternalStream, Silence
 from pipeline.planner.plan import Fragment, Plan
 
 
@@ -17,11 +19,14 @@ class Taken:
     Args:
         what: the topic's role in that network, in a few words.
         readable: whether it contains records of a stream or dead letters, which others may read.
+        silent_ms: for an output whose last results come only after a silence of that network's own
+            inputs: how long after the last record; 0 for others.
     """
 
     network: NetworkId
     what: str
     readable: bool
+    silent_ms: int = 0
 
     def __str__(self) -> str:
         return f"{self.what} of network {self.network} of participant {self.network.participant}"
@@ -29,10 +34,30 @@ class Taken:
 
 def written_topics(plan: Plan) -> Iterator[tuple[TopicName, Taken]]:
     """Every topic that a network writes, with its use."""
+    silent_ms = _silent_ms(plan)
     for fragment in plan.fragments:
+        output = fragment.output
         for topic, what, readable in _written(fragment):
             role = f"{what} of fragment {fragment.name}"
-            yield topic, Taken(plan.network, role, readable)
+            waits_ms = silent_ms[output.name] if topic == output.topic else 0
+            yield topic, Taken(plan.network, role, readable, waits_ms)
+
+
+def too_impatient(
+    inputs: Iterable[ExternalStream], taken: Mapping[TopicName, Taken]
+) -> Iterator[str]:
+    """Warnings about streams that are idle before the last results of another network come."""
+    for stream in inputs:
+        found = taken.get(stream.topic)
+        if found is None or stream.silence is not Silence.IDLE:
+            continue
+        if stream.idle_after_ms <= found.silent_ms:
+            yield (
+                f"stream {stream.name} steps aside after {durations.spell(stream.idle_after_ms)}, "
+                f"and reads {found}, whose last results before a silence come "
+                f"{durations.spell(found.silent_ms)} after the last record there: they are late "
+                "here unless idle_after is longer"
+            )
 
 
 def conflicts(
@@ -54,6 +79,23 @@ def conflicts(
                 f"stream {stream.name} reads topic {stream.topic}, which is {found}",
                 hint="its outputs and its dead letters can be read, its other topics cannot.",
             )
+
+
+def _silent_ms(plan: Plan) -> dict[StreamName, int]:
+    """For the output of each fragment, the time of `Taken.silent_ms`."""
+    delay_ms: dict[StreamName, int] = {}
+    waiting: set[StreamName] = set()
+    for fragment in plan.fragments:  # those that write come before those that read
+        name, shape = fragment.output.name, fragment.shape
+        delay_ms[name] = span_ms(shape) + max(
+            stream.idle_after_ms + stream.lateness_ms
+            if isinstance(stream, ExternalStream)
+            else delay_ms[stream.name]
+            for stream in fragment.inputs
+        )
+        if shape.waits or any(stream.name in waiting for stream in fragment.inputs):
+            waiting.add(name)
+    return {name: ms if name in waiting else 0 for name, ms in delay_ms.items()}
 
 
 def _written(fragment: Fragment) -> Iterator[tuple[TopicName, str, bool]]:

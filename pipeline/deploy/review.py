@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from pipeline import durations
-from pipeline.deploy.others import Taken, conflicts
+from pipeline.deploy.others import Taken, conflicts, too_impatient
 from pipeline.deploy.writers import Successions
 from pipeline.errors import Problem
 from pipeline.ids import FragmentName, StreamName, Subject, TopicName
@@ -82,7 +82,11 @@ def review(
             *_redrive_lost(plan, around),
             *conflicts(plan, inputs_of(plan), around.taken),
         ),
-        warnings=(*found.warnings, *_forgetting(plan, found)),
+        warnings=(
+            *found.warnings,
+            *_forgetting(plan, found),
+            *too_impatient(inputs_of(plan), around.taken),
+        ),
     )
 
 

@@ -95,3 +95,14 @@ def reach_ms(shape: Shape, of: StreamName) -> int:
             return window.gap_ms + window.longest_ms
         case Joined():
             return 0 if of in shape.passing else shape.span_ms
+
+
+def span_ms(shape: Shape) -> int:
+    """How long after its event time a row may be released by event time; 0: none waits."""
+    match shape:
+        case Windowed(window):
+            return window.size_ms
+        case Sessions(window):
+            return window.gap_ms
+        case Joined() | Stateless():
+            return shape.behind_ms
