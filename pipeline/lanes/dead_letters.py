@@ -81,6 +81,19 @@ class Context:
     held_by: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """A dead letter that is to be written: key and value of the original, with its context.
+
+    `original`: the headers of the original.
+    """
+
+    context: Context
+    key: bytes | None
+    value: bytes | None
+    original: Headers = ()
+
+
 def headers(names: FragmentNames, context: Context, original: Headers) -> Headers:
     """Encode the headers: those of the original, then the context."""
     facts: tuple[tuple[str, str | int | None], ...] = (

@@ -46,6 +46,7 @@ from pipeline.spark.query.lowered import Lowered
 from pipeline.spark.run.topic_identity import topics_of, watch_topics
 from pipeline.spark.write.sink import Sink
 from pipeline.spark.write.sink_context import SinkContext
+from pipeline.spark.write.transactions import InTransactions
 
 INCARNATION: Final = Incarnation("test")
 _EPOCH: Final = Epoch(1)
@@ -160,7 +161,8 @@ class Lane:
         self._position = {(at.topic, at.partition): Offset(0) for at in self._assigned}
         self._boundaries: dict[TopicName, Offset] = {}
         self._ends: Ends | None = None
-        self._sink = Sink(self._context(lowered))
+        context = self._context(lowered)
+        self._sink = Sink(context, InTransactions(context))
         self._sink.start(_first(fragment, sources_of(fragment, self._ids), self._ends_of_read()))
         how = profile(fragment, self._ids)
         self._time = lane_time.begin(how, self._sink.marker, {}, SteadyMillis(0))

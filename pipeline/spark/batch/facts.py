@@ -18,9 +18,10 @@ from pipeline.errors import BrokenInvariantError
 from pipeline.ids import BatchId, Millis, Offset, TopicName
 from pipeline.lanes.batch import BatchFacts
 from pipeline.markers.positions import InputPartition, Positions
-from pipeline.spark.query.counted import BatchMetrics, counted, most_advanced, schemas_of
-from pipeline.spark.query.emit import PATH_METRICS, SOURCE_METRICS
-from pipeline.spark.query.lowered import AssignedTopic, Lowered, TopicRole
+from pipeline.spark.query.kinds import kind_of
+from pipeline.spark.query.lowered import Lowered
+from pipeline.spark.query.metrics import BatchMetrics
+from pipeline.spark.query.observed import Observations
 
 _DROPPED = "numRowsDroppedByWatermark"
 _STATE_SIZES = ("rocksdbSstFileSize", "stateMemory")
@@ -43,7 +44,7 @@ class Engine:
             batch is not in the checkpoint.
         """
         stream, metrics = self.stream, self.metrics(rows)
-        stateful = self.lowered.core is not None
+        stateful = self.lowered.traits.stateful
         # Only records can be late; a batch without any needs no traversal of the plan.
         dropped = stateful and metrics.records
         late = sum(_dropped(stream.lastExecution().executedPlan())) if dropped else 0
@@ -67,45 +68,11 @@ class Engine:
         Raises:
             BrokenInvariantError: as by `batch_facts`.
         """
-        if not self.lowered.counted:
-            return self._observed(self.stream)
-        if rows is None:
-            raise BrokenInvariantError("a batch is counted from its rows, and there are none")
-        return counted(rows, self.lowered)
+        return kind_of(self.lowered).metrics(self.lowered, rows, self._observations)
 
-    def _observed(self, stream: Any) -> BatchMetrics:
-        """Batch metrics from Spark's observed metrics."""
-        metrics = dict(_observed(stream.lastExecution().observedMetrics()))
-        sources = [
-            (source, metrics.get(f"{SOURCE_METRICS}{source.input}", {}))
-            for source in self.lowered.sources
-        ]
-        failed = sum(
-            row.get("bad") or 0 for name, row in metrics.items() if name.startswith(PATH_METRICS)
-        )
-        largest = {
-            at: time
-            for source, row in sources
-            for topic in source.topics
-            for partition, value in _of_topic(row, topic)
-            for at, time in most_advanced(source, topic, partition, value)
-        }
-        return BatchMetrics(
-            records=sum(int(row.get("rows") or 0) for _, row in sources),
-            bad=failed + sum(int(row.get("bad") or 0) for _, row in sources),
-            unknown=schemas_of(
-                bytes.fromhex(prefix)
-                for _, row in sources
-                if (prefix := row.get("unknown")) is not None
-            ),
-            largest=largest,
-            skipped=sum(int(row.get("skipped") or 0) for _, row in sources),
-            failed={
-                path.name: int(metrics.get(f"{PATH_METRICS}{path.name}", {}).get("failed") or 0)
-                for path in self.lowered.paths
-                if path.calls
-            },
-        )
+    def _observations(self) -> Observations:
+        """What Spark has observed of the batch that was just executed."""
+        return dict(_observed(self.stream.lastExecution().observedMetrics()))
 
     def records_read(self) -> int:
         """Number of records that the query's jobs have read so far; 0 if Spark has no count.
@@ -184,16 +151,6 @@ def positions(
                         place=f"input {name}, topic {topic}, partition {partition}",
                     )
     return found
-
-
-def _of_topic(row: Mapping[str, Any], topic: AssignedTopic) -> Iterator[tuple[int, int]]:
-    """Partitions of a topic with their largest observed event time."""
-    if topic.role is TopicRole.REDRIVE and row.get("redriven") is not None:
-        yield 0, int(row["redriven"])
-    if topic.role is TopicRole.DATA:
-        for partition in range(topic.partitions):
-            if (value := row.get(f"partition_{partition}")) is not None:
-                yield partition, int(value)
 
 
 def _observed(metrics: Any) -> Iterator[tuple[str, dict[str, Any]]]:

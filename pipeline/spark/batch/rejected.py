@@ -1,4 +1,4 @@
-"""Rejected records, which become dead letters, and checks of their consistency."""
+"""Rejected records, which become dead letters, and checks of their consistency. Pure."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -16,11 +16,11 @@ from pipeline.ids import (
 )
 from pipeline.lanes.batch import UNLIKE
 from pipeline.lanes.dead_letter_reasons import LATENESS, Reason
-from pipeline.lanes.dead_letters import Context, attempt_of
+from pipeline.lanes.dead_letters import Context, DeadLetter, attempt_of
 from pipeline.lanes.result_headers import LATE_RESULT
 from pipeline.markers.positions import MarkedSource
 from pipeline.names import FragmentNames
-from pipeline.spark.query.functions import checksum
+from pipeline.spark.query.checksums import checksum
 from pipeline.spark.query.reasons import Why
 
 _BYTES: Final = 8
@@ -43,13 +43,19 @@ class Rejected:
     value: bytes | None
     headers: tuple[tuple[str, bytes | None], ...]
 
-    def context(
+    def letter(
         self, names: FragmentNames, version: NetworkVersion, sources: Iterable[MarkedSource]
-    ) -> Context:
-        """The context of its dead letter; without a refusing box, the box is the fragment's.
+    ) -> DeadLetter:
+        """Its dead letter; without a refusing box, the box is the fragment's.
 
         `sources`: of the lane.
         """
+        context = self._context(names, version, sources)
+        return DeadLetter(context, self.key, self.value, self.headers)
+
+    def _context(
+        self, names: FragmentNames, version: NetworkVersion, sources: Iterable[MarkedSource]
+    ) -> Context:
         source = next(one for one in sources if one.name == self.input)
         return Context(
             reason=self.why.reason.value,

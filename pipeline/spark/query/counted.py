@@ -5,34 +5,22 @@ could observe the metrics, as it does for stateful queries; but that costs more 
 the number of partitions, and splits the code that Spark generates in two. Independent of Spark.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.ids import Millis, SchemaHandle
+from pipeline.ids import Millis
 from pipeline.lanes.dead_letter_reasons import Reason
 from pipeline.markers.positions import InputPartition
 from pipeline.spark.query import hidden
 from pipeline.spark.query.hidden import SKIPPED, UNFIT
-from pipeline.spark.query.lowered import AssignedTopic, Lowered, Source, TopicRole
+from pipeline.spark.query.lowered import Lowered, TopicRole
+from pipeline.spark.query.metrics import BatchMetrics, most_advanced, schemas_of
 from schemas import wire
 
 COLUMNS = (hidden.ORIGIN, hidden.PARTITION)
 """Columns of a row that are counted, in addition to those of results."""
-
-
-@dataclass(frozen=True, slots=True)
-class BatchMetrics:
-    """Metrics of the records of a batch; the fields are those of `BatchFacts`."""
-
-    records: int
-    bad: int
-    unknown: tuple[SchemaHandle, ...]
-    largest: Mapping[InputPartition, Millis]
-    failed: Mapping[str, int] = field(default_factory=dict)
-    skipped: int = 0
 
 
 def counted(rows: pa.Table, lowered: Lowered) -> BatchMetrics:
@@ -56,21 +44,6 @@ def counted(rows: pa.Table, lowered: Lowered) -> BatchMetrics:
         largest=_largest(rows.filter(pc.and_not(is_record, unfit)), lowered),
         skipped=_number(pc.and_(is_record, pc.fill_null(pc.equal(reason, SKIPPED), False))),
     )
-
-
-def most_advanced(
-    source: Source, topic: AssignedTopic, partition: int, largest_ms: int
-) -> Iterator[tuple[InputPartition, Millis]]:
-    """Partitions whose event time a valid record advances; a redriven one may be of any."""
-    again = topic.role is TopicRole.REDRIVE
-    for one in range(topic.partitions) if again else (partition,):
-        yield InputPartition(source.input, topic.topic, one), Millis(largest_ms)
-
-
-def schemas_of(prefixes: Iterable[bytes]) -> tuple[SchemaHandle, ...]:
-    """The distinct schemas of some prefixes, in the order of the prefixes."""
-    named = (wire.handle(prefix) for prefix in sorted(set(prefixes)))
-    return tuple(handle for handle in named if handle is not None)
 
 
 def _number(mask: pa.Array) -> int:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from pipeline.ids import BoxName, Millis, NetworkVersion
-from pipeline.lanes.dead_letters import Context
+from pipeline.lanes.dead_letters import Context, DeadLetter
 from pipeline.markers.positions import MarkedSource
 from pipeline.planner.plan import Fragment
 from pipeline.spark.query.reasons import failed
@@ -70,14 +70,14 @@ class FailedResult:
     timestamp_ms: Millis
     row: FailedRow | None = None
 
-    def context(
+    def letter(
         self,
         fragment: Fragment,
         version: NetworkVersion,
         sources: Iterable[MarkedSource],
         decided: str,
-    ) -> Context:
-        """The context of its dead letter.
+    ) -> DeadLetter:
+        """Its dead letter.
 
         Args:
             fragment: that could not compute it.
@@ -85,6 +85,15 @@ class FailedResult:
             sources: of the lane.
             decided: digest of the settings that decide the matching version.
         """
+        return DeadLetter(self._context(fragment, version, sources, decided), None, self.value)
+
+    def _context(
+        self,
+        fragment: Fragment,
+        version: NetworkVersion,
+        sources: Iterable[MarkedSource],
+        decided: str,
+    ) -> Context:
         why = failed(self.reason)
         found = Context(
             reason=why.reason.value,

@@ -1,17 +1,14 @@
 """Calls of user functions in a query.
 
 The plan does not determine the result of a function. So when a batch is inspected because rows have
-failed, the function must have failed for the same rows: see `checksum`.
+failed, the function must have failed for the same rows: see `checksums.py`.
 """
-
-from zlib import crc32
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user knows
 from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import StructField, StructType
 
-from pipeline.ids import Offset, TopicName
 from pipeline.lanes.dead_letter_reasons import Reason
 from pipeline.spark.query import hidden
 from pipeline.spark.query.function_task import FunctionTask
@@ -54,12 +51,7 @@ def called(rows: DataFrame, step: Call, carried: tuple[str, ...]) -> DataFrame:
 
 
 def checksums() -> Column:
-    """The sum of `checksum` over the records that failed."""
+    """The sum of `checksums.checksum` over the records that failed."""
     place = F.concat_ws("/", hidden.TOPIC, hidden.PARTITION, hidden.OFFSET)
     failed = F.col(hidden.REASON).startswith(Reason.EVALUATION_FAILED.value)
     return F.coalesce(F.sum(F.when(failed, F.crc32(place.cast("binary")))), F.lit(0))
-
-
-def checksum(topic: TopicName, partition: int, offset: Offset) -> int:
-    """A number for a record: sets of records with equal sums are treated as equal."""
-    return crc32(f"{topic}/{partition}/{offset}".encode())

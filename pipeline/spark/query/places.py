@@ -42,6 +42,11 @@ def with_hidden(rows: DataFrame, lowered: Lowered, path: Path) -> tuple[DataFram
     return (rows.withColumns(found) if found else rows), tuple(found)
 
 
+def passed(lowered: Lowered) -> tuple[str, ...]:
+    """Columns of a record that place a result with the record's key."""
+    return hidden.PASSED if lowered.keeps_key else ()
+
+
 def _has_positions(core: Core | None, path: Path) -> bool:
     """Whether rows of equal event time need an order."""
     match core:

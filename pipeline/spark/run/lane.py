@@ -57,6 +57,7 @@ from pipeline.planner.state import OnChange
 from pipeline.spark.batch.facts import Engine
 from pipeline.spark.batch.inspection import Inspector
 from pipeline.spark.batch.rejected import Rejected
+from pipeline.spark.batch.unknown_schemas import UnknownSchemasError
 from pipeline.spark.query.emit import emit
 from pipeline.spark.query.lower import lower
 from pipeline.spark.query.lowered import Lowered, as_accepted, restricted
@@ -95,8 +96,9 @@ from pipeline.spark.run.rebuild import Log, Rebuilding, tried
 from pipeline.spark.run.rebuild_batch import RebuildBatch
 from pipeline.spark.run.start_request import start_request
 from pipeline.spark.run.topic_identity import watch_topics
-from pipeline.spark.write.sink import Sink, UnknownSchemasError
+from pipeline.spark.write.sink import Sink
 from pipeline.spark.write.sink_context import SinkContext
+from pipeline.spark.write.transactions import InTransactions
 from schemas.wire import prefix
 
 START_DEADLINE_S = 60.0
@@ -181,7 +183,8 @@ class StableLane:
         self._acknowledged = self._check()
         if marker is not None and request.on_change is None:
             self._acknowledged.begin(marker)
-        sink = Sink(self._sink_context(writer, boundaries, lowered))
+        context = self._sink_context(writer, boundaries, lowered)
+        sink = Sink(context, InTransactions(context))
         plan = plan_start(start, request, self._facts(start, request, lowered))
         folder, lowered = self._begin(plan, request, sink, lowered)
         if not request.ran_before:

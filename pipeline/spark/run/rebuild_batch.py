@@ -11,8 +11,8 @@ from pipeline.spark.batch.facts import Engine
 from pipeline.spark.batch.inspection import Inspector
 from pipeline.spark.batch.ports import Schemas
 from pipeline.spark.batch.rejected import Rejected, check_decided_alike
+from pipeline.spark.batch.unknown_schemas import UnknownSchemasError
 from pipeline.spark.run.rebuild import NAMED_MAX, Rebuilding, look_up
-from pipeline.spark.write.sink import UnknownSchemasError
 
 
 @dataclass(slots=True)

@@ -35,6 +35,7 @@ from pipeline.spark.batch.inspection import most_frequent
 from pipeline.spark.query import hidden
 from pipeline.spark.query.emit import emit, emit_path, unknown_schemas
 from pipeline.spark.query.hidden import UNKNOWN_SCHEMA, reason_of
+from pipeline.spark.query.kinds import kind_of
 from pipeline.spark.query.lower import lower
 from pipeline.spark.query.lowered import Keep, Lowered
 from pipeline.spark.query.lowered import Path as Way
@@ -127,11 +128,11 @@ class Recomputer:
         self.spark.conf.set("spark.sql.shuffle.partitions", str(parts))
         with _translated():
             rows = emit(lowered, self._reader(ranges))
-            if lowered.core is not None:
+            if lowered.traits.stateful:
                 rows = _in_period(rows, period).sort("timestamp_ms")
             for row in rows.toLocalIterator():
                 if row["reason"] is not None:
-                    if not lowered.counted:  # else it is a record without a result
+                    if lowered.traits.stateful:  # else it is a record without a result
                         self.failed[str(row["reason"]).partition(":")[0]] += 1
                     continue
                 key = None if row["key"] is None else bytes(row["key"])
@@ -211,7 +212,7 @@ def open_recomputer(
 
 def _within(lowered: Lowered, period: Period) -> Lowered:
     """The plan restricted to records of a period; no other record affects its results."""
-    at_ms = hidden.EVENT_MS if lowered.counted else f"unix_millis({hidden.EVENT_TIME})"
+    at_ms = kind_of(lowered).event_ms(lowered)
     where = f"{at_ms} >= {int(period.input_from_ms)}"
     if period.input_until_ms is not None:
         where += f" AND {at_ms} < {int(period.input_until_ms)}"

@@ -52,7 +52,7 @@ def run_trial(trial: Trial, clock: Clock, stop: threading.Event) -> list[int]:
         counts.append(Results(table).computed().table.num_rows)
         largest = engine.metrics(table).largest
         at_ms = max(largest.values(), default=0)
-        if at_ms > reached_ms[-1] and trial.lowered.core is not None:
+        if at_ms > reached_ms[-1] and trial.lowered.traits.stateful:
             reached_ms.append(Millis(at_ms))
             set_watermark(engine, reached_ms[-1])  # so that the next batch closes something
         if len(counts) >= trial.batches or stop.is_set():

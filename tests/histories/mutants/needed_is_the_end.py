@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from pipeline.lanes import needed
-from pipeline.spark.write import sink
+from pipeline.spark.batch import committed
 from tests.histories.replaced import replaced
 
 KINDS = "restart"
@@ -20,5 +20,5 @@ def mutated() -> Iterator[None]:
         found, _ = needed.after_batch(shape, log, batch)
         return found, batch.end
 
-    with replaced(sink, "after_batch", after_batch):
+    with replaced(committed, "after_batch", after_batch):
         yield

@@ -6,7 +6,7 @@ from typing import Any
 
 from pipeline.boundaries.promise import promise
 from pipeline.ids import Millis
-from pipeline.spark.write import sink
+from pipeline.spark.batch import verdict
 from tests.histories.replaced import replaced
 
 KINDS = "restart"
@@ -21,5 +21,5 @@ def mutated() -> Iterator[None]:
         found = promise(shape, **said)
         return None if found is None else Millis(found + 5_000)
 
-    with replaced(sink, "promise", early):
+    with replaced(verdict, "promise", early):
         yield

@@ -155,9 +155,9 @@ class Run:
         names, sources = self.fragment.names, sources_with_redrive(self.fragment)
         for one in found.failed():
             decided = answered_by(self.fragment, sources)
-            context = one.context(self.fragment, NetworkVersion(1), sources, decided)
+            found_letter = one.letter(self.fragment, NetworkVersion(1), sources, decided)
             offset = Offset(len(self.dead_letters))
-            of = headers(names, context, ())
+            of = headers(names, found_letter.context, ())
             topic, at_ms = names.dead_letters, one.timestamp_ms
             letter = KafkaRecord(topic, 0, offset, at_ms, None, one.value, of)
             self.dead_letters.append(read(letter))

@@ -48,9 +48,9 @@ call writes the whole bucket again."""
 
 
 def as_of_rows(
-    left: DataFrame, right: DataFrame, core: AsOfCore, settled_ms: Millis | None, *, ids: bool
+    left: DataFrame, right: DataFrame, core: AsOfCore, settled_ms: Millis | None
 ) -> DataFrame:
-    """Emit the join: columns `left` and `right` (the matching version), time, reason, and the id.
+    """Emit the join: columns `left` and `right` (the matching version), time, reason, id if any.
 
     Also the record of the left row, the encoded version, and whether it came with the row.
 
@@ -74,7 +74,8 @@ def as_of_rows(
     )
     found = found.withColumn(hidden.REASON, _invalid_version(core))
     found = found.withColumn(hidden.RECORD, F.col(f"left.{hidden.RECORD}"))
-    found = found.withColumn(hidden.ID, F.col(f"left.{hidden.ID}")) if ids else found
+    if hidden.ID in left.columns:
+        found = found.withColumn(hidden.ID, F.col(f"left.{hidden.ID}"))
     return found.where(above(settled_ms) | F.col(hidden.ANSWERED))
 
 

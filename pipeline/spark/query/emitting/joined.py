@@ -28,18 +28,19 @@ LEFT_TIME, RIGHT_TIME = (f"{side}.{hidden.EVENT_TIME}" for side in ("left", "rig
 
 
 def joined(
-    left: DataFrame, right: DataFrame, core: JoinCore, settled_ms: Millis | None, *, ids: bool
+    left: DataFrame, right: DataFrame, core: JoinCore, settled_ms: Millis | None
 ) -> DataFrame:
-    """Emit pairs, and rows without a partner: columns `left` and `right`, time, reason, and the id.
+    """Emit pairs, and rows without a partner: columns `left` and `right`, time, reason, id if any.
 
     `settled_ms`: no row without a partner is emitted at or below this time.
     """
+    ids = [result_ids.of_pair().alias(hidden.ID)] if hidden.ID in left.columns else []
     rows = matched(left, right, core).select(
         F.struct("left.*").alias("left"),
         F.struct("right.*").alias("right"),
         F.greatest(LEFT_TIME, RIGHT_TIME).alias(hidden.EVENT_TIME),
         F.lit(None).cast("string").alias(hidden.REASON),
-        *([result_ids.of_pair().alias(hidden.ID)] if ids else []),
+        *ids,
     )
     return rows if core.how is How.INNER else rows.where(above(settled_ms))
 

@@ -27,7 +27,7 @@ from pipeline.spark.batch.rejected import (
     check_late,
     refused_checksum,
 )
-from pipeline.spark.query.functions import checksum
+from pipeline.spark.query.checksums import checksum
 from pipeline.spark.query.reasons import Why
 from tests.unit.lanes.marked import marked
 
@@ -56,7 +56,7 @@ def test_only_a_record_of_the_redrive_topic_was_tried_before(topic: str, attempt
     """Such a header of an input's record is a foreign one."""
     record = replace(RECORD, topic=TopicName(topic))
     sources = marked({InputPartition(RECORD.input, record.topic, 0): 0})
-    context = record.context(NAMES, NetworkVersion(1), sources)
+    context = record.letter(NAMES, NetworkVersion(1), sources).context
     assert context.attempt == attempt
     assert (context.source, context.topic_id) == (f"id of {topic}/0", f"id of {topic}")
 

@@ -12,11 +12,12 @@ from pipeline.ids import SchemaGuid, SchemaHandle, SchemaId
 from pipeline.lanes.dead_letter_reasons import Reason
 from pipeline.markers.positions import InputPartition
 from pipeline.planner.planner import plan
-from pipeline.spark.query.counted import COLUMNS, BatchMetrics, counted
+from pipeline.spark.query.counted import COLUMNS, counted
 from pipeline.spark.query.emitting.sifted import UNREAD_BYTES
 from pipeline.spark.query.hidden import NO_RESULT, SKIPPED, UNFIT
 from pipeline.spark.query.lower import lower
 from pipeline.spark.query.lowered import Lowered, TopicRole
+from pipeline.spark.query.metrics import BatchMetrics
 from schemas import wire
 from tests.unit.planner.networks import OWNER, column, external, network, python, united
 from tests.unit.spark.support import SCHEMA, lowering_context

@@ -34,8 +34,8 @@ def headers_of(row: FailedRow | None, of: Fragment | None = None) -> dict[str, b
     planned = of or as_of()
     result = FailedResult(WORD, b"{}", Millis(5), row)
     sources = sources_with_redrive(planned)
-    context = result.context(planned, NetworkVersion(1), sources, answered_by(planned, sources))
-    found = headers(planned.names, context, ())
+    letter = result.letter(planned, NetworkVersion(1), sources, answered_by(planned, sources))
+    found = headers(planned.names, letter.context, ())
     return {name.removeprefix("medusa.error."): value for name, value in found}
 
 

@@ -30,6 +30,7 @@ from pipeline.ids import (
     Offset,
     ParticipantId,
     RunNumber,
+    SchemaHandle,
     SchemaId,
     StreamName,
     TopicId,
@@ -53,6 +54,7 @@ from pipeline.spark.query.reasons import Why
 from pipeline.spark.run.topic_identity import topics_of
 from pipeline.spark.write.sink import Sink
 from pipeline.spark.write.sink_context import SinkContext
+from pipeline.spark.write.transactions import InTransactions
 from pipeline.system_clock import SystemClock
 from tests.unit.kafka import Leaderless, create, grow, records
 from tests.unit.planner.networks import OWNER, external, filtered, network
@@ -276,17 +278,17 @@ class Plans:
 class Schemas:
     """A registry that has some ids."""
 
-    there: tuple[SchemaId, ...] = (SchemaId(9),)
-    missing: list[SchemaId] = field(default_factory=list)
+    there: tuple[SchemaHandle, ...] = (SchemaId(9),)
+    missing: list[SchemaHandle] = field(default_factory=list)
 
-    def existing(self, ids: tuple[SchemaId, ...]) -> tuple[SchemaId, ...]:
+    def existing(self, handles: tuple[SchemaHandle, ...]) -> tuple[SchemaHandle, ...]:
         """The existing ones."""
-        return tuple(schema_id for schema_id in ids if schema_id in self.there)
+        return tuple(handle for handle in handles if handle in self.there)
 
-    def look_up(self, ids: tuple[SchemaId, ...]) -> tuple[SchemaId, ...]:
+    def look_up(self, handles: tuple[SchemaHandle, ...]) -> tuple[SchemaHandle, ...]:
         """The same; the others are recorded."""
-        self.missing += [schema_id for schema_id in ids if schema_id not in self.there]
-        return self.existing(ids)
+        self.missing += [handle for handle in handles if handle not in self.there]
+        return self.existing(handles)
 
 
 @dataclass
@@ -416,15 +418,22 @@ def sink(
         clock=SystemClock(),
         report=events.append,
     )
+    by = others.get("by")
+    started = Sink(context, InTransactions(context) if by is None else by)
+    fails, log.fails = log.fails, {}
+    started.start(first(planned))
+    log.clear()
+    log.fails = fails
+    return started
+
+
+def first(planned: Fragment) -> CommitMarker:
+    """The first marker of a lane of a fragment."""
     sources = named_sources(planned)
     request = StartRequest(
         Epoch(3), "digest", stateful=True, on_change=None, place="here", sources=sources
     )
-    started, fails, log.fails = Sink(context), log.fails, {}
-    started.start(first_marker(request, Incarnation("one"), {AT: Offset(0)}, NOW))
-    log.clear()
-    log.fails = fails
-    return started
+    return first_marker(request, Incarnation("one"), {AT: Offset(0)}, NOW)
 
 
 def facts(batch: int, end: int, **more: Any) -> BatchFacts:

@@ -1,13 +1,13 @@
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
 
 from pipeline.agent.events import Event
+from pipeline.clock import Deadline
 from pipeline.errors import (
     BrokenInvariantError,
-    FencedError,
-    RefusedError,
     RetryError,
 )
 from pipeline.ids import Millis, SchemaId, StreamName
@@ -15,25 +15,25 @@ from pipeline.lanes.batch import RepeatedOtherwiseError
 from pipeline.lanes.dead_letter_limits import TooManyDeadLettersError
 from pipeline.lanes.dead_letter_reasons import Reason
 from pipeline.lanes.events import BatchFinished
-from pipeline.lanes.result_headers import RESULT_ID, WRITTEN_TO
+from pipeline.lanes.result_headers import WRITTEN_TO
 from pipeline.markers import codec
 from pipeline.markers.refused import Refused
 from pipeline.network.model import Limit
 from pipeline.planner.plan import Fragment
 from pipeline.spark.batch.rejected import Rejected
+from pipeline.spark.batch.unknown_schemas import UnknownSchemasError
 from pipeline.spark.query.hidden import NO_RESULT
-from pipeline.spark.write.sink import Sink, UnknownSchemasError
+from pipeline.spark.write.outgoing import Outgoing
+from pipeline.spark.write.sink import Sink
 from tests.unit.spark.support import fragment
 from tests.unit.spark.write.sink_twins import (
     AT,
     NOW,
     Batch,
-    ImmediateJobs,
     Log,
     Plain,
     Plans,
     Schemas,
-    Topics,
     facts,
     rejected,
     sink,
@@ -97,22 +97,6 @@ def test_a_stateless_lane_promises_what_its_plan_says_and_one_with_state_what_it
     write(windows, Batch(facts(0, 5, eviction_ms=NOW)))
     assert windows.marker.boundary_ms is not None
     assert windows.marker.boundary_ms <= NOW + 60_000
-
-
-def test_results_of_an_output_with_corrections_have_ids() -> None:
-    """As a header; the marker counts them as it counts others."""
-    planned = stateless()
-    planned = replace(planned, output=replace(planned.output, corrections=True))
-    log, events = Log(), list[Event]()
-    rows = [(b"a", NOW + 1, None), (b"b", NOW + 2, "evaluation_failed:::"), (b"c", NOW + 3, None)]
-    written = sink(log, events, planned)
-    write(written, Batch(facts(0, 5), rows, ids=[b"in/0/1", b"in/0/2", b"in/0/3"]))
-    assert log.values["local.net.moving"] == [b"a", b"c"]
-    assert log.headers["local.net.moving"] == [
-        {WRITTEN_TO: b"out-1", RESULT_ID: b"in/0/1"},
-        {WRITTEN_TO: b"out-1", RESULT_ID: b"in/0/3"},
-    ]
-    assert written.marker.totals.records_out == len(log.values["local.net.moving"])
 
 
 def test_a_written_batch_is_executed_but_not_written_again() -> None:
@@ -233,16 +217,6 @@ def test_a_schema_missing_in_the_registry_stops_nothing() -> None:
     assert log.values["local.net.moving"] == [b"a"]
 
 
-def test_nothing_is_written_once_a_topic_is_recreated() -> None:
-    """The description is requested after all was read, and compared before the commit."""
-    log = Log()
-    commits = ImmediateJobs()
-    written = sink(log, [], commits=commits, topics=Topics(log, RefusedError("made again")))
-    write(written, Batch(facts(0, 5), [(b"a", NOW, None)]))
-    assert isinstance(commits.failed, RefusedError)
-    assert log.done[-2:] == [("same?", ""), ("abort", "")]
-
-
 def test_a_failed_result_is_a_dead_letter() -> None:
     """The other results of the batch are written as always."""
     log = Log()
@@ -256,24 +230,6 @@ def test_a_failed_result_is_a_dead_letter() -> None:
     assert headers["medusa.error.field"] == b"where"
     assert headers["medusa.error.message"] == b"where cannot be computed: x"
     assert written.marker.totals.dead_letters == 1
-
-
-@pytest.mark.parametrize(
-    ("error", "last"),
-    [(RetryError("later"), "abort"), (FencedError("another"), "commit")],
-)
-def test_a_failed_transaction_leaves_the_last_marker(error: Exception, last: str) -> None:
-    """It is aborted, unless another owner has the transactional id; no later batch is written."""
-    log = Log(fails={"commit": error})
-    written = sink(log, [])
-    before = written.marker
-    write(written, Batch(facts(0, 5), [(b"a", NOW, None)]))
-    assert log.done[-1] == (last, "")
-    log.fails, done = {}, [*log.done]
-    with pytest.raises(type(error)):
-        write(written, Batch(facts(1, 6)))
-    assert written.marker is before
-    assert log.done == done
 
 
 def test_an_unpublished_boundary_is_published_with_the_next_batch() -> None:
@@ -310,6 +266,34 @@ def test_the_group_has_the_committed_offsets() -> None:
     log.fails = {"commit": RetryError("no")}
     write(written, Batch(facts(1, 7)))
     assert log.kafka.followed == [{AT.topic: {0: 0}}, {AT.topic: {0: 5}}]
+
+
+@dataclass
+class Recorded:
+    """A writer that keeps what it gets, after the check."""
+
+    outgoing: list[Outgoing] = field(default_factory=list)
+    undecided = False
+
+    def write(self, outgoing: Outgoing, check: Callable[[], None], deadline: Deadline) -> None:
+        """Keep it."""
+        check()
+        deadline.check()
+        self.outgoing.append(outgoing)
+
+
+def test_a_sink_writes_by_any_writer() -> None:
+    """It gets markers, dead letters and results; no transaction is begun."""
+    log, by = Log(), Recorded()
+    written = sink(log, [], plans=Plans(NOW), by=by)
+    write(written, Batch(facts(0, 5, bad=1), [(b"a", NOW, None)], [rejected(Reason.UNDECODABLE)]))
+    written.pass_on(Millis(NOW + 1))
+    _, batch, passed = by.outgoing
+    assert (batch.marker.batch, [one.value for one in batch.letters]) == (0, [b"broken"])
+    assert batch.results is not None
+    assert list(batch.results.results.records(1)) == [(None, b"a", NOW, 0)]
+    assert (passed.marker, passed.letters, passed.results) == (written.marker, (), None)
+    assert ("begin", "") not in log.done
 
 
 def limited(most: int) -> Fragment:
@@ -433,16 +417,6 @@ def test_a_dropped_late_record_has_a_dead_letter_or_nothing_is_written() -> None
             Batch(facts(0, 5, bad=1, late_ms=NOW), wrong=[rejected(Reason.LATE)]),
         )
     assert log.done == []
-
-
-def test_an_unexpected_error_aborts_its_transaction() -> None:
-    """Nothing of the batch is visible, and the marker stays."""
-    log = Log(fails={"commit": KeyError("offset")})
-    written = sink(log, [], fragment("tolls"))
-    with pytest.raises(KeyError):
-        write(written, Batch(facts(0, 5), [(b"a", NOW, None)]))
-    assert log.done[-2:] == [("commit", ""), ("abort", "")]
-    assert written.marker.batch == -1
 
 
 def test_records_refused_by_a_chosen_rebuild_are_dead_letters_with_its_marker() -> None:

@@ -1,0 +1,95 @@
+"""Writing in Kafka transactions."""
+
+from collections.abc import Callable
+from typing import Final
+
+from brokers.records import Headers
+from pipeline.clock import Deadline
+from pipeline.errors import FencedError
+from pipeline.lanes.dead_letters import DeadLetter, headers
+from pipeline.lanes.result_headers import LATE_RESULT, RESULT_ID, WRITTEN_TO
+from pipeline.markers import codec
+from pipeline.markers.commit_marker import CommitMarker
+from pipeline.spark.write.outgoing import Outgoing, OutgoingResults
+from pipeline.spark.write.sink_context import SinkContext
+
+ABORT_DEADLINE_S: Final = 60.0
+MARKER_KEY = b"marker"
+
+
+class InTransactions:
+    """A `BatchWriter` with one transaction for each call; the marker is its last record."""
+
+    def __init__(self, context: SinkContext) -> None:
+        self._context = context
+        self._own: Headers = ((WRITTEN_TO, context.output_id.encode()),)
+        self._undecided = False
+
+    @property
+    def undecided(self) -> bool:
+        """Whether a transaction was begun, and is not known to be committed."""
+        return self._undecided
+
+    def write(self, outgoing: Outgoing, check: Callable[[], None], deadline: Deadline) -> None:
+        """Write in a transaction; it is aborted if that fails, unless it is fenced."""
+        clock, writer = self._context.clock, self._context.writer
+        writer.begin()
+        self._undecided = True
+        try:
+            for letter in outgoing.letters:
+                self._send_letter(letter)
+            if outgoing.results is not None:
+                self._send_results(outgoing.results)
+            self._send_marker(outgoing.marker)
+            check()
+            writer.commit(deadline)
+        except FencedError:
+            raise
+        except Exception:
+            writer.abort(Deadline.after(clock, ABORT_DEADLINE_S, "aborting a transaction"))
+            raise
+        self._undecided = False
+
+    def _send_letter(self, letter: DeadLetter) -> None:
+        names = self._context.fragment.names
+        self._context.writer.send(
+            names.dead_letters,
+            letter.key,
+            letter.value,
+            timestamp_ms=letter.context.timestamp_ms,
+            headers=headers(names, letter.context, letter.original),
+        )
+
+    def _send_results(self, results: OutgoingResults) -> None:
+        output, writer = self._context.fragment.output, self._context.writer
+        if output.corrections or results.late_ms is not None:
+            self._send_marked(results)
+        else:
+            records = results.results.records(results.partitions)
+            writer.send_many(output.topic, records, self._own)
+
+    def _send_marked(self, results: OutgoingResults) -> None:
+        """Send results with their ids, if any, and with the mark of late ones."""
+        topic, late_ms = self._context.fragment.output.topic, results.late_ms
+        mark = ((LATE_RESULT, b"%d" % late_ms),) if late_ms is not None else ()
+        identified = results.results.identified(results.partitions)
+        for key, value, timestamp_ms, partition, result in identified:
+            ids = self._own if result is None else (*self._own, (RESULT_ID, result))
+            late = late_ms is not None and timestamp_ms <= late_ms
+            self._context.writer.send(
+                topic,
+                key,
+                value,
+                timestamp_ms=timestamp_ms,
+                headers=(*ids, *mark) if late else ids,
+                partition=partition,
+            )
+
+    def _send_marker(self, marker: CommitMarker) -> None:
+        self._context.writer.send(
+            self._context.fragment.names.markers,
+            MARKER_KEY,
+            codec.encode_marker(marker),
+            timestamp_ms=marker.written_at_ms,
+            partition=0,
+        )
