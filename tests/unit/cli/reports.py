@@ -50,5 +50,6 @@ def report(
             records_in=5, lag_records=lag, lag_ms=lag, last_error=error,
             rebuild_since_ms=Millis(NOW - 75_000) if rebuild else None,
             rebuild_offsets=3 * rebuild, rebuild_read=rebuild,
+            rebuild_batches=rebuild // 100_000, rebuild_batches_done=rebuild // 200_000,
         )
     )  # fmt: skip
