@@ -37,7 +37,8 @@ class LaneRebuilding:
 
     Args:
         offsets: number of offsets to read; there may be fewer records.
-        read: number of records read, if known.
+        read: number of records read, if known; of several batches those of finished ones, with
+            offsets that contain none.
         batches: number of batches that it is divided into.
         batches_done: number of those that are done.
     """

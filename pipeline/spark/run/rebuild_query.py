@@ -37,6 +37,7 @@ from pipeline.spark.run.query_runner import (
     Query,
     QueryRunner,
     StoppingError,
+    translated,
 )
 from pipeline.spark.run.rebuild import Log, Rebuilding, UnlikeError, tried
 from pipeline.spark.run.rebuild_batch import RebuildBatches
@@ -146,7 +147,8 @@ class RebuildQuery:
         )
         self.host.report(progress)
         try:
-            plan = self._plan(todo, pieces, first, lowered)
+            with translated(folder):
+                plan = self._plan(todo, pieces, first, lowered)
             batches = RebuildBatches(
                 todo,
                 plan,
@@ -199,8 +201,9 @@ class RebuildQuery:
         lowered = self._judging(batches.todo.start, planned)
 
         def watch(engine: Engine) -> None:
-            done = batches.plan.pieces.offsets(batches.done)
-            read = min(max(done, engine.records_read()), progress.offsets)
+            read = batches.plan.pieces.offsets(batches.done)
+            if progress.batches == 1:  # else it would be a query of all jobs of all batches
+                read = min(engine.records_read(), progress.offsets)
             self.host.report(replace(progress, read=read, batches_done=batches.done))
 
         query = Query(

@@ -85,7 +85,7 @@ class Course:
 
     @property
     def _most(self) -> int:
-        return self.rng.randint(1, 12)
+        return self.rng.randint(4, 25)
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))
