@@ -44,7 +44,7 @@ from pipeline.spark.run.steered_query import Answer, Steering
 from tests.system.steered.plans import FAR_MS
 from tests.system.steered.runs import NOW, Case, Result, results_of
 
-NO_EVENT_TIME, TOO_FAR = 0.3, 0.4
+NO_EVENT_TIME, TOO_FAR = 0.2, 0.6
 """Probabilities of a batch in which event time does not move, and of one in which it moves beyond
 records that are still to be read: these will be late."""
 _REQUEST: Final = StartRequest(Epoch(1), "digest", stateful=True, on_change=None, place="here")

@@ -27,7 +27,7 @@ from tests.system.steered.runs import Result, filled
 pytestmark = [pytest.mark.system, pytest.mark.timeout(900)]
 SEEDS = int(os.environ.get("STEERED_SEEDS", "1"))
 """Random courses of each case."""
-BATCHES, RECORDS = 12, 20
+BATCHES, RECORDS = 12, 30
 SECOND = pytest.mark.second_tier("each kind of state has a case here in the first tier")
 FIRST_TIER = {("sliding", 1), ("session", 1), ("left", 2), ("as_of", 2), ("deduplicate", 1)}
 CASES = [
@@ -104,7 +104,7 @@ def test_a_rebuilt_state_has_the_same_results(
     brokers = embedded_stack.settings.kafka_bootstrap_servers
     case = filled(kind, sources, name, rng, brokers, most=RECORDS)
     batches = tuple(batches_with_late(rng, case.times, BATCHES))
-    until = rng.randint(1, len(batches) - 3)
+    until = rng.randint(len(batches) // 2, len(batches) - 4)
     since = rng.randint(0, until - 1)
     lane = Course(Spark(case, node_session, brokers), rng, batches, tmp_path)
     lane.check((since,), until)
