@@ -93,6 +93,8 @@ class Rebuilding:
     since_ms: SteadyMillis
     offsets: int
     read: int
+    batches: int
+    batches_done: int
 
 
 # --- phases: each contains the facts that exist in it; times are steady ---------------------------

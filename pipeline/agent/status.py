@@ -78,6 +78,8 @@ def status(lane: Lane, shared: Shared, now: Now) -> FragmentStatus:
         rebuild_since_ms=now.wall_at(rebuild.since_ms) if rebuild else None,
         rebuild_offsets=rebuild.offsets if rebuild else 0,
         rebuild_read=rebuild.read if rebuild else 0,
+        rebuild_batches=rebuild.batches if rebuild else 0,
+        rebuild_batches_done=rebuild.batches_done if rebuild else 0,
         inputs=tuple((topic, by_topic[topic].records) for topic in sorted(by_topic)),
         held_by=held_back.stream if held_back else "",
         held_partition=held_back.partition if held_back else None,

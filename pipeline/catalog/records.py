@@ -308,6 +308,8 @@ class FragmentStatus(Record):
         rebuild_since_ms: start of the rebuild of state in progress; None: no rebuild.
         rebuild_offsets: number of offsets that it reads.
         rebuild_read: number of records that it has read.
+        rebuild_batches: number of batches that it is divided into.
+        rebuild_batches_done: number of those that are done.
         held_by: the input that delays event time; empty: none.
         held_partition: its partition that does, while others of the input do not; None: all do.
         held_ms: its delay against the most advanced other input; None: unknown.
@@ -354,6 +356,8 @@ class FragmentStatus(Record):
     rebuild_since_ms: Millis | None
     rebuild_offsets: int
     rebuild_read: int
+    rebuild_batches: int
+    rebuild_batches_done: int
     held_by: str
     held_partition: int | None
     held_ms: int | None

@@ -139,6 +139,8 @@ def _rebuild_data(one: ObservedFragment) -> JsonObject | None:
         "since": rfc3339(since_ms),
         "offsets": status.rebuild_offsets,
         "records_read": status.rebuild_read,
+        "batches": status.rebuild_batches,
+        "batches_done": status.rebuild_batches_done,
     }
 
 
@@ -157,7 +159,9 @@ def _error(one: ObservedFragment) -> str:
     last_error, since_ms = status.last_error, status.rebuild_since_ms
     if one.state == LaneState.REBUILDING.value and since_ms is not None:
         read, all_of_it = f"{status.rebuild_read:,}", f"{status.rebuild_offsets:,}"
-        return f"read {read} of {all_of_it} in {span(status.reported_at_ms - since_ms)}"
+        done, batches = status.rebuild_batches_done, status.rebuild_batches
+        parts = f", {done:,} of {batches:,} batches," if batches > 1 else ""
+        return f"read {read} of {all_of_it}{parts} in {span(status.reported_at_ms - since_ms)}"
     line = " ".join(last_error.split())
     place, colon, message = line.partition(": ")
     return message if colon and len(place) > _PLACE_WIDTH else line

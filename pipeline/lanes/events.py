@@ -37,7 +37,10 @@ class LaneRebuilding:
 
     Args:
         offsets: number of offsets to read; there may be fewer records.
-        read: number of records read, if known.
+        read: number of records read, if known; of several batches those of finished ones, with
+            offsets that contain none.
+        batches: number of batches that it is divided into.
+        batches_done: number of those that are done.
     """
 
     lane: LaneId
@@ -45,6 +48,8 @@ class LaneRebuilding:
     epoch: Epoch
     offsets: int
     read: int = 0
+    batches: int = 1
+    batches_done: int = 0
 
 
 @dataclass(frozen=True, slots=True)

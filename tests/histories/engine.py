@@ -18,6 +18,7 @@ from zlib import crc32
 import pyarrow as pa
 
 from pipeline.ids import BatchId, Millis, TopicName
+from pipeline.lanes import rebuild_pieces
 from pipeline.lanes.batch import BatchFacts
 from pipeline.markers.positions import InputPartition, Positions
 from pipeline.network.boxes.aggregate import Aggregate
@@ -25,7 +26,12 @@ from pipeline.network.boxes.join import Join
 from pipeline.planner.plan import Fragment
 from pipeline.spark.batch.facts import positions
 from pipeline.spark.query.lowered import Lowered, TopicRole
-from pipeline.spark.run.query_runner import LostDataError, Query, StoppingError
+from pipeline.spark.run.query_runner import (
+    DamagedCheckpointError,
+    LostDataError,
+    Query,
+    StoppingError,
+)
 from pipeline.spark.run.steered_query import Answer
 from schemas import wire
 from tests.histories.folders import Folder, Planned, leaves_of
@@ -203,7 +209,7 @@ class Steering:
     """Replaces the class of `pipeline/spark/run/steered_query.py`."""
 
     spark: object
-    plan: Callable[[], Answer]
+    plan: Callable[[], Answer | None]
 
 
 class Runner:
@@ -221,7 +227,8 @@ class Runner:
                 pause()
             batch = planned(frame, folder)
             if batch is None:
-                self._ask(query, folder)
+                if not self._ask(query, folder):
+                    return
                 continue
             if self._stop.is_set():
                 raise StoppingError
@@ -231,12 +238,13 @@ class Runner:
                 pause()
             folder.states[batch.number] = batch.after
             folder.commits.add(batch.number)
-            if query.once:
-                return
             query.watch(batch)  # type: ignore[arg-type]
 
-    def _ask(self, query: Query, folder: Folder) -> None:
-        """Ask the steering for the next batch, and store it; meanwhile the query is watched."""
+    def _ask(self, query: Query, folder: Folder) -> bool:
+        """Ask the steering for the next batch, and store it; meanwhile the query is watched.
+
+        False: there is none, and the query ends.
+        """
         steering = cast("Steering | None", query.steering)
         assert steering is not None, "the one batch of the query is not planned"
         turn, done = Turn.current, max(folder.commits)
@@ -246,6 +254,8 @@ class Runner:
             answer = steering.plan()
         finally:
             turn.meanwhile = lambda: None
+        if answer is None:
+            return False
         if self._stop.is_set():
             raise StoppingError
         last, lowered = folder.offsets[done], query.lowered
@@ -255,6 +265,7 @@ class Runner:
         assert new or watermark_ms > before, "no batch follows the answer of the steering"
         number = BatchId(done + 1)
         plan_next_batch(folder, number, lowered, answer.end, watermark_ms, Millis(0))
+        return True
 
 
 def planned(frame: Frame, folder: Folder) -> Batch | None:
@@ -263,6 +274,8 @@ def planned(frame: Frame, folder: Folder) -> Batch | None:
     number = done + 1
     if number not in folder.offsets:
         return None
+    if done >= 0 and done not in folder.states:
+        raise DamagedCheckpointError(f"the state of batch {done} is gone")
     ends = _by_source(folder.offsets[number].leaves, frame)
     ranges = _between(_starts(frame, folder, done), ends)
     _check_held(ranges, frame)
@@ -272,7 +285,7 @@ def planned(frame: Frame, folder: Folder) -> Batch | None:
         ranges,
         late_ms=folder.offsets[done].watermark if done >= 0 else 0,
         eviction_ms=folder.offsets[number].watermark,
-        state=folder.states.get(done, EMPTY),
+        state=folder.states[done] if done >= 0 else EMPTY,
         ends=positions(folder.offsets[number].leaves, frame.lowered),
     )
 
@@ -360,6 +373,23 @@ class NoLimit:
     def at(self, _start: Positions) -> int:
         """A number above the records of any history."""
         return 1_000_000
+
+
+class Pieces:
+    """Replaces decisions of a rebuild: its batches are small, and some drop state meanwhile."""
+
+    def __init__(self, rng: Callable[[], Random]) -> None:
+        self._rng = rng
+
+    def divided(self, begin: Positions, end: Positions, most: int) -> rebuild_pieces.Pieces:
+        """The pieces, of a few offsets."""
+        rng = self._rng()
+        most = rng.randint(1, 6) if rng.random() < 0.7 else most
+        return rebuild_pieces.divided(begin, end, most)
+
+    def drops_meanwhile(self, *_: object, chosen: bool) -> bool:
+        """A chosen rebuild always does."""
+        return chosen or self._rng().random() < 0.5
 
 
 class Limits:

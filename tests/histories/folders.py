@@ -5,8 +5,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pipeline.errors import BrokenInvariantError
-from pipeline.ids import BatchId, Epoch, Incarnation, NetworkLife
-from pipeline.lanes.start.facts import CheckpointFacts, PlannedBatch, Unusable
+from pipeline.ids import BatchId, Epoch, Incarnation, Millis, NetworkLife
+from pipeline.lanes.start.facts import (
+    CheckpointFacts,
+    CommittedState,
+    PlannedBatch,
+    Unusable,
+)
 from pipeline.names import LaneNames
 from pipeline.spark.batch.facts import positions
 from pipeline.spark.query.lowered import Lowered
@@ -35,6 +40,18 @@ class Folder:
     offsets: dict[int, Planned] = field(default_factory=dict)
     commits: set[int] = field(default_factory=set)
     states: dict[int, Any] = field(default_factory=dict)
+
+    def set_back(self, batches: int, *, damage: bool) -> None:
+        """Lose the last committed batches, as with the unwritten data of a machine that stops.
+
+        `damage`: lose the state of the batch before them, too.
+        """
+        for batch in sorted(self.commits, reverse=True)[:batches]:
+            self.commits.discard(batch)
+        last = max(self.commits, default=-1)
+        if damage:
+            self.states.pop(last, None)
+        self.offsets = {batch: plan for batch, plan in self.offsets.items() if batch <= last + 1}
 
 
 Root = dict[str, dict[int, Folder]]
@@ -117,7 +134,14 @@ def _read_facts(
         incarnation=incarnation,
         committed=None if committed is None else BatchId(committed),
         planned=planned,
+        state=None if committed is None else _state(folder, committed, lowered),
     )
+
+
+def _state(folder: Folder, batch: int, lowered: Lowered) -> CommittedState:
+    plan = folder.offsets[batch]
+    end, watermark_ms = positions(plan.leaves, lowered), Millis(plan.watermark)
+    return CommittedState(BatchId(batch), end, watermark_ms or None)
 
 
 def leaves_of(ends: Mapping[str, Mapping[str, Mapping[int, int]]], lowered: Lowered) -> Leaves:

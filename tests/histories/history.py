@@ -207,6 +207,25 @@ def _restart(history: History, rng: Random) -> None:
     world.start_node(name)
 
 
+def _set_back(history: History, rng: Random) -> None:
+    """All nodes are killed, and their disks lose the last batches of each checkpoint."""
+    world = history.world
+    _produce(history, rng)
+    for _ in range(rng.randint(2, 6)):
+        world.round()
+    names = sorted(world.nodes)
+    for name in names:
+        world.kill_node(name, lose_folder=False)
+    world.end_zombies()
+    for root in world.folders.values():
+        for folders in root.values():
+            for folder in folders.values():
+                folder.set_back(rng.randint(0, 5), damage=rng.random() < 0.2)
+    history.log("  all nodes restart with older checkpoints")
+    for name in names:
+        world.start_node(name)
+
+
 def _take_over(history: History, rng: Random) -> None:
     """A node is killed or disconnected; another one runs or is started."""
     world = history.world
@@ -304,6 +323,7 @@ STEPS: Mapping[str, Callable[[History, Random], None]] = {
     "rollback": _rollback,
     "destroy": _destroy,
     "restart": _restart,
+    "set_back": _set_back,
     "take_over": _take_over,
     "made_again": _made_again,
     "grown": _grown,
@@ -314,7 +334,7 @@ STEPS: Mapping[str, Callable[[History, Random], None]] = {
 }
 _ALL = (
     *sorted(CHANGES),
-    *("rollback", "destroy", "restart", "restart", "take_over", "take_over", "made_again"),
+    *("rollback", "destroy", "restart", "set_back", "take_over", "take_over", "made_again"),
     *("grown", "schema_gone", "schema_late", "letters_expire", "redrive"),
 )
 

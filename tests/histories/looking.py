@@ -170,6 +170,14 @@ class Inspector:
         ]
         return sorted(found, key=lambda r: (r.topic, r.partition, r.offset, r.port))
 
+    def oldest_ms(
+        self, start: Positions, end: Positions, left_out: tuple[LeftOut, ...] = ()
+    ) -> Millis | None:
+        """The least event time of the records that count; 0 if a schema is not known."""
+        look = Look(emit(self.lowered, self._read, left_out), _ranges(start, end)).take()
+        times = [Millis(row.at) for rows in look.rows.values() for row in rows]
+        return min([*times, *[Millis(0) for _ in look.unknown]], default=None)
+
     def unknown_schemas(
         self, start: Positions, end: Positions, left_out: tuple[LeftOut, ...] = ()
     ) -> tuple[int, ...]:

@@ -40,6 +40,7 @@ from pipeline.spark.run import (
     lane_query,
     last_marker,
     output_succession,
+    rebuild_query,
 )
 from pipeline.spark.run.lane import StableLane
 from pipeline.spark.run.lane_host import LaneHost
@@ -245,13 +246,11 @@ class Node:
 @contextmanager
 def toy_engine(rng: Callable[[], Random]) -> Iterator[None]:
     """Replace Spark by the in-memory engine."""
+    pieces = engine.Pieces(rng)
     stands_in: dict[Any, dict[str, Any]] = {
         lane: {
             "Trimmer": kafka.Trimmer,
             "Checkpoints": folders.Checkpoints,
-            "plan_first_batch": engine.plan_first_batch,
-            "emit": looking.emit,
-            "Inspector": looking.Inspector,
             "QueryRunner": engine.Runner,
             "BatchLimit": engine.NoLimit,
             "BackgroundJob": beside.BackgroundJob,
@@ -263,6 +262,16 @@ def toy_engine(rng: Callable[[], Random]) -> Iterator[None]:
             "ArrowRows": lambda rows: rows,
             "Limits": engine.Limits,
             "Steering": engine.Steering,
+            "withdraw_batch": engine.withdraw_batch,
+        },
+        rebuild_query: {
+            "emit": looking.emit,
+            "Inspector": looking.Inspector,
+            "Steering": engine.Steering,
+            "divided": pieces.divided,
+            "drops_meanwhile": pieces.drops_meanwhile,
+            "plan_first_batch": engine.plan_first_batch,
+            "plan_next_batch": engine.plan_next_batch,
             "withdraw_batch": engine.withdraw_batch,
         },
         batch_loop: {

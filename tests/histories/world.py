@@ -354,6 +354,12 @@ class World:
         node.store.close()
         self.zombies.append(node)
 
+    def end_zombies(self) -> None:
+        """Kill the nodes that were disconnected."""
+        for node in self.zombies:
+            node.kill()
+        self.zombies.clear()
+
     def round(self, seconds: float = 1.0) -> None:
         """Run all nodes for one round."""
         self.clock.passed_s += seconds

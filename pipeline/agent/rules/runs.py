@@ -133,7 +133,7 @@ def _rebuilding(lane: Lane, event: LaneRebuilding, now: Now) -> Lane:
         return lane
     known = lane.phase.rebuilding
     since_ms = now.steady_ms if known is None else known.since_ms
-    how_far = Rebuilding(since_ms, event.offsets, event.read)
+    how_far = Rebuilding(since_ms, event.offsets, event.read, event.batches, event.batches_done)
     return replace(lane, phase=replace(lane.phase, rebuilding=how_far))
 
 

@@ -8,7 +8,13 @@ from pipeline.errors import FencedError, RefusedError
 from pipeline.ids import BatchId, Epoch, Millis
 from pipeline.lanes.batch_size import too_many
 from pipeline.lanes.new_partitions import no_beginning
-from pipeline.lanes.start.facts import CheckpointFacts, PlannedBatch, StartRequest, Unusable
+from pipeline.lanes.start.facts import (
+    CheckpointFacts,
+    CommittedState,
+    PlannedBatch,
+    StartRequest,
+    Unusable,
+)
 from pipeline.markers.commit_marker import NO_BATCH, CommitMarker
 from pipeline.markers.positions import InputPartition, Positions
 from pipeline.planner.digest import same_format
@@ -57,6 +63,7 @@ class Rebuild:
         not_before: begins of sources as decided by a deploy; records before them do not count.
         chosen: whether the user chose it at a deploy, so that its records are judged anew. Else
             every record that was accepted before must be accepted again.
+        since: the state of an older checkpoint, to begin from instead; None: there is none.
     """
 
     marker: CommitMarker
@@ -65,6 +72,7 @@ class Rebuild:
     why: str
     not_before: Positions = field(default_factory=dict)
     chosen: bool = False
+    since: CommittedState | None = None
 
 
 Start = FirstStart | BeginAt | Continue | Rebuild
@@ -99,7 +107,8 @@ def decide_start(
     if problem is None:
         return _continued(marker, checkpoint)
     _check_letters(marker, request, problem)
-    return Rebuild(marker, marker.needed, marker.eviction_ms, problem)
+    since = _older(marker, checkpoint, request) if comparable else None
+    return Rebuild(marker, marker.needed, marker.eviction_ms, problem, since=since)
 
 
 def check_owner(marker: CommitMarker, epoch: Epoch, place: str) -> None:
@@ -216,6 +225,30 @@ def _problem(
     elif checkpoint.planned is not None and planned > committed:
         problem = _unfit(marker, checkpoint.planned, request.most)
     return problem or no_beginning(marker.end, request.positions)
+
+
+def _older(
+    marker: CommitMarker, checkpoint: CheckpointFacts | Unusable, request: StartRequest
+) -> CommittedState | None:
+    """The state of an older checkpoint that a rebuild may begin from; None: from the log alone.
+
+    It is of the same incarnation, so its batches are those of the marker's lane, up to one before
+    the marker's. It contains no record that a later batch has read, and the dead letters that a
+    rebuild needs name every record beyond it that was left out.
+    """
+    if isinstance(checkpoint, Unusable) or checkpoint.incarnation != marker.incarnation:
+        return None
+    state, planned = checkpoint.state, checkpoint.planned
+    if state is None or checkpoint.foreign or planned is None or marker.judged is None:
+        return None
+    if state.batch >= marker.batch or planned.batch not in (state.batch, state.batch + 1):
+        return None
+    same = state.end.keys() == marker.end.keys() == marker.needed.keys()
+    if not same or not request.positions.keys() <= state.end.keys():
+        return None
+    in_between = all(marker.needed[at] <= state.end[at] <= end for at, end in marker.end.items())
+    not_ahead = (state.watermark_ms or 0) <= (marker.eviction_ms or 0)
+    return state if in_between and not_ahead else None
 
 
 def _unfit(marker: CommitMarker, planned: PlannedBatch, most: int) -> str | None:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from pipeline.ids import BatchId, Epoch, Incarnation, StreamName
+from pipeline.ids import BatchId, Epoch, Incarnation, Millis, StreamName
 from pipeline.lanes.batch_size import RECORDS_PER_BATCH
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.markers.deploys import NO_DEPLOY, DeployId
@@ -19,6 +19,21 @@ class PlannedBatch:
 
 
 @dataclass(frozen=True, slots=True)
+class CommittedState:
+    """The state in a checkpoint.
+
+    Args:
+        batch: the last batch that Spark committed.
+        end: positions after it.
+        watermark_ms: in force in it; None: none.
+    """
+
+    batch: BatchId
+    end: Positions
+    watermark_ms: Millis | None
+
+
+@dataclass(frozen=True, slots=True)
 class CheckpointFacts:
     """Contents of a checkpoint folder: the lane's own copy, which no other process changes.
 
@@ -27,12 +42,14 @@ class CheckpointFacts:
         committed: the last batch that Spark committed in it; None if there is none.
         planned: the newest planned batch; None if there is none.
         foreign: why this engine must not read its state; empty: it may.
+        state: of the last committed batch; None: there is none, or it is not known where it ended.
     """
 
     incarnation: Incarnation
     committed: BatchId | None
     planned: PlannedBatch | None
     foreign: str = ""
+    state: CommittedState | None = None
 
 
 @dataclass(frozen=True, slots=True)

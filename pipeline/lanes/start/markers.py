@@ -2,16 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Final
 
 from pipeline.ids import BatchId, Incarnation, Millis, Offset
 from pipeline.lanes.start.decision import Rebuild
 from pipeline.lanes.start.facts import StartRequest
 from pipeline.markers.commit_marker import NO_BATCH, CommitMarker, Totals
 from pipeline.markers.positions import MarkedSource, Positions
-
-REBUILT: Final = BatchId(0)
-"""The batch of a new incarnation that rebuilds its state; it publishes nothing."""
 
 
 def first_marker(
@@ -81,20 +77,27 @@ def begun_anew(
 
 
 def rebuilt(
-    start: Rebuild, begin: Positions, request: StartRequest, incarnation: Incarnation
+    start: Rebuild,
+    needed: Positions,
+    batch: BatchId,
+    request: StartRequest,
+    incarnation: Incarnation,
 ) -> CommitMarker:
-    """The marker of a new incarnation whose state was rebuilt from the log, from `begin` on."""
+    """The marker of a new incarnation whose state was rebuilt up to the end of a batch.
+
+    `needed`: the oldest positions that its state needs.
+    """
     marker = start.marker
     return replace(
         marker,
         epoch=request.epoch,
         incarnation=incarnation,
-        batch=REBUILT,
+        batch=batch,
         start=marker.end,
-        needed=begin,
+        needed=needed,
         late_ms=None,
         eviction_ms=start.eviction_ms,
-        late_settled=REBUILT,
+        late_settled=batch,
         state=request.state,
         letters=request.dead_letter_topic_id,
         output_ends=_output_ends(marker, request),

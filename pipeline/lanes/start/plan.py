@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
-from pipeline.ids import Incarnation, Millis
+from pipeline.ids import BatchId, Incarnation, Millis
 from pipeline.lanes.new_partitions import begin_of_all, reassigned
 from pipeline.lanes.start.decision import BeginAt, Continue, FirstStart, Rebuild, Start
 from pipeline.lanes.start.facts import StartRequest
@@ -44,15 +44,18 @@ class StartPlan:
     checkpoint: NoCheckpoint | LinkedCheckpoint | RebuiltCheckpoint
     incarnation: Incarnation
 
-    def marker_after(self, done: Rebuild, begin: Positions, request: StartRequest) -> CommitMarker:
+    def marker_after(
+        self, done: Rebuild, needed: Positions, batch: BatchId, request: StartRequest
+    ) -> CommitMarker:
         """The marker to commit after a rebuild.
 
         Args:
             done: the rebuild as carried out.
-            begin: first offsets it read.
+            needed: the oldest positions that its state needs.
+            batch: the last one it executed.
             request: the lane.
         """
-        return rebuilt(done, begin, request, self.incarnation)
+        return rebuilt(done, needed, batch, request, self.incarnation)
 
 
 @dataclass(frozen=True, slots=True)

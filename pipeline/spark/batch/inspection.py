@@ -17,7 +17,7 @@ from pipeline.lanes.left_out import LeftOut
 from pipeline.markers.positions import Positions
 from pipeline.spark.batch.rejected import Rejected
 from pipeline.spark.query import hidden
-from pipeline.spark.query.emit import emit_path, unknown_schemas
+from pipeline.spark.query.emit import emit_path, oldest_ms, unknown_schemas
 from pipeline.spark.query.emitting.record_filter import sent_to
 from pipeline.spark.query.emitting.skipped import is_skipped
 from pipeline.spark.query.lateness import how_late
@@ -98,6 +98,20 @@ class Inspector:
             for source in self.lowered.sources
             for row in unknown_schemas(source, reader, left_out).collect()
         )
+
+    def oldest_ms(
+        self, start: Positions, end: Positions, left_out: tuple[LeftOut, ...] = ()
+    ) -> Millis | None:
+        """A lower bound of the event times of the records that count; None: none counts.
+
+        `left_out`: records to exclude.
+        """
+        reader = self._reader(start, end)
+        found = (
+            oldest_ms(self.lowered, path, reader, left_out).collect()[0][0]
+            for path in self.lowered.paths
+        )
+        return min((Millis(at_ms) for at_ms in found if at_ms is not None), default=None)
 
     def _reader(self, start: Positions, end: Positions) -> Reader:
         ranges: dict[StreamName, dict[TopicName, dict[int, tuple[int, int]]]] = {}

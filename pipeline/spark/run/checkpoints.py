@@ -13,13 +13,19 @@ from pathlib import Path
 from typing import Final
 
 from pipeline.errors import BrokenInvariantError, EnvironmentProblem
-from pipeline.ids import BatchId, Epoch, Incarnation, NetworkLife
-from pipeline.lanes.start.facts import CheckpointFacts, PlannedBatch, Unusable
+from pipeline.ids import BatchId, Epoch, Incarnation, Millis, NetworkLife
+from pipeline.lanes.start.facts import (
+    CheckpointFacts,
+    CommittedState,
+    PlannedBatch,
+    Unusable,
+)
 from pipeline.markers.positions import Positions
 from pipeline.names import LaneNames
 from pipeline.spark.batch.facts import positions
 from pipeline.spark.query.lowered import Lowered
 from pipeline.spark.run.linking import Disk, LocalDisk, link_checkpoint, newest
+from schemas.json_value import number_of, object_of
 
 FORMAT_VERSION: Final = 2
 """Format version of a folder and of the state in it: incremented when the same plan would make
@@ -166,8 +172,8 @@ def _read_facts(
         committed, number = _last_number(folder / "commits"), _last_number(folder / "offsets")
         planned = None
         if number is not None:
-            planned = PlannedBatch(BatchId(number), _planned(folder, number, lowered))
-    except (OSError, ValueError, BrokenInvariantError) as error:
+            planned = PlannedBatch(BatchId(number), _plan(folder, number, lowered)[0])
+    except (OSError, ValueError, TypeError, BrokenInvariantError) as error:
         return Unusable(f"the checkpoint {folder.name} cannot be read: {error}")
     foreign = f"Spark {identity.spark} wrote the checkpoint, this is Spark {spark}"
     return CheckpointFacts(
@@ -175,19 +181,32 @@ def _read_facts(
         committed=None if committed is None else BatchId(committed),
         planned=planned,
         foreign="" if identity.spark == spark else foreign,
+        state=None if committed is None else _state(folder, committed, lowered),
     )
 
 
-def _planned(folder: Path, batch: int, lowered: Lowered) -> Positions:
-    """Read the end positions of a planned batch: a version, Spark's metadata, a line per leaf.
+def _state(folder: Path, batch: int, lowered: Lowered) -> CommittedState | None:
+    """Where the state of a committed batch ends; None if its plan cannot be read."""
+    try:
+        end, watermark_ms = _plan(folder, batch, lowered)
+    except (OSError, ValueError, TypeError, BrokenInvariantError):
+        return None
+    return CommittedState(BatchId(batch), end, watermark_ms)
+
+
+def _plan(folder: Path, batch: int, lowered: Lowered) -> tuple[Positions, Millis | None]:
+    """Read the end positions and the watermark of a planned batch.
+
+    The file has a version, Spark's metadata, and a line per leaf.
 
     Raises:
-        ValueError, BrokenInvariantError: the file is incomplete.
+        OSError: it cannot be read. ValueError, TypeError, BrokenInvariantError: it is incomplete.
     """
     text = (folder / "offsets" / str(batch)).read_text(encoding="utf-8")
     _version, metadata, *leaves = text.splitlines()
-    json.loads(metadata)
-    return positions([json.loads(leaf) for leaf in leaves], lowered)
+    watermark_ms = number_of(object_of(json.loads(metadata)).get("batchWatermarkMs"))
+    end = positions([json.loads(leaf) for leaf in leaves], lowered)
+    return end, Millis(watermark_ms) if watermark_ms > 0 else None
 
 
 def _identity(folder: Path) -> Identity | None:

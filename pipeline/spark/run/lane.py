@@ -8,8 +8,7 @@ under the lane's epoch, rebuild the state if it cannot be continued, start the q
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -26,7 +25,6 @@ from pipeline.lanes.batch import RepeatedOtherwiseError
 from pipeline.lanes.batch_size import RECORDS_PER_BATCH
 from pipeline.lanes.events import (
     BatchFinished,
-    LaneRebuilding,
     LaneStarted,
     LaneTimed,
 )
@@ -54,13 +52,9 @@ from pipeline.lanes.start.plan import (
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.markers.positions import Positions
 from pipeline.planner.state import OnChange
-from pipeline.spark.batch.facts import Engine
-from pipeline.spark.batch.inspection import Inspector
-from pipeline.spark.batch.rejected import Rejected
 from pipeline.spark.batch.unknown_schemas import UnknownSchemasError
-from pipeline.spark.query.emit import emit
 from pipeline.spark.query.lower import lower
-from pipeline.spark.query.lowered import Lowered, as_accepted, restricted
+from pipeline.spark.query.lowered import Lowered, restricted
 from pipeline.spark.query.readers import (
     STREAM_OPTIONS,
     KafkaReader,
@@ -80,20 +74,17 @@ from pipeline.spark.run.lane_planner import LanePlanner
 from pipeline.spark.run.lane_query import LaneQuery
 from pipeline.spark.run.lane_settings import LaneSettings
 from pipeline.spark.run.last_marker import settled_marker
-from pipeline.spark.run.lost_data import in_rebuild
 from pipeline.spark.run.output_succession import OtherWriters, begin_takeover
-from pipeline.spark.run.planned_batch import plan_first_batch, withdraw_batch
+from pipeline.spark.run.planned_batch import withdraw_batch
 from pipeline.spark.run.query_runner import (
     DamagedCheckpointError,
-    LostDataError,
-    Query,
     QueryRunner,
     StoppingError,
     translated,
 )
 from pipeline.spark.run.reachable_ends import ReachableEnds
-from pipeline.spark.run.rebuild import Log, Rebuilding, tried
-from pipeline.spark.run.rebuild_batch import RebuildBatch
+from pipeline.spark.run.rebuild import Log
+from pipeline.spark.run.rebuild_query import RebuildQuery, Rebuilt
 from pipeline.spark.run.start_request import start_request
 from pipeline.spark.run.topic_identity import watch_topics
 from pipeline.spark.write.sink import Sink
@@ -315,9 +306,10 @@ class StableLane:
             case LinkedCheckpoint():
                 folder = self._checkpoints.folder(epoch)
             case RebuiltCheckpoint(rebuild):
-                folder = self._checkpoints.empty(epoch)
-                done, lowered, refused = self._rebuild(rebuild, folder, lowered)
-                sink.start(plan.marker_after(done.start, done.begin, request), refused)
+                done = self._rebuild(rebuild, lowered)
+                folder, lowered = self._checkpoints.folder(epoch), done.lowered
+                start, needed = done.todo.start, done.todo.needed
+                sink.start(plan.marker_after(start, needed, done.last, request), done.refused)
         self._checkpoints.complete(epoch, sink.marker.incarnation)
         return folder, lowered
 
@@ -366,45 +358,20 @@ class StableLane:
 
     # --- queries --------------------------------------------------------------------------------
 
-    def _rebuild(
-        self, start: Rebuild, folder: Path, lowered: Lowered
-    ) -> tuple[Rebuilding, Lowered, Sequence[Rejected]]:
-        """Rebuild the state in an empty folder; returns it with its plan and refused records."""
-        todo = self._log_of_inputs().prepare(start, lowered, self._settings.fragment.names)
-        self._log.info("%s: rebuilding the state from %d offsets", start.why, todo.records)
-        batch = RebuildBatch(todo, self._host.resolver, f"fragment {self._label}")
-        lowered = tried(
-            partial(self._rebuild_once, batch, folder, lowered),
-            partial(self._checkpoints.empty, self._settings.epoch),
+    def _rebuild(self, start: Rebuild, lowered: Lowered) -> Rebuilt:
+        """Rebuild the state in the folder of the epoch."""
+        query = RebuildQuery(
+            settings=self._settings,
+            host=self._host,
+            runner=self._runner,
+            limit=self._limit,
+            folders=self._checkpoints,
+            reader=self._reader,
+            again=self._again,
+            with_schemas=self._with_schemas,
+            stop=self._stop,
         )
-        self._log.info("the state is rebuilt; %d records are refused", len(batch.refused))
-        return batch.todo, lowered, batch.refused
-
-    def _rebuild_once(self, batch: RebuildBatch, folder: Path, lowered: Lowered) -> Lowered:
-        todo, start = batch.todo, batch.todo.start
-        lane, number, epoch = self._settings.lane, self._settings.run, self._settings.epoch
-        progress = LaneRebuilding(lane, number, epoch, todo.records)
-        self._host.report(progress)
-        spark, end = self._host.spark, start.marker.end
-        plan_first_batch(spark, folder, lowered, end, start.eviction_ms, self._clock.now_ms())
-
-        def run(planned: Lowered) -> None:
-            lowered = planned if start.chosen else as_accepted(planned)
-
-            def watch(engine: Engine) -> None:
-                self._host.report(
-                    replace(progress, read=min(engine.records_read(), progress.offsets))
-                )
-
-            rows = emit(lowered, self._reader(todo.begin), todo.left_out)
-            name = f"{self._label}.{self._settings.epoch}.rebuild"
-            write = partial(batch.write, Inspector(lowered, self._again()))
-            self._runner.run(Query(name, rows, lowered, folder, write, once=True, watch=watch))
-
-        try:
-            return self._with_schemas(lowered, end, run)
-        except LostDataError as error:
-            raise in_rebuild(error, start) from error
+        return query.run(start, lowered)
 
     def _has_grown(self, marker: CommitMarker, request: StartRequest) -> bool:
         """Whether topics have partitions that the marker lacks."""

@@ -121,7 +121,7 @@ class LaneQuery:
             StoppingError, MedusaError: as by `run`.
         """
         try:
-            self._run(lowered, folder, sink, None)
+            self._run(lowered, folder, sink, _no_further_batch)
         except UnreadableError:
             if not sink.undecided:  # the next start plans it anew
                 withdraw_batch(folder, BatchId(sink.marker.batch + 1))
@@ -129,9 +129,9 @@ class LaneQuery:
         self.write_job.wait(SETTLE_DEADLINE_S)
 
     def _run(
-        self, lowered: Lowered, folder: Path, sink: Sink, plan: Callable[[], Answer] | None
+        self, lowered: Lowered, folder: Path, sink: Sink, plan: Callable[[], Answer | None]
     ) -> None:
-        """Run a query whose batches `plan` returns; without one, the batch that is planned."""
+        """Run a query: the batch that is planned in the checkpoint, then those of `plan`."""
         run = partial(self._run_once, folder, sink, plan)
         try:
             self.with_schemas(lowered, sink.marker.end, run)
@@ -145,7 +145,7 @@ class LaneQuery:
             self._settle()
 
     def _run_once(
-        self, folder: Path, sink: Sink, plan: Callable[[], Answer] | None, lowered: Lowered
+        self, folder: Path, sink: Sink, plan: Callable[[], Answer | None], lowered: Lowered
     ) -> None:
         inspector = Inspector(lowered, self.again())
         limit_bytes = self.settings.fragment.state_limit_bytes
@@ -162,9 +162,8 @@ class LaneQuery:
             lowered=lowered,
             folder=folder,
             write=write,
-            once=plan is None,
             watch=lambda _: self.watch(sink),
-            steering=None if plan is None else Steering(self.host.spark, plan),
+            steering=Steering(self.host.spark, plan),
             end=self.planner.end_query,
         )
         self.runner.run(query)
@@ -176,3 +175,7 @@ class LaneQuery:
         except MedusaError as error:
             what = f"the last batch was not written: {error}"
             _log.info("%s", what, extra={"fragment": str(self.settings.lane.fragment)})
+
+
+def _no_further_batch() -> None:
+    """The plan of a query that executes one batch."""

@@ -26,7 +26,7 @@ from pipeline.spark.batch.facts import Engine
 from pipeline.spark.query.function_task import SIGN
 from pipeline.spark.query.lowered import Lowered
 from pipeline.spark.run.outside import outside_cause
-from pipeline.spark.run.steered_query import Steering
+from pipeline.spark.run.steered_query import QueryDoneError, Steering
 from pipeline.spark.session.java_log import end_not_logged
 
 START_DEADLINE_S = 60.0
@@ -68,7 +68,6 @@ class Query:
         lowered: the fragment that `rows` was emitted from.
         folder: its checkpoint.
         write: handles each batch.
-        once: whether it ends after the one batch that is planned in the checkpoint.
         watch: called about once a second while it runs; an error from it ends the query.
         steering: plans its batches; None: Spark does.
         end: called before it is stopped: a question that waits for a plan has to be answered.
@@ -79,7 +78,6 @@ class Query:
     lowered: Lowered
     folder: Path
     write: Write
-    once: bool = False
     watch: Callable[[Engine], None] = lambda _: None
     steering: Steering | None = None
     end: Callable[[], None] = lambda: None
@@ -97,7 +95,7 @@ class QueryRunner:
         self._quiet = ExitStack()
 
     def run(self, query: Query) -> None:
-        """Run a query; returns only if it runs `once`, when it is done.
+        """Run a query; returns only if its plan ends, when its last batch is done.
 
         Raises:
             StoppingError: it was stopped.
@@ -118,12 +116,14 @@ class QueryRunner:
         writer = query.rows.writeStream.outputMode("append").queryName(query.name)
         writer = writer.option("checkpointLocation", query.folder.as_uri()).foreachBatch(write)
         try:
-            running = _started(writer.trigger(once=True) if query.once else writer, query.folder)
+            running = _started(writer, query.folder)
             holder.append(Engine(running, query.lowered))
             ready.set()
             self._watch(running, query, holder[0])
         except PySparkException as error:
-            raise self._failure(error, query) from error
+            failure = self._failure(error, query)
+            if not isinstance(failure, QueryDoneError):
+                raise failure from error
         finally:
             # Java keeps `write` as long as the query, which `write` would keep in turn: every query
             # that has ended, with its plans, would stay in memory.
@@ -177,8 +177,6 @@ class QueryRunner:
     def _watch(self, running: StreamingQuery, query: Query, engine: Engine) -> None:
         while not self._stop.is_set():
             if running.awaitTermination(POLL_S):
-                if query.once:
-                    return
                 raise RetryError("the query ended by itself")
             try:
                 query.watch(engine)

@@ -1,8 +1,8 @@
-"""Rebuild of a lane's state from the log: one planned batch that publishes nothing.
+"""Rebuild of a lane's state from the log: planned batches that publish nothing.
 
-It reads from the oldest positions that the state needs exactly up to the last commit marker, leaves
-out the records that were left out before, and has the marker's watermark in force at its end. An
-earlier incarnation has written its output.
+They read from the oldest positions that the state needs, or from those of an older checkpoint,
+exactly up to the last commit marker, leave out the records that were left out before, and the last
+one has the marker's watermark in force. An earlier incarnation has written their output.
 
 Acceptance of records is not decided again either: a record without a dead letter was accepted, and
 must be accepted again. Only a rebuild chosen by the user validates records anew, and the refused
@@ -13,7 +13,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final
+from typing import Final, TypeVar
 
 from brokers.kafka_interface import Isolation, KafkaCluster, TopicAdmin, complete
 from brokers.records import Ends
@@ -25,6 +25,7 @@ from pipeline.lanes.acknowledged import lost_input
 from pipeline.lanes.batch import UNLIKE, BatchFacts
 from pipeline.lanes.left_out import LeftOut, left_out, sent_again, within
 from pipeline.lanes.needed_letters import first_gone
+from pipeline.lanes.rebuild_pieces import Piece
 from pipeline.lanes.start.decision import Rebuild
 from pipeline.lanes.start.markers import passed_over
 from pipeline.markers.commit_marker import CommitMarker
@@ -34,6 +35,7 @@ from pipeline.spark.batch.ports import Schemas
 from pipeline.spark.batch.rejected import Rejected, of_functions
 from pipeline.spark.query.lowered import Lowered, TopicRole
 
+T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 READ_TIMEOUT_S = 60.0
@@ -73,26 +75,29 @@ class Rebuilding:
     left_out: tuple[LeftOut, ...]
 
     @property
-    def records(self) -> int:
-        """Number of offsets it reads; there may be fewer records."""
-        end = self.start.marker.end
-        return sum(max(0, end[at] - offset) for at, offset in self.begin.items())
+    def needed(self) -> Positions:
+        """The oldest positions that the state needs afterwards."""
+        start = self.start
+        return self.begin if start.since is None or start.begin is None else start.begin
 
-    def check(self, facts: BatchFacts, place: str) -> None:
-        """Compare the executed batch with the last commit marker.
+    def check(self, facts: BatchFacts, piece: Piece, place: str) -> None:
+        """Compare an executed batch with its plan, of which the last is that of the last marker.
 
         Args:
             facts: of the batch.
+            piece: as planned.
             place: names the fragment, for the error.
 
         Raises:
             BrokenInvariantError: they differ; nothing was published.
         """
         wrong = []
-        if dict(facts.end) != dict(self.start.marker.end):
-            wrong.append("it ended at other positions than the last commit marker")
-        if (facts.eviction_ms or 0) != (self.start.eviction_ms or 0):
-            wrong.append(f"watermark {facts.eviction_ms} instead of {self.start.eviction_ms}")
+        if facts.batch != piece.batch:
+            wrong.append(f"batch {facts.batch} instead of {piece.batch}")
+        if dict(facts.end) != dict(piece.end):
+            wrong.append(f"batch {piece.batch} ended at other positions than planned")
+        if (facts.eviction_ms or 0) != (piece.watermark_ms or 0):
+            wrong.append(f"watermark {facts.eviction_ms} instead of {piece.watermark_ms}")
         if facts.late:
             wrong.append("rows counted as late")
         if wrong:
@@ -171,7 +176,7 @@ class Log:
             )
         found = complete(self.admin.start_offsets((dead_letters,)), (dead_letters,))[dead_letters]
         start = with_dead_letters(start, found, dead_letters)
-        begin = start.begin
+        begin = start.begin if start.since is None else start.since.end
         if begin is None:
             begin = {**_from_earliest(end, earliest, lowered), **start.not_before}
         for at in sorted(begin):
@@ -272,7 +277,7 @@ class Log:
         return f" ({rfc3339(found[0].timestamp_ms)})" if found else ""
 
 
-def tried(rebuild: Callable[[], Lowered], empty_folder: Callable[[], object]) -> Lowered:
+def tried(rebuild: Callable[[], T], empty_folder: Callable[[], object]) -> T:
     """Rebuild a state; retry in an empty folder if a function refuses accepted records.
 
     Raises:

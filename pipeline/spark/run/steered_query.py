@@ -13,6 +13,7 @@ Rules that Spark imposes:
 - The objects of the sources exist once the query runs: the steering begins in its first batch,
   which is planned in the checkpoint.
 - A query that waits cannot be stopped: the question has to be answered first.
+- An error in the question ends the query, between two batches; so a query that is done ends.
 """
 
 import json
@@ -69,18 +70,25 @@ class Answer:
     is_batch: bool = True
 
 
+class QueryDoneError(MedusaError):
+    """Ends a query whose plan has no further batch; Spark has committed the last one."""
+
+    code = "query-done"
+
+
 class Steering:
     """Plans the batches of one query while it runs.
 
     Args:
         spark: the query's session.
-        plan: waits for the next batch; if the query is to be stopped, returns the end of the last
-            one at once. It is called in a thread of Java's, between two batches.
+        plan: waits for the next batch; None: the query is done, and ends. If it is to be stopped,
+            returns the end of the last batch at once. It is called in a thread of Java's, between
+            two batches.
     """
 
-    def __init__(self, spark: SparkSession, plan: Callable[[], Answer]) -> None:
+    def __init__(self, spark: SparkSession, plan: Callable[[], Answer | None]) -> None:
         self.spark = spark
-        self._plan: Callable[[], Answer] | None = plan
+        self._plan: Callable[[], Answer | None] | None = plan
         self._lock = threading.Lock()
         self._begun = False
         self._end: Positions = {}
@@ -156,6 +164,8 @@ class Steering:
                 hint="nothing of it was published; keep the log of the node, and report this",
             )
         answer = self._plan()
+        if answer is None:
+            raise QueryDoneError("all planned batches were executed")
         self._end, self._is_due = answer.end, answer.is_batch
         if answer.watermark_ms is not None:
             set_watermark(engine, answer.watermark_ms)

@@ -1,6 +1,7 @@
 """Exact rebuild of state after a lost, damaged or incompatible checkpoint."""
 
 import json
+import re
 import shutil
 import time
 from collections import Counter
@@ -37,7 +38,7 @@ boxes:
   odd: {{filter: readings, where: value % 2 = 1}}
   even: {{filter: readings, where: value % 2 = 0}}
   pairs:
-    join: {{left: odd, right: even, on: [sensor], within: 4s}}
+    join: {{left: odd, right: even, on: [sensor], within: {within}s}}
     select: {{sensor: left.sensor, a: left.value, b: right.value}}
 outputs: {{pairs: {{topic: {name}-out}}}}
 """
@@ -65,6 +66,19 @@ def truncation(files: str) -> Damage:
 def deletion(files: str, *, place: int = -1) -> Damage:
     """Deletes the newest file of a kind, or the one at an index in order of age."""
     return lambda folder: _newest(folder, files, place).unlink()
+
+
+def set_back(folder: Path) -> None:
+    """Delete what the newest two batches wrote into the logs, and their plans."""
+    for log in ("commits", "offsets"):
+        for _ in range(2):
+            _newest(folder, f"{log}/*").unlink()
+
+
+def set_back_without_state(folder: Path) -> None:
+    """The same, and the state that is left cannot be read."""
+    set_back(folder)
+    lose_state(folder)
 
 
 def lose_state(folder: Path) -> None:
@@ -267,7 +281,7 @@ def test_state_is_rebuilt_when_the_input_has_new_partitions(medusa: Installation
 def test_unmatched_rows_of_a_join_are_rebuilt_from_the_log(medusa: Installation) -> None:
     """Every pair is emitted once, also if its rows were read by different incarnations."""
     name = "rebuilt_pairs"
-    medusa.deploy(PAIRS.format(name=name), {"reading.avsc": READING})
+    medusa.deploy(PAIRS.format(name=name, within=4), {"reading.avsc": READING})
     base = int(time.time()) // 10 * 40 - 4_000
     parts = [
         [("ab"[i // 2 % 2], i + j * 60, (base + i + j * 60) * 250) for i in range(60)]
@@ -279,12 +293,44 @@ def test_unmatched_rows_of_a_join_are_rebuilt_from_the_log(medusa: Installation)
         with lane.paused():
             lane.damage(lose)
     lane.finish(parts[-1][-1][2])
+    assert found_pairs(medusa, name) == expected_pairs(parts, within_ms=4_000)
+
+
+def expected_pairs(parts: list[list[Reading]], within_ms: int) -> list[tuple[str, int, int]]:
+    """The pairs of all readings."""
     rows = [reading for part in parts for reading in part]
-    expected = sorted(
+    return sorted(
         (s, a, b)
         for s, a, left in rows
         for t, b, right in rows
-        if s == t and a % 2 == 1 and b % 2 == 0 and abs(left - right) <= 4_000
+        if s == t and a % 2 == 1 and b % 2 == 0 and abs(left - right) <= within_ms
     )
-    found = sorted((row["sensor"], row["a"], row["b"]) for row in medusa.decoded(f"{name}-out"))
-    assert found == expected
+
+
+def found_pairs(medusa: Installation, name: str) -> list[tuple[str, int, int]]:
+    """The published pairs."""
+    return sorted((row["sensor"], row["a"], row["b"]) for row in medusa.decoded(f"{name}-out"))
+
+
+def test_a_rebuild_begins_from_an_older_checkpoint(medusa: Installation) -> None:
+    """Of which the last batches are gone; if its state cannot be read, from the log."""
+    name = "rebuilt_older"
+    medusa.deploy(PAIRS.format(name=name, within=60), {"reading.avsc": READING})
+    base = int(time.time()) // 10 * 40 - 4_000
+    parts = [
+        [("ab"[i // 2 % 2], i + j * 20, (base + i + j * 20) * 250) for i in range(20)]
+        for j in range(3)
+    ]
+    lane = Lane(medusa, name, "pairs")
+    for part, damage in zip(parts, (set_back, set_back_without_state), strict=False):
+        lane.feed(part)
+        with lane.paused():
+            lane.damage(damage)
+    lane.feed(parts[-1])
+    lane.finish(parts[-1][-1][2])
+    assert found_pairs(medusa, name) == expected_pairs(parts, within_ms=60_000)
+    log = (medusa.folder / "logs" / f"node-{NODE}.log").read_text()
+    said = [line for line in log.splitlines() if f"[{name}.pairs]" in line]
+    older = [line for line in said if re.search(r"after batch \d+ of its checkpoint", line)]
+    assert len(older) == 2
+    assert len([line for line in said if "not from the checkpoint of batch" in line]) == 1

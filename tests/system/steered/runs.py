@@ -71,8 +71,13 @@ class Case:
     times: Mapping[InputPartition, Sequence[int]]
 
 
-def filled(kind: str, sources: int, name: str, rng: random.Random, bootstrap: str) -> Case:
-    """Plan a fragment and fill its topics with random records, in partly random order."""
+def filled(
+    kind: str, sources: int, name: str, rng: random.Random, bootstrap: str, *, most: int = 14
+) -> Case:
+    """Plan a fragment and fill its topics with random records, in partly random order.
+
+    `most`: maximum number of records of a partition.
+    """
     text = document(kind, sources, name)
     fragment = next(f for f in fragments_of(text, name, SCHEMA) if f.name == "out")
     topics = sorted({stream.topic for stream in fragment.inputs})
@@ -84,7 +89,7 @@ def filled(kind: str, sources: int, name: str, rng: random.Random, bootstrap: st
     for topic in topics:
         for partition in range(PARTITIONS):
             at_ms, times = 1_000, []
-            for _ in range(rng.randint(0, 14)):
+            for _ in range(rng.randint(0, most)):
                 at_ms += rng.choice((0, 200, 700, 1_500, 4_000))
                 times.append(max(1, at_ms - rng.choice((0, 0, 300, 1_000))))
                 value = {"k": rng.choice("xyz"), "v": rng.randint(0, 3), "at": times[-1]}
@@ -125,10 +130,11 @@ def reference(case: Case, spark: SparkSession, brokers: Brokers) -> Counter[Resu
     for at, times in case.times.items():
         ranges.setdefault(at.input, {}).setdefault(at.topic, {})[at.partition] = (0, len(times))
     reader = RangeReader(spark, read_options(brokers), ranges)  # type: ignore[arg-type]
-    return _results(emit(case.lowered, reader).toArrow())
+    return results_of(emit(case.lowered, reader).toArrow())
 
 
-def _results(rows: Table) -> Counter[Result]:
+def results_of(rows: Table) -> Counter[Result]:
+    """The results in a batch's rows."""
     table = Results(rows).computed().table
     times, values = (table.column(name).to_pylist() for name in ("timestamp_ms", "value"))
     return Counter(zip(times, values, strict=True))
@@ -195,7 +201,7 @@ class Run:
             assert number == self._number
             step = self.steps[self._next]
             table = rows.toArrow()
-            found = _results(table)
+            found = results_of(table)
             self._check(step.batch, engine, number, table)
             if step.fate in {Fate.CRASHED, Fate.WITHDRAWN} and not crashed_before:
                 self._tried, ended[0] = found, step.fate

@@ -35,11 +35,12 @@ class Waiting:
         folder: Path,
         *,
         is_batch: bool = False,
+        is_done: bool = False,
     ) -> None:
         self.stop, self.released = threading.Event(), threading.Event()
         self.asked = threading.Event()
         self.error: Exception | None = None
-        self._is_batch = is_batch
+        self._is_batch, self._is_done = is_batch, is_done
         self._case = filled("tumbling", 1, name, Random(1), bootstrap)
         begin = dict.fromkeys(self._case.times, Offset(0))
         self._end = {at: Offset(len(times)) for at, times in self._case.times.items()}
@@ -60,9 +61,11 @@ class Waiting:
         self.plan: Callable[[], None] = lambda: None
         self.thread = threading.Thread(target=self._run, name=name, daemon=True)
 
-    def _plan(self) -> Answer:
+    def _plan(self) -> Answer | None:
         self.asked.set()
         self.plan()
+        if self._is_done:
+            return None
         assert self.released.wait(WITHIN_S)
         return Answer(self._end, None, self._is_batch)
 
@@ -111,6 +114,20 @@ def test_an_error_of_the_plan_is_the_error_of_the_query(
     one.thread.start()
     one.thread.join(120.0)
     assert one.error is raised
+
+
+def test_a_query_ends_after_the_last_batch_of_its_plan(
+    node_session: SparkSession, embedded_stack: EmbeddedStack, tmp_path: Path
+) -> None:
+    """Without an error; the batch is committed."""
+    bootstrap = embedded_stack.settings.kafka_bootstrap_servers
+    one = Waiting(node_session, bootstrap, "steered_done", tmp_path / "one", is_done=True)
+    one.thread.start()
+    one.thread.join(120.0)
+    assert not one.thread.is_alive()
+    assert (one.error, one.asked.is_set()) == (None, True)
+    assert (tmp_path / "one" / "commits" / "0").exists()
+    assert not (tmp_path / "one" / "offsets" / "1").exists()
 
 
 def test_a_planned_batch_that_spark_does_not_execute_is_noticed(

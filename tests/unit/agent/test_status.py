@@ -79,11 +79,12 @@ def test_the_progress_of_a_rebuild_is_reported() -> None:
     began = agent.now.wall_ms
     agent.receive(LaneRebuilding(LANE, RunNumber(1), Epoch(1), 1_000))
     agent.wait(3_000)
-    agent.receive(LaneRebuilding(LANE, RunNumber(1), Epoch(1), 1_000, 400))
+    agent.receive(LaneRebuilding(LANE, RunNumber(1), Epoch(1), 1_000, 400, 5, 2))
     report = agent.report()
     assert report.state is LaneState.REBUILDING
     assert report.rebuild_since_ms == began
     assert (report.rebuild_offsets, report.rebuild_read) == (1_000, 400)
+    assert (report.rebuild_batches, report.rebuild_batches_done) == (5, 2)
     agent.started(CARS)
     report = agent.report()
     assert report.state is LaneState.RUNNING

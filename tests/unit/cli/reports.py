@@ -54,5 +54,6 @@ def report(
             rebuild_since_ms=Millis(NOW - 75_000) if rebuild else None,
             rebuild_offsets=3 * rebuild, rebuild_read=rebuild,
             expiring=expiring,
+            rebuild_batches=rebuild // 100_000, rebuild_batches_done=rebuild // 200_000,
         )
     )  # fmt: skip

@@ -91,9 +91,13 @@ def test_status_shows_the_progress_of_a_rebuild(medusa: Caller) -> None:
     connect = deployed(medusa, world)
     report(world, "moving", LaneState.REBUILDING, "the checkpoint is damaged", rebuild=400_000)
     row = medusa("status", opener=connect).out.splitlines()[1]
-    assert row.endswith("read 400,000 of 1,200,000 in 1m15s")
+    assert row.endswith("read 400,000 of 1,200,000, 2 of 4 batches, in 1m15s")
     found = medusa("status", "-o", "json", opener=connect).data["fragments"][0]["rebuild"]
     assert (found["offsets"], found["records_read"]) == (1_200_000, 400_000)
+    assert (found["batches"], found["batches_done"]) == (4, 2)
+    report(world, "moving", LaneState.REBUILDING, rebuild=100_000)
+    row = medusa("status", opener=connect).out.splitlines()[1]
+    assert row.endswith("read 100,000 of 300,000 in 1m15s")
     report(world, "moving", LaneState.RUNNING)
     found = medusa("status", "-o", "json", opener=connect).data["fragments"][0]
     assert found["rebuild"] is None

@@ -1,12 +1,16 @@
 """A few random deploy histories in memory; `python -m tests.histories` runs any number."""
 
+from types import ModuleType
+
 import pytest
 
 from tests.histories.history import draw, run, written
 from tests.histories.mutants import (
     batch_exceeds_its_plan,
     boundary_is_not_covered,
+    late_records_return,
     needed_is_the_end,
+    pieces_close_early,
     promise_is_early,
     repeats_are_not_compared,
     repeats_are_written,
@@ -14,7 +18,7 @@ from tests.histories.mutants import (
 )
 from tests.profiles import examples
 
-KINDS = frozenset({"lateness", "retention", "restart", "grown", "select", "window"})
+KINDS = frozenset({"lateness", "retention", "restart", "set_back", "grown", "select", "window"})
 
 ONCE_WRONG = {
     "batch 0 was planned before its input grew": (
@@ -149,13 +153,15 @@ def test_results_equal_the_reference(seed: int) -> None:
         (boundary_is_not_covered, 40),
         (watermark_is_early, 40),
         (batch_exceeds_its_plan, 40),
+        (pieces_close_early, 40),
+        (late_records_return, 40),
     ],
 )
-def test_a_planted_defect_is_found(mutant: object, seeds: int) -> None:
+def test_a_planted_defect_is_found(mutant: ModuleType, seeds: int) -> None:
     """The reference differs from it."""
-    assert hasattr(mutant, "mutated")
+    kinds = frozenset(mutant.KINDS.split(","))
     with mutant.mutated():
-        assert any(run(draw(seed, frozenset({"restart"}))).wrong for seed in range(seeds))
+        assert any(run(draw(seed, kinds)).wrong for seed in range(seeds))
 
 
 def test_a_batch_that_reads_other_records_when_repeated_is_found() -> None:

@@ -103,7 +103,9 @@ def test_a_new_incarnation_begins_with_the_batch_after_its_first_marker() -> Non
     last = _after(FIRST, _facts(0, 5))
     begun = begun_anew(last, WANTED, Incarnation("two"))
     assert not is_repeat(begun, _facts(0, 9))
-    after = rebuilt(Rebuild(last, None, None, "why"), last.end, WANTED, Incarnation("two"))
+    after = rebuilt(
+        Rebuild(last, None, None, "why"), last.end, BatchId(0), WANTED, Incarnation("two")
+    )
     assert not is_repeat(after, _facts(1, 9))
     for marker, batch in ((begun, 1), (after, 2)):
         with pytest.raises(BrokenInvariantError):

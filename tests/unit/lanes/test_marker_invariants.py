@@ -54,7 +54,7 @@ def chain(steps: list[str]) -> list[CommitMarker]:
                 found.append(begun_anew(last, request, life))
             case "rebuild":
                 wish = Rebuild(last, last.needed, last.eviction_ms, "gone")
-                found.append(rebuilt(wish, last.needed, request, life))
+                found.append(rebuilt(wish, last.needed, BatchId(0), request, life))
             case "grown":
                 starts = {NEW: Offset(0), **last.end}
                 found.append(adopted(reassigned(last, starts), request))

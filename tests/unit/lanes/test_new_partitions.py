@@ -1,6 +1,6 @@
 from dataclasses import replace
 
-from pipeline.ids import Incarnation, Offset
+from pipeline.ids import BatchId, Incarnation, Offset
 from pipeline.lanes.new_partitions import begin_of_all, no_beginning, reassigned
 from pipeline.lanes.start.decision import Rebuild, decide_start
 from pipeline.lanes.start.markers import rebuilt
@@ -23,7 +23,7 @@ def test_a_rebuild_reads_nothing_of_a_partition_added_later() -> None:
     grown = reassigned(found.marker, {**found.marker.end, NEW: Offset(7)})
     begin = begin_of_all(found.begin, grown.end)
     assert begin == {**marker(4).needed, NEW: Offset(7)}
-    done = rebuilt(replace(found, marker=grown), begin, STATEFUL, Incarnation("two"))
+    done = rebuilt(replace(found, marker=grown), begin, BatchId(0), STATEFUL, Incarnation("two"))
     assert (done.end, done.needed) == (grown.end, begin)
     assert begin_of_all(None, grown.end) is None
 

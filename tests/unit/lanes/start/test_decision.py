@@ -17,9 +17,13 @@ from pipeline.lanes.start.decision import (
     Start,
     decide_start,
 )
-from pipeline.lanes.start.facts import CheckpointFacts, PlannedBatch, StartRequest, Unusable
+from pipeline.lanes.start.facts import (
+    CheckpointFacts,
+    PlannedBatch,
+    StartRequest,
+    Unusable,
+)
 from pipeline.lanes.start.markers import (
-    REBUILT,
     adopted,
     begun_anew,
     first_marker,
@@ -205,7 +209,7 @@ def test_a_choice_continues_without_results_that_kafka_lost() -> None:
         assert begun_anew(last, request, ONE).output_ends == kept
         found = start(last, GONE, request)
         assert isinstance(found, Rebuild)
-        assert rebuilt(found, ends(6), request, ONE).output_ends == kept
+        assert rebuilt(found, ends(6), BatchId(0), request, ONE).output_ends == kept
 
 
 def test_a_checkpoint_of_another_engine_is_not_read() -> None:
@@ -228,7 +232,7 @@ def test_a_state_with_a_digest_in_another_format_is_rebuilt() -> None:
     found = start(last, checkpoint(7, 7), request)
     assert isinstance(found, Rebuild)
     assert (found.begin, found.eviction_ms) == (ends(6), 7000)
-    assert rebuilt(found, ends(6), request, Incarnation("two")).state == "2:abc"
+    assert rebuilt(found, ends(6), BatchId(0), request, Incarnation("two")).state == "2:abc"
     chosen = start(last, checkpoint(7, 7), replace(request, on_change=OnChange.EMPTY))
     assert isinstance(chosen, Rebuild)
     assert chosen.begin == ends(7)
@@ -264,7 +268,7 @@ def test_a_rebuild_needs_the_written_dead_letters() -> None:
     chosen = replace(again, on_change=OnChange.EMPTY)
     begun = decide_start(mine, GONE, chosen)
     assert isinstance(begun, Rebuild)
-    assert rebuilt(begun, begun.marker.end, chosen, ONE).letters == "two"
+    assert rebuilt(begun, begun.marker.end, BatchId(0), chosen, ONE).letters == "two"
     assert begun_anew(mine, chosen, ONE).letters_from == {}
 
 
@@ -280,9 +284,9 @@ def test_a_rebuilt_lane_can_be_rebuilt_again_from_its_own_marker() -> None:
     first = start(marker(7), GONE)
     assert isinstance(first, Rebuild)
     two = Incarnation("two")
-    after = rebuilt(first, ends(6), STATEFUL, two)
-    assert (after.batch, after.end, after.incarnation) == (REBUILT, ends(7), two)
-    assert start(after, checkpoint(0, 0, "two")) == Continue(after, planned=None)
+    after = rebuilt(first, ends(6), BatchId(2), STATEFUL, two)
+    assert (after.batch, after.end, after.incarnation) == (2, ends(7), two)
+    assert start(after, checkpoint(2, 2, "two")) == Continue(after, planned=None)
     again = start(after, GONE)
     assert isinstance(again, Rebuild)
     assert (again.begin, again.eviction_ms) == (first.begin, first.eviction_ms)
@@ -310,7 +314,7 @@ def test_promises_of_another_plan_may_make_records_of_fragments_late() -> None:
         (replace(chosen, derived=frozenset()), (cars,)),
         (replace(derived, state="digest"), (cars,)),
     ):
-        assert rebuilt(found, last.needed, request, ONE).sources == sources
+        assert rebuilt(found, last.needed, BatchId(0), request, ONE).sources == sources
         assert begun_anew(last, request, ONE).sources == sources
     further = replace(last, sources=(replace(cars, settled_ms=Millis(10_000)),))
     assert begun_anew(further, chosen, ONE).sources == further.sources
@@ -405,12 +409,12 @@ def test_a_stateless_lane_repeats_no_batch_of_another_plan() -> None:
 def test_the_batch_of_a_rebuild_is_not_repeated_as_an_ordinary_one() -> None:
     """It skipped the records of dead letters, which an ordinary batch would count."""
     decision = Rebuild(marker(7), ends(6), Millis(7000), "gone")
-    begun = rebuilt(decision, ends(6), STATEFUL, Incarnation("two"))
-    planned = PlannedBatch(REBUILT, begun.end)
+    begun = rebuilt(decision, ends(6), BatchId(0), STATEFUL, Incarnation("two"))
+    planned = PlannedBatch(BatchId(0), begun.end)
     found = start(begun, CheckpointFacts(Incarnation("two"), None, planned))
     assert isinstance(found, Rebuild)
     assert "rebuilt the state, and was not finished" in found.why
-    done = CheckpointFacts(Incarnation("two"), REBUILT, planned)
+    done = CheckpointFacts(Incarnation("two"), BatchId(0), planned)
     assert start(begun, done) == Continue(begun, None)
 
 
@@ -423,7 +427,7 @@ def test_a_marker_contains_the_plan_of_the_lane() -> None:
         first_marker(request, one, ends(-1), Millis(0)),
         adopted(marker(7), request),
         begun_anew(marker(7), request, one),
-        rebuilt(begun, ends(6), request, one),
+        rebuilt(begun, ends(6), BatchId(0), request, one),
     )
     assert {found.plan for found in markers} == {"1:plan"}
     assert [found.judged is None for found in markers] == [True, False, True, True]

@@ -2,9 +2,8 @@
 
 from dataclasses import replace
 
-from pipeline.ids import Epoch, Incarnation, Millis, Offset
+from pipeline.ids import BatchId, Epoch, Incarnation, Millis, Offset
 from pipeline.lanes.start.decision import BeginAt, Continue, FirstStart, Rebuild
-from pipeline.lanes.start.markers import REBUILT
 from pipeline.lanes.start.plan import (
     LinkedCheckpoint,
     NoCheckpoint,
@@ -67,6 +66,6 @@ def test_a_rebuild_commits_the_written_marker_and_then_its_own() -> None:
     assert (rebuild.begin, rebuild.not_before) == (ends(5), ends(2))
     assert (plan.marker.epoch, plan.marker.batch) == (STATEFUL.epoch, written.batch)
     assert plan.marker.incarnation == written.incarnation
-    after = plan.marker_after(rebuild, ends(4), STATEFUL)
-    assert (after.batch, after.incarnation) == (REBUILT, "two")
+    after = plan.marker_after(rebuild, ends(4), BatchId(3), STATEFUL)
+    assert (after.batch, after.incarnation) == (3, "two")
     assert (after.needed, after.end, after.eviction_ms) == (ends(4), ends(7), 7_000)

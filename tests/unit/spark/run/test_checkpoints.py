@@ -60,6 +60,27 @@ def test_a_new_epoch_links_the_files_of_the_last_one(tmp_path: Path) -> None:
     assert not (second / "state" / "0" / ".1.zip.crc").exists()
 
 
+def test_the_state_of_a_checkpoint_is_that_of_its_last_committed_batch(tmp_path: Path) -> None:
+    """With where it ends, and its watermark; if its plan cannot be read, there is none."""
+    checkpoints = _checkpoints(tmp_path)
+    folder = _made(checkpoints, 1)
+    _spark_wrote(folder, planned=3, committed=2)
+    other = SOURCE.replace("5", "4")
+    plan = folder / "offsets" / "2"
+    for text, watermark_ms in (("0", None), ("17", 17)):
+        plan.write_text(f'v1\n{{"batchWatermarkMs":{text}}}\n{other}{other}')
+        facts = checkpoints.adopt(Epoch(2), ONE, LOWERED)
+        assert isinstance(facts, CheckpointFacts)
+        assert facts.state is not None
+        assert (facts.state.batch, facts.state.watermark_ms) == (2, watermark_ms)
+        assert sorted(facts.state.end.values()) == [4, 7]
+    for text in ("[]", "{}", '{"batchWatermarkMs":"x"}', "{"):
+        plan.write_text(f"v1\n{text}\n{other}{other}")
+        facts = checkpoints.adopt(Epoch(2), ONE, LOWERED)
+        assert isinstance(facts, CheckpointFacts)
+        assert (facts.committed, facts.state) == (2, None)
+
+
 class ChangingFolder(LocalDisk):
     """Its owner acts before each file is linked."""
 

@@ -22,8 +22,9 @@ from pipeline.ids import (
 )
 from pipeline.lanes.batch import BatchFacts
 from pipeline.lanes.dead_letter_reasons import Reason
+from pipeline.lanes.rebuild_pieces import Piece
 from pipeline.lanes.start.decision import Rebuild
-from pipeline.lanes.start.facts import StartRequest
+from pipeline.lanes.start.facts import CommittedState, StartRequest
 from pipeline.lanes.start.markers import first_marker
 from pipeline.markers.positions import InputPartition
 from pipeline.names import FragmentNames
@@ -59,18 +60,20 @@ DONE = BatchFacts(
     largest={},
     failed={"only": 0},
 )
+PIECE = Piece(BatchId(0), {AT: Offset(5)}, None)
 REBUILDING = Rebuilding(Rebuild(MARKER, None, None, "it is gone"), {AT: Offset(0)}, ())
 
 
 def test_a_rebuild_that_ended_at_its_expected_positions_is_accepted() -> None:
     """Without a message."""
-    REBUILDING.check(DONE, "here")
+    REBUILDING.check(DONE, PIECE, "here")
 
 
 @pytest.mark.parametrize(
     ("facts", "said"),
     [
-        (replace(DONE, end={AT: Offset(4)}), "ended at other positions"),
+        (replace(DONE, batch=BatchId(1)), "batch 1 instead of 0"),
+        (replace(DONE, end={AT: Offset(4)}), "batch 0 ended at other positions"),
         (replace(DONE, eviction_ms=Millis(7)), "watermark 7 instead of None"),
         (replace(DONE, late=1), "rows counted as late"),
     ],
@@ -78,7 +81,7 @@ def test_a_rebuild_that_ended_at_its_expected_positions_is_accepted() -> None:
 def test_an_unexpected_state_is_not_used(facts: BatchFacts, said: str) -> None:
     """It is an internal error."""
     with pytest.raises(BrokenInvariantError, match=said) as caught:
-        REBUILDING.check(facts, "here")
+        REBUILDING.check(facts, PIECE, "here")
     assert (caught.value.place, "report this" in caught.value.hint) == ("here", True)
 
 
@@ -294,6 +297,19 @@ def test_an_input_without_a_leader_is_waited_for() -> None:
     with pytest.raises(NotNowError):
         log(away).overtaken(marker, lowered, fragment("tolls").name)
     assert log().overtaken(marker, lowered, fragment("tolls").name) is None
+
+
+def test_a_rebuild_after_a_checkpoint_reads_from_there_and_needs_what_the_log_needs() -> None:
+    """The state contains older records, so a later rebuild needs their dead letters, too."""
+    lowered, names = tolls(), fragment("tolls").names
+    marker = replace(MARKER, end=ended(lowered, 8), letters_from={0: Offset(0)})
+    since = CommittedState(BatchId(4), ended(lowered, 8), Millis(7))
+    start = Rebuild(marker, ended(lowered, 3), None, "it is older", since=since)
+    found = log().prepare(start, lowered, names)
+    assert (found.begin, found.needed) == (since.end, start.begin)
+    assert found.start.marker.letters_from == marker.letters_from
+    found = log().prepare(replace(start, since=None), lowered, names)
+    assert found.begin == found.needed == start.begin
 
 
 LETTERS = TopicName("local.net.cars.dlq")

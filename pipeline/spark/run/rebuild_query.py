@@ -1,0 +1,226 @@
+"""The query of a rebuild: planned batches in a checkpoint folder, that publish nothing."""
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Protocol
+
+from pipeline.ids import BatchId, Epoch
+from pipeline.lanes.events import LaneRebuilding
+from pipeline.lanes.rebuild_pieces import (
+    Pieces,
+    RebuildPlan,
+    divided,
+    drops_meanwhile,
+    watermarks,
+)
+from pipeline.lanes.start.decision import Rebuild
+from pipeline.markers.positions import Positions
+from pipeline.spark.batch.facts import Engine
+from pipeline.spark.batch.inspection import Inspector
+from pipeline.spark.batch.rejected import Rejected
+from pipeline.spark.query.emit import emit
+from pipeline.spark.query.lowered import Lowered, as_accepted
+from pipeline.spark.query.readers import Ranges, Reader
+from pipeline.spark.run.batch_sizer import BatchLimit
+from pipeline.spark.run.lane_host import LaneHost
+from pipeline.spark.run.lane_query import WithSchemas
+from pipeline.spark.run.lane_settings import LaneSettings
+from pipeline.spark.run.lost_data import in_rebuild
+from pipeline.spark.run.planned_batch import plan_first_batch, plan_next_batch, withdraw_batch
+from pipeline.spark.run.query_runner import (
+    DamagedCheckpointError,
+    LostDataError,
+    Query,
+    QueryRunner,
+    StoppingError,
+    translated,
+)
+from pipeline.spark.run.rebuild import Log, Rebuilding, UnlikeError, tried
+from pipeline.spark.run.rebuild_batch import RebuildBatches
+from pipeline.spark.run.steered_query import Steering
+
+_log = logging.getLogger(__name__)
+
+
+class Folders(Protocol):
+    """The checkpoint folders of a lane."""
+
+    def folder(self, epoch: Epoch) -> Path:
+        """The folder of an epoch: a copy of the last checkpoint, if there is one."""
+
+    def empty(self, epoch: Epoch) -> Path:
+        """The empty folder of an epoch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuilt:
+    """A rebuilt state.
+
+    Args:
+        todo: what was rebuilt.
+        last: the last batch.
+        lowered: the plan, with the schemas that were met.
+        refused: records that a chosen rebuild has refused.
+    """
+
+    todo: Rebuilding
+    last: BatchId
+    lowered: Lowered
+    refused: Sequence[Rejected]
+
+
+@dataclass(frozen=True, slots=True)
+class RebuildQuery:
+    """Rebuilds the state of one lane in the folder of its epoch.
+
+    Args:
+        settings: of the lane.
+        host: of its node.
+        runner: runs its queries.
+        limit: of the size of a batch.
+        folders: its checkpoints.
+        reader: reads its inputs as streams, from some positions on.
+        again: reads ranges of them.
+        with_schemas: runs with a plan, and again.
+        stop: set when the lane is to stop.
+    """
+
+    settings: LaneSettings
+    host: LaneHost
+    runner: QueryRunner
+    limit: BatchLimit
+    folders: Folders
+    reader: Callable[[Positions], Reader]
+    again: Callable[[], Callable[[Ranges], Reader]]
+    with_schemas: WithSchemas
+    stop: threading.Event
+
+    def run(self, start: Rebuild, lowered: Lowered) -> Rebuilt:
+        """Rebuild a state, from an older checkpoint if that can be read, else from the log.
+
+        Raises:
+            StoppingError: the lane was stopped.
+            MedusaError: the state cannot be rebuilt.
+        """
+        if start.since is not None:
+            try:
+                return self._since_checkpoint(start, start.since.batch, lowered)
+            except (DamagedCheckpointError, UnlikeError) as error:
+                self._say(f"not from the checkpoint of batch {start.since.batch}: {error}")
+                start = replace(start, since=None)
+        todo = self._prepared(start, lowered)
+        folder = self.folders.empty(self.settings.epoch)
+        return tried(
+            partial(self.execute, todo, BatchId(0), folder, lowered),
+            partial(self.folders.empty, self.settings.epoch),
+        )
+
+    def _since_checkpoint(self, start: Rebuild, batch: BatchId, lowered: Lowered) -> Rebuilt:
+        todo, folder = self._prepared(start, lowered), self.folders.folder(self.settings.epoch)
+        first = BatchId(batch + 1)
+        withdraw_batch(folder, first)  # it may be planned as it was executed, or otherwise
+        return self.execute(todo, first, folder, lowered)
+
+    def _prepared(self, start: Rebuild, lowered: Lowered) -> Rebuilding:
+        log = Log(self.host.kafka, self.host.resolver.admin)
+        return log.prepare(start, lowered, self.settings.fragment.names)
+
+    def execute(self, todo: Rebuilding, first: BatchId, folder: Path, lowered: Lowered) -> Rebuilt:
+        """Rebuild the state in a folder that contains the batch before the first one, or none."""
+        start = todo.start
+        pieces = divided(todo.begin, start.marker.end, self.limit.at(todo.begin))
+        total, since = pieces.offsets(pieces.number), start.since
+        self._say(
+            f"{start.why}: rebuilding the state from {total} offsets in {pieces.number} batches"
+            + ("" if since is None else f", after batch {since.batch} of its checkpoint")
+        )
+        progress = LaneRebuilding(
+            self.settings.lane,
+            self.settings.run,
+            self.settings.epoch,
+            total,
+            batches=pieces.number,
+        )
+        self.host.report(progress)
+        try:
+            with translated(folder):
+                plan = self._plan(todo, pieces, first, lowered)
+            batches = RebuildBatches(
+                todo,
+                plan,
+                self.host.resolver,
+                self.settings.place,
+                lambda done: self.host.report(
+                    replace(progress, read=pieces.offsets(done), batches_done=done)
+                ),
+            )
+            self._write_first(plan, folder, lowered)
+            run = partial(self._run, batches, progress, folder)
+            lowered = self.with_schemas(lowered, start.marker.end, run)
+        except LostDataError as error:
+            raise in_rebuild(error, start) from error
+        self._say(f"the state is rebuilt; {len(batches.refused)} records are refused")
+        return Rebuilt(batches.todo, plan.last, lowered, batches.refused)
+
+    def _plan(
+        self, todo: Rebuilding, pieces: Pieces, first: BatchId, lowered: Lowered
+    ) -> RebuildPlan:
+        """The planned batches; reads the event times of all records if that is worth it.
+
+        Each piece is a job of its own: the lanes of a node share its cores.
+        """
+        start, shape = todo.start, self.settings.fragment.shape
+        before_ms = None if start.since is None else start.since.watermark_ms
+        found = [before_ms] * (pieces.number - 1) + [start.eviction_ms]
+        if pieces.number > 1 and drops_meanwhile(shape, chosen=start.chosen):
+            inspector, oldest = Inspector(self._judging(start, lowered), self.again()), []
+            for piece in range(pieces.number):
+                if self.stop.is_set():
+                    raise StoppingError
+                begin, end = pieces.end_of(piece - 1), pieces.end_of(piece)
+                oldest.append(inspector.oldest_ms(begin, end, todo.left_out))
+            found = [*watermarks(shape, oldest, before_ms, start.eviction_ms)]
+        return RebuildPlan(pieces, tuple(found), first)
+
+    def _write_first(self, plan: RebuildPlan, folder: Path, lowered: Lowered) -> None:
+        """Write the plan of the first batch into the checkpoint; the query asks for the others."""
+        first, now_ms = plan.piece(0), self.host.clock.now_ms()
+        if first.batch == 0:
+            spark, watermark_ms = self.host.spark, first.watermark_ms
+            plan_first_batch(spark, folder, lowered, first.end, watermark_ms, now_ms)
+        else:
+            plan_next_batch(folder, first.batch, lowered, first.end, first.watermark_ms, now_ms)
+
+    def _run(
+        self, batches: RebuildBatches, progress: LaneRebuilding, folder: Path, planned: Lowered
+    ) -> None:
+        lowered = self._judging(batches.todo.start, planned)
+
+        def watch(engine: Engine) -> None:
+            read = batches.plan.pieces.offsets(batches.done)
+            if progress.batches == 1:  # else it would be a query of all jobs of all batches
+                read = min(engine.records_read(), progress.offsets)
+            self.host.report(replace(progress, read=read, batches_done=batches.done))
+
+        query = Query(
+            name=f"{self.settings.lane.fragment}.{self.settings.epoch}.rebuild",
+            rows=emit(lowered, self.reader(batches.todo.begin), batches.todo.left_out),
+            lowered=lowered,
+            folder=folder,
+            write=partial(batches.write, Inspector(lowered, self.again())),
+            watch=watch,
+            steering=Steering(self.host.spark, batches.next),
+        )
+        self.runner.run(query)
+
+    @staticmethod
+    def _judging(start: Rebuild, lowered: Lowered) -> Lowered:
+        """The plan that judges records anew, or accepts those that were accepted."""
+        return lowered if start.chosen else as_accepted(lowered)
+
+    def _say(self, text: str) -> None:
+        _log.info("%s", text, extra={"fragment": str(self.settings.lane.fragment)})
