@@ -18,11 +18,12 @@ from pipeline.agent.state import (
 )
 from pipeline.boundaries.ends import ENDS_FRESH_MS, Ends
 from pipeline.boundaries.held import HELD_LEAST_MS, HeldBack
+from pipeline.boundaries.lane_time import promised
 from pipeline.boundaries.open_transactions import HeldOpen, held_open
 from pipeline.boundaries.profile import DerivedInput
-from pipeline.boundaries.promise import is_spent
+from pipeline.boundaries.promise import is_spent, last_result_ms
 from pipeline.catalog.records import FragmentStatus, LaneState
-from pipeline.ids import NO_EPOCH, Epoch, SteadyMillis, StreamName, TopicName
+from pipeline.ids import NO_EPOCH, Epoch, Millis, SteadyMillis, StreamName, TopicName
 from pipeline.markers.commit_marker import Totals
 from pipeline.planner.instants import instant
 
@@ -93,6 +94,7 @@ def status(lane: Lane, shared: Shared, now: Now) -> FragmentStatus:
         late_span_ms=late.until_ms - late.since_ms if late else 0,
         late_read=late.read if late else 0,
         late_records=late.late if late else 0,
+        settles_at_ms=None if running is None else _settles_at(lane, running, now),
         unreachable=missing,
         writers=_writers(running) if running else (),
         expiring=lane.expiring.found,
@@ -134,6 +136,22 @@ def _behind_present_ms(stream: StreamName, running: Running, now: Now) -> int | 
     reached_ms = running.time.reached.get(stream)
     late_ms = max(i.lateness_ms for i in running.time.profile.inputs if i.stream == stream)
     return None if reached_ms is None else max(0, now.wall_ms - reached_ms - late_ms)
+
+
+def _settles_at(lane: Lane, running: Running, now: Now) -> Millis | None:
+    """When the clock has moved event time beyond every result to come; None: it does not move it.
+
+    All inputs are idle, and some of what the state contains is still to be released.
+    """
+    time, marker = running.time, lane.marker
+    if marker is None or not time.idle or is_spent(time.profile.shape, marker):
+        return None
+    last_ms = last_result_ms(time.profile.shape, marker)
+    reached_ms = max((*time.reached.values(), *promised(time).values()), default=None)
+    if last_ms is None or reached_ms is None:
+        return None
+    behind_ms = last_ms + time.profile.shape.behind_ms - reached_ms
+    return Millis(now.wall_ms + max(0, behind_ms))
 
 
 def _writers(running: Running) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ and its boundary can be promised in the transaction of batch N.
 """
 
 from pipeline.boundaries.sessions import oldest_record
-from pipeline.boundaries.windows import next_end
+from pipeline.boundaries.windows import final_end, next_end
 from pipeline.ids import Millis, StreamName
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.network.boxes.shape import Joined, Sessions, Shape, Stateless, Windowed, reach_ms
@@ -64,17 +64,26 @@ def is_spent(shape: Shape, marker: CommitMarker) -> bool:
 
     So once the boundary is at or above the event time of every result that may contain the newest.
     """
-    newest = max(marker.progress.values(), default=None)
-    if newest is None or isinstance(shape, Stateless):
+    last_ms = last_result_ms(shape, marker)
+    if last_ms is None:
         return True
+    return marker.boundary_ms is not None and marker.boundary_ms >= last_ms
+
+
+def last_result_ms(shape: Shape, marker: CommitMarker) -> Millis | None:
+    """Upper bound of the event times of results that may contain the newest record; None: none."""
+    newest = max(marker.progress.values(), default=None)
+    if newest is None:
+        return None
     match shape:
         case Windowed(window):
-            last = newest + window.size_ms
+            return final_end(window, newest)
         case Sessions(window):
-            last = newest + window.gap_ms
+            return Millis(newest + window.gap_ms)
         case Joined():
-            last = newest
-    return marker.boundary_ms is not None and marker.boundary_ms >= last
+            return newest
+        case Stateless():
+            return None
 
 
 def kept_from(shape: Shape, eviction_ms: Millis | None, of: StreamName) -> Millis | None:

@@ -325,6 +325,8 @@ class FragmentStatus(Record):
         late_span_ms: how long that went on; a batch without records does not count.
         late_read: number of records read in that time.
         late_records: how many of those were late.
+        settles_at_ms: when the clock alone, in a silence of all inputs, has moved event time beyond
+            all results that are still to come; None: there are none, or an input is active.
         unreachable: partitions of its inputs that do not answer, while it reads the others; empty:
             none.
         writers: the fragments that write its derived inputs, as `participant.network.fragment`;
@@ -370,6 +372,7 @@ class FragmentStatus(Record):
     late_span_ms: int
     late_read: int
     late_records: int
+    settles_at_ms: Millis | None
     unreachable: str
     writers: tuple[str, ...]
     expiring: tuple[ExpiringRecords, ...] | None = None

@@ -68,6 +68,7 @@ def as_data(one: ObservedFragment, now_ms: Millis) -> JsonObject:
         "steps_ms": status.steps_ms,
         "stalled_since": time_text(one.stalled_since_ms),
         "unreachable": status.unreachable,
+        "settles_at": time_text(status.settles_at_ms),
         "waits_for": list(one.waits_for),
         "late": _late_data(status),
         "lag_by_topic": {str(topic): records for topic, records in lag.by_topic.items()},
@@ -175,7 +176,13 @@ def _wait(one: ObservedFragment, status: FragmentStatus) -> str:
         return f"no batch has ended for {waited}{unread}"
     if one.waits_for:
         return f"waits for {', '.join(one.waits_for)}"
-    waits = (_unreachable(status), _unread(one), _late(status), _event_time_wait(status))
+    waits = (
+        _unreachable(status),
+        _unread(one),
+        _late(status),
+        _event_time_wait(status),
+        _by_clock(status),
+    )
     return "; ".join(wait for wait in waits if wait)
 
 
@@ -218,6 +225,15 @@ def _event_time_wait(status: FragmentStatus) -> str:
         return f"event time waits for {by}{silent}"
     still = _since(status, since_ms)
     return f"event time waits for {by}: its records have brought none for {still}"
+
+
+def _by_clock(status: FragmentStatus) -> str:
+    if status.settles_at_ms is None:
+        return ""
+    rest_ms = max(0, status.settles_at_ms - status.reported_at_ms)
+    return (
+        f"inputs are silent: event time moves by the clock, all results are due in {span(rest_ms)}"
+    )
 
 
 def _since(status: FragmentStatus, since_ms: Millis) -> str:

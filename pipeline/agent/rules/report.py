@@ -57,6 +57,7 @@ def _without_moments(status: FragmentStatus) -> FragmentStatus:
         held_silent_since_ms=_some(status.held_silent_since_ms),
         stalled_since_ms=_some(status.stalled_since_ms),
         late_since_ms=_some(status.late_since_ms),
+        settles_at_ms=_some(status.settles_at_ms),
     )
 
 

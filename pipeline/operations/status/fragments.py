@@ -22,11 +22,13 @@ def fragments_status(
     Raises:
         RefusedError: the network is not deployed.
     """
-    only = None if network is None else deployed(network, connections.catalog).network
-    records = connections.catalog.networks.of(connections.participant)
-    # A fragment may wait for one of another network.
-    seen = networks_status(connections, [record.network for record in records])
-    return tuple(one for one in seen if only is None or one.record.network == only)
+    catalog = connections.catalog
+    names = [record.network for record in catalog.networks.of(connections.participant)]
+    if network is not None and network not in names:
+        names.append(deployed(network, catalog).network)
+    # All of them: a fragment may wait for one of another network.
+    seen = networks_status(connections, names)
+    return tuple(one for one in seen if network in {None, one.record.network})
 
 
 def networks_status(

@@ -79,6 +79,7 @@ def _without_time(status: FragmentStatus) -> FragmentStatus:
         held_silent_since_ms=None,
         stalled_since_ms=None,
         late_since_ms=None,
+        settles_at_ms=None,
     )
 
 

@@ -179,3 +179,26 @@ def test_a_window_that_waits_for_an_idle_input_is_reported() -> None:
     agent.finished({}, boundary_ms=200_000)
     agent.tick()
     assert agent.report().held_by == ""
+
+
+def test_a_window_that_only_the_clock_closes_is_reported_with_its_time() -> None:
+    """Once all inputs have stepped aside; the same moment while the silence lasts."""
+    agent = Agent()
+    agent.read_catalog(deployed())
+    patient = replace(CARS, idle_after_ms=20_000, lateness_ms=5_000)
+    agent.started(CARS, profile=LaneProfile((patient,), Windowed(TumblingWindow(60_000, 0))))
+    agent.finished({ONE: 3, TWO: 3}, {ONE: 90_000, TWO: 90_000})
+    began_ms = agent.now.wall_ms
+    for second in range(33):
+        agent.ends({ONE: 3, TWO: 3})
+        agent.tick(1_000)
+        report = agent.report()
+        if second < 19:
+            assert report.settles_at_ms is None
+        elif second > 21:
+            assert report.held_by == ""
+            expected_ms = began_ms + 120_000 - (90_000 - 5_001)
+            assert abs((report.settles_at_ms or 0) - expected_ms) <= 1_500
+    agent.finished({}, boundary_ms=200_000)
+    agent.tick()
+    assert agent.report().settles_at_ms is None

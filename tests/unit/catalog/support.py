@@ -74,6 +74,7 @@ NOTHING_READ = FragmentStatus(
     late_span_ms=0,
     late_read=0,
     late_records=0,
+    settles_at_ms=None,
     unreachable="",
     writers=(),
 )

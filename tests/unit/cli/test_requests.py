@@ -19,7 +19,7 @@ Caller = Callable[..., Any]
     ("arguments", "requests"),
     [
         (("status",), 8),
-        (("status", "net0"), 7),
+        (("status", "net0"), 8),
         (("node", "list"), 7),
         (("get", "net0"), 2),
         (("history", "net0"), 2),

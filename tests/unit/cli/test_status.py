@@ -247,6 +247,10 @@ def test_status_reports_unread_and_late_records(medusa: Caller) -> None:
     world.catalog.statuses.report(replace(status, unreachable=away))
     row = medusa("status", opener=connect).out
     assert f"cannot be reached: {away}; the other partitions are read on" in row
+    settles_at_ms = Millis(status.reported_at_ms + 220_000)
+    world.catalog.statuses.report(replace(status, settles_at_ms=settles_at_ms))
+    row = medusa("status", opener=connect).out
+    assert "event time moves by the clock, all results are due in 3m40s" in row
     held = replace(late, lag_ms=0, event_ms=status.reported_at_ms, held_by="sightings")
     world.catalog.statuses.report(held)
     row = medusa("status", opener=connect).out
