@@ -93,7 +93,7 @@ def filled(kind: str, sources: int, name: str, rng: random.Random, bootstrap: st
             written[topic, partition] = times
     writer.flush(WITHIN_S)
     writer.close()
-    lowered = _lowered(fragment)
+    lowered = lowered_of(fragment)
     return Case(
         fragment,
         lowered,
@@ -106,7 +106,8 @@ def filled(kind: str, sources: int, name: str, rng: random.Random, bootstrap: st
     )
 
 
-def _lowered(fragment: Fragment) -> Lowered:
+def lowered_of(fragment: Fragment) -> Lowered:
+    """A fragment over streams of `SCHEMA`, in Spark's terms."""
     reads = [*(i.topic for i in fragment.inputs), fragment.output.topic]
     inputs = LoweringInputs(
         sources=named_sources(fragment),
