@@ -1,8 +1,9 @@
 """Optimisation of a query's plan once instead of once per batch.
 
 Spark optimises the plan of a streaming query anew for each batch, though only ends of ranges change
-between batches. On an already optimised plan its rules have little to do. The optimiser is called
-through the JVM gateway; only this module depends on it.
+between batches. On an already optimised plan its rules have little to do, and change nothing: what
+Spark executes, and so the state, is the same. The optimiser is called through the JVM gateway; only
+this module depends on it.
 """
 
 from pyspark.sql import DataFrame
@@ -11,9 +12,8 @@ from pyspark.sql import DataFrame
 def optimised(rows: DataFrame) -> DataFrame:
     """The same rows, by the plan that Spark's optimiser returns for theirs.
 
-    For stateless streams only: of others Spark needs the original operators. Batch rows, and rows
-    of which the optimiser removes an input, are returned unchanged: a checkpoint depends on the
-    inputs and their order.
+    Batch rows, and rows of which the optimiser removes an input, are returned unchanged: a
+    checkpoint depends on the inputs and their order.
     """
     if not rows.isStreaming:
         return rows

@@ -30,7 +30,10 @@ def in_time(rows: DataFrame, raw: DataFrame) -> DataFrame:
     )
     never = F.year(hidden.EVENT_TIME) < 0
     same_time = F.col(hidden.EVENT_TIME) == F.col(_NO_TIME)
-    return rows.join(nothing, same_time & never, "left_outer").drop(_NO_TIME)
+    joined = rows.join(nothing, same_time & never, "left_outer")
+    # Holds for every row. Without a use of the other side Spark removes the join before an
+    # aggregate that repeated rows do not change, such as a maximum.
+    return joined.where(F.col(_NO_TIME).isNull()).drop(_NO_TIME)
 
 
 def with_cut(rows: DataFrame, window: SessionWindow) -> DataFrame:

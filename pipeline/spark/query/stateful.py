@@ -46,6 +46,7 @@ from pipeline.spark.query.lowered import (
 )
 from pipeline.spark.query.metrics import BatchMetrics
 from pipeline.spark.query.observed import Observations, observed
+from pipeline.spark.query.optimised import optimised
 from pipeline.spark.query.readers import Reader
 from pipeline.spark.query.sql import any_failed, quoted
 
@@ -85,13 +86,9 @@ def emit(
             results = deduplicated(ports["only"], seen["only"], core, settled_ms)
         case None:
             raise BrokenInvariantError("a query without a stateful box is planned as one with it")
-    return encoded(
-        _after(results, lowered),
-        lowered,
-        F.unix_millis(hidden.EVENT_TIME),
-        F.col(hidden.FAILED_ON),
-        places.row_columns(lowered) if lowered.names_rows else (),
-    )
+    at_ms, failed_on = F.unix_millis(hidden.EVENT_TIME), F.col(hidden.FAILED_ON)
+    more = places.row_columns(lowered) if lowered.names_rows else ()
+    return optimised(encoded(_after(results, lowered), lowered, at_ms, failed_on, more))
 
 
 def metrics(

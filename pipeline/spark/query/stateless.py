@@ -43,7 +43,7 @@ def emit(
     raw = {source.input: reader(source) for source in lowered.sources}
     if not lowered.counted:
         rows = united(lowered, lambda p: _called(raw[p.source], lowered, p))["only"]
-        return encoded(rows, lowered, F.unix_millis(hidden.EVENT_TIME))
+        return optimised(encoded(rows, lowered, F.unix_millis(hidden.EVENT_TIME)))
     rows = united(lowered, lambda p: _counted(raw[p.source], lowered, p))["only"]
     at_ms, unread = F.col(hidden.EVENT_MS), F.col(hidden.UNREAD)
     return optimised(encoded(rows, lowered, at_ms, unread, COLUMNS))

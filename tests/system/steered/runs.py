@@ -98,7 +98,7 @@ def filled(
             written[topic, partition] = times
     writer.flush(WITHIN_S)
     writer.close()
-    lowered = _lowered(fragment)
+    lowered = lowered_of(fragment)
     return Case(
         fragment,
         lowered,
@@ -111,7 +111,8 @@ def filled(
     )
 
 
-def _lowered(fragment: Fragment) -> Lowered:
+def lowered_of(fragment: Fragment) -> Lowered:
+    """A fragment over streams of `SCHEMA`, in Spark's terms."""
     reads = [*(i.topic for i in fragment.inputs), fragment.output.topic]
     inputs = LoweringInputs(
         sources=named_sources(fragment),
