@@ -128,26 +128,6 @@ def emit_path(
     return _with_steps(rows, path.steps, hidden.ORIGINAL, which=True)
 
 
-def oldest_ms(
-    lowered: Lowered, path: Path, reader: Reader, left_out: tuple[LeftOut, ...] = ()
-) -> DataFrame:
-    """The least event time of the records of some ranges that count on a path; 0: it is not known.
-
-    One row and column, null if no record counts. A record that a step drops later counts; one of a
-    schema that the plan lacks may have any event time. A row that was redriven with the version of
-    its table is never late.
-    """
-    source = lowered.source(path.source)
-    raw = _without(reader(source), source.input, path.name, left_out)
-    rows = _unskipped(judged(raw, source, _paths_filter(source, path)), source, lowered)
-    reason = F.col(hidden.REASON)
-    at_ms = F.when(reason.isNull(), F.col(hidden.EVENT_MS))
-    at_ms = at_ms.when(reason == hidden.UNKNOWN_SCHEMA, F.lit(0))
-    if isinstance(lowered.core, AsOfCore) and path.port == "left":
-        at_ms = F.when(~places.is_answered(source, lowered.core), at_ms)
-    return rows.select(at_ms.alias("at_ms")).agg(F.min("at_ms"))
-
-
 def unknown_schemas(
     source: Source, reader: Reader, left_out: tuple[LeftOut, ...] = ()
 ) -> DataFrame:
