@@ -26,6 +26,7 @@ from pipeline.network.boxes.join import Join
 from pipeline.planner.plan import Fragment
 from pipeline.spark.batch.facts import positions
 from pipeline.spark.query.lowered import Lowered, TopicRole
+from pipeline.spark.run.outside import UnreadableError
 from pipeline.spark.run.query_runner import (
     DamagedCheckpointError,
     LostDataError,
@@ -233,6 +234,8 @@ class Runner:
             if self._stop.is_set():
                 raise StoppingError
             batch.rebuild = rebuild
+            if rebuild and frame.reader.rng().random() < 0.05:
+                raise UnreadableError("the records cannot be read now")
             query.write(batch, batch.number, batch)  # type: ignore[arg-type]
             if frame.reader.rng().random() < 0.4:
                 pause()

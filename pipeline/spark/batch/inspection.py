@@ -6,7 +6,7 @@ count is not zero, the same validation reruns over exactly the same ranges, keep
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user knows
@@ -17,7 +17,7 @@ from pipeline.lanes.left_out import LeftOut
 from pipeline.markers.positions import Positions
 from pipeline.spark.batch.rejected import Rejected
 from pipeline.spark.query import hidden
-from pipeline.spark.query.emit import emit_path, oldest_ms, unknown_schemas
+from pipeline.spark.query.emit import emit_path, unknown_schemas
 from pipeline.spark.query.emitting.record_filter import sent_to
 from pipeline.spark.query.emitting.skipped import is_skipped
 from pipeline.spark.query.lateness import how_late
@@ -104,14 +104,29 @@ class Inspector:
     ) -> Millis | None:
         """A lower bound of the event times of the records that count; None: none counts.
 
-        `left_out`: records to exclude.
+        A record that a step drops later counts; one of a schema that the plan lacks may have any
+        event time. A row that was redriven with the version of its table is never late.
+
+        Args:
+            start: positions before a batch.
+            end: positions after it.
+            left_out: records to exclude.
         """
         reader = self._reader(start, end)
-        found = (
-            oldest_ms(self.lowered, path, reader, left_out).collect()[0][0]
-            for path in self.lowered.paths
-        )
-        return min((Millis(at_ms) for at_ms in found if at_ms is not None), default=None)
+        found: list[Millis] = []
+        for path in self.lowered.paths:
+            source, core = self.lowered.source(path.source), self.lowered.core
+            rows = emit_path(self.lowered, replace(path, steps=()), reader, left_out)
+            reason = F.col(hidden.REASON)
+            at_ms = F.when(reason.isNull(), F.col(hidden.EVENT_MS))
+            at_ms = at_ms.when(reason == hidden.UNKNOWN_SCHEMA, F.lit(0))
+            skipped = is_skipped(source, self.lowered.shape)
+            if skipped is not None:
+                at_ms = F.when(~skipped, at_ms)
+            if isinstance(core, AsOfCore) and path.port == "left":
+                at_ms = F.when(~is_answered(source, core), at_ms)
+            found += [row[0] for row in rows.agg(F.min(at_ms)).collect() if row[0] is not None]
+        return min(found, default=None)
 
     def _reader(self, start: Positions, end: Positions) -> Reader:
         ranges: dict[StreamName, dict[TopicName, dict[int, tuple[int, int]]]] = {}

@@ -8,14 +8,14 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every Spark user
 
 from pipeline.ids import Millis
 from pipeline.lanes.left_out import LeftOut
-from pipeline.spark.query import hidden, places
+from pipeline.spark.query import hidden
 from pipeline.spark.query.emitting import decoded
 from pipeline.spark.query.emitting.judged import judged
-from pipeline.spark.query.emitting.observing import paths_filter, unskipped
+from pipeline.spark.query.emitting.observing import paths_filter
 from pipeline.spark.query.emitting.steps import with_steps
 from pipeline.spark.query.emitting.without import without
 from pipeline.spark.query.kinds import kind_of
-from pipeline.spark.query.lowered import AsOfCore, Lowered, Path, Source
+from pipeline.spark.query.lowered import Lowered, Path, Source
 from pipeline.spark.query.readers import Reader
 
 
@@ -47,26 +47,6 @@ def emit_path(
     rows = rows.observe("judged", F.count(F.lit(1)))
     carried = (*hidden.ORIGINAL, hidden.EVENT_TIME)
     return with_steps(rows, path.steps, carried, which=True)
-
-
-def oldest_ms(
-    lowered: Lowered, path: Path, reader: Reader, left_out: tuple[LeftOut, ...] = ()
-) -> DataFrame:
-    """The least event time of the records of some ranges that count on a path; 0: it is not known.
-
-    One row and column, null if no record counts. A record that a step drops later counts; one of a
-    schema that the plan lacks may have any event time. A row that was redriven with the version of
-    its table is never late.
-    """
-    source = lowered.source(path.source)
-    raw = without(reader(source), source.input, path.name, left_out)
-    rows = unskipped(judged(raw, source, paths_filter(source, path)), source, lowered)
-    reason = F.col(hidden.REASON)
-    at_ms = F.when(reason.isNull(), F.col(hidden.EVENT_MS))
-    at_ms = at_ms.when(reason == hidden.UNKNOWN_SCHEMA, F.lit(0))
-    if isinstance(lowered.core, AsOfCore) and path.port == "left":
-        at_ms = F.when(~places.is_answered(source, lowered.core), at_ms)
-    return rows.select(at_ms.alias("at_ms")).agg(F.min("at_ms"))
 
 
 def unknown_schemas(

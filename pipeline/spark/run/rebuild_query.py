@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
 
 from pipeline.ids import BatchId, Epoch
 from pipeline.lanes.events import LaneRebuilding
@@ -30,6 +30,7 @@ from pipeline.spark.run.lane_host import LaneHost
 from pipeline.spark.run.lane_query import WithSchemas
 from pipeline.spark.run.lane_settings import LaneSettings
 from pipeline.spark.run.lost_data import in_rebuild
+from pipeline.spark.run.outside import UnreadableError
 from pipeline.spark.run.planned_batch import plan_first_batch, plan_next_batch, withdraw_batch
 from pipeline.spark.run.query_runner import (
     DamagedCheckpointError,
@@ -42,6 +43,9 @@ from pipeline.spark.run.query_runner import (
 from pipeline.spark.run.rebuild import Log, Rebuilding, UnlikeError, tried
 from pipeline.spark.run.rebuild_batch import RebuildBatches
 from pipeline.spark.run.steered_query import Steering
+
+TRIES_MAX: Final = 3
+"""Maximum number of tries of one batch whose records cannot be read."""
 
 _log = logging.getLogger(__name__)
 
@@ -196,6 +200,23 @@ class RebuildQuery:
             plan_next_batch(folder, first.batch, lowered, first.end, first.watermark_ms, now_ms)
 
     def _run(
+        self, batches: RebuildBatches, progress: LaneRebuilding, folder: Path, planned: Lowered
+    ) -> None:
+        """Run the batches that are left; one whose records cannot be read now is tried again."""
+        tries = 0
+        while True:
+            done = batches.done
+            try:
+                self._run_once(batches, progress, folder, planned)
+            except UnreadableError as error:
+                tries = tries + 1 if batches.done == done else 1
+                if tries == TRIES_MAX:
+                    raise
+                self._say(f"batch {batches.plan.first + batches.done} is tried again: {error}")
+            else:
+                return
+
+    def _run_once(
         self, batches: RebuildBatches, progress: LaneRebuilding, folder: Path, planned: Lowered
     ) -> None:
         lowered = self._judging(batches.todo.start, planned)

@@ -3,7 +3,7 @@
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 from types import SimpleNamespace
@@ -16,6 +16,7 @@ from pipeline.boundaries.next_batch import Batch
 from pipeline.boundaries.promise import watermark_for
 from pipeline.boundaries.windows import last_end
 from pipeline.ids import BatchId, Epoch, Incarnation, Millis, Offset
+from pipeline.lanes.events import LaneRebuilding
 from pipeline.lanes.left_out import LeftOut, within
 from pipeline.lanes.needed import BatchRead, NeededLog, after_batch
 from pipeline.lanes.start.decision import Rebuild
@@ -200,11 +201,17 @@ class Spark:
         start = Rebuild(_marker(until), begin, until.watermark_ms, "a test", since=state)
         left_out = tuple(one for one in named if within(one, begin, until.end))
         first = BatchId(0 if since is None else since.batch + 1)
-        query = self._query(most)
+        reports = list[LaneRebuilding]()
+        query = self._query(most, reports)
         done = query.execute(Rebuilding(start, begin, left_out), first, folder, self.case.lowered)
+        first_report = reports[0]
+        assert (first_report.batches_done, first_report.read) == (0, 0)
+        assert (done.last - first + 1) == first_report.batches
+        whole = replace(first_report, batches_done=first_report.batches, read=first_report.offsets)
+        assert whole in reports
         return done.last
 
-    def _query(self, most: int) -> RebuildQuery:
+    def _query(self, most: int, reports: list[LaneRebuilding]) -> RebuildQuery:
         lane = SimpleNamespace(fragment=self.case.fragment.name)
         settings = SimpleNamespace(
             lane=lane, run=1, epoch=1, fragment=self.case.fragment, place="here"
@@ -212,7 +219,7 @@ class Spark:
         host = SimpleNamespace(
             spark=self.spark,
             clock=SimpleNamespace(now_ms=lambda: NOW),
-            report=lambda _: None,
+            report=reports.append,
             resolver=None,
         )
         stop = threading.Event()
