@@ -16,6 +16,11 @@ FOLDER = Path("/data/checkpoints/net/box/epoch-1")
     [
         ("[CANNOT_LOAD_STATE_STORE.UNRELEASED] x", None, DamagedCheckpointError),
         ("[CANNOT_LOAD_STATE_STORE.UNRELEASED] x", FOLDER, DamagedCheckpointError),
+        (
+            "[STREAMING_STATEFUL_OPERATOR_NOT_MATCH_IN_STATE_METADATA] x",
+            FOLDER,
+            DamagedCheckpointError,
+        ),
         ("Log file was malformed: version", FOLDER, DamagedCheckpointError),
         (f"Incomplete log file {FOLDER}/offsets/3", FOLDER, DamagedCheckpointError),
         ("the value 'x' cannot be cast because it is malformed", FOLDER, DamagedCheckpointError),
