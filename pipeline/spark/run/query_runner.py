@@ -237,6 +237,8 @@ _DAMAGED_LOG = (
 )
 
 
+_STATE_OF_QUERY = "=== Streaming Query ==="
+"""Begins Spark's description of a failed query, whose plan names the checkpoint in any case."""
 _WAITED = "Exception thrown in awaitResult"
 _CAUSE = "Caused by: "
 _TRACEBACK = "Traceback (most recent call last):"
@@ -283,7 +285,8 @@ def from_spark(error: SparkError, folder: Path | None) -> MedusaError:
     if outside is not None:
         return outside
     inside = folder is None or _IN_BATCH in text
-    of_log = not inside and (str(folder) in text or any(sign in text for sign in _DAMAGED_LOG))
+    cause = text.partition(_STATE_OF_QUERY)[0]
+    of_log = not inside and (str(folder) in cause or any(sign in cause for sign in _DAMAGED_LOG))
     if of_log or any(sign in text for sign in _DAMAGED_STATE):
         return DamagedCheckpointError(
             f"the checkpoint cannot be read: {first_line(error)}", place=str(folder or "")

@@ -179,17 +179,21 @@ def set_watermark(engine: Engine, watermark_ms: Millis) -> None:
 class SteeredReader:
     """Answers where a batch ends; Spark's own reader of offsets answers everything else.
 
-    Java calls its methods by their names.
+    Java calls its methods by their names, one at a time. Each answer is kept until the next one of
+    the method: py4j has Java forget an object that Python no longer refers to, which may be before
+    Java has taken it over from the answer.
     """
 
     def __init__(self, own: Any, engine: Engine, steering: Steering, leaf: int) -> None:
         self._own, self._leaf = own, leaf
         self._engine: Engine | None = engine
         self._steering: Steering | None = steering
+        self._answers: dict[str, Any] = {}
 
     def release(self) -> None:
         """Drop everything: nothing is asked any more."""
         self._own = self._engine = self._steering = None
+        self._answers.clear()
 
     def fetchLatestOffsets(self, _known: Any) -> Any:  # noqa: N802 - Java's name
         """Where the next batch ends, as a map of Scala's."""
@@ -197,11 +201,21 @@ class SteeredReader:
             raise BrokenInvariantError("a query that has ended asks for a batch")
         ends = self._steering.ends(self._engine, self._leaf)
         jvm: Any = self._steering.spark.sparkContext._jvm  # noqa: SLF001 - the same
-        return jvm.org.apache.spark.sql.kafka010.JsonUtils.partitionOffsets(ends)
+        offsets = jvm.org.apache.spark.sql.kafka010.JsonUtils.partitionOffsets(ends)
+        return self._kept("fetchLatestOffsets", offsets)
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Callable[..., Any]:
         """A method of Spark's own reader."""
-        return getattr(self._own, name)
+        method = getattr(self._own, name)
+
+        def call(*arguments: Any) -> Any:
+            return self._kept(name, method(*arguments))
+
+        return call
+
+    def _kept(self, name: str, answer: Any) -> Any:
+        self._answers[name] = answer
+        return answer
 
     class Java:
         """The interface that Java sees."""

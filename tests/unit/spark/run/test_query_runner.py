@@ -25,6 +25,7 @@ FOLDER = Path("/data/checkpoints/net/box/epoch-1")
         (f"Incomplete log file {FOLDER}/offsets/3", FOLDER, DamagedCheckpointError),
         ("the value 'x' cannot be cast because it is malformed", FOLDER, DamagedCheckpointError),
         ("the value 'x' cannot be cast because it is malformed", None, RetryError),
+        (f"[STREAM_FAILED] x is null\n=== Streaming Query ===\nPlan: {FOLDER}", FOLDER, RetryError),
         (f"[FOREACH_BATCH_USER_FUNCTION_ERROR] is malformed {FOLDER}", FOLDER, RetryError),
         ("Some data may have been lost", None, LostDataError),
     ],
