@@ -152,7 +152,9 @@ class Bench:
                 seconds=self.options.seconds,
             )
             due = due_ms(self.registry, run)
-            results, from_ms, _ = latency.watch(self.stack, run.target, feeding, due, QUIET_S)
+            results, from_ms, _ = latency.watch(
+                self.stack, (run.target,), feeding, due, QUIET_S, at_end=True
+            )
         late = [one.held_ms - one.event_ms for one in results if one.event_ms >= from_ms]
         if not late:
             raise SystemExit(f"{run.name}: no result came of the readings that were timed")

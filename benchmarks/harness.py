@@ -106,12 +106,16 @@ def project() -> Iterator[Stack]:
 
 
 @contextmanager
-def running_stack() -> Iterator[Stack]:
-    """The same with `medusa up`, and `medusa down` at the end, by SIGTERM too."""
+def running_stack(*, node: bool = True) -> Iterator[Stack]:
+    """The same with `medusa up`, and `medusa down` at the end, by SIGTERM too.
+
+    Args:
+        node: whether Medusa's node is started, too.
+    """
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with project() as stack:
         try:
-            stack.medusa("up", "--detach")
+            stack.medusa("up", "--detach", *(() if node else ("--no-node",)))
             yield stack
         finally:
             subprocess.run(
@@ -141,44 +145,58 @@ def register_reading(stack: Stack) -> int:
 
 PLAIN = {"plain": "transaction", "sink": "sink"}
 """The plain sides and their sinks: transactional, or at least once by Spark's own Kafka sink."""
-SINK_HELP = "beside Spark's own Kafka sink, too, which writes at least once"
-
-
-def sides(*, with_sink: bool) -> tuple[str, ...]:
-    """The sides of a round, in order."""
-    return ("plain", "sink", "ours") if with_sink else ("plain", "ours")
+SINK_HELP = "`sink` is plain with Spark's own Kafka sink, which writes at least once"
 
 
 @contextmanager
-def plain_side(
-    stack: Stack, side: str, job: str, target: str, batch_records: int = 400_000
-) -> Iterator["subprocess.Popen[str]"]:
-    """The plain script, running; stopped at the end."""
-    scratch = stack.folder / f"plain-{target}"
-    scratch.mkdir()
-    command = [sys.executable, "-m", "benchmarks.plain_pyspark"]
-    command += ["--bootstrap-servers", stack.bootstrap_servers, "--jars", str(stack.jars)]
-    command += ["--scratch", str(scratch), "--source", SOURCE, "--target", target, "--job", job]
-    command += ["--batch-records", str(batch_records), "--write", PLAIN[side]]
+def child_side(command: list[str], scratch: Path, what: str) -> Iterator["subprocess.Popen[str]"]:
+    """A side's program, running since it printed its first line; stopped at the end.
+
+    Raises:
+        SystemExit: the program ended by itself.
+    """
     with (scratch / "out").open("w") as out, (scratch / "err").open("w") as err:
         process = subprocess.Popen(
             command, cwd=HERE.parent, env=environment(), stdout=out, stderr=err, text=True
         )
+    ended = False
     try:
         wait_for(
             lambda: process.poll() is not None or (scratch / "out").read_text() != "",
             STARTED_WITHIN_S,
-            "the plain script",
+            what,
         )
-        if process.poll() is not None:
-            raise SystemExit(f"the plain script failed:\n{(scratch / 'err').read_text()[-2_000:]}")
-        yield process
+        if process.poll() is None:
+            yield process
     finally:
+        ended = process.poll() is not None
         process.terminate()
         try:
             process.wait(60)
         except subprocess.TimeoutExpired:
             process.kill()
+            process.wait(60)
+        if ended:
+            text = (scratch / "err").read_text(encoding="utf-8", errors="replace")
+            raise SystemExit(f"{what} failed:\n{text[-3_000:]}")
+
+
+@contextmanager
+def plain_side(
+    stack: Stack, side: str, job: str, targets: Sequence[str], **options: object
+) -> Iterator["subprocess.Popen[str]"]:
+    """The plain script, running; stopped at the end."""
+    scratch = stack.folder / f"plain-{targets[0]}"
+    scratch.mkdir()
+    values = {"source": SOURCE, "batch_records": 400_000, **options}
+    command = [sys.executable, "-m", "benchmarks.plain_pyspark"]
+    command += ["--bootstrap-servers", stack.bootstrap_servers, "--jars", str(stack.jars)]
+    command += ["--scratch", str(scratch), "--target", ",".join(targets), "--job", job]
+    command += ["--write", PLAIN[side]]
+    for name, value in values.items():
+        command += [f"--{name.replace('_', '-')}", str(value)]
+    with child_side(command, scratch, "the plain script") as process:
+        yield process
 
 
 @contextmanager
@@ -230,8 +248,8 @@ def wait_for(done: Callable[[], bool], seconds: float, what: str) -> None:
         time.sleep(0.1)
 
 
-def reader(stack: Stack, topic: str, *, at_end: bool) -> Consumer:
-    """A read_committed consumer of all partitions of a topic."""
+def reader(stack: Stack, *topics: str, at_end: bool) -> Consumer:
+    """A read_committed consumer of all partitions of some topics."""
     consumer = Consumer(
         {
             "bootstrap.servers": stack.bootstrap_servers,
@@ -243,13 +261,13 @@ def reader(stack: Stack, topic: str, *, at_end: bool) -> Consumer:
             "log_level": 2,
         }
     )
-    partitions = consumer.list_topics(topic, 30).topics[topic].partitions
     places = []
-    for partition in sorted(partitions):
-        place = TopicPartition(topic, partition)
-        low, high = consumer.get_watermark_offsets(place, 30)
-        place.offset = high if at_end else low
-        places.append(place)
+    for topic in topics:
+        for partition in sorted(consumer.list_topics(topic, 30).topics[topic].partitions):
+            place = TopicPartition(topic, partition)
+            low, high = consumer.get_watermark_offsets(place, 30)
+            place.offset = high if at_end else low
+            places.append(place)
     consumer.assign(places)
     return consumer
 
@@ -258,6 +276,11 @@ def stable_end(consumer: Consumer, topic: str) -> int:
     """The sum of the last stable offsets of a read_committed consumer."""
     places = [TopicPartition(topic, partition) for partition in range(PARTITIONS)]
     return sum(consumer.get_watermark_offsets(place, 30)[1] for place in places)
+
+
+def delete_topics(stack: Stack, *topics: str) -> None:
+    """Delete topics that are no longer needed, for their space."""
+    KafkaAdmin(stack.bootstrap_servers, 60.0).delete_topics([TopicName(t) for t in topics])
 
 
 def percentile(values: Sequence[float], share: float) -> float:

@@ -1,117 +1,134 @@
-"""Latency at 1,000 readings a second over 4 partitions, exactly once, compared with plain PySpark.
+"""Latency at 1,000 readings a second over 4 partitions, exactly once, beside other sides.
 
 From the input's CreateTime until a `read_committed` consumer receives the output, on one machine,
-so on one clock. With `--job window`: from the reading that closes a one-second window, with parts.
+so on one clock. With `--job window`: from the end of a one-second window; `--job chain`: of each of
+three windows in a row. Results are compared with a reference first; only right ones are timed.
 
     python -m benchmarks.latency --repeat 3
+    python -m benchmarks.latency --job window --sides plain kafka-streams flink ours --repeat 8
 """
 
 import argparse
+import math
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from datetime import datetime
-from itertools import pairwise
+from dataclasses import dataclass, replace
 
 from confluent_kafka import Message
 
+from benchmarks import reference
 from benchmarks.harness import (
     FINISHED_WITHIN_S,
     PARTITIONS,
-    PLAIN,
-    SINK_HELP,
-    SOURCE,
     Stack,
     create_topics,
+    delete_topics,
     fed,
     feed,
     median,
-    our_side,
     percentile,
-    plain_side,
     reader,
     register_reading,
     running_stack,
-    sides,
 )
-from benchmarks.readings import AVERAGE_JSON, CONVERTED_JSON
-from brokers.kafka.admin import KafkaAdmin
-from brokers.kafka.reader import TopicReader
-from brokers.kafka_interface import FETCH_WAIT_RANGE_MS
-from pipeline.ids import TopicName
-from pipeline.markers.codec import decode_marker
-from schemas import avro, codec, wire
+from benchmarks.lane_log import LaneLog, lane_log, topic_records
+from benchmarks.readings import READING_JSON
+from benchmarks.rounds import completed, ratios, spread
+from benchmarks.sides import (
+    EXACT,
+    JOBS,
+    OURS,
+    Run,
+    add_options,
+    against,
+    decoder,
+    prepare_peers,
+    remove,
+    running,
+    runs,
+)
+from schemas import avro, codec
 
-WINDOW_MS = 1_000
 QUIET_S = 15.0
 """The output has ended after so long without a record after the feed."""
+TAIL_MS = 5_000
+"""Windows of the last seconds, and of a grace for each window of the chain, are not compared:
+nothing comes after them that closes them."""
+PREFIX_BYTES = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """One output record: its event time, and the time of its receipt; ms since 1970."""
+    """One output record, its event time and the time of its receipt; ms since 1970."""
 
     event_ms: int
     held_ms: float
+    topic: str
+    value: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One side in one round; latencies in ms."""
+    """One output of a side in one round; latencies in ms.
+
+    Args:
+        side: the side.
+        what: the output; of the chain, one of its windows.
+        p50: the median latency.
+        p99: the 99th percentile.
+        count: results that are right, and timed.
+        differing: windows of all that were compared that are lost or wrong.
+        parts: medians of parts of the latency.
+    """
 
     side: str
+    what: str
     p50: float
     p99: float
     count: int
+    differing: int = 0
     parts: tuple[tuple[str, float], ...] = ()
 
 
-def event_time(side: str, job: str) -> Callable[[Message], int]:
-    """Event time of an output in ms, from the value if Spark's own sink cannot set timestamps."""
-    if side != "sink":
-        return lambda message: message.timestamp()[1]
-    text, column = (CONVERTED_JSON, "at") if job == "stateless" else (AVERAGE_JSON, "window_end")
-    schema = avro.parse(text)
-
-    def in_value(message: Message) -> int:
-        framed = wire.split(message.value())
-        if not isinstance(framed, wire.Framed):
-            raise SystemExit("an output is not in the wire format")
-        at: datetime = codec.decode(schema, schema, framed.body)[column]
-        return round(at.timestamp() * 1000)
-
-    return in_value
+def timestamp(message: Message) -> int:
+    """Event time of an output in ms, its record's timestamp."""
+    return message.timestamp()[1]
 
 
 def watch(
     stack: Stack,
-    topic: str,
+    topics: Sequence[str],
     feeding: "subprocess.Popen[str]",
-    event_ms: Callable[[Message], int],
+    event_ms: Callable[[Message], int] = timestamp,
     quiet_s: float = QUIET_S,
+    *,
+    at_end: bool = False,
 ) -> tuple[list[Seen], int, int]:
-    """Read an output during the feed, until it has ended.
+    """Read outputs during the feed, until all of them have begun, and have ended.
 
     Returns: the records, the start of the measured time, the readings sent since then.
     """
-    consumer = reader(stack, topic, at_end=True)
+    consumer = reader(stack, *topics, at_end=at_end)
     seen: list[Seen] = []
+    silent = set(topics)
     last_s = None
     ended_s = None
     try:
-        while not _over(last_s, ended_s, quiet_s):
+        while not _over(None if silent else last_s, ended_s, quiet_s):
             if ended_s is None and feeding.poll() is not None:
                 ended_s = time.monotonic()
             message = consumer.poll(0.2)
             if message is None:
                 continue
             if message.error() is not None:
-                raise SystemExit(f"the reader of {topic} failed: {message.error()}")
+                raise SystemExit(f"the reader of {topics} failed: {message.error()}")
             held_ms = time.time_ns() / 1e6
-            seen.append(Seen(event_ms(message), held_ms))
+            topic, value = message.topic() or "", message.value() or b""
+            seen.append(Seen(event_ms(message), held_ms, topic, value))
+            silent.discard(topic)
             last_s = time.monotonic()
     finally:
         consumer.close()
@@ -123,7 +140,8 @@ def _over(last_s: float | None, ended_s: float | None, quiet_s: float) -> bool:
     """Whether an output has ended: no record for a while after the feed's end.
 
     Args:
-        last_s: time of the last record, if any: a cold query takes long for its first batch.
+        last_s: time of the last record; None before there is one of each output, since a cold
+            query takes long for its first batch.
         ended_s: time of the feed's end.
         quiet_s: required time without a record.
     """
@@ -135,25 +153,54 @@ def _over(last_s: float | None, ended_s: float | None, quiet_s: float) -> bool:
     return now_s - max(last_s, ended_s) > quiet_s
 
 
-def stateless(side: str, seen: Sequence[Seen], from_ms: int, expected: int) -> Measured:
-    """Latency of every output of the measured time since its event time, which is CreateTime."""
-    latencies = [s.held_ms - s.event_ms for s in seen if s.event_ms >= from_ms]
-    if len(latencies) != expected:
-        raise SystemExit(f"{side}: {len(latencies)} outputs for {expected} readings")
-    return Measured(side, percentile(latencies, 0.5), percentile(latencies, 0.99), len(latencies))
+@dataclass(frozen=True, slots=True)
+class Fed:
+    """The readings of a run: decoded, and their times in each partition, in order."""
+
+    readings: tuple[reference.Decoded, ...]
+    times_ms: tuple[tuple[int, ...], ...]
+
+    def until_ms(self, run: Run) -> int:
+        """The end of the last window that is compared."""
+        tail_ms = TAIL_MS + len(run.targets) * run.grace_ms
+        return min(times[-1] for times in self.times_ms) - tail_ms
 
 
-def records(stack: Stack, topic: str) -> list[tuple[int, int, bytes]]:
-    """The current records of a topic: partition, timestamp in ms, value."""
-    admin = KafkaAdmin(stack.bootstrap_servers, 30.0)
-    name = TopicName(topic)
-    starts, ends = admin.start_offsets([name])[name], admin.end_offsets([name])[name]
-    with TopicReader(stack.bootstrap_servers, 30.0, fetch_wait_ms=FETCH_WAIT_RANGE_MS) as reader:
-        reader.assign({name: starts})
+def readings_of(stack: Stack, source: str) -> Fed:
+    """Read a run's input."""
+    schema = avro.parse(READING_JSON)
+    records = topic_records(stack, source)
+    times: list[list[int]] = [[] for _ in range(PARTITIONS)]
+    for part, at_ms, _ in records:
+        times[part].append(at_ms)
+    return Fed(
+        tuple(codec.decode(schema, schema, value[PREFIX_BYTES:]) for _, _, value in records),
+        tuple(tuple(sorted(part)) for part in times),
+    )
+
+
+def stateless(
+    run: Run, seen: Sequence[Seen], sent: Fed, decode: Callable[[bytes], reference.Decoded]
+) -> Callable[[int], list[Measured]]:
+    """Latency of every output since its event time, which is CreateTime; from a time on."""
+    rows = [reference.converted(decode(one.value)) for one in seen]
+    expected = Counter(filter(None, map(reference.conversion, sent.readings)))
+    if Counter(rows) != expected:
+        found = Counter(rows)
+        raise SystemExit(
+            f"{run.name}: {(expected - found).total()} results are lost,"
+            f" {(found - expected).total()} are wrong"
+        )
+
+    def measured(from_ms: int) -> list[Measured]:
+        # Spark's own sink sets no timestamps, so event time is that in the value.
+        times = [(row[-1], one.held_ms) for row, one in zip(rows, seen, strict=True)]
+        late = [held_ms - at_ms for at_ms, held_ms in times if at_ms >= from_ms]
         return [
-            (record.partition, record.timestamp_ms, record.value or b"")
-            for record in reader.read_to({name: ends})
+            Measured(run.side, run.job, percentile(late, 0.5), percentile(late, 0.99), len(late))
         ]
+
+    return measured
 
 
 def first_after(times_ms: Sequence[int], at_ms: float) -> int | None:
@@ -161,163 +208,167 @@ def first_after(times_ms: Sequence[int], at_ms: float) -> int | None:
     return next((t for t in times_ms if t >= at_ms), None)
 
 
-def needed_times(stack: Stack, *, every: bool) -> list[list[int]]:
-    """Times of the readings that advance event time: per partition, or of all together."""
-    by_partition: list[list[int]] = [[] for _ in range(PARTITIONS)]
-    for partition, at_ms, _ in records(stack, SOURCE):
-        by_partition[partition].append(at_ms)
-    ordered = [sorted(times) for times in by_partition]
-    return ordered if every else [sorted(t for times in ordered for t in times)]
+def closed_by(sent: Fed, run: Run, end_ms: int) -> int:
+    """Time of the reading that closes a window.
 
-
-def windowed(stack: Stack, side: str, seen: Sequence[Seen], from_ms: int) -> Measured:
-    """Latency of each window from the reading that closes it to the receipt of its result.
-
-    Medusa waits for a reading after the window's end in every partition, Spark's own watermark
-    for one in any of them, so a common measure is printed too: from the window's end.
+    Medusa and Flink need one after the window's end in every partition, Spark's own watermark and
+    Kafka Streams in any of them.
     """
-    times = needed_times(stack, every=side == "ours")
-    last = max(max(partition) for partition in times)
-    latencies, after_end = [], []
-    parts: list[tuple[float, ...]] = []
-    log = _lane_log(stack) if side == "ours" else None
-    for one in seen:
-        if one.event_ms < from_ms or one.event_ms > last - WINDOW_MS:
-            continue
-        moved = [first_after(partition, one.event_ms + 1) for partition in times]
-        needed = max((t for t in moved if t is not None), default=None)
-        if needed is None or None in moved:
-            continue
-        latencies.append(one.held_ms - needed)
-        after_end.append(one.held_ms - one.event_ms)
-        if log is not None:
-            parts.append(log.parts(one, needed))
-    if not latencies:
-        raise SystemExit(f"{side}: no window came")
-    named = [("from the window's end", median(after_end))]
-    if parts:
-        named += [(name, median([p[n] for p in parts])) for n, name in enumerate(LaneLog.names)]
-    return Measured(
-        side, percentile(latencies, 0.5), percentile(latencies, 0.99), len(latencies), tuple(named)
-    )
+    moved = [first_after(times, end_ms + run.grace_ms) for times in sent.times_ms]
+    due = [at_ms for at_ms in moved if at_ms is not None]
+    return max(due) if run.side in EXACT else min(due)
 
 
-@dataclass(frozen=True, slots=True)
-class LaneLog:
-    """Write times of a lane's batches: (event time reached, ms), in order."""
+def expected_windows(run: Run, sent: Fed) -> tuple[reference.Windows, ...]:
+    """The reference results of each window of a job.
 
-    progressed: tuple[tuple[int, int], ...]
-    evicted: tuple[tuple[int, int], ...]
-    names = (
-        "batch with that reading written",
-        "batch that closes the window written",
-        "held by the reader",
-    )
-
-    def parts(self, seen: Seen, needed_ms: float) -> tuple[float, ...]:
-        """Duration of each step for one window, in ms."""
-        reached = [
-            next((at for to, at in log if to >= seen.event_ms - 1), seen.held_ms)
-            for log in (self.progressed, self.evicted)
-        ]
-        times = [needed_ms, *reached, seen.held_ms]
-        return tuple(later - earlier for earlier, later in pairwise(times))
+    The event time of a result of Flink's is 1 ms before its window's end, so that the next window
+    is the same second.
+    """
+    if run.job == "window":
+        return (reference.averages(sent.readings),)
+    return reference.chain(sent.readings, -1 if run.side == "flink" else 0)
 
 
-def _lane_log(stack: Stack) -> LaneLog:
-    """Read the commit markers of the window's fragment."""
-    topic = "local.bench_window.averages.markers"
-    markers = [decode_marker(value, topic) for _, _, value in records(stack, topic)]
-    return LaneLog(
-        progressed=tuple(
-            (min(m.progress.values()), m.written_at_ms)
-            for m in markers
-            if len(m.progress) == PARTITIONS
-        ),
-        evicted=tuple((m.eviction_ms, m.written_at_ms) for m in markers if m.eviction_ms),
-    )
+def windowed(
+    run: Run,
+    seen: Sequence[Seen],
+    sent: Fed,
+    decode: Callable[[bytes], reference.Decoded],
+    log: LaneLog | None,
+) -> Callable[[int], list[Measured]]:
+    """Latency of each window's result from the window's end, for each output; from a time on."""
 
-
-def run(
-    stack: Stack, job: str, schema_id: int, turn: int, options: argparse.Namespace
-) -> list[Measured]:
-    """One round, side by side."""
-    ours = "bench-converted" if job == "stateless" else "bench-averages"
-    found = []
-    for side in sides(with_sink=options.with_sink):
-        running: AbstractContextManager[object]
-        if side in PLAIN:
-            topic = f"{ours}-{side}-{turn}"
-            create_topics(stack, topic)
-            running = plain_side(stack, side, job, topic)
-        else:
-            topic = ours
-            running = our_side(stack, f"{job}.yaml", f"bench_{job}")
-        with running:
-            feeding = feed(
-                stack,
-                "steady",
-                schema_id,
-                rate=options.rate,
-                warm_up=options.warm_up,
-                seconds=options.seconds,
+    def measured(from_ms: int) -> list[Measured]:
+        found = []
+        for topic, expected in zip(run.targets, expected_windows(run, sent), strict=True):
+            held = [one.held_ms for one in seen if one.topic == topic]
+            rows = [reference.window_of(decode(one.value)) for one in seen if one.topic == topic]
+            # While it starts, a side whose time is that of the fastest partition loses windows.
+            since_ms = 0 if run.side in EXACT else from_ms
+            compared = reference.compare(expected, rows, since_ms, sent.until_ms(run))
+            if run.side in EXACT and not compared.exact:
+                raise SystemExit(
+                    f"{run.name}: {topic}: {compared.lost} windows are lost, {compared.wrong} wrong"
+                )
+            right = [(rows[n][0].end_ms, held[n]) for n in compared.equal]
+            timed = [(end_ms, at_ms) for end_ms, at_ms in right if end_ms >= from_ms]
+            # What never came right counts as infinitely late.
+            late = [at_ms - end_ms for end_ms, at_ms in timed] or [math.inf]
+            found.append(
+                Measured(
+                    run.side,
+                    topic.removesuffix(f"-{run.name}").removeprefix("bench-"),
+                    percentile(late, 0.5),
+                    percentile(late, 0.99),
+                    len(timed),
+                    compared.lost + compared.wrong,
+                    window_parts(run, sent, timed, log if topic == run.targets[-1] else None),
+                )
             )
-            seen, from_ms, expected = watch(stack, topic, feeding, event_time(side, job))
-        if job == "stateless":
-            found.append(stateless(side, seen, from_ms, expected))
-        else:
-            found.append(windowed(stack, side, seen, from_ms))
-        show(found[-1])
+        return found
+
+    return measured
+
+
+def window_parts(
+    run: Run, sent: Fed, timed: Sequence[tuple[int, float]], log: LaneLog | None
+) -> tuple[tuple[str, float], ...]:
+    """Medians of parts of the latency: since the reading that closes the window, and of ours."""
+    if run.job == "chain" or not timed:
+        return ()
+    closed = [(end_ms, closed_by(sent, run, end_ms), held_ms) for end_ms, held_ms in timed]
+    named = [("since the reading that closes it", median([held - by for _, by, held in closed]))]
+    if log is not None:
+        parts = [log.parts(end_ms, by, held) for end_ms, by, held in closed]
+        named += [(name, median([p[n] for p in parts])) for n, name in enumerate(LaneLog.names)]
+    return tuple(named)
+
+
+def measure(stack: Stack, run: Run, schema_id: int, options: argparse.Namespace) -> list[Measured]:
+    """One side in one round."""
+    run = replace(run, source=f"{run.source}-{run.name}")
+    create_topics(stack, run.source)
+    with running(stack, run, schema_id, options):
+        feeding = feed(
+            stack,
+            "steady",
+            schema_id,
+            (run.source,),
+            rate=options.rate,
+            warm_up=options.warm_up,
+            seconds=options.seconds,
+        )
+        seen, from_ms, _ = watch(stack, run.targets, feeding)
+    sent, decode = readings_of(stack, run.source), decoder(stack, run)
+    if run.job == "stateless":
+        figures = stateless(run, seen, sent, decode)
+    else:
+        log = lane_log(stack, run) if run.side == OURS else None
+        figures = windowed(run, seen, sent, decode, log)
+    found = figures(from_ms)
+    remove(stack, run)
+    delete_topics(stack, run.source)
+    for one in found:
+        show(one)
     return found
 
 
 def show(measured: Measured) -> None:
     """Print one side's latencies and parts."""
+    differing = f", {measured.differing} windows differ" if measured.differing else ""
     print(
-        f"{measured.side:>6}: p50 {measured.p50:7.1f} ms  p99 {measured.p99:7.1f} ms"
-        f"  ({measured.count} outputs)",
+        f"{measured.side:>13} {measured.what:>10}: p50 {measured.p50:7.1f} ms"
+        f"  p99 {measured.p99:7.1f} ms  ({measured.count} results{differing})",
         flush=True,
     )
     for name, value in measured.parts:
-        print(f"        {value:7.1f} ms  {name}", flush=True)
+        print(f"{'':>26}{value:7.1f} ms  {name}", flush=True)
 
 
-def summarise(job: str, found: Sequence[Measured]) -> None:
-    """Print medians over the rounds, and the ratios of Medusa to each other side."""
-    taking_part = tuple(dict.fromkeys(m.side for m in found))
-    print(f"\n{job}, medians of {len(found) // len(taking_part)} rounds")
-    figures = {
-        side: (
-            median([m.p50 for m in found if m.side == side]),
-            median([m.p99 for m in found if m.side == side]),
-        )
-        for side in taking_part
-    }
-    for side, (p50, p99) in figures.items():
-        print(f"{side:>6}: p50 {p50:7.1f} ms  p99 {p99:7.1f} ms")
-    for side in taking_part[:-1]:
-        ratios = [figures["ours"][n] / figures[side][n] for n in (0, 1)]
-        print(f"ours / {side}: p50 {ratios[0]:.2f}, p99 {ratios[1]:.2f}")
+def summarise(job: str, rounds: Sequence[Sequence[Measured]], sides: Sequence[str]) -> None:
+    """Print medians with 90 % intervals, and the ratios of Medusa to each other side."""
+    print(f"\n{job}, medians of {len(rounds)} rounds [90 % interval]")
+    for what in dict.fromkeys(m.what for found in rounds for m in found):
+        figures = {
+            name: [{m.side: getattr(m, name) for m in found if m.what == what} for found in rounds]
+            for name in ("p50", "p99", "differing")
+        }
+        for side in sides:
+            p50, p99, differing = (
+                spread([figure[side] for figure in figures[name]]) for name in figures
+            )
+            differ = f", windows that differ: {differing.text()}" if differing.high else ""
+            print(f"{side:>13} {what:>10}: p50 {p50.text()} ms, p99 {p99.text()} ms{differ}")
+        for other in against(sides):
+            p50, p99 = (ratios(figures[name], OURS, other) for name in ("p50", "p99"))
+            print(f"ours / {other}, {what}: p50 {p50.text(2)}, p99 {p99.text(2)}")
 
 
 def main(arguments: list[str]) -> int:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--job", choices=("stateless", "window"), default="stateless")
-    parser.add_argument("--repeat", type=int, default=3, help="rounds (%(default)s)")
-    parser.add_argument("--with-sink", action="store_true", help=SINK_HELP)
+    add_options(parser, 3)
+    parser.add_argument("--job", choices=tuple(JOBS), default="stateless")
     parser.add_argument("--rate", type=float, default=1_000, help="readings a second")
     parser.add_argument("--warm-up", type=float, default=20, help="seconds before measuring")
     parser.add_argument("--seconds", type=float, default=30, help="seconds measured")
     options = parser.parse_args(arguments)
-    found: list[Measured] = []
-    with running_stack() as stack:
-        create_topics(stack, SOURCE)
+    if options.quick:
+        options.repeat, options.warm_up, options.seconds = 1, 10, 10
+    with running_stack(node=OURS in options.sides) as stack:
+        prepare_peers(stack, options)
         schema_id = register_reading(stack)
-        for turn in range(options.repeat):
-            found += run(stack, options.job, schema_id, turn, options)
-    summarise(options.job, found)
-    return 0
+
+        def measured(turn: int) -> list[Measured]:
+            found = [
+                measure(stack, r, schema_id, options) for r in runs(options.job, turn, options)
+            ]
+            return [one for of_side in found for one in of_side]
+
+        rounds = completed(options.repeat, measured)
+    summarise(options.job, rounds, options.sides)
+    return 0 if len(rounds) == options.repeat else 1
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from benchmarks.conversion import convert
-from benchmarks.readings import AVERAGE_JSON, CONVERTED_JSON, READING_JSON
+from benchmarks.readings import AVERAGE_JSON, CONVERTED_JSON, MAXIMUM_JSON, READING_JSON
 
 STREAMING = "org.apache.spark.sql.execution.streaming"
 BARE_FILES = "hadoop-bare-naked-local-fs"
@@ -39,6 +39,9 @@ CONVERTED = {
     "humidity": "double",
     "at": "timestamp",
 }
+CHAIN = "chain"
+CHAINED = (("site", "sensor"), ("site",), ())
+"""The groups of the chain's windows."""
 PREFIX = b"\x00\x00\x00\x00\x01"
 
 
@@ -65,8 +68,8 @@ def parse(arguments: list[str]) -> Options:
     add("--jars", type=Path, required=True, help="folder with the connector jars")
     add("--scratch", type=Path, required=True, help="folder for checkpoint and temporary files")
     add("--source", required=True, help="topic to read")
-    add("--target", required=True, help="topic to write")
-    add("--job", choices=tuple(JOBS), required=True)
+    add("--target", required=True, help="topic to write; a chain: one for each window, by commas")
+    add("--job", choices=(*JOBS, CHAIN), required=True)
     add("--batch-records", type=int, default=400_000)
     add("--write", choices=("transaction", "sink"), default="transaction")
     add("--memory", default="1g", help="heap of the driver")
@@ -111,8 +114,8 @@ def session(jar_folder: Path, scratch: Path, memory: str) -> SparkSession:
     return builder.getOrCreate()
 
 
-def read(spark: SparkSession, options: Options) -> DataFrame:
-    """Decoded readings with their Kafka key and partition."""
+def read(spark: SparkSession, options: Options, schema_json: str = READING_JSON) -> DataFrame:
+    """Decoded values, by default readings, with their Kafka key and partition."""
     raw = (
         spark.readStream.format("kafka")
         .option("kafka.bootstrap.servers", options.bootstrap_servers)
@@ -123,8 +126,8 @@ def read(spark: SparkSession, options: Options) -> DataFrame:
         .load()
     )
     body = F.expr("substring(value, 6)")
-    rows = raw.select("key", "partition", "offset", from_avro(body, READING_JSON).alias("reading"))
-    return rows.select("key", "partition", "offset", "reading.*")
+    rows = raw.select("key", "partition", "offset", from_avro(body, schema_json).alias("decoded"))
+    return rows.select("key", "partition", "offset", "decoded.*")
 
 
 def stateless(rows: DataFrame) -> DataFrame:
@@ -184,6 +187,43 @@ def windowed(rows: DataFrame) -> DataFrame:
         F.unix_millis("window_end").alias("timestamp_ms"),
         F.lit(-1).alias("partition"),
     )
+
+
+def maxima(rows: DataFrame, at: str, by: tuple[str, ...], readings: Column) -> DataFrame:
+    """Maxima of one second for each group, one window of the chain."""
+    grouped = rows.withWatermark(at, "0 seconds").groupBy(F.window(at, "1 second"), *by)
+    found = grouped.agg(F.max("celsius").alias("celsius"), readings.alias("readings"))
+    present = {name: F.col(name) for name in by}
+    named = found.select(
+        *(present.get(name, F.lit(None).cast("string")).alias(name) for name in ("site", "sensor")),
+        F.col("window.start").alias("window_start"),
+        F.col("window.end").alias("window_end"),
+        "celsius",
+        "readings",
+    )
+    columns = ("site", "sensor", "window_start", "window_end", "celsius", "readings")
+    return named.select(
+        F.concat_ws("|", "site", "sensor").cast("binary").alias("key"),
+        encoded(columns, MAXIMUM_JSON).alias("value"),
+        F.unix_millis("window_end").alias("timestamp_ms"),
+        F.lit(-1).alias("partition"),
+    )
+
+
+def chain(spark: SparkSession, options: Options) -> list[StreamingQuery]:
+    """Three windows, each a query that reads the topic of the one before."""
+    targets = options.target.split(",")
+    queries = []
+    for hop, (source, target, by) in enumerate(
+        zip((options.source, *targets), targets, CHAINED, strict=False)
+    ):
+        one = replace(options, source=source, target=target, scratch=options.scratch / target)
+        if hop == 0:
+            job = maxima(read(spark, one), "at", by, F.count("*"))
+        else:
+            job = maxima(read(spark, one, MAXIMUM_JSON), "window_end", by, F.sum("readings"))
+        queries.append(start(job, one))
+    return queries
 
 
 def encoded(columns: tuple[str, ...], schema_json: str) -> Column:
@@ -271,18 +311,21 @@ def main(arguments: list[str]) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     spark = session(options.jars, options.scratch, options.memory)
-    query = start(JOBS[options.job](read(spark, options)), options)
+    if options.job == CHAIN:
+        queries = chain(spark, options)
+    else:
+        queries = [start(JOBS[options.job](read(spark, options)), options)]
     sys.stdout.write("ready\n")
     sys.stdout.flush()
-    while query.isActive and not stop.wait(0.2):
+    while all(query.isActive for query in queries) and not stop.wait(0.2):
         pass
-    failure = query.exception()
-    query.stop()
+    failures = [failure for query in queries if (failure := query.exception()) is not None]
+    for query in queries:
+        query.stop()
     spark.stop()
-    if failure is not None:
+    for failure in failures:
         sys.stderr.write(f"{failure}\n")
-        return 1
-    return 0
+    return 1 if failures else 0
 
 
 if __name__ == "__main__":

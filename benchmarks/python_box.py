@@ -22,7 +22,7 @@ from benchmarks.harness import (
     register_reading,
     running_stack,
 )
-from benchmarks.throughput import count, load, rate, watch
+from benchmarks.throughput import counted, load, rate, watch
 
 NS = 1e9
 
@@ -52,10 +52,12 @@ def measured(stack: Stack, side: Side, turn: int, options: argparse.Namespace) -
     else:
         topic = f"{side.topic}-{turn}"
         create_topics(stack, topic)
-        running = plain_side(stack, "plain", "python", topic, options.batch_records)
+        running = plain_side(
+            stack, "plain", "python", (topic,), batch_records=options.batch_records
+        )
     with running:
         seen = watch(stack, topic, options.records)
-    came = count(stack, topic)
+    came = counted(stack, topic).total()
     if came != options.records:
         raise SystemExit(f"{topic}: {came} outputs for {options.records} readings")
     if side.network:

@@ -36,6 +36,20 @@ AVERAGE_JSON = json.dumps(
         ],
     }
 )
+MAXIMUM_JSON = json.dumps(
+    {
+        "type": "record",
+        "name": "Maximum",
+        "fields": [
+            {"name": "site", "type": ["null", "string"]},
+            {"name": "sensor", "type": ["null", "string"]},
+            {"name": "window_start", "type": _INSTANT},
+            {"name": "window_end", "type": _INSTANT},
+            {"name": "celsius", "type": ["null", "double"]},
+            {"name": "readings", "type": ["null", "long"]},
+        ],
+    }
+)
 SITES = tuple(f"site-{n:02d}" for n in range(8))
 
 

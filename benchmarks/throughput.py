@@ -1,38 +1,51 @@
-"""Throughput on preloaded Avro readings of about 110 bytes, exactly once, against plain PySpark.
+"""Throughput on preloaded Avro readings of about 110 bytes, exactly once, beside other sides.
 
-The readings are in the topic before either side starts. The rate counts records visible to a
-`read_committed` reader; `warm` excludes the first quarter, in which the JVM compiles.
+The readings are in the topic before any side starts. The rate counts records visible to a
+`read_committed` reader; `warm` excludes the first quarter, in which the JVM compiles. All results
+are compared with a reference; a side with another result ends the benchmark.
 
     python -m benchmarks.throughput --records 8000000
+    python -m benchmarks.throughput --sides plain kafka-streams flink ours --repeat 8
 """
 
 import argparse
 import sys
 import time
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from benchmarks import reference
 from benchmarks.harness import (
-    PLAIN,
-    SINK_HELP,
     SOURCE,
     Stack,
     create_topics,
     fed,
     feed,
-    median,
-    our_side,
-    plain_side,
     reader,
     register_reading,
     running_stack,
-    sides,
     stable_end,
 )
+from benchmarks.readings import READING_JSON
+from benchmarks.rounds import completed, ratios, spread
+from benchmarks.sides import (
+    OURS,
+    Run,
+    add_options,
+    against,
+    decoder,
+    prepare_peers,
+    remove,
+    running,
+    runs,
+)
+from schemas import avro, codec
 
 STALLED_AFTER_S = 240.0
 LOADERS = 2
+SILENCE_S = 5.0
+PREFIX_BYTES = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +91,13 @@ def rate(seen: Sequence[tuple[float, int]], above: int) -> float:
     return (last - first) / (last_s - first_s)
 
 
-def count(stack: Stack, topic: str) -> int:
-    """Number of records of a read_committed reader; offsets have gaps."""
+def counted(stack: Stack, topic: str) -> Counter[bytes]:
+    """Values of a topic with their numbers, for a read_committed reader; offsets have gaps."""
     consumer = reader(stack, topic, at_end=False)
-    found = 0
+    found: Counter[bytes] = Counter()
     try:
-        while messages := consumer.consume(50_000, 5.0):
-            found += len(messages)
+        while messages := consumer.consume(50_000, SILENCE_S):
+            found.update(message.value() or b"" for message in messages)
     finally:
         consumer.close()
     return found
@@ -102,63 +115,90 @@ def load(stack: Stack, schema_id: int, records: int) -> None:
     print(f"{sent} readings loaded into {SOURCE} in {time.monotonic() - started:.1f} s", flush=True)
 
 
-def run(stack: Stack, turn: int, options: argparse.Namespace) -> list[Measured]:
-    """One round of all sides; Medusa's network is new in each."""
-    found = []
-    for side in sides(with_sink=options.with_sink):
-        running: AbstractContextManager[object]
-        if side in PLAIN:
-            topic = f"bench-converted-{side}-{turn}"
-            create_topics(stack, topic)
-            running = plain_side(stack, side, "stateless", topic, options.batch_records)
-        else:
-            topic = "bench-converted"
-            running = our_side(stack, "stateless.yaml", "bench_stateless")
-        with running:
-            seen = watch(stack, topic, options.records)
-        came = count(stack, topic)
-        if came != options.records:
-            raise SystemExit(f"{side}: {came} outputs for {options.records} readings")
-        measured = Measured(side, rate(seen, 0), rate(seen, options.records // 4))
-        print(
-            f"{side:>6}: {measured.whole / 1e3:6.0f} k/s, warm {measured.warm / 1e3:6.0f} k/s,"
-            f" {came} outputs counted",
-            flush=True,
+def due(stack: Stack) -> Counter[reference.Converted]:
+    """The reference results of the preloaded readings."""
+    schema = avro.parse(READING_JSON)
+    return reference.conversions(
+        counted(stack, SOURCE), lambda value: codec.decode(schema, schema, value[PREFIX_BYTES:])
+    )
+
+
+def check(
+    run: Run, found: Counter[reference.Converted], expected: Counter[reference.Converted]
+) -> None:
+    """End the benchmark unless a side's results are right."""
+    if found != expected:
+        raise SystemExit(
+            f"{run.name}: {(expected - found).total()} results are lost,"
+            f" {(found - expected).total()} are wrong"
         )
-        found.append(measured)
-    stack.medusa("destroy", "bench_stateless", "--yes")
-    return found
+
+
+def measure(
+    stack: Stack,
+    run: Run,
+    schema_id: int,
+    expected: Counter[reference.Converted],
+    options: argparse.Namespace,
+) -> Measured:
+    """One side in one round."""
+    with running(stack, run, schema_id, options):
+        seen = watch(stack, run.targets[0], options.records)
+        values = counted(stack, run.targets[0])
+    decode = decoder(stack, run)
+    found: Counter[reference.Converted] = Counter()
+    for value, number in values.items():
+        found[reference.converted(decode(value))] += number
+    check(run, found, expected)
+    remove(stack, run)
+    measured = Measured(run.side, rate(seen, 0), rate(seen, options.records // 4))
+    print(
+        f"{run.side:>13}: {measured.whole / 1e3:6.0f} k/s, warm {measured.warm / 1e3:6.0f} k/s,"
+        f" {found.total()} results are right",
+        flush=True,
+    )
+    return measured
+
+
+def summarise(rounds: Sequence[Mapping[str, Measured]], sides: Sequence[str]) -> None:
+    """Print medians with 90 % intervals, and the ratios of Medusa to each other side."""
+    print(f"\nmedians of {len(rounds)} rounds [90 % interval], k/s")
+    whole, warm = (
+        [{side: getattr(m, figure) / 1e3 for side, m in found.items()} for found in rounds]
+        for figure in ("whole", "warm")
+    )
+    for side in sides:
+        whole_of, warm_of = (spread([figures[side] for figures in f]) for f in (whole, warm))
+        print(f"{side:>13}: {whole_of.text()}, warm {warm_of.text()}")
+    for other in against(sides):
+        whole_of, warm_of = (ratios(figures, OURS, other) for figures in (whole, warm))
+        print(f"ours / {other}: {whole_of.text(2)}, warm {warm_of.text(2)}")
 
 
 def main(arguments: list[str]) -> int:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__)
+    add_options(parser, 1)
     parser.add_argument("--records", type=int, default=8_000_000)
-    parser.add_argument("--batch-records", type=int, default=400_000)
-    parser.add_argument("--repeat", type=int, default=1)
-    parser.add_argument("--with-sink", action="store_true", help=SINK_HELP)
     options = parser.parse_args(arguments)
-    found: list[Measured] = []
-    with running_stack() as stack:
+    if options.quick:
+        options.repeat, options.records = 1, 2_000_000
+    with running_stack(node=OURS in options.sides) as stack:
+        prepare_peers(stack, options)
         create_topics(stack, SOURCE)
-        load(stack, register_reading(stack), options.records)
-        for turn in range(options.repeat):
-            found += run(stack, turn, options)
-    taking_part = sides(with_sink=options.with_sink)
-    print(f"\nmedians of {options.repeat} rounds")
-    whole, warm = (
-        {
-            side: median([getattr(m, figure) for m in found if m.side == side])
-            for side in taking_part
-        }
-        for figure in ("whole", "warm")
-    )
-    for side in taking_part:
-        print(f"{side:>6}: {whole[side] / 1e3:6.0f} k/s, warm {warm[side] / 1e3:6.0f} k/s")
-    for side in taking_part[:-1]:
-        ratios = whole["ours"] / whole[side], warm["ours"] / warm[side]
-        print(f"ours / {side}: {ratios[0]:.2f}, warm {ratios[1]:.2f}")
-    return 0
+        schema_id = register_reading(stack)
+        load(stack, schema_id, options.records)
+        expected = due(stack)
+
+        def measured(turn: int) -> Mapping[str, Measured]:
+            return {
+                run.side: measure(stack, run, schema_id, expected, options)
+                for run in runs("stateless", turn, options)
+            }
+
+        rounds = completed(options.repeat, measured)
+    summarise(rounds, options.sides)
+    return 0 if len(rounds) == options.repeat else 1
 
 
 if __name__ == "__main__":

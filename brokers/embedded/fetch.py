@@ -6,7 +6,6 @@ damaged later is restored without the network.
 """
 
 import functools
-import importlib.resources
 import re
 import shutil
 import time
@@ -17,9 +16,9 @@ from pathlib import Path
 from brokers.embedded.file_lock import exclusive_lock
 from brokers.embedded.jars import (
     Jar,
+    JarSet,
+    embedded_jars,
     file_sha256,
-    jar_folder,
-    manifest,
     pyspark_jars,
     unverified,
     verify,
@@ -44,13 +43,13 @@ class Fetch:
 
     cache: Path
     java: Java
-    jars: tuple[Jar, ...]
+    jar_set: JarSet
     progress: Progress
 
     @property
     def folder(self) -> Path:
         """The target folder of the jars."""
-        return jar_folder(self.cache)
+        return self.jar_set.folder(self.cache)
 
     @property
     def ivy(self) -> Path:
@@ -58,28 +57,35 @@ class Fetch:
         return self.cache.expanduser() / "ivy"
 
 
-def ensure_jars(cache: Path, java: Callable[[], Java], progress: Progress = silent) -> None:
+def ensure_jars(
+    cache: Path,
+    java: Callable[[], Java],
+    progress: Progress = silent,
+    jar_set: JarSet | None = None,
+) -> None:
     """Download the jars that are missing from the cache or damaged.
 
     Args:
         cache: the cache folder, may begin with `~`.
         java: finds the Java that runs Ivy; called only if a download is needed.
         progress: called with the number of jars so far.
+        jar_set: the jars; by default those of the embedded stack.
 
     Raises:
         EnvironmentProblem: the folder cannot be written, or a jar's checksum stays wrong.
         UnavailableError: the repository cannot be reached or does not have a jar.
         RetryError: the download of another process does not end.
     """
-    folder = jar_folder(cache)
-    if not unverified(folder, manifest()):
+    jar_set = jar_set or embedded_jars()
+    folder = jar_set.folder(cache)
+    if not unverified(folder, jar_set.jars):
         return
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with exclusive_lock(
             cache.expanduser() / "fetch.lock", "fetching jars", FETCH_S_MAX, progress
         ):
-            fetch_missing(Fetch(cache, java(), manifest(), progress))
+            fetch_missing(Fetch(cache, java(), jar_set, progress))
     except OSError as error:
         raise EnvironmentProblem(
             f"the cache folder cannot be used: {error}",
@@ -90,7 +96,7 @@ def ensure_jars(cache: Path, java: Callable[[], Java], progress: Progress = sile
 
 def fetch_missing(fetch: Fetch) -> None:
     """Download until every jar exists with its checksum; raises as `ensure_jars` does."""
-    missing, damaged = _collect(fetch, verify(fetch.folder, fetch.jars))
+    missing, damaged = _collect(fetch, verify(fetch.folder, fetch.jar_set.jars))
     for _ in range(_ATTEMPTS):
         if not missing:
             break
@@ -115,7 +121,7 @@ def fetch_missing(fetch: Fetch) -> None:
             place="fetching jars",
             hint=_GO_ON,
         )
-    verify(fetch.folder, fetch.jars)
+    verify(fetch.folder, fetch.jar_set.jars)
 
 
 def _collect(fetch: Fetch, jars: tuple[Jar, ...]) -> tuple[tuple[Jar, ...], tuple[Path, ...]]:
@@ -147,7 +153,7 @@ def _run_ivy(fetch: Fetch) -> None:
     log = fetch.ivy / "fetch.log"
     log.unlink(missing_ok=True)
     ivy_file = fetch.ivy / "ivy.xml"
-    ivy_file.write_text(importlib.resources.files(__package__).joinpath("ivy.xml").read_text())
+    ivy_file.write_text(fetch.jar_set.ivy_xml)
     command = (
         str(fetch.java.executable),
         # Nothing of the user's own Ivy settings: the same jars on every machine.
@@ -165,14 +171,15 @@ def _run_ivy(fetch: Fetch) -> None:
         raise UnavailableError(
             _reason(log.read_text(errors="replace")),
             place="fetching jars",
-            hint=f"about 60 MB come from the Maven repository, once; {_GO_ON} (log: {log})",
+            hint=f"jars come from the Maven repository, once; {_GO_ON} (log: {log})",
         )
 
 
 def _watch(child: Child, log: Path, fetch: Fetch) -> None:
     """Report progress until Ivy ends; raises when it prints nothing for too long."""
     started_at = changed_at = time.monotonic()
-    before = sum(any((fetch.ivy / "cache").glob(f"*/*/*/{jar.name}")) for jar in fetch.jars)
+    jars = fetch.jar_set.jars
+    before = sum(any((fetch.ivy / "cache").glob(f"*/*/*/{jar.name}")) for jar in jars)
     reported, size = None, -1
     running = True
     while running:
@@ -180,7 +187,7 @@ def _watch(child: Child, log: Path, fetch: Fetch) -> None:
         now = time.monotonic()
         if log.stat().st_size != size:
             size, changed_at = log.stat().st_size, now
-            step = _step(log.read_text(errors="replace"), before, len(fetch.jars))
+            step = _step(log.read_text(errors="replace"), before, len(jars))
             if step != reported:
                 fetch.progress(step)
                 reported = step

@@ -32,6 +32,24 @@ class Jar:
         return self.path.rpartition("/")[2]
 
 
+@dataclass(frozen=True, slots=True)
+class JarSet:
+    """Jars that are fetched together: the text of their Ivy file, and of their manifest."""
+
+    ivy_xml: str
+    checksums: str
+
+    @property
+    def jars(self) -> tuple[Jar, ...]:
+        """Every jar of the manifest."""
+        return parse_manifest(self.checksums)
+
+    def folder(self, cache: Path) -> Path:
+        """The folder of the jars of this manifest; another manifest has another folder."""
+        digest = hashlib.sha256(self.checksums.encode()).hexdigest()
+        return cache.expanduser() / "jars" / digest[:12]
+
+
 def parse_manifest(text: str) -> tuple[Jar, ...]:
     """Parse lines in the format of `sha256sum`.
 
@@ -44,15 +62,21 @@ def parse_manifest(text: str) -> tuple[Jar, ...]:
 
 
 @functools.cache
+def embedded_jars() -> JarSet:
+    """The jars of the embedded stack and of Spark's Kafka connector."""
+    files = importlib.resources.files(__package__)
+    return JarSet(files.joinpath("ivy.xml").read_text(), files.joinpath("jars.sha256").read_text())
+
+
+@functools.cache
 def manifest() -> tuple[Jar, ...]:
     """Every jar that this version needs."""
-    return parse_manifest(_manifest_text())
+    return embedded_jars().jars
 
 
 def jar_folder(cache: Path) -> Path:
-    """The folder of the jars of this version's manifest; another manifest has another folder."""
-    digest = hashlib.sha256(_manifest_text().encode()).hexdigest()
-    return cache.expanduser() / "jars" / digest[:12]
+    """The folder of the jars of this version's manifest."""
+    return embedded_jars().folder(cache)
 
 
 def unverified(folder: Path, jars: tuple[Jar, ...]) -> tuple[Jar, ...]:
@@ -180,10 +204,6 @@ def _from_pyspark(*artifacts: str) -> tuple[Path, ...]:
 
 def _class_path(paths: tuple[Path, ...]) -> str:
     return ":".join(str(path) for path in paths)
-
-
-def _manifest_text() -> str:
-    return importlib.resources.files(__package__).joinpath("jars.sha256").read_text()
 
 
 def _size_mtime(path: Path) -> tuple[int, ...]:

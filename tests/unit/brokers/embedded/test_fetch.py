@@ -5,7 +5,7 @@ import pytest
 
 from brokers.embedded import fetch
 from brokers.embedded.fetch import Fetch, ensure_jars, fetch_missing
-from brokers.embedded.jars import Jar, unverified
+from brokers.embedded.jars import JarSet, unverified
 from brokers.embedded.java import Java
 from brokers.embedded.progress import Step, silent
 from pipeline.errors import EnvironmentProblem, UnavailableError
@@ -44,9 +44,9 @@ class Repository:
         self.java = Java(folder / "java", 17)
         self.java.executable.write_text(FAKE_IVY.format(repository=self.folder))
         self.java.executable.chmod(0o755)
-        self.jars = tuple(
-            Jar(f"kafka/{name}", hashlib.sha256(content(name)).hexdigest()) for name in names
-        )
+        checksums = (f"{hashlib.sha256(content(name)).hexdigest()}  kafka/{name}" for name in names)
+        self.jar_set = JarSet("<ivy-module/>", "\n".join(checksums))
+        self.jars = self.jar_set.jars
         self.steps: list[Step] = []
 
     def provide(self, *names: str) -> None:
@@ -61,7 +61,7 @@ class Repository:
 
     def fetch(self) -> Fetch:
         """Fetch from this repository."""
-        found = Fetch(self.cache, self.java, self.jars, self.steps.append)
+        found = Fetch(self.cache, self.java, self.jar_set, self.steps.append)
         found.folder.mkdir(parents=True, exist_ok=True)
         fetch_missing(found)
         return found

@@ -9,7 +9,15 @@ from pathlib import Path
 import pytest
 
 from brokers.embedded import jars
-from brokers.embedded.jars import Jar, jar_folder, manifest, spark_jars, unverified, verify
+from brokers.embedded.jars import (
+    Jar,
+    JarSet,
+    jar_folder,
+    manifest,
+    spark_jars,
+    unverified,
+    verify,
+)
 from pipeline.errors import EnvironmentProblem
 
 CONTENT = b"a jar"
@@ -44,6 +52,13 @@ def test_the_list_is_well_formed() -> None:
     assert all(re.fullmatch(r"[0-9a-f]{64}", jar.sha256) for jar in manifest())
     assert {jar.path.partition("/")[0] for jar in manifest()} == {"kafka", "spark"}
     assert len({jar.name for jar in manifest()}) == len(manifest())
+
+
+def test_another_manifest_has_another_folder(tmp_path: Path) -> None:
+    """Sets of jars in one cache do not mix."""
+    other = JarSet("<ivy-module/>", f"{JAR.sha256}  {JAR.path}\n")
+    assert other.jars == (JAR,)
+    assert other.folder(tmp_path) != jar_folder(tmp_path)
 
 
 def test_a_verified_jar_is_hashed_once(tmp_path: Path) -> None:
