@@ -167,7 +167,7 @@ def _waits_for(
 
 
 def _goes_on(one: ObservedFragment) -> bool:
-    """Whether it runs, is not behind, and waits for no input.
+    """Whether it runs, is not behind, and waits for no input, or for the clock.
 
     An input that is behind as a whole, with records, may be so at all times: by its lateness.
     """
@@ -176,7 +176,9 @@ def _goes_on(one: ObservedFragment) -> bool:
         return False
     if one.unread_ms is not None or status.steps_ms is not None:
         return False
-    if not one.is_held or status.held_ms == 0:
+    if status.settles_at_ms is not None or (one.is_held and status.held_ms == 0):
+        return False
+    if not one.is_held:
         return True
     silent = status.held_silent_since_ms is not None
     return status.held_ms is not None and status.held_partition is None and not silent

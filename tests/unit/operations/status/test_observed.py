@@ -102,14 +102,14 @@ def test_a_running_fragment_waits_for_the_nearest_ones_above_that_do_not_run() -
 
 
 def test_a_running_fragment_waits_for_one_whose_event_time_is_held_back() -> None:
-    """By a silent input, or by a partition; not by one that may be behind by its lateness."""
+    """By a silent input, or a partition; not by an input that may be behind by its lateness."""
     names = [FragmentName("one"), FragmentName("two")]
     for held_ms, silent_ms, partition, found in (
         (None, None, None, True),
         (9_000, NOW, None, True),
         (9_000, None, 1, True),
         (9_000, None, None, False),
-        (0, NOW, None, False),
+        (0, NOW, None, True),
     ):
         first = replace(
             STATUS,
@@ -123,6 +123,17 @@ def test_a_running_fragment_waits_for_one_whose_event_time_is_held_back() -> Non
         records = [replace(RECORD, fragment=name) for name in names]
         expected = ("cars.one",) if found else ()
         assert [one.waits_for for one in observe(records, [first, second], [UP])] == [(), expected]
+
+
+def test_a_running_fragment_waits_for_one_whose_windows_only_the_clock_closes() -> None:
+    """Its own inputs are silent, and results of it are still to come."""
+    names = [FragmentName("one"), FragmentName("two")]
+    records = [replace(RECORD, fragment=name) for name in names]
+    first = replace(STATUS, fragment=names[0], settles_at_ms=NOW)
+    second = replace(STATUS, fragment=names[1], writers=("local.cars.one",))
+    assert [one.waits_for for one in observe(records, [first, second], [UP])] == [
+        (), ("cars.one",)
+    ]  # fmt: skip
 
 
 def test_a_running_fragment_waits_for_one_that_is_behind() -> None:
