@@ -13,7 +13,8 @@ ENDS_LOG_MAX = 64
 """Observed ends kept per input. At four a second they reach back 16 seconds exactly, and further
 with decreasing resolution, which is enough for the age of an old lag."""
 STALLED_LEAST_MS = 15_000
-"""How long no batch may end, with records unread or one planned, before `status` shows it."""
+"""How long no batch may end, with records unread or one planned, before `status` shows it; the pace
+of the fragment comes on top."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,4 +82,5 @@ def stalled_since(
     planned_ms = running.time.release.moved_at_ms
     if planned_ms is not None and planned_ms > running.batch_ended_ms:
         waited_ms = max(waited_ms, now_ms - planned_ms)
-    return SteadyMillis(now_ms - waited_ms) if waited_ms >= STALLED_LEAST_MS else None
+    least_ms = STALLED_LEAST_MS + running.fragment.pace_ms
+    return SteadyMillis(now_ms - waited_ms) if waited_ms >= least_ms else None

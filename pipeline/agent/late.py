@@ -38,9 +38,11 @@ def with_batch(
     run: LateRun | None, before: Totals, after: Totals, now_ms: SteadyMillis
 ) -> LateRun | None:
     """The run after a batch; None: there is none. A batch without records changes nothing."""
-    read, late = after.records_in - before.records_in, after.late_dropped - before.late_dropped
+    read = after.records_in - before.records_in
     if read <= 0:
         return run
+    # A record that several paths read is late on each of them.
+    late = min(read, after.late_dropped - before.late_dropped)
     if late * SHARE_LEAST < read:
         return None
     if run is None:

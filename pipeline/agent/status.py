@@ -18,7 +18,6 @@ from pipeline.agent.state import (
 )
 from pipeline.boundaries.ends import ENDS_FRESH_MS, Ends
 from pipeline.boundaries.held import HELD_LEAST_MS, HeldBack
-from pipeline.boundaries.lane_time import promised
 from pipeline.boundaries.open_transactions import HeldOpen, held_open
 from pipeline.boundaries.profile import DerivedInput
 from pipeline.boundaries.promise import is_spent, last_result_ms
@@ -94,6 +93,7 @@ def status(lane: Lane, shared: Shared, now: Now) -> FragmentStatus:
         late_span_ms=late.until_ms - late.since_ms if late else 0,
         late_read=late.read if late else 0,
         late_records=late.late if late else 0,
+        pace_ms=running.fragment.pace_ms if running else 0,
         settles_at_ms=None if running is None else _settles_at(lane, running, now),
         unreachable=missing,
         writers=_writers(running) if running else (),
@@ -146,11 +146,10 @@ def _settles_at(lane: Lane, running: Running, now: Now) -> Millis | None:
     time, marker = running.time, lane.marker
     if marker is None or not time.idle or is_spent(time.profile.shape, marker):
         return None
-    last_ms = last_result_ms(time.profile.shape, marker)
-    reached_ms = max((*time.reached.values(), *promised(time).values()), default=None)
-    if last_ms is None or reached_ms is None:
+    last_ms, target_ms = last_result_ms(time.profile.shape, marker), time.target_ms
+    if last_ms is None or target_ms is None:
         return None
-    behind_ms = last_ms + time.profile.shape.behind_ms - reached_ms
+    behind_ms = last_ms + time.profile.shape.behind_ms - target_ms
     return Millis(now.wall_ms + max(0, behind_ms))
 
 

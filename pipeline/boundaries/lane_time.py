@@ -65,6 +65,7 @@ class LaneTime:
             answer yet.
         held: the input that holds event time back; None: none.
         idle: whether all inputs were idle at the latest check.
+        target_ms: the target of event time at the latest check; None: there was none.
         is_spent: whether the lane can emit nothing more without a new record.
         is_full: whether the state has reached its limit, so that little is read.
         steps_ms: how far event time is behind its inputs because it is released in steps; None: it
@@ -85,6 +86,7 @@ class LaneTime:
     unloaded: Mapping[StreamName, Mapping[int, Offset] | None] = field(default_factory=dict)
     held: HeldBack | None = None
     idle: bool = False
+    target_ms: Millis | None = None
     is_spent: bool = False
     is_full: bool = False
     steps_ms: int | None = None
@@ -210,10 +212,16 @@ def observe(
     still = {one: at for one, at in reached_at.items() if time.read_at.get(one, at - 1) > at}
     since = Since(silent, still, _untimed(time))
     held = held_back(time.held, found, since, time.writers.keys(), now_ms)
-    time = replace(
-        time, reached=reached, reached_at=reached_at, held=held, idle=idle, steps_ms=None
-    )
     target = least_active(tuple(found.values()))
+    time = replace(
+        time,
+        reached=reached,
+        reached_at=reached_at,
+        held=held,
+        idle=idle,
+        target_ms=None if target is None else target.at_ms,
+        steps_ms=None,
+    )
     if target is None:
         return _loading_from(time, ends, now_ms), None
     rest_ms = releases.rest_ms(time.profile.shape, time.release, target)

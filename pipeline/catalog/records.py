@@ -319,6 +319,7 @@ class FragmentStatus(Record):
             is not.
         stalled_since_ms: since when no batch has ended although records are unread, or one is
             planned; None: batches end, or there is nothing to do.
+        pace_ms: least time between two of its batches.
         event_ms: its event time; None: it has none yet, or does not run.
         late_since_ms: since when at least a quarter of what each batch reads is late; None: it is
             not.
@@ -358,8 +359,6 @@ class FragmentStatus(Record):
     rebuild_since_ms: Millis | None
     rebuild_offsets: int
     rebuild_read: int
-    rebuild_batches: int
-    rebuild_batches_done: int
     held_by: str
     held_partition: int | None
     held_ms: int | None
@@ -367,14 +366,17 @@ class FragmentStatus(Record):
     held_silent_since_ms: Millis | None
     steps_ms: int | None
     stalled_since_ms: Millis | None
-    event_ms: Millis | None
-    late_since_ms: Millis | None
-    late_span_ms: int
-    late_read: int
-    late_records: int
-    settles_at_ms: Millis | None
-    unreachable: str
     writers: tuple[str, ...]
+    rebuild_batches: int = 0
+    rebuild_batches_done: int = 0
+    pace_ms: int = 0
+    event_ms: Millis | None = None
+    late_since_ms: Millis | None = None
+    late_span_ms: int = 0
+    late_read: int = 0
+    late_records: int = 0
+    settles_at_ms: Millis | None = None
+    unreachable: str = ""
     expiring: tuple[ExpiringRecords, ...] | None = None
 
     @property

@@ -113,7 +113,7 @@ def _stalled(status: FragmentStatus, name: str) -> Iterator[Finding]:
     since_ms = status.stalled_since_ms
     if status.state is not LaneState.RUNNING or since_ms is None:
         return
-    if status.reported_at_ms - since_ms < STALLED_MS:
+    if status.reported_at_ms - since_ms < STALLED_MS + status.pace_ms:
         return
     unread = counted(status.lag_records or 0, "record")
     behind = f", with {unread} unread" if status.lag_records else ""

@@ -101,8 +101,8 @@ class ObservedFragment:
     @property
     def unread_ms(self) -> int | None:
         """How long the oldest unread record may have waited; None: not long, or unknown."""
-        age_ms = self.lag.age_ms
-        return age_ms if age_ms is not None and age_ms >= UNREAD_LEAST_MS else None
+        age_ms, pace_ms = self.lag.age_ms, self.status.pace_ms if self.status else 0
+        return age_ms if age_ms is not None and age_ms >= UNREAD_LEAST_MS + pace_ms else None
 
     @property
     def rebuilding_since_ms(self) -> Millis | None:

@@ -238,7 +238,7 @@ _DAMAGED_LOG = (
 
 
 _STATE_OF_QUERY = "=== Streaming Query ==="
-"""Begins Spark's description of a failed query, whose plan names the checkpoint in any case."""
+"""Begins Spark's description of a failed query, whose plan names the checkpoint."""
 _WAITED = "Exception thrown in awaitResult"
 _CAUSE = "Caused by: "
 _TRACEBACK = "Traceback (most recent call last):"
@@ -284,14 +284,27 @@ def from_spark(error: SparkError, folder: Path | None) -> MedusaError:
     outside = outside_cause(_with_causes(error), first_line(error))
     if outside is not None:
         return outside
-    inside = folder is None or _IN_BATCH in text
-    cause = text.partition(_STATE_OF_QUERY)[0]
-    of_log = not inside and (str(folder) in cause or any(sign in cause for sign in _DAMAGED_LOG))
-    if of_log or any(sign in text for sign in _DAMAGED_STATE):
-        return DamagedCheckpointError(
-            f"the checkpoint cannot be read: {first_line(error)}", place=str(folder or "")
-        )
+    if why := _damaged(text, folder):
+        return DamagedCheckpointError(f"{why}: {first_line(error)}", place=str(folder or ""))
     return RetryError(f"the query failed: {first_line(error)}")
+
+
+def _damaged(text: str, folder: Path | None) -> str:
+    """What the text of an error says about the checkpoint; empty: nothing.
+
+    A query that fails outside of a batch for an unknown reason may have failed by its checkpoint,
+    and would each time. The description of any failed query names the folder.
+    """
+    unreadable = "the checkpoint cannot be read"
+    if any(sign in text for sign in _DAMAGED_STATE):
+        return unreadable
+    if folder is None or _IN_BATCH in text:
+        return ""
+    if str(folder) in text.partition(_STATE_OF_QUERY)[0]:
+        return unreadable
+    if any(sign in text for sign in _DAMAGED_LOG):
+        return unreadable
+    return "the query failed outside of a batch" if str(folder) in text else ""
 
 
 @contextmanager

@@ -150,6 +150,14 @@ def test_a_running_fragment_waits_for_one_that_is_behind() -> None:
         assert [one.waits_for for one in observe(records, [first, second], [UP])] == [(), found]
 
 
+def test_the_pace_of_a_fragment_is_no_delay() -> None:
+    """Its records are unread for so long in any case."""
+    slow = replace(STATUS, lag_ms=40_000, pace_ms=31_000)
+    for status, expected in ((slow, None), (replace(slow, pace_ms=30_000), 40_000)):
+        (one,) = observe([RECORD], [status], [UP])
+        assert one.unread_ms == expected
+
+
 def test_fragments_of_other_networks_and_circles_end_the_search() -> None:
     """Two networks may read each other; only observed fragments are named."""
     one = replace(RECORD, fragment=FragmentName("one"))

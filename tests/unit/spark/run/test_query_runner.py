@@ -25,7 +25,6 @@ FOLDER = Path("/data/checkpoints/net/box/epoch-1")
         (f"Incomplete log file {FOLDER}/offsets/3", FOLDER, DamagedCheckpointError),
         ("the value 'x' cannot be cast because it is malformed", FOLDER, DamagedCheckpointError),
         ("the value 'x' cannot be cast because it is malformed", None, RetryError),
-        (f"[STREAM_FAILED] x is null\n=== Streaming Query ===\nPlan: {FOLDER}", FOLDER, RetryError),
         (f"[FOREACH_BATCH_USER_FUNCTION_ERROR] is malformed {FOLDER}", FOLDER, RetryError),
         ("Some data may have been lost", None, LostDataError),
     ],
@@ -35,6 +34,14 @@ def test_an_error_inside_a_batch_is_not_attributed_to_the_checkpoint(
 ) -> None:
     """Except where its state cannot be read; a value that cannot be cast is no damaged log."""
     assert type(from_spark(PySparkException(text), folder)) is kind
+
+
+def test_a_query_that_fails_outside_of_a_batch_may_have_failed_by_its_checkpoint() -> None:
+    """It would each time; the description of a failed query names the folder."""
+    text = f"[STREAM_FAILED] x is null\n=== Streaming Query ===\nPlan: {FOLDER}"
+    found = from_spark(PySparkException(text), FOLDER)
+    assert type(found) is DamagedCheckpointError
+    assert found.message.startswith("the query failed outside of a batch: [STREAM_FAILED]")
 
 
 class TaskError(Py4JJavaError):  # type: ignore[misc] # py4j has no types
