@@ -144,7 +144,7 @@ def _settles_at(lane: Lane, running: Running, now: Now) -> Millis | None:
     All inputs are idle, and some of what the state contains is still to be released.
     """
     time, marker = running.time, lane.marker
-    if marker is None or not time.idle or is_spent(time.profile.shape, marker):
+    if marker is None or not time.idle or time.is_spent:
         return None
     last_ms, target_ms = last_result_ms(time.profile.shape, marker), time.target_ms
     if last_ms is None or target_ms is None:
