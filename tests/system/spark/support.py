@@ -14,6 +14,15 @@ from pipeline.spark.run.from_memory import MemoryQueries, Write
 from pipeline.testing.load import Loader, find_tests
 from pipeline.testing.run import run_steps
 
+ROW_SCHEMA = """
+{"type": "record", "name": "Row", "fields": [
+  {"name": "item", "type": "string"},
+  {"name": "amount", "type": "long"},
+  {"name": "at", "type": {"type": "long", "logicalType": "timestamp-millis"}}
+]}
+"""
+"""Rows of an item and an amount at a time."""
+
 
 def failures(folder: Path, queries: MemoryQueries) -> list[str]:
     """Run the tests of a project as `medusa test` does; returns messages of the failed steps."""

@@ -5,17 +5,10 @@ from pathlib import Path
 import pytest
 
 from pipeline.spark.run.from_memory import MemoryQueries
-from tests.system.spark.support import failures
+from tests.system.spark.support import ROW_SCHEMA, failures
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
 
-SCHEMA = """
-{"type": "record", "name": "Row", "fields": [
-  {"name": "item", "type": "string"},
-  {"name": "amount", "type": "long"},
-  {"name": "at", "type": {"type": "long", "logicalType": "timestamp-millis"}}
-]}
-"""
 STREAMS = """
 network: shop
 streams:
@@ -204,7 +197,7 @@ def test_an_idle_input_does_not_delay_another_one(
 
 
 def _failures(document: str, steps: str, queries: MemoryQueries, folder: Path) -> list[str]:
-    (folder / "row.avsc").write_text(SCHEMA, "utf-8")
+    (folder / "row.avsc").write_text(ROW_SCHEMA, "utf-8")
     (folder / "network.yaml").write_text(document, "utf-8")
     (folder / "tests").mkdir()
     (folder / "tests" / "quiet.yaml").write_text(steps, "utf-8")

@@ -5,17 +5,10 @@ from pathlib import Path
 import pytest
 
 from pipeline.spark.run.from_memory import MemoryQueries
-from tests.system.spark.support import failures
+from tests.system.spark.support import ROW_SCHEMA, failures
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
 
-SCHEMA = """
-{"type": "record", "name": "Row", "fields": [
-  {"name": "item", "type": "string"},
-  {"name": "amount", "type": "long"},
-  {"name": "at", "type": {"type": "long", "logicalType": "timestamp-millis"}}
-]}
-"""
 DOCUMENT = """
 network: shop
 streams:
@@ -59,7 +52,7 @@ def test_a_record_that_is_late_by_its_own_time_extends_no_session(
     computed: str, found: str, queries: MemoryQueries, tmp_path: Path
 ) -> None:
     """Spark's optimiser must not remove what drops it, also if repeated rows change no result."""
-    (tmp_path / "row.avsc").write_text(SCHEMA, "utf-8")
+    (tmp_path / "row.avsc").write_text(ROW_SCHEMA, "utf-8")
     (tmp_path / "network.yaml").write_text(DOCUMENT.replace("COMPUTED", computed), "utf-8")
     (tmp_path / "tests").mkdir()
     (tmp_path / "tests" / "late.yaml").write_text(STEPS.replace("FOUND", found), "utf-8")
