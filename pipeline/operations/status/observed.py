@@ -45,8 +45,9 @@ class ObservedFragment:
         record: the desired state in the catalog.
         status: the last report; None: no node has reported.
         node_up: whether the reporting process is still up.
-        waits_for: names of the nearest fragments above it that do not run, are behind, or whose
-            event time is held back, if it runs itself.
+        waits_for: if it runs itself, names of the nearest fragments above it that do not run, are
+            behind, or whose event time is held back; if there are none, of those whose short delays
+            add up to a long one.
         expiring: records that it needs and that retention removes soon, or has removed; None: not
             examined.
     """
@@ -149,11 +150,17 @@ def observe(
 def _waits_for(
     fragment: ObservedFragment, by_writer: Mapping[str, ObservedFragment]
 ) -> tuple[str, ...]:
-    """Names of the nearest fragments above a running one whose results do not come."""
+    """Names of the nearest fragments above a running one whose results do not come, or come late.
+
+    Each fragment of a chain may be behind by less than `UNREAD_LEAST_MS`, and their sum by more.
+    """
     found: set[str] = set()
+    delayed: set[str] = set()
+    delay_ms = 0
     passed: set[str] = set()
     level = [fragment]
     while level:
+        delay_ms += max(_delay_ms(one) for one in level)
         above = {
             writer
             for one in level
@@ -163,7 +170,14 @@ def _waits_for(
         level = [by_writer[writer] for writer in above - passed if writer in by_writer]
         passed |= above
         found |= {one.name for one in level if not _goes_on(one)}
-    return tuple(sorted(found))
+        delayed |= {one.name for one in level if _delay_ms(one) > 0}
+    return tuple(sorted(found or (delayed if delay_ms >= UNREAD_LEAST_MS else ())))
+
+
+def _delay_ms(one: ObservedFragment) -> int:
+    """How long its oldest record is unread, but for its pace; 0 if unknown."""
+    pace_ms = one.status.pace_ms if one.status else 0
+    return max(0, (one.lag.age_ms or 0) - pace_ms)
 
 
 def _goes_on(one: ObservedFragment) -> bool:

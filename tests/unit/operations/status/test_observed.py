@@ -140,7 +140,7 @@ def test_a_running_fragment_waits_for_one_that_is_behind() -> None:
     """Whose records are unread, or whose event time advances in steps; a batch takes a while."""
     names = [FragmentName("one"), FragmentName("two")]
     records = [replace(RECORD, fragment=name) for name in names]
-    second = replace(STATUS, fragment=names[1], writers=("local.cars.one",))
+    second = replace(STATUS, fragment=names[1], lag_ms=0, writers=("local.cars.one",))
     for lag_ms, steps_ms, found in (
         (9_999, None, ()),
         (10_000, None, ("cars.one",)),
@@ -148,6 +148,30 @@ def test_a_running_fragment_waits_for_one_that_is_behind() -> None:
     ):
         first = replace(STATUS, fragment=names[0], lag_ms=lag_ms, steps_ms=steps_ms)
         assert [one.waits_for for one in observe(records, [first, second], [UP])] == [(), found]
+
+
+def test_short_delays_of_the_fragments_of_a_chain_add_up() -> None:
+    """With the fragment's own; those above it that have one are named."""
+    names = [FragmentName(f"f{number}") for number in range(4)]
+    records = [replace(RECORD, fragment=name) for name in names]
+    for lags_ms, pace_ms, found in (
+        ((5_000, 0, 4_999, 0), 0, ()),
+        ((5_000, 0, 5_000, 0), 0, ("cars.f0", "cars.f2")),
+        ((5_000, 0, 5_000, 0), 1, ()),
+        ((0, 0, 4_000, 6_000), 0, ("cars.f2",)),
+        ((0, 0, 0, 9_999), 0, ()),
+    ):
+        statuses = [
+            replace(
+                STATUS,
+                fragment=name,
+                lag_ms=lag_ms,
+                pace_ms=pace_ms if lag_ms else 0,
+                writers=(f"local.cars.f{number - 1}",) if number else (),
+            )
+            for number, (name, lag_ms) in enumerate(zip(names, lags_ms, strict=True))
+        ]
+        assert observe(records, statuses, [UP])[3].waits_for == found
 
 
 def test_the_pace_of_a_fragment_is_no_delay() -> None:
