@@ -7,11 +7,13 @@ part is not reported, so that each mistake is reported once.
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 
 from pipeline import durations
 from pipeline.errors import DocumentError, Problem
 from pipeline.ids import BoxName, NetworkName, StreamName
+from pipeline.labels import EVERY_NODE
 from pipeline.names import NAME_PATTERN
 from pipeline.nearest import near, nearest_first
 from pipeline.network import graph, topics, yaml_reader
@@ -24,6 +26,7 @@ from pipeline.network.fields import Fields, Report, Text
 from pipeline.network.limits import read_limit
 from pipeline.network.model import Box, BoxSettings, Limit, Network
 from pipeline.network.outputs import OutputDraft, check_finality, check_keys, read_outputs
+from pipeline.network.placement import Placement, check_apart, read_placement
 from pipeline.network.streams import (
     PARTITIONS,
     PARTITIONS_MAX,
@@ -169,6 +172,7 @@ class _Loader:
         self.code = code
         self.limits: list[Limit] = []
         self.box_settings: list[BoxSettings] = []
+        self.placements: list[Placement] = []
 
     def load(self, root: YamlMap) -> Network | None:
         """The network, as far as it is valid; None without a name."""
@@ -181,6 +185,7 @@ class _Loader:
         retention = topics.read_retention(fields) or RETENTION_MS
         auto_create = fields.boolean("auto_create", default=True)
         pace_ms, state_limit = read_pace(fields), read_state_limit(fields)
+        placement = read_placement(fields, None)
         streams = self._streams(fields, partitions)
         defaults = Defaults(window if fields.has("window") else None, self.code)
         drafts, broken = self._drafts(fields, defaults, set(streams))
@@ -196,6 +201,7 @@ class _Loader:
         }
         facts = {key: made.facts for key, made in built.items() if made.facts is not None}
         boxes = self._boxes(drafts, facts, {*streams, *drafts, *broken})
+        apart = self._apart((placement, *(one.placement for one in outputs)), drafts, broken)
         check_finality(outputs, boxes, self.report)
         check_keys(outputs, boxes, self.report)
         if name is None:
@@ -213,6 +219,8 @@ class _Loader:
             pace_ms=pace_ms or 0,
             state_limit_bytes=state_limit,
             box_settings=tuple(self.box_settings),
+            nodes=placement.nodes or EVERY_NODE,
+            apart=apart,
         )
 
     def _network_name(self, fields: Fields) -> NetworkName | None:
@@ -308,7 +316,9 @@ class _Loader:
         draft = KINDS[kinds[0]](BoxName(key.text), fields, defaults)
         self._limit(key.text, fields)
         settings = read_box_settings(BoxName(key.text), fields, kinds[0], STATEFUL_KINDS)
-        self.box_settings.append(settings)
+        placement = read_placement(fields, BoxName(key.text))
+        self.placements.append(placement)
+        self.box_settings.append(replace(settings, nodes=placement.nodes))
         fields.finish()
         return draft
 
@@ -390,7 +400,29 @@ class _Loader:
         )
         return False
 
-    # --- outputs and topics ---------------------------------------------------------------------
+    # --- outputs, placement and topics -----------------------------------------------------------
+
+    def _apart(
+        self, others: Sequence[Placement], drafts: Mapping[str, Draft], broken: set[str]
+    ) -> tuple[tuple[BoxName, BoxName], ...]:
+        """The pairs of boxes that are to run on different nodes; mistakes are reported.
+
+        `others`: the placements of the network and of its outputs.
+        """
+        parts = {name: tuple(map(str, (p.name for p in one.parts))) for name, one in drafts.items()}
+        routes = {part.name: name for name, one in drafts.items() for part in one.parts}
+        declared = {one.of for one in self.placements if one.nodes is not None}
+        for one in others:
+            if one.of is None or one.nodes is None:
+                continue
+            if one.of in declared:
+                message = f"box {one.of} has nodes of its own: write them there or here"
+                self.report.add(message, one.line, box=one.of)
+            elif one.of in routes:
+                message = f"{one.of} runs where its route does: write nodes at {routes[one.of]}"
+                self.report.add(message, one.line, box=one.of)
+        everything = parts | dict.fromkeys(broken, ())
+        return check_apart((*self.placements, *others), everything, self.report)
 
     def _topics(
         self,

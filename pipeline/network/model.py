@@ -14,6 +14,7 @@ from enum import Enum
 from typing import Protocol
 
 from pipeline.ids import BoxName, Millis, NetworkName, StreamName, Subject, TopicName
+from pipeline.labels import EVERY_NODE, Selector
 from pipeline.network.types import Columns, DataType, Form
 
 
@@ -215,6 +216,8 @@ class Output:
     key_format: KeyFormat = KeyFormat.AVRO
     retention_ms: int | None = None
     """The retention of the topic if it is created; None: the network's."""
+    nodes: Selector | None = None
+    """The nodes that its box may run on; None: not declared here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,11 +244,13 @@ class BoxSettings:
         pace_ms: the least time between two batches; None: the network's.
         state_limit_bytes: the size of the state at which no more input is read; None: the
             network's. Always None for a box without state.
+        nodes: the nodes that it may run on; None: not declared here.
     """
 
     of: BoxName
     pace_ms: int | None = None
     state_limit_bytes: int | None = None
+    nodes: Selector | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,6 +275,10 @@ class Network:
     """Default limit of the state of a fragment; None: no limit."""
     box_settings: tuple[BoxSettings, ...] = ()
     """Of all boxes of the document; the branches of a route have those of the route."""
+    nodes: Selector = EVERY_NODE
+    """The nodes that boxes without a placement of their own may run on."""
+    apart: tuple[tuple[BoxName, BoxName], ...] = ()
+    """Pairs of boxes that are to run on different nodes; each pair and all of them sorted."""
 
     def by_name(self) -> Mapping[StreamName, "ExternalStream | Box"]:
         """Every stream by its name: the external ones, and the boxes that write the others."""

@@ -3,10 +3,11 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from pipeline.ids import StreamName, TopicName
+from pipeline.ids import BoxName, StreamName, TopicName
 from pipeline.nearest import nearest_first
 from pipeline.network.fields import Fields, Report, Text
 from pipeline.network.model import Box, KeyFormat, Output
+from pipeline.network.placement import Placement, read_placement
 from pipeline.network.streams import PARTITIONS_MAX
 from pipeline.network.topics import read_retention
 from pipeline.network.types import DataType, Scalar
@@ -29,6 +30,7 @@ class OutputDraft:
     retention_ms: int | None
     corrections: bool
     key_format: KeyFormat
+    placement: Placement
 
     @property
     def output(self) -> Output:
@@ -40,6 +42,7 @@ class OutputDraft:
             corrections=self.corrections,
             key_format=self.key_format,
             retention_ms=self.retention_ms,
+            nodes=self.placement.nodes,
         )
 
 
@@ -88,10 +91,11 @@ def _read_output(stream: Text, fields: Fields, partitions: int) -> OutputDraft |
     corrections = fields.boolean("corrections", default=False)
     formats = tuple(one.value for one in KeyFormat)
     key_format = KeyFormat(fields.choice("key_format", formats, KeyFormat.AVRO.value))
+    placement = read_placement(fields, BoxName(stream.value))
     fields.finish()
     if topic is None:
         return None
-    return OutputDraft(stream, topic, number, retention, corrections, key_format)
+    return OutputDraft(stream, topic, number, retention, corrections, key_format, placement)
 
 
 def check_finality(

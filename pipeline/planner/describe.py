@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from pipeline import durations, sizes
+from pipeline.labels import EVERY_NODE, format_selector
 from pipeline.network.model import ExternalStream, KeyFormat, Limit, StartAt
 from pipeline.network.types import Column, EnumForm
 from pipeline.planner.boxes.catalogue import facts
@@ -36,7 +37,8 @@ def differences(old: Fragment, new: Fragment) -> tuple[str, ...]:
 def state_differences(old: Fragment, new: Fragment) -> tuple[str, ...]:
     """The differences in a state's inputs and boxes, and in the boxes behind it."""
     before, after = (
-        replace(pruned(fragment), pace_ms=0, state_limit_bytes=None) for fragment in (old, new)
+        replace(pruned(fragment), pace_ms=0, state_limit_bytes=None, nodes=EVERY_NODE, apart=())
+        for fragment in (old, new)
     )
     return (*differences(before, after), *_decoding_differences(before, after, forms=False))
 
@@ -119,6 +121,10 @@ def _facts(fragment: Fragment) -> Iterator[tuple[str, str]]:
         yield "pace", durations.format(fragment.pace_ms)
     if fragment.state_limit_bytes is not None:
         yield "state_limit", sizes.format(fragment.state_limit_bytes)
+    if fragment.nodes:
+        yield "nodes", format_selector(fragment.nodes)
+    if fragment.apart:
+        yield "apart from", ", ".join(fragment.apart)
     output = fragment.output
     yield "output topic", output.topic
     yield "output key", key_text(output)

@@ -18,6 +18,7 @@ from typing import get_args, get_type_hints
 
 from pipeline.errors import BrokenInvariantError
 from pipeline.ids import BoxName, SourceId, StreamName, TopicName
+from pipeline.labels import format_selector
 from pipeline.network.boxes.as_of import AsOf
 from pipeline.network.boxes.python import Python
 from pipeline.network.boxes.traits import Keeps
@@ -44,6 +45,8 @@ _LEFT_OUT: Mapping[type, frozenset[str]] = MappingProxyType(
         ExternalStream: frozenset({"subject", "partitions", "retention_ms", "unreadable"}),
         # Only affects when event time advances.
         DerivedStream: frozenset({"partitions", "lateness_ms"}),
+        # Where a fragment runs changes nothing of what it does.
+        Fragment: frozenset({"nodes", "apart"}),
     }
 )
 _SCHEMA_FIELDS = frozenset({"schema_json", "key_schema_json"})
@@ -136,15 +139,19 @@ def decoding(stream: FragmentInput) -> Mapping[str, Json]:
 
 
 def plan_digest(plan: Plan) -> str:
-    """`<format version>:<SHA-256 in hex>` of all fragments and of the topics they need."""
-    return _hash(
-        {
-            "owner": plan.network.participant,
-            "network": plan.network.name,
-            "fragments": [_canonical(fragment) for fragment in plan.fragments],
-            "topics": [_canonical(topic) for topic in plan.topics],
-        }
-    )
+    """`<format version>:<SHA-256 in hex>` of all fragments, where they run, and their topics."""
+    content: dict[str, Json] = {
+        "owner": plan.network.participant,
+        "network": plan.network.name,
+        "fragments": [_canonical(fragment) for fragment in plan.fragments],
+        "topics": [_canonical(topic) for topic in plan.topics],
+    }
+    placed = [fragment for fragment in plan.fragments if fragment.nodes or fragment.apart]
+    if placed:
+        content["placement"] = [
+            [one.name, format_selector(one.nodes), list(one.apart)] for one in placed
+        ]
+    return _hash(content)
 
 
 def same_format(one: str, other: str) -> bool:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pipeline.ids import BoxName, NetworkId, ParticipantId, StreamName
 from pipeline.names import stream_of_box
 from pipeline.network.model import Box, ExternalStream, Network, Output
+from pipeline.planner.placement import named_apart, nodes_of
 from pipeline.planner.plan import Fragment, NewTopic
 from pipeline.planner.rename_columns import plain_column
 
@@ -52,9 +53,16 @@ def outputs_of(network: Network) -> Mapping[StreamName, Output]:
 
 
 def private_to(network: Network, box: Box, reader: Box) -> bool:
-    """Whether `reader` is the only reader of `box`, so that `box` may be rewritten."""
-    stream = stream_of_box(box.name)
-    return stream not in outputs_of(network) and readers_of(network)[stream] == (reader,)
+    """Whether `reader` is the only reader of `box`, so that `box` may be rewritten.
+
+    Boxes that are to run on different nodes stay as they are.
+    """
+    stream, apart = stream_of_box(box.name), named_apart(network)
+    if stream in outputs_of(network) or readers_of(network)[stream] != (reader,):
+        return False
+    if apart & {stream, stream_of_box(reader.name)}:
+        return False
+    return nodes_of(network, box) == nodes_of(network, reader)
 
 
 def unused_name(network: Network, wish: str) -> BoxName:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from pipeline import durations, sizes
 from pipeline.counting import counted
+from pipeline.labels import format_selector
 from pipeline.network.boxes.traits import Keeps, Lateness
 from pipeline.network.model import ExternalStream, KeyFormat, Load, Silence
 from pipeline.planner.boxes.catalogue import facts, keeps
@@ -62,6 +63,11 @@ def _fragment(fragment: Fragment) -> Iterator[str]:
     if fragment.pace_ms:
         pace = durations.format(fragment.pace_ms)
         yield from _fact("pace", f"{pace}, the least time between two batches")
+    if fragment.nodes:
+        nodes = format_selector(fragment.nodes)
+        yield from _fact("nodes", f"{nodes}: it runs on nodes with these labels")
+    if fragment.apart:
+        yield from _fact("apart from", f"{', '.join(fragment.apart)}, where another node is up")
     yield from _guarantees(fragment)
     names = fragment.names
     yield from _fact("group", f"{names.group} (a mirror for lag tools)")

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pipeline.ids import FragmentName, NetworkId, StreamName, TopicName
+from pipeline.labels import EVERY_NODE, Selector
 from pipeline.names import FragmentNames, stream_of_box
 from pipeline.network.boxes.shape import Shape
 from pipeline.network.boxes.traits import Traits, traits
@@ -79,6 +80,10 @@ class Fragment:
     """The least time between two batches; 0: none."""
     state_limit_bytes: int | None = None
     """The size of the state at which its lanes read no more input; None: no limit."""
+    nodes: Selector = EVERY_NODE
+    """The nodes that it may run on."""
+    apart: tuple[FragmentName, ...] = ()
+    """Fragments of the network that it is to run apart from, sorted."""
 
     @property
     def name(self) -> FragmentName:

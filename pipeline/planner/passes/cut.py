@@ -12,6 +12,8 @@ A query has at most one stateful box, since it has a single event time. So the c
   own, in a topic, before another box can reject one of them;
 - a deduplication reads a function's output from a topic: it reads all rows twice, and a function is
   called once;
+- a box whose reader is to run on other nodes ends a fragment, and so does one that is to run apart
+  from another;
 - a box reads from a topic whatever has one, and computes the rest itself.
 
     moving ──┐                                  fragment tolls: tolls_windows, tolls
@@ -26,9 +28,10 @@ from pipeline.ids import FragmentId, FragmentName, StreamName
 from pipeline.names import FragmentNames, derived_topic, stream_of_box
 from pipeline.network.avro_types import to_avro
 from pipeline.network.boxes.traits import Provenance, traits
-from pipeline.network.model import Box, KeyFormat, Network
+from pipeline.network.model import Box, ExternalStream, KeyFormat, Network
 from pipeline.planner.boxes.catalogue import keeps_key
 from pipeline.planner.draft import Draft, outputs_of, readers_of
+from pipeline.planner.placement import named_apart, nodes_of
 from pipeline.planner.plan import DerivedStream, Fragment, FragmentInput
 
 
@@ -53,6 +56,8 @@ def cut(draft: Draft) -> Draft:
                 inputs=tuple(topics[s] for s in inputs),
                 boxes=boxes,
                 output=output,
+                nodes=nodes_of(network, box),
+                apart=_apart_from(network, box),
             )
         )
     return replace(draft, fragments=tuple(fragments))
@@ -65,6 +70,8 @@ def _ends(network: Network) -> frozenset[StreamName]:
         *_passed_keys(network),
         *_as_records(network),
         *_made_of_parts(network),
+        *_read_elsewhere(network),
+        *named_apart(network),
     }
     readers, ends = readers_of(network), set(fixed)
     for box in network.boxes:
@@ -88,6 +95,17 @@ def _passed_keys(network: Network) -> frozenset[StreamName]:
 def _made_of_parts(network: Network) -> Iterator[StreamName]:
     """The streams whose rows are parts of records."""
     return (stream_of_box(box.name) for box in network.boxes if traits(box).explodes)
+
+
+def _read_elsewhere(network: Network) -> Iterator[StreamName]:
+    """The streams with a reader that may run on other nodes than the box that makes them."""
+    for stream, readers in readers_of(network).items():
+        box = network.by_name()[stream]
+        if isinstance(box, ExternalStream):
+            continue
+        nodes = nodes_of(network, box)
+        if any(nodes_of(network, reader) != nodes for reader in readers):
+            yield stream
 
 
 def _as_records(network: Network) -> frozenset[StreamName]:
@@ -136,6 +154,17 @@ def _boxes_of(network: Network, last: Box, ends: frozenset[StreamName]) -> tuple
         needed.add(stream)
         open_streams.extend(boxes[stream].inputs)
     return tuple(box for stream, box in boxes.items() if stream in needed)
+
+
+def _apart_from(network: Network, last: Box) -> tuple[FragmentName, ...]:
+    """The fragments, each named by its last box, that the one of `last` is to run apart from."""
+    found = {
+        FragmentName(other)
+        for pair in network.apart
+        for one, other in (pair, pair[::-1])
+        if one == last.name
+    }
+    return tuple(sorted(found))
 
 
 def _derived(draft: Draft, box: Box) -> DerivedStream:
