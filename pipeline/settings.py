@@ -13,6 +13,7 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 
 from pipeline import secrets
 from pipeline.errors import Problem
+from pipeline.labels import LABEL_WORDS, LABELS_PATTERN
 from pipeline.names import NAME_PATTERN
 from pipeline.secrets import SecretSetting
 
@@ -27,6 +28,8 @@ class Form:
 
 _NAME = Form(NAME_PATTERN, "lower case letters, digits and _, a letter first")
 _NODE = Form(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}", "letters, digits, - . and _")
+_LABELS = Form(LABELS_PATTERN, f"labels with commas between, each {LABEL_WORDS}")
+_CAPACITY = Form(r"0|[1-9][0-9]{0,5}", "a whole number from 0 to 999999")
 _HOST = r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)"
 _PORT = r"([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])"
 _ADDRESS = rf"{_HOST}(:{_PORT})?"
@@ -115,6 +118,20 @@ def _access(server: str, variables: str, user: Form = _ANYTHING) -> tuple[Settin
 SETTINGS: tuple[Setting, ...] = (
     Setting("participant", "MEDUSA_PARTICIPANT", "local", "the owner of networks and nodes", _NAME),
     Setting("node", "MEDUSA_NODE", "node1", "the name of the node this machine runs", _NODE),
+    Setting(
+        "labels",
+        "MEDUSA_LABELS",
+        "",
+        "labels of the node, KEY=VALUE with commas between: placements select nodes by them",
+        _LABELS,
+    ),
+    Setting(
+        "capacity",
+        "MEDUSA_CAPACITY",
+        "100",
+        "how much the node can do, compared with others; 0: nothing, as long as others can",
+        _CAPACITY,
+    ),
     Setting(
         "data",
         "MEDUSA_DATA",
@@ -223,6 +240,8 @@ class Settings:
 
     participant: str
     node: str
+    labels: str
+    capacity: str
     data: str
     kafka_bootstrap_servers: str
     kafka_security_protocol: str

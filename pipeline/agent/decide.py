@@ -25,6 +25,7 @@ from pipeline.agent.rules.planning import request_plans
 from pipeline.agent.rules.reconcile import reconcile
 from pipeline.agent.rules.recovery import retry_soon
 from pipeline.agent.rules.rehearsal import rehearse
+from pipeline.agent.rules.release import release
 from pipeline.agent.rules.report import report
 from pipeline.agent.rules.retention import send_retention
 from pipeline.agent.rules.rule import Effects, LaneRule, NodeRule
@@ -46,7 +47,7 @@ LANE_RULES: tuple[LaneRule, ...] = (
     find_expiring,
     report,
 )
-NODE_RULES: tuple[NodeRule, ...] = (request_plans, watch, rehearse)
+NODE_RULES: tuple[NodeRule, ...] = (request_plans, watch, rehearse, release)
 """In this order; each rule reads the result of those before it."""
 
 
@@ -131,6 +132,7 @@ def _catalog_updated(
                 shared,
                 assigned={o.id: o for o in snapshot.assigned_to(shared.node)},
                 elsewhere=snapshot.run_elsewhere(shared.node),
+                leaving=snapshot.leaving(shared.node),
                 catalog_current=True,
                 answered=not shared.catalog_current,
             )

@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 
 from pipeline.boundaries.profile import DerivedInput
-from pipeline.catalog.records import FragmentStatus
+from pipeline.catalog.records import FragmentStatus, OwnerRecord
 from pipeline.catalog.snapshot import Deployed, VersionId
 from pipeline.ids import (
     Epoch,
+    FragmentId,
     LaneId,
     RunNumber,
     TopicId,
@@ -118,6 +119,17 @@ class Rehearse:
     fragments: tuple[tuple[Deployed, Fragment], ...]
 
 
+@dataclass(frozen=True, slots=True)
+class ReleaseFragment:
+    """Give up a fragment that another node is to run; no lane of it runs here.
+
+    `owner`: this node's record as its owner; if that has changed, nothing happens.
+    """
+
+    fragment: FragmentId
+    owner: OwnerRecord
+
+
 Effect = (
     MakePlan
     | StartLane
@@ -128,4 +140,5 @@ Effect = (
     | PublishStatus
     | WatchTopics
     | Rehearse
+    | ReleaseFragment
 )

@@ -16,6 +16,7 @@ from pipeline.agent.effects import (
     NoteRetention,
     PublishStatus,
     Rehearse,
+    ReleaseFragment,
     SendActivity,
     StartLane,
     StopLane,
@@ -145,6 +146,8 @@ class Performer:
                 workers.reports.put(lane, partial(self._report, effect))
             case FindExpiring(lane):
                 workers.topics.put(lane, partial(self._find_expiring, effect))
+            case ReleaseFragment(fragment):  # after the last report of its lane
+                workers.reports.put(("release", fragment), partial(self._release, effect))
             case WatchTopics(topics, derived):
                 self._context.news.watch(derived)
                 self._context.watched.watch(topics, derived)
@@ -312,6 +315,12 @@ class Performer:
             _log.warning("%s", message(kinds[kind], now_ms), extra=_label(lane.fragment))
         self._expiring[lane] = frozenset(kinds)
         self._emit(ExpiringFound(lane, found))
+
+    def _release(self, effect: ReleaseFragment) -> None:
+        """Release a fragment; if the catalog does not answer, its next read asks for it again."""
+        fragment, owner = effect.fragment, effect.owner
+        if self._context.catalog.owners.release(fragment, owner):
+            _log.info("released for another node, epoch %d", owner.epoch, extra=_label(fragment))
 
     def _report(self, effect: PublishStatus) -> None:
         """Report a status; until this node has read the lane's counts, the last ones remain."""

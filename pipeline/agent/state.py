@@ -9,7 +9,7 @@ from pipeline.agent.plans import Plans
 from pipeline.boundaries.ends import Ends
 from pipeline.boundaries.lane_time import LaneTime
 from pipeline.boundaries.profile import DerivedInput
-from pipeline.catalog.records import Begun, FragmentStatus
+from pipeline.catalog.records import Begun, FragmentStatus, OwnerRecord
 from pipeline.catalog.snapshot import Deployed
 from pipeline.errors import BrokenInvariantError
 from pipeline.ids import (
@@ -314,6 +314,7 @@ class Shared:
         catalog_current: whether the catalog was read since its session was last in doubt.
         assigned: the fragments that the catalog assigns to this node.
         elsewhere: the fragments that other nodes of the participant run.
+        leaving: the fragments that this node owns and that another one must run, with their owner.
         plans: of the needed versions.
         ends: the last observed ends of topics; None: never observed.
         answered: whether, with this event, a server answers that did not before.
@@ -329,6 +330,7 @@ class Shared:
     catalog_current: bool = False
     assigned: Mapping[FragmentId, Deployed] = field(default_factory=dict)
     elsewhere: tuple[Deployed, ...] = ()
+    leaving: Mapping[FragmentId, OwnerRecord] = field(default_factory=dict)
     plans: Plans = field(default_factory=Plans)
     ends: Ends | None = None
     answered: bool = False

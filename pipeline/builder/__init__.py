@@ -7,7 +7,7 @@ checked. A mistake is reported with the file and line of the call.
 """
 
 from pipeline.builder.network import NetworkBuilder
-from pipeline.builder.options import Duration, Limit, Session, Size, Window, Within
+from pipeline.builder.options import Duration, Limit, Placement, Session, Size, Window, Within
 from pipeline.builder.streams import Box, External, Stream
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "External",
     "Limit",
     "NetworkBuilder",
+    "Placement",
     "Session",
     "Size",
     "Stream",

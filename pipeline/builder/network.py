@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Literal
 
-from pipeline.builder.options import Duration, Limit, Size
+from pipeline.builder.options import Duration, Limit, Placement, Size
 from pipeline.builder.streams import Box, DocumentDraft, External, Stream, present
 from pipeline.network import yaml_writer
 from pipeline.network.model import Network
@@ -32,6 +32,8 @@ class NetworkBuilder:
             60 s; 0 if left out.
         state_limit: the size of the state at which a fragment reads no more input, for boxes that
             have none; 16 MiB to 64 TiB; no limit if left out.
+        placement: the nodes that boxes without a placement of their own may run on, and boxes that
+            are to run apart; every node if left out.
     """
 
     def __init__(
@@ -45,6 +47,7 @@ class NetworkBuilder:
         auto_create: bool | None = None,
         pace: Duration | None = None,
         state_limit: Size | None = None,
+        placement: Placement | None = None,
     ) -> None:
         self.name = name
         self._draft = DocumentDraft(name)
@@ -58,6 +61,7 @@ class NetworkBuilder:
             "auto_create": auto_create,
             "pace": pace,
             "state_limit": state_limit,
+            "placement": placement,
         }
         self._tree()  # a value that cannot be written is rejected in this call
 
@@ -134,6 +138,7 @@ class NetworkBuilder:
         retention: Duration | None = None,
         corrections: bool | None = None,
         key_format: Literal["avro", "string", "raw"] | None = None,
+        placement: Placement | None = None,
     ) -> None:
         """Publish the output of a box under a topic name of your choice.
 
@@ -144,6 +149,7 @@ class NetworkBuilder:
             retention: retention of the topic if it is created; the network's, if left out.
             corrections: give each record an id, so that a replay can correct it.
             key_format: format of the keys: `avro` (the default), `string` or `raw`.
+            placement: the nodes that the box may run on, if the box has none of its own.
 
         Raises:
             DocumentError: it is not a box of this network, it is an output already, or a value
@@ -161,6 +167,7 @@ class NetworkBuilder:
             "retention": retention,
             "corrections": corrections,
             "key_format": key_format,
+            "placement": placement,
         }
         self._draft.add("outputs", box.name, "output", content)
 

@@ -1,5 +1,6 @@
 """Options with several parts. Each field is a key of the document."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -68,5 +69,19 @@ class Limit:
     within: Duration | None = None
 
 
-Part = Window | Session | Within | Limit
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placement:
+    """The nodes that a network, a box or an output runs on. What is left out is not restricted.
+
+    Args:
+        nodes: what their labels have to be: `"zone=a"`, `"zone=a|b"`, `"zone!=a"`, `"zone"`, or
+            several of these with commas between.
+        apart: names of boxes that are to run on other nodes; of a network, each on another one.
+    """
+
+    nodes: str | None = None
+    apart: Sequence[str] | None = None
+
+
+Part = Window | Session | Within | Limit | Placement
 """An option that becomes a mapping with a key for each field."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 
 from pipeline import durations
-from pipeline.builder.options import Duration, Limit, Part, Size
+from pipeline.builder.options import Duration, Limit, Part, Placement, Size
 from pipeline.errors import DocumentError, Problem
 from pipeline.nearest import nearest_first
 from pipeline.network.written import Place
@@ -178,6 +178,7 @@ def add_box(
     dead_letters: Limit | None,
     pace: Duration | None,
     state_limit: Size | None = None,
+    placement: Placement | None = None,
 ) -> Box:
     """Add a box to the draft of its inputs. Called by every function of `boxes`.
 
@@ -189,6 +190,7 @@ def add_box(
         dead_letters: how many of them are accepted.
         pace: the least time between two batches.
         state_limit: the size of the state at which no more input is read.
+        placement: the nodes that it may run on.
 
     Raises:
         DocumentError: an input is not a stream, or is one of another network, or there is none;
@@ -212,7 +214,13 @@ def add_box(
                 box=name,
                 hint="what one network puts out, the other one reads as a stream from outside",
             )
-    common = {"key": key, "dead_letters": dead_letters, "pace": pace, "state_limit": state_limit}
+    common = {
+        "key": key,
+        "dead_letters": dead_letters,
+        "pace": pace,
+        "state_limit": state_limit,
+        "placement": placement,
+    }
     draft.add("boxes", name, "box", {**content, **common})
     return Box(name, draft)
 

@@ -3,14 +3,23 @@
 1. A claim replaces the fragment's epoch counter by compare-and-set. So of all claims that read the
    same counter exactly one succeeds. The counter is never removed.
 2. A claim also checks the fragment's record: a concurrently undeployed fragment gets no owner.
+3. A release removes the owner, and raises the revision, so that all nodes read the catalog at once.
+   The epoch counter stays.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 
-from brokers.versioned_store import Check, Operation, Versioned
+from brokers.versioned_store import Check, Delete, Operation, Versioned
 from pipeline.catalog.codec import encode
-from pipeline.catalog.network_steps import put
-from pipeline.catalog.records import EpochRecord, NetworkRecord, OwnerRecord
+from pipeline.catalog.network_steps import bump, put
+from pipeline.catalog.records import (
+    EpochRecord,
+    FragmentStatus,
+    LaneState,
+    NetworkRecord,
+    OwnerRecord,
+)
 from pipeline.errors import RefusedError
 from pipeline.ids import NO_EPOCH, Epoch, FragmentId, ParticipantId
 from pipeline.names import Znodes
@@ -34,6 +43,33 @@ def claim_step(
         put(of_epoch, encode(EpochRecord(owner.epoch)), stored.get(of_epoch)),
         put(of_owner, encode(owner), stored.get(of_owner)),
     )
+
+
+def release_step(
+    znodes: Znodes,
+    fragment: FragmentId,
+    status: FragmentStatus | None,
+    stored: tuple[Versioned, Mapping[str, Versioned]],
+) -> tuple[Operation, ...]:
+    """Remove the owner of a fragment; no node has it then, and its status says so.
+
+    Args:
+        znodes: the paths.
+        fragment: its id.
+        status: its last status; None: there is none.
+        stored: the participant's revision; the values of the owner's and the status' paths.
+    """
+    revision, values = stored
+    name = fragment.network, fragment.fragment
+    of_owner, of_status = znodes.owner(*name), znodes.status(*name)
+    operations: list[Operation] = [
+        bump(znodes.networks(fragment.network.participant), revision),
+        Delete(of_owner, values[of_owner].version),
+    ]
+    if status is not None:
+        pending = encode(replace(status, state=LaneState.PENDING, last_error=""))
+        operations.append(put(of_status, pending, values[of_status]))
+    return tuple(operations)
 
 
 def next_epoch(counter: EpochRecord | None, written: Epoch) -> Epoch:

@@ -1,14 +1,28 @@
-"""Owners of fragments: node and epoch, changed only by compare-and-set."""
+"""Owners of fragments: node and epoch, changed only by compare-and-set.
+
+A claim makes a node the owner, a release leaves the fragment to whoever is to run it then.
+"""
 
 from dataclasses import dataclass
 
-from pipeline.catalog.claim_steps import check_participant, claim_step, next_epoch
+from pipeline.catalog.claim_steps import (
+    check_participant,
+    claim_step,
+    next_epoch,
+    release_step,
+)
 from pipeline.catalog.network_steps import no_fragment
 from pipeline.catalog.networks import not_deployed
 from pipeline.catalog.nodes import Nodes
 from pipeline.catalog.record_store import RecordStore
-from pipeline.catalog.records import EpochRecord, NetworkRecord, NodeRecord, OwnerRecord
-from pipeline.catalog.retrying import LOST
+from pipeline.catalog.records import (
+    EpochRecord,
+    FragmentStatus,
+    NetworkRecord,
+    NodeRecord,
+    OwnerRecord,
+)
+from pipeline.catalog.retrying import LOST, retrying
 from pipeline.errors import RetryError
 from pipeline.ids import (
     NO_EPOCH,
@@ -81,3 +95,25 @@ class Owners:
                 place=place,
             ) from error
         return epoch
+
+    def release(self, fragment: FragmentId, owner: OwnerRecord) -> bool:
+        """Give a fragment up, for another node to claim; its lane must have stopped.
+
+        Returns:
+            Whether this was the owner: False if it has changed, or the fragment was removed.
+        """
+        records, znodes = self.records, self.records.znodes
+        name = fragment.network, fragment.fragment
+        of_all, of_owner = znodes.networks(fragment.network.participant), znodes.owner(*name)
+        of_status = znodes.status(*name)
+
+        def step() -> bool:
+            revision = records.store.get(of_all)  # read first: the step checks it
+            found = records.values(of_owner, of_status)
+            if revision is None or found.record(OwnerRecord, of_owner) != owner:
+                return False
+            status = found.record(FragmentStatus, of_status)
+            records.store.apply(release_step(znodes, fragment, status, (revision, found)))
+            return True
+
+        return retrying(step, f"fragment {fragment}")

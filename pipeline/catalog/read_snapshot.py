@@ -38,7 +38,7 @@ def read_snapshot(records: RecordStore, participant: ParticipantId) -> CatalogSn
     fragments = [lower.record(FragmentRecord, path) for path in of_fragments]
     owners = [lower.record(OwnerRecord, path) for path in of_owners]
     return CatalogSnapshot(
-        frozenset(record.node for record in alive if record is not None),
+        tuple(record for record in alive if record is not None),
         tuple(
             Deployed(deployed[record.network], record, owner)
             for record, owner in zip(fragments, owners, strict=True)

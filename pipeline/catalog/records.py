@@ -32,6 +32,7 @@ from pipeline.lanes.source_ids import Begin
 from pipeline.markers.deploys import NO_DEPLOY, DeployId
 from pipeline.planner.state import OnChange
 
+DEFAULT_CAPACITY = 100
 AHEAD_LEAST_MS = 10_000
 """Minimum distance of event time beyond a node's clock to be reported: clocks differ a little."""
 
@@ -148,7 +149,10 @@ class ParticipantRecord(Record):
 class NodeRecord(Record):
     """A node that is up (ephemeral). Its start time identifies its life.
 
-    `reads`: the newest format that it can read; it can read all older ones too.
+    Args:
+        reads: the newest format that it can read; it can read all older ones too.
+        labels: by which placements select it, sorted by key.
+        capacity: how much it can do, compared with other nodes; 0: nothing, as long as others can.
     """
 
     node: NodeId
@@ -158,6 +162,8 @@ class NodeRecord(Record):
     started_at_ms: Millis
     version: str
     reads: int
+    labels: tuple[tuple[str, str], ...] = ()
+    capacity: int = DEFAULT_CAPACITY
 
 
 Writers = tuple[tuple[TopicId, tuple[FragmentName, ...]], ...]
@@ -253,6 +259,9 @@ class FragmentRecord(Record):
             topic is read.
         succeeds: the other fragments that have written its output; without effect once the fragment
             has begun anew. None: it is the last writer itself.
+        nodes: the selector of the nodes that may run it; empty: every node.
+        apart: fragments of the network that it is to run apart from, sorted.
+        cost_us: its estimated cost, as of `estimated_cost_us`; 0: not known.
     """
 
     network: NetworkId
@@ -264,6 +273,9 @@ class FragmentRecord(Record):
     choice: tuple[OnChange, Incarnation] | None
     begins: tuple[Begun, ...]
     succeeds: Succeeds | None
+    nodes: str = ""
+    apart: tuple[FragmentName, ...] = ()
+    cost_us: int = 0
 
     def decided(self, life: NetworkLife) -> Mapping[StreamName, Begin]:
         """The beginnings of its streams in a lane's terms, within a life of the network."""

@@ -4,7 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from pipeline.catalog.records import DesiredState, FragmentRecord, NetworkRecord, OwnerRecord
+from pipeline.catalog.placing import placed
+from pipeline.catalog.records import (
+    DesiredState,
+    FragmentRecord,
+    NetworkRecord,
+    NodeRecord,
+    OwnerRecord,
+)
 from pipeline.ids import (
     FragmentId,
     NetworkId,
@@ -99,23 +106,38 @@ class CatalogSnapshot:
     """Snapshot of a participant's records, the input of a node's decisions.
 
     Args:
-        alive: the nodes that are up.
+        nodes: the nodes that are up.
         fragments: every fragment of every network of the participant, by name.
     """
 
-    alive: frozenset[NodeId]
+    nodes: tuple[NodeRecord, ...]
     fragments: tuple[Deployed, ...]
 
-    def assigned_to(self, node: NodeId) -> tuple[Deployed, ...]:
-        """The fragments that a node of the participant must run, or keep stopped.
+    @property
+    def alive(self) -> frozenset[NodeId]:
+        """The names of the nodes that are up."""
+        return frozenset(record.node for record in self.nodes)
 
-        The node owns them, or they have no owner that is up.
+    def assigned_to(self, node: NodeId) -> tuple[Deployed, ...]:
+        """The fragments that a node of the participant must run, or keep stopped: see `placed`.
+
+        A node that is not up by this snapshot keeps those that it owns.
         """
+        where = placed(self.nodes, self.fragments)
         return tuple(
             one
             for one in self.fragments
-            if one.owner is None or one.owner.node == node or one.owner.node not in self.alive
+            if where.get(one.id, one.owner.node if one.owner else None) == node
         )
+
+    def leaving(self, node: NodeId) -> Mapping[FragmentId, OwnerRecord]:
+        """The fragments that a node owns and that another one must run, with their owner."""
+        where = placed(self.nodes, self.fragments)
+        return {
+            one.id: one.owner
+            for one in self.fragments
+            if one.owner is not None and one.owner.node == node and where.get(one.id, node) != node
+        }
 
     def run_elsewhere(self, node: NodeId) -> tuple[Deployed, ...]:
         """The fragments that other nodes of the participant must run."""

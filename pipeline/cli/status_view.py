@@ -52,6 +52,7 @@ def as_data(one: ObservedFragment, now_ms: Millis) -> JsonObject:
         "state": one.state,
         "node": status.node if status else None,
         "expiring": _expiring_data(one, now_ms),
+        "unplaced": one.unplaced,
     }
     if status is None:
         return data
@@ -153,6 +154,8 @@ def _error(one: ObservedFragment) -> str:
     that is over.
     """
     status = one.status
+    if one.unplaced:
+        return f"no node that is up has {one.unplaced}"
     if status is None:
         return ""
     if one.state == LaneState.RUNNING.value:
@@ -251,7 +254,8 @@ def _row(one: ObservedFragment, now_ms: Millis) -> tuple[str, ...]:
     status, warnings = one.status, _warnings(one, now_ms)
     if status is None:
         unknown = (_UNKNOWN for _ in _COLUMNS[3:-1])
-        return (one.name, one.state, _UNKNOWN, *unknown, "; ".join(warnings))
+        found = (_error(one), *warnings)
+        return (one.name, one.state, _UNKNOWN, *unknown, "; ".join(filter(None, found)))
     lag, error = one.lag, _error(one)
     if one.state == LOST:
         seen = f"last seen {rfc3339(status.reported_at_ms)}"

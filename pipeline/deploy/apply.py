@@ -283,8 +283,17 @@ def _same(
         and before.network is not None
         and before.network.made_topics == network.made_topics
         and before.network.writers == network.writers
-        and sorted(before.fragments, key=_name) == sorted(fragments, key=_name)
+        and sorted(before.fragments, key=_name)
+        == sorted(_with_costs_of(before.fragments, fragments), key=_name)
     )
+
+
+def _with_costs_of(
+    before: tuple[FragmentRecord, ...], fragments: tuple[FragmentRecord, ...]
+) -> tuple[FragmentRecord, ...]:
+    """The new records with the recorded costs: another estimate alone changes nothing."""
+    costs = {record.fragment: record.cost_us for record in before}
+    return tuple(replace(one, cost_us=costs.get(one.fragment, one.cost_us)) for one in fragments)
 
 
 def _name(record: FragmentRecord) -> str:

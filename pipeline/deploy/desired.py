@@ -14,6 +14,8 @@ from pipeline.ids import (
     TopicId,
     TopicName,
 )
+from pipeline.labels import format_selector
+from pipeline.planner.cost import estimated_cost_us
 from pipeline.planner.digest import fragment_digest
 from pipeline.planner.inputs import Begins
 from pipeline.planner.plan import Fragment, Plan
@@ -44,8 +46,8 @@ def desired_fragments(
 ) -> tuple[FragmentRecord, ...]:
     """Compute the record of every fragment of the plan; an unchanged one keeps its version.
 
-    Paused fragments stay paused. An unchanged fragment keeps its earlier choice; a redrive topic
-    created since does not count as a change.
+    Paused fragments stay paused. An unchanged fragment keeps its earlier choice; neither a redrive
+    topic created since nor another placement counts as a change.
     """
     old = {record.fragment: record for record in before}
     return tuple(_record(fragment, old.get(fragment.name), facts) for fragment in plan.fragments)
@@ -76,6 +78,9 @@ def _record(fragment: Fragment, old: FragmentRecord | None, facts: Facts) -> Fra
         begins=_begins(fragment, old, version, facts),
         succeeds=facts.successions.of(name, facts.version, output_id)
         or (same.succeeds if same else None),
+        nodes=format_selector(fragment.nodes),
+        apart=fragment.apart,
+        cost_us=estimated_cost_us(fragment),
     )
 
 

@@ -82,6 +82,7 @@ def gather(plan: Plan, recorded: Recorded, choices: Choices, clients: Clients) -
         filled=filled,
         known=known,
         taken=taken_topics(plan.network, clients.catalog),
+        nodes=clients.catalog.nodes.of(plan.network.participant),
         successions=found,
         markers=markers,
     )
@@ -124,6 +125,8 @@ def _deployed(record: FragmentRecord) -> DeployedFragment:
         running=record.desired is DesiredState.RUNNING,
         topic_ids=record.topic_ids,
         paused=record.desired is DesiredState.PAUSED,
+        nodes=record.nodes,
+        apart=record.apart,
     )
 
 

@@ -1,13 +1,15 @@
 """What the planner's comparison does not see: inputs in the registry, what is others'. Pure."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from pipeline import durations
+from pipeline.catalog.records import NodeRecord
 from pipeline.deploy.others import Taken, conflicts, too_impatient
 from pipeline.deploy.writers import Successions
 from pipeline.errors import Problem
 from pipeline.ids import FragmentName, StreamName, Subject, TopicName
+from pipeline.labels import format_selector, selects
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.names import value_subject
 from pipeline.network.boxes.shape import reach_ms
@@ -28,6 +30,7 @@ class Surroundings:
         taken: the topics that other deployed networks write.
         successions: the fragments whose output another one of this network wrote last.
         markers: the last commit markers of the fragments that have run.
+        nodes: the nodes of the participant that are up.
     """
 
     current: Current
@@ -36,6 +39,7 @@ class Surroundings:
     taken: Mapping[TopicName, Taken] = field(default_factory=dict)
     successions: Successions = field(default_factory=Successions)
     markers: Mapping[FragmentName, CommitMarker] = field(default_factory=dict)
+    nodes: tuple[NodeRecord, ...] = ()
 
 
 def inputs_of(plan: Plan) -> tuple[ExternalStream, ...]:
@@ -86,8 +90,24 @@ def review(
             *found.warnings,
             *_forgetting(plan, found),
             *too_impatient(inputs_of(plan), around.taken),
+            *_without_nodes(plan, around.nodes),
         ),
     )
+
+
+def _without_nodes(plan: Plan, nodes: Iterable[NodeRecord]) -> Iterator[str]:
+    """Selectors that no node that is up meets."""
+    labels = [dict(node.labels) for node in nodes]
+    waiting: dict[str, list[str]] = {}
+    for fragment in plan.fragments:
+        if not fragment.nodes or any(selects(fragment.nodes, one) for one in labels):
+            continue
+        waiting.setdefault(format_selector(fragment.nodes), []).append(fragment.name)
+    for selector, names in waiting.items():
+        yield (
+            f"no node that is up has {selector}: {', '.join(names)} cannot be claimed until one is"
+            "; start one with `medusa node start --name NAME --label KEY=VALUE`"
+        )
 
 
 def _missing_inputs(

@@ -39,6 +39,7 @@ from pipeline.deploy.documents import replan
 from pipeline.errors import EnvironmentProblem, UnavailableError
 from pipeline.formats import NEWEST
 from pipeline.ids import NodeId, ParticipantId
+from pipeline.labels import parse_labels
 from pipeline.lanes.expiry import find_expiring
 from pipeline.names import Znodes
 from pipeline.node.opening import unless_stopped
@@ -322,9 +323,18 @@ def _register(settings: Settings, catalog: Catalog, clock: Clock) -> NodeRecord:
         started_at_ms=clock.now_ms(),
         version=version(DISTRIBUTION),
         reads=NEWEST,
+        labels=_labels(settings),
+        capacity=int(settings.capacity),
     )
     catalog.nodes.register(record, replaces=_dead_predecessor(catalog, record))
     return record
+
+
+def _labels(settings: Settings) -> tuple[tuple[str, str], ...]:
+    try:
+        return parse_labels(settings.labels)
+    except ValueError as error:
+        raise EnvironmentProblem(f"the setting labels: {error}") from error
 
 
 def refuse_second(participant: ParticipantId, node: NodeId, catalog: Catalog) -> None:

@@ -27,6 +27,8 @@ class DeployedFragment:
         running: whether it should run.
         topic_ids: its topics and their ids at its deploy.
         paused: whether it is paused, so that a deploy does not start it.
+        nodes: the selector of the nodes that may run it; empty: every node.
+        apart: the fragments that it is to run apart from.
     """
 
     name: FragmentName
@@ -34,6 +36,8 @@ class DeployedFragment:
     running: bool
     topic_ids: tuple[tuple[TopicName, str], ...] = ()
     paused: bool = False
+    nodes: str = ""
+    apart: tuple[FragmentName, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from brokers.records import MADE_AGAIN
 from pipeline.errors import Problem
 from pipeline.ids import FragmentName, Incarnation
+from pipeline.labels import format_selector
 from pipeline.planner.changes import Action, Current, DeployedFragment, Item, ItemKind
 from pipeline.planner.describe import (
     decoding_differences,
@@ -41,6 +42,7 @@ _LET_IT_START = (
     "log, exactly; then deploy again."
 )
 _WORDS = {"new": Action.CREATE, "changed": Action.CHANGE, "removed": Action.REMOVE}
+ANY_NODE, NOTHING = "any", "none"
 START_OVER = "deploy under another network name, or destroy this one first."
 
 
@@ -163,6 +165,7 @@ class Upgrade:
         elif not record.running:
             reason = "it was stopped: it goes on where it stopped"
             item = replace(item, action=Action.RESTART, reasons=(reason,))
+        item = replace(item, reasons=(*item.reasons, *_placed_otherwise(fragment, record)))
         if record.name not in self.current.has_run:
             return item
         topics_changed = self._topics_changed(record)
@@ -318,3 +321,17 @@ def between(old: Plan, new: Plan) -> tuple[Item, ...]:
     gone = ("no longer in the network",)
     found += (Item(ItemKind.FRAGMENT, name, Action.REMOVE, gone) for name in before)
     return tuple(found)
+
+
+def _placed_otherwise(fragment: Fragment, record: DeployedFragment) -> Iterator[str]:
+    """What changes about the nodes that an unchanged fragment runs on."""
+    nodes, apart = format_selector(fragment.nodes), fragment.apart
+    if nodes != record.nodes:
+        state = ", and its state is built again there" if fragment.stateful_box else ""
+        yield (
+            f"changed: nodes `{record.nodes or ANY_NODE}` → `{nodes or ANY_NODE}`; if its node is "
+            f"none of these and another one is, it moves{state}"
+        )
+    if apart != record.apart:
+        was, now = (", ".join(names) or NOTHING for names in (record.apart, apart))
+        yield f"changed: apart from `{was}` → `{now}`"

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from pipeline.builder.options import Duration, Limit, Session, Size, Window
+from pipeline.builder.options import Duration, Limit, Placement, Session, Size, Window
 from pipeline.builder.streams import Box, Stream, add_box
 
 
@@ -18,6 +18,7 @@ def aggregate(
     dead_letters: Limit | None = None,
     pace: Duration | None = None,
     state_limit: Size | None = None,
+    placement: Placement | None = None,
 ) -> Box:
     """Compute one row for each window and group, when event time passes the window's end.
 
@@ -33,6 +34,7 @@ def aggregate(
         pace: the least time between two batches; the network's, if left out.
         state_limit: the size of the state at which no more input is read; the network's, if left
             out.
+        placement: the nodes that it may run on; the network's, if left out.
     """
     content = {
         "aggregate": stream,
@@ -49,4 +51,5 @@ def aggregate(
         dead_letters=dead_letters,
         pace=pace,
         state_limit=state_limit,
+        placement=placement,
     )

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from pipeline.builder.options import Duration, Limit, Size
+from pipeline.builder.options import Duration, Limit, Placement, Size
 from pipeline.builder.streams import Box, Stream, add_box, present
 
 
@@ -20,6 +20,7 @@ def as_of(
     dead_letters: Limit | None = None,
     pace: Duration | None = None,
     state_limit: Size | None = None,
+    placement: Placement | None = None,
 ) -> Box:
     """Join each row with the latest row of a table that is not after it.
 
@@ -37,10 +38,18 @@ def as_of(
         pace: the least time between two batches; the network's, if left out.
         state_limit: the size of the state at which no more input is read; the network's, if left
             out.
+        placement: the nodes that it may run on; the network's, if left out.
     """
     sides = {"left": left, "right": right}
     join = present({**sides, "on": on, "within": within, "how": how})
     content = {"as_of": join, "select": select}
     return add_box(
-        name, sides, content, key=key, dead_letters=dead_letters, pace=pace, state_limit=state_limit
+        name,
+        sides,
+        content,
+        key=key,
+        dead_letters=dead_letters,
+        pace=pace,
+        state_limit=state_limit,
+        placement=placement,
     )

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from pipeline.builder.options import Duration, Limit, Size
+from pipeline.builder.options import Duration, Limit, Placement, Size
 from pipeline.builder.streams import Box, Stream, add_box
 
 
@@ -16,6 +16,7 @@ def deduplicate(
     dead_letters: Limit | None = None,
     pace: Duration | None = None,
     state_limit: Size | None = None,
+    placement: Placement | None = None,
 ) -> Box:
     """Drop a row if another row with equal columns precedes it within a duration.
 
@@ -29,6 +30,7 @@ def deduplicate(
         pace: the least time between two batches; the network's, if left out.
         state_limit: the size of the state at which no more input is read; the network's, if left
             out.
+        placement: the nodes that it may run on; the network's, if left out.
     """
     content = {"deduplicate": stream, "by": by, "within": within}
     return add_box(
@@ -39,4 +41,5 @@ def deduplicate(
         dead_letters=dead_letters,
         pace=pace,
         state_limit=state_limit,
+        placement=placement,
     )

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from pipeline.builder.options import Duration, Limit
+from pipeline.builder.options import Duration, Limit, Placement
 from pipeline.builder.streams import Box, Stream, add_box
 
 
@@ -17,6 +17,7 @@ def flat_map(
     key: Sequence[str] | None = None,
     dead_letters: Limit | None = None,
     pace: Duration | None = None,
+    placement: Placement | None = None,
 ) -> Box:
     """Make a row for each element of an array; none if it is null or empty.
 
@@ -32,6 +33,15 @@ def flat_map(
         key: the columns that make the Kafka key of its output; the input's, if left out.
         dead_letters: how many records that cannot be computed are accepted; all, if left out.
         pace: the least time between two batches; the network's, if left out.
+        placement: the nodes that it may run on; the network's, if left out.
     """
     content = {"flat_map": stream, "each": each, "at": at, "at_most": at_most, "select": select}
-    return add_box(name, {"stream": stream}, content, key=key, dead_letters=dead_letters, pace=pace)
+    return add_box(
+        name,
+        {"stream": stream},
+        content,
+        key=key,
+        dead_letters=dead_letters,
+        pace=pace,
+        placement=placement,
+    )

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from pipeline.builder.options import Duration, Limit, Size, Within
+from pipeline.builder.options import Duration, Limit, Placement, Size, Within
 from pipeline.builder.streams import Box, Stream, add_box, present
 
 
@@ -20,6 +20,7 @@ def join(
     dead_letters: Limit | None = None,
     pace: Duration | None = None,
     state_limit: Size | None = None,
+    placement: Placement | None = None,
 ) -> Box:
     """Pair rows, one from each side, with equal columns and event times close together.
 
@@ -40,9 +41,17 @@ def join(
         pace: the least time between two batches; the network's, if left out.
         state_limit: the size of the state at which no more input is read; the network's, if left
             out.
+        placement: the nodes that it may run on; the network's, if left out.
     """
     sides = {"left": left, "right": right}
     content = {"join": present({**sides, "on": on, "within": within, "how": how}), "select": select}
     return add_box(
-        name, sides, content, key=key, dead_letters=dead_letters, pace=pace, state_limit=state_limit
+        name,
+        sides,
+        content,
+        key=key,
+        dead_letters=dead_letters,
+        pace=pace,
+        state_limit=state_limit,
+        placement=placement,
     )

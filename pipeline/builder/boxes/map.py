@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from pipeline.builder.options import Duration, Limit
+from pipeline.builder.options import Duration, Limit, Placement
 from pipeline.builder.streams import Box, Stream, add_box
 
 
@@ -14,6 +14,7 @@ def map(  # noqa: A001 - the kind's name
     key: Sequence[str] | None = None,
     dead_letters: Limit | None = None,
     pace: Duration | None = None,
+    placement: Placement | None = None,
 ) -> Box:
     """Compute new columns, one row for each.
 
@@ -25,6 +26,15 @@ def map(  # noqa: A001 - the kind's name
         key: the columns that make the Kafka key of its output; the input's, if left out.
         dead_letters: how many rows that cannot be computed are accepted; all, if left out.
         pace: the least time between two batches; the network's, if left out.
+        placement: the nodes that it may run on; the network's, if left out.
     """
     content = {"map": stream, "select": select}
-    return add_box(name, {"stream": stream}, content, key=key, dead_letters=dead_letters, pace=pace)
+    return add_box(
+        name,
+        {"stream": stream},
+        content,
+        key=key,
+        dead_letters=dead_letters,
+        pace=pace,
+        placement=placement,
+    )

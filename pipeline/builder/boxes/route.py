@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from pipeline.builder.options import Duration, Limit
+from pipeline.builder.options import Duration, Limit, Placement
 from pipeline.builder.streams import Box, Branches, Stream, add_box
 
 
@@ -15,6 +15,7 @@ def route(
     key: Sequence[str] | None = None,
     dead_letters: Limit | None = None,
     pace: Duration | None = None,
+    placement: Placement | None = None,
 ) -> Mapping[str, Box]:
     """Send each record to the first stream whose condition is true; returns the streams by name.
 
@@ -27,8 +28,17 @@ def route(
         key: the columns that make the Kafka key of all of them; the input's, if left out.
         dead_letters: how many records that cannot be evaluated are accepted; all, if left out.
         pace: the least time between two batches; the network's, if left out.
+        placement: the nodes that it may run on; the network's, if left out.
     """
     content = {"route": stream, "to": to, "otherwise": otherwise}
-    box = add_box(name, {"stream": stream}, content, key=key, dead_letters=dead_letters, pace=pace)
+    box = add_box(
+        name,
+        {"stream": stream},
+        content,
+        key=key,
+        dead_letters=dead_letters,
+        pace=pace,
+        placement=placement,
+    )
     names = [*to] if otherwise is None else [*to, otherwise]
     return Branches(name, box.draft, names)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from pipeline.builder.options import Duration, Limit, Size, Window
+from pipeline.builder.options import Duration, Limit, Placement, Size, Window
 from pipeline.builder.streams import Box, Stream, add_box
 
 
@@ -20,6 +20,7 @@ def top(
     dead_letters: Limit | None = None,
     pace: Duration | None = None,
     state_limit: Size | None = None,
+    placement: Placement | None = None,
 ) -> Box:
     """Rank the rows of each window and group, when event time passes the window's end.
 
@@ -37,6 +38,7 @@ def top(
         pace: the least time between two batches; the network's, if left out.
         state_limit: the size of the state at which no more input is read; the network's, if left
             out.
+        placement: the nodes that it may run on; the network's, if left out.
     """
     content = {
         "top": stream,
@@ -55,4 +57,5 @@ def top(
         dead_letters=dead_letters,
         pace=pace,
         state_limit=state_limit,
+        placement=placement,
     )

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from pipeline.builder.options import Duration, Limit
+from pipeline.builder.options import Duration, Limit, Placement
 from pipeline.builder.streams import Box, Stream, add_box, mistaken, typed
 
 
@@ -13,6 +13,7 @@ def union(
     key: Sequence[str] | None = None,
     dead_letters: Limit | None = None,
     pace: Duration | None = None,
+    placement: Placement | None = None,
 ) -> Box:
     """Merge the rows of several streams, in the order of their arrival.
 
@@ -22,9 +23,18 @@ def union(
         key: the columns that make the Kafka key of its output; the inputs', if left out.
         dead_letters: how many rows that cannot be computed are accepted; all, if left out.
         pace: the least time between two batches; the network's, if left out.
+        placement: the nodes that it may run on; the network's, if left out.
     """
     if not isinstance(streams, Sequence):
         message = f"streams of box {name} must be a list of streams, not {typed(streams)}"
         raise mistaken(name, message, "write [stream, other]")
     inputs = {f"streams[{number}]": stream for number, stream in enumerate(streams)}
-    return add_box(name, inputs, {"union": streams}, key=key, dead_letters=dead_letters, pace=pace)
+    return add_box(
+        name,
+        inputs,
+        {"union": streams},
+        key=key,
+        dead_letters=dead_letters,
+        pace=pace,
+        placement=placement,
+    )

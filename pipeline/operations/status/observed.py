@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from pipeline.catalog.placing import may_run
 from pipeline.catalog.records import (
     DesiredState,
     FragmentRecord,
@@ -50,6 +51,7 @@ class ObservedFragment:
             add up to a long one.
         expiring: records that it needs and that retention removes soon, or has removed; None: not
             examined.
+        has_node: whether a node is up that may run it, by its labels.
     """
 
     record: FragmentRecord
@@ -57,6 +59,14 @@ class ObservedFragment:
     node_up: bool
     waits_for: tuple[str, ...] = ()
     expiring: tuple[ExpiringRecords, ...] | None = None
+    has_node: bool = True
+
+    @property
+    def unplaced(self) -> str:
+        """The labels that no node that is up has, so that none claims it; empty: it has a node."""
+        wanted = self.record.desired is DesiredState.RUNNING
+        unclaimed = self.state in {LaneState.PENDING.value, LOST}
+        return self.record.nodes if wanted and unclaimed and not self.has_node else ""
 
     @property
     def state(self) -> str:
@@ -139,6 +149,10 @@ def observe(
             status,
             status is not None and status.node in live and status.is_of(live[status.node]),
             expiring=reported_expiring(status, nodes),
+            has_node=any(
+                node.participant == record.network.participant and may_run(record, node)
+                for node in nodes
+            ),
         )
         for record in records
         for status in (reported.get((record.network, record.fragment)),)

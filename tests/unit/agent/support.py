@@ -17,7 +17,13 @@ from pipeline.boundaries import lane_time
 from pipeline.boundaries.ends import Answer, Ends, Place, ends_of
 from pipeline.boundaries.lane_time import LaneTime
 from pipeline.boundaries.profile import DerivedInput, ExternalInput, LaneProfile
-from pipeline.catalog.records import DesiredState, FragmentRecord, FragmentStatus, NetworkRecord
+from pipeline.catalog.records import (
+    DesiredState,
+    FragmentRecord,
+    FragmentStatus,
+    NetworkRecord,
+    NodeRecord,
+)
 from pipeline.catalog.snapshot import CatalogSnapshot, Deployed
 from pipeline.ids import (
     Epoch,
@@ -49,6 +55,7 @@ from pipeline.network.model import Silence
 from pipeline.planner.planner import plan
 from tests.unit.planner.networks import OWNER, external, filtered, network
 
+HERE = NodeId("node1")
 NETWORK = NetworkId(ParticipantId("local"), NetworkName("tolls"))
 LIFE = NetworkLife("one")
 SPEED = FragmentId(NETWORK, FragmentName("speed"))
@@ -149,7 +156,7 @@ class Agent:
 
     def __init__(self) -> None:
         """The initial state."""
-        self.state = NodeState(Shared(NodeId("node1"), OWNER, START_MS))
+        self.state = NodeState(Shared(HERE, OWNER, START_MS))
         self.steady_ms = BEGAN_MS
         self.ahead_ms = 0
         """Error of the wall clock: its time minus the correct one."""
@@ -318,4 +325,9 @@ class Agent:
 
 def read(*records: Deployed) -> CatalogRead:
     """Feed a read of the catalog with these desired states."""
-    return CatalogRead(CatalogSnapshot(frozenset(), records))
+    return CatalogRead(CatalogSnapshot((node_record(HERE),), records))
+
+
+def node_record(name: NodeId) -> NodeRecord:
+    """The record of a node that is up."""
+    return NodeRecord(name, OWNER, "host", 1, START_MS, "0", reads=1)

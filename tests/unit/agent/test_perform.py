@@ -13,6 +13,7 @@ from pipeline.agent.effects import (
     NoteRetention,
     PublishStatus,
     Rehearse,
+    ReleaseFragment,
     SendActivity,
     StartLane,
     StopLane,
@@ -493,3 +494,15 @@ def test_unread_counts_are_not_reported_as_zero(
     found = node.catalog.statuses.get(NETWORK, MOVING.fragment)
     assert found is not None
     assert (found.state, found.records_in, found.records_out) == (LaneState.STARTING, 9, 8)
+
+
+def test_a_release_removes_the_owner(make_node: Callable[[Exception | None], Node]) -> None:
+    """Only the one that it names."""
+    node = make_node(None)
+    node.catalog.owners.claim(NETWORK, MOVING.fragment, NODE, Millis(0))
+    owner = node.catalog.owners.get(NETWORK, MOVING.fragment)
+    assert owner is not None
+    for other in (replace(owner, epoch=Epoch(9)), owner):
+        node.performer.perform(ReleaseFragment(MOVING, other))
+        left = node.catalog.owners.get(NETWORK, MOVING.fragment)
+        assert (left is None) == (other is owner)

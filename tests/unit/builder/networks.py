@@ -10,6 +10,7 @@ from pipeline.builder import (
     Duration,
     Limit,
     NetworkBuilder,
+    Placement,
     Session,
     Size,
     Stream,
@@ -70,6 +71,9 @@ limits = st.none() | st.builds(
 paces: st.SearchStrategy[Duration | None] = st.sampled_from(
     (None, "0ms", "500ms", timedelta(seconds=60))
 )
+placements: st.SearchStrategy[Placement | None] = st.sampled_from(
+    (None, Placement(nodes="zone=a"), Placement(nodes="zone!=a|b,disk"))
+)
 state_limits: st.SearchStrategy[Size | None] = st.sampled_from((None, "16MiB", "4GiB", "64TiB"))
 lengths: st.SearchStrategy[Duration] = st.sampled_from(
     ("5s", "1m", timedelta(minutes=5), timedelta(milliseconds=1), "window")
@@ -90,6 +94,7 @@ def described(draw: st.DrawFn) -> NetworkBuilder:
         auto_create=draw(st.none() | st.booleans()),
         pace=draw(paces),
         state_limit=draw(state_limits),
+        placement=draw(placements),
     )
     known = [_external(draw, network, f"s{i}") for i in range(draw(st.integers(1, 2)))]
     for i in range(draw(st.integers(1, 7))):
@@ -104,6 +109,7 @@ def described(draw: st.DrawFn) -> NetworkBuilder:
                 # A stream that another box reads is never corrected; the last one has no reader.
                 corrections=draw(st.sampled_from((None, False, one is known[-1]))),
                 key_format=draw(st.sampled_from((None, "avro"))),  # not every key has another one
+                placement=draw(st.sampled_from((None, Placement()))),  # its box may have nodes
             )
     return network
 
@@ -157,6 +163,7 @@ def _filter(
         key=_key(draw, source.columns),
         dead_letters=draw(limits),
         pace=draw(paces),
+        placement=draw(placements),
     )
     return StreamColumns(box, source.columns)
 
@@ -178,6 +185,7 @@ def _map(
         key=_key(draw, columns),
         dead_letters=draw(limits),
         pace=draw(paces),
+        placement=draw(placements),
     )
     return StreamColumns(box, columns)
 
@@ -201,6 +209,7 @@ def _aggregate(
         key=_key(draw, columns),
         dead_letters=draw(limits),
         pace=draw(paces),
+        placement=draw(placements),
         state_limit=draw(state_limits),
     )
     return StreamColumns(box, columns | {"window_start": TIME, "window_end": TIME})
@@ -228,6 +237,7 @@ def _top(
         key=_key(draw, columns),
         dead_letters=draw(limits),
         pace=draw(paces),
+        placement=draw(placements),
         state_limit=draw(state_limits),
     )
     return StreamColumns(box, columns | {"window_start": TIME, "window_end": TIME, "rank": WHOLE})
@@ -253,6 +263,7 @@ def _join(
         key=_key(draw, columns),
         dead_letters=draw(limits),
         pace=draw(paces),
+        placement=draw(placements),
         state_limit=draw(state_limits),
     )
     return StreamColumns(box, columns)
@@ -268,7 +279,12 @@ def _union(
     ]
     streams = [source.stream, *parts]
     box = boxes.union(
-        name, streams, key=_key(draw, source.columns), dead_letters=draw(limits), pace=draw(paces)
+        name,
+        streams,
+        key=_key(draw, source.columns),
+        dead_letters=draw(limits),
+        pace=draw(paces),
+        placement=draw(placements),
     )
     return StreamColumns(box, source.columns)
 
@@ -286,6 +302,7 @@ def _python(
         key=_key(draw, columns),
         dead_letters=draw(limits),
         pace=draw(paces),
+        placement=draw(placements),
     )
     return StreamColumns(box, columns)
 
@@ -306,6 +323,7 @@ def _flat_map(
         key=_key(draw, columns),
         dead_letters=draw(limits),
         pace=draw(paces),
+        placement=draw(placements),
     )
     return StreamColumns(box, columns)
 
@@ -325,6 +343,7 @@ def _route(
         key=_key(draw, source.columns),
         dead_letters=draw(limits),
         pace=draw(paces),
+        placement=draw(placements),
     )
     return StreamColumns(made[draw(st.sampled_from(sorted(made)))], source.columns)
 
@@ -341,6 +360,7 @@ def _deduplicate(
         key=_key(draw, source.columns),
         dead_letters=draw(limits),
         pace=draw(paces),
+        placement=draw(placements),
         state_limit=draw(state_limits),
     )
     return StreamColumns(box, source.columns)
@@ -367,6 +387,7 @@ def _as_of(
         key=_key(draw, columns),
         dead_letters=draw(limits),
         pace=draw(paces),
+        placement=draw(placements),
         state_limit=draw(state_limits),
     )
     return StreamColumns(box, columns)

@@ -64,11 +64,15 @@ RECORDS = st.one_of(
     st.builds(MissingGuidRecord),
 )
 
-ADDED_TO_STATUS = {
-    "rebuild_batches", "rebuild_batches_done", "pace_ms", "event_ms", "late_since_ms",
-    "late_span_ms", "late_read", "late_records", "settles_at_ms", "unreachable", "expiring",
+ADDED = {
+    FragmentStatus: {
+        "rebuild_batches", "rebuild_batches_done", "pace_ms", "event_ms", "late_since_ms",
+        "late_span_ms", "late_read", "late_records", "settles_at_ms", "unreachable", "expiring",
+    },
+    FragmentRecord: {"nodes", "apart", "cost_us"},
+    NodeRecord: {"labels", "capacity"},
 }  # fmt: skip
-"""A node of an earlier version writes a status without these fields."""
+"""An earlier version writes records without these fields."""
 
 FRAGMENT = FragmentRecord(
     NetworkId(ParticipantId("local"), NetworkName("tolls")),
@@ -92,10 +96,20 @@ def test_a_record_comes_back_equal(record: Record) -> None:
 def test_the_stored_form_is_fixed() -> None:
     """The bytes of a record never change: older catalogs must stay readable."""
     assert encode(FRAGMENT) == (
+        b'{"apart":[],"begins":[],"choice":null,"cost_us":0,"desired":"running","digest":"d1",'
+        b'"format":1,"fragment":"moving","network":{"name":"tolls","participant":"local"},"nodes":"",'
+        b'"succeeds":null,"topic_ids":[["car-sightings","NE/Uj7JHRI2exX4Ephrg5A"]],"version":3}'
+    )
+
+
+def test_a_fragment_of_an_earlier_version_may_run_on_every_node() -> None:
+    """Its record says nothing of a placement."""
+    earlier = (
         b'{"begins":[],"choice":null,"desired":"running","digest":"d1","format":1,"fragment":"moving",'
         b'"network":{"name":"tolls","participant":"local"},'
         b'"succeeds":null,"topic_ids":[["car-sightings","NE/Uj7JHRI2exX4Ephrg5A"]],"version":3}'
     )
+    assert decode(FragmentRecord, earlier, "/x") == FRAGMENT
 
 
 def test_a_choice_is_decoded_unchanged() -> None:
@@ -170,7 +184,7 @@ def test_a_record_without_a_field_is_damage(record: Record) -> None:
     """Writers write all fields; only one that was added later has a default."""
     plain = json.loads(encode(record))
     added = {field.name for field in fields(record) if field.default is not MISSING}
-    assert added == (ADDED_TO_STATUS if record is NOTHING_READ else set())
+    assert added == ADDED.get(type(record), set())
     for name in plain.keys() - {"format"} - added:
         less = json.dumps({n: value for n, value in plain.items() if n != name}).encode()
         with pytest.raises(BrokenInvariantError, match=f"{name} is missing"):
@@ -183,7 +197,7 @@ def test_a_status_of_an_earlier_version_has_examined_no_retention() -> None:
     status = replace(NOTHING_READ, expiring=(expiring,))
     assert decode(FragmentStatus, encode(status), "/x") == status
     plain = json.loads(encode(status))
-    for name in ADDED_TO_STATUS:
+    for name in ADDED[FragmentStatus]:
         del plain[name]
     assert decode(FragmentStatus, json.dumps(plain).encode(), "/x").expiring is None
 

@@ -1,6 +1,7 @@
 """Claims of fragments and their epochs."""
 
 import threading
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -9,9 +10,9 @@ from hypothesis import strategies as st
 
 from brokers.versioned_store import Operation
 from pipeline.catalog.catalog import Catalog
-from pipeline.catalog.records import OwnerRecord
+from pipeline.catalog.records import LaneState, OwnerRecord
 from pipeline.errors import RefusedError, RetryError
-from pipeline.ids import Epoch, NodeId, ParticipantId
+from pipeline.ids import Epoch, FragmentId, NodeId, ParticipantId
 from pipeline.names import Znodes
 from tests.memory_store import MemoryStore, MemoryTree
 from tests.profiles import examples
@@ -20,6 +21,7 @@ from tests.unit.catalog.support import (
     MOVING,
     NODE1,
     NODE2,
+    NOTHING_READ,
     NOW,
     SPEED,
     TOLLS,
@@ -30,6 +32,8 @@ from tests.unit.catalog.support import (
     node,
     session,
 )
+
+RELEASED = FragmentId(TOLLS, MOVING)
 
 
 class SlowStore(MemoryStore):
@@ -182,3 +186,71 @@ def test_threads_that_claim_at_once_get_different_epochs() -> None:
         thread.join(30)
     assert sorted(won) == list(range(1, len(won) + 1))
     assert len(won) >= 50
+
+
+def test_a_release_leaves_the_fragment_to_others() -> None:
+    """Its status shows that no node has it; the catalog is read again; the epoch continues."""
+    _, catalog = session(MemoryTree())
+    deployed(catalog)
+    catalog.nodes.register(node())
+    catalog.owners.claim(TOLLS, MOVING, node(), NOW)
+    catalog.statuses.report(replace(NOTHING_READ, last_error="gone"))
+    owner, revision = catalog.owners.get(TOLLS, MOVING), catalog.networks.revision(ME)
+    assert owner is not None
+    assert catalog.owners.release(RELEASED, owner)
+    assert catalog.owners.get(TOLLS, MOVING) is None
+    assert catalog.networks.revision(ME) == revision + 1
+    status = catalog.statuses.get(TOLLS, MOVING)
+    assert status is not None
+    assert (status.state, status.last_error) == (LaneState.PENDING, "")
+    assert catalog.owners.claim(TOLLS, MOVING, node(NODE2), NOW) == 2
+
+
+def test_only_the_present_owner_can_release() -> None:
+    """Neither one that was fenced, nor twice; nor of a fragment that was removed."""
+    _, catalog = session(MemoryTree())
+    deployed(catalog)
+    catalog.owners.claim(TOLLS, MOVING, node(), NOW)
+    first = catalog.owners.get(TOLLS, MOVING)
+    catalog.owners.claim(TOLLS, MOVING, node(NODE2), NOW)
+    second = catalog.owners.get(TOLLS, MOVING)
+    assert first is not None
+    assert second is not None
+    assert not catalog.owners.release(RELEASED, first)
+    assert catalog.owners.get(TOLLS, MOVING) == second
+    assert catalog.owners.release(RELEASED, second)
+    assert not catalog.owners.release(RELEASED, second)
+    catalog.networks.remove(TOLLS, None)
+    assert not catalog.owners.release(RELEASED, second)
+
+
+class LateReader(MemoryStore):
+    """A session that lets another one act between its read and its step, once."""
+
+    def __init__(self, tree: MemoryTree) -> None:
+        super().__init__(tree)
+        self.between: Callable[[], object] | None = None
+
+    def apply(self, operations: tuple[Operation, ...]) -> None:
+        """Let the other one act, then try."""
+        between, self.between = self.between, None
+        if between is not None:
+            between()
+        super().apply(operations)
+
+
+def test_a_claim_during_a_release_wins() -> None:
+    """The release reads again, and finds another owner."""
+    tree = MemoryTree()
+    _, catalog = session(tree)
+    deployed(catalog)
+    catalog.owners.claim(TOLLS, MOVING, node(), NOW)
+    owner = catalog.owners.get(TOLLS, MOVING)
+    store = LateReader(tree)
+    mine = Catalog(store, Znodes())
+    store.between = lambda: catalog.owners.claim(TOLLS, MOVING, node(NODE2), NOW)
+    assert owner is not None
+    assert not mine.owners.release(RELEASED, owner)
+    found = catalog.owners.get(TOLLS, MOVING)
+    assert found is not None
+    assert (found.node, found.epoch) == (NODE2, 2)

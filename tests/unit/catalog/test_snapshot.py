@@ -2,7 +2,13 @@
 
 from dataclasses import replace
 
-from pipeline.catalog.records import DesiredState, FragmentRecord, NetworkRecord, OwnerRecord
+from pipeline.catalog.records import (
+    DesiredState,
+    FragmentRecord,
+    NetworkRecord,
+    NodeRecord,
+    OwnerRecord,
+)
 from pipeline.catalog.snapshot import CatalogSnapshot, Deployed
 from pipeline.ids import (
     Epoch,
@@ -30,6 +36,10 @@ def _fragment(name: str, owner: NodeId | None) -> Deployed:
     return Deployed(NetworkRecord(network, ONE, life, (), ()), record, claim)
 
 
+def _node(name: NodeId) -> NodeRecord:
+    return NodeRecord(name, ME, "host", 1, NOW, "0", reads=1)
+
+
 FRAGMENTS = (
     _fragment("free", None),
     _fragment("mine", HERE),
@@ -43,17 +53,40 @@ def _names(fragments: tuple[Deployed, ...]) -> list[str]:
 
 def test_a_node_runs_its_own_fragments_and_those_without_a_living_owner() -> None:
     """Fragments of a node that is not up count as unowned."""
-    both = CatalogSnapshot(frozenset({HERE, THERE}), FRAGMENTS)
+    both = CatalogSnapshot((_node(HERE), _node(THERE)), FRAGMENTS)
     assert _names(both.assigned_to(HERE)) == ["free", "mine"]
-    alone = CatalogSnapshot(frozenset({HERE}), FRAGMENTS)
+    assert _names(both.assigned_to(THERE)) == ["theirs"]
+    alone = CatalogSnapshot((_node(HERE),), FRAGMENTS)
     assert _names(alone.assigned_to(HERE)) == ["free", "mine", "theirs"]
+
+
+def test_a_node_that_is_not_up_keeps_what_it_owns() -> None:
+    """Its session may have been lost; it claims nothing."""
+    alone = CatalogSnapshot((), FRAGMENTS)
+    assert _names(alone.assigned_to(HERE)) == ["mine"]
+    assert alone.leaving(HERE) == {}
+
+
+def test_a_fragment_leaves_a_node_that_may_not_run_it() -> None:
+    """As soon as one is up that may; the others stay."""
+    moving = replace(FRAGMENTS[1], record=replace(FRAGMENTS[1].record, nodes="zone=b"))
+    fragments = (FRAGMENTS[0], moving, FRAGMENTS[2])
+    there = replace(_node(THERE), labels=(("zone", "b"),))
+    found = CatalogSnapshot((_node(HERE), there), fragments)
+    assert found.leaving(HERE) == {moving.id: moving.owner}
+    assert found.leaving(THERE) == {}
+    assert "mine" not in _names(found.assigned_to(HERE))
+    assert "mine" in _names(found.assigned_to(THERE))
+    without = CatalogSnapshot((_node(HERE), _node(THERE)), fragments)
+    assert without.leaving(HERE) == {}
+    assert "mine" in _names(without.assigned_to(HERE))
 
 
 def test_fragments_that_run_elsewhere_have_another_living_owner() -> None:
     """And their desired state is running."""
-    both = CatalogSnapshot(frozenset({HERE, THERE}), FRAGMENTS)
+    both = CatalogSnapshot((_node(HERE), _node(THERE)), FRAGMENTS)
     assert _names(both.run_elsewhere(HERE)) == ["theirs"]
-    assert _names(CatalogSnapshot(frozenset({HERE}), FRAGMENTS).run_elsewhere(HERE)) == []
+    assert _names(CatalogSnapshot((_node(HERE),), FRAGMENTS).run_elsewhere(HERE)) == []
     theirs = FRAGMENTS[2]
     paused = replace(theirs, record=replace(theirs.record, desired=DesiredState.PAUSED))
-    assert CatalogSnapshot(frozenset({THERE}), (paused,)).run_elsewhere(HERE) == ()
+    assert CatalogSnapshot((_node(THERE),), (paused,)).run_elsewhere(HERE) == ()

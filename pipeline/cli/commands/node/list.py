@@ -2,6 +2,7 @@
 
 import click
 
+from pipeline.catalog.records import NodeRecord
 from pipeline.cli.options import with_session
 from pipeline.cli.session import Session
 from pipeline.cli.table import Table
@@ -30,18 +31,24 @@ def command(session: Session) -> None:
             "started_at": rfc3339(one.record.started_at_ms),
             "version": one.record.version,
             "reads": one.record.reads,
+            "labels": dict(one.record.labels),
+            "capacity": one.record.capacity,
             "fragments": list(one.fragments),
         }
         for one in nodes
     ]
-    columns = ("node", "participant", "host", "pid", "started_at", "version", "reads")
+    columns = ("node", "participant", "host", "pid", "started_at", "version", "reads", "capacity")
     table = Table(
-        (*columns, "fragments"),
+        (*columns, "fragments", "labels"),
         tuple(
-            (*(str(row[c]) for c in columns), str(len(one.fragments)))
+            (*(str(row[c]) for c in columns), str(len(one.fragments)), _labels(one.record))
             for row, one in zip(rows, nodes, strict=True)
         ),
         "no node is up",
-        frozenset({"pid", "reads", "fragments"}),
+        frozenset({"pid", "reads", "capacity", "fragments"}),
     )
     session.printer.show({"nodes": rows}, table)
+
+
+def _labels(node: NodeRecord) -> str:
+    return ",".join(f"{key}={value}" for key, value in node.labels)

@@ -17,6 +17,19 @@ from pipeline.errors import EnvironmentProblem
 @click.command("start")
 @click.option("--name", help="The node's name; short for --set node=NAME.")
 @click.option(
+    "--label",
+    "labels",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="A label, by which placements select nodes; may be repeated. Instead of --set labels=….",
+)
+@click.option(
+    "--capacity",
+    type=click.IntRange(0, 999_999),
+    help="How much it can do, compared with other nodes; 0: it is a spare. Short for --set "
+    "capacity=N.",
+)
+@click.option(
     "--ready-file",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
@@ -32,7 +45,12 @@ from pipeline.errors import EnvironmentProblem
 )
 @with_session
 def command(
-    session: Session, name: str | None, ready_file: Path | None, servers_within: float
+    session: Session,
+    name: str | None,
+    labels: tuple[str, ...],
+    capacity: int | None,
+    ready_file: Path | None,
+    servers_within: float,
 ) -> None:
     """Run a node until SIGTERM or Ctrl-C: it finds its fragments in the catalog and runs them.
 
@@ -44,9 +62,11 @@ def command(
     Examples:
       medusa node start
       medusa node start --name node2 --set spark.master=local[4]
+      medusa node start --name a --capacity 200 --label zone=a --label disk=ssd
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
-    if name:
-        session.flags = {**session.flags, **from_assignments((f"node={name}",))}
+    flags = {"node": name, "labels": ",".join(labels), "capacity": capacity}
+    assignments = tuple(f"{key}={value}" for key, value in flags.items() if value not in {None, ""})
+    session.flags = {**session.flags, **from_assignments(assignments)}
     settings = session.settings
     log = session.project.logs / f"node-{settings.node}.log"
     stop = StopSignals()

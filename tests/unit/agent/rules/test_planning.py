@@ -22,7 +22,17 @@ from pipeline.ids import (
     SteadyMillis,
 )
 from pipeline.planner.digest import fragment_digest
-from tests.unit.agent.support import LANE, LIFE, NETWORK, PLAN, SPEED, deployed, read
+from tests.unit.agent.support import (
+    HERE,
+    LANE,
+    LIFE,
+    NETWORK,
+    PLAN,
+    SPEED,
+    deployed,
+    node_record,
+    read,
+)
 from tests.unit.planner.networks import OWNER
 
 ONE = VersionId(NETWORK, LIFE, NetworkVersion(1))
@@ -160,11 +170,11 @@ def test_a_node_without_lanes_rehearses_fragments_of_others() -> None:
         FragmentId(NetworkId(ParticipantId("local"), NetworkName("other")), SPEED.fragment),
         running=False,
     )
-    snapshot = CatalogSnapshot(frozenset({THERE}), (elsewhere, paused))
+    snapshot = CatalogSnapshot((node_record(HERE), node_record(THERE)), (elsewhere, paused))
     assert ONE in node.requested(CatalogRead(snapshot))
     node.receive(PlanMade(ONE, PLAN))
     assert node.rehearsed() == [SPEED]
-    node.receive(CatalogRead(CatalogSnapshot(frozenset({THERE}), (paused,))))
+    node.receive(CatalogRead(CatalogSnapshot((node_record(HERE), node_record(THERE)), (paused,))))
     assert node.rehearsed() == []
 
 
@@ -172,7 +182,7 @@ def test_a_rehearsal_that_cannot_be_planned_is_not_planned_again() -> None:
     """Its version is immutable; an unreachable catalog is requested again."""
     node = Node()
     elsewhere = replace(deployed(), owner=OwnerRecord(THERE, OWNER, Epoch(1), Millis(0), Millis(0)))
-    snapshot = CatalogSnapshot(frozenset({THERE}), (elsewhere,))
+    snapshot = CatalogSnapshot((node_record(HERE), node_record(THERE)), (elsewhere,))
     node.receive(CatalogRead(snapshot))
     node.receive(PlanFailed(ONE, UnavailableError("ZooKeeper does not answer")))
     assert node.requested(CatalogRead(snapshot)) == [ONE]

@@ -7,6 +7,7 @@ from pipeline.ids import (
     NetworkId,
     NetworkName,
     NetworkVersion,
+    NodeId,
     ParticipantId,
     TopicName,
 )
@@ -214,3 +215,20 @@ def test_failed_fragments_are_those_that_do_not_start_again() -> None:
     """One that restarts has not failed."""
     for state, count in ((LaneState.FAILED, 1), (LaneState.RESTARTING, 0)):
         assert len(failed(observe([RECORD], [replace(STATUS, state=state)], [UP]))) == count
+
+
+def test_a_fragment_that_no_node_may_run_is_named_with_the_labels() -> None:
+    """Until one is up; one that runs, or is not to run, waits for none."""
+    placed = replace(RECORD, nodes="zone=b")
+    other = replace(UP, node=NodeId("b"), labels=(("zone", "b"),))
+    for record, status, nodes, found in (
+        (placed, None, [UP], "zone=b"),
+        (placed, None, [UP, other], ""),
+        (placed, replace(STATUS, state=LaneState.PENDING), [UP], "zone=b"),
+        (placed, STATUS, [UP], ""),
+        (placed, STATUS, [], "zone=b"),
+        (RECORD, None, [], ""),
+        (replace(placed, desired=DesiredState.PAUSED), None, [UP], ""),
+    ):
+        (one,) = observe([record], [status] if status else [], nodes)
+        assert one.unplaced == found

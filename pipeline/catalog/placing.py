@@ -1,0 +1,94 @@
+"""Placement of fragments on the nodes of a participant. Pure.
+
+Each node computes it from its own snapshot of the catalog: equal snapshots give equal placements,
+and of two nodes with different ones the catalog lets one claim a fragment.
+
+1. A fragment stays with its owner as long as that is up and its labels are those that are meant,
+   or no node that is up has such labels.
+2. Any other one goes to a node with such labels: the costly ones first, each to the node that has
+   the least to do for its capacity then; where possible to one that runs no fragment that it is to
+   run apart from. A node without capacity is the last choice.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from pipeline.catalog.records import FragmentRecord, NodeRecord, OwnerRecord
+from pipeline.ids import FragmentId, NodeId
+from pipeline.labels import parse_selector, selects
+
+
+class Placeable(Protocol):
+    """A deployed fragment."""
+
+    @property
+    def id(self) -> FragmentId:
+        """Id of the fragment."""
+
+    @property
+    def record(self) -> FragmentRecord:
+        """Its own record."""
+
+    @property
+    def owner(self) -> OwnerRecord | None:
+        """Its owner; None before the first claim, and once it was released."""
+
+    @property
+    def running(self) -> bool:
+        """Whether it should run."""
+
+
+@dataclass(slots=True)
+class _Load:
+    """What a node has to do so far."""
+
+    node: NodeRecord
+    cost_us: int = 0
+    fragments: set[FragmentId] = field(default_factory=set)
+
+    def add(self, one: Placeable) -> None:
+        self.cost_us += _cost_us(one)
+        self.fragments.add(one.id)
+
+    def rank(self, one: Placeable) -> tuple[bool, bool, float, int, NodeId]:
+        """The order of candidates for a fragment, the best one first."""
+        capacity, cost_us = self.node.capacity, self.cost_us + _cost_us(one)
+        load = cost_us / capacity if capacity else float(cost_us)
+        apart = {FragmentId(one.record.network, name) for name in one.record.apart}
+        near = bool(apart & self.fragments)
+        return not capacity, near, load, len(self.fragments), self.node.node
+
+
+def may_run(record: FragmentRecord, node: NodeRecord) -> bool:
+    """Whether a fragment may run on a node, by its labels."""
+    return not record.nodes or selects(parse_selector(record.nodes), dict(node.labels))
+
+
+def placed(
+    nodes: Sequence[NodeRecord], fragments: Iterable[Placeable]
+) -> Mapping[FragmentId, NodeId]:
+    """The node of each fragment; one that no node that is up may run is left out.
+
+    Args:
+        nodes: the nodes of the participant that are up.
+        fragments: all fragments of the participant.
+    """
+    loads = {node.node: _Load(node) for node in nodes}
+    free: list[tuple[Placeable, list[_Load]]] = []
+    for one in fragments:
+        candidates = [load for load in loads.values() if may_run(one.record, load.node)]
+        owner = None if one.owner is None else loads.get(one.owner.node)
+        if owner is not None and (owner in candidates or not candidates):
+            owner.add(one)
+        elif candidates:
+            free.append((one, candidates))
+    free.sort(key=lambda found: (-_cost_us(found[0]), found[0].id))
+    for one, candidates in free:
+        min(candidates, key=lambda load: load.rank(one)).add(one)
+    return {of: load.node.node for load in loads.values() for of in load.fragments}
+
+
+def _cost_us(one: Placeable) -> int:
+    """The share of a fragment in what a node has to do; one that does not run has none."""
+    return max(1, one.record.cost_us) if one.running else 0
