@@ -1,12 +1,8 @@
-import threading
-from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
-from brokers.memory_kafka.writers import MemoryProducer
-from brokers.records import KafkaRecord
-from pipeline.agent.background import Job
 from pipeline.agent.effects import (
     FindExpiring,
     MakePlan,
@@ -15,27 +11,16 @@ from pipeline.agent.effects import (
     Rehearse,
     ReleaseFragment,
     SendActivity,
-    StartLane,
     StopLane,
     WatchTopics,
 )
-from pipeline.agent.events import Event, ExpiringFound, PlanFailed, PlanMade
-from pipeline.agent.perform import NodeContext, Performer, Workers
-from pipeline.agent.watched import Watched
+from pipeline.agent.events import ExpiringFound, PlanFailed, PlanMade
 from pipeline.boundaries.derived import PendingBoundary
 from pipeline.boundaries.lane_time import writer_of
 from pipeline.boundaries.profile import LaneProfile
-from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.records import (
-    DesiredState,
-    FragmentRecord,
     LaneState,
-    NetworkRecord,
-    NetworkVersionRecord,
-    NodeRecord,
 )
-from pipeline.catalog.snapshot import Deployed, VersionId
-from pipeline.clock import Deadline
 from pipeline.errors import (
     BrokenInvariantError,
     EnvironmentProblem,
@@ -47,216 +32,27 @@ from pipeline.errors import (
     UnavailableError,
 )
 from pipeline.ids import (
-    NO_EPOCH,
     Epoch,
-    FragmentId,
-    FragmentName,
     Incarnation,
     Millis,
-    NetworkId,
-    NetworkLife,
-    NetworkName,
-    NetworkVersion,
     NodeId,
     Offset,
-    ParticipantId,
-    RunNumber,
     TopicId,
     TopicName,
-    stable_lane,
 )
 from pipeline.lanes.events import LaneStopped
 from pipeline.lanes.expiring import Cause, ExpiringRecords, LogNeeds, Use
 from pipeline.lanes.start.facts import StateChoice
 from pipeline.markers import codec
 from pipeline.markers.signals import ActivityRecord, activity_key
-from pipeline.names import FragmentNames, Znodes
 from pipeline.network.boxes.shape import Stateless
-from pipeline.planner.digest import fragment_digest
-from pipeline.planner.plan import Plan
-from pipeline.planner.planner import plan
 from pipeline.planner.state import OnChange
-from pipeline.spark.run.lane_news import LaneNews
 from pipeline.spark.run.lane_planner import LanePlanner
-from pipeline.spark.run.lane_settings import LaneSettings
 from pipeline.system_clock import SystemClock
 from tests.conftest import WaitFor
-from tests.memory_store import MemoryStore, MemoryTree
+from tests.unit.agent.performers import DEPLOYED, LANE, LIFE, MOVING, NETWORK, NODE, PLAN, RUN, Node
 from tests.unit.agent.support import LEFT, fresh_marker
 from tests.unit.catalog.support import NOTHING_READ
-from tests.unit.kafka import records, with_topics
-from tests.unit.planner.networks import OWNER, external, filtered, network
-
-NETWORK = NetworkId(ParticipantId("local"), NetworkName("net"))
-MOVING = FragmentId(NETWORK, FragmentName("moving"))
-LANE, RUN = stable_lane(MOVING), RunNumber(3)
-VERSION = NetworkVersion(1)
-LIFE = NetworkLife("one")
-NODE = NodeRecord(NodeId("node1"), OWNER, "host", 1, Millis(4_000), "0", reads=1)
-SIGHTINGS = external("sightings")
-PLAN = plan(network((SIGHTINGS,), (filtered("moving", SIGHTINGS, "`at` > 0"),)), OWNER)
-FRAGMENT = FragmentRecord(
-    NETWORK,
-    MOVING.fragment,
-    VERSION,
-    DesiredState.RUNNING,
-    fragment_digest(PLAN.fragments[0]),
-    ((TopicName("local.net.moving"), "id"),),
-    (OnChange.EMPTY, Incarnation("1-5")),
-    begins=(),
-    succeeds=None,
-)
-DEPLOYED = Deployed(NetworkRecord(NETWORK, VERSION, LIFE, (), ()), FRAGMENT)
-
-
-@dataclass
-class Lane:
-    """A lane that runs until it is stopped, or raises an error of the test: at once or later."""
-
-    settings: LaneSettings
-    raises: Exception | None = None
-    raises_then: Exception | None = None
-    stopped: threading.Event = field(default_factory=threading.Event)
-
-    def run(self) -> None:
-        """Wait for the stop."""
-        if self.raises is not None:
-            raise self.raises
-        assert self.stopped.wait(10)
-        if self.raises_then is not None:
-            raise self.raises_then
-
-    def request_stop(self) -> None:
-        """End the wait."""
-        self.stopped.set()
-
-
-class Signals(MemoryProducer):
-    """A producer of signals over topics in memory."""
-
-    def __init__(self) -> None:
-        topics = (TopicName("local.net.moving.boundaries"),)
-        self.kafka = with_topics(topics, partitions=2)
-        super().__init__(self.kafka)
-        self.closed = False
-
-    @property
-    def sent(self) -> list[KafkaRecord]:
-        """What was sent."""
-        names = self.kafka.topic_names()
-        found = [record for name in names for record in records(self.kafka, name)]
-        assert all(record.partition == 0 for record in found)
-        return found
-
-    def close(self) -> None:
-        """Note that it was closed."""
-        self.closed = True
-
-
-class Immediate:
-    """A worker that executes each job in `put`."""
-
-    def __init__(self) -> None:
-        self.ended = False
-
-    def put(self, key: Hashable, job: Job) -> None:
-        """Execute the job."""
-        del key
-        job()
-
-    def end(self, within_s: float) -> bool:
-        """No job is left."""
-        assert within_s >= 0
-        self.ended = True
-        return True
-
-
-@dataclass
-class Node:
-    """A performer with its collaborators in memory."""
-
-    performer: Performer
-    lanes: list[Lane]
-    events: list[Event]
-    signals: Signals
-    watched: Watched
-    news: LaneNews
-    catalog: Catalog
-    newer: list[Exception]
-    """Errors of reading the fragments' markers."""
-    planned: list[Plan | Exception]
-    """Plan of the deployed version, or the error of planning it."""
-    written: list[Epoch]
-    """The epoch of the last commit marker."""
-    removed: list[tuple[ExpiringRecords, ...] | Exception]
-    """What retention removes, or the error of finding it."""
-
-    def start(self) -> None:
-        """Request a start of the fragment's lane."""
-        self.performer.perform(StartLane(LANE, RUN, DEPLOYED, PLAN.fragments[0]))
-
-    def stop(self) -> None:
-        """Stop everything."""
-        self.performer.stop_all(Deadline.after(SystemClock(), 10, "stopping"))
-
-
-@pytest.fixture
-def make_node() -> Callable[[Exception | None], Node]:
-    """Makes nodes over an in-memory catalog with one deployed fragment."""
-
-    def make(raises: Exception | None) -> Node:
-        catalog = Catalog(MemoryStore(MemoryTree()), Znodes(""))
-        catalog.format.ensure(OWNER)
-        version = NetworkVersionRecord(NETWORK, VERSION, "", (), "digest", Millis(0), ())
-        catalog.networks.deploy(DEPLOYED.network, version, (FRAGMENT,), None)
-        planned: list[Plan | Exception] = [PLAN]
-        lanes: list[Lane] = []
-        events: list[Event] = []
-        newer: list[Exception] = []
-        written = [NO_EPOCH]
-        removed: list[tuple[ExpiringRecords, ...] | Exception] = [()]
-
-        def make_plan(version: VersionId) -> Plan:
-            assert version == DEPLOYED.version
-            if isinstance(planned[0], Exception):
-                raise planned[0]
-            return planned[0]
-
-        def admit(names: FragmentNames) -> Epoch:
-            assert names.fragment == MOVING.fragment
-            if newer:
-                raise newer[0]
-            return written[0]
-
-        def expiring() -> tuple[ExpiringRecords, ...]:
-            if isinstance(removed[0], Exception):
-                raise removed[0]
-            return removed[0]
-
-        def lane(settings: LaneSettings) -> Lane:
-            lanes.append(Lane(settings, raises))
-            return lanes[-1]
-
-        context = NodeContext(
-            node=NODE,
-            catalog=catalog,
-            make_plan=make_plan,
-            find_expiring=lambda _needs, _now_ms: expiring(),
-            admit=admit,
-            make_lane=lane,
-            signals=Signals(),
-            watched=Watched(),
-            news=LaneNews(),
-            workers=Workers(Immediate(), Immediate(), Immediate(), Immediate()),
-            clock=SystemClock(),
-        )
-        performer = Performer(context, events.append)
-        signals, watched, news = context.signals, context.watched, context.news
-        assert isinstance(signals, Signals)
-        polled = signals, watched, news
-        return Node(performer, lanes, events, *polled, catalog, newer, planned, written, removed)
-
-    return make
 
 
 def test_a_start_claims_the_fragment_and_runs_its_lane_until_it_is_stopped(

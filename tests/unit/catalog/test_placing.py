@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
+from random import Random
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -125,7 +126,7 @@ fragments_wanted = st.lists(
 
 @given(nodes_up, fragments_wanted, st.randoms())
 def test_every_fragment_that_a_node_may_run_is_on_one(
-    nodes: list[NodeRecord], fragments: list[Deployed], random: "st.RandomType"
+    nodes: list[NodeRecord], fragments: list[Deployed], random: Random
 ) -> None:
     """On one that may, or its owner; whatever the order in which they are read."""
     found = placed(nodes, fragments)

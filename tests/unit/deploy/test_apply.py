@@ -24,7 +24,6 @@ from pipeline.ids import (
 from pipeline.lanes.start.facts import StartRequest
 from pipeline.lanes.start.markers import first_marker
 from pipeline.markers.codec import encode_marker
-from pipeline.planner.changes import Action
 from pipeline.planner.digest import state_digest
 from pipeline.planner.state import NO_CHOICES, Choices, OnChange
 from schemas.registry.names import SubjectName
@@ -159,51 +158,6 @@ def test_one_changed_fragment_does_not_change_the_other(tmp_path: Path) -> None:
     assert done.name == "cars@2"
     versions = {r.fragment: r.version for r in world.catalog.fragments.of(CARS)}
     assert versions == {"moving": 2, "stopped": 1}
-
-
-def test_another_placement_is_a_new_version_and_restarts_nothing(tmp_path: Path) -> None:
-    """The records have the nodes; `plan` shows what changes, and warns of labels that none has."""
-    world = World.new()
-    _deploy(world, tmp_path)
-    placed = DOCUMENT + "placement: {nodes: zone=a, apart: [moving, stopped]}\n"
-    found = _compare(world, tmp_path, placed).changes
-    moves = "if its node is none of these and another one is, it moves"
-    assert [(one.action, one.reasons) for one in found.fragments] == [
-        (
-            Action.KEEP,
-            (
-                f"changed: nodes `any` → `zone=a`; {moves}",
-                f"changed: apart from `none` → `{other}`",
-            ),
-        )
-        for other in ("stopped", "moving")
-    ]
-    assert "no node that is up has zone=a: moving, stopped cannot be claimed" in found.warnings[0]
-    assert _deploy(world, tmp_path, placed).name == "cars@2"
-    records = {one.fragment: one for one in world.catalog.fragments.of(CARS)}
-    assert {one.version for one in records.values()} == {1}
-    assert {name: (one.nodes, one.apart) for name, one in records.items()} == {
-        "moving": ("zone=a", ("stopped",)),
-        "stopped": ("zone=a", ("moving",)),
-    }
-    assert not _deploy(world, tmp_path, placed).changed
-
-
-def test_a_record_without_a_cost_gets_one_with_the_next_change(tmp_path: Path) -> None:
-    """An upgrade of this program is no reason for a new version."""
-    world = World.new()
-    _deploy(world, tmp_path)
-    before = world.catalog.networks.get(CARS)
-    version = world.catalog.versions.get(CARS, NetworkVersion(1))
-    records = world.catalog.fragments.of(CARS)
-    assert before is not None
-    assert version is not None
-    assert {one.cost_us for one in records} == {5}
-    earlier = tuple(replace(one, cost_us=0) for one in records)
-    second = replace(before, version=NetworkVersion(2))
-    of_second = replace(version, version=NetworkVersion(2))
-    world.catalog.networks.deploy(second, of_second, earlier, NetworkVersion(1), records)
-    assert not _deploy(world, tmp_path).changed
 
 
 def test_a_changed_fragment_without_state_continues(tmp_path: Path) -> None:
