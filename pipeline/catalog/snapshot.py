@@ -121,13 +121,15 @@ class CatalogSnapshot:
     def assigned_to(self, node: NodeId) -> tuple[Deployed, ...]:
         """The fragments that a node of the participant must run, or keep stopped: see `placed`.
 
-        A node that is not up by this snapshot keeps those that it owns.
+        One that another node owns that is up has to be released first. A node that is not up by
+        this snapshot keeps those that it owns.
         """
-        where = placed(self.nodes, self.fragments)
+        where, up = placed(self.nodes, self.fragments), self.alive
         return tuple(
             one
             for one in self.fragments
             if where.get(one.id, one.owner.node if one.owner else None) == node
+            and (one.owner is None or one.owner.node == node or one.owner.node not in up)
         )
 
     def leaving(self, node: NodeId) -> Mapping[FragmentId, OwnerRecord]:

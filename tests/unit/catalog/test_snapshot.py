@@ -68,7 +68,7 @@ def test_a_node_that_is_not_up_keeps_what_it_owns() -> None:
 
 
 def test_a_fragment_leaves_a_node_that_may_not_run_it() -> None:
-    """As soon as one is up that may; the others stay."""
+    """As soon as one is up that may, and claims it when it is released; the others stay."""
     moving = replace(FRAGMENTS[1], record=replace(FRAGMENTS[1].record, nodes="zone=b"))
     fragments = (FRAGMENTS[0], moving, FRAGMENTS[2])
     there = replace(_node(THERE), labels=(("zone", "b"),))
@@ -76,7 +76,9 @@ def test_a_fragment_leaves_a_node_that_may_not_run_it() -> None:
     assert found.leaving(HERE) == {moving.id: moving.owner}
     assert found.leaving(THERE) == {}
     assert "mine" not in _names(found.assigned_to(HERE))
-    assert "mine" in _names(found.assigned_to(THERE))
+    assert "mine" not in _names(found.assigned_to(THERE))
+    released = replace(found, fragments=(FRAGMENTS[0], replace(moving, owner=None)))
+    assert "mine" in _names(released.assigned_to(THERE))
     without = CatalogSnapshot((_node(HERE), _node(THERE)), fragments)
     assert without.leaving(HERE) == {}
     assert "mine" in _names(without.assigned_to(HERE))

@@ -1,0 +1,133 @@
+"""Placement of fragments on two nodes, by their labels."""
+
+import time
+from collections import Counter
+from collections.abc import Iterator
+from functools import partial
+
+import pytest
+
+from brokers.embedded.processes import Child
+from pipeline.catalog.records import LaneState, OwnerRecord
+from pipeline.ids import FragmentName, Millis
+from tests.system.support import READING, WINDOWS, Installation, kill, network_id
+
+pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
+
+A, B = "zone_a", "zone_b"
+COUNTS = "counts"
+SCHEMAS = {"reading.avsc": READING}
+WITHIN_S = 120.0
+BASE_S = int(time.time()) // 10 * 10 - 300
+"""Windows end within the retention of their topic."""
+TWO_FILTERS = """
+network: both
+streams:
+  readings: {topic: both-in, schema: reading.avsc, event_time: at}
+boxes:
+  low: {filter: readings, where: value < 10}
+  high: {filter: readings, where: value >= 10}
+"""
+
+Nodes = dict[str, Child]
+
+
+@pytest.fixture(scope="module")
+def nodes(medusa: Installation) -> Iterator[Nodes]:
+    """Two nodes, with one label each."""
+    processes = {name: medusa.start_node(name, {"labels": f"zone={name[-1]}"}) for name in (A, B)}
+    try:
+        for name, process in processes.items():
+            medusa.await_node(name, process)
+        yield processes
+    finally:
+        for process in processes.values():
+            kill(process)
+
+
+def owner(medusa: Installation, network: str, fragment: str = COUNTS) -> OwnerRecord | None:
+    """The owner of a fragment."""
+    return medusa.catalog.owners.get(network_id(network), FragmentName(fragment))
+
+
+def deploy_in(medusa: Installation, name: str, zone: str) -> None:
+    """Deploy the windows, for nodes of a zone."""
+    placed = f"placement: {{nodes: zone={zone}}}\n"
+    medusa.deploy(WINDOWS.format(name=name) + placed, SCHEMAS)
+
+
+def send(medusa: Installation, name: str, seconds: range) -> None:
+    """Send one reading for each second of event time to each of the two partitions."""
+    for second in seconds:
+        for partition in (0, 1):
+            at_ms = Millis(1_000 * (BASE_S + second))
+            reading = {"sensor": f"s{partition}", "value": second, "at": at_ms}
+            value = medusa.encoded(f"{name}-in-value", READING, reading)
+            medusa.send(f"{name}-in", value, partition=partition)
+    medusa.producer.flush(10)
+
+
+def await_windows(medusa: Installation, name: str, seconds: int) -> None:
+    """Wait for the results of all windows of so many seconds, and compare them."""
+    expected = Counter(
+        {
+            (f"s{partition}", start, 10, sum(range(start, start + 10))): 1
+            for start in range(0, seconds, 10)
+            for partition in (0, 1)
+        }
+    )
+    topic = f"{name}-out"
+    there = partial(medusa.has_more_than, topic, expected.total() - 1)
+    medusa.wait_for(there, f"{seconds} s of windows", within_s=WITHIN_S)
+    found = Counter(
+        (row["sensor"], int(row["window_start"].timestamp()) - BASE_S, row["n"], row["total"])
+        for row in medusa.decoded(topic)
+    )
+    assert found == expected
+
+
+def await_owner(medusa: Installation, name: str, node: str, epoch: int) -> None:
+    """Wait until a fragment runs on a node, in exactly this epoch."""
+    medusa.await_state(name, COUNTS, LaneState.RUNNING, epoch=epoch)
+    found = owner(medusa, name)
+    assert found is not None
+    assert (found.node, found.epoch) == (node, epoch)
+
+
+@pytest.mark.usefixtures("nodes")
+def test_a_deploy_over_two_idle_nodes_uses_both(medusa: Installation) -> None:
+    """One fragment each: they cost the same."""
+    medusa.deploy(TWO_FILTERS, SCHEMAS)
+    for fragment in ("low", "high"):
+        medusa.await_state("both", fragment, LaneState.RUNNING)
+    owners = [owner(medusa, "both", fragment) for fragment in ("low", "high")]
+    assert sorted(one.node for one in owners if one is not None) == [A, B]
+
+
+def test_a_fragment_moves_to_where_it_is_placed(medusa: Installation, nodes: Nodes) -> None:
+    """Its results are exact, and nobody else claims it when its node has ended."""
+    name = "placed"
+    deploy_in(medusa, name, "a")
+    await_owner(medusa, name, A, 1)
+    send(medusa, name, range(40))
+    await_windows(medusa, name, 30)
+    deploy_in(medusa, name, "b")
+    await_owner(medusa, name, B, 2)
+    send(medusa, name, range(40, 70))
+    await_windows(medusa, name, 60)
+
+    kill(nodes[B])
+    participant = network_id(name).participant
+    medusa.wait_for(
+        lambda: medusa.catalog.nodes.names(participant) == (A,), "one node is up", within_s=WITHIN_S
+    )
+    medusa.deploy(WINDOWS.format(name="later"), SCHEMAS)
+    await_owner(medusa, "later", A, 1)  # it has read the catalog since
+    found = owner(medusa, name)
+    assert found is not None
+    assert (found.node, found.epoch) == (B, 2)
+
+    deploy_in(medusa, name, "a")
+    await_owner(medusa, name, A, 3)
+    send(medusa, name, range(70, 100))
+    await_windows(medusa, name, 90)
