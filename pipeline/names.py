@@ -193,6 +193,10 @@ class Znodes:
         """One node, ephemeral."""
         return ZnodePath(f"{self.nodes(participant)}/{node}")
 
+    def drained(self, participant: ParticipantId) -> ZnodePath:
+        """The nodes of a participant that are drained."""
+        return ZnodePath(f"{self.participant(participant)}/drained")
+
     def networks(self, participant: ParticipantId) -> ZnodePath:
         """All networks of a participant."""
         return ZnodePath(f"{self.participant(participant)}/networks")

@@ -1,8 +1,8 @@
 """Backup and restore of the catalog, as one JSON document.
 
 A backup contains the decisions of users and deploys (networks, versions, registered schemas) and
-monotonic state (epochs, which fragments have run). It does not contain reports of running nodes:
-nodes, owners, status. Records and commit markers are in Kafka; they need no backup here.
+monotonic state (epochs, which fragments have run). It does not contain what is about running nodes:
+nodes, drains, owners, status. Records and commit markers are in Kafka; they need no backup here.
 """
 
 import json
@@ -57,7 +57,7 @@ _FRAGMENT: Final = re.compile(rf"{_NETWORK.pattern}/fragments/([^/]+)")
 _EPOCHS: Final = re.compile(_below(_ZNODES.epochs))
 _EPOCH: Final = re.compile(rf"{_EPOCHS.pattern}/[^/]+")
 _OF_RUNNING_NODES: Final = re.compile(
-    rf"{_below(_ZNODES.nodes)}/[^/]+|{_FRAGMENT.pattern}/(owner|status)"
+    rf"{_below(_ZNODES.nodes)}/[^/]+|{_below(_ZNODES.drained)}|{_FRAGMENT.pattern}/(owner|status)"
 )
 
 

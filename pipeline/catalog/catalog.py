@@ -8,6 +8,7 @@ it raises `RetryError`. Every method raises `UnavailableError` when the store do
 
 from brokers.versioned_store import VersionedStore
 from pipeline.catalog.deploys import Deploys
+from pipeline.catalog.drains import Drains
 from pipeline.catalog.formats import CatalogFormat
 from pipeline.catalog.fragment_owners import Owners
 from pipeline.catalog.fragments import Fragments
@@ -36,6 +37,7 @@ class Catalog:
         self._records = records = RecordStore(store, znodes, newest)
         self.format = CatalogFormat(records)
         self.nodes = Nodes(records)
+        self.drains = Drains(records)
         self.networks = Networks(records)
         self.versions = Versions(records)
         self.fragments = Fragments(records)

@@ -67,7 +67,9 @@ def release_step(
         Delete(of_owner, values[of_owner].version),
     ]
     if status is not None:
-        pending = encode(replace(status, state=LaneState.PENDING, last_error=""))
+        # Any node may report it then, also one that starts it and has not claimed it yet.
+        nobodys = replace(status, epoch=NO_EPOCH, state=LaneState.PENDING, last_error="")
+        pending = encode(nobodys)
         operations.append(put(of_status, pending, values[of_status]))
     return tuple(operations)
 

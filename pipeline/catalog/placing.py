@@ -3,14 +3,14 @@
 Each node computes it from its own snapshot of the catalog: equal snapshots give equal placements,
 and of two nodes with different ones the catalog lets one claim a fragment.
 
-1. A fragment stays with its owner as long as that is up and its labels are those that are meant,
-   or no node that is up has such labels.
-2. Any other one goes to a node with such labels: the costly ones first, each to the node that has
+1. A fragment stays with its owner as long as that is up, is not drained, and its labels are those
+   that are meant; or as long as no other such node is up.
+2. Any other one goes to such a node: the costly ones first, each to the node that has
    the least to do for its capacity then; where possible to one that runs no fragment that it is to
    run apart from. A node without capacity is the last choice.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -61,23 +61,36 @@ class _Load:
 
 
 def may_run(record: FragmentRecord, node: NodeRecord) -> bool:
-    """Whether a fragment may run on a node, by its labels."""
-    return not record.nodes or selects(parse_selector(record.nodes), dict(node.labels))
+    """Whether a fragment may run on a node, by its labels.
+
+    Not if a later version of this program wrote a selector that this one cannot read.
+    """
+    if not record.nodes:
+        return True
+    try:
+        selector = parse_selector(record.nodes)
+    except ValueError:
+        return False
+    return selects(selector, dict(node.labels))
 
 
 def placed(
-    nodes: Sequence[NodeRecord], fragments: Iterable[Placeable]
+    nodes: Sequence[NodeRecord],
+    fragments: Iterable[Placeable],
+    drained: Collection[NodeId] = frozenset(),
 ) -> Mapping[FragmentId, NodeId]:
     """The node of each fragment; one that no node that is up may run is left out.
 
     Args:
         nodes: the nodes of the participant that are up.
         fragments: all fragments of the participant.
+        drained: the nodes that claim nothing.
     """
     loads = {node.node: _Load(node) for node in nodes}
+    open_ones = [load for load in loads.values() if load.node.node not in drained]
     free: list[tuple[Placeable, list[_Load]]] = []
     for one in fragments:
-        candidates = [load for load in loads.values() if may_run(one.record, load.node)]
+        candidates = [load for load in open_ones if may_run(one.record, load.node)]
         owner = None if one.owner is None else loads.get(one.owner.node)
         if owner is not None and (owner in candidates or not candidates):
             owner.add(one)

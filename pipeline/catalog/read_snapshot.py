@@ -2,7 +2,13 @@
 
 from pipeline.catalog.formats import format_of
 from pipeline.catalog.record_store import RecordStore
-from pipeline.catalog.records import FragmentRecord, NetworkRecord, NodeRecord, OwnerRecord
+from pipeline.catalog.records import (
+    DrainedRecord,
+    FragmentRecord,
+    NetworkRecord,
+    NodeRecord,
+    OwnerRecord,
+)
 from pipeline.catalog.snapshot import CatalogSnapshot, Deployed
 from pipeline.ids import NetworkId, NetworkName, NodeId, ParticipantId
 
@@ -26,7 +32,8 @@ def read_snapshot(records: RecordStore, participant: ParticipantId) -> CatalogSn
     nodes, names = records.store.children_all(folders)
     of_nodes = [znodes.node(participant, NodeId(name)) for name in nodes]
     of_networks = [znodes.network(NetworkId(participant, NetworkName(name))) for name in names]
-    upper = records.values(znodes.format(), *of_nodes, *of_networks)
+    of_drained = znodes.drained(participant)
+    upper = records.values(znodes.format(), of_drained, *of_nodes, *of_networks)
     format_of(upper, znodes.format())
     alive = [upper.record(NodeRecord, path) for path in of_nodes]
     networks = [upper.record(NetworkRecord, path) for path in of_networks]
@@ -37,6 +44,7 @@ def read_snapshot(records: RecordStore, participant: ParticipantId) -> CatalogSn
     lower = records.values(*of_fragments, *of_owners)
     fragments = [lower.record(FragmentRecord, path) for path in of_fragments]
     owners = [lower.record(OwnerRecord, path) for path in of_owners]
+    drained = upper.record(DrainedRecord, of_drained)
     return CatalogSnapshot(
         tuple(record for record in alive if record is not None),
         tuple(
@@ -44,4 +52,5 @@ def read_snapshot(records: RecordStore, participant: ParticipantId) -> CatalogSn
             for record, owner in zip(fragments, owners, strict=True)
             if record is not None
         ),
+        frozenset(node for node, _ in drained.nodes) if drained else frozenset(),
     )

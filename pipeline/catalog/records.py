@@ -166,6 +166,13 @@ class NodeRecord(Record):
     capacity: int = DEFAULT_CAPACITY
 
 
+@dataclass(frozen=True, slots=True)
+class DrainedRecord(Record):
+    """The drained nodes of a participant, sorted by name, each with the time since when."""
+
+    nodes: tuple[tuple[NodeId, Millis], ...]
+
+
 Writers = tuple[tuple[TopicId, tuple[FragmentName, ...]], ...]
 """Topic ids, each with the fragments that were deployed to write the topic, the last one first."""
 

@@ -108,10 +108,12 @@ class CatalogSnapshot:
     Args:
         nodes: the nodes that are up.
         fragments: every fragment of every network of the participant, by name.
+        drained: the nodes that are drained, also ones that are not up.
     """
 
     nodes: tuple[NodeRecord, ...]
     fragments: tuple[Deployed, ...]
+    drained: frozenset[NodeId] = frozenset()
 
     @property
     def alive(self) -> frozenset[NodeId]:
@@ -124,7 +126,7 @@ class CatalogSnapshot:
         One that another node owns that is up has to be released first. A node that is not up by
         this snapshot keeps those that it owns.
         """
-        where, up = placed(self.nodes, self.fragments), self.alive
+        where, up = self._placed, self.alive
         return tuple(
             one
             for one in self.fragments
@@ -134,12 +136,16 @@ class CatalogSnapshot:
 
     def leaving(self, node: NodeId) -> Mapping[FragmentId, OwnerRecord]:
         """The fragments that a node owns and that another one must run, with their owner."""
-        where = placed(self.nodes, self.fragments)
+        where = self._placed
         return {
             one.id: one.owner
             for one in self.fragments
             if one.owner is not None and one.owner.node == node and where.get(one.id, node) != node
         }
+
+    @property
+    def _placed(self) -> Mapping[FragmentId, NodeId]:
+        return placed(self.nodes, self.fragments, self.drained)
 
     def run_elsewhere(self, node: NodeId) -> tuple[Deployed, ...]:
         """The fragments that other nodes of the participant must run."""

@@ -94,6 +94,11 @@ def _networks(connections: "Connections", _ctx: click.Context) -> Iterable[str]:
     )
 
 
+def _nodes(connections: "Connections", _ctx: click.Context) -> Iterable[str]:
+    catalog, participant = _catalog(connections), connections.participant
+    return sorted({*catalog.nodes.names(participant), *catalog.drains.of(participant)})
+
+
 def _fragments(connections: "Connections", _ctx: click.Context) -> Iterable[str]:
     catalog = _catalog(connections)
     names = (record.network for record in catalog.networks.of(connections.participant))
@@ -138,6 +143,8 @@ def _typed_argument(ctx: click.Context, name: str) -> str:
 
 networks: Completer = _completer(_networks)
 """Deployed networks."""
+nodes: Completer = _completer(_nodes)
+"""Nodes that are up, or drained."""
 fragments: Completer = _completer(_fragments)
 """Fragments of deployed networks, as NETWORK.FRAGMENT."""
 parts: Completer = _completer(_parts)

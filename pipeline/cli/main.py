@@ -59,7 +59,7 @@ COMMANDS: dict[str, Entry] = {
     "catalog": Entry(
         f"{_HERE}.groups", "Back the catalog up, and bring it back.", _REST, "catalog"
     ),
-    "node": Entry(f"{_HERE}.groups", "Start and list nodes.", _REST, "node"),
+    "node": Entry(f"{_HERE}.groups", "Start, list and drain nodes.", _REST, "node"),
     "registry": Entry(f"{_HERE}.groups", "Serve the schema registry.", _REST, "registry"),
     "doctor": Entry(f"{_HERE}.doctor", "Check connections, versions, rights and topics.", _REST),
     "config": Entry(

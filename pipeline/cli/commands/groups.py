@@ -84,6 +84,8 @@ node = group(
     {
         "start": Entry(f"{_HERE}.node.start", "Run a node until it is stopped."),
         "list": Entry(f"{_HERE}.node.list", "Show the nodes that are up."),
+        "drain": Entry(f"{_HERE}.node.drain", "Move what a node runs to other nodes."),
+        "undrain": Entry(f"{_HERE}.node.undrain", "Let a drained node run fragments again."),
     },
 )
 

@@ -9,7 +9,10 @@ import pytest
 
 from brokers.embedded.processes import Child
 from pipeline.catalog.records import LaneState, OwnerRecord
-from pipeline.ids import FragmentName, Millis
+from pipeline.clock import Deadline
+from pipeline.ids import FragmentId, FragmentName, Millis, NodeId
+from pipeline.operations.drain import Drain
+from pipeline.system_clock import SystemClock
 from tests.system.support import READING, WINDOWS, Installation, kill, network_id
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
@@ -102,6 +105,31 @@ def test_a_deploy_over_two_idle_nodes_uses_both(medusa: Installation) -> None:
         medusa.await_state("both", fragment, LaneState.RUNNING)
     owners = [owner(medusa, "both", fragment) for fragment in ("low", "high")]
     assert sorted(one.node for one in owners if one is not None) == [A, B]
+
+
+def test_a_drained_node_gives_its_fragments_up(medusa: Installation, nodes: Nodes) -> None:
+    """And has them again when the other one is drained; each result is there once."""
+    name = "drained"
+    medusa.deploy(WINDOWS.format(name=name), SCHEMAS)
+    medusa.await_state(name, COUNTS, LaneState.RUNNING)
+    found = owner(medusa, name)
+    assert found is not None
+    participant, first = network_id(name).participant, found.node
+    (second,) = nodes.keys() - {first}
+    send(medusa, name, range(40))
+    await_windows(medusa, name, 30)
+    for epoch, (at, to) in enumerate(((first, second), (second, first)), 2):
+        drain = Drain(NodeId(at), participant, medusa.catalog, SystemClock())
+        changed, fragments = drain.begin()
+        assert changed
+        assert FragmentId(network_id(name), FragmentName(COUNTS)) in fragments
+        deadline = Deadline.after(drain.clock, WITHIN_S, "draining")
+        (moved,) = drain.await_moved(fragments, deadline, lambda _: None)
+        assert moved.to == to
+        await_owner(medusa, name, to, epoch)
+        medusa.catalog.drains.undrain(participant, NodeId(at))
+        send(medusa, name, range(30 * epoch - 20, 30 * epoch + 10))
+        await_windows(medusa, name, 30 * epoch)
 
 
 def test_a_fragment_moves_to_where_it_is_placed(medusa: Installation, nodes: Nodes) -> None:

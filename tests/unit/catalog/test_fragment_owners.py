@@ -12,7 +12,7 @@ from brokers.versioned_store import Operation
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.records import LaneState, OwnerRecord
 from pipeline.errors import RefusedError, RetryError
-from pipeline.ids import Epoch, FragmentId, NodeId, ParticipantId
+from pipeline.ids import NO_EPOCH, Epoch, FragmentId, NodeId, ParticipantId
 from pipeline.names import Znodes
 from tests.memory_store import MemoryStore, MemoryTree
 from tests.profiles import examples
@@ -203,6 +203,7 @@ def test_a_release_leaves_the_fragment_to_others() -> None:
     status = catalog.statuses.get(TOLLS, MOVING)
     assert status is not None
     assert (status.state, status.last_error) == (LaneState.PENDING, "")
+    catalog.statuses.report(replace(NOTHING_READ, epoch=NO_EPOCH, node=NODE2))
     assert catalog.owners.claim(TOLLS, MOVING, node(NODE2), NOW) == 2
 
 

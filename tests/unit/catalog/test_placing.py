@@ -88,6 +88,15 @@ def test_a_node_without_capacity_is_the_last_choice() -> None:
     assert set(where([node("a", capacity=0)], *fragments).values()) == {"a"}
 
 
+def test_a_drained_node_gives_up_what_others_may_run() -> None:
+    """And claims nothing; what no other node may run stays."""
+    nodes = [node("a", "x"), node("b", "y")]
+    fragments = [wanted("f", owner="a"), wanted("g", "zone=x", owner="a"), wanted("h")]
+    found = placed(nodes, fragments, {NodeId("a")})
+    assert {one.fragment: at for one, at in found.items()} == {"f": "b", "g": "a", "h": "b"}
+    assert placed(nodes[:1], [wanted("f")], {NodeId("a")}) == {}
+
+
 def test_fragments_apart_run_on_different_nodes_where_possible() -> None:
     """Also apart from one that runs already; on a single node both run."""
     pair = [wanted("f", apart=("g",), cost_us=90), wanted("g", apart=("f",))]
@@ -162,8 +171,8 @@ def test_a_placement_that_is_reached_stays(
 
 
 def test_labels_decide_who_may_run_a_fragment() -> None:
-    """Without a selector every node may."""
-    for nodes, expected in (("", True), ("zone=x", True), ("zone=y", False)):
+    """Without a selector every node may; with one of a later version none."""
+    for nodes, expected in (("", True), ("zone=x", True), ("zone=y", False), ("zone~x", False)):
         assert may_run(wanted("f", nodes).record, node("a", "x")) is expected
 
 

@@ -2,12 +2,12 @@
 
 import click
 
-from pipeline.catalog.records import NodeRecord
 from pipeline.cli.options import with_session
 from pipeline.cli.session import Session
 from pipeline.cli.table import Table
+from pipeline.cli.times import time_text
 from pipeline.clock import rfc3339
-from pipeline.operations.nodes import nodes_up
+from pipeline.operations.nodes import ObservedNode, nodes_up
 from schemas.json_value import JsonObject
 
 
@@ -33,6 +33,7 @@ def command(session: Session) -> None:
             "reads": one.record.reads,
             "labels": dict(one.record.labels),
             "capacity": one.record.capacity,
+            "drained_since": time_text(one.drained_since_ms),
             "fragments": list(one.fragments),
         }
         for one in nodes
@@ -41,7 +42,7 @@ def command(session: Session) -> None:
     table = Table(
         (*columns, "fragments", "labels"),
         tuple(
-            (*(str(row[c]) for c in columns), str(len(one.fragments)), _labels(one.record))
+            (*(str(row[c]) for c in columns), str(len(one.fragments)), _labels(one))
             for row, one in zip(rows, nodes, strict=True)
         ),
         "no node is up",
@@ -50,5 +51,7 @@ def command(session: Session) -> None:
     session.printer.show({"nodes": rows}, table)
 
 
-def _labels(node: NodeRecord) -> str:
-    return ",".join(f"{key}={value}" for key, value in node.labels)
+def _labels(node: ObservedNode) -> str:
+    """Its labels, and whether it is drained."""
+    labels = ",".join(f"{key}={value}" for key, value in node.record.labels)
+    return " ".join(filter(None, (labels, "" if node.drained_since_ms is None else "(drained)")))

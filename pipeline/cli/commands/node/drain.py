@@ -1,0 +1,61 @@
+"""`medusa node drain`: moves what a node runs to other nodes."""
+
+import click
+
+from pipeline.cli.completing import nodes
+from pipeline.cli.options import timeout_option, with_session
+from pipeline.cli.session import Session
+from pipeline.cli.times import span
+from pipeline.clock import Deadline
+from pipeline.counting import counted
+from pipeline.ids import NodeId
+from pipeline.operations.drain import Drain, Moved
+
+
+@click.command("drain")
+@click.argument("node", shell_complete=nodes)
+@click.option(
+    "--wait/--no-wait", default=True, help="Wait until other nodes run its fragments (default)."
+)
+@timeout_option(300)
+@with_session
+def command(session: Session, node: str, timeout: float, *, wait: bool) -> None:
+    """Let other nodes run what NODE runs; it claims nothing until `medusa node undrain`.
+
+    Each fragment stops there at the end of a batch, and starts on a node that its placement
+    allows; a state is built again from the log. Then NODE can be stopped, upgraded and started
+    without a further pause. It is refused if no other node that is up may run one of them.
+
+    \b
+    Examples:
+      medusa node drain node1
+      medusa node drain node1 --no-wait
+    """  # noqa: D301 - \b is click's mark for text that is not wrapped
+
+    def told(moved: Moved) -> None:
+        after = span(moved.after_ms)
+        session.printer.note(f"{moved.fragment} runs on {moved.to}, {after} after the drain began")
+
+    with session.connect() as connections:
+        draining = Drain(NodeId(node), connections.participant, connections.catalog, session.clock)
+        changed, fragments = draining.begin()
+        moved: tuple[Moved, ...] = ()
+        if wait:
+            deadline = Deadline.after(session.clock, timeout, f"draining {node}")
+            with session.printer.waiting(f"draining {node}…"):
+                moved = draining.await_moved(fragments, deadline, told)
+    text = f"node {node} is drained" if changed else f"node {node} was drained already"
+    if not wait and fragments:
+        text += f"; {counted(len(fragments), 'fragment')} will move"
+    session.printer.show(
+        {
+            "node": node,
+            "changed": changed,
+            "fragments": [str(one) for one in fragments],
+            "moved": [
+                {"fragment": str(one.fragment), "to": one.to, "after_ms": one.after_ms}
+                for one in moved
+            ],
+        },
+        text,
+    )

@@ -1,0 +1,124 @@
+"""Draining of a node: it gives up what it runs to other nodes, and claims nothing."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from pipeline.catalog.catalog import Catalog
+from pipeline.catalog.placing import may_run
+from pipeline.catalog.records import FragmentStatus, LaneState
+from pipeline.catalog.snapshot import CatalogSnapshot, Deployed
+from pipeline.clock import Clock, Deadline
+from pipeline.errors import RefusedError
+from pipeline.ids import FragmentId, NodeId, ParticipantId
+
+_POLL_S = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A fragment that another node runs now, and how long after the drain began it did, in ms."""
+
+    fragment: FragmentId
+    to: NodeId
+    after_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Drain:
+    """The drain of one node of a participant."""
+
+    node: NodeId
+    participant: ParticipantId
+    catalog: Catalog
+    clock: Clock
+
+    def begin(self) -> tuple[bool, tuple[FragmentId, ...]]:
+        """Drain the node; what it runs moves afterwards.
+
+        Returns:
+            Whether it was not drained before, and the fragments that it owns.
+
+        Raises:
+            RefusedError: no node of this name is known, or no other one may run what it runs.
+        """
+        found = self.catalog.snapshot(self.participant)
+        owned = [one for one in found.fragments if one.owner and one.owner.node == self.node]
+        if self.node not in found.alive | found.drained and not owned:
+            there = ", ".join(sorted(found.alive))
+            raise RefusedError(
+                f"there is no node {self.node}",
+                place=f"participant {self.participant}",
+                hint=f"these are up: {there}." if there else "no node is up.",
+            )
+        self._check_others(owned, found)
+        changed = self.catalog.drains.drain(self.participant, self.node, self.clock.now_ms())
+        return changed, tuple(one.id for one in owned)
+
+    def _check_others(self, owned: Sequence[Deployed], found: CatalogSnapshot) -> None:
+        """Check that another node may run each fragment of the node."""
+        closed = found.drained | {self.node}
+        others = [one for one in found.nodes if one.node not in closed]
+        stuck = [one for one in owned if not any(may_run(one.record, other) for other in others)]
+        if not stuck:
+            return
+        labels = " and ".join(sorted({one.record.nodes for one in stuck} - {""}))
+        which = f" with {labels}" if labels else ""
+        raise RefusedError(
+            f"no other node that is up may run {', '.join(str(one.id) for one in stuck)}",
+            place=f"node {self.node}",
+            hint=f"start another node{which}, or `medusa node undrain` one, or pause them.",
+        )
+
+    def await_moved(
+        self,
+        fragments: Iterable[FragmentId],
+        deadline: Deadline,
+        report: Callable[[Moved], None],
+    ) -> tuple[Moved, ...]:
+        """Wait until other nodes run the fragments that the node had.
+
+        One that is not to run only has to leave it; one that was removed has left.
+
+        Args:
+            fragments: their ids.
+            deadline: of the wait.
+            report: called for each fragment that has moved.
+
+        Raises:
+            RetryError: the deadline has passed; names what has not moved.
+        """
+        began_s = self.clock.monotonic_s()
+        moved: list[Moved] = []
+        waiting = set(fragments)
+        while waiting:
+            there = {one.id: one for one in self.catalog.snapshot(self.participant).fragments}
+            for fragment in sorted(waiting):
+                one = there.get(fragment)
+                status = self.catalog.statuses.get(fragment.network, fragment.fragment)
+                if not self._has_left(one, status):
+                    continue
+                waiting.remove(fragment)
+                if one is not None and one.owner is not None:
+                    after_ms = round(1_000 * (self.clock.monotonic_s() - began_s))
+                    moved.append(Moved(fragment, one.owner.node, after_ms))
+                    report(moved[-1])
+            if waiting:
+                deadline.check(f"not moved yet: {', '.join(map(str, sorted(waiting)))}.")
+                self.clock.sleep(_POLL_S)
+        return tuple(moved)
+
+    def _has_left(self, one: Deployed | None, status: FragmentStatus | None) -> bool:
+        """Whether a fragment has left the node, and runs elsewhere if it is to run."""
+        if one is None:
+            return True
+        if one.owner is None:
+            return not one.running
+        if one.owner.node == self.node:
+            return False
+        if not one.running:
+            return True
+        return (
+            status is not None
+            and status.state is LaneState.RUNNING
+            and status.epoch == one.owner.epoch
+        )
