@@ -27,9 +27,11 @@ _LATE: Final = (
     "`silence: missing`, it waits. `medusa replay` computes their results."
 )
 _FUTURE: Final = (
-    "records of the future have moved it, and others are late until the clock is there: with a "
-    "smaller `ahead` of the stream such records are refused. To go on at once, `medusa destroy` "
-    "the network and deploy it again; otherwise `medusa replay` computes the results later."
+    "records of the future have moved it, and others are late until the clock is there. A smaller "
+    "`ahead` of the stream refuses such records if their Kafka timestamps are right; where a "
+    "producer's clock sets both, the topic needs `message.timestamp.type=LogAppendTime`, too. "
+    "To go on at once, `medusa destroy` the network and deploy it again, with `start: latest` if "
+    "they would be read again; otherwise `medusa replay` computes the results later."
 )
 _AT_REST: Final = {
     LaneState.WAITING: (
