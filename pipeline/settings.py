@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 
 from pipeline import secrets
 from pipeline.errors import Problem
-from pipeline.labels import LABEL_WORDS, LABELS_PATTERN
+from pipeline.labels import LABEL_WORDS, LABELS_PATTERN, parse_labels
 from pipeline.names import NAME_PATTERN
 from pipeline.secrets import SecretSetting
 
@@ -312,6 +312,15 @@ def problem_with(name: str, value: str) -> Problem | None:
     if not re.fullmatch(setting.form.pattern, value):
         shown = repr(_PASSWORD.sub("//…@", value)) if setting.kind is not Kind.SECRET else "that"
         return Problem(f"{name} cannot be {shown}: it is {setting.form.words}")
+    return _repeated(value) if name == "labels" else None
+
+
+def _repeated(text: str) -> Problem | None:
+    """The problem of labels of which one occurs twice, which no pattern finds."""
+    try:
+        parse_labels(text)
+    except ValueError as error:
+        return Problem(f"labels cannot be {text!r}: {error}")
     return None
 
 

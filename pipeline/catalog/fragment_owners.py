@@ -16,6 +16,7 @@ from pipeline.catalog.networks import not_deployed
 from pipeline.catalog.nodes import Nodes
 from pipeline.catalog.record_store import RecordStore
 from pipeline.catalog.records import (
+    DrainedRecord,
     EpochRecord,
     FragmentStatus,
     NetworkRecord,
@@ -66,13 +67,15 @@ class Owners:
         the catalog's counter is below it.
 
         Raises:
-            RetryError: another node was first, or owns the fragment and is alive.
+            RetryError: another node was first, or owns the fragment and is alive; or the node is
+                drained, and does not own it.
             RefusedError: the fragment does not exist, or another participant owns its network.
         """
         records, znodes, place = self.records, self.records.znodes, f"fragment {network}.{fragment}"
         of_network, of_fragment = znodes.network(network), znodes.fragment(network, fragment)
         of_epoch, of_owner = znodes.epoch(network, fragment), znodes.owner(network, fragment)
-        found = records.values(of_fragment, of_network, of_epoch, of_owner)
+        of_drained = znodes.drained(by.participant)
+        found = records.values(of_fragment, of_network, of_epoch, of_owner, of_drained)
         if of_fragment not in found:
             names = (one.fragment for one in records.fragment_ids((network,)))
             raise no_fragment(network, fragment, names)
@@ -85,6 +88,10 @@ class Owners:
             raise RetryError(
                 f"node {other.node} owns it (epoch {other.epoch}) and is alive", place=place
             )
+        drained = found.record(DrainedRecord, of_drained)
+        owns = current is not None and current.node == by.node
+        if drained is not None and by.node in dict(drained.nodes) and not owns:
+            raise RetryError(f"node {by.node} is drained", place=place)
         epoch = next_epoch(found.record(EpochRecord, of_epoch), written)
         claimed = OwnerRecord(by.node, by.participant, epoch, now_ms, by.started_at_ms)
         try:

@@ -122,7 +122,8 @@ def check_unmoved(
     """
     for record in expected:
         found = stored.get(record.fragment)
-        if found is not None and found.value != encode(record):
+        # Not by bytes: an earlier version may have stored it without fields that have a default.
+        if found is not None and decode(FragmentRecord, found.value, place) != record:
             what = f"fragment {record.fragment} is not what it was when the plan was made"
             raise _concurrent_change(what, place)
 

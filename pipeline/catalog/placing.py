@@ -5,9 +5,9 @@ and of two nodes with different ones the catalog lets one claim a fragment.
 
 1. A fragment stays with its owner as long as that is up, is not drained, and its labels are those
    that are meant; or as long as no other such node is up.
-2. Any other one goes to such a node: the costly ones first, each to the node that has
-   the least to do for its capacity then; where possible to one that runs no fragment that it is to
-   run apart from. A node without capacity is the last choice.
+2. Any other one goes to such a node: those with the fewest choices first, then the costly ones.
+   Each goes where possible to a node that runs no fragment that it is to run apart from, and of
+   those to the one that has the least to do for its capacity then; to one without capacity last.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -46,18 +46,21 @@ class _Load:
     node: NodeRecord
     cost_us: int = 0
     fragments: set[FragmentId] = field(default_factory=set)
+    running: set[FragmentId] = field(default_factory=set)
 
     def add(self, one: Placeable) -> None:
         self.cost_us += _cost_us(one)
         self.fragments.add(one.id)
+        if one.running:
+            self.running.add(one.id)
 
     def rank(self, one: Placeable) -> tuple[bool, bool, float, int, NodeId]:
         """The order of candidates for a fragment, the best one first."""
         capacity, cost_us = self.node.capacity, self.cost_us + _cost_us(one)
         load = cost_us / capacity if capacity else float(cost_us)
         apart = {FragmentId(one.record.network, name) for name in one.record.apart}
-        near = bool(apart & self.fragments)
-        return not capacity, near, load, len(self.fragments), self.node.node
+        near = bool(apart & self.running)
+        return near, not capacity, load, len(self.fragments), self.node.node
 
 
 def may_run(record: FragmentRecord, node: NodeRecord) -> bool:
@@ -96,7 +99,7 @@ def placed(
             owner.add(one)
         elif candidates:
             free.append((one, candidates))
-    free.sort(key=lambda found: (-_cost_us(found[0]), found[0].id))
+    free.sort(key=lambda found: (len(found[1]), -_cost_us(found[0]), found[0].id))
     for one, candidates in free:
         min(candidates, key=lambda load: load.rank(one)).add(one)
     return {of: load.node.node for load in loads.values() for of in load.fragments}

@@ -5,7 +5,7 @@ A field that is added later has a default, the value of a record without it; see
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import NamedTuple
 
@@ -283,6 +283,16 @@ class FragmentRecord(Record):
     nodes: str = ""
     apart: tuple[FragmentName, ...] = ()
     cost_us: int = 0
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether it should run."""
+        return self.desired is DesiredState.RUNNING
+
+    @property
+    def without_placement(self) -> "FragmentRecord":
+        """All of it that decides what its lanes do; where they run is no part of that."""
+        return replace(self, nodes="", apart=(), cost_us=0)
 
     def decided(self, life: NetworkLife) -> Mapping[StreamName, Begin]:
         """The beginnings of its streams in a lane's terms, within a life of the network."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from pipeline.catalog.placing import placed
+from pipeline.catalog.placing import may_run, placed
 from pipeline.catalog.records import (
     DesiredState,
     FragmentRecord,
@@ -124,7 +124,7 @@ class CatalogSnapshot:
         """The fragments that a node of the participant must run, or keep stopped: see `placed`.
 
         One that another node owns that is up has to be released first. A node that is not up by
-        this snapshot keeps those that it owns.
+        this snapshot keeps those that it owns and that no other may run.
         """
         where, up = self._placed, self.alive
         return tuple(
@@ -148,7 +148,8 @@ class CatalogSnapshot:
         return placed(self.nodes, self.fragments, self.drained)
 
     def run_elsewhere(self, node: NodeId) -> tuple[Deployed, ...]:
-        """The fragments that other nodes of the participant must run."""
+        """The fragments that other nodes of the participant must run, and that this one may."""
+        here = next((record for record in self.nodes if record.node == node), None)
         return tuple(
             one
             for one in self.fragments
@@ -156,4 +157,5 @@ class CatalogSnapshot:
             and one.owner is not None
             and one.owner.node != node
             and one.owner.node in self.alive
+            and (here is None or may_run(one.record, here))
         )

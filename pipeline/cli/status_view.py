@@ -154,10 +154,8 @@ def _error(one: ObservedFragment) -> str:
     that is over.
     """
     status = one.status
-    if one.unplaced:
-        return f"no node that is up has {one.unplaced}"
     if status is None:
-        return ""
+        return one.unplaced
     if one.state == LaneState.RUNNING.value:
         return _wait(one, status)
     last_error, since_ms = status.last_error, status.rebuild_since_ms
@@ -168,7 +166,8 @@ def _error(one: ObservedFragment) -> str:
         return f"read {read} of {all_of_it}{parts} in {span(status.reported_at_ms - since_ms)}"
     line = " ".join(last_error.split())
     place, colon, message = line.partition(": ")
-    return message if colon and len(place) > _PLACE_WIDTH else line
+    line = message if colon and len(place) > _PLACE_WIDTH else line
+    return "; ".join(filter(None, (one.unplaced, line)))
 
 
 def _wait(one: ObservedFragment, status: FragmentStatus) -> str:

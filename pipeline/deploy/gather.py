@@ -7,7 +7,7 @@ from brokers.kafka_interface import TopicAdmin
 from brokers.log_reader import LogReader
 from brokers.records import TopicDescription
 from pipeline.catalog.catalog import Catalog
-from pipeline.catalog.records import DesiredState, FragmentRecord, NetworkRecord
+from pipeline.catalog.records import DesiredState, FragmentRecord, NetworkRecord, NodeRecord
 from pipeline.deploy.documents import replan_or_none
 from pipeline.deploy.inputs import Inputs, changed_inputs, read_inputs
 from pipeline.deploy.others import Taken, written_topics
@@ -15,7 +15,7 @@ from pipeline.deploy.registered import registered_schemas
 from pipeline.deploy.registry_interface import Registry
 from pipeline.deploy.review import Surroundings
 from pipeline.deploy.writers import Successions, successions
-from pipeline.ids import FragmentName, Millis, NetworkId, TopicId, TopicName
+from pipeline.ids import FragmentName, Millis, NetworkId, ParticipantId, TopicId, TopicName
 from pipeline.markers import codec
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.planner.changes import Current, DeployedFragment, ExistingTopic
@@ -82,7 +82,8 @@ def gather(plan: Plan, recorded: Recorded, choices: Choices, clients: Clients) -
         filled=filled,
         known=known,
         taken=taken_topics(plan.network, clients.catalog),
-        nodes=clients.catalog.nodes.of(plan.network.participant),
+        nodes=_open_nodes(plan.network.participant, clients.catalog),
+        places=_places(plan.network, recorded, clients.catalog),
         successions=found,
         markers=markers,
     )
@@ -128,6 +129,26 @@ def _deployed(record: FragmentRecord) -> DeployedFragment:
         nodes=record.nodes,
         apart=record.apart,
     )
+
+
+def _open_nodes(participant: ParticipantId, catalog: Catalog) -> tuple[NodeRecord, ...]:
+    """The nodes that are up and not drained."""
+    drained = catalog.drains.of(participant)
+    return tuple(one for one in catalog.nodes.of(participant) if one.node not in drained)
+
+
+def _places(
+    network: NetworkId, recorded: Recorded, catalog: Catalog
+) -> Mapping[FragmentName, NodeRecord]:
+    """The fragments that should run and whose owner is up, with that node."""
+    up = {one.node: one for one in catalog.nodes.of(network.participant)}
+    owners = catalog.owners.of(network) if recorded.network else {}
+    wanted = {record.fragment for record in recorded.fragments if record.is_wanted}
+    return {
+        one.fragment: up[owner.node]
+        for one, owner in owners.items()
+        if one.fragment in wanted and owner.node in up
+    }
 
 
 def filled_topics(described: Iterable[TopicName], topics: TopicAdmin) -> frozenset[TopicName]:

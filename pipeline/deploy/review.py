@@ -30,7 +30,8 @@ class Surroundings:
         taken: the topics that other deployed networks write.
         successions: the fragments whose output another one of this network wrote last.
         markers: the last commit markers of the fragments that have run.
-        nodes: the nodes of the participant that are up.
+        nodes: the nodes of the participant that are up and not drained.
+        places: the fragments that run on a node that is up, with its record.
     """
 
     current: Current
@@ -40,6 +41,7 @@ class Surroundings:
     successions: Successions = field(default_factory=Successions)
     markers: Mapping[FragmentName, CommitMarker] = field(default_factory=dict)
     nodes: tuple[NodeRecord, ...] = ()
+    places: Mapping[FragmentName, NodeRecord] = field(default_factory=dict)
 
 
 def inputs_of(plan: Plan) -> tuple[ExternalStream, ...]:
@@ -73,7 +75,7 @@ def review(
     return replace(
         found,
         items=(
-            *found.items,
+            *(_with_move(item, plan, around) for item in found.items),
             *(
                 Item(ItemKind.SCHEMA, text.subject, Action.CREATE, ("the schema of an input",))
                 for text in missing
@@ -95,6 +97,21 @@ def review(
     )
 
 
+def _with_move(item: Item, plan: Plan, around: Surroundings) -> Item:
+    """The item of a fragment that a deploy moves to another node."""
+    here = around.places.get(FragmentName(item.name)) if item.kind is ItemKind.FRAGMENT else None
+    fragment = next((one for one in plan.fragments if one.name == item.name), None)
+    if here is None or fragment is None or selects(fragment.nodes, dict(here.labels)):
+        return item
+    others = (one for one in around.nodes if selects(fragment.nodes, dict(one.labels)))
+    if not any(others):
+        return item
+    state = ", where its state is built again from the log unless its checkpoints are within reach"
+    reason = f"it moves from node {here.node}: it stops there, and starts on another node"
+    reason += state if fragment.stateful_box else ""
+    return replace(item, reasons=(*item.reasons, reason), moves_from=str(here.node))
+
+
 def _without_nodes(plan: Plan, nodes: Iterable[NodeRecord]) -> Iterator[str]:
     """Selectors that no node that is up meets."""
     labels = [dict(node.labels) for node in nodes]
@@ -105,8 +122,9 @@ def _without_nodes(plan: Plan, nodes: Iterable[NodeRecord]) -> Iterator[str]:
         waiting.setdefault(format_selector(fragment.nodes), []).append(fragment.name)
     for selector, names in waiting.items():
         yield (
-            f"no node that is up has {selector}: {', '.join(names)} cannot be claimed until one is"
-            "; start one with `medusa node start --name NAME --label KEY=VALUE`"
+            f"no node that is up, and not drained, has {selector}: nobody claims "
+            f"{', '.join(names)} until one is; start one with `medusa node start --name NAME "
+            "--label KEY=VALUE`"
         )
 
 

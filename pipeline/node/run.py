@@ -204,6 +204,10 @@ def _run(
     }
     threads = [start(poll, name, stop, ending) for name, poll in polls.items()]
     _log.info("node %s is up", record.node)
+    if record.node in servers.catalog.drains.of(record.participant):
+        _log.warning(
+            "node %s is drained: it claims nothing until `medusa node undrain`", record.node
+        )
     ready()
     agent.run(stop)
     warm_up.end()
@@ -323,18 +327,11 @@ def _register(settings: Settings, catalog: Catalog, clock: Clock) -> NodeRecord:
         started_at_ms=clock.now_ms(),
         version=version(DISTRIBUTION),
         reads=NEWEST,
-        labels=_labels(settings),
+        labels=parse_labels(settings.labels),
         capacity=int(settings.capacity),
     )
     catalog.nodes.register(record, replaces=_dead_predecessor(catalog, record))
     return record
-
-
-def _labels(settings: Settings) -> tuple[tuple[str, str], ...]:
-    try:
-        return parse_labels(settings.labels)
-    except ValueError as error:
-        raise EnvironmentProblem(f"the setting labels: {error}") from error
 
 
 def refuse_second(participant: ParticipantId, node: NodeId, catalog: Catalog) -> None:

@@ -58,7 +58,11 @@ class Drain:
         """Check that another node may run each fragment of the node."""
         closed = found.drained | {self.node}
         others = [one for one in found.nodes if one.node not in closed]
-        stuck = [one for one in owned if not any(may_run(one.record, other) for other in others)]
+        stuck = [
+            one
+            for one in owned
+            if one.running and not any(may_run(one.record, other) for other in others)
+        ]
         if not stuck:
             return
         labels = " and ".join(sorted({one.record.nodes for one in stuck} - {""}))

@@ -124,7 +124,7 @@ class Item:
 
     `refused` is the reason why it is impossible, `details` its parts, a line each, and `hint` the
     alternative; all are empty otherwise. `fate` is the fate of a fragment that has run and starts
-    again; None for anything else.
+    again; None for anything else. `moves_from` is the node that a fragment leaves for another one.
     """
 
     kind: ItemKind
@@ -135,6 +135,7 @@ class Item:
     hint: str = ""
     details: tuple[str, ...] = ()
     fate: Fate | None = None
+    moves_from: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +184,8 @@ class Changes:
     @property
     def restarts(self) -> int:
         """How many deployed fragments would stop and start again."""
-        return sum(item.action in {Action.CHANGE, Action.RESTART} for item in self.fragments)
+        again = {Action.CHANGE, Action.RESTART}
+        return sum(item.action in again or bool(item.moves_from) for item in self.fragments)
 
     @property
     def disturbing(self) -> tuple[str, ...]:
@@ -191,7 +193,9 @@ class Changes:
         return tuple(
             item.name
             for item in self.fragments
-            if item.action in {Action.CHANGE, Action.REMOVE} or item.fate in CHOSEN
+            if item.action in {Action.CHANGE, Action.REMOVE}
+            or item.fate in CHOSEN
+            or item.moves_from
         )
 
     @property

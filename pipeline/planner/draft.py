@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pipeline.ids import BoxName, NetworkId, ParticipantId, StreamName
 from pipeline.names import stream_of_box
 from pipeline.network.model import Box, ExternalStream, Network, Output
-from pipeline.planner.placement import named_apart, nodes_of
+from pipeline.planner.placement import declared_nodes, named_apart
 from pipeline.planner.plan import Fragment, NewTopic
 from pipeline.planner.rename_columns import plain_column
 
@@ -55,14 +55,14 @@ def outputs_of(network: Network) -> Mapping[StreamName, Output]:
 def private_to(network: Network, box: Box, reader: Box) -> bool:
     """Whether `reader` is the only reader of `box`, so that `box` may be rewritten.
 
-    Boxes that are to run on different nodes stay as they are.
+    Boxes that declare their nodes, or run apart, stay as they are.
     """
     stream, apart = stream_of_box(box.name), named_apart(network)
     if stream in outputs_of(network) or readers_of(network)[stream] != (reader,):
         return False
     if apart & {stream, stream_of_box(reader.name)}:
         return False
-    return nodes_of(network, box) == nodes_of(network, reader)
+    return declared_nodes(network, box) is None and declared_nodes(network, reader) is None
 
 
 def unused_name(network: Network, wish: str) -> BoxName:

@@ -67,7 +67,7 @@ def _fragment(fragment: Fragment) -> Iterator[str]:
         nodes = format_selector(fragment.nodes)
         yield from _fact("nodes", f"{nodes}: it runs on nodes with these labels")
     if fragment.apart:
-        yield from _fact("apart from", f"{', '.join(fragment.apart)}, where another node is up")
+        yield from _fact("apart from", f"{', '.join(fragment.apart)}, if another node may claim it")
     yield from _guarantees(fragment)
     names = fragment.names
     yield from _fact("group", f"{names.group} (a mirror for lag tools)")

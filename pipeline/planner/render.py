@@ -101,6 +101,7 @@ def _item_data(item: Item) -> JsonObject:
         "hint": item.hint or None,
         "details": list(item.details),
         "state": item.fate.value if item.fate else None,
+        "moves_from": item.moves_from or None,
     }
 
 

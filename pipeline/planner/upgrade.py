@@ -314,7 +314,11 @@ def between(old: Plan, new: Plan) -> tuple[Item, ...]:
         if was is None:
             writes = (f"writes {fragment.output.topic}",)
             found.append(Item(ItemKind.FRAGMENT, fragment.name, Action.CREATE, writes))
-        elif fragment_digest(was) != fragment_digest(fragment):
+        elif fragment_digest(was) == fragment_digest(fragment):
+            moved = differences(was, fragment) if _is_placed_otherwise(was, fragment) else ()
+            if moved:
+                found.append(Item(ItemKind.FRAGMENT, fragment.name, Action.CHANGE, moved))
+        else:
             reasons = _plan_differences(was, fragment)
             reasons = reasons or ("its plan differs in something that is not in the document",)
             found.append(Item(ItemKind.FRAGMENT, fragment.name, Action.CHANGE, reasons))
@@ -323,15 +327,15 @@ def between(old: Plan, new: Plan) -> tuple[Item, ...]:
     return tuple(found)
 
 
+def _is_placed_otherwise(was: Fragment, now: Fragment) -> bool:
+    return (was.nodes, was.apart) != (now.nodes, now.apart)
+
+
 def _placed_otherwise(fragment: Fragment, record: DeployedFragment) -> Iterator[str]:
     """What changes about the nodes that an unchanged fragment runs on."""
     nodes, apart = format_selector(fragment.nodes), fragment.apart
     if nodes != record.nodes:
-        state = ", and its state is built again there" if fragment.stateful_box else ""
-        yield (
-            f"changed: nodes `{record.nodes or ANY_NODE}` → `{nodes or ANY_NODE}`; if its node is "
-            f"none of these and another one is, it moves{state}"
-        )
+        yield f"changed: nodes `{record.nodes or ANY_NODE}` → `{nodes or ANY_NODE}`"
     if apart != record.apart:
         was, now = (", ".join(names) or NOTHING for names in (record.apart, apart))
         yield f"changed: apart from `{was}` → `{now}`"

@@ -43,7 +43,7 @@ def reconcile(lane: Lane, shared: Shared, event: Event, now: Now) -> tuple[Lane,
         case Starting():
             return lane.moved(Happening.STOP_ASKED, Stopping(phase, None)), (StopLane(lane.id),)
         case Running():
-            return _stopping(lane, phase)
+            return _stopping(lane, phase, is_leaving=lane.id.fragment in shared.leaving)
         case Stopping():  # it has just started and may have missed the first request
             again = isinstance(event, LaneStarted) and event.lane == lane.id
             return lane, (StopLane(lane.id),) if again else ()
@@ -73,11 +73,12 @@ def _has_grown(phase: Starting | Running, shared: Shared) -> bool:
     return isinstance(phase, Running) and lane_time.has_grown(phase.time, shared.ends)
 
 
-def _stopping(lane: Lane, running: Running) -> tuple[Lane, Effects]:
+def _stopping(lane: Lane, running: Running, *, is_leaving: bool) -> tuple[Lane, Effects]:
     effects: list[Effect] = [StopLane(lane.id)]
     # Records that arrive while the lane is stopped are still unread, so it is not idle. The topic
-    # of a lane that is no longer assigned may be deleted; its new owner sends the activity now.
-    if running.idle_sent_at_ms is not None and lane.assigned is not None:
+    # of a lane that is neither assigned nor leaving may be deleted, or it has a new owner, which
+    # sends the activity now.
+    if running.idle_sent_at_ms is not None and (lane.assigned is not None or is_leaving):
         effects.append(activity_signal(lane, running, idle=False))
     after = Stopping(None, replace(running, idle_sent_at_ms=None))
     return lane.moved(Happening.STOP_ASKED, after), tuple(effects)

@@ -32,13 +32,15 @@ def started_fragments(
 ) -> StartedFragments:
     """Compare the fragments in the catalog before and after a deploy.
 
+    Another placement starts nothing: a fragment that moves has its reports of before until then.
+
     Args:
         before: the fragments of the network before the deploy.
         after: those after it.
         reports: the last reports before it.
     """
-    then = {record.fragment: record for record in before}
-    now = {record.fragment: record for record in after}
+    then = {record.fragment: record.without_placement for record in before}
+    now = {record.fragment: record.without_placement for record in after}
     return StartedFragments(
         frozenset(name for name in now if now[name] != then.get(name)),
         {

@@ -48,5 +48,8 @@ def networks_status(
         or (one.state is LaneState.FAILED and one.fragment not in until)
     ]
     return observe(
-        catalog.fragments.of(*networks), reports, catalog.nodes.of(connections.participant)
+        catalog.fragments.of(*networks),
+        reports,
+        catalog.nodes.of(connections.participant),
+        catalog.drains.of(connections.participant),
     )

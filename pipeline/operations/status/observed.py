@@ -1,6 +1,6 @@
 """State and lag of a fragment, from its catalog record and the last report of its node. Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from pipeline.catalog.placing import may_run
@@ -12,7 +12,7 @@ from pipeline.catalog.records import (
     NodeRecord,
 )
 from pipeline.deploy.expiring import reported_expiring
-from pipeline.ids import FragmentId, Millis, TopicName
+from pipeline.ids import FragmentId, Millis, NodeId, TopicName
 from pipeline.lanes.expiring import ExpiringRecords
 from pipeline.names import FragmentNames
 
@@ -51,7 +51,7 @@ class ObservedFragment:
             add up to a long one.
         expiring: records that it needs and that retention removes soon, or has removed; None: not
             examined.
-        has_node: whether a node is up that may run it, by its labels.
+        has_no_node: why no node that is up may claim it; empty: one may.
     """
 
     record: FragmentRecord
@@ -59,14 +59,13 @@ class ObservedFragment:
     node_up: bool
     waits_for: tuple[str, ...] = ()
     expiring: tuple[ExpiringRecords, ...] | None = None
-    has_node: bool = True
+    has_no_node: str = ""
 
     @property
     def unplaced(self) -> str:
-        """The labels that no node that is up has, so that none claims it; empty: it has a node."""
-        wanted = self.record.desired is DesiredState.RUNNING
+        """Why nobody runs it: no node that is up may claim it; empty: one may, or it runs."""
         unclaimed = self.state in {LaneState.PENDING.value, LOST}
-        return self.record.nodes if wanted and unclaimed and not self.has_node else ""
+        return self.has_no_node if self.record.is_wanted and unclaimed else ""
 
     @property
     def state(self) -> str:
@@ -136,8 +135,9 @@ def observe(
     records: Sequence[FragmentRecord],
     statuses: Sequence[FragmentStatus],
     nodes: Sequence[NodeRecord],
+    drained: Collection[NodeId] = frozenset(),
 ) -> tuple[ObservedFragment, ...]:
-    """Combine records and reports, in the order of the records.
+    """Combine records and reports, in the order of the records; `drained`: of all nodes.
 
     A report of an earlier process of a node counts as one of a node that is down.
     """
@@ -149,16 +149,27 @@ def observe(
             status,
             status is not None and status.node in live and status.is_of(live[status.node]),
             expiring=reported_expiring(status, nodes),
-            has_node=any(
-                node.participant == record.network.participant and may_run(record, node)
-                for node in nodes
-            ),
+            has_no_node=_has_no_node(record, nodes, drained),
         )
         for record in records
         for status in (reported.get((record.network, record.fragment)),)
     )
     by_writer = {FragmentNames(one.id).writer: one for one in seen}
     return tuple(replace(one, waits_for=_waits_for(one, by_writer)) for one in seen)
+
+
+def _has_no_node(
+    record: FragmentRecord, nodes: Sequence[NodeRecord], drained: Collection[NodeId]
+) -> str:
+    """Why no node that is up may claim a fragment; empty: one may."""
+    up = [node for node in nodes if node.participant == record.network.participant]
+    allowed = [node.node for node in up if may_run(record, node)]
+    if not up:
+        return "no node is up"
+    if not allowed:
+        return f"no node that is up has {record.nodes}"
+    closed = sorted(node for node in allowed if node in drained)
+    return f"drained: {', '.join(closed)}" if len(closed) == len(allowed) else ""
 
 
 def _waits_for(

@@ -255,3 +255,16 @@ def test_a_claim_during_a_release_wins() -> None:
     found = catalog.owners.get(TOLLS, MOVING)
     assert found is not None
     assert (found.node, found.epoch) == (NODE2, 2)
+
+
+def test_a_drained_node_claims_only_what_it_owns() -> None:
+    """What it owns may have no other node."""
+    _, catalog = session(MemoryTree())
+    deployed(catalog)
+    catalog.drains.drain(ME, NODE1, NOW)
+    with pytest.raises(RetryError, match="node node1 is drained"):
+        catalog.owners.claim(TOLLS, MOVING, node(), NOW)
+    catalog.drains.undrain(ME, NODE1)
+    assert catalog.owners.claim(TOLLS, MOVING, node(), NOW) == 1
+    catalog.drains.drain(ME, NODE1, NOW)
+    assert catalog.owners.claim(TOLLS, MOVING, node(), NOW) == 2

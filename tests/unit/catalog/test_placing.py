@@ -105,6 +105,23 @@ def test_fragments_apart_run_on_different_nodes_where_possible() -> None:
     assert where([node("a")], *pair) == {"f": "a", "g": "a"}
 
 
+def test_a_fragment_with_fewer_choices_is_placed_first() -> None:
+    """So that one that may run anywhere keeps apart from it; also on a node without capacity."""
+    nodes = [node("a", "x"), node("b", "y")]
+    anywhere, bound = wanted("f", apart=("g",), cost_us=90), wanted("g", "zone=x", apart=("f",))
+    assert where(nodes, anywhere, bound) == {"f": "b", "g": "a"}
+    spare = [node("a"), node("b", capacity=0)]
+    pair = [wanted("f", apart=("g",)), wanted("g", apart=("f",))]
+    assert sorted(where(spare, *pair).values()) == ["a", "b"]
+
+
+def test_a_paused_fragment_is_apart_from_nothing() -> None:
+    """It computes nothing."""
+    paused = wanted("p", owner="a", running=False)
+    nodes = [node("a", capacity=900), node("b", capacity=1)]
+    assert where(nodes, paused, wanted("f", apart=("p",)))["f"] == "a"
+
+
 def test_a_fragment_that_does_not_run_costs_nothing() -> None:
     """It is still one node's, which reports it."""
     paused = wanted("p", cost_us=500, owner="a", running=False)

@@ -67,6 +67,16 @@ def test_a_node_that_is_not_up_keeps_what_it_owns() -> None:
     assert alone.leaving(HERE) == {}
 
 
+def test_a_node_rehearses_only_what_it_may_run() -> None:
+    """By its labels."""
+    theirs = replace(FRAGMENTS[2], record=replace(FRAGMENTS[2].record, nodes="zone=b"))
+    there = replace(_node(THERE), labels=(("zone", "b"),))
+    found = CatalogSnapshot((_node(HERE), there), (theirs,))
+    assert found.run_elsewhere(HERE) == ()
+    both = CatalogSnapshot((replace(there, node=HERE), there), (theirs,))
+    assert both.run_elsewhere(HERE) == (theirs,)
+
+
 def test_a_fragment_leaves_a_node_that_may_not_run_it() -> None:
     """As soon as one is up that may, and claims it when it is released; the others stay."""
     moving = replace(FRAGMENTS[1], record=replace(FRAGMENTS[1].record, nodes="zone=b"))

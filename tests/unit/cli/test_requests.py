@@ -18,9 +18,9 @@ Caller = Callable[..., Any]
 @pytest.mark.parametrize(
     ("arguments", "requests"),
     [
-        (("status",), 8),
-        (("status", "net0"), 8),
-        (("node", "list"), 7),
+        (("status",), 9),
+        (("status", "net0"), 9),
+        (("node", "list"), 8),
         (("get", "net0"), 2),
         (("history", "net0"), 2),
     ],

@@ -82,7 +82,7 @@ def test_the_lag_of_a_lost_fragment_is_unknown(medusa: Caller) -> None:
     assert (lost["lag_records"], lost["lag_ms"], lost["lag_by_topic"]) == (None, None, {})
     row = medusa("status", opener=connect).out.splitlines()[1]
     assert row.split()[5:7] == ["-", "-"]
-    assert row.endswith(f"last seen {lost['reported_at']}; boom")
+    assert row.endswith(f"last seen {lost['reported_at']}; no node is up; boom")
 
 
 def test_status_shows_the_progress_of_a_rebuild(medusa: Caller) -> None:

@@ -1,13 +1,24 @@
 """Deploys of placements."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
+from brokers.versioned_store import Set
 from pipeline.deploy.apply import Comparison, Deployed, compare, deploy
 from pipeline.deploy.documents import read_document
-from pipeline.ids import NetworkId, NetworkName, NetworkVersion, ParticipantId
+from pipeline.ids import (
+    FragmentName,
+    NetworkId,
+    NetworkName,
+    NetworkVersion,
+    NodeId,
+    ParticipantId,
+)
+from pipeline.names import Znodes
 from pipeline.planner.changes import Action
-from tests.unit.deploy.twins import DOCUMENT, World, write_project
+from tests.unit.cli.reports import NODE
+from tests.unit.deploy.twins import DOCUMENT, NOW, World, write_project
 
 US = ParticipantId("us")
 CARS = NetworkId(US, NetworkName("cars"))
@@ -31,18 +42,17 @@ def test_another_placement_is_a_new_version_and_restarts_nothing(tmp_path: Path)
     deployed(world, tmp_path)
     placed = DOCUMENT + "placement: {nodes: zone=a, apart: [moving, stopped]}\n"
     found = compared(world, tmp_path, placed).changes
-    moves = "if its node is none of these and another one is, it moves"
     assert [(one.action, one.reasons) for one in found.fragments] == [
         (
             Action.KEEP,
             (
-                f"changed: nodes `any` → `zone=a`; {moves}",
+                "changed: nodes `any` → `zone=a`",
                 f"changed: apart from `none` → `{other}`",
             ),
         )
         for other in ("stopped", "moving")
     ]
-    assert "no node that is up has zone=a: moving, stopped cannot be claimed" in found.warnings[0]
+    assert "no node that is up, and not drained, has zone=a: nobody claims" in found.warnings[0]
     assert deployed(world, tmp_path, placed).name == "cars@2"
     records = {one.fragment: one for one in world.catalog.fragments.of(CARS)}
     assert {one.version for one in records.values()} == {1}
@@ -68,3 +78,41 @@ def test_a_record_without_a_cost_gets_one_with_the_next_change(tmp_path: Path) -
     of_second = replace(version, version=NetworkVersion(2))
     world.catalog.networks.deploy(second, of_second, earlier, NetworkVersion(1), records)
     assert not deployed(world, tmp_path).changed
+
+
+def test_a_network_of_an_earlier_version_is_deployed_with_a_change(tmp_path: Path) -> None:
+    """Its records lack the fields of the placement, which is no change of theirs."""
+    world = World.new()
+    deployed(world, tmp_path)
+    for record in world.catalog.fragments.of(CARS):
+        path = Znodes("").fragment(CARS, record.fragment)
+        found = world.catalog.store.get(path)
+        assert found is not None
+        plain = json.loads(found.value)
+        for name in ("nodes", "apart", "cost_us"):
+            del plain[name]
+        world.catalog.store.apply((Set(path, json.dumps(plain).encode(), found.version),))
+    changed = DOCUMENT.replace("speed > 0", "speed > 5")
+    assert deployed(world, tmp_path, changed).name == "cars@2"
+    assert {one.cost_us for one in world.catalog.fragments.of(CARS)} == {5}
+
+
+def test_a_deploy_announces_what_moves(tmp_path: Path) -> None:
+    """From a node without the labels to one that has them; and asks about it."""
+    world = World.new()
+    deployed(world, tmp_path)
+    here = replace(NODE, participant=US)
+    there = replace(here, node=NodeId("n2"), labels=(("zone", "a"),))
+    world.catalog.nodes.register(here)
+    world.catalog.owners.claim(CARS, FragmentName("moving"), here, NOW)
+    placed = DOCUMENT + "placement: {nodes: zone=a}\n"
+    assert compared(world, tmp_path, placed).changes.disturbing == ()
+    world.catalog.nodes.register(there)
+    found = compared(world, tmp_path, placed).changes
+    assert (found.disturbing, found.restarts) == (("moving",), 1)
+    (moving,) = (one for one in found.fragments if one.name == "moving")
+    assert moving.reasons[-1] == (
+        "it moves from node n1: it stops there, and starts on another node"
+    )
+    world.catalog.drains.drain(US, there.node, NOW)
+    assert compared(world, tmp_path, placed).changes.disturbing == ()

@@ -25,13 +25,15 @@ def nodes(of: Plan) -> dict[str, str]:
 
 
 def test_boxes_on_the_same_nodes_stay_one_fragment() -> None:
-    """Whether the network or each of them declares it; a filter moves as without."""
+    """Whether the network or each of them declares it; but then none is moved."""
     plain = planned(CHAIN % ("", "", ""))
     assert nodes(plain) == {"many": ""}
     assert nodes(planned(CHAIN % ("", "", ""), "placement: {nodes: zone=a}")) == {"many": "zone=a"}
-    everywhere = planned(CHAIN % (IN_A, IN_A, IN_A))
-    assert nodes(everywhere) == {"many": "zone=a"}
+    everywhere = planned(CHAIN % ("", "", ""), "placement: {nodes: zone=a}")
     assert fragment(everywhere, "many").boxes == fragment(plain, "many").boxes
+    declared = planned(CHAIN % (IN_A, IN_A, IN_A))
+    assert nodes(declared) == {"many": "zone=a"}
+    assert [box.name for box in fragment(declared, "many").boxes] == ["moving", "counts", "many"]
 
 
 def test_a_box_on_other_nodes_ends_a_fragment_before_and_behind_it() -> None:
@@ -42,9 +44,12 @@ def test_a_box_on_other_nodes_ends_a_fragment_before_and_behind_it() -> None:
     assert nodes(found) == {"counts": "zone=b", "many": "zone=a"}
 
 
-def test_aggregates_are_merged_only_on_the_same_nodes() -> None:
-    """The merged one and the boxes around it have these nodes."""
-    assert nodes(planned(MERGED % (IN_A, IN_A, IN_A))) == {"both": "zone=a"}
+def test_aggregates_with_nodes_of_their_own_are_not_merged() -> None:
+    """Nor with the nodes of an output; with those of the network they are."""
+    head = "placement: {nodes: zone=a}"
+    assert nodes(planned(MERGED % ("", "", ""), head)) == {"both": "zone=a"}
+    every = {"high": "zone=a", "low": "zone=a", "both": "zone=a"}
+    assert nodes(planned(MERGED % (IN_A, IN_A, IN_A))) == every
     found = planned(MERGED % (IN_A, IN_B, ""))
     assert nodes(found) == {"high": "zone=a", "low": "zone=b", "both": ""}
 
@@ -53,6 +58,13 @@ def test_a_placement_of_an_output_is_that_of_its_box() -> None:
     """The boxes above it keep theirs."""
     head = "outputs: {many: {topic: x, placement: {nodes: zone=a}}}"
     assert nodes(planned(CHAIN % ("", "", ""), head)) == {"counts": "", "many": "zone=a"}
+
+
+def test_a_filter_with_nodes_of_its_output_is_not_moved() -> None:
+    """It would be computed on the nodes of the box that it is moved before."""
+    boxes = CHAIN % ("", IN_B, "")
+    head = "outputs: {many: {topic: x, placement: {nodes: zone=b}}}"
+    assert nodes(planned(boxes, head)) == {"moving": "", "many": "zone=b"}
 
 
 def test_the_branches_of_a_route_have_its_nodes() -> None:

@@ -76,6 +76,7 @@ def test_data_is_json_with_stable_keys() -> None:
             "hint": None,
             "details": [],
             "state": None,
+            "moves_from": None,
         }
     ]
     assert data["pending"] is True

@@ -2,7 +2,13 @@
 
 from dataclasses import replace
 
-from pipeline.agent.effects import Effect, ReleaseFragment, StartLane, StopLane
+from pipeline.agent.effects import (
+    Effect,
+    ReleaseFragment,
+    SendActivity,
+    StartLane,
+    StopLane,
+)
 from pipeline.agent.events import CatalogLost, CatalogRead, Tick
 from pipeline.catalog.records import OwnerRecord
 from pipeline.catalog.snapshot import CatalogSnapshot, Deployed
@@ -62,6 +68,19 @@ def test_a_fragment_is_released_when_its_lane_has_stopped() -> None:
     assert StopLane(LANE) in effects
     assert released(effects) == []
     assert released(stopped(agent)) == [ReleaseFragment(SPEED, MINE)]
+
+
+def test_an_idle_lane_that_leaves_is_active_for_its_readers() -> None:
+    """Records that arrive while it moves are unread; one that was removed signals nothing."""
+    for leaving, expected in ((True, [False]), (False, [])):
+        agent = Agent()
+        run_lane(agent)
+        running = replace(agent.running(), idle_sent_at_ms=agent.steady_ms)
+        lane = replace(agent.lane(), phase=running)
+        agent.state = replace(agent.state, lanes={LANE: lane})
+        gone = CatalogRead(CatalogSnapshot((node_record(HERE),), ()))
+        effects = agent.receive_all(elsewhere() if leaving else gone)
+        assert [one.idle for one in effects if isinstance(one, SendActivity)] == expected
 
 
 def test_a_release_is_repeated_until_the_catalog_has_it() -> None:

@@ -73,4 +73,6 @@ def test_a_deploy_starts_what_it_adds_and_what_it_changes() -> None:
     assert started_fragments([RECORD, other], [changed, other], reports) == StartedFragments(
         frozenset({MOVING}), {MOVING: Epoch(4)}
     )
+    placed = replace(other, nodes="zone=a", apart=(MOVING,), cost_us=7)
+    assert started_fragments([other], [placed], []) == StartedFragments(frozenset(), {})
     assert started_fragments([], [other], []) == StartedFragments(frozenset({other.fragment}), {})

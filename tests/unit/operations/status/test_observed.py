@@ -222,13 +222,16 @@ def test_a_fragment_that_no_node_may_run_is_named_with_the_labels() -> None:
     placed = replace(RECORD, nodes="zone=b")
     other = replace(UP, node=NodeId("b"), labels=(("zone", "b"),))
     for record, status, nodes, found in (
-        (placed, None, [UP], "zone=b"),
+        (placed, None, [UP], "no node that is up has zone=b"),
         (placed, None, [UP, other], ""),
-        (placed, replace(STATUS, state=LaneState.PENDING), [UP], "zone=b"),
+        (placed, replace(STATUS, state=LaneState.PENDING), [UP], "no node that is up has zone=b"),
         (placed, STATUS, [UP], ""),
-        (placed, STATUS, [], "zone=b"),
-        (RECORD, None, [], ""),
+        (placed, STATUS, [], "no node is up"),
+        (RECORD, None, [], "no node is up"),
         (replace(placed, desired=DesiredState.PAUSED), None, [UP], ""),
     ):
         (one,) = observe([record], [status] if status else [], nodes)
+        assert one.unplaced == found
+    for drained, found in (({UP.node}, ""), ({UP.node, other.node}, "drained: b, node1")):
+        (one,) = observe([RECORD], [], [UP, other], drained)
         assert one.unplaced == found
