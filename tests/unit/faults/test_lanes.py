@@ -113,6 +113,23 @@ def test_a_new_owner_begins_with_a_copy() -> None:
     assert "epoch 9 begins with another marker than a copy" in finding.message
 
 
+def test_a_new_owner_has_read_nothing_of_new_partitions() -> None:
+    """Its first marker contains where they begin."""
+    markers = chain([(1, 1, False), (1, 1, False)])
+    place, last = markers[-1]
+    new = InputPartition(PARTITIONS[0].input, PARTITIONS[0].topic, 7)
+    for end, count in ((Offset(0), 0), (Offset(1), 1)):
+        grown = replace(
+            last,
+            epoch=Epoch(9),
+            start={**last.start, new: Offset(0)},
+            end={**last.end, new: end},
+            needed={**last.needed, new: Offset(0)},
+        )
+        found = check_markers([*markers, (place, grown)])
+        assert len(found) == count
+
+
 def test_values_that_only_rise_may_not_fall() -> None:
     """Boundary, counts, positions, batches; and needed positions are not beyond the end."""
     markers = chain([(3, 3, False), (3, 3, False)])
