@@ -18,6 +18,7 @@ from pipeline.agent.state import (
 )
 from pipeline.boundaries.ends import ENDS_FRESH_MS, Ends
 from pipeline.boundaries.held import HELD_LEAST_MS, HeldBack
+from pipeline.boundaries.lane_time import LaneTime
 from pipeline.boundaries.open_transactions import HeldOpen, held_open
 from pipeline.boundaries.profile import DerivedInput
 from pipeline.boundaries.promise import is_spent, last_result_ms
@@ -86,7 +87,7 @@ def status(lane: Lane, shared: Shared, now: Now) -> FragmentStatus:
         held_ms=held_back.by_ms if held_back else None,
         held_since_ms=now.wall_at(held_back.since_ms) if held_back else None,
         held_silent_since_ms=None if silent_ms is None else now.wall_at(silent_ms),
-        steps_ms=running.time.steps_ms if running else None,
+        steps_ms=_steps(running.time) if running else None,
         stalled_since_ms=None if stalled_ms is None else now.wall_at(stalled_ms),
         event_ms=running.time.release.in_force_ms if running else None,
         late_since_ms=now.wall_at(late.since_ms) if late else None,
@@ -129,6 +130,14 @@ def _held_back(lane: Lane, running: Running, now: Now) -> HeldBack | None:
         return replace(held, by_ms=behind_ms) if behind_ms >= HELD_LEAST_MS else None
     spent = lane.marker is None or is_spent(running.time.profile.shape, lane.marker)
     return None if spent else held
+
+
+def _steps(time: LaneTime) -> int | None:
+    """How far event time is behind its inputs because it advances in steps; None: it is not.
+
+    In a silence with nothing to release it moves rarely, and nothing waits for it.
+    """
+    return None if time.idle and time.is_spent else time.steps_ms
 
 
 def _behind_present_ms(stream: StreamName, running: Running, now: Now) -> int | None:

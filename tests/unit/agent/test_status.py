@@ -202,3 +202,16 @@ def test_a_window_that_only_the_clock_closes_is_reported_with_its_time() -> None
     agent.finished({}, boundary_ms=200_000)
     agent.tick()
     assert agent.report().settles_at_ms is None
+
+
+def test_event_time_that_nothing_waits_for_is_not_reported_as_catching_up(agent: Agent) -> None:
+    """In a silence with nothing to release it moves rarely; while there is something, it is."""
+    for idle, is_spent, expected in (
+        (True, True, None),
+        (True, False, 9_000),
+        (False, True, 9_000),
+    ):
+        time = replace(agent.running().time, steps_ms=9_000, idle=idle, is_spent=is_spent)
+        lane = replace(agent.lane(), phase=replace(agent.running(), time=time))
+        agent.state = replace(agent.state, lanes={LANE: lane})
+        assert agent.report().steps_ms == expected
