@@ -166,7 +166,7 @@ def test_a_planted_defect_is_found(mutant: ModuleType, seeds: int) -> None:
 
 def test_a_batch_that_reads_other_records_when_repeated_is_found() -> None:
     """Few histories trigger it; without the defect this one is correct."""
-    script = written(465, "produce:128688 run:56824 restart:825084")
+    script = written(465, "produce:128688 run:129230 restart:897871")
     assert not run(script).wrong
     with repeats_are_not_compared.mutated():
         assert [one.kind for one in run(script).wrong][:1] == ["lost"]
