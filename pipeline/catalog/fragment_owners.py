@@ -1,6 +1,6 @@
 """Owners of fragments: node and epoch, changed only by compare-and-set.
 
-A claim makes a node the owner, a release leaves the fragment to whoever is to run it then.
+A claim makes a node the owner, a release ends that, for the node that is to run the fragment then.
 """
 
 from dataclasses import dataclass

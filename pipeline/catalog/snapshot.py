@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 from pipeline.catalog.placing import may_run, placed
 from pipeline.catalog.records import (
-    DesiredState,
     FragmentRecord,
     NetworkRecord,
     NodeRecord,
@@ -98,7 +97,7 @@ class Deployed:
     @property
     def running(self) -> bool:
         """Whether its desired state is running."""
-        return self.record.desired is DesiredState.RUNNING
+        return self.record.is_wanted
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,13 +148,13 @@ class CatalogSnapshot:
 
     def run_elsewhere(self, node: NodeId) -> tuple[Deployed, ...]:
         """The fragments that other nodes of the participant must run, and that this one may."""
-        here = next((record for record in self.nodes if record.node == node), None)
+        here, up = next((record for record in self.nodes if record.node == node), None), self.alive
         return tuple(
             one
             for one in self.fragments
             if one.running
             and one.owner is not None
             and one.owner.node != node
-            and one.owner.node in self.alive
+            and one.owner.node in up
             and (here is None or may_run(one.record, here))
         )

@@ -123,7 +123,7 @@ def _deployed(record: FragmentRecord) -> DeployedFragment:
     return DeployedFragment(
         name=record.fragment,
         digest=record.digest,
-        running=record.desired is DesiredState.RUNNING,
+        running=record.is_wanted,
         topic_ids=record.topic_ids,
         paused=record.desired is DesiredState.PAUSED,
         nodes=record.nodes,

@@ -122,7 +122,7 @@ def _without_nodes(plan: Plan, nodes: Iterable[NodeRecord]) -> Iterator[str]:
         waiting.setdefault(format_selector(fragment.nodes), []).append(fragment.name)
     for selector, names in waiting.items():
         yield (
-            f"no node that is up, and not drained, has {selector}: nobody claims "
+            f"no node that is up, and not drained, has {selector}: no node claims "
             f"{', '.join(names)} until one is; start one with `medusa node start --name NAME "
             "--label KEY=VALUE`"
         )

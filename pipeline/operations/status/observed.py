@@ -63,7 +63,7 @@ class ObservedFragment:
 
     @property
     def unplaced(self) -> str:
-        """Why nobody runs it: no node that is up may claim it; empty: one may, or it runs."""
+        """Why no node that is up may claim it; empty: one may, or it runs."""
         unclaimed = self.state in {LaneState.PENDING.value, LOST}
         return self.has_no_node if self.record.is_wanted and unclaimed else ""
 
@@ -225,11 +225,7 @@ def _goes_on(one: ObservedFragment) -> bool:
 
 def settled(seen: Sequence[ObservedFragment]) -> bool:
     """Whether every fragment that should run does."""
-    return all(
-        one.state == LaneState.RUNNING.value
-        for one in seen
-        if one.record.desired is DesiredState.RUNNING
-    )
+    return all(one.state == LaneState.RUNNING.value for one in seen if one.record.is_wanted)
 
 
 def failed(seen: Sequence[ObservedFragment]) -> tuple[ObservedFragment, ...]:

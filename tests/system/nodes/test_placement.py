@@ -133,7 +133,7 @@ def test_a_drained_node_gives_its_fragments_up(medusa: Installation, nodes: Node
 
 
 def test_a_fragment_moves_to_where_it_is_placed(medusa: Installation, nodes: Nodes) -> None:
-    """Its results are exact, and nobody else claims it when its node has ended."""
+    """Its results are exact, and no other node claims it when its node has ended."""
     name = "placed"
     deploy_in(medusa, name, "a")
     await_owner(medusa, name, A, 1)

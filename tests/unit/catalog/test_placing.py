@@ -73,7 +73,7 @@ def test_a_fragment_stays_where_it_runs() -> None:
 
 
 def test_only_nodes_with_the_labels_run_a_fragment() -> None:
-    """If none is up, nobody claims it; its owner keeps it."""
+    """If none is up, no node claims it; its owner keeps it."""
     nodes = [node("a", "x"), node("b", "y")]
     assert where(nodes, wanted("f", "zone=y"), wanted("g", "zone=y")) == {"f": "b", "g": "b"}
     assert where(nodes, wanted("f", "zone=z")) == {}

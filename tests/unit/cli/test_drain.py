@@ -92,11 +92,11 @@ def test_a_fragment_has_moved_once_another_node_runs_it(world: World) -> None:
     changed, fragments = drain.begin()
     assert changed
     assert fragments == (FragmentId(CARS, MOVING), FragmentId(CARS, STOPPED))
-    told: list[Moved] = []
+    reported: list[Moved] = []
     deadline = Deadline.after(drain.clock, 10, "draining")
-    moved = drain.await_moved(fragments, deadline, told.append)
+    moved = drain.await_moved(fragments, deadline, reported.append)
     assert moved == (Moved(FragmentId(CARS, MOVING), OTHER.node, 600),)
-    assert told == list(moved)
+    assert reported == list(moved)
     assert drain.clock.monotonic_s() == pytest.approx(1.0)
 
 

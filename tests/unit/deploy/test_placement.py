@@ -52,7 +52,7 @@ def test_another_placement_is_a_new_version_and_restarts_nothing(tmp_path: Path)
         )
         for other in ("stopped", "moving")
     ]
-    assert "no node that is up, and not drained, has zone=a: nobody claims" in found.warnings[0]
+    assert "no node that is up, and not drained, has zone=a: no node claims" in found.warnings[0]
     assert deployed(world, tmp_path, placed).name == "cars@2"
     records = {one.fragment: one for one in world.catalog.fragments.of(CARS)}
     assert {one.version for one in records.values()} == {1}

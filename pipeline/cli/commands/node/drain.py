@@ -32,7 +32,7 @@ def command(session: Session, node: str, timeout: float, *, wait: bool) -> None:
       medusa node drain node1 --no-wait
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
 
-    def told(moved: Moved) -> None:
+    def report(moved: Moved) -> None:
         after = span(moved.after_ms)
         session.printer.note(f"{moved.fragment} runs on {moved.to}, {after} after the drain began")
 
@@ -43,7 +43,7 @@ def command(session: Session, node: str, timeout: float, *, wait: bool) -> None:
         if wait:
             deadline = Deadline.after(session.clock, timeout, f"draining {node}")
             with session.printer.waiting(f"draining {node}…"):
-                moved = draining.await_moved(fragments, deadline, told)
+                moved = draining.await_moved(fragments, deadline, report)
     text = f"node {node} is drained" if changed else f"node {node} was drained already"
     if not wait and fragments:
         text += f"; {counted(len(fragments), 'fragment')} will move"
