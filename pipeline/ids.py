@@ -88,6 +88,8 @@ class LaneRole(StrEnum):
 
     STABLE = "stable"
     """Complete and exact; it writes the fragment's output."""
+    FOLLOWER = "follower"
+    """Repeats the batches of the stable lane on another node, and writes nothing."""
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -197,6 +197,10 @@ class Znodes:
         """The nodes of a participant that are drained."""
         return ZnodePath(f"{self.participant(participant)}/drained")
 
+    def transfers(self, participant: ParticipantId) -> ZnodePath:
+        """The moves of a participant's fragments that were asked for and are not done."""
+        return ZnodePath(f"{self.participant(participant)}/transfers")
+
     def networks(self, participant: ParticipantId) -> ZnodePath:
         """All networks of a participant."""
         return ZnodePath(f"{self.participant(participant)}/networks")

@@ -20,6 +20,7 @@ from pipeline.catalog.record_store import RecordStore
 from pipeline.catalog.snapshot import CatalogSnapshot
 from pipeline.catalog.starts import Starts
 from pipeline.catalog.statuses import Statuses
+from pipeline.catalog.transfers import Transfers
 from pipeline.catalog.versions import Versions
 from pipeline.formats import NEWEST
 from pipeline.ids import ParticipantId
@@ -38,6 +39,7 @@ class Catalog:
         self.format = CatalogFormat(records)
         self.nodes = Nodes(records)
         self.drains = Drains(records)
+        self.transfers = Transfers(records)
         self.networks = Networks(records)
         self.versions = Versions(records)
         self.fragments = Fragments(records)

@@ -9,6 +9,7 @@ from pipeline.catalog.network_steps import bump, put
 from pipeline.catalog.record_store import RecordStore
 from pipeline.catalog.records import DrainedRecord
 from pipeline.catalog.retrying import retrying
+from pipeline.catalog.transfers import without_transfers
 from pipeline.ids import Millis, NodeId, ParticipantId
 
 
@@ -24,7 +25,7 @@ class Drains:
         return {} if found is None else dict(found.nodes)
 
     def drain(self, participant: ParticipantId, node: NodeId, now_ms: Millis) -> bool:
-        """Drain a node; returns whether it was not drained before."""
+        """Drain a node; returns whether it was not drained before. Moves to it end."""
         return self._change(participant, node, now_ms)
 
     def undrain(self, participant: ParticipantId, node: NodeId) -> bool:
@@ -35,9 +36,11 @@ class Drains:
         """Add a node, or remove it, in one step with the revision: nodes read the catalog then."""
         records, znodes = self.records, self.records.znodes
         of_all, path = znodes.networks(participant), znodes.drained(participant)
+        of_transfers = znodes.transfers(participant)
 
         def step() -> bool:
-            stored = records.values(of_all, path)  # the revision first: the step checks it
+            # the revision first: the step checks it
+            stored = records.values(of_all, path, of_transfers)
             before = stored.record(DrainedRecord, path)
             nodes = {} if before is None else dict(before.nodes)
             if (node in nodes) is (since_ms is not None):
@@ -50,6 +53,7 @@ class Drains:
             operations: tuple[Operation, ...] = (
                 bump(of_all, stored.required(of_all)),
                 put(path, after, stored.get(path)),
+                *without_transfers(stored, of_transfers, lambda one: one.to == node),
             )
             records.store.apply(operations)
             return True

@@ -23,7 +23,8 @@ from pipeline.catalog.records import (
     NodeRecord,
     OwnerRecord,
 )
-from pipeline.catalog.retrying import LOST, retrying
+from pipeline.catalog.retrying import ATTEMPTS_MAX, LOST, retrying
+from pipeline.catalog.transfers import without_transfers
 from pipeline.errors import RetryError
 from pipeline.ids import (
     NO_EPOCH,
@@ -63,6 +64,8 @@ class Owners:
         Of all claims of an epoch exactly one succeeds. A lost claim is not retried here: its caller
         reads the winner first.
 
+        A move of the fragment ends by it.
+
         `written`: the epoch of the fragment's last commit marker; the new epoch exceeds it, even if
         the catalog's counter is below it.
 
@@ -75,7 +78,10 @@ class Owners:
         of_network, of_fragment = znodes.network(network), znodes.fragment(network, fragment)
         of_epoch, of_owner = znodes.epoch(network, fragment), znodes.owner(network, fragment)
         of_drained = znodes.drained(by.participant)
-        found = records.values(of_fragment, of_network, of_epoch, of_owner, of_drained)
+        of_transfers = znodes.transfers(network.participant)
+        found = records.values(
+            of_fragment, of_network, of_epoch, of_owner, of_drained, of_transfers
+        )
         if of_fragment not in found:
             names = (one.fragment for one in records.fragment_ids((network,)))
             raise no_fragment(network, fragment, names)
@@ -94,14 +100,22 @@ class Owners:
             raise RetryError(f"node {by.node} is drained", place=place)
         epoch = next_epoch(found.record(EpochRecord, of_epoch), written)
         claimed = OwnerRecord(by.node, by.participant, epoch, now_ms, by.started_at_ms)
-        try:
-            records.store.apply(claim_step(znodes, FragmentId(network, fragment), claimed, found))
-        except LOST as error:
-            raise RetryError(
-                f"epoch {epoch} was claimed concurrently, or the fragment was changed",
-                place=place,
-            ) from error
-        return epoch
+        named, was = FragmentId(network, fragment), (of_fragment, of_epoch, of_owner)
+        for _ in range(ATTEMPTS_MAX):
+            claiming = claim_step(znodes, named, claimed, found)
+            moves = without_transfers(found, of_transfers, lambda one: one.id == named)
+            try:
+                records.store.apply((*claiming, *moves))
+            except LOST:
+                now = records.values(*was, of_transfers)
+                if any(now.get(path) != found.get(path) for path in was):
+                    break
+                found = now  # only moves of other fragments have changed
+            else:
+                return epoch
+        raise RetryError(
+            f"epoch {epoch} was claimed concurrently, or the fragment was changed", place=place
+        )
 
     def release(self, fragment: FragmentId, owner: OwnerRecord) -> bool:
         """Give a fragment up, for another node to claim; its lane must have stopped.

@@ -9,8 +9,9 @@ from pipeline.catalog.networks import not_deployed, read_network
 from pipeline.catalog.record_store import RecordStore
 from pipeline.catalog.records import DesiredState, FragmentRecord, NetworkRecord
 from pipeline.catalog.retrying import retrying
+from pipeline.catalog.transfers import without_transfers
 from pipeline.errors import RefusedError, RetryError
-from pipeline.ids import FragmentName, NetworkId, TopicName
+from pipeline.ids import FragmentId, FragmentName, NetworkId, TopicName
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,8 @@ class Fragments:
     ) -> None:
         """Change the desired state of some fragments, or of all of a network, in one step.
 
+        Their moves end.
+
         With `before`, only of fragments whose desired state is `before`.
 
         Raises:
@@ -44,21 +47,26 @@ class Fragments:
         """
         records, znodes = self.records, self.records.znodes
         of_all = znodes.networks(network.participant)
+        of_transfers = znodes.transfers(network.participant)
 
         def step() -> None:
             stored = read_network(records, network)
             if stored.network is None:
                 raise not_deployed(records, network)
+            moves = records.values(of_transfers)
             operations: list[Operation] = []
+            changed: set[FragmentId] = set()
             for name in sorted(stored.fragments if fragments is None else fragments):
                 if name not in stored.fragments:
                     raise no_fragment(network, name, stored.fragments)
                 path = znodes.fragment(network, name)
                 record = stored.values.required_record(FragmentRecord, path)
                 if record.desired is not desired and before in {None, record.desired}:
-                    changed = encode(replace(record, desired=desired))
-                    operations.append(Set(path, changed, stored.values[path].version))
+                    after = encode(replace(record, desired=desired))
+                    operations.append(Set(path, after, stored.values[path].version))
+                    changed.add(FragmentId(network, name))
             if operations:
+                operations += without_transfers(moves, of_transfers, lambda one: one.id in changed)
                 records.store.apply((*operations, bump(of_all, stored.revision)))
 
         retrying(step, f"network {network}")

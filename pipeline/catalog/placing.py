@@ -5,6 +5,8 @@ and of two nodes with different ones the catalog lets one claim a fragment.
 
 1. A fragment stays with its owner as long as that is up, is not drained, and its labels are those
    that are meant; or as long as no other such node is up.
+   One that a user moves goes to the node that was asked for, if that may run it, once that node is
+   ready; until then it stays, also on a drained node.
 2. Any other one goes to such a node: those with the fewest choices first, then the costly ones.
    Each goes where possible to a node that runs no fragment that it is to run apart from, and of
    those to the one that has the least to do for its capacity then; to one without capacity last.
@@ -12,6 +14,7 @@ and of two nodes with different ones the catalog lets one claim a fragment.
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Protocol
 
 from pipeline.catalog.records import FragmentRecord, NodeRecord, OwnerRecord
@@ -81,6 +84,8 @@ def placed(
     nodes: Sequence[NodeRecord],
     fragments: Iterable[Placeable],
     drained: Collection[NodeId] = frozenset(),
+    moves: Mapping[FragmentId, NodeId] = MappingProxyType({}),
+    waiting: Collection[FragmentId] = frozenset(),
 ) -> Mapping[FragmentId, NodeId]:
     """The node of each fragment; one that no node that is up may run is left out.
 
@@ -88,14 +93,20 @@ def placed(
         nodes: the nodes of the participant that are up.
         fragments: all fragments of the participant.
         drained: the nodes that claim nothing.
+        moves: the fragments that a user has asked to move, and to where they can go now.
+        waiting: those whose target is not ready for them: they stay with their owner.
     """
     loads = {node.node: _Load(node) for node in nodes}
     open_ones = [load for load in loads.values() if load.node.node not in drained]
     free: list[tuple[Placeable, list[_Load]]] = []
     for one in fragments:
         candidates = [load for load in open_ones if may_run(one.record, load.node)]
+        target = loads.get(moves[one.id]) if one.id in moves else None
         owner = None if one.owner is None else loads.get(one.owner.node)
-        if owner is not None and (owner in candidates or not candidates):
+        stays = owner in candidates or not candidates or one.id in waiting
+        if target is not None and target in candidates:
+            target.add(one)
+        elif owner is not None and stays:
             owner.add(one)
         elif candidates:
             free.append((one, candidates))

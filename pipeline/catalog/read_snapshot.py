@@ -8,6 +8,7 @@ from pipeline.catalog.records import (
     NetworkRecord,
     NodeRecord,
     OwnerRecord,
+    TransfersRecord,
 )
 from pipeline.catalog.snapshot import CatalogSnapshot, Deployed
 from pipeline.ids import NetworkId, NetworkName, NodeId, ParticipantId
@@ -33,7 +34,8 @@ def read_snapshot(records: RecordStore, participant: ParticipantId) -> CatalogSn
     of_nodes = [znodes.node(participant, NodeId(name)) for name in nodes]
     of_networks = [znodes.network(NetworkId(participant, NetworkName(name))) for name in names]
     of_drained = znodes.drained(participant)
-    upper = records.values(znodes.format(), of_drained, *of_nodes, *of_networks)
+    of_transfers = znodes.transfers(participant)
+    upper = records.values(znodes.format(), of_drained, of_transfers, *of_nodes, *of_networks)
     format_of(upper, znodes.format())
     alive = [upper.record(NodeRecord, path) for path in of_nodes]
     networks = [upper.record(NetworkRecord, path) for path in of_networks]
@@ -45,6 +47,7 @@ def read_snapshot(records: RecordStore, participant: ParticipantId) -> CatalogSn
     fragments = [lower.record(FragmentRecord, path) for path in of_fragments]
     owners = [lower.record(OwnerRecord, path) for path in of_owners]
     drained = upper.record(DrainedRecord, of_drained)
+    transfers = upper.record(TransfersRecord, of_transfers)
     return CatalogSnapshot(
         tuple(record for record in alive if record is not None),
         tuple(
@@ -53,4 +56,5 @@ def read_snapshot(records: RecordStore, participant: ParticipantId) -> CatalogSn
             if record is not None
         ),
         frozenset(node for node, _ in drained.nodes) if drained else frozenset(),
+        transfers.transfers if transfers else (),
     )

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from pipeline.ids import (
     BoxName,
     Epoch,
+    FragmentId,
     FragmentName,
     Incarnation,
     Millis,
@@ -171,6 +172,77 @@ class DrainedRecord(Record):
     """The drained nodes of a participant, sorted by name, each with the time since when."""
 
     nodes: tuple[tuple[NodeId, Millis], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """A move of a fragment to a node that a user has asked for.
+
+    It is valid for one ownership of one version, and for one life of the target, whose follower is
+    in its memory: any claim, any deploy, and a restart of the target end it.
+
+    Args:
+        network: of the fragment.
+        life: of the network.
+        fragment: which one.
+        version: the version of its network that last changed it.
+        source: the node that owns it.
+        epoch: of that ownership.
+        to: the node that is to own it.
+        to_life: the start time of that node, as in its record.
+        asked_at_ms: when it was asked for.
+        until_ms: when it ends if it is not done.
+        is_ready: whether a follower on the target has repeated all that the owner has written:
+            the owner stops after its batch, and releases the fragment.
+        problem: why the last try of the follower has failed; empty: it has not.
+    """
+
+    network: NetworkId
+    life: NetworkLife
+    fragment: FragmentName
+    version: NetworkVersion
+    source: NodeId
+    epoch: Epoch
+    to: NodeId
+    to_life: Millis
+    asked_at_ms: Millis
+    until_ms: Millis
+    is_ready: bool
+    problem: str
+
+    @property
+    def id(self) -> FragmentId:
+        """Id of the fragment."""
+        return FragmentId(self.network, self.fragment)
+
+    @property
+    def as_asked(self) -> "Transfer":
+        """The move as it was asked for, however far it is."""
+        return replace(self, is_ready=False, problem="")
+
+    def is_same(self, other: "Transfer") -> bool:
+        """Whether both are one move, however far it is."""
+        return self.as_asked == other.as_asked
+
+
+@dataclass(frozen=True, slots=True)
+class TransfersRecord(Record):
+    """The transfers of a participant, sorted by fragment; one for each fragment at most."""
+
+    transfers: tuple[Transfer, ...]
+
+    def of(self, fragment: FragmentId) -> Transfer | None:
+        """The transfer of a fragment."""
+        return next((one for one in self.transfers if one.id == fragment), None)
+
+    def without(self, fragment: FragmentId) -> "TransfersRecord":
+        """All but the transfer of a fragment."""
+        return TransfersRecord(tuple(one for one in self.transfers if one.id != fragment))
+
+    def having(self, transfer: Transfer) -> "TransfersRecord":
+        """These, with one that replaces another of its fragment."""
+        others = self.without(transfer.id).transfers
+        return TransfersRecord(tuple(sorted((*others, transfer), key=lambda one: one.id)))
 
 
 Writers = tuple[tuple[TopicId, tuple[FragmentName, ...]], ...]

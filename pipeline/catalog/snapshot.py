@@ -10,6 +10,7 @@ from pipeline.catalog.records import (
     NetworkRecord,
     NodeRecord,
     OwnerRecord,
+    Transfer,
 )
 from pipeline.ids import (
     FragmentId,
@@ -94,6 +95,15 @@ class Deployed:
         found = self.record.succeeds
         return None if found is None else Succession(self.network.life, *found)
 
+    def fits(self, transfer: Transfer) -> bool:
+        """Whether a transfer of the fragment is valid: see `CatalogSnapshot.moving`."""
+        same = (transfer.life, transfer.version) == (self.network.life, self.record.version)
+        if not same or not self.running:
+            return False
+        if self.owner is None:
+            return transfer.is_ready
+        return (self.owner.node, self.owner.epoch) == (transfer.source, transfer.epoch)
+
     @property
     def running(self) -> bool:
         """Whether its desired state is running."""
@@ -108,11 +118,13 @@ class CatalogSnapshot:
         nodes: the nodes that are up.
         fragments: every fragment of every network of the participant, by name.
         drained: the nodes that are drained, also ones that are not up.
+        transfers: the moves that users have asked for, also ones that are over.
     """
 
     nodes: tuple[NodeRecord, ...]
     fragments: tuple[Deployed, ...]
     drained: frozenset[NodeId] = frozenset()
+    transfers: tuple[Transfer, ...] = ()
 
     @property
     def alive(self) -> frozenset[NodeId]:
@@ -144,7 +156,37 @@ class CatalogSnapshot:
 
     @property
     def _placed(self) -> Mapping[FragmentId, NodeId]:
-        return placed(self.nodes, self.fragments, self.drained)
+        moving = self.moving
+        moves = {name: one.to for name, (_, one) in moving.items() if one.is_ready}
+        waiting = moving.keys() - moves.keys()
+        return placed(self.nodes, self.fragments, self.drained, moves, waiting)
+
+    @property
+    def moving(self) -> Mapping[FragmentId, tuple[Deployed, Transfer]]:
+        """The fragments with a transfer that is valid.
+
+        It is while the fragment should run, and its version and owner are those that it was asked
+        for; or once that owner has released it, until a node claims it. The target has to be up
+        since before it was asked for, may not be drained, and its labels have to be those that are
+        meant.
+        """
+        targets = {node.node: node for node in self.nodes if node.node not in self.drained}
+        transfers = {
+            one.id: one
+            for one in self.transfers
+            if one.to in targets and targets[one.to].started_at_ms == one.to_life
+        }
+        return {
+            one.id: (one, transfers[one.id])
+            for one in self.fragments
+            if one.id in transfers
+            and one.fits(transfers[one.id])
+            and may_run(one.record, targets[transfers[one.id].to])
+        }
+
+    def followed_by(self, node: NodeId) -> tuple[tuple[Deployed, Transfer], ...]:
+        """The fragments that move to a node, by name."""
+        return tuple(found for _, found in sorted(self.moving.items()) if found[1].to == node)
 
     def run_elsewhere(self, node: NodeId) -> tuple[Deployed, ...]:
         """The fragments that other nodes of the participant must run, and that this one may."""

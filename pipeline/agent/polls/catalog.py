@@ -6,12 +6,14 @@ from typing import Final
 from pipeline.agent.events import CatalogLost, CatalogRead
 from pipeline.agent.polls.poll import EmitEvent
 from pipeline.catalog.catalog import Catalog
-from pipeline.catalog.records import NodeRecord
+from pipeline.catalog.records import NodeRecord, Transfer
 from pipeline.clock import Clock
 from pipeline.errors import MedusaError
 from pipeline.ids import NodeId
 
 PAUSE_S: Final = 0.1
+GRACE_MS: Final = 2_000
+"""How much later other nodes end a move than its target: clocks differ a little."""
 FULL_S: Final = 5.0
 """Interval of full reads of the catalog, also without a change of networks or nodes."""
 
@@ -44,12 +46,21 @@ class CatalogPoll:
                 self._session = session
             there = catalog.networks.revision(participant), catalog.nodes.names(participant)
             if there != self._seen or now_s - self._read_at_s > FULL_S:
-                self._emit(CatalogRead(catalog.snapshot(participant)))
+                found = catalog.snapshot(participant)
+                self._emit(CatalogRead(found))
+                self._end_overdue(found.transfers)
                 self._seen, self._read_at_s = there, now_s
         except MedusaError:
             self._lost()
             raise
         return PAUSE_S
+
+    def _end_overdue(self, transfers: tuple[Transfer, ...]) -> None:
+        """End moves whose time has passed: a target that is down or hangs does not."""
+        now_ms = self._clock.now_ms()
+        for one in transfers:
+            if now_ms > one.until_ms + GRACE_MS and self._catalog.transfers.end(one):
+                _log.warning("the move of %s to %s was not done in time", one.id, one.to)
 
     def _lost(self) -> None:
         if self._seen is not None:

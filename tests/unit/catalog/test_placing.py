@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from random import Random
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -200,3 +201,24 @@ def test_a_fragment_of_another_network_is_another_one() -> None:
     elsewhere = Deployed(network(), record, OwnerRecord(NodeId("a"), ME, Epoch(1), NOW, NOW))
     found = placed([node("a"), node("b", capacity=1)], [elsewhere, wanted("f", apart=("g",))])
     assert found[FragmentId(TOLLS, FragmentName("f"))] == "a"
+
+
+def test_a_fragment_goes_where_it_is_moved_once_that_node_is_ready() -> None:
+    """If the node may run it; until then it stays, also on a drained node."""
+    nodes, owned = [node("a"), node("b"), node("c", "x")], wanted("f", owner="a")
+    drained = frozenset({NodeId("a")})
+    to_b = {owned.id: NodeId("b")}
+
+    def at(one: Deployed = owned, **given: Any) -> str | None:
+        return placed(nodes, [one], **given).get(one.id)
+
+    assert at() == "a"
+    assert at(moves=to_b) == "b"
+    assert at(moves=to_b, drained=frozenset({NodeId("b")})) == "a"
+    assert at(moves={owned.id: NodeId("gone")}) == "a"
+    assert at(wanted("f", "zone=x", owner="c"), moves=to_b) == "c"
+    assert at(drained=drained, waiting={owned.id}) == "a"
+    assert at(drained=drained) != "a"
+    free = wanted("f")
+    assert at(free, moves={free.id: NodeId("b")}) == "b"
+    assert at(free, waiting={free.id}) in {"a", "b", "c"}

@@ -4,11 +4,14 @@ from collections.abc import Sequence
 import pytest
 
 from pipeline.agent.events import CatalogLost, CatalogRead
+from pipeline.agent.polls.catalog import GRACE_MS
 from pipeline.agent.polls.poll import Ending, start
 from pipeline.catalog.catalog import Catalog
+from pipeline.catalog.records import Transfer
 from pipeline.errors import NewerFormatError
 from pipeline.ids import Millis, ParticipantId
 from pipeline.names import Znodes
+from pipeline.system_clock import SystemClock
 from tests.memory_store import MemoryStore
 from tests.unit.agent.polls.support import MOVING, NETWORK, World, node_record
 
@@ -95,3 +98,30 @@ def test_a_change_during_a_read_is_read_in_the_next_poll(monkeypatch: pytest.Mon
     assert world.assigned() == []
     world.poll.read()
     assert world.assigned() == ["moving"]
+
+
+def test_moves_whose_time_has_passed_are_ended() -> None:
+    """By whichever node reads the catalog: the target may hang, or be of an earlier version."""
+    world = World()
+    world.deploy()
+    epoch = world.catalog.owners.claim(NETWORK, MOVING, node_record("here"), Millis(0))
+    (one,) = world.catalog.snapshot(NETWORK.participant).fragments
+    there, now_ms = node_record("there"), SystemClock().now_ms()
+    for until_ms, left in ((now_ms - GRACE_MS - 1, 0), (now_ms + 60_000, 1)):
+        transfer = Transfer(
+            NETWORK,
+            one.network.life,
+            MOVING,
+            one.record.version,
+            node_record("here").node,
+            epoch,
+            there.node,
+            there.started_at_ms,
+            Millis(0),
+            Millis(until_ms),
+            is_ready=False,
+            problem="",
+        )
+        world.catalog.transfers.ask(transfer)
+        world.poll.read()
+        assert len(world.catalog.transfers.of(NETWORK.participant)) == left
