@@ -14,6 +14,9 @@ from pipeline.markers.refused import Refused
 
 NO_BATCH = BatchId(-1)
 """The batch of the first marker: it contains start positions, no batch has run."""
+CHECKSUM_BYTES = 8
+CHECKSUMS = 1 << 8 * CHECKSUM_BYTES
+"""Checksums of refused records are added modulo this number."""
 OUTPUTS_LEFT = 16
 """Maximum number of former output topics in a marker."""
 

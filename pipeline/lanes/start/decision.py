@@ -24,6 +24,7 @@ OTHER_DIGEST = "another version of Medusa made the state"
 """Its digest is not comparable. That the state belongs to this plan is certain all the same: a
 deploy of a changed plan is refused until the user chooses. Its state's format is unknown."""
 _ASKED = "it was asked for at deploy"
+_FOLLOWED = "a follower has made the state here"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +108,7 @@ def decide_start(
     if problem is None:
         return _continued(marker, checkpoint)
     _check_letters(marker, request, problem)
-    since = _older(marker, checkpoint, request) if comparable else None
+    since = _since(marker, checkpoint, request) if comparable else None
     return Rebuild(marker, marker.needed, marker.eviction_ms, problem, since=since)
 
 
@@ -205,6 +206,8 @@ def _problem(
     """Why a checkpoint cannot be continued; None when it can."""
     if isinstance(checkpoint, Unusable):
         return checkpoint.why
+    if checkpoint.followed:
+        return _FOLLOWED
     committed = NO_BATCH if checkpoint.committed is None else checkpoint.committed
     planned = NO_BATCH if checkpoint.planned is None else checkpoint.planned.batch
     progress = f"batch {committed} is committed and {planned} planned"
@@ -227,8 +230,20 @@ def _problem(
     return problem or no_beginning(marker.end, request.positions)
 
 
-def _older(
+def _since(
     marker: CommitMarker, checkpoint: CheckpointFacts | Unusable, request: StartRequest
+) -> CommittedState | None:
+    """The state that a rebuild may begin from; None: from the log alone."""
+    if isinstance(checkpoint, Unusable) or checkpoint.incarnation != marker.incarnation:
+        return None
+    if checkpoint.foreign:
+        return None
+    found = _followed if checkpoint.followed else _older
+    return found(marker, checkpoint, request)
+
+
+def _older(
+    marker: CommitMarker, checkpoint: CheckpointFacts, request: StartRequest
 ) -> CommittedState | None:
     """The state of an older checkpoint that a rebuild may begin from; None: from the log alone.
 
@@ -236,19 +251,37 @@ def _older(
     the marker's. It contains no record that a later batch has read, and the dead letters that a
     rebuild needs name every record beyond it that was left out.
     """
-    if isinstance(checkpoint, Unusable) or checkpoint.incarnation != marker.incarnation:
-        return None
     state, planned = checkpoint.state, checkpoint.planned
-    if state is None or checkpoint.foreign or planned is None or marker.judged is None:
+    if state is None or planned is None or marker.judged is None:
         return None
     if state.batch >= marker.batch or planned.batch not in (state.batch, state.batch + 1):
         return None
+    return state if _precedes(state, marker, request) else None
+
+
+def _followed(
+    marker: CommitMarker, checkpoint: CheckpointFacts, request: StartRequest
+) -> CommittedState | None:
+    """The state of a follower that a rebuild may begin from; None: from the log alone.
+
+    It has repeated the batches of the marker's lane one by one, so it contains no record that a
+    later batch has read either. A marker without a judged batch is that of a rebuilt state, which
+    has to be exactly its own.
+    """
+    state = checkpoint.state
+    if state is None or not _precedes(state, marker, request):
+        return None
+    is_level = state.is_at(marker.end, marker.eviction_ms)
+    return state if marker.judged is not None or is_level else None
+
+
+def _precedes(state: CommittedState, marker: CommitMarker, request: StartRequest) -> bool:
+    """Whether a state has the partitions of a marker, and none of its positions is ahead."""
     same = state.end.keys() == marker.end.keys() == marker.needed.keys()
     if not same or not request.positions.keys() <= state.end.keys():
-        return None
+        return False
     in_between = all(marker.needed[at] <= state.end[at] <= end for at, end in marker.end.items())
-    not_ahead = (state.watermark_ms or 0) <= (marker.eviction_ms or 0)
-    return state if in_between and not_ahead else None
+    return in_between and (state.watermark_ms or 0) <= (marker.eviction_ms or 0)
 
 
 def _unfit(marker: CommitMarker, planned: PlannedBatch, most: int) -> str | None:

@@ -32,6 +32,10 @@ class CommittedState:
     end: Positions
     watermark_ms: Millis | None
 
+    def is_at(self, end: Positions, watermark_ms: Millis | None) -> bool:
+        """Whether it is the state at these positions, under this watermark."""
+        return dict(self.end) == dict(end) and self.watermark_ms == watermark_ms
+
 
 @dataclass(frozen=True, slots=True)
 class CheckpointFacts:
@@ -43,6 +47,8 @@ class CheckpointFacts:
         planned: the newest planned batch; None if there is none.
         foreign: why this engine must not read its state; empty: it may.
         state: of the last committed batch; None: there is none, or it is not known where it ended.
+        followed: whether a follower of the incarnation has made it: its batches have numbers of
+            their own.
     """
 
     incarnation: Incarnation
@@ -50,6 +56,7 @@ class CheckpointFacts:
     planned: PlannedBatch | None
     foreign: str = ""
     state: CommittedState | None = None
+    followed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

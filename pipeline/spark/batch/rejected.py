@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Final
 
 from pipeline.errors import BrokenInvariantError, RetryError
 from pipeline.ids import (
@@ -18,13 +17,11 @@ from pipeline.lanes.batch import UNLIKE
 from pipeline.lanes.dead_letter_reasons import LATENESS, Reason
 from pipeline.lanes.dead_letters import Context, DeadLetter, attempt_of
 from pipeline.lanes.result_headers import LATE_RESULT
+from pipeline.markers.commit_marker import CHECKSUM_BYTES, CHECKSUMS
 from pipeline.markers.positions import MarkedSource
 from pipeline.names import FragmentNames
 from pipeline.spark.query.checksums import checksum
 from pipeline.spark.query.reasons import Why
-
-_BYTES: Final = 8
-"""Size of a checksum."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +80,8 @@ def refused_checksum(rejected: Iterable[Rejected]) -> int:
     total = 0
     for one in rejected:
         place = f"{one.topic}/{one.partition}/{one.offset}/{one.port}/{one.why.reason.value}"
-        total += int.from_bytes(blake2b(place.encode(), digest_size=_BYTES).digest())
-    return total % (1 << 8 * _BYTES)
+        total += int.from_bytes(blake2b(place.encode(), digest_size=CHECKSUM_BYTES).digest())
+    return total % CHECKSUMS
 
 
 def check_decided_alike(

@@ -83,8 +83,10 @@ class BatchLoop:
         batch = BatchId(self.sink.marker.batch + 1)
         return not self.sink.undecided and withdraw_batch(folder, batch)
 
-    def answer(self) -> Answer:
+    def answer(self) -> Answer | None:
         """Wait for the next batch of the query; where it is, if it is to end.
+
+        None if the lane is to stop: the query ends by itself, at once.
 
         Raises:
             MedusaError: event time could not be passed on.
@@ -92,6 +94,8 @@ class BatchLoop:
         while isinstance(found := self.planner.next(), PassOn):
             self.sink.pass_on(found.event_ms)
         if found is None:
+            if self.stop.is_set():
+                return None
             return Answer(self.planner.position, None, is_batch=False)
         return Answer(found.end, self._watermark(found))
 

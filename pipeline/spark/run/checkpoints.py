@@ -8,12 +8,12 @@ import json
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from pipeline.errors import BrokenInvariantError, EnvironmentProblem
-from pipeline.ids import BatchId, Epoch, Incarnation, Millis, NetworkLife
+from pipeline.ids import NO_EPOCH, BatchId, Epoch, Incarnation, Millis, NetworkLife
 from pipeline.lanes.start.facts import (
     CheckpointFacts,
     CommittedState,
@@ -109,6 +109,34 @@ class Checkpoints:
             if whole and _identity(source) == identity:
                 return _read_facts(copy, identity, lowered, self._spark)
         return Unusable(f"the checkpoint {source.name} has changed each time while it was linked")
+
+    def take(
+        self, epoch: Epoch, source: Path, incarnation: Incarnation, lowered: Lowered
+    ) -> CheckpointFacts | Unusable:
+        """Link the checkpoint of a follower, which has ended, into the folder of an epoch.
+
+        Args:
+            epoch: under which the lane starts.
+            source: the follower's folder.
+            incarnation: the lane that it has followed.
+            lowered: the fragment.
+
+        Raises:
+            EnvironmentProblem: the folder of the epoch cannot be written.
+        """
+        identity = Identity(self._life, incarnation, self._spark)
+        for _ in range(TRIES):  # Spark may still remove files of old batches
+            with _writing(self.folder(epoch)):
+                copy = self._emptied(epoch)
+                whole = link_checkpoint(source, copy, frozenset(), self._disk)
+            if whole and (copy / "commits").is_dir():
+                found = _read_facts(copy, identity, lowered, self._spark)
+                return found if isinstance(found, Unusable) else replace(found, followed=True)
+        return Unusable(f"the checkpoint {source} cannot be linked")
+
+    def clear(self) -> None:
+        """Remove all folders of the lane, which does not run."""
+        shutil.rmtree(self.folder(NO_EPOCH).parent, ignore_errors=True)
 
     def empty(self, epoch: Epoch) -> Path:
         """Make the empty folder of an epoch."""

@@ -7,9 +7,9 @@ under the lane's epoch, rebuild the state if it cannot be continued, start the q
 """
 
 import logging
+import shutil
 import threading
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 from brokers.kafka.group_mirror import GroupMirror
@@ -20,7 +20,7 @@ from pipeline.boundaries.profile import profile
 from pipeline.clock import Deadline
 from pipeline.dead_letters.trimmer import Retention, Trimmer
 from pipeline.errors import RetryError
-from pipeline.ids import BatchId, Incarnation, SchemaHandle, TopicId
+from pipeline.ids import BatchId, Incarnation, TopicId
 from pipeline.lanes.batch import RepeatedOtherwiseError
 from pipeline.lanes.batch_size import RECORDS_PER_BATCH
 from pipeline.lanes.events import (
@@ -52,24 +52,14 @@ from pipeline.lanes.start.plan import (
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.markers.positions import Positions
 from pipeline.planner.state import OnChange
-from pipeline.spark.batch.unknown_schemas import UnknownSchemasError
-from pipeline.spark.query.lower import lower
 from pipeline.spark.query.lowered import Lowered, restricted
-from pipeline.spark.query.readers import (
-    STREAM_OPTIONS,
-    KafkaReader,
-    RangeReader,
-    Ranges,
-    Reader,
-    read_options,
-    starting_at,
-)
 from pipeline.spark.run.acknowledged_check import AcknowledgedCheck
 from pipeline.spark.run.background_job import BackgroundJob
 from pipeline.spark.run.batch_sizer import BatchLimit, BatchSizer
 from pipeline.spark.run.carried import CarriedMarker, carried
 from pipeline.spark.run.checkpoints import Checkpoints
 from pipeline.spark.run.lane_host import LaneHost
+from pipeline.spark.run.lane_inputs import LaneInputs
 from pipeline.spark.run.lane_planner import LanePlanner
 from pipeline.spark.run.lane_query import LaneQuery
 from pipeline.spark.run.lane_settings import LaneSettings
@@ -90,7 +80,6 @@ from pipeline.spark.run.topic_identity import watch_topics
 from pipeline.spark.write.sink import Sink
 from pipeline.spark.write.sink_context import SinkContext
 from pipeline.spark.write.transactions import InTransactions
-from schemas.wire import prefix
 
 START_DEADLINE_S = 60.0
 BOUNDARY_DEADLINE_S = 300.0
@@ -116,7 +105,7 @@ class StableLane:
             host.checkpoints, settings.names, settings.life, host.spark.version
         )
         self._label = str(settings.lane.fragment)
-        self._met: tuple[SchemaHandle, ...] = ()
+        self._inputs = LaneInputs(host)
         self._from = CarriedMarker(None, ())
         self._limit = BatchLimit(BatchSizer(host.kafka, host.resolver.admin, host.clock), fragment)
         self._write_job = BackgroundJob(f"write {self._label}")
@@ -269,10 +258,14 @@ class StableLane:
         """Facts of the lane's copy of the checkpoint, made in the folder of its epoch.
 
         The last owner is fenced, but may still write into its folder: only the copy is constant.
+        The checkpoint of a follower of the incarnation precedes older ones.
         """
         epoch, checkpoints = self._settings.epoch, self._checkpoints
         if marker is None:
             return checkpoints.any(epoch)
+        followed = self._settings.followed
+        if followed is not None and followed.incarnation == marker.incarnation:
+            return checkpoints.take(epoch, followed.folder, marker.incarnation, lowered)
         return checkpoints.adopt(epoch, marker.incarnation, lowered)
 
     def _facts(self, start: Start, request: StartRequest, lowered: Lowered) -> StartFacts:
@@ -311,6 +304,8 @@ class StableLane:
                 start, needed = done.todo.start, done.todo.needed
                 sink.start(plan.marker_after(start, needed, done.last, request), done.refused)
         self._checkpoints.complete(epoch, sink.marker.incarnation)
+        if self._settings.followed is not None:  # linked, or of no use any more
+            shutil.rmtree(self._settings.followed.folder, ignore_errors=True)
         return folder, lowered
 
     def _incarnation(self) -> Incarnation:
@@ -326,9 +321,7 @@ class StableLane:
         return clamped
 
     def _lowered(self) -> Lowered:
-        fragment, topic_ids = self._settings.fragment, self._settings.topic_ids
-        resolver = self._host.resolver
-        return lower(fragment, resolver.resolve(fragment, topic_ids, self._met, self._from.sources))
+        return self._inputs.lowered(self._settings, self._from.sources)
 
     def _sink_context(
         self, writer: TransactionWriter, boundaries: RecordWriter, lowered: Lowered
@@ -366,8 +359,8 @@ class StableLane:
             runner=self._runner,
             limit=self._limit,
             folders=self._checkpoints,
-            reader=self._reader,
-            again=self._again,
+            reader=self._inputs.reader,
+            again=self._inputs.again,
             with_schemas=self._with_schemas,
             stop=self._stop,
         )
@@ -406,8 +399,8 @@ class StableLane:
             limit=self._limit,
             write_job=self._write_job,
             topics=self._topics,
-            reader=self._reader,
-            again=self._again,
+            reader=self._inputs.reader,
+            again=self._inputs.again,
             with_schemas=self._with_schemas,
             watch=self._watch,
             stop=self._stop,
@@ -426,32 +419,7 @@ class StableLane:
     def _with_schemas(
         self, lowered: Lowered, read: Positions, run: Callable[[Lowered], None]
     ) -> Lowered:
-        """Run, and run again with each new schema that a batch contains.
-
-        All rounds read the partitions in `read`, also if a topic got more meanwhile.
-        """
-        while True:
-            try:
-                run(lowered)
-            except UnknownSchemasError as error:
-                if set(error.handles) <= set(self._met):
-                    raise RetryError(f"{error.message}: they were looked up before") from error
-                self._log.info("%s: planning again", error.message)
-                self._met = tuple(sorted({*self._met, *error.handles}, key=prefix))
-                lowered = restricted(self._lowered(), read)
-            else:
-                return lowered
+        return self._inputs.with_schemas(self._lowered, self._label, lowered, read, run)
 
     def _log_of_inputs(self) -> Log:
         return Log(self._host.kafka, self._host.resolver.admin)
-
-    def _reader(self, begin: Positions) -> KafkaReader:
-        options = {**self._options(), **STREAM_OPTIONS}
-        return KafkaReader(self._host.spark, options, starting_at(begin))
-
-    def _again(self) -> Callable[[Ranges], Reader]:
-        """Returns readers of ranges of the inputs, for inspection."""
-        return partial(RangeReader, self._host.spark, self._options())
-
-    def _options(self) -> dict[str, str]:
-        return read_options(self._host.brokers)

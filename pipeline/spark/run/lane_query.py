@@ -29,7 +29,7 @@ from pipeline.spark.run.lane_settings import LaneSettings
 from pipeline.spark.run.lost_data import in_batch
 from pipeline.spark.run.outside import UnreadableError
 from pipeline.spark.run.planned_batch import withdraw_batch
-from pipeline.spark.run.query_runner import LostDataError, Query, QueryRunner
+from pipeline.spark.run.query_runner import LostDataError, Query, QueryRunner, StoppingError
 from pipeline.spark.run.rebuild import Log
 from pipeline.spark.run.steered_query import Answer, Steering
 from pipeline.spark.run.topic_identity import TopicWatch
@@ -113,6 +113,8 @@ class LaneQuery:
                 again = f"batch {sink.marker.batch + 1} is planned anew: {error}"
                 _log.warning("%s", again, extra={"fragment": str(self.settings.lane.fragment)})
                 planned = False
+            else:  # the loop has no further batch since the lane is to stop
+                raise StoppingError
 
     def run_planned(self, lowered: Lowered, folder: Path, sink: Sink) -> None:
         """Execute the batch that is planned in the checkpoint, alone.

@@ -127,6 +127,9 @@ class RebuildQuery:
         todo, folder = self._prepared(start, lowered), self.folders.folder(self.settings.epoch)
         first = BatchId(batch + 1)
         withdraw_batch(folder, first)  # it may be planned as it was executed, or otherwise
+        if start.since is not None and start.since.is_at(start.marker.end, start.eviction_ms):
+            self._say(f"{start.why}: nothing is missing in the state")
+            return Rebuilt(todo, batch, lowered, ())
         return self.execute(todo, first, folder, lowered)
 
     def _prepared(self, start: Rebuild, lowered: Lowered) -> Rebuilding:

@@ -232,6 +232,17 @@ def test_a_query_that_is_to_end_gets_the_end_of_its_last_batch() -> None:
     lane_.planner.begin_query(lane_.start, LIMITS)
     lane_.answer(5)
     last = lane_.loop.answer()
+    assert last is not None
     lane_.answer(9)
     lane_.planner.end_query()
     assert lane_.loop.answer() == replace(last, is_batch=False)
+
+
+def test_the_query_of_a_lane_that_is_to_stop_has_no_further_batch() -> None:
+    """It ends by itself, instead of being stopped by the thread that looks once a second."""
+    lane_ = Between(marker(positions(SPEED, 3), batch=4, eviction_ms=10))
+    lane_.planner.begin_query(lane_.start, LIMITS)
+    lane_.answer(5)
+    lane_.loop.stop.set()
+    lane_.planner.stop()
+    assert lane_.loop.answer() is None

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from pipeline.errors import EnvironmentProblem
-from pipeline.ids import Epoch, Incarnation, NetworkLife
+from pipeline.ids import Epoch, Incarnation, LaneId, LaneRole, NetworkLife
 from pipeline.lanes.start.facts import CheckpointFacts, Unusable
+from pipeline.names import LaneNames
 from pipeline.spark.query.lower import lower
 from pipeline.spark.run.checkpoints import FORMAT_VERSION, TRIES, Checkpoints
 from pipeline.spark.run.linking import Disk, LocalDisk
@@ -278,3 +279,32 @@ def test_a_folder_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     (tmp_path / FRAGMENT.names.network.participant).write_text("a file")
     with pytest.raises(EnvironmentProblem, match="checkpoint cannot be written"):
         checkpoints.empty(Epoch(1))
+
+
+def test_the_checkpoint_of_a_follower_is_taken_over(tmp_path: Path) -> None:
+    """Linked into the folder of the epoch, again if that start fails; if it is still there."""
+    follower = Checkpoints(
+        tmp_path,
+        LaneNames(LaneId(FRAGMENT.names.id, LaneRole.FOLLOWER)),
+        NetworkLife(LIFE),
+        SPARK,
+    )
+    source = follower.empty(Epoch(5))
+    _spark_wrote(source, planned=53, committed=52)
+    lane = _checkpoints(tmp_path)
+    _made(lane, 4)
+    facts = lane.take(Epoch(5), source, ONE, LOWERED)
+    assert isinstance(facts, CheckpointFacts)
+    assert (facts.incarnation, facts.committed, facts.followed) == (ONE, 52, True)
+    assert facts.state is not None
+    assert facts.state.batch == 52
+    assert (lane.folder(Epoch(5)) / "state" / "0" / "1.zip").read_bytes() == b"state"
+    assert lane.take(Epoch(5), source, ONE, LOWERED) == facts  # the first start has failed
+    shutil.rmtree(source)
+    gone = lane.take(Epoch(5), source, ONE, LOWERED)
+    assert isinstance(gone, Unusable)
+    assert "cannot be linked" in gone.why
+    follower.empty(Epoch(6))
+    follower.clear()
+    assert not follower.folder(Epoch(6)).exists()
+    assert lane.folder(Epoch(4)).exists()

@@ -1,0 +1,373 @@
+"""A follower: repeats the batches of a stable lane on another node, for their state only.
+
+It builds the state up to the last commit marker as a rebuild does, then executes every further
+batch with the ends and the watermark of its marker. It claims nothing and writes nothing. After
+each batch it compares what it has decided about the records, and the number of results, with the
+marker. A lane that starts on its node begins from its checkpoint.
+
+    building    the state is rebuilt from the log, up to a marker
+    following   a query repeats batches
+    level       the same, and it is not far behind
+    far behind  what is missing is read at once, as by a rebuild since a checkpoint; then following
+"""
+
+import logging
+import threading
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import partial
+from typing import Final, NoReturn
+
+from pyspark.sql import DataFrame
+
+from pipeline.errors import BrokenInvariantError, RetryError
+from pipeline.ids import BatchId, Incarnation
+from pipeline.lanes.following import (
+    Lost,
+    PassOver,
+    Repeat,
+    cannot_reach,
+    follow,
+    results_of,
+)
+from pipeline.lanes.start.decision import Rebuild, decide_start
+from pipeline.lanes.start.facts import CommittedState, Unusable
+from pipeline.lanes.start.plan import RebuiltCheckpoint, StartFacts, plan_start
+from pipeline.markers.commit_marker import NO_BATCH, CommitMarker
+from pipeline.spark.batch.arrow_rows import ArrowRows
+from pipeline.spark.batch.facts import Engine
+from pipeline.spark.batch.inspection import Inspector
+from pipeline.spark.batch.repeated import judged_otherwise
+from pipeline.spark.batch.results import Results
+from pipeline.spark.batch.unknown_schemas import UnknownSchemasError
+from pipeline.spark.query.emit import emit
+from pipeline.spark.query.lowered import Lowered
+from pipeline.spark.run.batch_sizer import BatchLimit, BatchSizer
+from pipeline.spark.run.carried import CarriedMarker, carried
+from pipeline.spark.run.checkpoints import Checkpoints
+from pipeline.spark.run.lane_host import LaneHost
+from pipeline.spark.run.lane_inputs import LaneInputs
+from pipeline.spark.run.lane_settings import FollowedState, LaneSettings
+from pipeline.spark.run.marker_tail import MarkerTail
+from pipeline.spark.run.planned_batch import plan_next_batch
+from pipeline.spark.run.query_runner import Query, QueryRunner, StoppingError, translated
+from pipeline.spark.run.rebuild import look_up
+from pipeline.spark.run.rebuild_query import RebuildQuery, Rebuilt
+from pipeline.spark.run.start_request import start_request
+from pipeline.spark.run.steered_query import Answer, Steering
+from pipeline.spark.run.topic_identity import watch_topics
+
+POLL_S: Final = 0.05
+WATCH_S: Final = 0.5
+FAR_MS: Final = 3_000
+"""A follower is level with an owner when the batch that it has repeated was written less long ago;
+it is far behind when the next one was written longer ago."""
+BEGINS: Final = "a follower begins"
+
+_log = logging.getLogger(__name__)
+
+
+class UnlikeOwnerError(RetryError):
+    """A batch has another outcome than the owner's: the state is built again from the log."""
+
+    code = "unlike-owner"
+
+
+class NotToFollowError(RetryError):
+    """The owner's lane cannot be followed now; later it can."""
+
+    code = "not-to-follow"
+
+
+class Follower:
+    """Follows one fragment until it is stopped or fails. Single use.
+
+    Args:
+        settings: of the lane that would start here now.
+        watch: called about once a second; an error from it ends the follower.
+        host: of the followers of this node.
+    """
+
+    def __init__(
+        self,
+        settings: LaneSettings,
+        watch: Callable[["Follower"], None],
+        host: LaneHost,
+    ) -> None:
+        self._settings = settings
+        self._host = replace(host, report=lambda _: None)
+        self._watch = partial(watch, self)
+        self._stop = threading.Event()
+        self._ended = False
+        self._runner = QueryRunner(self._stop)
+        self._inputs = LaneInputs(host)
+        spark = host.spark.version
+        self._checkpoints = Checkpoints(host.checkpoints, settings.names, settings.life, spark)
+        self._folder = self._checkpoints.folder(settings.epoch)
+        sizer = BatchSizer(host.kafka, host.resolver.admin, host.clock)
+        self._limit = BatchLimit(sizer, settings.fragment)
+        self._from = CarriedMarker(None, ())
+        self._waiting: list[CommitMarker] = []
+        self._at: CommitMarker | None = None
+        self._planned: tuple[CommitMarker, int] | None = None
+        self._batch = NO_BATCH
+        self._built = False
+        self._watched_s = 0.0
+        self.is_level = False
+        """Whether no marker was waiting, or the last one was young, when it was last repeated."""
+        self.repeated = 0
+        """Number of batches that were repeated."""
+
+    def request_stop(self) -> None:
+        """Let the current batch finish, then return from `run`. Thread-safe."""
+        self._stop.set()
+
+    @property
+    def followed(self) -> FollowedState | None:
+        """The state that it has left, once `run` has returned; None: there is none."""
+        if self._at is None or not self._built:
+            return None
+        return FollowedState(self._folder, Incarnation(self._at.incarnation))
+
+    def run(self) -> None:
+        """Build the state and follow; returns after `request_stop`.
+
+        Raises:
+            UnlikeOwnerError: a batch has had another outcome.
+            MedusaError: the state cannot be built, or the owner cannot be followed now.
+        """
+        self._host.claimed()  # Spark is needed here now
+        self._checkpoints.clear()
+        tail = MarkerTail(self._host.kafka, self._settings.fragment.names.markers)
+        with ExitStack() as closing:
+            closing.callback(tail.close)
+            try:
+                with translated(self._folder):
+                    self._run(tail)
+            except StoppingError:
+                return
+
+    def _run(self, tail: MarkerTail) -> None:
+        """Build the state and follow; if it falls far behind, build what is missing, and go on.
+
+        It raises in the end.
+        """
+        marker = tail.last()
+        since: CommittedState | None = None
+        if marker is None:
+            raise NotToFollowError("the fragment has not run yet", place=self._settings.place)
+        while True:
+            built = self._build(marker, since)
+            if built is None:
+                self._wait_only(tail, marker)
+            self._built, self._at, self._batch = True, marker, built.last
+            if not self._is_far_behind(tail):
+                self._follow(tail, built, marker)
+            at = self._running
+            since = CommittedState(self._batch, at.end, at.eviction_ms)
+            marker = self._newest()
+            self._say(f"far behind: from batch {at.batch} to {marker.batch} at once")
+
+    def _build(self, marker: CommitMarker, since: CommittedState | None) -> Rebuilt | None:
+        """Build the state up to a marker, from an own one if it is given; None: it has none."""
+        self._settings = settings = self._settings.after(marker)
+        admin = self._host.resolver.admin
+        if settings.begins_anew(marker) or settings.on_change(marker) is not None:
+            raise NotToFollowError(
+                "its owner has not carried out the last deploy yet", place=settings.place
+            )
+        watch_topics(admin, settings.fragment, settings.topic_ids).ask()()
+        self._from = carried(marker.with_output(settings.output_id), settings, admin)
+        lowered, own = self._lowered(), self._from.marker
+        if own is None:
+            raise NotToFollowError("the fragment has not run yet", place=settings.place)
+        resolver, most = self._host.resolver, self._limit.at(own.end)
+        request = start_request(settings, self._from, lowered, resolver, most)
+        same = dict(own.end) == dict(marker.end)  # under the names of this plan, and of its own
+        same = same and request.positions.keys() == own.end.keys()
+        if request.plan != own.plan or not same:
+            raise NotToFollowError(
+                "its owner has not begun with the present plan or topics yet", place=settings.place
+            )
+        start = decide_start(own, Unusable(BEGINS), request)
+        if not isinstance(start, Rebuild):
+            return None
+        now_ms = self._host.clock.now_ms()
+        plan = plan_start(start, request, StartFacts(own.incarnation, now_ms))
+        if not isinstance(plan.checkpoint, RebuiltCheckpoint):
+            return None
+        query = RebuildQuery(
+            settings=settings,
+            host=self._host,
+            runner=self._runner,
+            limit=self._limit,
+            folders=self._checkpoints,
+            reader=self._inputs.reader,
+            again=self._inputs.again,
+            with_schemas=partial(self._inputs.with_schemas, self._lowered, self._label),
+            stop=self._stop,
+        )
+        return query.run(replace(plan.checkpoint.rebuild, since=since), lowered)
+
+    def _is_far_behind(self, tail: MarkerTail) -> bool:
+        """Whether the next batch was written long ago."""
+        if not self._waiting:
+            self._waiting.extend(tail.next(POLL_S))
+        if not self._waiting:
+            return False
+        behind_ms = self._host.clock.now_ms() - self._waiting[0].written_at_ms
+        return behind_ms > FAR_MS and len(self._waiting) > 1
+
+    def _newest(self) -> CommitMarker:
+        """The last marker that is waiting, if it is one to which the state can be brought."""
+        at, newest = self._running, self._waiting[-1]
+        self._waiting.clear()
+        if why := cannot_reach(at, newest):
+            raise NotToFollowError(why, place=self._settings.place)
+        return newest
+
+    def _wait_only(self, tail: MarkerTail, last: CommitMarker) -> NoReturn:
+        """Wait for the stop: there is no state to follow.
+
+        Raises:
+            StoppingError: it was stopped.
+            NotToFollowError: a lane with state has run its first batch meanwhile.
+        """
+        self.is_level = True
+        while not self._stop.is_set():
+            found = tail.next(POLL_S)
+            self._watch_if_due()
+            if found and self._settings.fragment.stateful_box is not None:
+                first = f"it has read its first records, from batch {last.batch} on"
+                raise NotToFollowError(first, place=self._settings.place)
+        raise StoppingError
+
+    # --- following ------------------------------------------------------------------------------
+
+    def _follow(self, tail: MarkerTail, built: Rebuilt, last: CommitMarker) -> None:
+        """Repeat batches until the stop, which raises, or until it is far behind.
+
+        `last`: whose state was built.
+        """
+        now_ms, number = self._host.clock.now_ms, BatchId(built.last + 1)
+        first = self._await_first(tail)
+        plan_next_batch(self._folder, number, built.lowered, first.end, first.eviction_ms, now_ms())
+        run = partial(self._run_once, tail)
+        self._inputs.with_schemas(self._lowered, self._label, built.lowered, last.end, run)
+        if self._stop.is_set():
+            raise StoppingError
+
+    def _await_first(self, tail: MarkerTail) -> CommitMarker:
+        """Wait for the first batch to repeat, while no query runs."""
+        while not self._stop.is_set():
+            self._watch_if_due()
+            found = self._next(tail)
+            if found is not None:
+                return found
+        raise StoppingError
+
+    def _watch_if_due(self) -> None:
+        """What is done once a second, while no query runs."""
+        now_s = self._host.clock.monotonic_s()
+        if now_s - self._watched_s >= WATCH_S:
+            self._watched_s = now_s
+            self._watch()
+
+    def _run_once(self, tail: MarkerTail, lowered: Lowered) -> None:
+        inspector = Inspector(lowered, self._inputs.again())
+        at = self._running
+        query = Query(
+            name=f"{self._settings.lane.fragment}.{self._settings.epoch}.follower",
+            rows=emit(lowered, self._inputs.reader(at.end), settled_ms=at.boundary_ms),
+            lowered=lowered,
+            folder=self._folder,
+            write=partial(self._repeat, inspector),
+            watch=lambda _: self._watch(),
+            steering=Steering(self._host.spark, partial(self._answer, tail)),
+            end=self._end,
+        )
+        self._runner.run(query)
+
+    def _answer(self, tail: MarkerTail) -> Answer | None:
+        """The next batch to repeat; None: the query is to end."""
+        while not (self._stop.is_set() or self._ended or self._is_far_behind(tail)):
+            found = self._next(tail)
+            if found is not None:
+                return Answer(found.end, found.eviction_ms)
+        return None
+
+    def _end(self) -> None:
+        self._ended = True
+
+    def _next(self, tail: MarkerTail) -> CommitMarker | None:
+        """What is expected of the next batch; its markers stay in the queue."""
+        if not self._waiting:
+            self._waiting.extend(tail.next(POLL_S))
+        while self._waiting:
+            most = self._limit.at(self._running.end)
+            match follow(self._running, self._waiting, most):
+                case Repeat(marker, number):
+                    self._planned = marker, number
+                    return marker
+                case PassOver(marker):
+                    self._at = marker
+                    del self._waiting[0]
+                case Lost(why):
+                    raise NotToFollowError(why, place=self._settings.place)
+        self.is_level = self.is_level or tail.is_at_end
+        return None
+
+    def _repeat(self, inspector: Inspector, rows: DataFrame, batch: int, engine: Engine) -> None:
+        """Execute a batch again, and compare its outcome with its marker.
+
+        Raises:
+            UnknownSchemasError: plan again with them and run the batch again.
+            UnlikeOwnerError: the outcome is another one.
+        """
+        at, (marker, number) = self._running, self._planned_batch
+        table = ArrowRows(rows).toArrow()
+        facts = engine.batch_facts(batch, table)
+        if facts.unknown:
+            unknown = inspector.unknown_schemas(at.end, marker.end)
+            if found := look_up(unknown, self._host.resolver, chosen=False):
+                raise UnknownSchemasError(found)
+        why = judged_otherwise(marker, facts, inspector)
+        results, written = Results(table).computed().table.num_rows, results_of(at, marker)
+        if dict(facts.end) != dict(marker.end):
+            why = "it ends elsewhere"
+        elif not why and results != written:
+            why = f"results: {results}, not {written}"
+        if why:
+            raise UnlikeOwnerError(
+                f"batch {marker.batch} of incarnation {marker.incarnation} has another outcome "
+                f"here: {why}",
+                place=self._settings.place,
+                hint="nothing has to be done: the state is built again from the log",
+            )
+        self._at, self._batch = self._waiting[number - 1], BatchId(batch)
+        del self._waiting[:number]
+        self.is_level = self._host.clock.now_ms() - marker.written_at_ms <= FAR_MS
+        self.repeated += number
+
+    @property
+    def _planned_batch(self) -> tuple[CommitMarker, int]:
+        if self._planned is None:
+            raise BrokenInvariantError("a follower executes a batch that was not planned")
+        return self._planned
+
+    @property
+    def _running(self) -> CommitMarker:
+        if self._at is None:
+            raise NotToFollowError("nothing is followed yet", place=self._settings.place)
+        return self._at
+
+    def _lowered(self) -> Lowered:
+        return self._inputs.lowered(self._settings, self._from.sources)
+
+    def _say(self, text: str) -> None:
+        _log.info("%s", text, extra={"fragment": self._label})
+
+    @property
+    def _label(self) -> str:
+        return str(self._settings.lane.fragment)

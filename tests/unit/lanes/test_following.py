@@ -1,0 +1,121 @@
+"""Which batch of its owner a follower repeats next."""
+
+from dataclasses import replace
+
+import pytest
+
+from pipeline.ids import BatchId, Incarnation, Millis, Offset
+from pipeline.lanes.following import Lost, PassOver, Repeat, cannot_reach, follow, results_of
+from pipeline.markers.commit_marker import CommitMarker, Judged, Totals
+from tests.unit.lanes.start.test_decision import CARS, NEW, ends, marker
+
+MOST = 1_000
+
+
+def written(batch: int) -> CommitMarker:
+    """The marker of a batch, which begins where the one before has ended."""
+    return replace(marker(batch), start=ends(batch - 1), totals=Totals(records_out=3 * batch))
+
+
+def test_the_next_batch_is_repeated() -> None:
+    """With the ends and the watermark of its marker."""
+    assert follow(written(4), [written(5)], MOST) == Repeat(written(5))
+    assert results_of(written(4), written(5)) == 3
+
+
+def test_a_copy_and_a_batch_that_changes_no_state_are_passed_over() -> None:
+    """A new owner commits a copy; Spark does not run a batch without records and watermark."""
+    copy = replace(written(4), written_at_ms=Millis(9))
+    assert follow(written(4), [copy], MOST) == PassOver(copy)
+    at = written(4)
+    same = replace(written(5), start=at.end, end=at.end, eviction_ms=at.eviction_ms)
+    same = replace(same, totals=at.totals)
+    assert follow(written(4), [same], MOST) == PassOver(same)
+    by_clock = replace(same, eviction_ms=Millis(99_000))
+    assert follow(written(4), [by_clock], MOST) == Repeat(by_clock)
+
+
+@pytest.mark.parametrize(
+    ("after", "why"),
+    [
+        (replace(written(5), incarnation=Incarnation("two")), "incarnation two"),
+        (replace(written(5), anew="local.tolls/1"), "incarnation"),
+        (replace(written(5), plan="another"), "another plan"),
+        (replace(written(5), state="another"), "another plan"),
+        (replace(written(5), end={**ends(5), NEW: Offset(1)}), "other partitions"),
+        (replace(written(4), end={CARS: Offset(51)}), "two markers"),
+        (replace(written(4), eviction_ms=Millis(4_001)), "two markers"),
+        (written(6), "markers are missing"),
+        (written(3), "markers are missing"),
+        (replace(written(5), start=ends(3)), "markers are missing"),
+        (replace(written(5), judged=None), "no decisions"),
+        (
+            replace(written(5), start=ends(4), end=ends(4), eviction_ms=Millis(4_000)),
+            "changed nothing, and has results",
+        ),
+    ],
+)
+def test_what_does_not_follow_is_not_repeated(after: CommitMarker, why: str) -> None:
+    """Then the state is built again from the log."""
+    found = follow(written(4), [after], MOST)
+    assert isinstance(found, Lost)
+    assert why in found.why
+
+
+def test_batches_are_followed_one_by_one() -> None:
+    """From the first one on."""
+    at = written(0)
+    for number in range(1, 5):
+        step = follow(at, [written(number)], MOST)
+        assert isinstance(step, Repeat)
+        at = step.marker
+    assert at.batch == BatchId(4)
+
+
+def test_batches_that_wait_are_executed_as_one() -> None:
+    """With the decisions of all: records, refused ones and their checksums are sums."""
+
+    def judged(number: int) -> CommitMarker:
+        decisions = Judged(10, number, late=False, refused=100 * number, failed=number)
+        return replace(written(number), judged=decisions)
+
+    copy = replace(judged(6), written_at_ms=Millis(9))
+    found = follow(written(4), [judged(5), judged(6), copy, judged(7)], MOST)
+    assert isinstance(found, Repeat)
+    assert found.number == 4
+    assert (found.marker.batch, found.marker.end) == (7, ends(7))
+    assert found.marker.start == ends(4)
+    assert (found.marker.late_ms, found.marker.eviction_ms) == (judged(5).late_ms, 7_000)
+    assert found.marker.judged == Judged(30, 18, late=False, refused=1_800, failed=18)
+    assert results_of(written(4), found.marker) == 9
+
+
+def test_what_has_late_records_is_executed_alone() -> None:
+    """What is late depends on where the batches before it have ended."""
+    late = replace(written(6), judged=Judged(10, 0, late=True, refused=1, failed=0))
+    assert follow(written(4), [written(5), late], MOST) == Repeat(written(5))
+    assert follow(written(5), [late, written(7)], MOST) == Repeat(late)
+    waiting = [written(5), written(6), written(7)]
+    found = follow(written(4), waiting, 20)
+    assert isinstance(found, Repeat)
+    assert found.number == 2
+    gap = [written(5), written(7)]
+    assert follow(written(4), gap, MOST) == Repeat(written(5))
+
+
+@pytest.mark.parametrize(
+    ("newest", "why"),
+    [
+        (written(9), ""),
+        (replace(written(9), incarnation=Incarnation("two")), "incarnation two"),
+        (replace(written(9), plan="another"), "another plan"),
+        (replace(written(9), end={**ends(9), NEW: Offset(1)}), "other partitions"),
+        (replace(written(9), judged=None), "no decisions"),
+        (written(3), "is before batch 4"),
+    ],
+)
+def test_a_later_marker_is_reached_at_once(newest: CommitMarker, why: str) -> None:
+    """Also if those between are missing; not if it is of something else."""
+    found = cannot_reach(written(4), newest)
+    assert why in found
+    assert bool(found) is bool(why)
