@@ -20,6 +20,7 @@ from pipeline.agent.now import Now
 from pipeline.agent.rules.activity import send_activity
 from pipeline.agent.rules.desired import assign
 from pipeline.agent.rules.expiring import find_expiring
+from pipeline.agent.rules.following import follow
 from pipeline.agent.rules.lag import observe_ends
 from pipeline.agent.rules.planning import request_plans
 from pipeline.agent.rules.reconcile import reconcile
@@ -47,7 +48,7 @@ LANE_RULES: tuple[LaneRule, ...] = (
     find_expiring,
     report,
 )
-NODE_RULES: tuple[NodeRule, ...] = (request_plans, watch, rehearse, release)
+NODE_RULES: tuple[NodeRule, ...] = (request_plans, watch, rehearse, follow, release)
 """In this order; each rule reads the result of those before it."""
 
 
@@ -133,6 +134,7 @@ def _catalog_updated(
                 assigned={o.id: o for o in snapshot.assigned_to(shared.node)},
                 elsewhere=snapshot.run_elsewhere(shared.node),
                 leaving=snapshot.leaving(shared.node),
+                moving_here=snapshot.followed_by(shared.node),
                 catalog_current=True,
                 answered=not shared.catalog_current,
             )

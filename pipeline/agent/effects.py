@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 
 from pipeline.boundaries.profile import DerivedInput
-from pipeline.catalog.records import FragmentStatus, OwnerRecord
+from pipeline.catalog.records import FragmentStatus, OwnerRecord, Transfer
 from pipeline.catalog.snapshot import Deployed, VersionId
+from pipeline.errors import MedusaError
 from pipeline.ids import (
     Epoch,
     FragmentId,
@@ -120,6 +121,28 @@ class Rehearse:
 
 
 @dataclass(frozen=True, slots=True)
+class Following:
+    """A fragment that moves to this node.
+
+    Args:
+        deployed: the fragment in the catalog.
+        fragment: its plan; or why this program has none.
+        transfer: the move.
+    """
+
+    deployed: Deployed
+    fragment: Fragment | MedusaError
+    transfer: Transfer
+
+
+@dataclass(frozen=True, slots=True)
+class Follow:
+    """Follow these fragments, and no others."""
+
+    fragments: tuple[Following, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ReleaseFragment:
     """Give up a fragment that another node is to run; no lane of it runs here.
 
@@ -141,4 +164,5 @@ Effect = (
     | WatchTopics
     | Rehearse
     | ReleaseFragment
+    | Follow
 )

@@ -12,6 +12,7 @@ from pipeline.agent.background import Job
 from pipeline.agent.effects import (
     Effect,
     FindExpiring,
+    Follow,
     MakePlan,
     NoteRetention,
     PublishStatus,
@@ -23,6 +24,7 @@ from pipeline.agent.effects import (
     WatchTopics,
 )
 from pipeline.agent.events import Event, ExpiringFound, PlanFailed, PlanMade
+from pipeline.agent.followers import Followers
 from pipeline.agent.watched import Watched
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.records import FragmentStatus, NodeRecord
@@ -44,7 +46,7 @@ from pipeline.markers.signals import ActivityRecord, activity_key
 from pipeline.names import FragmentNames, boundaries_topic
 from pipeline.planner.plan import Plan
 from pipeline.spark.run.lane_news import LaneNews
-from pipeline.spark.run.lane_settings import LaneSettings
+from pipeline.spark.run.lane_settings import FollowedState, LaneSettings
 
 _log = logging.getLogger(__name__)
 
@@ -108,6 +110,7 @@ class NodeContext:
     signals: RecordWriter
     watched: Watched
     news: LaneNews
+    followers: Followers
     workers: Workers
     clock: Clock
 
@@ -153,6 +156,8 @@ class Performer:
                 self._context.watched.watch(topics, derived)
             case Rehearse(fragments):
                 self._context.watched.rehearse(fragments)
+            case Follow(fragments):
+                self._context.followers.follow(fragments)
 
     def stop_all(self, deadline: Deadline) -> None:
         """Stop every lane at a batch boundary, within the deadline."""
@@ -160,6 +165,7 @@ class Performer:
             self._stop(lane)
         for running in self._lanes.values():
             running.thread.join(deadline.remaining_s())
+        self._context.followers.stop_all(deadline)
         if self._context.workers.end(deadline):
             self._context.signals.close()  # else a worker may still send
 
@@ -203,7 +209,8 @@ class Performer:
         try:
             written = self._context.admit(effect.deployed.names)
             epoch = self._claim(lane.fragment, written)
-            running.lane = self._lane(effect, epoch, running)
+            followed = self._context.followers.take(lane.fragment)
+            running.lane = self._lane(effect, epoch, running, followed)
             if running.stop.is_set():
                 running.lane.request_stop()
             running.lane.run()
@@ -252,7 +259,13 @@ class Performer:
             written=written,
         )
 
-    def _lane(self, effect: StartLane, epoch: Epoch, running: _Running) -> Lane:
+    def _lane(
+        self,
+        effect: StartLane,
+        epoch: Epoch,
+        running: _Running,
+        followed: FollowedState | None,
+    ) -> Lane:
         deployed, starts = effect.deployed, self._context.catalog.starts
         version = deployed.record.version
         label = _label(effect.lane.fragment)
@@ -273,6 +286,7 @@ class Performer:
             choice=deployed.choice,
             begins=deployed.begins,
             succession=deployed.succession,
+            followed=followed,
         )
         return self._context.make_lane(settings)
 

@@ -9,7 +9,7 @@ from pipeline.agent.plans import Plans
 from pipeline.boundaries.ends import Ends
 from pipeline.boundaries.lane_time import LaneTime
 from pipeline.boundaries.profile import DerivedInput
-from pipeline.catalog.records import Begun, FragmentStatus, OwnerRecord
+from pipeline.catalog.records import Begun, FragmentStatus, OwnerRecord, Transfer
 from pipeline.catalog.snapshot import Deployed
 from pipeline.errors import BrokenInvariantError
 from pipeline.ids import (
@@ -321,6 +321,8 @@ class Shared:
         topics: the topics whose ends are polled.
         derived: the inputs whose boundaries are read.
         rehearsed: the fragments that the node rehearses.
+        moving_here: the fragments that users move to this node, with their transfer.
+        followed: the moves whose fragments the node follows, as they were asked for.
         last_run: the largest run number of the lanes that were removed.
     """
 
@@ -337,6 +339,8 @@ class Shared:
     topics: frozenset[TopicName] = frozenset()
     derived: frozenset[DerivedInput] = frozenset()
     rehearsed: tuple[tuple[Deployed, Fragment], ...] = ()
+    moving_here: tuple[tuple[Deployed, Transfer], ...] = ()
+    followed: tuple[Transfer, ...] = ()
     last_run: RunNumber = NO_RUN
 
 

@@ -6,7 +6,7 @@ import socket
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -20,6 +20,7 @@ from brokers.kafka_interface import TopicAdmin
 from brokers.zookeeper import ZooKeeperStore, zookeeper_servers
 from pipeline import durations
 from pipeline.agent.background import Background
+from pipeline.agent.followers import Followers
 from pipeline.agent.loop import Agent, Mailbox
 from pipeline.agent.perform import NodeContext, Performer, Workers
 from pipeline.agent.planning import Planning
@@ -44,6 +45,7 @@ from pipeline.lanes.expiry import find_expiring
 from pipeline.names import Znodes
 from pipeline.node.opening import unless_stopped
 from pipeline.settings import Settings
+from pipeline.spark.run.follower import Follower
 from pipeline.spark.run.lane import stable_lane
 from pipeline.spark.run.lane_host import LaneHost
 from pipeline.spark.run.lane_news import LaneNews
@@ -183,6 +185,11 @@ def _run(
         signals=kafka.producer(SERVER_TIMEOUT_S),
         watched=watched,
         news=news,
+        followers=Followers(
+            servers.catalog.transfers,
+            partial(Follower, host=_host_of_followers(host, record.node)),
+            clock,
+        ),
         find_expiring=partial(find_expiring, servers.admin),
         workers=Workers(
             Background("planning"),
@@ -216,6 +223,11 @@ def _run(
     ends.close()
     ending.check()
     _log.info("node %s has stopped", record.node)
+
+
+def _host_of_followers(host: LaneHost, node: NodeId) -> LaneHost:
+    """The host of a node's followers: nodes may share the folder of their checkpoints."""
+    return replace(host, checkpoints=host.checkpoints / ".followers" / node)
 
 
 def _resolver(servers: Servers) -> SchemaResolver:

@@ -13,6 +13,7 @@ from typing import Any, cast
 from pipeline.agent import perform
 from pipeline.agent.background import Job, attempt
 from pipeline.agent.events import Event, Tick
+from pipeline.agent.followers import Followers
 from pipeline.agent.loop import Agent
 from pipeline.agent.perform import NodeContext, Performer, Workers
 from pipeline.agent.planning import Planning
@@ -177,6 +178,7 @@ class Node:
             signals=cluster.producer(0.0),
             watched=watched,
             news=news,
+            followers=Followers(shared.transfers, _no_follower, clock),
             workers=Workers(
                 AtOnce("planning"), AtOnce("signals"), AtOnce("reports"), AtOnce("topics")
             ),
@@ -241,6 +243,11 @@ class Node:
         for turn in self.turns:
             turn.kill()
         self.store.close()
+
+
+def _no_follower(settings: LaneSettings, _: object) -> Any:
+    """No fragment is moved in these histories."""
+    raise AssertionError(settings)
 
 
 @contextmanager

@@ -40,14 +40,19 @@ def _waited_for(state: NodeState) -> set[VersionId]:
 
 
 def _of_use(state: NodeState) -> set[VersionId]:
-    """The newest versions, for their retention; also those to rehearse on a node without lanes."""
+    """The newest versions, for their retention; those that move here.
+
+    Also those to rehearse on a node without lanes.
+    """
     shared = state.shared
     found = {one.newest_version for one in shared.assigned.values()}
+    found |= {one.version for one, _ in shared.moving_here}
     if all(isinstance(lane.phase, Stopped) for lane in state.lanes.values()):
         found |= {one.version for one in shared.elsewhere}
     return found
 
 
 def _versions(shared: Shared) -> frozenset[VersionId]:
-    every: tuple[Deployed, ...] = (*shared.assigned.values(), *shared.elsewhere)
+    moving = (one for one, _ in shared.moving_here)
+    every: tuple[Deployed, ...] = (*shared.assigned.values(), *shared.elsewhere, *moving)
     return frozenset(key for one in every for key in (one.version, one.newest_version))

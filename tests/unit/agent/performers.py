@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from brokers.memory_kafka.writers import MemoryProducer
 from brokers.records import KafkaRecord
@@ -11,6 +12,7 @@ from pipeline.agent.effects import (
     StartLane,
 )
 from pipeline.agent.events import Event
+from pipeline.agent.followers import FollowerLane, Followers
 from pipeline.agent.perform import NodeContext, Performer, Workers
 from pipeline.agent.watched import Watched
 from pipeline.catalog.catalog import Catalog
@@ -47,7 +49,7 @@ from pipeline.planner.plan import Plan
 from pipeline.planner.planner import plan
 from pipeline.planner.state import OnChange
 from pipeline.spark.run.lane_news import LaneNews
-from pipeline.spark.run.lane_settings import LaneSettings
+from pipeline.spark.run.lane_settings import FollowedState, LaneSettings
 from pipeline.system_clock import SystemClock
 from tests.memory_store import MemoryStore, MemoryTree
 from tests.unit.kafka import records, with_topics
@@ -91,6 +93,33 @@ class Lane:
         assert self.stopped.wait(10)
         if self.raises_then is not None:
             raise self.raises_then
+
+    def request_stop(self) -> None:
+        """End the wait."""
+        self.stopped.set()
+
+
+@dataclass
+class Follower:
+    """A follower that is level at once, and runs until it is stopped or raises an error."""
+
+    settings: LaneSettings
+    watch: Callable[[FollowerLane], None]
+    is_level: bool = True
+    raises: list[Exception] = field(default_factory=list)
+    stopped: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def followed(self) -> FollowedState:
+        """The state that it leaves."""
+        return FollowedState(Path("followed"), Incarnation("1-5"))
+
+    def run(self) -> None:
+        """Wait for the stop, or for an error of the test."""
+        while not self.stopped.wait(0.01):
+            self.watch(self)
+            if self.raises:
+                raise self.raises.pop()
 
     def request_stop(self) -> None:
         """End the wait."""
@@ -156,6 +185,9 @@ class Node:
     """The epoch of the last commit marker."""
     removed: list[tuple[ExpiringRecords, ...] | Exception]
     """What retention removes, or the error of finding it."""
+    followers: list[Follower]
+    levels: list[bool]
+    """Whether the next follower is level at once."""
 
     def start(self) -> None:
         """Request a start of the fragment's lane."""
@@ -180,6 +212,8 @@ def make_node() -> Callable[[Exception | None], Node]:
         newer: list[Exception] = []
         written = [NO_EPOCH]
         removed: list[tuple[ExpiringRecords, ...] | Exception] = [()]
+        followers: list[Follower] = []
+        levels: list[bool] = []
 
         def make_plan(version: VersionId) -> Plan:
             assert version == DEPLOYED.version
@@ -202,6 +236,10 @@ def make_node() -> Callable[[Exception | None], Node]:
             lanes.append(Lane(settings, raises))
             return lanes[-1]
 
+        def follower(settings: LaneSettings, watch: Callable[[FollowerLane], None]) -> Follower:
+            followers.append(Follower(settings, watch, levels.pop() if levels else True))
+            return followers[-1]
+
         context = NodeContext(
             node=NODE,
             catalog=catalog,
@@ -212,6 +250,7 @@ def make_node() -> Callable[[Exception | None], Node]:
             signals=Signals(),
             watched=Watched(),
             news=LaneNews(),
+            followers=Followers(catalog.transfers, follower, SystemClock()),
             workers=Workers(Immediate(), Immediate(), Immediate(), Immediate()),
             clock=SystemClock(),
         )
@@ -219,6 +258,18 @@ def make_node() -> Callable[[Exception | None], Node]:
         signals, watched, news = context.signals, context.watched, context.news
         assert isinstance(signals, Signals)
         polled = signals, watched, news
-        return Node(performer, lanes, events, *polled, catalog, newer, planned, written, removed)
+        return Node(
+            performer,
+            lanes,
+            events,
+            *polled,
+            catalog,
+            newer,
+            planned,
+            written,
+            removed,
+            followers,
+            levels,
+        )
 
     return make

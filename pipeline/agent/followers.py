@@ -1,0 +1,261 @@
+"""The followers of a node: one thread for each fragment that moves here."""
+
+import logging
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final, Protocol
+
+from pipeline.agent.back_off import back_off_ms
+from pipeline.agent.effects import Following
+from pipeline.catalog.records import Transfer
+from pipeline.catalog.transfers import Transfers
+from pipeline.clock import Clock, Deadline
+from pipeline.errors import BrokenInvariantError, InputError, MedusaError
+from pipeline.ids import NO_RUN, Epoch, FragmentId, LaneId, LaneRole
+from pipeline.planner.plan import Fragment
+from pipeline.spark.run.lane_settings import FollowedState, LaneSettings
+
+TRIES_MAX: Final = 3
+"""How often a follower is begun anew after a failure; then the transfer only waits for its end."""
+STOP_S: Final = 20.0
+"""How long the start of a lane waits for its follower to end; then it begins without its state."""
+_PAUSE_S: Final = 1.0
+
+_log = logging.getLogger(__name__)
+
+
+class FollowerLane(Protocol):
+    """As in `pipeline/spark/run/follower.py`."""
+
+    is_level: bool
+    """Whether it has repeated all that the owner has written."""
+
+    @property
+    def followed(self) -> FollowedState | None:
+        """The state that it has left, once `run` has returned; None: there is none."""
+
+    def run(self) -> None:
+        """Build the state and follow; returns after `request_stop`."""
+
+    def request_stop(self) -> None:
+        """Let the current batch finish, then return from `run`."""
+
+
+MakeFollower = Callable[[LaneSettings, Callable[[FollowerLane], None]], FollowerLane]
+"""The settings of the lane that would start now; what is called about once a second."""
+
+
+class _OverError(MedusaError):
+    """The transfer has ended, so that its follower ends."""
+
+    code = "transfer-over"
+
+
+@dataclass(slots=True)
+class _Thread:
+    """The thread of one follower; `before`: that of an earlier one, which has to end first."""
+
+    following: Following
+    before: "_Thread | None" = None
+    stop: threading.Event = field(default_factory=threading.Event)
+    thread: threading.Thread | None = None
+    lane: FollowerLane | None = None
+    is_ready: bool = False
+    is_taken: bool = False
+    followed: FollowedState | None = None
+
+    def end(self) -> None:
+        """Let it end after its batch."""
+        self.stop.set()
+        if self.lane is not None:
+            self.lane.request_stop()
+
+    def join(self, within_s: float) -> bool:
+        """Wait for its end; returns whether it has ended."""
+        if self.thread is None:
+            return True
+        self.thread.join(within_s)
+        return not self.thread.is_alive()
+
+
+class Followers:
+    """Runs followers, and notes in the catalog how far they are.
+
+    Args:
+        transfers: the transfers of the catalog.
+        make: makes a follower.
+        clock: of the end of a transfer.
+    """
+
+    def __init__(self, transfers: Transfers, make: MakeFollower, clock: Clock) -> None:
+        self._transfers = transfers
+        self._make = make
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._threads: dict[FragmentId, _Thread] = {}
+        self._left: dict[FragmentId, _Thread] = {}
+        """The last follower of a fragment, if it is not followed now."""
+
+    def follow(self, fragments: tuple[Following, ...]) -> None:
+        """Follow these fragments from now on, and no others; never waits.
+
+        One whose follower was taken for its move is not followed again.
+        """
+        wanted = {one.deployed.id: one for one in fragments}
+        with self._lock:
+            for fragment, running in list(self._threads.items()):
+                one = wanted.get(fragment)
+                if one is None or not one.transfer.is_same(running.following.transfer):
+                    running.end()
+                    self._left[fragment] = self._threads.pop(fragment)
+            for fragment in wanted.keys() - self._threads.keys():
+                one, left = wanted[fragment], self._left.get(fragment)
+                same = left is not None and one.transfer.is_same(left.following.transfer)
+                if left is None or not (same and left.is_taken):
+                    self._threads[fragment] = self._started(one, self._left.pop(fragment, None))
+
+    def take(self, fragment: FragmentId) -> FollowedState | None:
+        """End the follower of a fragment that this node starts; returns the state that it has left.
+
+        It can be taken again, as long as the fragment is not followed again: a start may fail.
+        None if there is none, or it does not end in time.
+        """
+        with self._lock:
+            running = self._threads.pop(fragment, None) or self._left.get(fragment)
+            if running is None:
+                return None
+            running.is_taken = True
+            self._left[fragment] = running
+        running.end()
+        if not running.join(STOP_S):
+            _log.warning("its follower does not end", extra=_label(fragment))
+            return None
+        return running.followed
+
+    def stop_all(self, deadline: Deadline) -> None:
+        """End all of them."""
+        with self._lock:
+            threads, self._threads = list(self._threads.values()), {}
+        for one in threads:
+            one.end()
+        for one in threads:
+            one.join(deadline.remaining_s())
+
+    # --- threads --------------------------------------------------------------------------------
+
+    def _started(self, following: Following, before: _Thread | None) -> _Thread:
+        running = _Thread(following, before)
+        name = f"follower {following.deployed.id}"
+        running.thread = threading.Thread(target=self._run, args=(running,), name=name, daemon=True)
+        running.thread.start()
+        return running
+
+    def _run(self, running: _Thread) -> None:
+        """Follow until the stop; after a failure again, a bounded number of times in a row."""
+        transfer, label = running.following.transfer, _label(running.following.deployed.id)
+        if running.before is not None:
+            running.before.join(STOP_S)
+            running.before = None
+        tries = failures = 0
+        while failures < TRIES_MAX and not running.stop.is_set():
+            try:
+                self._run_once(running)
+            except _OverError:
+                return
+            except MedusaError as error:
+                _log.warning("the follower has failed: %s", error, extra=label)
+                tries, failures = tries + 1, failures + (not error.external)
+                if running.is_ready:
+                    failures = min(failures, 1)
+                self._note_failure(running, str(error))
+                if isinstance(error, InputError | BrokenInvariantError) and not error.external:
+                    break
+                running.stop.wait(back_off_ms(transfer.id, tries) / 1_000)
+            except Exception as error:  # noqa: BLE001 - the thread's top
+                _log.exception("the follower has failed", extra=label)
+                self._note_failure(running, f"{type(error).__name__}: {error}".splitlines()[0])
+                break
+        while not running.stop.wait(_PAUSE_S):
+            if self._is_over(transfer):
+                return
+
+    def _run_once(self, running: _Thread) -> None:
+        """Run a follower; of an earlier one nothing is level any more."""
+        following = running.following
+        if isinstance(following.fragment, MedusaError):
+            raise following.fragment
+        if running.is_ready or following.transfer.is_ready:
+            self._transfers.has_failed(following.transfer, "")
+        running.is_ready = False
+        settings = _settings(following, following.fragment)
+        lane = self._make(settings, partial(self._watch, running))
+        running.lane = lane
+        if running.stop.is_set():
+            return
+        _log.info("followed, to move here", extra=_label(following.deployed.id))
+        lane.run()
+        running.followed = lane.followed
+
+    def _watch(self, running: _Thread, lane: FollowerLane) -> None:
+        """Note once that a follower is level; end it with its transfer."""
+        transfer = running.following.transfer
+        if self._is_over(transfer):
+            raise _OverError("the transfer has ended")
+        if running.is_ready or not lane.is_level or running.stop.is_set():
+            return
+        try:
+            if self._transfers.is_ready(transfer):
+                _log.info("level: its owner may release it", extra=_label(transfer.id))
+        except MedusaError as error:
+            _log.debug("not noted to be level yet: %s", error)
+        else:
+            running.is_ready = True
+
+    def _note_failure(self, running: _Thread, problem: str) -> None:
+        try:
+            self._transfers.has_failed(running.following.transfer, problem)
+        except MedusaError as error:
+            _log.debug("the failure is not noted: %s", error)
+
+    def _is_over(self, transfer: Transfer) -> bool:
+        """Whether the time of a transfer has passed; then it is ended."""
+        if self._clock.now_ms() <= transfer.until_ms:
+            return False
+        try:
+            if self._transfers.end(transfer):
+                text = "its move has ended: it was not done in time"
+                _log.warning("%s", text, extra=_label(transfer.id))
+        except MedusaError as error:
+            _log.debug("the move is not ended: %s", error)  # the next read of the catalog does
+        return True
+
+
+def _settings(following: Following, fragment: Fragment) -> LaneSettings:
+    """The settings of the lane that would start on this node now."""
+    deployed, transfer = following.deployed, following.transfer
+    return LaneSettings(
+        lane=LaneId(deployed.id, LaneRole.FOLLOWER),
+        run=NO_RUN,
+        fragment=fragment,
+        life=deployed.network.life,
+        version=deployed.record.version,
+        epoch=Epoch(transfer.epoch + 1),
+        topic_ids=deployed.topic_ids,
+        letters_kept_ms=_nothing,
+        ran_before=True,
+        record_start=_nothing,
+        check_wanted=_nothing,
+        choice=deployed.choice,
+        begins=deployed.begins,
+        succession=deployed.succession,
+    )
+
+
+def _nothing() -> None:
+    """A follower records nothing."""
+
+
+def _label(fragment: FragmentId) -> dict[str, str]:
+    return {"fragment": str(fragment)}

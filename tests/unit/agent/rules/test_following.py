@@ -1,0 +1,90 @@
+"""Followers of the fragments that move to a node."""
+
+from dataclasses import replace
+
+from pipeline.agent.effects import Effect, Follow, ReleaseFragment, StopLane
+from pipeline.agent.events import CatalogRead, Tick
+from pipeline.catalog.records import OwnerRecord, Transfer
+from pipeline.catalog.snapshot import CatalogSnapshot, Deployed
+from pipeline.ids import Epoch, Millis, NetworkVersion, NodeId
+from pipeline.lanes.events import LaneStopped
+from tests.unit.agent.support import (
+    CARS,
+    HERE,
+    LANE,
+    LIFE,
+    SPEED,
+    START_MS,
+    Agent,
+    deployed,
+    node_record,
+)
+from tests.unit.planner.networks import OWNER
+
+THERE = NodeId("node2")
+
+
+def owned(node: NodeId) -> Deployed:
+    """The fragment, run by a node."""
+    return replace(deployed(), owner=OwnerRecord(node, OWNER, Epoch(1), Millis(0), START_MS))
+
+
+def transfer(source: NodeId, to: NodeId) -> Transfer:
+    """Its move."""
+    return Transfer(
+        SPEED.network,
+        LIFE,
+        SPEED.fragment,
+        NetworkVersion(1),
+        source,
+        Epoch(1),
+        to,
+        START_MS,
+        START_MS,
+        Millis(START_MS + 1),
+        is_ready=False,
+        problem="",
+    )
+
+
+def read(one: Deployed, *transfers: Transfer) -> CatalogRead:
+    """A read of the catalog with two nodes."""
+    nodes = node_record(HERE), node_record(THERE)
+    return CatalogRead(CatalogSnapshot(nodes, (one,), transfers=transfers))
+
+
+def follows(effects: tuple[Effect, ...]) -> list[list[Transfer]]:
+    """The transfers of each request to follow."""
+    found = (one for one in effects if isinstance(one, Follow))
+    return [[each.transfer for each in one.fragments] for one in found]
+
+
+def test_a_fragment_that_moves_here_is_followed_once_it_is_planned() -> None:
+    """Once, and until the move is over."""
+    agent, move = Agent(), transfer(THERE, HERE)
+    assert follows(agent.receive_all(read(owned(THERE), move))) == [[move]]
+    assert follows(agent.receive_all(read(owned(THERE), replace(move, is_ready=True)))) == []
+    assert follows(agent.receive_all(Tick())) == []
+    assert follows(agent.receive_all(read(owned(THERE)))) == [[]]
+
+
+def test_a_move_to_another_node_is_not_followed() -> None:
+    """Nor one that is over."""
+    agent = Agent()
+    assert follows(agent.receive_all(read(owned(HERE), transfer(HERE, THERE)))) == []
+    late = replace(transfer(THERE, HERE), epoch=Epoch(2))
+    assert follows(agent.receive_all(read(owned(THERE), late))) == []
+
+
+def test_an_owner_stops_and_releases_once_the_target_is_ready() -> None:
+    """Not before; and not if the move is cancelled before."""
+    agent, move = Agent(), transfer(HERE, THERE)
+    agent.receive(read(owned(HERE)))
+    agent.started(CARS)
+    assert agent.receive(read(owned(HERE), move)) == ()
+    assert agent.receive(read(owned(HERE))) == ()
+    effects = agent.receive_all(read(owned(HERE), replace(move, is_ready=True)))
+    assert StopLane(LANE) in effects
+    run = agent.lane().run
+    ended = agent.receive_all(LaneStopped(LANE, run, Epoch(1), None, retry=True, fenced=False))
+    assert [one.fragment for one in ended if isinstance(one, ReleaseFragment)] == [SPEED]

@@ -1,0 +1,207 @@
+"""The followers of a node, and how they note in the catalog how far they are."""
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import pytest
+
+from pipeline.agent.effects import Follow, Following
+from pipeline.catalog.records import OwnerRecord, Transfer
+from pipeline.errors import RefusedError, RetryError
+from pipeline.ids import Epoch, LaneRole, Millis, NodeId
+from pipeline.system_clock import SystemClock
+from tests.unit.agent.performers import (
+    DEPLOYED,
+    LIFE,
+    MOVING,
+    NETWORK,
+    NODE,
+    PLAN,
+    VERSION,
+    Node,
+    make_node,
+)
+
+SOURCE = replace(NODE, node=NodeId("source"))
+WITHIN_S = 10.0
+
+
+def until(holds: Callable[[], bool], what: str) -> None:
+    """Wait for something that another thread does."""
+    ends_s = time.monotonic() + WITHIN_S
+    while not holds():
+        assert time.monotonic() < ends_s, what
+        time.sleep(0.005)
+
+
+@pytest.fixture
+def node() -> Iterator[Node]:
+    """A node to which a fragment of another one moves."""
+    node = make_node()(None)
+    node.catalog.nodes.register(SOURCE)
+    node.catalog.nodes.register(NODE)
+    node.catalog.owners.claim(NETWORK, MOVING.fragment, SOURCE, Millis(0))
+    yield node
+    node.stop()
+
+
+def moved(node: Node, within_ms: int = 60_000) -> Transfer:
+    """Ask for the move, and let the node follow."""
+    now_ms = SystemClock().now_ms()
+    transfer = Transfer(
+        NETWORK,
+        LIFE,
+        MOVING.fragment,
+        VERSION,
+        SOURCE.node,
+        Epoch(1),
+        NODE.node,
+        NODE.started_at_ms,
+        now_ms,
+        Millis(now_ms + within_ms),
+        is_ready=False,
+        problem="",
+    )
+    node.catalog.transfers.ask(transfer)
+    node.performer.perform(Follow((Following(DEPLOYED, PLAN.fragments[0], transfer),)))
+    return transfer
+
+
+def stored(node: Node) -> Transfer | None:
+    """The transfer in the catalog."""
+    found = node.catalog.transfers.of(NETWORK.participant)
+    return found[0] if found else None
+
+
+def is_ready(node: Node) -> bool:
+    """Whether the transfer is ready."""
+    found = stored(node)
+    return found is not None and found.is_ready
+
+
+def test_a_level_follower_is_taken_by_the_lane_that_starts(node: Node) -> None:
+    """It ends first; the lane gets the state that it has left."""
+    moved(node)
+    until(lambda: is_ready(node), "ready")
+    (follower,) = node.followers
+    assert follower.settings.lane.role is LaneRole.FOLLOWER
+    assert follower.settings.epoch == 2
+    owner = node.catalog.owners.get(NETWORK, MOVING.fragment)
+    assert isinstance(owner, OwnerRecord)
+    node.catalog.owners.release(MOVING, owner)
+    node.start()
+    until(lambda: bool(node.lanes), "a lane")
+    assert follower.stopped.is_set()
+    assert node.lanes[0].settings.followed == follower.followed
+    assert stored(node) is None
+
+
+def test_a_lane_without_a_follower_has_no_state_of_one(node: Node) -> None:
+    """As after a claim of a fragment whose owner has died."""
+    owner = node.catalog.owners.get(NETWORK, MOVING.fragment)
+    assert owner is not None
+    node.catalog.owners.release(MOVING, owner)
+    node.start()
+    until(lambda: bool(node.lanes), "a lane")
+    assert node.lanes[0].settings.followed is None
+
+
+def test_a_taken_follower_is_not_begun_again(node: Node) -> None:
+    """Until the claim is read the transfer is still in the catalog as the node knows it.
+
+    A start that fails takes the state again.
+    """
+    transfer = moved(node)
+    until(lambda: is_ready(node), "ready")
+    followers = node.performer._context.followers
+    state = followers.take(MOVING)
+    assert state is not None
+    following = Following(DEPLOYED, PLAN.fragments[0], transfer)
+    for _ in range(2):
+        node.performer.perform(Follow((following,)))
+        assert followers.take(MOVING) == state
+    assert len(node.followers) == 1
+    again = replace(following, transfer=replace(transfer, until_ms=Millis(transfer.until_ms + 1)))
+    node.performer.perform(Follow((again,)))
+    until(lambda: len(node.followers) == 2, "a follower of the next move")
+
+
+def test_a_transfer_that_is_ready_by_an_earlier_follower_is_not(node: Node) -> None:
+    """A new follower has first to be level itself."""
+    transfer = moved(node)
+    until(lambda: is_ready(node), "ready")
+    node.performer.perform(Follow(()))
+    node.followers[0].stopped.wait(WITHIN_S)
+    node.levels.append(False)
+    stale = replace(transfer, is_ready=True)
+    node.performer.perform(Follow((Following(DEPLOYED, PLAN.fragments[0], stale),)))
+    until(lambda: len(node.followers) == 2, "another follower")
+    assert not is_ready(node)
+    node.followers[1].is_level = True
+    until(lambda: is_ready(node), "ready")
+
+
+def test_a_fragment_that_cannot_be_planned_here_is_not_followed(node: Node) -> None:
+    """The transfer has the reason."""
+    transfer = moved(node)
+    until(lambda: is_ready(node), "ready")
+    node.catalog.transfers.end(transfer)
+    node.catalog.transfers.ask(transfer)
+    node.performer.perform(Follow(()))
+    problem = RefusedError("another version made the plan")
+    node.performer.perform(Follow((Following(DEPLOYED, problem, transfer),)))
+    until(lambda: (found := stored(node)) is not None and found.problem != "", "the reason")
+    assert len(node.followers) == 1
+
+
+def test_a_cancelled_move_ends_its_follower(node: Node) -> None:
+    """And another move of the fragment begins a new one."""
+    transfer = moved(node)
+    until(lambda: is_ready(node), "ready")
+    node.catalog.transfers.end(transfer)
+    node.performer.perform(Follow(()))
+    until(node.followers[0].stopped.is_set, "the end of the follower")
+    moved(node)
+    until(lambda: len(node.followers) == 2, "another follower")
+
+
+def test_a_follower_is_begun_again_after_a_failure(node: Node) -> None:
+    """The transfer has the reason, and is not ready meanwhile."""
+    moved(node)
+    until(lambda: is_ready(node), "ready")
+    node.followers[0].raises.append(RetryError("a batch has another outcome"))
+    until(lambda: len(node.followers) == 2, "another follower")
+    until(lambda: is_ready(node), "ready again")
+
+
+@pytest.mark.parametrize(
+    "error", [RefusedError("the log begins later"), ValueError("a mistake of ours")]
+)
+def test_a_lasting_failure_is_noted_and_not_tried_again(node: Node, error: Exception) -> None:
+    """The owner goes on; the move ends by its time limit, or is cancelled."""
+    moved(node)
+    until(lambda: is_ready(node), "ready")
+    node.followers[0].raises.append(error)
+    until(lambda: bool((found := stored(node)) and found.problem), "the reason")
+    found = stored(node)
+    assert found is not None
+    assert str(error) in found.problem
+    assert not found.is_ready
+    assert len(node.followers) == 1
+
+
+def test_a_move_that_is_not_done_in_time_ends(node: Node) -> None:
+    """Its target ends it, and the follower."""
+    moved(node, within_ms=50)
+    until(lambda: stored(node) is None, "the end of the transfer")
+    owner = node.catalog.owners.get(NETWORK, MOVING.fragment)
+    assert owner is not None
+    assert owner.node == SOURCE.node
+
+
+def test_a_follower_that_was_stopped_too_early_is_not_run(node: Node) -> None:
+    """The stop may come before the thread has made it."""
+    moved(node)
+    node.performer.perform(Follow(()))
+    until(lambda: all(one.stopped.is_set() for one in node.followers), "the end")
