@@ -59,6 +59,8 @@ COMMANDS: dict[str, Entry] = {
     "catalog": Entry(
         f"{_HERE}.groups", "Back the catalog up, and bring it back.", _REST, "catalog"
     ),
+    "move": Entry(f"{_HERE}.move", "Move a running fragment to another node.", _REST),
+    "transfers": Entry(f"{_HERE}.transfers", "Show the moves that are not done.", _REST),
     "node": Entry(f"{_HERE}.groups", "Start, list and drain nodes.", _REST, "node"),
     "registry": Entry(f"{_HERE}.groups", "Serve the schema registry.", _REST, "registry"),
     "doctor": Entry(f"{_HERE}.doctor", "Check connections, versions, rights and topics.", _REST),

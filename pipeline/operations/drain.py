@@ -1,15 +1,17 @@
 """Draining of a node: it gives up what it runs to other nodes, and claims nothing."""
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from pipeline.catalog.catalog import Catalog
-from pipeline.catalog.placing import may_run
+from pipeline.catalog.placing import may_run, placed
 from pipeline.catalog.records import FragmentStatus, LaneState
 from pipeline.catalog.snapshot import CatalogSnapshot, Deployed
 from pipeline.clock import Clock, Deadline
 from pipeline.errors import RefusedError
 from pipeline.ids import FragmentId, NodeId, ParticipantId
+from pipeline.operations.move import ask, transfer_of
 
 _POLL_S = 0.2
 
@@ -32,8 +34,15 @@ class Drain:
     catalog: Catalog
     clock: Clock
 
-    def begin(self) -> tuple[bool, tuple[FragmentId, ...]]:
+    def begin(self, within_s: float) -> tuple[bool, tuple[FragmentId, ...]]:
         """Drain the node; what it runs moves afterwards.
+
+        Each running fragment is asked to move where its placement allows, so that it pauses only
+        for the change of its owner. One that has not moved in time leaves all the same, and its
+        state is built by its next owner.
+
+        Args:
+            within_s: the time limit of these moves.
 
         Returns:
             Whether it was not drained before, and the fragments that it owns.
@@ -51,8 +60,22 @@ class Drain:
                 hint=f"these are up: {there}." if there else "no node is up.",
             )
         self._check_others(owned, found)
+        self._ask(owned, found, within_s)
         changed = self.catalog.drains.drain(self.participant, self.node, self.clock.now_ms())
         return changed, tuple(one.id for one in owned)
+
+    def _ask(self, owned: Sequence[Deployed], found: CatalogSnapshot, within_s: float) -> None:
+        """Ask for the moves of the running fragments that are not being moved."""
+        there = {one.node: one for one in found.nodes}
+        where = placed(found.nodes, found.fragments, found.drained | {self.node})
+        for one in owned:
+            target = there.get(where.get(one.id, self.node))
+            if not one.running or target is None or target.node == self.node:
+                continue
+            if one.id in found.moving or self.node not in there:
+                continue
+            with suppress(RefusedError):  # its owner has changed meanwhile, or someone moves it
+                ask(self.catalog, transfer_of(one, target, self.clock.now_ms(), within_s))
 
     def _check_others(self, owned: Sequence[Deployed], found: CatalogSnapshot) -> None:
         """Check that another node may run each fragment of the node."""

@@ -27,9 +27,20 @@ from pipeline.examples.tolls import TOLLS
     help="Car sightings a second.",
 )
 @click.option("--seed", type=int, default=1, show_default=True, help="Of the made-up traffic.")
+@click.option(
+    "--nodes",
+    type=click.IntRange(min=1, max=2),
+    default=1,
+    envvar="DEMO_NODES",
+    show_default=True,
+    show_envvar=True,
+    help="With 2, a fragment moves from one to the other in the middle.",
+)
 @click.option("--keep", is_flag=True, help="Keep the folder with logs and data.")
 @with_session
-def command(session: Session, *, seconds: float, rate: float, seed: int, keep: bool) -> None:
+def command(
+    session: Session, *, seconds: float, rate: float, seed: int, nodes: int, keep: bool
+) -> None:
     """Run the toll network on made-up traffic and check every result.
 
     Starts servers and a node of its own in a temporary folder and on free ports, deploys the
@@ -42,6 +53,7 @@ def command(session: Session, *, seconds: float, rate: float, seed: int, keep: b
     Examples:
       medusa demo
       DEMO_SECONDS=120 medusa demo --rate 1000
+      medusa demo --nodes 2
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
     feed = Feed(seconds, seed, (f"--rate={rate:g}",))
-    run_example(session, ExampleOptions(TOLLS, feed, "demo", keep))
+    run_example(session, ExampleOptions(TOLLS, feed, "demo", keep, nodes))

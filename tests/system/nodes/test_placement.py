@@ -120,7 +120,7 @@ def test_a_drained_node_gives_its_fragments_up(medusa: Installation, nodes: Node
     await_windows(medusa, name, 30)
     for epoch, (at, to) in enumerate(((first, second), (second, first)), 2):
         drain = Drain(NodeId(at), participant, medusa.catalog, SystemClock())
-        changed, fragments = drain.begin()
+        changed, fragments = drain.begin(60)
         assert changed
         assert FragmentId(network_id(name), FragmentName(COUNTS)) in fragments
         deadline = Deadline.after(drain.clock, WITHIN_S, "draining")

@@ -89,7 +89,7 @@ def test_a_fragment_has_moved_once_another_node_runs_it(world: World) -> None:
         lambda: pause(CARS, STOPPED, world.catalog),
         lambda: released(world, STOPPED),
     )
-    changed, fragments = drain.begin()
+    changed, fragments = drain.begin(60)
     assert changed
     assert fragments == (FragmentId(CARS, MOVING), FragmentId(CARS, STOPPED))
     reported: list[Moved] = []
@@ -103,7 +103,7 @@ def test_a_fragment_has_moved_once_another_node_runs_it(world: World) -> None:
 def test_the_wait_ends_at_its_deadline(world: World) -> None:
     """Naming what has not moved; the node stays drained."""
     drain = draining(world, lambda: released(world, MOVING), lambda: taken(world, MOVING))
-    _, fragments = drain.begin()
+    _, fragments = drain.begin(60)
     with pytest.raises(RetryError, match=r"not moved yet: cars\.stopped"):
         drain.await_moved(fragments, Deadline.after(drain.clock, 2, "draining"), lambda _: None)
     assert NODE.node in world.catalog.drains.of(CARS.participant)
@@ -112,7 +112,7 @@ def test_the_wait_ends_at_its_deadline(world: World) -> None:
 def test_a_removed_fragment_has_left(world: World) -> None:
     """As when its network is destroyed meanwhile."""
     drain = draining(world, lambda: world.catalog.networks.remove(CARS, None))
-    _, fragments = drain.begin()
+    _, fragments = drain.begin(60)
     deadline = Deadline.after(drain.clock, 2, "draining")
     assert drain.await_moved(fragments, deadline, lambda _: None) == ()
 
@@ -122,12 +122,12 @@ def test_the_last_node_that_may_run_a_fragment_is_not_drained(world: World) -> N
     catalog = world.catalog
     catalog.drains.drain(CARS.participant, OTHER.node, NOW)
     with pytest.raises(RefusedError, match=r"may run cars\.moving, cars\.stopped") as caught:
-        draining(world).begin()
+        draining(world).begin(60)
     assert "`medusa node undrain` one" in caught.value.hint
     assert NODE.node not in catalog.drains.of(CARS.participant)
     catalog.drains.undrain(CARS.participant, OTHER.node)
-    assert draining(world).begin()[0]
-    assert not draining(world).begin()[0]
+    assert draining(world).begin(60)[0]
+    assert not draining(world).begin(60)[0]
 
 
 def test_node_drain_and_undrain(medusa: Caller) -> None:

@@ -22,9 +22,9 @@ from pipeline.operations.drain import Drain, Moved
 def command(session: Session, node: str, timeout: float, *, wait: bool) -> None:
     """Let other nodes run what NODE runs; it claims nothing until `medusa node undrain`.
 
-    Each fragment stops there at the end of a batch, and starts on a node that its placement
-    allows; a state is built again from the log. Then NODE can be stopped, upgraded and started
-    without a further pause. It is refused if no other node that is up may run one of them.
+    Each fragment moves as by `medusa move`, to a node that its placement allows: it stops only
+    when its state is there. Then NODE can be stopped, upgraded and started without a further
+    pause. It is refused if no other node that is up may run one of them.
 
     \b
     Examples:
@@ -38,7 +38,7 @@ def command(session: Session, node: str, timeout: float, *, wait: bool) -> None:
 
     with session.connect() as connections:
         draining = Drain(NodeId(node), connections.participant, connections.catalog, session.clock)
-        changed, fragments = draining.begin()
+        changed, fragments = draining.begin(timeout)
         moved: tuple[Moved, ...] = ()
         if wait:
             deadline = Deadline.after(session.clock, timeout, f"draining {node}")

@@ -1,0 +1,177 @@
+"""`medusa move` and `transfers`."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from pipeline.catalog.records import LaneState, OwnerRecord, Transfer
+from pipeline.clock import Deadline
+from pipeline.deploy.pause import pause
+from pipeline.errors import RefusedError, RetryError
+from pipeline.ids import FragmentId, FragmentName, NodeId, Offset, TopicName
+from pipeline.markers import codec
+from pipeline.names import FragmentNames
+from pipeline.operations.move import Moves, Step
+from tests.unit.catalog.support import NOTHING_READ
+from tests.unit.cli.reports import CARS, NODE, Caller, deployed, report
+from tests.unit.cli.test_drain import MovingClock
+from tests.unit.deploy.twins import NOW, World
+from tests.unit.lanes.marked import marked
+from tests.unit.lanes.start.test_decision import CARS as AT
+from tests.unit.lanes.start.test_decision import marker
+
+OTHER = replace(NODE, node=NodeId("n2"))
+MOVING = FragmentName("moving")
+ID = FragmentId(CARS, MOVING)
+
+
+def owner(world: World) -> OwnerRecord:
+    """The owner of the fragment."""
+    found = world.catalog.owners.get(CARS, MOVING)
+    assert found is not None
+    return found
+
+
+@pytest.fixture
+def world(medusa: Caller) -> World:
+    """Two nodes are up; the first one runs the fragment."""
+    world = World.new()
+    deployed(medusa, world)
+    report(world, MOVING, LaneState.RUNNING)
+    world.catalog.nodes.register(OTHER)
+    return world
+
+
+def moves(world: World, *steps: Callable[[], object]) -> Moves:
+    """The moves, while other things happen."""
+    clock = MovingClock(*steps)
+    return Moves(CARS.participant, world.catalog, world.kafka, world.log, clock)
+
+
+def asked(world: World) -> Transfer:
+    """Ask for the move to the other node."""
+    transfer = moves(world).planned(ID, OTHER.node, 60)
+    world.catalog.transfers.ask(transfer)
+    return transfer
+
+
+def taken(world: World, state: LaneState = LaneState.RUNNING) -> None:
+    """The target has claimed the fragment, and reports a state."""
+    found = world.catalog.owners.get(CARS, MOVING)
+    if found is None:
+        world.catalog.owners.claim(CARS, MOVING, OTHER, NOW)
+    status = replace(NOTHING_READ, network=CARS, fragment=MOVING, node=OTHER.node)
+    world.catalog.statuses.report(replace(status, epoch=owner(world).epoch, state=state))
+
+
+def test_a_move_is_done_when_the_target_runs_the_fragment(world: World) -> None:
+    """Each step is reported once."""
+    transfer = asked(world)
+    found = moves(
+        world,
+        lambda: None,
+        lambda: world.catalog.transfers.is_ready(transfer),
+        lambda: world.catalog.owners.release(ID, owner(world)),
+        lambda: taken(world, LaneState.STARTING),
+        lambda: taken(world),
+    )
+    steps: list[Step] = []
+    done = found.await_done(transfer, Deadline.after(found.clock, 10, "moving"), steps.append)
+    assert done.transfer == transfer
+    assert steps == [Step.WANTED, Step.READY, Step.RELEASED]
+    assert found.all() == ()
+
+
+def test_a_move_that_is_not_done_in_time_is_cancelled(world: World) -> None:
+    """With the reason that the target has given."""
+    transfer = asked(world)
+    found = moves(world, lambda: world.catalog.transfers.has_failed(transfer, "the disk is full"))
+    deadline = Deadline.after(found.clock, 2, "moving")
+    with pytest.raises(RetryError, match="and is cancelled: the disk is full"):
+        found.await_done(transfer, deadline, lambda _: None)
+    assert world.catalog.transfers.of(CARS.participant) == ()
+
+
+def test_a_move_that_others_have_ended_is_an_error(world: World) -> None:
+    """By a claim of the owner, for instance."""
+    transfer = asked(world)
+    found = moves(world, lambda: world.catalog.owners.claim(CARS, MOVING, NODE, NOW))
+    deadline = Deadline.after(found.clock, 2, "moving")
+    with pytest.raises(RetryError, match="the move was ended"):
+        found.await_done(transfer, deadline, lambda _: None)
+
+
+def refused(world: World, to: str = "n2") -> str:
+    """The error of a move."""
+    with pytest.raises(RefusedError) as caught:
+        moves(world).planned(ID, NodeId(to), 60)
+    return f"{caught.value.message}; {caught.value.hint}"
+
+
+def test_what_cannot_move_is_refused(world: World) -> None:
+    """Before anything is changed, with what to do."""
+    catalog = world.catalog
+    assert "no node n7 of this participant is up; these are up: n1, n2" in refused(world, "n7")
+    assert "node n1 runs it already" in refused(world, "n1")
+    with pytest.raises(RefusedError, match=r"there is no fragment cars\.nothing") as caught:
+        moves(world).planned(FragmentId(CARS, FragmentName("nothing")), OTHER.node, 60)
+    assert "cars.moving" in caught.value.hint
+    catalog.drains.drain(CARS.participant, OTHER.node, NOW)
+    assert "node n2 is drained" in refused(world)
+    catalog.drains.undrain(CARS.participant, OTHER.node)
+    pause(CARS, MOVING, catalog)
+    assert "it is paused" in refused(world)
+
+
+def test_a_log_that_begins_too_late_is_found_before_the_move(world: World) -> None:
+    """The target would have to build the state from it."""
+    topic = TopicName("needed-in")
+    world.kafka.add(topic, 1, records=20)
+    at = replace(AT, topic=topic)
+    last = replace(marker(1), start={at: Offset(10)}, end={at: Offset(20)}, needed={at: Offset(5)})
+    last = replace(last, sources=marked(last.end))
+    markers = FragmentNames(ID).markers
+    world.write(markers, codec.encode_marker(last))
+    assert moves(world).planned(ID, OTHER.node, 60).to == OTHER.node
+    world.kafka.delete_records(topic, {0: Offset(6)})
+    assert "needs the records from offset 5 on, the topic begins at 6" in refused(world)
+    nothing = replace(last, needed=last.end)
+    world.write(markers, codec.encode_marker(nothing))
+    assert moves(world).planned(ID, OTHER.node, 60).to == OTHER.node
+
+
+def test_move_and_transfers(medusa: Caller) -> None:
+    """What is printed."""
+    world = World.new()
+    connect = deployed(medusa, world)
+    report(world, MOVING, LaneState.RUNNING)
+    world.catalog.nodes.register(OTHER)
+    dry = medusa("move", "cars.moving", "--to", "n2", "--dry-run", opener=connect)
+    assert dry.out == "cars.moving can move from n1 to n2\n"
+    assert "no fragment moves" in medusa("transfers", opener=connect).err
+    called = medusa("move", "cars.moving", "--to", "n2", "--no-wait", opener=connect)
+    assert called.out == "cars.moving moves from n1 to n2\n"
+    again = medusa("move", "cars.moving", "--to", "n2", "--no-wait", opener=connect)
+    assert again.code == 65
+    assert "it is being moved to node n2 already" in again.err
+    (listed,) = medusa("transfers", "-o", "json", opener=connect).data["transfers"]
+    shown = {key: listed[key] for key in ("fragment", "from", "to", "step", "problem")}
+    assert shown == {
+        "fragment": "cars.moving",
+        "from": "n1",
+        "to": "n2",
+        "step": "wanted",
+        "problem": "",
+    }
+    cancelled = medusa("move", "cars.moving", "--cancel", opener=connect)
+    assert cancelled.out == "the move of cars.moving to n2 is cancelled\n"
+    twice = medusa("move", "cars.moving", "--cancel", opener=connect)
+    assert twice.code == 65
+    assert "it is not being moved" in twice.err
+    for wrong in (
+        ("cars.moving",),
+        ("cars.moving", "--to", "n2", "--cancel"),
+        ("cars", "--cancel"),
+    ):
+        assert medusa("move", *wrong, opener=connect).code == 64
