@@ -8,6 +8,9 @@ export PYTHON
 ifdef DEMO_SECONDS
 export DEMO_SECONDS
 endif
+ifdef DEMO_NODES
+export DEMO_NODES
+endif
 
 .PHONY: help setup jars demo test test-all check unit system plans format lock clean
 
@@ -20,7 +23,7 @@ setup: ## the virtual environment .venv with the locked dependencies
 jars: setup ## the jars of the embedded stack, in the cache outside this tree
 	@$(BIN)/python tools/fetch_jars.py
 
-demo: jars ## the toll network on embedded Kafka, Spark and ZooKeeper (DEMO_SECONDS=60)
+demo: jars ## the toll network on embedded Kafka, Spark and ZooKeeper (DEMO_SECONDS=60 DEMO_NODES=2)
 	@$(BIN)/medusa demo
 
 test: setup ## everything that CI runs

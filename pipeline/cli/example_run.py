@@ -17,6 +17,8 @@ import click
 
 from brokers.embedded.fetch import ensure_jars
 from brokers.embedded.java import find_java
+from brokers.embedded.processes import Child
+from pipeline.catalog.catalog import Catalog
 from pipeline.cli.commands.init import template_files
 from pipeline.cli.detached import medusa_command
 from pipeline.cli.example_screen import LiveScreen, PlainScreen, screen_for
@@ -29,14 +31,17 @@ from pipeline.examples.collect import Collected, watched
 from pipeline.examples.example import DOCUMENT, PRODUCER, Example
 from pipeline.examples.judge import DeadLetterCheck, compared, newest_ms
 from pipeline.examples.memory import Peak
+from pipeline.examples.moving import Moved, movable, pause_ms, read_markers
 from pipeline.examples.run import Run, World
-from pipeline.examples.stage import Feed, Stage, choose_place, write_project
+from pipeline.examples.stage import SECOND, Feed, Stage, choose_place, write_project
 from pipeline.examples.verdict import Verdict, as_lines
-from pipeline.ids import Millis
+from pipeline.ids import Millis, NodeId
 from pipeline.network.drawing.picture import picture
 from pipeline.network.drawing.text import as_text
 from pipeline.planner import planner
+from pipeline.planner.plan import Plan
 from pipeline.reference.inputs import Inputs
+from schemas.json_value import JsonObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +52,14 @@ class ExampleOptions:
         feed: arguments and duration of the producer.
         label: prefix of every line; part of the folder's name.
         keep: whether the folder is kept after a run without differences.
+        nodes: 1, or 2: then a fragment is moved from one to the other in the middle.
     """
 
     example: Example
     feed: Feed
     label: str
     keep: bool
+    nodes: int = 1
 
 
 def run_example(session: Session, options: ExampleOptions) -> None:
@@ -94,6 +101,9 @@ def _run_to_verdict(
     with Stage(place, medusa_command, session.clock) as stage:
         screen.step("starting Kafka, ZooKeeper, the schema registry and a node: medusa up")
         catalog = stage.up()
+        if options.nodes > 1:
+            screen.step("starting a second node: medusa node start")
+            stage.second_node(catalog)
         screen.step("registering the schemas and deploying the network: medusa deploy")
         stage.deploy()
         world = World(
@@ -112,10 +122,13 @@ def _run_to_verdict(
         run = Run(world, Collected(watched(plan, example.results), decoding.result))
         run.await_running()
         screen.step(f"feeding {example.fed}: {' '.join((PRODUCER, *options.feed.arguments))}")
-        run.watch(stage.feed(options.feed), options.feed.seconds)
+        moving = Moving(stage, catalog, plan, screen) if options.nodes > 1 else None
+        halfway = None if moving is None else moving.begin
+        run.watch(stage.feed(options.feed), options.feed.seconds, halfway)
         given = run.inputs(network, decoding)
         until_ms = Millis(newest_ms(given, network) + example.settle_ms)
         complete = run.settle(until_ms)
+        moved = None if moving is None else moving.end()
         screen.step("comparing with the reference, and stopping everything")
     inputs = Inputs(given, tuple(run.collected.refusals))
     return Verdict(
@@ -129,7 +142,42 @@ def _run_to_verdict(
         dead_letters=len(inputs.refusals),
         wrong_letters=tuple(DeadLetterCheck(inputs, network, plan).wrong()),
         memory_bytes=peak.bytes,
+        moved=moved,
     )
+
+
+@dataclass(slots=True)
+class Moving:
+    """The move of a fragment from its node to the other one, by `medusa move`."""
+
+    stage: Stage
+    catalog: Catalog
+    plan: Plan
+    screen: PlainScreen | LiveScreen
+    child: Child | None = None
+    to: NodeId = SECOND
+
+    def begin(self) -> None:
+        """Start it."""
+        fragment = movable(self.plan)
+        owner = self.catalog.owners.get(fragment.network, fragment.fragment)
+        nodes = {one.node for one in self.catalog.nodes.all()}
+        self.to = min(nodes - {owner.node if owner else SECOND})
+        self.screen.step(f"moving {fragment} to {self.to}: medusa move")
+        self.child = self.stage.move(fragment, self.to)
+
+    def end(self) -> Moved | None:
+        """Wait for its end, and compute the pause; None: it was not begun.
+
+        Raises:
+            EnvironmentProblem: it failed, with its last output.
+        """
+        if self.child is None:
+            return None
+        self.stage.await_end(self.child, "medusa move")
+        fragment = movable(self.plan)
+        markers = read_markers(fragment, self.stage.records(), self.stage.topics())
+        return Moved(fragment, self.to, pause_ms(markers))
 
 
 def _report(session: Session, verdict: Verdict) -> None:
@@ -142,6 +190,7 @@ def _report(session: Session, verdict: Verdict) -> None:
             "dead_letters": verdict.dead_letters,
             "dead_letters_wrong": len(verdict.wrong_letters),
             "memory_bytes": verdict.memory_bytes,
+            "moved": _moved(verdict),
             "outputs": [
                 {
                     "name": c.name,
@@ -160,6 +209,13 @@ def _report(session: Session, verdict: Verdict) -> None:
     )
     if not verdict.right:
         click.get_current_context().exit(ExitCode.FAILED)
+
+
+def _moved(verdict: Verdict) -> JsonObject | None:
+    moved = verdict.moved
+    if moved is None:
+        return None
+    return {"fragment": str(moved.fragment), "to": moved.to, "pause_ms": moved.pause_ms}
 
 
 @contextmanager

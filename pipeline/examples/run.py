@@ -110,8 +110,8 @@ class Run:
             {t: dict.fromkeys(range(found[t].partitions), Offset(0)) for t in topics if t in found}
         )
 
-    def watch(self, feed: Feed, seconds: float) -> None:
-        """Collect and display while the feed runs.
+    def watch(self, feed: Feed, seconds: float, halfway: Callable[[], None] | None = None) -> None:
+        """Collect and display while the feed runs; `halfway` is called once, in its middle.
 
         Raises:
             MedusaError: the feed, a server or a fragment failed.
@@ -122,6 +122,9 @@ class Run:
         deadline = Deadline.after(clock, seconds + FED_WITHIN_S, "feeding")
         while feed.running:
             fed_s = min(seconds, clock.monotonic_s() - began_s)
+            if halfway is not None and fed_s >= seconds / 2:
+                halfway()
+                halfway = None
             self._turn(f"fed for {fed_s:.0f} of {seconds:g} s")
             deadline.check()
         if feed.exit_code != 0:

@@ -24,11 +24,13 @@ from pipeline.clock import Clock, Deadline
 from pipeline.errors import EnvironmentProblem, UnavailableError
 from pipeline.examples.decoding import Decoding
 from pipeline.examples.example import DOCUMENT, PRODUCER, Example
+from pipeline.ids import FragmentId, NodeId
 from pipeline.names import Znodes
 from schemas.client import RegistryClient
 
 UP_WITHIN_S = 180.0
-DEPLOYED_WITHIN_S = 120.0
+COMMAND_WITHIN_S = 120.0
+SECOND = NodeId("node2")
 ANSWERS_WITHIN_S = 15.0
 UP_ENDS_WITHIN_S = 45.0
 """It stops a node with its lanes, a broker and ZooKeeper, one after the other."""
@@ -158,6 +160,51 @@ class Stage:
                 catalog = self._catalog()
         return catalog
 
+    def second_node(self, catalog: Catalog) -> None:
+        """Run a second node, with checkpoints of its own, until it is in the catalog.
+
+        Raises:
+            EnvironmentProblem: it ended, with its last output.
+            RetryError: it took too long.
+        """
+        node = self._start(
+            self._spec(
+                f"medusa node start {SECOND}",
+                "node",
+                "start",
+                grace_s=UP_ENDS_WITHIN_S,
+                node=SECOND,
+                checkpoints=str(self.place.stack.data / f"checkpoints-{SECOND}"),
+            )
+        )
+        deadline = Deadline.after(self._clock, UP_WITHIN_S, f"starting {SECOND}")
+        while SECOND not in {one.node for one in catalog.nodes.all()}:
+            self.check()
+            if not node.running:
+                raise node.failure(f"it ended with exit code {node.exit_code}")
+            deadline.check(f"logs are in {self.place.logs}.")
+            self._clock.sleep(_POLL_S)
+
+    def move(self, fragment: FragmentId, to: NodeId) -> Child:
+        """Start `medusa move` of a fragment."""
+        spec = self._spec("medusa move", "move", str(fragment), f"--to={to}", grace_s=5.0)
+        return self._start(spec)
+
+    def await_end(self, command: Child, what: str) -> None:
+        """Wait for the end of a command.
+
+        Raises:
+            EnvironmentProblem: it failed, with its last output.
+            RetryError: it took too long.
+        """
+        deadline = Deadline.after(self._clock, COMMAND_WITHIN_S, what)
+        while command.running:
+            self.check()
+            deadline.check(f"logs are in {self.place.logs}.")
+            self._clock.sleep(_POLL_S)
+        if command.exit_code != 0:
+            raise command.failure(f"it ended with exit code {command.exit_code}")
+
     def _catalog(self) -> Catalog | None:
         """The catalog; None: ZooKeeper does not answer yet, since the node is starting."""
         try:
@@ -185,14 +232,7 @@ class Stage:
             RetryError: it took too long.
         """
         spec = self._spec("medusa deploy", "deploy", f"--file={DOCUMENT}", grace_s=5.0)
-        child = self._start(spec)
-        deadline = Deadline.after(self._clock, DEPLOYED_WITHIN_S, "medusa deploy")
-        while child.running:
-            self.check()
-            deadline.check(f"logs are in {self.place.logs}.")
-            self._clock.sleep(_POLL_S)
-        if child.exit_code != 0:
-            raise child.failure(f"it ended with exit code {child.exit_code}")
+        self.await_end(self._start(spec), "medusa deploy")
 
     def feed(self, feed: Feed) -> Child:
         """Start the project's own producer."""
@@ -232,8 +272,9 @@ class Stage:
         self._undo.callback(registry.close)
         return Decoding(registry.schema_of)
 
-    def _spec(self, name: str, *arguments: str, grace_s: float) -> ChildSpec:
-        settings = tuple(f"--set={name}={value}" for name, value in self.place.settings.items())
+    def _spec(self, name: str, *arguments: str, grace_s: float, **others: str) -> ChildSpec:
+        values = {**self.place.settings, **others}
+        settings = tuple(f"--set={name}={value}" for name, value in values.items())
         log = self.place.logs / f"{name.replace(' ', '-')}.out"
         command = (*self._medusa(*arguments), *settings)
         return ChildSpec(name, command, log, self.place.folder, grace_s=grace_s)

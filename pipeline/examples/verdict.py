@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from pipeline.counting import counted
+from pipeline.examples.moving import Moved
 from pipeline.reference.compare import Comparison, describe
 
 _SHOWN = 5
@@ -22,6 +23,7 @@ class Verdict:
         dead_letters: their number.
         wrong_letters: wrong and missing dead letters, in words.
         memory_bytes: the largest memory of all processes together; None if unknown.
+        moved: the fragment that was moved meanwhile; None: none.
     """
 
     what: str
@@ -31,6 +33,7 @@ class Verdict:
     dead_letters: int
     wrong_letters: tuple[str, ...]
     memory_bytes: int | None
+    moved: Moved | None = None
 
     @property
     def right(self) -> bool:
@@ -59,6 +62,11 @@ def as_lines(verdict: Verdict) -> tuple[str, ...]:
     lines += [f"    {letter}" for letter in verdict.wrong_letters[:_SHOWN]]
     if not verdict.complete:
         lines.append("the last windows did not close in time")
+    if verdict.moved is not None:
+        moved, pause = verdict.moved, "is not known"
+        if moved.pause_ms is not None:
+            pause = f"was {moved.pause_ms:,} ms"
+        lines.append(f"{moved.fragment} moved to {moved.to} meanwhile; the pause {pause}")
     if verdict.memory_bytes is not None:
         lines.append(f"memory of all processes: at most {verdict.memory_bytes / GIB:.2f} GiB")
     compared = sum(comparison.expected for comparison in verdict.comparisons)
