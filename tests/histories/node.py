@@ -45,6 +45,7 @@ from pipeline.spark.run import (
 )
 from pipeline.spark.run.lane import StableLane
 from pipeline.spark.run.lane_host import LaneHost
+from pipeline.spark.run.lane_inputs import LaneInputs
 from pipeline.spark.run.lane_news import LaneNews
 from pipeline.spark.run.lane_settings import LaneSettings
 from pipeline.spark.run.schema_resolver import SchemaResolver
@@ -69,12 +70,29 @@ class Nothing:
         """Do nothing: there is no warm-up."""
 
 
+class Inputs(LaneInputs):
+    """Inputs of a lane, read from the Kafka in memory."""
+
+    def __init__(self, host: LaneHost, settings: LaneSettings, rng: Callable[[], Random]) -> None:
+        super().__init__(host)
+        self._settings, self._rng = settings, rng
+
+    def reader(self, begin: Positions) -> Any:
+        """See `LaneInputs`."""
+        kafka = cast("Kafka", self._host.kafka)
+        return Beginning(begin, self._settings.fragment, kafka, self._rng)
+
+    def again(self) -> Any:
+        """See `LaneInputs`."""
+        return self.reader({})
+
+
 class Lane(StableLane):
     """A real lane on the in-memory engine."""
 
     def __init__(self, settings: LaneSettings, host: LaneHost, rng: Callable[[], Random]) -> None:
         super().__init__(settings, host)
-        self._rng = rng
+        self._inputs = Inputs(host, settings, rng)
         assert Turn.current is not None
         Turn.current.facts["settings"] = settings
 
@@ -86,14 +104,6 @@ class Lane(StableLane):
             assert Turn.current is not None
             Turn.current.facts["error"] = error
             raise
-
-    def _reader(self, begin: Positions, most: int = 0) -> Any:
-        del most
-        kafka = cast("Kafka", self._host.kafka)
-        return Beginning(begin, self._settings.fragment, kafka, self._rng)
-
-    def _again(self) -> Any:
-        return self._reader({})
 
 
 class Mailbox:
