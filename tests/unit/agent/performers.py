@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from brokers.memory_kafka.writers import MemoryProducer
@@ -198,6 +199,16 @@ class Node:
         self.performer.stop_all(Deadline.after(SystemClock(), 10, "stopping"))
 
 
+def _follower(
+    followers: list[Follower],
+    levels: list[bool],
+    settings: LaneSettings,
+    watch: Callable[[FollowerLane], None],
+) -> Follower:
+    followers.append(Follower(settings, watch, levels.pop() if levels else True))
+    return followers[-1]
+
+
 def make_node() -> Callable[[Exception | None], Node]:
     """Makes nodes over an in-memory catalog with one deployed fragment."""
 
@@ -236,10 +247,6 @@ def make_node() -> Callable[[Exception | None], Node]:
             lanes.append(Lane(settings, raises))
             return lanes[-1]
 
-        def follower(settings: LaneSettings, watch: Callable[[FollowerLane], None]) -> Follower:
-            followers.append(Follower(settings, watch, levels.pop() if levels else True))
-            return followers[-1]
-
         context = NodeContext(
             node=NODE,
             catalog=catalog,
@@ -250,7 +257,9 @@ def make_node() -> Callable[[Exception | None], Node]:
             signals=Signals(),
             watched=Watched(),
             news=LaneNews(),
-            followers=Followers(catalog.transfers, follower, SystemClock()),
+            followers=Followers(
+                catalog.transfers, partial(_follower, followers, levels), SystemClock()
+            ),
             workers=Workers(Immediate(), Immediate(), Immediate(), Immediate()),
             clock=SystemClock(),
         )
