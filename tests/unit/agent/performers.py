@@ -5,6 +5,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from brokers.memory_kafka.writers import MemoryProducer
 from brokers.records import KafkaRecord
@@ -56,6 +57,7 @@ from tests.memory_store import MemoryStore, MemoryTree
 from tests.unit.kafka import records, with_topics
 from tests.unit.planner.networks import OWNER, external, filtered, network
 
+T = TypeVar("T")
 NETWORK = NetworkId(ParticipantId("local"), NetworkName("net"))
 MOVING = FragmentId(NETWORK, FragmentName("moving"))
 LANE, RUN = stable_lane(MOVING), RunNumber(3)
@@ -199,6 +201,13 @@ class Node:
         self.performer.stop_all(Deadline.after(SystemClock(), 10, "stopping"))
 
 
+def _given(values: list[T | Exception]) -> T:
+    """The first value of a test, or the error."""
+    if isinstance(values[0], Exception):
+        raise values[0]
+    return values[0]
+
+
 def _follower(
     followers: list[Follower],
     levels: list[bool],
@@ -228,20 +237,13 @@ def make_node() -> Callable[[Exception | None], Node]:
 
         def make_plan(version: VersionId) -> Plan:
             assert version == DEPLOYED.version
-            if isinstance(planned[0], Exception):
-                raise planned[0]
-            return planned[0]
+            return _given(planned)
 
         def admit(names: FragmentNames) -> Epoch:
             assert names.fragment == MOVING.fragment
             if newer:
                 raise newer[0]
             return written[0]
-
-        def expiring() -> tuple[ExpiringRecords, ...]:
-            if isinstance(removed[0], Exception):
-                raise removed[0]
-            return removed[0]
 
         def lane(settings: LaneSettings) -> Lane:
             lanes.append(Lane(settings, raises))
@@ -251,7 +253,7 @@ def make_node() -> Callable[[Exception | None], Node]:
             node=NODE,
             catalog=catalog,
             make_plan=make_plan,
-            find_expiring=lambda _needs, _now_ms: expiring(),
+            find_expiring=lambda _needs, _now_ms: _given(removed),
             admit=admit,
             make_lane=lane,
             signals=Signals(),
