@@ -134,6 +134,13 @@ class Following:
     fragment: Fragment | MedusaError
     transfer: Transfer
 
+    def goes_on(self, other: "Following") -> bool:
+        """Whether the other one is the same move, and not planned for the first time."""
+        first = isinstance(self.fragment, MedusaError) and not isinstance(
+            other.fragment, MedusaError
+        )
+        return self.transfer.is_same(other.transfer) and not first
+
 
 @dataclass(frozen=True, slots=True)
 class Follow:

@@ -12,7 +12,7 @@ from pipeline.agent.effects import Following
 from pipeline.catalog.records import Transfer
 from pipeline.catalog.transfers import Transfers
 from pipeline.clock import Clock, Deadline
-from pipeline.errors import BrokenInvariantError, InputError, MedusaError
+from pipeline.errors import BrokenInvariantError, MedusaError
 from pipeline.ids import NO_RUN, Epoch, FragmentId, LaneId, LaneRole
 from pipeline.planner.plan import Fragment
 from pipeline.spark.run.lane_settings import FollowedState, LaneSettings
@@ -107,7 +107,7 @@ class Followers:
         with self._lock:
             for fragment, running in list(self._threads.items()):
                 one = wanted.get(fragment)
-                if one is None or not one.transfer.is_same(running.following.transfer):
+                if one is None or not running.following.goes_on(one):
                     running.end()
                     self._left[fragment] = self._threads.pop(fragment)
             for fragment in wanted.keys() - self._threads.keys():
@@ -155,9 +155,8 @@ class Followers:
     def _run(self, running: _Thread) -> None:
         """Follow until the stop; after a failure again, a bounded number of times in a row."""
         transfer, label = running.following.transfer, _label(running.following.deployed.id)
-        if running.before is not None:
-            running.before.join(STOP_S)
-            running.before = None
+        if not self._alone(running):
+            return
         tries = failures = 0
         while failures < TRIES_MAX and not running.stop.is_set():
             try:
@@ -170,7 +169,7 @@ class Followers:
                 if running.is_ready:
                     failures = min(failures, 1)
                 self._note_failure(running, str(error))
-                if isinstance(error, InputError | BrokenInvariantError) and not error.external:
+                if isinstance(error, BrokenInvariantError) or error is running.following.fragment:
                     break
                 running.stop.wait(back_off_ms(transfer.id, tries) / 1_000)
             except Exception as error:  # noqa: BLE001 - the thread's top
@@ -181,13 +180,20 @@ class Followers:
             if self._is_over(transfer):
                 return
 
+    def _alone(self, running: _Thread) -> bool:
+        """Wait for the end of the earlier follower, whose folder is the same; False: not in time."""
+        while running.before is not None and not running.before.join(_PAUSE_S):
+            if running.stop.is_set() or self._is_over(running.following.transfer):
+                return False
+        running.before = None
+        return True
+
     def _run_once(self, running: _Thread) -> None:
         """Run a follower; of an earlier one nothing is level any more."""
         following = running.following
         if isinstance(following.fragment, MedusaError):
             raise following.fragment
-        if running.is_ready or following.transfer.is_ready:
-            self._transfers.has_failed(following.transfer, "")
+        self._transfers.has_failed(following.transfer, "")
         running.is_ready = False
         settings = _settings(following, following.fragment)
         lane = self._make(settings, partial(self._watch, running))

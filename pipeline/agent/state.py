@@ -322,7 +322,8 @@ class Shared:
         derived: the inputs whose boundaries are read.
         rehearsed: the fragments that the node rehearses.
         moving_here: the fragments that users move to this node, with their transfer.
-        followed: the moves whose fragments the node follows, as they were asked for.
+        followed: the moves whose fragments the node follows, as they were asked for, and whether
+            they cannot be planned.
         last_run: the largest run number of the lanes that were removed.
     """
 
@@ -340,7 +341,7 @@ class Shared:
     derived: frozenset[DerivedInput] = frozenset()
     rehearsed: tuple[tuple[Deployed, Fragment], ...] = ()
     moving_here: tuple[tuple[Deployed, Transfer], ...] = ()
-    followed: tuple[Transfer, ...] = ()
+    followed: tuple[tuple[Transfer, bool], ...] = ()
     last_run: RunNumber = NO_RUN
 
 

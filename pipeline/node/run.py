@@ -2,6 +2,7 @@
 
 import logging
 import os
+import shutil
 import socket
 import threading
 from collections.abc import Callable
@@ -227,7 +228,9 @@ def _run(
 
 def _host_of_followers(host: LaneHost, node: NodeId) -> LaneHost:
     """The host of a node's followers: nodes may share the folder of their checkpoints."""
-    return replace(host, checkpoints=host.checkpoints / ".followers" / node)
+    own = host.checkpoints / ".followers" / node
+    shutil.rmtree(own, ignore_errors=True)  # of an earlier run: nobody takes them any more
+    return replace(host, checkpoints=own)
 
 
 def _resolver(servers: Servers) -> SchemaResolver:

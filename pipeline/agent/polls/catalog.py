@@ -1,6 +1,7 @@
 """Poll of the catalog; keeps the node registered."""
 
 import logging
+from contextlib import suppress
 from typing import Final
 
 from pipeline.agent.events import CatalogLost, CatalogRead
@@ -8,7 +9,7 @@ from pipeline.agent.polls.poll import EmitEvent
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.records import NodeRecord, Transfer
 from pipeline.clock import Clock
-from pipeline.errors import MedusaError
+from pipeline.errors import MedusaError, RetryError
 from pipeline.ids import NodeId
 
 PAUSE_S: Final = 0.1
@@ -59,8 +60,9 @@ class CatalogPoll:
         """End moves whose time has passed: a target that is down or hangs does not."""
         now_ms = self._clock.now_ms()
         for one in transfers:
-            if now_ms > one.until_ms + GRACE_MS and self._catalog.transfers.end(one):
-                _log.warning("the move of %s to %s was not done in time", one.id, one.to)
+            if now_ms > one.until_ms + GRACE_MS:
+                with suppress(RetryError):  # other nodes do the same
+                    self._catalog.transfers.end(one)
 
     def _lost(self) -> None:
         if self._seen is not None:

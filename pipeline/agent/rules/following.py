@@ -6,6 +6,7 @@ from pipeline.agent.effects import Follow, Following
 from pipeline.agent.events import CatalogRead, Event, PlanMade
 from pipeline.agent.rules.rule import Effects
 from pipeline.agent.state import NodeState
+from pipeline.errors import MedusaError
 
 
 def follow(state: NodeState, event: Event) -> tuple[NodeState, Effects]:
@@ -23,7 +24,7 @@ def follow(state: NodeState, event: Event) -> tuple[NodeState, Effects]:
         for one, fragment, transfer in planned
         if fragment is not None
     )
-    moves = tuple(one.transfer.as_asked for one in found)
+    moves = tuple((one.transfer.as_asked, isinstance(one.fragment, MedusaError)) for one in found)
     if moves == shared.followed:
         return state, ()
     return replace(state, shared=replace(shared, followed=moves)), (Follow(found),)

@@ -21,6 +21,7 @@ from typing import Final, NoReturn
 
 from pyspark.sql import DataFrame
 
+from brokers.kafka_interface import NotNowError
 from pipeline.errors import BrokenInvariantError, RetryError
 from pipeline.ids import BatchId, Incarnation
 from pipeline.lanes.following import (
@@ -59,6 +60,8 @@ from pipeline.spark.run.steered_query import Answer, Steering
 from pipeline.spark.run.topic_identity import watch_topics
 
 POLL_S: Final = 0.05
+CATCH_UPS: Final = 3
+"""A follower that has been far behind so often counts as level: it is as fast as its machine."""
 WATCH_S: Final = 0.5
 FAR_MS: Final = 3_000
 """A follower is level with an owner when the batch that it has repeated was written less long ago;
@@ -112,6 +115,7 @@ class Follower:
         self._at: CommitMarker | None = None
         self._planned: tuple[CommitMarker, int] | None = None
         self._batch = NO_BATCH
+        self._most = self._catch_ups = 0
         self._built = False
         self._watched_s = 0.0
         self.is_level = False
@@ -162,11 +166,17 @@ class Follower:
             if built is None:
                 self._wait_only(tail, marker)
             self._built, self._at, self._batch = True, marker, built.last
-            if not self._is_far_behind(tail):
+            # After a catch-up at least one batch is repeated: else it might never get any further.
+            if since is not None or not self._is_far_behind(tail):
                 self._follow(tail, built, marker)
-            at = self._running
-            since = CommittedState(self._batch, at.end, at.eviction_ms)
-            marker = self._newest()
+            self._watch_if_due()
+            at, marker = self._running, self._newest()
+            since = None
+            if all(offset <= at.end[place] for place, offset in marker.needed.items()):
+                since = CommittedState(self._batch, at.end, at.eviction_ms)
+            self._catch_ups += 1
+            # The lane that starts here does the same: it is not further behind then.
+            self.is_level = self._catch_ups >= CATCH_UPS
             self._say(f"far behind: from batch {at.batch} to {marker.batch} at once")
 
     def _build(self, marker: CommitMarker, since: CommittedState | None) -> Rebuilt | None:
@@ -208,6 +218,16 @@ class Follower:
             with_schemas=partial(self._inputs.with_schemas, self._lowered, self._label),
             stop=self._stop,
         )
+        # Nobody is fenced here: the marker of a transaction may be visible before its dead letters.
+        letters = settings.fragment.names.dead_letters
+        if not admin.await_decided(letters):
+            raise NotNowError(
+                "a transaction that has written there is open, or it has no leader now, so which "
+                "records were left out is not known",
+                place=f"topic {letters}",
+                hint="nothing has to be done: it is tried again",
+            )
+        self._most = most
         return query.run(replace(plan.checkpoint.rebuild, since=since), lowered)
 
     def _is_far_behind(self, tail: MarkerTail) -> bool:
@@ -305,8 +325,7 @@ class Follower:
         if not self._waiting:
             self._waiting.extend(tail.next(POLL_S))
         while self._waiting:
-            most = self._limit.at(self._running.end)
-            match follow(self._running, self._waiting, most):
+            match follow(self._running, self._waiting, self._most):
                 case Repeat(marker, number):
                     self._planned = marker, number
                     return marker

@@ -159,7 +159,7 @@ class StableLane:
         self._topics = watch_topics(admin, self._settings.fragment, self._settings.topic_ids)
         lowered = self._carry_marker(last)
         marker, request = self._from.marker, self._start_request(lowered)
-        start = decide_start(marker, self._checkpoint(marker, lowered), request)
+        start = self._decided(marker, lowered, request)
         self._acknowledged = self._check()
         if marker is not None and request.on_change is None:
             self._acknowledged.begin(marker)
@@ -252,20 +252,29 @@ class StableLane:
         most = self._limit.at(marker.end) if marker else RECORDS_PER_BATCH
         return start_request(self._settings, self._from, lowered, self._host.resolver, most)
 
+    def _decided(
+        self, marker: CommitMarker | None, lowered: Lowered, request: StartRequest
+    ) -> Start:
+        """Decide the start: from the state of a follower, if it is of use; else as without."""
+        followed = self._settings.followed
+        if marker and followed and followed.incarnation == marker.incarnation:
+            epoch, folder = self._settings.epoch, followed.folder
+            taken = self._checkpoints.take(epoch, folder, marker.incarnation, lowered)
+            start = decide_start(marker, taken, request)
+            if isinstance(start, Rebuild) and start.since is not None:
+                return start
+        return decide_start(marker, self._checkpoint(marker, lowered), request)
+
     def _checkpoint(
         self, marker: CommitMarker | None, lowered: Lowered
     ) -> CheckpointFacts | Unusable:
         """Facts of the lane's copy of the checkpoint, made in the folder of its epoch.
 
         The last owner is fenced, but may still write into its folder: only the copy is constant.
-        The checkpoint of a follower of the incarnation precedes older ones.
         """
         epoch, checkpoints = self._settings.epoch, self._checkpoints
         if marker is None:
             return checkpoints.any(epoch)
-        followed = self._settings.followed
-        if followed is not None and followed.incarnation == marker.incarnation:
-            return checkpoints.take(epoch, followed.folder, marker.incarnation, lowered)
         return checkpoints.adopt(epoch, marker.incarnation, lowered)
 
     def _facts(self, start: Start, request: StartRequest, lowered: Lowered) -> StartFacts:

@@ -1,14 +1,20 @@
 """The followers of a node, and how they note in the catalog how far they are."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
 from pipeline.agent.effects import Follow, Following
 from pipeline.catalog.records import OwnerRecord, Transfer
-from pipeline.errors import RefusedError, RetryError
+from pipeline.errors import (
+    BrokenInvariantError,
+    RefusedError,
+    RetryError,
+    UnavailableError,
+)
 from pipeline.ids import Epoch, LaneRole, Millis, NodeId
 from pipeline.system_clock import SystemClock
 from tests.unit.agent.performers import (
@@ -44,6 +50,11 @@ def node() -> Iterator[Node]:
     node.catalog.owners.claim(NETWORK, MOVING.fragment, SOURCE, Millis(0))
     yield node
     node.stop()
+
+
+def _more_than(found: Sequence[object], number: int) -> bool:
+    """Whether there are more than so many."""
+    return len(found) > number
 
 
 def moved(node: Node, within_ms: int = 60_000) -> Transfer:
@@ -176,7 +187,7 @@ def test_a_follower_is_begun_again_after_a_failure(node: Node) -> None:
 
 
 @pytest.mark.parametrize(
-    "error", [RefusedError("the log begins later"), ValueError("a mistake of ours")]
+    "error", [BrokenInvariantError("it contradicts itself"), ValueError("a mistake of ours")]
 )
 def test_a_lasting_failure_is_noted_and_not_tried_again(node: Node, error: Exception) -> None:
     """The owner goes on; the move ends by its time limit, or is cancelled."""
@@ -189,6 +200,34 @@ def test_a_lasting_failure_is_noted_and_not_tried_again(node: Node, error: Excep
     assert str(error) in found.problem
     assert not found.is_ready
     assert len(node.followers) == 1
+
+
+def test_a_follower_is_begun_a_bounded_number_of_times(node: Node) -> None:
+    """Unless its failures are external."""
+    transfer = moved(node)
+    until(lambda: is_ready(node), "ready")
+    refused, down = RefusedError("the log begins later"), UnavailableError("Kafka is down")
+    for error in (down, refused, refused):
+        node.levels.append(False)
+        before = len(node.followers)
+        node.followers[-1].raises.append(error)
+        until(partial(_more_than, node.followers, before), "another follower")
+    node.followers[-1].raises.append(refused)
+    until(lambda: (found := stored(node)) is not None and found.problem != "", "the reason")
+    assert transfer.is_same(stored(node) or transfer)
+
+
+def test_a_plan_that_comes_later_begins_the_follower(node: Node) -> None:
+    """The catalog could not be read when it was planned first, for instance."""
+    transfer = moved(node)
+    until(lambda: is_ready(node), "ready")
+    node.performer.perform(Follow(()))
+    problem = UnavailableError("ZooKeeper does not answer")
+    node.performer.perform(Follow((Following(DEPLOYED, problem, transfer),)))
+    until(lambda: (found := stored(node)) is not None and found.problem != "", "the reason")
+    node.performer.perform(Follow((Following(DEPLOYED, PLAN.fragments[0], transfer),)))
+    until(lambda: len(node.followers) == 2, "a follower")
+    until(lambda: is_ready(node), "ready")
 
 
 def test_a_move_that_is_not_done_in_time_ends(node: Node) -> None:
