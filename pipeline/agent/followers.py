@@ -181,7 +181,7 @@ class Followers:
                 return
 
     def _alone(self, running: _Thread) -> bool:
-        """Wait for the end of the earlier follower, whose folder is the same; False: not in time."""
+        """Wait for the end of the earlier follower, whose folder is the same; False: too late."""
         while running.before is not None and not running.before.join(_PAUSE_S):
             if running.stop.is_set() or self._is_over(running.following.transfer):
                 return False
