@@ -193,7 +193,7 @@ class Followers:
         following = running.following
         if isinstance(following.fragment, MedusaError):
             raise following.fragment
-        self._transfers.has_failed(following.transfer, "")
+        self._transfers.note_failed(following.transfer, "")
         running.is_ready = False
         settings = _settings(following, following.fragment)
         lane = self._make(settings, partial(self._watch, running))
@@ -212,7 +212,7 @@ class Followers:
         if running.is_ready or not lane.is_level or running.stop.is_set():
             return
         try:
-            if self._transfers.is_ready(transfer):
+            if self._transfers.note_ready(transfer):
                 _log.info("level: its owner may release it", extra=_label(transfer.id))
         except MedusaError as error:
             _log.debug("not noted to be level yet: %s", error)
@@ -221,7 +221,7 @@ class Followers:
 
     def _note_failure(self, running: _Thread, problem: str) -> None:
         try:
-            self._transfers.has_failed(running.following.transfer, problem)
+            self._transfers.note_failed(running.following.transfer, problem)
         except MedusaError as error:
             _log.debug("the failure is not noted: %s", error)
 

@@ -2,7 +2,7 @@
 
     wanted      the target builds a follower of the fragment
     ready       the follower is level: the owner stops after a batch, and releases the fragment
-    released    nobody owns it: the target claims it, which removes the transfer
+    released    it has no owner: the target claims it, which removes the transfer
 
 Each step is one compare-and-set of the transfers, with the owner's record where it depends on that,
 and with the revision, so that all nodes read the catalog at once. Every claim of the fragment, its
@@ -68,11 +68,11 @@ class Transfers:
 
         self._change(transfer, changed)
 
-    def is_ready(self, transfer: Transfer) -> bool:
+    def note_ready(self, transfer: Transfer) -> bool:
         """Note that the follower is level; returns whether the transfer is still valid."""
         return self._update(transfer, replace(transfer, is_ready=True, problem=""))
 
-    def has_failed(self, transfer: Transfer, problem: str) -> bool:
+    def note_failed(self, transfer: Transfer, problem: str) -> bool:
         """Note why a try of the follower has failed; returns whether the transfer is valid."""
         return self._update(transfer, replace(transfer, is_ready=False, problem=problem))
 

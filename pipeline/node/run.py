@@ -229,7 +229,7 @@ def _run(
 def _host_of_followers(host: LaneHost, node: NodeId) -> LaneHost:
     """The host of a node's followers: nodes may share the folder of their checkpoints."""
     own = host.checkpoints / ".followers" / node
-    shutil.rmtree(own, ignore_errors=True)  # of an earlier run: nobody takes them any more
+    shutil.rmtree(own, ignore_errors=True)  # of an earlier run: no lane takes them any more
     return replace(host, checkpoints=own)
 
 

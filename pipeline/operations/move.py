@@ -13,8 +13,7 @@ from pipeline.catalog.snapshot import CatalogSnapshot, Deployed
 from pipeline.clock import Clock, Deadline
 from pipeline.errors import RefusedError, RetryError
 from pipeline.ids import FragmentId, Millis, NodeId, ParticipantId
-from pipeline.markers import codec
-from pipeline.markers.commit_marker import CommitMarker
+from pipeline.operations.positions import marker_in
 
 _POLL_S = 0.1
 
@@ -27,7 +26,7 @@ class Step(Enum):
     READY = "ready"
     """The follower is level; the owner stops after its batch."""
     RELEASED = "released"
-    """Nobody owns the fragment until the target claims it."""
+    """The fragment has no owner until the target claims it."""
     OVER = "over"
     """Its owner or its version has changed, it is to stop, or the target is not as it was: the move
     has no effect."""
@@ -105,7 +104,7 @@ class Moves:
         Raises:
             RefusedError: records that it needs were removed.
         """
-        marker = self._marker(one)
+        marker = marker_in(one.names, self.log)
         if marker is None:
             return
         topics = sorted({at.topic for at in marker.needed})
@@ -120,13 +119,6 @@ class Moves:
                     hint="raise `retention.ms` of the topic; it can move once the state needs "
                     "none of the records that are gone.",
                 )
-
-    def _marker(self, one: Deployed) -> CommitMarker | None:
-        topic = one.names.markers
-        record = self.log.last(topic)
-        if record is None or record.value is None:
-            return None
-        return codec.decode_marker(record.value, f"topic {topic}")
 
     def ask(self, transfer: Transfer) -> None:
         """Ask for a planned move.

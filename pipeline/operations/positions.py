@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from brokers.log_reader import first_timestamp
+from brokers.log_reader import LogReader, first_timestamp
 from pipeline.deploy.writers import pending_succession
 from pipeline.errors import RefusedError
 from pipeline.ids import Millis, Offset, StreamName, TopicName
@@ -45,13 +45,18 @@ class PartitionPosition:
 
 
 def last_marker(names: FragmentNames, connections: Connections) -> CommitMarker | None:
+    """The last commit marker of a fragment; as of `marker_in`."""
+    return marker_in(names, connections.servers.log)
+
+
+def marker_in(names: FragmentNames, log: LogReader) -> CommitMarker | None:
     """The last commit marker of a fragment; None if it never ran.
 
     Raises:
         NoSuchTopicError: its marker topic does not exist.
     """
     topic = names.markers
-    last = connections.servers.log.last(topic)
+    last = log.last(topic)
     if last is None or last.value is None:
         return None
     return decode_marker(last.value, f"topic {topic}")

@@ -120,8 +120,6 @@ class Follower:
         self._watched_s = 0.0
         self.is_level = False
         """Whether no marker was waiting, or the last one was young, when it was last repeated."""
-        self.repeated = 0
-        """Number of batches that were repeated."""
 
     def request_stop(self) -> None:
         """Let the current batch finish, then return from `run`. Thread-safe."""
@@ -218,7 +216,7 @@ class Follower:
             with_schemas=partial(self._inputs.with_schemas, self._lowered, self._label),
             stop=self._stop,
         )
-        # Nobody is fenced here: the marker of a transaction may be visible before its dead letters.
+        # No writer is fenced here: a marker may be visible before the dead letters written with it.
         letters = settings.fragment.names.dead_letters
         if not admin.await_decided(letters):
             raise NotNowError(
@@ -367,7 +365,6 @@ class Follower:
         self._at, self._batch = self._waiting[number - 1], BatchId(batch)
         del self._waiting[:number]
         self.is_level = self._host.clock.now_ms() - marker.written_at_ms <= FAR_MS
-        self.repeated += number
 
     @property
     def _planned_batch(self) -> tuple[CommitMarker, int]:

@@ -78,9 +78,9 @@ def test_a_move_goes_from_step_to_step() -> None:
     assert [one for _, one in found.followed_by(NODE2)] == [transfer]
     assert found.followed_by(NODE1) == ()
     assert found.leaving(NODE1) == {}
-    assert catalog.transfers.has_failed(transfer, "no disk")
+    assert catalog.transfers.note_failed(transfer, "no disk")
     assert catalog.transfers.of(ME) == (replace(transfer, problem="no disk"),)
-    assert catalog.transfers.is_ready(transfer)
+    assert catalog.transfers.note_ready(transfer)
     assert catalog.networks.revision(ME) == revision + 3
     found, before = catalog.snapshot(ME), owner(catalog)
     assert before is not None
@@ -105,8 +105,8 @@ def test_a_claim_ends_a_move() -> None:
     catalog.transfers.ask(transfer)
     catalog.owners.claim(TOLLS, MOVING, node(NODE1), NOW)
     assert catalog.transfers.of(ME) == ()
-    assert not catalog.transfers.is_ready(transfer)
-    assert not catalog.transfers.has_failed(transfer, "x")
+    assert not catalog.transfers.note_ready(transfer)
+    assert not catalog.transfers.note_failed(transfer, "x")
     assert not catalog.transfers.end(transfer)
 
 
@@ -119,7 +119,7 @@ def test_a_fragment_moves_once_at_a_time() -> None:
         catalog.transfers.ask(move(catalog, NODE3))
     assert "--cancel" in caught.value.hint
     assert catalog.transfers.end(transfer)
-    assert not catalog.transfers.is_ready(transfer)
+    assert not catalog.transfers.note_ready(transfer)
     catalog.transfers.ask(move(catalog, NODE3))
     assert not catalog.transfers.end(transfer)
     assert [one.to for one in catalog.transfers.of(ME)] == [NODE3]
@@ -157,11 +157,11 @@ def test_a_move_of_something_else_has_no_effect(other: Callable[[Transfer], Tran
 
 
 def test_a_pause_ends_a_move() -> None:
-    """Its follower has ended by the time of the resume; nobody takes it for level then."""
+    """Its follower has ended by the time of the resume; it does not count as level then."""
     catalog = owned(NODE1, NODE2)
     transfer = move(catalog)
     catalog.transfers.ask(transfer)
-    catalog.transfers.is_ready(transfer)
+    catalog.transfers.note_ready(transfer)
     catalog.fragments.set_desired(TOLLS, DesiredState.PAUSED, (MOVING,), DesiredState.RUNNING)
     assert catalog.transfers.of(ME) == ()
     catalog.fragments.set_desired(TOLLS, DesiredState.RUNNING, (MOVING,), DesiredState.PAUSED)
@@ -178,11 +178,11 @@ def test_a_released_fragment_goes_to_the_target_that_was_ready() -> None:
 
 
 def test_a_target_that_is_down_or_drained_gets_nothing() -> None:
-    """Whoever may claim then does; a drain ends the moves to the node."""
+    """The node that it is placed on claims it; a drain ends the moves to the node."""
     catalog = owned(NODE1, NODE2)
     transfer = move(catalog, NODE3)
     catalog.transfers.ask(transfer)
-    catalog.transfers.is_ready(transfer)
+    catalog.transfers.note_ready(transfer)
     assert catalog.snapshot(ME).leaving(NODE1) == {}
     catalog.nodes.register(node(NODE3))
     assert catalog.snapshot(ME).leaving(NODE1) != {}
@@ -294,11 +294,11 @@ class Course:
 
     def _ready(self, _: NodeId) -> None:
         for transfer in self.asked:
-            self.catalog.transfers.is_ready(transfer)
+            self.catalog.transfers.note_ready(transfer)
 
     def _fail(self, _: NodeId) -> None:
         for transfer in self.asked:
-            self.catalog.transfers.has_failed(transfer, "x")
+            self.catalog.transfers.note_failed(transfer, "x")
 
     def _end(self, _: NodeId) -> None:
         for transfer in self.asked:

@@ -71,7 +71,7 @@ def test_a_move_is_done_when_the_target_runs_the_fragment(world: World) -> None:
     found = moves(
         world,
         lambda: None,
-        lambda: world.catalog.transfers.is_ready(transfer),
+        lambda: world.catalog.transfers.note_ready(transfer),
         lambda: world.catalog.owners.release(ID, owner(world)),
         lambda: taken(world, LaneState.STARTING),
         lambda: taken(world),
@@ -86,7 +86,7 @@ def test_a_move_is_done_when_the_target_runs_the_fragment(world: World) -> None:
 def test_a_move_that_is_not_done_in_time_is_cancelled(world: World) -> None:
     """With the reason that the target has given."""
     transfer = asked(world)
-    found = moves(world, lambda: world.catalog.transfers.has_failed(transfer, "the disk is full"))
+    found = moves(world, lambda: world.catalog.transfers.note_failed(transfer, "the disk is full"))
     deadline = Deadline.after(found.clock, 2, "moving")
     with pytest.raises(RetryError, match="and is cancelled: the disk is full"):
         found.await_done(transfer, deadline, lambda _: None)
