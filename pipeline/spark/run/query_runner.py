@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import NoReturn, TypeAlias
 
@@ -27,6 +28,7 @@ from pipeline.spark.query.function_task import SIGN
 from pipeline.spark.query.lowered import Lowered
 from pipeline.spark.run.outside import outside_cause
 from pipeline.spark.run.steered_query import QueryDoneError, Steering
+from pipeline.spark.session.callback_connection import CallbackConnection
 from pipeline.spark.session.java_log import end_not_logged
 
 START_DEADLINE_S = 60.0
@@ -104,33 +106,38 @@ class QueryRunner:
         self._raised = None
         self._ending.clear()
         self._stopped.clear()
-        holder: list[Engine] = []
+        handler: list[Callable[[DataFrame, int], None]] = []
         ready = threading.Event()
+        connection = CallbackConnection(query.rows.sparkSession)
 
         def write(rows: DataFrame, batch: int) -> None:
             ready.wait(START_DEADLINE_S)
-            if not holder:
+            connection.note()
+            if not handler:
                 raise StoppingError  # the query has outlived its run
-            self._write(query, rows, batch, holder[0])
+            handler[0](rows, batch)
 
         writer = query.rows.writeStream.outputMode("append").queryName(query.name)
         writer = writer.option("checkpointLocation", query.folder.as_uri()).foreachBatch(write)
         try:
             running = _started(writer, query.folder)
-            holder.append(Engine(running, query.lowered))
+            engine = Engine(running, query.lowered)
+            handler.append(partial(self._write, query, engine))
             ready.set()
-            self._watch(running, query, holder[0])
+            self._watch(running, query, engine)
         except PySparkException as error:
             failure = self._failure(error, query)
             if not isinstance(failure, QueryDoneError):
                 raise failure from error
         finally:
-            # Java keeps `write` as long as the query, which `write` would keep in turn: every query
-            # that has ended, with its plans, would stay in memory.
-            holder.clear()
+            # Java keeps `write` as long as the query, so `write` must not keep the query in turn, nor
+            # an error of it, whose frames keep it: it would stay in memory with all of its plans.
+            handler.clear()
             if query.steering is not None:
                 query.steering.close()
+            self._raised = None
             self._quiet.close()
+            connection.close()
 
     def _failure(self, error: PySparkException, query: Query) -> MedusaError | StoppingError:
         """The error of `write` if it ended the query; else a stop, or Spark's error."""
@@ -140,7 +147,7 @@ class QueryRunner:
             return query.steering.raised
         return StoppingError() if self._stop.is_set() else from_spark(error, query.folder)
 
-    def _write(self, query: Query, rows: DataFrame, batch: int, engine: Engine) -> None:
+    def _write(self, query: Query, engine: Engine, rows: DataFrame, batch: int) -> None:
         # The thread that ends the query has the lock and waits for this call, so never wait for
         # long.
         while not self._in_batch.acquire(timeout=LOCK_S):

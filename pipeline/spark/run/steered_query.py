@@ -149,7 +149,7 @@ class Steering:
 
     def close(self) -> None:
         """Release the query: Java keeps the readers as long as it, and they would keep it."""
-        self._plan = None
+        self._plan = self.raised = None
         for reader in self._readers:
             reader.release()
         self._readers.clear()
