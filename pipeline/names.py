@@ -31,7 +31,8 @@ NAME_PATTERN = r"[a-z][a-z0-9_]{0,62}"
 """Participants, networks, streams and boxes: lower case, so that names survive every system."""
 
 _REDRIVE = ".redrive"
-INTERNAL_SUFFIXES = (".boundaries", ".dlq", ".markers", _REDRIVE, ".tentative")
+_EVENTS = f".{PRODUCT}-events"
+INTERNAL_SUFFIXES = (".boundaries", ".dlq", ".markers", _REDRIVE, ".tentative", _EVENTS)
 """How the names of Medusa's own topics end; no output may be called so."""
 
 READER_GROUP = GroupName(f"{PRODUCT}.reader")
@@ -41,6 +42,11 @@ READER_GROUP = GroupName(f"{PRODUCT}.reader")
 def derived_topic(network: NetworkId, box: BoxName) -> TopicName:
     """The topic of a derived stream for which the document names none."""
     return TopicName(f"{network.full_name}.{box}")
+
+
+def events_topic(participant: ParticipantId) -> TopicName:
+    """The event log of a participant; one partition."""
+    return TopicName(f"{participant}{_EVENTS}")
 
 
 def boundaries_topic(topic: TopicName) -> TopicName:

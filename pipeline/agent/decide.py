@@ -16,6 +16,7 @@ from pipeline.agent.events import (
     PlanFailed,
     PlanMade,
 )
+from pipeline.agent.logged import log_run
 from pipeline.agent.now import Now
 from pipeline.agent.rules.activity import send_activity
 from pipeline.agent.rules.desired import assign
@@ -75,6 +76,7 @@ def decide(state: NodeState, event: Event, now: Now) -> tuple[NodeState, Effects
         before = state.lanes[key]
         lane, requested = _apply_rules(before, state.shared, event, now)
         effects.extend(requested)
+        effects.extend(log_run(before, lane, state.shared, event, now))
         if lane.assigned is None and isinstance(lane.phase, Stopped):
             state = _without(state, lane)
         elif lane is not before:

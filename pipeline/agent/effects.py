@@ -6,10 +6,12 @@ from pipeline.boundaries.profile import DerivedInput
 from pipeline.catalog.records import FragmentStatus, OwnerRecord, Transfer
 from pipeline.catalog.snapshot import Deployed, VersionId
 from pipeline.errors import MedusaError
+from pipeline.event_log.event import LoggedEvent
 from pipeline.ids import (
     Epoch,
     FragmentId,
     LaneId,
+    NodeId,
     RunNumber,
     TopicId,
     TopicName,
@@ -153,11 +155,22 @@ class Follow:
 class ReleaseFragment:
     """Give up a fragment that another node is to run; no lane of it runs here.
 
-    `owner`: this node's record as its owner; if that has changed, nothing happens.
+    Args:
+        fragment: its id.
+        owner: this node's record as its owner; if that has changed, nothing happens.
+        to: the node that is to run it.
     """
 
     fragment: FragmentId
     owner: OwnerRecord
+    to: NodeId
+
+
+@dataclass(frozen=True, slots=True)
+class LogEvent:
+    """Write an entry into the event log."""
+
+    event: LoggedEvent
 
 
 Effect = (
@@ -171,5 +184,6 @@ Effect = (
     | WatchTopics
     | Rehearse
     | ReleaseFragment
+    | LogEvent
     | Follow
 )

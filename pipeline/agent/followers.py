@@ -9,10 +9,12 @@ from typing import Final, Protocol
 
 from pipeline.agent.back_off import back_off_ms
 from pipeline.agent.effects import Following
+from pipeline.agent.logged import of_transfer
 from pipeline.catalog.records import Transfer
 from pipeline.catalog.transfers import Transfers
 from pipeline.clock import Clock, Deadline
 from pipeline.errors import BrokenInvariantError, MedusaError
+from pipeline.event_log.event import EventKind, LoggedEvent
 from pipeline.ids import NO_RUN, Epoch, FragmentId, LaneId, LaneRole
 from pipeline.planner.plan import Fragment
 from pipeline.spark.run.lane_settings import FollowedState, LaneSettings
@@ -87,12 +89,20 @@ class Followers:
         transfers: the transfers of the catalog.
         make: makes a follower.
         clock: of the end of a transfer.
+        log: receives entries of the event log.
     """
 
-    def __init__(self, transfers: Transfers, make: MakeFollower, clock: Clock) -> None:
+    def __init__(
+        self,
+        transfers: Transfers,
+        make: MakeFollower,
+        clock: Clock,
+        log: Callable[[LoggedEvent], None],
+    ) -> None:
         self._transfers = transfers
         self._make = make
         self._clock = clock
+        self._log_event = log
         self._lock = threading.Lock()
         self._threads: dict[FragmentId, _Thread] = {}
         self._left: dict[FragmentId, _Thread] = {}
@@ -214,12 +224,18 @@ class Followers:
         try:
             if self._transfers.note_ready(transfer):
                 _log.info("level: its owner may release it", extra=_label(transfer.id))
+                self._log_step(EventKind.FOLLOWER_LEVEL, transfer)
         except MedusaError as error:
             _log.debug("not noted to be level yet: %s", error)
         else:
             running.is_ready = True
 
+    def _log_step(self, kind: EventKind, transfer: Transfer, why: str = "") -> None:
+        now_ms = self._clock.now_ms()
+        self._log_event(of_transfer(kind, transfer, transfer.to, now_ms, why))
+
     def _note_failure(self, running: _Thread, problem: str) -> None:
+        self._log_step(EventKind.FOLLOWER_FAILED, running.following.transfer, problem)
         try:
             self._transfers.note_failed(running.following.transfer, problem)
         except MedusaError as error:
@@ -233,6 +249,7 @@ class Followers:
             if self._transfers.end(transfer):
                 text = "its move has ended: it was not done in time"
                 _log.warning("%s", text, extra=_label(transfer.id))
+                self._log_step(EventKind.MOVE_EXPIRED, transfer)
         except MedusaError as error:
             _log.debug("the move is not ended: %s", error)  # the next read of the catalog does
         return True

@@ -13,6 +13,7 @@ from pipeline.agent.effects import (
     Effect,
     FindExpiring,
     Follow,
+    LogEvent,
     MakePlan,
     NoteRetention,
     PublishStatus,
@@ -25,12 +26,14 @@ from pipeline.agent.effects import (
 )
 from pipeline.agent.events import Event, ExpiringFound, PlanFailed, PlanMade
 from pipeline.agent.followers import Followers
+from pipeline.agent.logged import claimed, released
 from pipeline.agent.watched import Watched
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.records import FragmentStatus, NodeRecord
 from pipeline.catalog.snapshot import VersionId
 from pipeline.clock import Clock, Deadline, rfc3339
 from pipeline.errors import BrokenInvariantError, MedusaError
+from pipeline.event_log.event import LoggedEvent
 from pipeline.ids import (
     NO_EPOCH,
     Epoch,
@@ -72,6 +75,8 @@ class Work(Protocol):
 
 
 MakeLane = Callable[[LaneSettings], Lane]
+Log = Callable[[LoggedEvent], None]
+"""Queues an entry of the event log; never waits."""
 Admit = Callable[[FragmentNames], Epoch]
 """Epoch of a fragment's last commit marker; raises if this program cannot continue from it."""
 MakePlanOf = Callable[[VersionId], Plan]
@@ -112,6 +117,7 @@ class NodeContext:
     news: LaneNews
     followers: Followers
     workers: Workers
+    log: Log
     clock: Clock
 
 
@@ -151,13 +157,8 @@ class Performer:
                 workers.topics.put(lane, partial(self._find_expiring, effect))
             case ReleaseFragment(fragment):  # after the last report of its lane
                 workers.reports.put(("release", fragment), partial(self._release, effect))
-            case WatchTopics(topics, derived):
-                self._context.news.watch(derived)
-                self._context.watched.watch(topics, derived)
-            case Rehearse(fragments):
-                self._context.watched.rehearse(fragments)
-            case Follow(fragments):
-                self._context.followers.follow(fragments)
+            case WatchTopics() | Rehearse() | Follow() | LogEvent():
+                self._pass_on(effect)
 
     def stop_all(self, deadline: Deadline) -> None:
         """Stop every lane at a batch boundary, within the deadline."""
@@ -168,6 +169,20 @@ class Performer:
         self._context.followers.stop_all(deadline)
         if self._context.workers.end(deadline):
             self._context.signals.close()  # else a worker may still send
+
+    def _pass_on(self, effect: WatchTopics | Rehearse | Follow | LogEvent) -> None:
+        """Pass an effect on to the part of the node that performs it; never waits."""
+        context = self._context
+        match effect:
+            case WatchTopics(topics, derived):
+                context.news.watch(derived)
+                context.watched.watch(topics, derived)
+            case Rehearse(fragments):
+                context.watched.rehearse(fragments)
+            case Follow(fragments):
+                context.followers.follow(fragments)
+            case LogEvent(event):
+                context.log(event)
 
     # --- lanes ----------------------------------------------------------------------------------
 
@@ -250,14 +265,13 @@ class Performer:
         )
 
     def _claim(self, fragment: FragmentId, written: Epoch) -> Epoch:
-        context = self._context
-        return context.catalog.owners.claim(
-            fragment.network,
-            fragment.fragment,
-            context.node,
-            context.clock.now_ms(),
-            written=written,
+        context, now_ms = self._context, self._context.clock.now_ms()
+        claim = context.catalog.owners.claim(
+            fragment.network, fragment.fragment, context.node, now_ms, written=written
         )
+        if (event := claimed(fragment, context.node, claim, now_ms)) is not None:
+            context.log(event)
+        return claim.epoch
 
     def _lane(
         self,
@@ -332,9 +346,11 @@ class Performer:
 
     def _release(self, effect: ReleaseFragment) -> None:
         """Release a fragment; if the catalog does not answer, its next read asks for it again."""
-        fragment, owner = effect.fragment, effect.owner
-        if self._context.catalog.owners.release(fragment, owner):
-            _log.info("released for another node, epoch %d", owner.epoch, extra=_label(fragment))
+        fragment, owner, context = effect.fragment, effect.owner, self._context
+        if context.catalog.owners.release(fragment, owner):
+            text = "released for node %s, epoch %d"
+            _log.info(text, effect.to, owner.epoch, extra=_label(fragment))
+            context.log(released(fragment, owner, effect.to, context.clock.now_ms()))
 
     def _report(self, effect: PublishStatus) -> None:
         """Report a status; until this node has read the lane's counts, the last ones remain."""

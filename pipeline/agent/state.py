@@ -9,8 +9,8 @@ from pipeline.agent.plans import Plans
 from pipeline.boundaries.ends import Ends
 from pipeline.boundaries.lane_time import LaneTime
 from pipeline.boundaries.profile import DerivedInput
-from pipeline.catalog.records import Begun, FragmentStatus, OwnerRecord, Transfer
-from pipeline.catalog.snapshot import Deployed
+from pipeline.catalog.records import Begun, FragmentStatus, Transfer
+from pipeline.catalog.snapshot import Deployed, Leaving
 from pipeline.errors import BrokenInvariantError
 from pipeline.ids import (
     NO_EPOCH,
@@ -115,6 +115,7 @@ class Starting:
         desired: the desired state that the start implements.
         deployed: the fragment when the start was decided.
         fragment: its plan; None: the start waits for it.
+        since_ms: when it was requested.
         rebuilding: progress, while the start rebuilds the state from the log.
     """
 
@@ -122,6 +123,7 @@ class Starting:
     desired: Desired
     deployed: Deployed
     fragment: Fragment | None
+    since_ms: SteadyMillis
     rebuilding: Rebuilding | None = None
 
 
@@ -314,7 +316,7 @@ class Shared:
         catalog_current: whether the catalog was read since its session was last in doubt.
         assigned: the fragments that the catalog assigns to this node.
         elsewhere: the fragments that other nodes of the participant run.
-        leaving: the fragments that this node owns and that another one must run, with their owner.
+        leaving: the fragments that this node owns and that another one must run.
         plans: of the needed versions.
         ends: the last observed ends of topics; None: never observed.
         answered: whether, with this event, a server answers that did not before.
@@ -333,7 +335,7 @@ class Shared:
     catalog_current: bool = False
     assigned: Mapping[FragmentId, Deployed] = field(default_factory=dict)
     elsewhere: tuple[Deployed, ...] = ()
-    leaving: Mapping[FragmentId, OwnerRecord] = field(default_factory=dict)
+    leaving: Mapping[FragmentId, Leaving] = field(default_factory=dict)
     plans: Plans = field(default_factory=Plans)
     ends: Ends | None = None
     answered: bool = False

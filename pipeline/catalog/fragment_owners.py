@@ -22,6 +22,8 @@ from pipeline.catalog.records import (
     NetworkRecord,
     NodeRecord,
     OwnerRecord,
+    Transfer,
+    TransfersRecord,
 )
 from pipeline.catalog.retrying import ATTEMPTS_MAX, LOST, retrying
 from pipeline.catalog.transfers import without_transfers
@@ -34,6 +36,21 @@ from pipeline.ids import (
     Millis,
     NetworkId,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A claim that has succeeded.
+
+    Args:
+        epoch: of the new ownership.
+        before: the owner that it replaces; None: the fragment had none.
+        move: the transfer that it ends; None: the fragment was not being moved.
+    """
+
+    epoch: Epoch
+    before: OwnerRecord | None
+    move: Transfer | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +75,8 @@ class Owners:
         now_ms: Millis,
         *,
         written: Epoch = NO_EPOCH,
-    ) -> Epoch:
-        """Claim a fragment for a node in its present life; returns the new epoch.
+    ) -> Claim:
+        """Claim a fragment for a node in its present life.
 
         Of all claims of an epoch exactly one succeeds. A lost claim is not retried here: its caller
         reads the winner first.
@@ -112,7 +129,8 @@ class Owners:
                     break
                 found = now  # only moves of other fragments have changed
             else:
-                return epoch
+                before = found.record(TransfersRecord, of_transfers)
+                return Claim(epoch, current, before.of(named) if before else None)
         raise RetryError(
             f"epoch {epoch} was claimed concurrently, or the fragment was changed", place=place
         )

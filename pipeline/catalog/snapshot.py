@@ -111,6 +111,19 @@ class Deployed:
 
 
 @dataclass(frozen=True, slots=True)
+class Leaving:
+    """A fragment that its node has to release.
+
+    Args:
+        owner: the node's record as its owner.
+        to: the node that is to run it.
+    """
+
+    owner: OwnerRecord
+    to: NodeId
+
+
+@dataclass(frozen=True, slots=True)
 class CatalogSnapshot:
     """Snapshot of a participant's records, the input of a node's decisions.
 
@@ -145,11 +158,11 @@ class CatalogSnapshot:
             and (one.owner is None or one.owner.node == node or one.owner.node not in up)
         )
 
-    def leaving(self, node: NodeId) -> Mapping[FragmentId, OwnerRecord]:
-        """The fragments that a node owns and that another one must run, with their owner."""
+    def leaving(self, node: NodeId) -> Mapping[FragmentId, Leaving]:
+        """The fragments that a node owns and that another one must run."""
         where = self._placed
         return {
-            one.id: one.owner
+            one.id: Leaving(one.owner, where[one.id])
             for one in self.fragments
             if one.owner is not None and one.owner.node == node and where.get(one.id, node) != node
         }

@@ -36,7 +36,9 @@ COMMANDS: dict[str, Entry] = {
     "test": Entry(f"{_HERE}.test", "Run tests of a network, without servers.", _NETWORK),
     "plan": Entry(f"{_HERE}.plan", "Show what a deploy would change.", _NETWORK),
     "deploy": Entry(f"{_HERE}.deploy", "Make a network run as its document says.", _NETWORK),
-    "history": Entry(f"{_HERE}.history", "List the versions of a network.", _NETWORK),
+    "history": Entry(
+        f"{_HERE}.history", "List the versions of a network, or the nodes of a fragment.", _NETWORK
+    ),
     "get": Entry(f"{_HERE}.get", "Print the document of a deployed network.", _NETWORK),
     "diff": Entry(f"{_HERE}.diff", "Show the differences between two versions.", _NETWORK),
     "rollback": Entry(f"{_HERE}.rollback", "Deploy an earlier version again.", _NETWORK),
@@ -46,6 +48,7 @@ COMMANDS: dict[str, Entry] = {
     "destroy": Entry(f"{_HERE}.destroy", "Remove a network and the topics it made.", _NETWORK),
     "status": Entry(f"{_HERE}.status", "Show fragments: state, records, lag, errors.", _SEE),
     "logs": Entry(f"{_HERE}.logs", "Show what nodes logged about a fragment.", _SEE),
+    "events": Entry(f"{_HERE}.events", "Show who did what, and why: the event log.", _SEE),
     "tail": Entry(f"{_HERE}.tail", "Print the records of a stream, decoded.", _SEE),
     "produce": Entry(f"{_HERE}.produce", "Send JSON lines to a stream as Avro.", _DATA),
     "schema": Entry(

@@ -11,14 +11,18 @@ from typing import TYPE_CHECKING
 from brokers.embedded.control import running_stack
 from pipeline.cli.output import Printer
 from pipeline.cli.project import Project, load_project
+from pipeline.cli.who import who_and_where
 from pipeline.clock import Clock
-from pipeline.errors import UnavailableError
+from pipeline.errors import MedusaError, UnavailableError
 from pipeline.ids import NetworkId, NetworkName, ParticipantId
 from pipeline.settings import Settings
 from pipeline.system_clock import SystemClock
 
 if TYPE_CHECKING:
+    from pipeline.event_log.event import EventKind
     from pipeline.operations.connections import Connections
+
+_PLACES = ("network", "fragment", "node")
 
 Opener = Callable[[Settings, Clock], "Connections"]
 """Opens the connections of a command; tests pass one that returns in-memory doubles."""
@@ -72,6 +76,38 @@ class Session:
                 yield connections
         finally:
             connections.close()
+
+    def log_event(
+        self, connections: "Connections", kind: "EventKind", *, why: str = "", **about: str
+    ) -> None:
+        """Write an entry into the event log; if that fails, the command has succeeded all the same.
+
+        Args:
+            connections: of the command.
+            kind: what was done.
+            why: one line.
+            about: `network`, `fragment`, `node`; any other one is a fact.
+        """
+        if self.elsewhere:  # at another registry than that of the settings
+            return
+        # As for the drivers.
+        from pipeline.event_log.event import LoggedEvent  # noqa: PLC0415
+        from pipeline.operations.event_log import write_event  # noqa: PLC0415
+
+        event = LoggedEvent(
+            self.clock.now_ms(),
+            kind,
+            by=who_and_where(),
+            network=about.get("network", ""),
+            fragment=about.get("fragment", ""),
+            node=about.get("node", ""),
+            why=why,
+            facts=tuple((k, v) for k, v in about.items() if k not in _PLACES and v),
+        )
+        try:
+            write_event(event, connections)
+        except MedusaError as error:
+            self.printer.note(f"this is not in the event log: {error}")
 
     @contextmanager
     def suggesting_up(self) -> Iterator[None]:

@@ -1,5 +1,6 @@
 """The run of a node: connects, opens the Spark session, registers, runs the agent."""
 
+import gc
 import logging
 import os
 import shutil
@@ -17,11 +18,13 @@ from brokers.embedded.java import Java, find_java
 from brokers.kafka.admin import KafkaAdmin
 from brokers.kafka.cluster import RemoteKafka
 from brokers.kafka.servers import KafkaServers, kafka_servers
-from brokers.kafka_interface import TopicAdmin
+from brokers.kafka_interface import KafkaCluster, TopicAdmin
 from brokers.zookeeper import ZooKeeperStore, zookeeper_servers
 from pipeline import durations
 from pipeline.agent.background import Background
+from pipeline.agent.event_recorder import EventRecorder
 from pipeline.agent.followers import Followers
+from pipeline.agent.logged import of_node
 from pipeline.agent.loop import Agent, Mailbox
 from pipeline.agent.perform import NodeContext, Performer, Workers
 from pipeline.agent.planning import Planning
@@ -39,6 +42,8 @@ from pipeline.catalog.records import NodeRecord
 from pipeline.clock import Clock, Deadline
 from pipeline.deploy.documents import replan
 from pipeline.errors import EnvironmentProblem, UnavailableError
+from pipeline.event_log.event import EventKind
+from pipeline.event_log.log import EventWriter
 from pipeline.formats import NEWEST
 from pipeline.ids import NodeId, ParticipantId
 from pipeline.labels import parse_labels
@@ -72,6 +77,8 @@ SERVER_TIMEOUT_S = 10.0
 SERVER_POLL_S = 0.2
 READER_TIMEOUT_S = 5.0
 ABANDON_S = 5.0
+EVENT_LOG_S = 3.0
+"""How long a node that ends waits for the last entries of the event log."""
 DISTRIBUTION = "medusa-streams"
 
 _log = logging.getLogger(__name__)
@@ -164,6 +171,8 @@ def _run(
     mailbox, watched, news, ending = Mailbox(), Watched(), LaneNews(), Ending(stop)
     resolver, brokers = _resolver(servers), servers.brokers
     kafka = RemoteKafka(brokers, clock)
+    recorder = EventRecorder(record.node, partial(_event_writer, record, servers, kafka), clock)
+    recorder.put(of_node(EventKind.NODE_UP, record, clock.now_ms()))
     idle = IdleSession(engine.spark, resolver, kafka, brokers, clock)
     warm_up = WarmUp(idle, engine.folders.warm_up(settings))
     host = LaneHost(
@@ -190,40 +199,51 @@ def _run(
             servers.catalog.transfers,
             partial(Follower, host=_host_of_followers(host, record.node)),
             clock,
+            recorder.put,
         ),
         find_expiring=partial(find_expiring, servers.admin),
-        workers=Workers(
-            Background("planning"),
-            Background("signals"),
-            Background("reports"),
-            Background("topics"),
-        ),
+        workers=Workers(*map(Background, ("planning", "signals", "reports", "topics"))),
+        log=recorder.put,
         clock=clock,
     )
     state = NodeState(Shared(record.node, record.participant, record.started_at_ms))
     agent = Agent(mailbox, Performer(context, mailbox.put), state, clock)
     ends = kafka.ends_reader()
     polls: dict[str, Poll] = {
-        "catalog": CatalogPoll(servers.catalog, record, clock, mailbox.put),
+        "catalog": CatalogPoll(servers.catalog, record, clock, mailbox.put, recorder.put),
         "ends": EndsPoll(ends, watched, news, mailbox.put),
         "boundaries": _boundary_poll(servers, watched, clock, news),
         "warm-up": WarmUpPoll(warm_up, watched),
         "engine": EnginePoll(watch_session(engine.spark, settings.spark_master), ending),
     }
     threads = [start(poll, name, stop, ending) for name, poll in polls.items()]
-    _log.info("node %s is up", record.node)
-    if record.node in servers.catalog.drains.of(record.participant):
-        _log.warning(
-            "node %s is drained: it claims nothing until `medusa node undrain`", record.node
-        )
+    _report_up(record, servers.catalog)
+    # What a start leaves is not examined again, so the collector takes less time, and runs earlier:
+    # an object that Java keeps for Python is often part of a cycle.
+    gc.collect()
+    gc.freeze()
     ready()
     agent.run(stop)
     warm_up.end()
     for thread in threads:
         thread.join(SERVER_TIMEOUT_S)
     ends.close()
+    recorder.put(of_node(EventKind.NODE_DOWN, record, clock.now_ms()))
+    recorder.end(EVENT_LOG_S)
     ending.check()
     _log.info("node %s has stopped", record.node)
+
+
+def _report_up(record: NodeRecord, catalog: Catalog) -> None:
+    _log.info("node %s is up", record.node)
+    if record.node in catalog.drains.of(record.participant):
+        _log.warning(
+            "node %s is drained: it claims nothing until `medusa node undrain`", record.node
+        )
+
+
+def _event_writer(record: NodeRecord, servers: Servers, kafka: KafkaCluster) -> EventWriter:
+    return EventWriter(record.participant, servers.admin, kafka.producer(SERVER_TIMEOUT_S))
 
 
 def _host_of_followers(host: LaneHost, node: NodeId) -> LaneHost:

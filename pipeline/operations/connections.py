@@ -124,9 +124,9 @@ class Connections:
         self._undo.callback(reader.close)
         return reader
 
-    def producer(self) -> RecordWriter:
-        """A producer of single records."""
-        producer = self._kafka.producer(CALL_TIMEOUT_S)
+    def producer(self, within_s: float = CALL_TIMEOUT_S) -> RecordWriter:
+        """A producer of single records; `within_s`: time limit of a delivery."""
+        producer = self._kafka.producer(within_s)
         self._undo.callback(producer.close)
         return producer
 

@@ -27,6 +27,8 @@ from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.records import NodeRecord
 from pipeline.deploy import documents
 from pipeline.errors import MedusaError
+from pipeline.event_log.codec import encode
+from pipeline.event_log.event import LoggedEvent
 from pipeline.ids import Millis, NodeId, ParticipantId
 from pipeline.lanes.expiry import find_expiring
 from pipeline.markers.positions import Positions
@@ -188,16 +190,17 @@ class Node:
             signals=cluster.producer(0.0),
             watched=watched,
             news=news,
-            followers=Followers(shared.transfers, _no_follower, clock),
+            followers=Followers(shared.transfers, _no_follower, clock, _not_logged),
             workers=Workers(
                 AtOnce("planning"), AtOnce("signals"), AtOnce("reports"), AtOnce("topics")
             ),
+            log=_not_logged,
             clock=clock,
         )
         self._performer = Performer(context, mailbox.put)
         state = NodeState(Shared(record.node, record.participant, record.started_at_ms))
         self._agent = Agent(cast("Any", mailbox), self._performer, state, clock)
-        self._catalog = CatalogPoll(shared, record, clock, mailbox.put)
+        self._catalog = CatalogPoll(shared, record, clock, mailbox.put, _not_logged)
         self._of_kafka: tuple[EndsPoll | BoundaryPoll, ...] = (
             EndsPoll(cluster.ends_reader(), watched, news, mailbox.put),
             BoundaryPoll(cluster, lambda: cluster.reader(0.0), watched, clock, news),
@@ -253,6 +256,11 @@ class Node:
         for turn in self.turns:
             turn.kill()
         self.store.close()
+
+
+def _not_logged(event: LoggedEvent) -> None:
+    """The event log decides nothing."""
+    encode(event)
 
 
 def _no_follower(settings: LaneSettings, _: object) -> Any:

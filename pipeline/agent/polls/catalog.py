@@ -1,15 +1,18 @@
 """Poll of the catalog; keeps the node registered."""
 
 import logging
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
 from pipeline.agent.events import CatalogLost, CatalogRead
+from pipeline.agent.logged import of_transfer
 from pipeline.agent.polls.poll import EmitEvent
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.records import NodeRecord, Transfer
 from pipeline.clock import Clock
 from pipeline.errors import MedusaError, RetryError
+from pipeline.event_log.event import EventKind, LoggedEvent
 from pipeline.ids import NodeId
 
 PAUSE_S: Final = 0.1
@@ -24,12 +27,20 @@ _log = logging.getLogger(__name__)
 class CatalogPoll:
     """Sends a snapshot of the catalog as soon as the catalog has changed."""
 
-    def __init__(self, catalog: Catalog, record: NodeRecord, clock: Clock, emit: EmitEvent) -> None:
+    def __init__(
+        self,
+        catalog: Catalog,
+        record: NodeRecord,
+        clock: Clock,
+        emit: EmitEvent,
+        log: Callable[[LoggedEvent], None],
+    ) -> None:
         self._catalog = catalog
         self._record = record
         self._session = catalog.store.session
         self._clock = clock
         self._emit = emit
+        self._log_event = log
         self._seen: tuple[int, tuple[NodeId, ...]] | None = None
         self._read_at_s = 0.0
 
@@ -62,7 +73,9 @@ class CatalogPoll:
         for one in transfers:
             if now_ms > one.until_ms + GRACE_MS:
                 with suppress(RetryError):  # other nodes do the same
-                    self._catalog.transfers.end(one)
+                    if self._catalog.transfers.end(one):
+                        kind = EventKind.MOVE_EXPIRED
+                        self._log_event(of_transfer(kind, one, self._record.node, now_ms))
 
     def _lost(self) -> None:
         if self._seen is not None:

@@ -99,7 +99,7 @@ def _starting(lane: Lane, target: Desired, shared: Shared, now: Now) -> tuple[La
     found = shared.plans.fragment(deployed)
     fragment = None if isinstance(found, MedusaError) else found
     lane = replace(
-        lane.moved(Happening.START_ASKED, Starting(target, deployed, fragment)),
+        lane.moved(Happening.START_ASKED, Starting(target, deployed, fragment, now.steady_ms)),
         run=RunNumber(lane.run + 1),
         life=target.life,
         tries=replace(lane.tries, restarts=lane.tries.restarts + again),

@@ -14,6 +14,7 @@ from pipeline.counting import counted
 from pipeline.deploy.apply import Comparison, Deployed, compare, deploy
 from pipeline.deploy.documents import Document, read_document
 from pipeline.errors import RefusedError
+from pipeline.event_log.event import EventKind
 from pipeline.operations.connections import Connections
 from pipeline.operations.rollout.first_runs import started_fragments
 from pipeline.operations.rollout.running import await_running
@@ -112,6 +113,8 @@ def run_deploy(
     before = connections.catalog.statuses.of(found.plan.network) if exists else ()
     with _note_on_interrupt(session, _UNFINISHED):
         done = deploy(found, connections.servers, session.printer.note)
+        if done.changed:
+            _log(session, connections, done)
     with _note_on_interrupt(session, _STARTING.format(name=done.name)):
         started = started_fragments(found.recorded.fragments, done.fragments, before)
         watch, timeout_s = _state_printer(session), options.timeout_s
@@ -121,6 +124,19 @@ def run_deploy(
             else ()
         )
     _show(session, done, seen)
+
+
+def _log(session: Session, connections: Connections, done: Deployed) -> None:
+    changed = [one.fragment for one in done.fragments if one.version == done.version]
+    session.log_event(
+        connections,
+        EventKind.DEPLOYED,
+        network=done.network.name,
+        version=str(done.version),
+        fragments=",".join(changed),
+        topics=",".join(done.created),
+        subjects=",".join(done.registered),
+    )
 
 
 def _state_printer(session: Session) -> Callable[[Sequence[ObservedFragment]], None]:

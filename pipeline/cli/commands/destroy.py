@@ -12,6 +12,7 @@ from pipeline.cli.session import Session
 from pipeline.clock import Deadline
 from pipeline.counting import counted
 from pipeline.deploy.remove import Doomed, destroy, doomed
+from pipeline.event_log.event import EventKind
 from pipeline.ids import NetworkId
 from pipeline.names import checkpoint_folder
 
@@ -45,6 +46,12 @@ def command(session: Session, network: str, timeout: float, *, yes: bool, dry_ru
             found = destroy(found, connections.servers, deadline, session.printer.note)
             if checkpoints is not None:
                 shutil.rmtree(checkpoints, ignore_errors=True)
+            session.log_event(
+                connections,
+                EventKind.DESTROYED,
+                network=name.name,
+                topics=",".join(found.topics),
+            )
     session.printer.show(
         {
             "network": name.name,

@@ -2,6 +2,7 @@
 
 import click
 
+from pipeline.catalog.records import Transfer
 from pipeline.cli.completing import nodes, parts
 from pipeline.cli.options import timeout_option, with_session
 from pipeline.cli.session import Session
@@ -9,6 +10,7 @@ from pipeline.cli.times import span
 from pipeline.clock import Deadline
 from pipeline.deploy.pause import parse_target
 from pipeline.errors import UsageError
+from pipeline.event_log.event import EventKind
 from pipeline.ids import FragmentId, NodeId
 from pipeline.operations.connections import Connections
 from pipeline.operations.move import Moves, Step
@@ -63,6 +65,7 @@ def command(
         moves = moves_of(connections, session)
         if cancel:
             ended = moves.cancel(moved_id)
+            _log(session, connections, EventKind.MOVE_CANCELLED, ended)
             text = f"the move of {moved_id} to {ended.to} is cancelled"
             session.printer.show({"fragment": str(moved_id), "cancelled": True}, text)
             return
@@ -73,6 +76,7 @@ def command(
             session.printer.show({**fields, "dry_run": True}, text)
             return
         moves.ask(transfer)
+        _log(session, connections, EventKind.MOVE_ASKED, transfer)
         if not wait:
             text = f"{moved_id} moves from {transfer.source} to {transfer.to}"
             session.printer.show({**fields, "done": False}, text)
@@ -88,6 +92,17 @@ def command(
             done = moves.await_done(transfer, deadline, report)
     text = f"{moved_id} runs on {transfer.to}, {span(done.after_ms)} after it was asked for"
     session.printer.show({**fields, "done": True, "after_ms": done.after_ms}, text)
+
+
+def _log(session: Session, connections: Connections, kind: EventKind, one: Transfer) -> None:
+    session.log_event(
+        connections,
+        kind,
+        network=one.network.name,
+        fragment=one.fragment,
+        node=one.to,
+        **{"from": one.source, "to": one.to},
+    )
 
 
 def moves_of(connections: Connections, session: Session) -> Moves:

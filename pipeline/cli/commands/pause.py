@@ -8,6 +8,7 @@ from pipeline.cli.session import Session
 from pipeline.clock import Deadline
 from pipeline.deploy.pause import parse_target, pause
 from pipeline.deploy.remove import await_stopped, deployed
+from pipeline.event_log.event import EventKind
 
 
 @click.command("pause")
@@ -30,6 +31,14 @@ def command(session: Session, target: str, timeout: float, *, wait: bool) -> Non
     with session.connect() as connections:
         deployed(network, connections.catalog)
         names = pause(network, fragment, connections.catalog)
+        if names:
+            session.log_event(
+                connections,
+                EventKind.PAUSED,
+                network=network.name,
+                fragment=fragment or "",
+                fragments="" if fragment else ",".join(names),
+            )
         if wait:
             deadline = Deadline.after(session.clock, timeout, f"pausing {target}")
             only = frozenset(names) if fragment is None else frozenset({fragment})

@@ -12,6 +12,7 @@ from pipeline.cli.times import parse_time, time_text
 from pipeline.clock import rfc3339
 from pipeline.counting import counted
 from pipeline.errors import UsageError
+from pipeline.event_log.event import EventKind
 from pipeline.ids import Millis, Offset, TopicName
 from pipeline.operations.connections import Connections
 from pipeline.operations.fragments import label
@@ -99,6 +100,7 @@ def command(
             session.printer.show({**data, "dry_run": True}, "\n".join(text))
             return
         done = replay(found, spec, engine, connections, session.clock)
+        _log(session, connections, EventKind.REPLAYED, replayed, spec.name, done.written)
     data |= {"dry_run": False, "written": done.written, **_left_out(done.left_out, done.failed)}
     text = [*_heading(replayed, found, spec.name, "replayed"), *_outcome(done, spec.name)]
     session.printer.show(data, "\n".join(text))
@@ -121,6 +123,8 @@ def _correct(
     differ = differences(compared, engine)
     if writer is not None:
         publish_corrections(replayed, differ, writer, connections, session.clock)
+        number = len(differ.corrections)
+        _log(session, connections, EventKind.CORRECTED, replayed, topic, number)
     counts = Counter(one.change for one in differ.corrections)
     data = {
         **_data(replayed, compared.found),
@@ -136,6 +140,25 @@ def _correct(
         *([] if yes or not differ.corrections else [NOTHING_DONE]),
     ]
     session.printer.show(data, "\n".join(text))
+
+
+def _log(
+    session: Session,
+    connections: Connections,
+    kind: EventKind,
+    replayed: ReplayedFragment,
+    into: TopicName,
+    results: int,
+) -> None:
+    names = replayed.fragment.names
+    session.log_event(
+        connections,
+        kind,
+        network=names.network.name,
+        fragment=names.fragment,
+        into=into,
+        results=str(results),
+    )
 
 
 def _time_of(text: str, now_ms: Millis, engine: ReplayEngine) -> Millis:

@@ -7,6 +7,7 @@ from pipeline.cli.options import with_session
 from pipeline.cli.session import Session
 from pipeline.deploy.pause import parse_target, resume
 from pipeline.deploy.remove import deployed
+from pipeline.event_log.event import EventKind
 
 
 @click.command("resume")
@@ -24,6 +25,14 @@ def command(session: Session, target: str) -> None:
     with session.connect() as connections:
         deployed(network, connections.catalog)
         names = resume(network, fragment, connections.catalog)
+        if names:
+            session.log_event(
+                connections,
+                EventKind.RESUMED,
+                network=network.name,
+                fragment=fragment or "",
+                fragments="" if fragment else ",".join(names),
+            )
     text = f"{target} goes on" if names else f"{target} was not paused; nothing changed"
     session.printer.show(
         {"network": network.name, "changed": bool(names), "resumed": list(names)}, text

@@ -7,6 +7,7 @@ from pipeline.cli.options import timeout_option, with_session
 from pipeline.cli.session import Session
 from pipeline.clock import Deadline
 from pipeline.deploy.remove import await_stopped, deployed, stop
+from pipeline.event_log.event import EventKind
 
 
 @click.command("undeploy")
@@ -27,6 +28,8 @@ def command(session: Session, network: str, timeout: float, *, wait: bool) -> No
     with session.connect() as connections:
         deployed(name, connections.catalog)
         changed = stop(name, connections.catalog)
+        if changed:
+            session.log_event(connections, EventKind.UNDEPLOYED, network=name.name)
         if wait:
             deadline = Deadline.after(session.clock, timeout, f"stopping {name}")
             with session.printer.waiting(f"stopping {name}…"):

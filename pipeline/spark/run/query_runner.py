@@ -130,8 +130,8 @@ class QueryRunner:
             if not isinstance(failure, QueryDoneError):
                 raise failure from error
         finally:
-            # Java keeps `write` as long as the query, so `write` must not keep the query in turn, nor
-            # an error of it, whose frames keep it: it would stay in memory with all of its plans.
+            # Java keeps `write` as long as the query, so `write` must not keep the query in turn,
+            # nor an error of it, whose frames keep it: it would stay in memory with its plans.
             handler.clear()
             if query.steering is not None:
                 query.steering.close()

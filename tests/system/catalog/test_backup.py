@@ -69,8 +69,8 @@ def test_a_catalog_is_restored_with_its_schemas(embedded_stack: EmbeddedStack) -
 
         assert after.fragments.of(TOLLS) == before.fragments.of(TOLLS)
         assert after.nodes.all() == ()
-        assert after.owners.claim(TOLLS, MOVING, node(), NOW) == 8
-        assert after.owners.claim(TOLLS, SPEED, node(), NOW) == 1
+        assert after.owners.claim(TOLLS, MOVING, node(), NOW).epoch == 8
+        assert after.owners.claim(TOLLS, SPEED, node(), NOW).epoch == 1
         assert registered(new, znodes) == (first, False)
         other = SCHEMA.replace('"R"', '"S"')
         assert registered(new, znodes, other)[0].id == first.id + 1

@@ -68,7 +68,7 @@ def test_the_life_of_a_network(open_catalog: OpenCatalog) -> None:
     one, two = open_catalog(), open_catalog()
     deployed(one, MOVING, SPEED)
     assert two.fragments.of(TOLLS) == (fragment(SPEED), fragment(MOVING))
-    assert two.owners.claim(TOLLS, MOVING, node(), NOW) == 1
+    assert two.owners.claim(TOLLS, MOVING, node(), NOW).epoch == 1
     two.statuses.report(report(1, 7))
     assert one.statuses.of(TOLLS) == (report(1, 7),)
     plan = (fragment(SPEED),)
@@ -91,7 +91,7 @@ def test_fragments_of_an_ended_session_can_be_claimed(
         two.owners.claim(TOLLS, MOVING, node(NODE2), NOW)
     stores[0].close()
     assert two.nodes.all() == ()
-    assert two.owners.claim(TOLLS, MOVING, node(NODE2), NOW) == 2
+    assert two.owners.claim(TOLLS, MOVING, node(NODE2), NOW).epoch == 2
 
 
 def test_concurrent_claims_get_different_epochs(open_catalog: OpenCatalog) -> None:
@@ -105,7 +105,9 @@ def test_concurrent_claims_get_different_epochs(open_catalog: OpenCatalog) -> No
         def run() -> None:
             for _ in range(20):
                 try:
-                    won.append(catalog.owners.claim(TOLLS, MOVING, node(NodeId(f"n{number}")), NOW))
+                    won.append(
+                        catalog.owners.claim(TOLLS, MOVING, node(NodeId(f"n{number}")), NOW).epoch
+                    )
                 except RetryError:
                     continue
 

@@ -27,6 +27,7 @@ from pipeline.catalog.records import (
 )
 from pipeline.catalog.snapshot import Deployed, VersionId
 from pipeline.clock import Deadline
+from pipeline.event_log.event import LoggedEvent
 from pipeline.ids import (
     NO_EPOCH,
     Epoch,
@@ -191,6 +192,8 @@ class Node:
     followers: list[Follower]
     levels: list[bool]
     """Whether the next follower is level at once."""
+    logged: list[LoggedEvent]
+    """The entries of the event log."""
 
     def start(self) -> None:
         """Request a start of the fragment's lane."""
@@ -218,14 +221,19 @@ def _follower(
     return followers[-1]
 
 
+def _catalog() -> Catalog:
+    catalog = Catalog(MemoryStore(MemoryTree()), Znodes(""))
+    catalog.format.ensure(OWNER)
+    version = NetworkVersionRecord(NETWORK, VERSION, "", (), "digest", Millis(0), ())
+    catalog.networks.deploy(DEPLOYED.network, version, (FRAGMENT,), None)
+    return catalog
+
+
 def make_node() -> Callable[[Exception | None], Node]:
     """Makes nodes over an in-memory catalog with one deployed fragment."""
 
     def make(raises: Exception | None) -> Node:
-        catalog = Catalog(MemoryStore(MemoryTree()), Znodes(""))
-        catalog.format.ensure(OWNER)
-        version = NetworkVersionRecord(NETWORK, VERSION, "", (), "digest", Millis(0), ())
-        catalog.networks.deploy(DEPLOYED.network, version, (FRAGMENT,), None)
+        catalog = _catalog()
         planned: list[Plan | Exception] = [PLAN]
         lanes: list[Lane] = []
         events: list[Event] = []
@@ -234,6 +242,7 @@ def make_node() -> Callable[[Exception | None], Node]:
         removed: list[tuple[ExpiringRecords, ...] | Exception] = [()]
         followers: list[Follower] = []
         levels: list[bool] = []
+        logged: list[LoggedEvent] = []
 
         def make_plan(version: VersionId) -> Plan:
             assert version == DEPLOYED.version
@@ -260,15 +269,18 @@ def make_node() -> Callable[[Exception | None], Node]:
             watched=Watched(),
             news=LaneNews(),
             followers=Followers(
-                catalog.transfers, partial(_follower, followers, levels), SystemClock()
+                catalog.transfers,
+                partial(_follower, followers, levels),
+                SystemClock(),
+                logged.append,
             ),
             workers=Workers(Immediate(), Immediate(), Immediate(), Immediate()),
+            log=logged.append,
             clock=SystemClock(),
         )
         performer = Performer(context, events.append)
-        signals, watched, news = context.signals, context.watched, context.news
-        assert isinstance(signals, Signals)
-        polled = signals, watched, news
+        assert isinstance(context.signals, Signals)
+        polled = context.signals, context.watched, context.news
         return Node(
             performer,
             lanes,
@@ -281,6 +293,7 @@ def make_node() -> Callable[[Exception | None], Node]:
             removed,
             followers,
             levels,
+            logged,
         )
 
     return make

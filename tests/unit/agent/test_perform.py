@@ -299,6 +299,6 @@ def test_a_release_removes_the_owner(make_node: Callable[[Exception | None], Nod
     owner = node.catalog.owners.get(NETWORK, MOVING.fragment)
     assert owner is not None
     for other in (replace(owner, epoch=Epoch(9)), owner):
-        node.performer.perform(ReleaseFragment(MOVING, other))
+        node.performer.perform(ReleaseFragment(MOVING, other, NodeId("there")))
         left = node.catalog.owners.get(NETWORK, MOVING.fragment)
         assert (left is None) == (other is owner)

@@ -168,7 +168,7 @@ def filled(networks: int, fragments: int) -> MemoryTree:
         version = replace(network_version(), network=name)
         catalog.networks.deploy(replace(network(), network=name), version, tuple(records), None)
         for record in records:
-            epoch = catalog.owners.claim(name, record.fragment, node(), NOW)
+            epoch = catalog.owners.claim(name, record.fragment, node(), NOW).epoch
             status = replace(report(epoch, name=record.fragment), network=name)
             catalog.statuses.report(status)
     return tree

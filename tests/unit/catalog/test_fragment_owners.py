@@ -57,7 +57,7 @@ def test_the_first_claim_is_epoch_one_and_each_raises_it() -> None:
     _, catalog = session(MemoryTree())
     deployed(catalog)
     assert catalog.owners.get(TOLLS, MOVING) is None
-    assert [catalog.owners.claim(TOLLS, MOVING, node(), NOW) for _ in range(3)] == [1, 2, 3]
+    assert [catalog.owners.claim(TOLLS, MOVING, node(), NOW).epoch for _ in range(3)] == [1, 2, 3]
     assert catalog.owners.get(TOLLS, MOVING) == OwnerRecord(NODE1, ME, Epoch(3), NOW, life=NOW)
 
 
@@ -69,7 +69,9 @@ def test_an_epoch_is_above_that_of_the_last_marker() -> None:
     _, catalog = session(MemoryTree())
     deployed(catalog)
     written = [Epoch(0), Epoch(9), Epoch(3), Epoch(11)]
-    claimed = [catalog.owners.claim(TOLLS, MOVING, node(), NOW, written=last) for last in written]
+    claimed = [
+        catalog.owners.claim(TOLLS, MOVING, node(), NOW, written=last).epoch for last in written
+    ]
     assert claimed == [1, 10, 11, 12]
 
 
@@ -102,7 +104,7 @@ def test_a_fragment_of_a_living_owner_cannot_be_claimed() -> None:
     with pytest.raises(RetryError, match="node1 owns it"):
         second.owners.claim(TOLLS, MOVING, node(NODE2), NOW)
     first_store.close()
-    assert second.owners.claim(TOLLS, MOVING, node(NODE2), NOW) == 2
+    assert second.owners.claim(TOLLS, MOVING, node(NODE2), NOW).epoch == 2
 
 
 def test_epochs_continue_after_an_undeploy() -> None:
@@ -114,7 +116,7 @@ def test_epochs_continue_after_an_undeploy() -> None:
     catalog.networks.remove(TOLLS)
     catalog.networks.deploy(network(), network_version(), (fragment(),), None)
     assert catalog.owners.get(TOLLS, MOVING) is None
-    assert catalog.owners.claim(TOLLS, MOVING, node(), NOW) == 3
+    assert catalog.owners.claim(TOLLS, MOVING, node(), NOW).epoch == 3
 
 
 def test_a_claim_of_a_fragment_that_was_concurrently_redeployed_fails() -> None:
@@ -175,7 +177,7 @@ def test_threads_that_claim_at_once_get_different_epochs() -> None:
         _, mine = session(tree)
         for _ in range(50):
             try:
-                won.append(mine.owners.claim(TOLLS, MOVING, node(NodeId(name)), NOW))
+                won.append(mine.owners.claim(TOLLS, MOVING, node(NodeId(name)), NOW).epoch)
             except RetryError:
                 continue
 
@@ -204,7 +206,7 @@ def test_a_release_leaves_the_fragment_to_others() -> None:
     assert status is not None
     assert (status.state, status.last_error) == (LaneState.PENDING, "")
     catalog.statuses.report(replace(NOTHING_READ, epoch=NO_EPOCH, node=NODE2))
-    assert catalog.owners.claim(TOLLS, MOVING, node(NODE2), NOW) == 2
+    assert catalog.owners.claim(TOLLS, MOVING, node(NODE2), NOW).epoch == 2
 
 
 def test_only_the_present_owner_can_release() -> None:
@@ -265,6 +267,6 @@ def test_a_drained_node_claims_only_what_it_owns() -> None:
     with pytest.raises(RetryError, match="node node1 is drained"):
         catalog.owners.claim(TOLLS, MOVING, node(), NOW)
     catalog.drains.undrain(ME, NODE1)
-    assert catalog.owners.claim(TOLLS, MOVING, node(), NOW) == 1
+    assert catalog.owners.claim(TOLLS, MOVING, node(), NOW).epoch == 1
     catalog.drains.drain(ME, NODE1, NOW)
-    assert catalog.owners.claim(TOLLS, MOVING, node(), NOW) == 2
+    assert catalog.owners.claim(TOLLS, MOVING, node(), NOW).epoch == 2

@@ -126,7 +126,7 @@ def test_an_unchanged_fragment_keeps_its_owner_and_its_znode() -> None:
     """A deploy does not touch fragments whose record is the same."""
     store, catalog = session(MemoryTree())
     deployed(catalog, MOVING, SPEED)
-    epoch = catalog.owners.claim(TOLLS, MOVING, node(), NOW)
+    epoch = catalog.owners.claim(TOLLS, MOVING, node(), NOW).epoch
     before = store.get(Znodes().fragment(TOLLS, MOVING))
     plan = (fragment(MOVING), fragment(SPEED, 2, "d2"))
     catalog.networks.deploy(network(2), network_version(2), plan, NetworkVersion(1))

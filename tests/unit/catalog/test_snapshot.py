@@ -9,7 +9,7 @@ from pipeline.catalog.records import (
     NodeRecord,
     OwnerRecord,
 )
-from pipeline.catalog.snapshot import CatalogSnapshot, Deployed
+from pipeline.catalog.snapshot import CatalogSnapshot, Deployed, Leaving
 from pipeline.ids import (
     Epoch,
     FragmentName,
@@ -83,7 +83,8 @@ def test_a_fragment_leaves_a_node_that_may_not_run_it() -> None:
     fragments = (FRAGMENTS[0], moving, FRAGMENTS[2])
     there = replace(_node(THERE), labels=(("zone", "b"),))
     found = CatalogSnapshot((_node(HERE), there), fragments)
-    assert found.leaving(HERE) == {moving.id: moving.owner}
+    assert moving.owner is not None
+    assert found.leaving(HERE) == {moving.id: Leaving(moving.owner, THERE)}
     assert found.leaving(THERE) == {}
     assert "mine" not in _names(found.assigned_to(HERE))
     assert "mine" not in _names(found.assigned_to(THERE))

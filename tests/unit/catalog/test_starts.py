@@ -32,7 +32,7 @@ def catalog() -> Catalog:
 
 def claimed(catalog: Catalog) -> Epoch:
     """Claim a fragment and return the epoch."""
-    return catalog.owners.claim(TOLLS, MOVING, node(), NOW)
+    return catalog.owners.claim(TOLLS, MOVING, node(), NOW).epoch
 
 
 def version(number: int, life: str = LIFE) -> VersionId:

@@ -13,6 +13,7 @@ from pipeline.catalog.backup import read
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.codec import encode
 from pipeline.catalog.records import DesiredState, OwnerRecord, Transfer, TransfersRecord
+from pipeline.catalog.snapshot import Leaving
 from pipeline.errors import RefusedError, RetryError
 from pipeline.ids import FragmentId, FragmentName, Millis, NetworkLife, NetworkVersion, NodeId
 from pipeline.names import Znodes
@@ -84,7 +85,7 @@ def test_a_move_goes_from_step_to_step() -> None:
     assert catalog.networks.revision(ME) == revision + 3
     found, before = catalog.snapshot(ME), owner(catalog)
     assert before is not None
-    assert found.leaving(NODE1) == {ID: before}
+    assert found.leaving(NODE1) == {ID: Leaving(before, NODE2)}
     assert found.assigned_to(NODE2) == ()
     assert catalog.owners.release(ID, before)
     found = catalog.snapshot(ME)
@@ -237,7 +238,7 @@ def test_claims_of_two_fragments_that_move_do_not_disturb_each_other() -> None:
         apply(operations)
 
     store.apply = disturbed  # type: ignore[method-assign]
-    assert catalog.owners.claim(TOLLS, MOVING, node(NODE1), NOW) == 2
+    assert catalog.owners.claim(TOLLS, MOVING, node(NODE1), NOW).epoch == 2
     assert catalog.transfers.of(ME) == (other,)
 
 
@@ -307,8 +308,8 @@ class Course:
     def _release(self, _: NodeId) -> None:
         """The owner releases what it must, by its own snapshot."""
         for name in (NODE1, NODE2, NODE3):
-            for fragment, record in self.catalog.snapshot(ME).leaving(name).items():
-                self.catalog.owners.release(fragment, record)
+            for fragment, found in self.catalog.snapshot(ME).leaving(name).items():
+                self.catalog.owners.release(fragment, found.owner)
 
     def _claim(self, at: NodeId) -> None:
         """A node claims if the fragment falls to it."""

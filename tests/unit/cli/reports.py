@@ -46,7 +46,7 @@ def report(
     """Claim a fragment for the node, and report its status."""
     name = FragmentName(fragment)
     world.catalog.nodes.register(NODE)
-    epoch = world.catalog.owners.claim(CARS, name, NODE, NOW)
+    epoch = world.catalog.owners.claim(CARS, name, NODE, NOW).epoch
     world.catalog.statuses.report(
         replace(
             NOTHING_READ, network=CARS, fragment=name, node=NODE.node, epoch=epoch, state=state,

@@ -49,7 +49,7 @@ def world(medusa: Caller) -> World:
     assert medusa("deploy", "--no-wait", opener=opener(found)).code == 0
     node = NodeRecord(NodeId("n1"), ME, "host", 7, NOW, "1", reads=1)
     found.catalog.nodes.register(node)
-    epoch = found.catalog.owners.claim(CARS, MOVING, node, NOW)
+    epoch = found.catalog.owners.claim(CARS, MOVING, node, NOW).epoch
     found.catalog.starts.record(CARS, MOVING, epoch)
     return found
 

@@ -42,8 +42,8 @@ def connect(medusa: Caller) -> Opener:
 
 def test_names_of_the_catalog_are_offered(connect: Opener) -> None:
     """Networks, fragments, streams and versions, each for its arguments."""
-    assert _offered(connect, "history", "") == ["cars"]
-    assert _offered(connect, "history", "x") == []
+    assert _offered(connect, "get", "") == ["cars"]
+    assert _offered(connect, "get", "x") == []
     parts = ["cars", "cars.moving", "cars.stopped"]
     assert sorted(_offered(connect, "pause", "")) == parts
     assert sorted(_offered(connect, "-o", "json", "pause", "cars.")) == parts[1:]
@@ -109,7 +109,7 @@ def test_the_catalog_is_read_as_it_is(medusa: Caller) -> None:
         def close(self) -> None:
             """No resources to release."""
 
-    assert _offered(lambda *_: StoreOnly(), "history", "") == ["cars"]  # type: ignore[arg-type] # a part of Connections is enough
+    assert _offered(lambda *_: StoreOnly(), "get", "") == ["cars"]  # type: ignore[arg-type] # a part of Connections is enough
 
 
 def test_a_late_result_is_not_awaited() -> None:

@@ -238,7 +238,7 @@ def test_undeploy_and_destroy(medusa: Caller) -> None:
     assert medusa("destroy", "cars", "--yes", opener=connect).code == 0
     assert world.catalog.networks.get(CARS) is None
     assert not checkpoints.exists()
-    assert set(world.kafka.topics) == {"car-sightings"}
+    assert set(world.kafka.topics) == {"car-sightings", "local.medusa-events"}
 
 
 def test_a_server_that_is_down_names_medusa_up(medusa: Caller) -> None:

@@ -63,13 +63,13 @@ def test_boxes_are_checked_with_referenced_schemas(medusa: Caller) -> None:
 
 
 def test_schemas_are_registered_without_a_reachable_catalog(medusa: Caller) -> None:
-    """A note says that boxes were not checked."""
+    """Notes say that boxes were not checked, and that the event log has no entry of it."""
     world = World.new()
     inner = opener(world)
     write_project(Path())
 
     class WithoutCatalog:
-        """Connections without ZooKeeper."""
+        """Connections without ZooKeeper and Kafka."""
 
         @property
         def catalog(self) -> Catalog:
@@ -81,6 +81,10 @@ def test_schemas_are_registered_without_a_reachable_catalog(medusa: Caller) -> N
             """The registry of the world."""
             return world.registry
 
+        def producer(self, _within_s: float) -> Any:
+            """Raise the error of an unreachable server."""
+            raise UnavailableError("Kafka does not answer", place="127.0.0.1:2")
+
         def close(self) -> None:
             """No resources to release."""
 
@@ -91,3 +95,4 @@ def test_schemas_are_registered_without_a_reachable_catalog(medusa: Caller) -> N
     called = medusa("schema", "register", "s-value", "sighting.avsc", "-o", "json", opener=connect)
     assert (called.code, called.data["boxes_checked"]) == (0, False)
     assert "deployed boxes were not checked: 127.0.0.1:1: ZooKeeper" in called.err
+    assert "this is not in the event log: 127.0.0.1:2: Kafka does not answer" in called.err

@@ -63,7 +63,7 @@ def _report(world: World, fragment: str, state: LaneState, error: str = "") -> N
     name = FragmentName(fragment)
     if world.catalog.nodes.get(ParticipantId("local"), NODE.node) is None:
         world.catalog.nodes.register(NODE)
-    epoch = world.catalog.owners.claim(CARS, name, NODE, NOW)
+    epoch = world.catalog.owners.claim(CARS, name, NODE, NOW).epoch
     status = replace(NOTHING_READ, network=CARS, fragment=name, node=NODE.node, epoch=epoch)
     world.catalog.statuses.report(replace(status, state=state, last_error=error))
 

@@ -72,7 +72,7 @@ def _run(world: World, network: NetworkId) -> Epoch:
     """Claim the fragment for a node of the participant, and report; all nodes have one name."""
     node = NodeRecord(NodeId("n1"), network.participant, "host", 1, NOW, "0", reads=1)
     world.catalog.nodes.register(node)
-    epoch = world.catalog.owners.claim(network, MOVING, node, NOW)
+    epoch = world.catalog.owners.claim(network, MOVING, node, NOW).epoch
     status = replace(NOTHING_READ, network=network, fragment=MOVING, node=node.node, epoch=epoch)
     world.catalog.statuses.report(status)
     world.catalog.starts.record(network, MOVING, epoch)

@@ -76,7 +76,7 @@ def test_a_deployed_network_is_read_with_its_topics_and_writers(tmp_path: Path) 
     document = read_document(write_project(tmp_path), lambda _: None)
     deploy(compare(document, us, world.servers), world.servers, lambda _: None)
     cars, moving = NetworkId(ParticipantId("local"), NetworkName("cars")), FragmentName("moving")
-    epoch = world.catalog.owners.claim(cars, moving, node(), NOW)
+    epoch = world.catalog.owners.claim(cars, moving, node(), NOW).epoch
     status = replace(NOTHING_READ, network=cars, fragment=moving, epoch=epoch)
     world.catalog.statuses.report(status)
     for name, owner in (("damaged", us), ("theirs", ParticipantId("others"))):
@@ -103,7 +103,7 @@ def test_expiring_records_are_reported_or_found_in_kafka(tmp_path: Path) -> None
     world.catalog.nodes.register(node())
     for name, use in (("moving", Use.UNREAD), ("stopped", None)):
         fragment = FragmentName(name)
-        epoch = world.catalog.owners.claim(cars, fragment, node(), NOW)
+        epoch = world.catalog.owners.claim(cars, fragment, node(), NOW).epoch
         removed = () if use is None else (ExpiringRecords(IN, (0,), use, Cause.REMOVED),)
         status = replace(NOTHING_READ, network=cars, fragment=fragment, epoch=epoch)
         world.catalog.statuses.report(replace(status, expiring=removed))

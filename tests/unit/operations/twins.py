@@ -73,7 +73,7 @@ class TwinConnections:
         """The given recomputer."""
         return self._recomputer
 
-    def producer(self) -> MemoryProducer:
+    def producer(self, _within_s: float = 1.0) -> MemoryProducer:
         """A producer of single records."""
         return self.topics.producer(1.0)
 

@@ -10,6 +10,7 @@ from pipeline.cli.times import parse_time
 from pipeline.counting import counted
 from pipeline.dead_letters.purge import Purge
 from pipeline.errors import UsageError
+from pipeline.event_log.event import EventKind
 from pipeline.operations.dead_letters.purge import removable_letters, remove_letters
 from pipeline.operations.fragments import fragment_of, label
 
@@ -54,6 +55,13 @@ def command(
                 session.printer.note(_summary(found, "this removes"))
                 confirm(session, f"remove {counted(found.removed, 'dead letter')} of {name}?")
             remove_letters(one, found, connections)
+            session.log_event(
+                connections,
+                EventKind.PURGED,
+                network=one.names.network.name,
+                fragment=one.names.fragment,
+                records=str(found.removed),
+            )
     session.printer.show(
         {
             "fragment": name,

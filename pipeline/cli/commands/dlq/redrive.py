@@ -10,6 +10,7 @@ from pipeline.cli.session import Session
 from pipeline.clock import Deadline, rfc3339
 from pipeline.counting import counted
 from pipeline.dead_letters.choose import LetterFilter
+from pipeline.event_log.event import EventKind
 from pipeline.operations.dead_letters.redrive import Redrive, Redriven
 from pipeline.operations.fragments import fragment_of, label
 
@@ -57,6 +58,15 @@ def command(
             deadline = Deadline.after(session.clock, timeout, "beginning to send again")
             with session.printer.waiting("sending dead letters again"):
                 found = run.send(deadline)  # another deploy is possible since the preview
+            if found.sent:
+                session.log_event(
+                    connections,
+                    EventKind.REDRIVEN,
+                    network=one.names.network.name,
+                    fragment=one.names.fragment,
+                    records=str(found.sent),
+                    reason=reason or "",
+                )
         run.check(found)
     session.printer.show(
         {

@@ -8,6 +8,7 @@ from pipeline.cli.session import Session
 from pipeline.cli.times import span
 from pipeline.clock import Deadline
 from pipeline.counting import counted
+from pipeline.event_log.event import EventKind
 from pipeline.ids import NodeId
 from pipeline.operations.drain import Drain, Moved
 
@@ -42,6 +43,9 @@ def command(session: Session, node: str, timeout: float, *, wait: bool) -> None:
     with session.connect() as connections:
         draining = Drain(NodeId(node), connections.participant, connections.catalog, session.clock)
         changed, fragments = draining.begin(timeout * _FOR_MOVES)
+        if changed:
+            names = ",".join(map(str, fragments))
+            session.log_event(connections, EventKind.DRAINED, node=node, fragments=names)
         moved: tuple[Moved, ...] = ()
         if wait:
             deadline = Deadline.after(session.clock, timeout, f"draining {node}")

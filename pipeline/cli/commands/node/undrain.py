@@ -5,6 +5,7 @@ import click
 from pipeline.cli.completing import nodes
 from pipeline.cli.options import with_session
 from pipeline.cli.session import Session
+from pipeline.event_log.event import EventKind
 from pipeline.ids import NodeId
 
 
@@ -20,5 +21,7 @@ def command(session: Session, node: str) -> None:
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
     with session.connect() as connections:
         changed = connections.catalog.drains.undrain(connections.participant, NodeId(node))
+        if changed:
+            session.log_event(connections, EventKind.UNDRAINED, node=node)
     text = f"node {node} may run fragments again" if changed else f"node {node} was not drained"
     session.printer.show({"node": node, "changed": changed}, text)

@@ -7,6 +7,7 @@ from pipeline.cli.commands.schema.names import name_of_subject
 from pipeline.cli.completing import schema_versions, subjects
 from pipeline.cli.options import with_registry
 from pipeline.cli.session import Session
+from pipeline.event_log.event import EventKind
 from schemas.deletion import Doomed, delete, doomed, require_unreferred
 
 
@@ -54,6 +55,13 @@ def command(
                 session.printer.note(_summary(subject, found, "this deletes", permanent=permanent))
                 confirm(session, f"delete it{' for good' if permanent else ''}?")
             delete(admin, found, version, permanent=permanent)
+            session.log_event(
+                connections,
+                EventKind.SCHEMA_DELETED,
+                subject=subject,
+                versions=",".join(str(one.use.version) for one in found),
+                permanent="yes" if permanent else "no",
+            )
     before = "would delete" if dry_run else "deleted"
     session.printer.show(
         {

@@ -7,6 +7,7 @@ from pipeline.cli.commands.schema.scopes import apply, as_data, as_text, parse_r
 from pipeline.cli.completing import subjects
 from pipeline.cli.options import with_registry
 from pipeline.cli.session import Session
+from pipeline.event_log.event import EventKind
 from schemas.compatibility import Level
 
 
@@ -47,6 +48,11 @@ def command(session: Session, arguments: tuple[str, ...], *, general: bool, rese
             lambda: admin.forget_config(scope),
         )
         own = admin.own_level(scope)
+        if changed:
+            text = own.value if own else "none of its own"
+            session.log_event(
+                connections, EventKind.SCHEMA_SETTING, subject=scope or "all", level=text
+            )
         force = admin.level_in_force(scope) if scope is not None else own or Level.BACKWARD
     own_word = own.value if own else None
     session.printer.show(

@@ -7,6 +7,7 @@ from pipeline.cli.commands.schema.scopes import apply, as_data, as_text, parse_r
 from pipeline.cli.completing import subjects
 from pipeline.cli.options import with_registry
 from pipeline.cli.session import Session
+from pipeline.event_log.event import EventKind
 from schemas.registry.config import Mode
 
 
@@ -42,6 +43,11 @@ def command(session: Session, arguments: tuple[str, ...], *, general: bool, rese
             lambda: admin.forget_mode(scope or ""),
         )
         own = admin.own_mode(scope)
+        if changed:
+            text = own.value if own else "none of its own"
+            session.log_event(
+                connections, EventKind.SCHEMA_SETTING, subject=scope or "all", mode=text
+            )
         force = admin.mode_in_force(scope) if scope is not None else own or Mode.READWRITE
     own_word = own.value if own else None
     session.printer.show(

@@ -11,6 +11,7 @@ from pipeline.cli.commands.schema.references import reference_lines, reference_o
 from pipeline.cli.completing import subjects
 from pipeline.cli.options import with_registry
 from pipeline.cli.session import Session
+from pipeline.event_log.event import EventKind
 from pipeline.operations.schemas.references import TypeReference
 from schemas.json_value import JsonObject
 from schemas.records import IncompatibleSchemaError
@@ -65,6 +66,10 @@ def command(
             session.printer.show({**data, "fits": True}, words)
             return
         schema_id = registry.register(subject, new.text, new.references)
+        if registered is None:
+            session.log_event(
+                connections, EventKind.SCHEMA_REGISTERED, subject=subject, id=str(schema_id)
+            )
     done = "was registered already" if registered is not None else "registered"
     session.printer.show(
         {**data, "id": schema_id, "changed": registered is None},

@@ -12,6 +12,7 @@ from pipeline.catalog.records import (
     NetworkVersionRecord,
     NodeRecord,
 )
+from pipeline.event_log.event import LoggedEvent
 from pipeline.ids import (
     FragmentName,
     Millis,
@@ -44,6 +45,7 @@ class World:
 
     tree: MemoryTree = field(default_factory=MemoryTree)
     events: list[Event] = field(default_factory=list)
+    logged: list[LoggedEvent] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.store = MemoryStore(self.tree)
@@ -51,7 +53,11 @@ class World:
         self.catalog.format.ensure(OWNER)
         self.catalog.nodes.register(node_record("here"))
         self.poll = CatalogPoll(
-            self.catalog, node_record("here"), SystemClock(), self.events.append
+            self.catalog,
+            node_record("here"),
+            SystemClock(),
+            self.events.append,
+            self.logged.append,
         )
 
     def deploy(self) -> None:

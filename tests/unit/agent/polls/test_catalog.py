@@ -104,7 +104,7 @@ def test_moves_whose_time_has_passed_are_ended() -> None:
     """By whichever node reads the catalog: the target may hang, or be of an earlier version."""
     world = World()
     world.deploy()
-    epoch = world.catalog.owners.claim(NETWORK, MOVING, node_record("here"), Millis(0))
+    epoch = world.catalog.owners.claim(NETWORK, MOVING, node_record("here"), Millis(0)).epoch
     (one,) = world.catalog.snapshot(NETWORK.participant).fragments
     there, now_ms = node_record("there"), SystemClock().now_ms()
     for until_ms, left in ((now_ms - GRACE_MS - 1, 0), (now_ms + 60_000, 1)):

@@ -67,7 +67,7 @@ def test_a_fragment_is_released_when_its_lane_has_stopped() -> None:
     effects = agent.receive_all(elsewhere())
     assert StopLane(LANE) in effects
     assert released(effects) == []
-    assert released(stopped(agent)) == [ReleaseFragment(SPEED, MINE)]
+    assert released(stopped(agent)) == [ReleaseFragment(SPEED, MINE, THERE)]
 
 
 def test_an_idle_lane_that_leaves_is_active_for_its_readers() -> None:
@@ -87,7 +87,7 @@ def test_a_release_is_repeated_until_the_catalog_has_it() -> None:
     """With each read: the last one may have failed."""
     agent = Agent()
     for _ in range(2):
-        assert released(agent.receive_all(elsewhere())) == [ReleaseFragment(SPEED, MINE)]
+        assert released(agent.receive_all(elsewhere())) == [ReleaseFragment(SPEED, MINE, THERE)]
         assert released(agent.receive_all(Tick())) == []
     assert released(agent.receive_all(elsewhere(None))) == []
 
@@ -99,7 +99,7 @@ def test_nothing_is_released_while_the_catalog_is_in_doubt() -> None:
     agent.receive(elsewhere())
     agent.receive(CatalogLost())
     assert released(stopped(agent)) == []
-    assert released(agent.receive_all(elsewhere())) == [ReleaseFragment(SPEED, MINE)]
+    assert released(agent.receive_all(elsewhere())) == [ReleaseFragment(SPEED, MINE, THERE)]
 
 
 def test_a_fragment_placed_here_again_is_started_again() -> None:

@@ -54,7 +54,9 @@ def test_before_a_claim_the_epoch_is_that_of_the_snapshot(
 
 
 @pytest.mark.parametrize(
-    "phase", [Stopped(), Starting(desired_of(deployed()), deployed(), None)], ids=["rest", "start"]
+    "phase",
+    [Stopped(), Starting(desired_of(deployed()), deployed(), None, SteadyMillis(0))],
+    ids=["rest", "start"],
 )
 def test_at_rest_the_epoch_is_at_least_that_of_the_snapshot(phase: Stopped | Starting) -> None:
     """The answer to the last claim may be lost; while the lane starts a claim may be under way."""

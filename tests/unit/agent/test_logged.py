@@ -1,0 +1,156 @@
+"""What a node writes into the event log."""
+
+from dataclasses import replace
+
+import pytest
+
+from pipeline.agent.effects import LogEvent
+from pipeline.agent.logged import claimed, of_node, released
+from pipeline.boundaries.profile import LaneProfile
+from pipeline.catalog.fragment_owners import Claim
+from pipeline.catalog.records import OwnerRecord, Transfer
+from pipeline.event_log.event import EventKind, LoggedEvent
+from pipeline.ids import Epoch, Millis, NetworkLife, NetworkVersion, NodeId
+from pipeline.lanes.events import LaneRebuilding, LaneStarted, LaneStopped
+from pipeline.network.boxes.shape import Stateless
+from tests.unit.agent.support import (
+    CARS,
+    HERE,
+    LANE,
+    SPEED,
+    START_MS,
+    Agent,
+    deployed,
+    fresh_marker,
+    node_record,
+)
+from tests.unit.planner.networks import OWNER
+
+THERE = NodeId("node2")
+AT = Millis(5_000)
+MINE = OwnerRecord(HERE, OWNER, Epoch(1), Millis(0), START_MS)
+ME = replace(node_record(HERE), started_at_ms=START_MS)
+MOVE = Transfer(
+    network=SPEED.network,
+    life=NetworkLife("life"),
+    fragment=SPEED.fragment,
+    version=NetworkVersion(1),
+    source=THERE,
+    epoch=Epoch(1),
+    to=HERE,
+    to_life=START_MS,
+    asked_at_ms=Millis(3_800),
+    until_ms=Millis(9_000),
+    is_ready=True,
+    problem="",
+)
+
+
+def logged(effects: tuple[object, ...]) -> list[LoggedEvent]:
+    """The entries among effects."""
+    return [one.event for one in effects if isinstance(one, LogEvent)]
+
+
+@pytest.mark.parametrize(
+    ("before", "move", "why", "origin"),
+    [
+        (None, None, "it had no owner", None),
+        (None, MOVE, "moved from node node2", THERE),
+        (replace(MINE, node=THERE), None, "node node2 is down", THERE),
+        (replace(MINE, node=THERE), replace(MOVE, to=THERE), "node node2 is down", THERE),
+        (replace(MINE, life=Millis(1)), None, "the node was started again", HERE),
+    ],
+)
+def test_a_claim_says_why(
+    before: OwnerRecord | None, move: Transfer | None, why: str, origin: NodeId | None
+) -> None:
+    """From the records that it replaces."""
+    event = claimed(SPEED, ME, Claim(Epoch(2), before, move), AT)
+    assert event is not None
+    assert (event.kind, event.why, event.node) == (EventKind.CLAIMED, why, HERE)
+    facts = dict(event.facts)
+    assert (facts["epoch"], facts.get("from")) == ("2", origin)
+    assert dict(event.parts_ms) == ({} if move is None else {"since_request": 1_200})
+
+
+def test_a_claim_of_the_present_owner_is_not_logged() -> None:
+    """A lane that fails claims at each try."""
+    assert claimed(SPEED, ME, Claim(Epoch(2), MINE, None), AT) is None
+
+
+def test_a_release_names_the_next_node() -> None:
+    """With its own epoch."""
+    event = released(SPEED, MINE, THERE, AT)
+    assert (event.kind, event.by, event.why) == (
+        "released",
+        "node node1",
+        "node node2 is to run it",
+    )
+    assert dict(event.facts) == {"epoch": "1", "to": "node2"}
+
+
+def test_a_node_says_what_it_is() -> None:
+    """Labels and capacity only if it has them."""
+    record = replace(ME, labels=(("zone", "a"),), capacity=3)
+    facts = dict(of_node(EventKind.NODE_UP, record, AT).facts)
+    assert (facts["labels"], facts["capacity"]) == ("zone=a", "3")
+    assert "labels" not in dict(of_node(EventKind.NODE_DOWN, ME, AT).facts)
+
+
+def test_a_start_has_its_durations() -> None:
+    """From its request, and of the rebuild that was a part of it."""
+    agent = Agent()
+    agent.read_catalog(replace(deployed(), owner=MINE))
+    agent.wait(400)
+    agent.receive(LaneRebuilding(LANE, agent.lane().run, Epoch(1), offsets=7))
+    agent.wait(600)
+    marker = fresh_marker(CARS)
+    time = agent.begin(marker, LaneProfile((CARS,), Stateless()))
+    started = LaneStarted(LANE, agent.lane().run, Epoch(1), marker, time)
+    (event,) = logged(agent.receive_all(started))
+    assert (event.kind, event.node, event.network) == ("started", HERE, SPEED.network.name)
+    parts = dict(event.parts_ms)
+    assert (parts["start"], parts["state"]) == (1_000, 600)
+    assert event.why == "its state was rebuilt from the log"
+
+
+def test_a_failure_is_logged_once() -> None:
+    """Again if it is another one, or given up."""
+    agent = Agent()
+    agent.read_catalog(replace(deployed(), owner=MINE))
+
+    def fail(error: str, *, retry: bool = True) -> list[LoggedEvent]:
+        run = agent.lane().run
+        return logged(
+            agent.receive_all(LaneStopped(LANE, run, Epoch(1), error, retry=retry, fenced=False))
+        )
+
+    (first,) = fail("no disk")
+    assert (first.kind, first.why, dict(first.facts)["given_up"]) == ("failed", "no disk", "no")
+    agent.tick(600_000)
+    assert fail("no disk") == []
+    agent.tick(600_000)
+    assert [one.why for one in fail("no memory")] == ["no memory"]
+    agent.tick(600_000)
+    (last,) = fail("no memory", retry=False)
+    assert dict(last.facts)["given_up"] == "yes"
+
+
+def test_a_lane_that_was_asked_to_stop_has_not_failed() -> None:
+    """The entry of whoever asked says why."""
+    agent = Agent()
+    agent.read_catalog(replace(deployed(), owner=MINE))
+    agent.started(CARS)
+    agent.read_catalog()
+    ended = LaneStopped(LANE, agent.lane().run, Epoch(1), None, retry=True, fenced=False)
+    assert logged(agent.receive_all(ended)) == []
+
+
+def test_a_fenced_lane_says_so() -> None:
+    """By another epoch."""
+    agent = Agent()
+    agent.read_catalog(replace(deployed(), owner=MINE))
+    agent.started(CARS)
+    ended = LaneStopped(LANE, agent.lane().run, Epoch(1), "fenced", retry=True, fenced=True)
+    (event,) = logged(agent.receive_all(ended))
+    assert (event.kind, dict(event.facts)["epoch"]) == ("fenced", "1")
