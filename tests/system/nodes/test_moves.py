@@ -6,14 +6,20 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from itertools import pairwise
 
 import pytest
 
 from brokers.embedded.processes import Child
+from brokers.kafka.reader import TopicReader
 from pipeline.catalog.records import LaneState, OwnerRecord, Transfer
 from pipeline.clock import Deadline
 from pipeline.errors import RetryError
+from pipeline.event_log.log import EventReader
+from pipeline.event_log.places import Stay, stays
 from pipeline.ids import FragmentId, FragmentName, Millis, NodeId
+from pipeline.names import events_topic
+from pipeline.operations.drain import Drain
 from pipeline.operations.move import Moves, Step
 from pipeline.system_clock import SystemClock
 from tests.system.support import READING, WINDOWS, Installation, kill, network_id
@@ -181,6 +187,11 @@ def test_a_fragment_moves_to_and_fro_while_records_flow(medusa: Installation) ->
             assert marker.epoch == epoch
             assert marker.incarnation.startswith(f"{epoch}-")
             assert not marker.chosen
+    medusa.wait_for(lambda: len(places(medusa, name)) > 3, "claims logged", within_s=WITHIN_S)
+    first, *moved = places(medusa, name)
+    assert (first.epoch, first.why) == ("1", "it had no owner")
+    for before, stay in pairwise((first, *moved)):
+        assert (stay.node, stay.why) == (other(before.node), f"moved from node {before.node}")
     log = "".join((medusa.folder / "logs" / f"node-{node}.log").read_text() for node in (A, B))
     assert log.count("level: its owner may release it") >= 3
     assert "a follower has made the state here" in log
@@ -232,6 +243,41 @@ def test_a_cancelled_move_leaves_everything_as_it_was(medusa: Installation) -> N
             moves(medusa, name).await_done(transfer, deadline, lambda _: None)
         await_results(medusa, name, 6)
         assert owner(medusa, name).epoch == transfer.epoch
+
+
+def test_nodes_are_upgraded_one_after_the_other(medusa: Installation, nodes: Nodes) -> None:
+    """As the page about upgrades says: drained, stopped, started, and not drained any more."""
+    name = "rolling"
+    with fed(medusa, name):
+        await_results(medusa, name, 10)
+        for _ in nodes:
+            node = NodeId(owner(medusa, name).node)
+            fragments = drained(medusa, node)
+            assert FragmentId(network_id(name), COUNTS) in fragments
+            nodes[node].stop()
+            restart(medusa, nodes, node)
+            participant = network_id(name).participant
+            assert medusa.catalog.drains.undrain(participant, node)
+            await_results(medusa, name, 6)
+    medusa.wait_for(lambda: len(places(medusa, name)) > 2, "claims logged", within_s=WITHIN_S)
+    assert [one.why.partition(" ")[0] for one in places(medusa, name)] == ["it", "moved", "moved"]
+
+
+def drained(medusa: Installation, node: NodeId) -> tuple[FragmentId, ...]:
+    """Drain a node, and wait until others run its fragments."""
+    drain = Drain(node, network_id("any").participant, medusa.catalog, SystemClock())
+    changed, fragments = drain.begin(WITHIN_S)
+    assert changed
+    deadline = Deadline.after(SystemClock(), 2 * WITHIN_S, "draining")
+    drain.await_moved(fragments, deadline, lambda _: None)
+    return fragments
+
+
+def places(medusa: Installation, name: str) -> tuple[Stay, ...]:
+    """The nodes that have run the fragment, by the event log."""
+    topic = events_topic(network_id(name).participant)
+    with TopicReader(medusa.stack.kafka_bootstrap_servers, WITHIN_S) as reader:
+        return stays(EventReader(reader, topic).written(), name, COUNTS)
 
 
 def restart(medusa: Installation, nodes: Nodes, name: str) -> None:
