@@ -16,6 +16,7 @@ from pipeline.clock import Clock, Deadline
 from pipeline.errors import BrokenInvariantError, MedusaError
 from pipeline.event_log.event import EventKind, LoggedEvent
 from pipeline.ids import NO_RUN, Epoch, FragmentId, LaneId, LaneRole
+from pipeline.lanes.follower_phases import FollowerCourse, FollowerEvent, FollowerPhase
 from pipeline.planner.plan import Fragment
 from pipeline.spark.run.lane_settings import FollowedState, LaneSettings
 
@@ -31,9 +32,6 @@ _log = logging.getLogger(__name__)
 class FollowerLane(Protocol):
     """As in `pipeline/spark/run/follower.py`."""
 
-    is_level: bool
-    """Whether it has repeated all that the owner has written."""
-
     @property
     def followed(self) -> FollowedState | None:
         """The state that it has left, once `run` has returned; None: there is none."""
@@ -45,8 +43,8 @@ class FollowerLane(Protocol):
         """Let the current batch finish, then return from `run`."""
 
 
-MakeFollower = Callable[[LaneSettings, Callable[[FollowerLane], None]], FollowerLane]
-"""The settings of the lane that would start now; what is called about once a second."""
+MakeFollower = Callable[[LaneSettings, Callable[[], None], FollowerCourse], FollowerLane]
+"""The settings of the lane that would start now; what is called about once a second; its phase."""
 
 
 class _OverError(MedusaError):
@@ -60,6 +58,7 @@ class _Thread:
     """The thread of one follower; `before`: that of an earlier one, which has to end first."""
 
     following: Following
+    course: FollowerCourse
     before: "_Thread | None" = None
     stop: threading.Event = field(default_factory=threading.Event)
     thread: threading.Thread | None = None
@@ -156,7 +155,7 @@ class Followers:
     # --- threads --------------------------------------------------------------------------------
 
     def _started(self, following: Following, before: _Thread | None) -> _Thread:
-        running = _Thread(following, before)
+        running = _Thread(following, FollowerCourse(f"fragment {following.deployed.id}"), before)
         name = f"follower {following.deployed.id}"
         running.thread = threading.Thread(target=self._run, args=(running,), name=name, daemon=True)
         running.thread.start()
@@ -164,9 +163,14 @@ class Followers:
 
     def _run(self, running: _Thread) -> None:
         """Follow until the stop; after a failure again, a bounded number of times in a row."""
+        if self._alone(running):
+            self._try(running)
+        if running.course.phase is not FollowerPhase.ABSENT:
+            is_taken = running.is_taken
+            running.course.move(FollowerEvent.CLAIMED if is_taken else FollowerEvent.ENDED)
+
+    def _try(self, running: _Thread) -> None:
         transfer, label = running.following.transfer, _label(running.following.deployed.id)
-        if not self._alone(running):
-            return
         tries = failures = 0
         while failures < TRIES_MAX and not running.stop.is_set():
             try:
@@ -174,6 +178,7 @@ class Followers:
             except _OverError:
                 return
             except MedusaError as error:
+                running.course.move(FollowerEvent.FAILED)
                 _log.warning("the follower has failed: %s", error, extra=label)
                 tries, failures = tries + 1, failures + (not error.external)
                 if running.is_ready:
@@ -183,6 +188,7 @@ class Followers:
                     break
                 running.stop.wait(back_off_ms(transfer.id, tries) / 1_000)
             except Exception as error:  # noqa: BLE001 - the thread's top
+                running.course.move(FollowerEvent.FAILED)
                 _log.exception("the follower has failed", extra=label)
                 self._note_failure(running, f"{type(error).__name__}: {error}".splitlines()[0])
                 break
@@ -201,12 +207,13 @@ class Followers:
     def _run_once(self, running: _Thread) -> None:
         """Run a follower; of an earlier one nothing is level any more."""
         following = running.following
+        running.course.move(FollowerEvent.BEGUN)
         if isinstance(following.fragment, MedusaError):
             raise following.fragment
         self._transfers.note_failed(following.transfer, "")
         running.is_ready = False
         settings = _settings(following, following.fragment)
-        lane = self._make(settings, partial(self._watch, running))
+        lane = self._make(settings, partial(self._watch, running), running.course)
         running.lane = lane
         if running.stop.is_set():
             return
@@ -214,12 +221,12 @@ class Followers:
         lane.run()
         running.followed = lane.followed
 
-    def _watch(self, running: _Thread, lane: FollowerLane) -> None:
+    def _watch(self, running: _Thread) -> None:
         """Note once that a follower is level; end it with its transfer."""
         transfer = running.following.transfer
         if self._is_over(transfer):
             raise _OverError("the transfer has ended")
-        if running.is_ready or not lane.is_level or running.stop.is_set():
+        if running.is_ready or not running.course.is_level or running.stop.is_set():
             return
         try:
             if self._transfers.note_ready(transfer):

@@ -263,7 +263,7 @@ def _not_logged(event: LoggedEvent) -> None:
     encode(event)
 
 
-def _no_follower(settings: LaneSettings, _: object) -> Any:
+def _no_follower(settings: LaneSettings, _: object, __: object) -> Any:
     """No fragment is moved in these histories."""
     raise AssertionError(settings)
 

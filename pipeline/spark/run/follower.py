@@ -4,11 +4,7 @@ It builds the state up to the last commit marker as a rebuild does, then execute
 batch with the ends and the watermark of its marker. It claims nothing and writes nothing. After
 each batch it compares what it has decided about the records, and the number of results, with the
 marker. A lane that starts on its node begins from its checkpoint.
-
-    building    the state is rebuilt from the log, up to a marker
-    following   a query repeats batches
-    level       the same, and it is not far behind
-    far behind  what is missing is read at once, as by a rebuild since a checkpoint; then following
+Its phases are in `pipeline/lanes/follower_phases.py`.
 """
 
 import logging
@@ -24,6 +20,7 @@ from pyspark.sql import DataFrame
 from brokers.kafka_interface import NotNowError
 from pipeline.errors import BrokenInvariantError, RetryError
 from pipeline.ids import BatchId, Incarnation
+from pipeline.lanes.follower_phases import FollowerCourse, FollowerEvent
 from pipeline.lanes.following import (
     Lost,
     PassOver,
@@ -89,18 +86,21 @@ class Follower:
     Args:
         settings: of the lane that would start here now.
         watch: called about once a second; an error from it ends the follower.
+        course: its phase; begun.
         host: of the followers of this node.
     """
 
     def __init__(
         self,
         settings: LaneSettings,
-        watch: Callable[["Follower"], None],
+        watch: Callable[[], None],
+        course: FollowerCourse,
         host: LaneHost,
     ) -> None:
         self._settings = settings
         self._host = replace(host, report=lambda _: None)
-        self._watch = partial(watch, self)
+        self._watch = watch
+        self._course = course
         self._stop = threading.Event()
         self._ended = False
         self._runner = QueryRunner(self._stop)
@@ -118,8 +118,6 @@ class Follower:
         self._most = self._catch_ups = 0
         self._built = False
         self._watched_s = 0.0
-        self.is_level = False
-        """Whether no marker was waiting, or the last one was young, when it was last repeated."""
 
     def request_stop(self) -> None:
         """Let the current batch finish, then return from `run`. Thread-safe."""
@@ -164,6 +162,10 @@ class Follower:
             if built is None:
                 self._wait_only(tail, marker)
             self._built, self._at, self._batch = True, marker, built.last
+            self._course.move(FollowerEvent.BUILT)
+            if self._catch_ups >= CATCH_UPS:
+                # The lane that starts here does the same: it is not further behind then.
+                self._course.move(FollowerEvent.REPEATED_ALL)
             # After a catch-up at least one batch is repeated: else it might never get any further.
             if since is not None or not self._is_far_behind(tail):
                 self._follow(tail, built, marker)
@@ -173,8 +175,7 @@ class Follower:
             if all(offset <= at.end[place] for place, offset in marker.needed.items()):
                 since = CommittedState(self._batch, at.end, at.eviction_ms)
             self._catch_ups += 1
-            # The lane that starts here does the same: it is not further behind then.
-            self.is_level = self._catch_ups >= CATCH_UPS
+            self._course.move(FollowerEvent.FELL_BEHIND)
             self._say(f"far behind: from batch {at.batch} to {marker.batch} at once")
 
     def _build(self, marker: CommitMarker, since: CommittedState | None) -> Rebuilt | None:
@@ -252,7 +253,7 @@ class Follower:
             StoppingError: it was stopped.
             NotToFollowError: a lane with state has run its first batch meanwhile.
         """
-        self.is_level = True
+        self._course.move(FollowerEvent.NOTHING_TO_BUILD)
         while not self._stop.is_set():
             found = tail.next(POLL_S)
             self._watch_if_due()
@@ -332,7 +333,8 @@ class Follower:
                     del self._waiting[0]
                 case Lost(why):
                     raise NotToFollowError(why, place=self._settings.place)
-        self.is_level = self.is_level or tail.is_at_end
+        if tail.is_at_end:
+            self._repeated_all()
         return None
 
     def _repeat(self, inspector: Inspector, rows: DataFrame, batch: int, engine: Engine) -> None:
@@ -364,7 +366,12 @@ class Follower:
             )
         self._at, self._batch = self._waiting[number - 1], BatchId(batch)
         del self._waiting[:number]
-        self.is_level = self._host.clock.now_ms() - marker.written_at_ms <= FAR_MS
+        if self._host.clock.now_ms() - marker.written_at_ms <= FAR_MS:
+            self._repeated_all()
+
+    def _repeated_all(self) -> None:
+        if not self._course.is_level:
+            self._course.move(FollowerEvent.REPEATED_ALL)
 
     @property
     def _planned_batch(self) -> tuple[CommitMarker, int]:

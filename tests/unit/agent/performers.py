@@ -14,7 +14,7 @@ from pipeline.agent.effects import (
     StartLane,
 )
 from pipeline.agent.events import Event
-from pipeline.agent.followers import FollowerLane, Followers
+from pipeline.agent.followers import Followers
 from pipeline.agent.perform import NodeContext, Performer, Workers
 from pipeline.agent.watched import Watched
 from pipeline.catalog.catalog import Catalog
@@ -46,6 +46,7 @@ from pipeline.ids import (
     stable_lane,
 )
 from pipeline.lanes.expiring import ExpiringRecords
+from pipeline.lanes.follower_phases import FollowerCourse, FollowerEvent
 from pipeline.names import FragmentNames, Znodes
 from pipeline.planner.digest import fragment_digest
 from pipeline.planner.plan import Plan
@@ -108,7 +109,8 @@ class Follower:
     """A follower that is level at once, and runs until it is stopped or raises an error."""
 
     settings: LaneSettings
-    watch: Callable[[FollowerLane], None]
+    watch: Callable[[], None]
+    course: FollowerCourse
     is_level: bool = True
     raises: list[Exception] = field(default_factory=list)
     stopped: threading.Event = field(default_factory=threading.Event)
@@ -120,8 +122,11 @@ class Follower:
 
     def run(self) -> None:
         """Wait for the stop, or for an error of the test."""
+        self.course.move(FollowerEvent.BUILT)
         while not self.stopped.wait(0.01):
-            self.watch(self)
+            if self.is_level and not self.course.is_level:
+                self.course.move(FollowerEvent.REPEATED_ALL)
+            self.watch()
             if self.raises:
                 raise self.raises.pop()
 
@@ -215,9 +220,10 @@ def _follower(
     followers: list[Follower],
     levels: list[bool],
     settings: LaneSettings,
-    watch: Callable[[FollowerLane], None],
+    watch: Callable[[], None],
+    course: FollowerCourse,
 ) -> Follower:
-    followers.append(Follower(settings, watch, levels.pop() if levels else True))
+    followers.append(Follower(settings, watch, course, levels.pop() if levels else True))
     return followers[-1]
 
 
