@@ -33,13 +33,16 @@ class Writer(Protocol):
     def flush(self, within_s: float) -> None:
         """Wait until every entry is delivered; raises if some were not."""
 
+    def close(self) -> None:
+        """Close the connection."""
+
 
 class EventRecorder:
     """Queue of entries, and the thread that writes them.
 
     Args:
         node: whose entries.
-        open_writer: opens the connection, on the thread.
+        open_writer: opens a connection, on the thread; again after each failure.
         clock: of the entry about lost ones.
     """
 
@@ -51,6 +54,7 @@ class EventRecorder:
         self._lost = 0
         self._changed = threading.Condition()
         self._ended = False
+        self._reported = False
         self._thread = threading.Thread(target=self._work, name="event log", daemon=True)
         self._thread.start()
 
@@ -64,7 +68,7 @@ class EventRecorder:
             self._changed.notify()
 
     def end(self, within_s: float) -> bool:
-        """Write what is waiting, then end; returns whether that took no longer than `within_s`."""
+        """Try once more to write what is waiting, then end; returns whether it ended in time."""
         with self._changed:
             self._ended = True
             self._changed.notify()
@@ -73,43 +77,65 @@ class EventRecorder:
 
     def _work(self) -> None:
         writer: Writer | None = None
-        reported = False
-        while (batch := self._next()) is not None:
+        while (found := self._next()) is not None:
+            batch, is_last_try = found
             try:
                 writer = writer or self._open_writer()
                 self._write(writer, batch)
             except MedusaError as error:
-                level = logging.DEBUG if reported else logging.WARNING
-                _log.log(level, "the event log is not written: %s", error)
-                reported = True
-                if not self._again(batch):
+                _close(writer)
+                writer = None
+                self._report(error)
+                if is_last_try:
+                    _log.warning("%d entries of the event log are not written", len(batch))
                     return
+                self._again(batch)
+            except Exception:  # noqa: BLE001 - the thread's top: the next entries must still come
+                _close(writer)
+                writer = None
+                _log.exception("entries of the event log are dropped")
+                with self._changed:
+                    self._lost += len(batch)
             else:
-                reported = False
+                self._reported = False
+        _close(writer)
 
     def _write(self, writer: Writer, batch: list[LoggedEvent]) -> None:
+        with self._changed:
+            lost = self._lost
         for event in batch:
             writer.send(event)
+        if lost:
+            writer.send(entries_lost(lost, self._node, self._clock.now_ms()))
         writer.flush(FLUSH_S)
+        with self._changed:
+            self._lost -= lost
 
-    def _again(self, batch: list[LoggedEvent]) -> bool:
-        """Put a batch back, and wait; False: the node ends meanwhile."""
+    def _report(self, error: MedusaError) -> None:
+        level = logging.DEBUG if self._reported else logging.WARNING
+        _log.log(level, "the event log is not written: %s", error)
+        self._reported = True
+
+    def _again(self, batch: list[LoggedEvent]) -> None:
+        """Put a batch back, and wait a while, or until the node ends."""
         with self._changed:
             self._waiting.extendleft(reversed(batch))
             while len(self._waiting) > ENTRIES_MAX:
                 self._waiting.pop()
                 self._lost += 1
-            return not self._changed.wait_for(lambda: self._ended, RETRY_S)
+            self._changed.wait_for(lambda: self._ended, RETRY_S)
 
-    def _next(self) -> list[LoggedEvent] | None:
-        """Wait for entries; None: there are none, and none will come."""
+    def _next(self) -> tuple[list[LoggedEvent], bool] | None:
+        """Wait for entries; with whether the node ends. None: it ends, and there are none."""
         with self._changed:
             self._changed.wait_for(lambda: self._waiting or self._ended)
             if not self._waiting:
                 return None
             batch = list(self._waiting)
             self._waiting.clear()
-            if self._lost:
-                batch.append(entries_lost(self._lost, self._node, self._clock.now_ms()))
-                self._lost = 0
-            return batch
+            return batch, self._ended
+
+
+def _close(writer: Writer | None) -> None:
+    if writer is not None:
+        writer.close()

@@ -4,12 +4,14 @@ from pipeline.agent.effects import LogEvent
 from pipeline.agent.events import Event
 from pipeline.agent.now import Now
 from pipeline.agent.rules.rule import Effects
-from pipeline.agent.state import Failed, Fenced, Lane, Running, Shared, Starting, Stopping
+from pipeline.agent.rules.runs import SUCCESS_MS
+from pipeline.agent.state import BackingOff, Failed, Fenced, Lane, Shared, Starting, Stopping
 from pipeline.catalog.fragment_owners import Claim
 from pipeline.catalog.records import NodeRecord, OwnerRecord, Transfer
-from pipeline.event_log.event import EventKind, LoggedEvent
+from pipeline.event_log.event import EventKind, LoggedEvent, one_line
+from pipeline.event_log.places import NO_OWNER
 from pipeline.ids import FragmentId, Millis, NodeId
-from pipeline.lanes.events import LaneStarted, LaneStopped
+from pipeline.lanes.events import LaneStarted
 from pipeline.markers.commit_marker import NO_BATCH
 
 
@@ -23,13 +25,10 @@ def log_run(before: Lane, after: Lane, shared: Shared, event: Event, now: Now) -
         event: of any lane.
         now: the present.
     """
-    match event:
-        case LaneStarted(lane=lane) if lane == after.id:
-            found = _started(before, event, now)
-        case LaneStopped(lane=lane, run=run) if lane == after.id and run == after.run:
-            found = _stopped(before, after, event, now)
-        case _:
-            return ()
+    if isinstance(event, LaneStarted) and event.lane == after.id:
+        found = _started(before, event, now)
+    else:
+        found = _failed(before, after, now)
     return () if found is None else (LogEvent(_of_lane(found, after.id.fragment, shared.node)),)
 
 
@@ -69,16 +68,22 @@ def _started(before: Lane, event: LaneStarted, now: Now) -> LoggedEvent | None:
     )
 
 
-def _stopped(before: Lane, after: Lane, event: LaneStopped, now: Now) -> LoggedEvent | None:
-    """A failure, unless the lane has failed by the same error just before."""
-    facts = (("epoch", str(event.epoch)),) if event.epoch else ()
-    why, phase = after.tries.last_error, after.phase
+def _failed(before: Lane, after: Lane, now: Now) -> LoggedEvent | None:
+    """A failure of a run or of its planning, unless the lane has failed by the same error before.
+
+    It counts as another one after it has run for long.
+    """
+    phase = after.phase
+    has_failed = isinstance(phase, Failed | BackingOff | Fenced)
+    if not has_failed or isinstance(before.phase, Fenced) or type(phase) is type(before.phase):
+        return None
+    facts = (("epoch", str(after.epoch)),) if after.epoch else ()
+    why = one_line(after.tries.last_error)
     if isinstance(phase, Fenced):
         return LoggedEvent(now.wall_ms, EventKind.FENCED, "", why=why, facts=facts)
-    given_up = isinstance(phase, Failed)
-    asked = isinstance(before.phase, Stopping) and event.error is None
-    again = why == before.tries.last_error and not isinstance(before.phase, Running)
-    if asked or (again and not given_up):
+    given_up, running = isinstance(phase, Failed), before.running
+    ran_long = running is not None and now.steady_ms - running.since_ms >= SUCCESS_MS
+    if after.tries.last_error == before.tries.last_error and not (given_up or ran_long):
         return None
     facts = (*facts, ("given_up", "yes" if given_up else "no"))
     return LoggedEvent(now.wall_ms, EventKind.FAILED, "", why=why, facts=facts)
@@ -91,12 +96,12 @@ def claimed(
     before, move = claim.before, claim.move
     if before is not None and before.is_of(node):
         return None
-    parts = () if move is None else (("since_request", now_ms - move.asked_at_ms),)
+    parts = () if move is None else (("since_request", max(0, now_ms - move.asked_at_ms)),)
     origin = "" if before is None else before.node
-    if move is not None and move.to == node.node:
+    if before is None and move is not None and move.to == node.node:  # its source has released it
         why, origin = f"moved from node {move.source}", move.source
     elif before is None:
-        why = "it had no owner"
+        why = NO_OWNER
     elif before.node == node.node:
         why = "the node was started again"
     else:
@@ -140,14 +145,14 @@ def of_transfer(
         network=transfer.network.name,
         fragment=transfer.fragment,
         node=transfer.to,
-        why=why,
+        why=one_line(why),
         facts=(("from", transfer.source), ("to", transfer.to)),
         parts_ms=(("since_request", max(0, now_ms - transfer.asked_at_ms)),),
     )
 
 
-def of_node(kind: EventKind, record: NodeRecord, now_ms: Millis) -> LoggedEvent:
-    """The start or the end of a node."""
+def of_node(kind: EventKind, record: NodeRecord, now_ms: Millis, why: str = "") -> LoggedEvent:
+    """The start or the end of a node; `why`: the error that has ended it."""
     labels = ",".join(f"{name}={value}" for name, value in record.labels)
     known = (
         ("version", record.version),
@@ -156,7 +161,9 @@ def of_node(kind: EventKind, record: NodeRecord, now_ms: Millis) -> LoggedEvent:
         ("host", record.host),
     )
     facts = tuple((name, value) for name, value in known if value)
-    return LoggedEvent(now_ms, kind, _node(record.node), node=record.node, facts=facts)
+    return LoggedEvent(
+        now_ms, kind, _node(record.node), node=record.node, why=one_line(why), facts=facts
+    )
 
 
 def entries_lost(number: int, node: NodeId, now_ms: Millis) -> LoggedEvent:

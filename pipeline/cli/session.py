@@ -13,7 +13,7 @@ from pipeline.cli.output import Printer
 from pipeline.cli.project import Project, load_project
 from pipeline.cli.who import who_and_where
 from pipeline.clock import Clock
-from pipeline.errors import MedusaError, UnavailableError
+from pipeline.errors import UnavailableError
 from pipeline.ids import NetworkId, NetworkName, ParticipantId
 from pipeline.settings import Settings
 from pipeline.system_clock import SystemClock
@@ -91,22 +91,23 @@ class Session:
         if self.elsewhere:  # at another registry than that of the settings
             return
         # As for the drivers.
-        from pipeline.event_log.event import LoggedEvent  # noqa: PLC0415
+        from pipeline.event_log.event import LoggedEvent, one_line  # noqa: PLC0415
         from pipeline.operations.event_log import write_event  # noqa: PLC0415
 
-        event = LoggedEvent(
-            self.clock.now_ms(),
-            kind,
-            by=who_and_where(),
-            network=about.get("network", ""),
-            fragment=about.get("fragment", ""),
-            node=about.get("node", ""),
-            why=why,
-            facts=tuple((k, v) for k, v in about.items() if k not in _PLACES and v),
-        )
+        facts = {k: v for k, v in about.items() if k not in _PLACES and v}
         try:
+            event = LoggedEvent(
+                self.clock.now_ms(),
+                kind,
+                by=who_and_where(),
+                network=about.get("network", ""),
+                fragment=about.get("fragment", ""),
+                node=about.get("node", ""),
+                why=one_line(why),
+                facts=tuple((key, one_line(value)) for key, value in facts.items()),
+            )
             write_event(event, connections)
-        except MedusaError as error:
+        except Exception as error:  # noqa: BLE001 - what the command is for is done
             self.printer.note(f"this is not in the event log: {error}")
 
     @contextmanager

@@ -36,7 +36,7 @@ def as_json(event: LoggedEvent) -> JsonObject:
 def encode(event: LoggedEvent) -> bytes:
     """Encode an entry as a record value."""
     fields = {"format": WRITTEN, **as_json(event)}
-    return json.dumps(fields, separators=(",", ":"), ensure_ascii=False).encode()
+    return json.dumps(fields, separators=(",", ":")).encode()
 
 
 def decode(value: bytes | None, place: str) -> LoggedEvent:

@@ -54,7 +54,7 @@ EXPLANATIONS: Mapping[EventKind, str] = MappingProxyType(
         EventKind.STARTED: "The query of a fragment is about to execute its first batch; "
         "`since_last_batch` is the time without output until then.",
         EventKind.FAILED: "A lane has ended by an error. It is tried again unless the entry says "
-        "that it is given up; repeated failures with the same error are not logged.",
+        "that it is given up; a repeated failure with the same error is not logged.",
         EventKind.FENCED: "A lane was ended because another epoch owns its fragment.",
         EventKind.RELEASED: "The owner has ended its lane after a batch and gave the fragment up, "
         "for the node that is to run it.",
@@ -67,8 +67,8 @@ EXPLANATIONS: Mapping[EventKind, str] = MappingProxyType(
         EventKind.FOLLOWER_FAILED: "A follower was discarded; up to three times in a row the state "
         "is built again from the log.",
         EventKind.NODE_UP: "A node has registered, and may claim fragments.",
-        EventKind.NODE_DOWN: "A node has stopped, and has ended its lanes after their batch. A "
-        "killed node writes no such entry.",
+        EventKind.NODE_DOWN: "A node has ended; `why` is the error, if there was one. A killed "
+        "node writes no such entry.",
         EventKind.DRAINED: "A node gives up what it runs, and claims nothing.",
         EventKind.UNDRAINED: "A node may claim fragments again.",
         EventKind.REDRIVEN: "Dead letters were sent to their fragment again.",
@@ -82,6 +82,18 @@ EXPLANATIONS: Mapping[EventKind, str] = MappingProxyType(
         "the topic could not be written.",
     }
 )
+
+
+_NAMES = frozenset({"fragments", "from", "to", "subject", "subjects", "into", "topics"})
+"""The facts that are names."""
+TEXT_MAX = 500
+
+
+def one_line(text: str) -> str:
+    """A text without line ends and control characters, limited in length."""
+    printable = "".join(one if one.isprintable() else " " for one in text)
+    line = " ".join(printable.split())
+    return line if len(line) <= TEXT_MAX else f"{line[:TEXT_MAX]}…"
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +139,7 @@ class LoggedEvent:
     def concerns(self, name: str) -> bool:
         """Whether it is about a network, a fragment, `network.fragment`, a node or a subject."""
         names = {self.network, self.fragment, f"{self.network}.{self.fragment}", self.node}
-        listed = {one for _, value in self.facts for one in value.split(",")}
+        known = (value for key, value in self.facts if key in _NAMES)
+        listed = {one for value in known for one in value.split(",")}
         within = {f"{self.network}.{one}" for one in listed}
         return name in names | listed | within

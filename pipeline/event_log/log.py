@@ -1,6 +1,5 @@
 """The event log's topic: one partition, so that entries are in one order; 90 days of them."""
 
-from collections import deque
 from collections.abc import Iterator
 from typing import Final
 
@@ -17,7 +16,7 @@ KEPT_MS: Final = 90 * 24 * 3_600_000
 DEFAULT_REPLICATION: Final = -1
 """That of the brokers' setting `default.replication.factor`."""
 
-REPEATED_MAX: Final = 1_000
+REPEATED_MAX: Final = 5_000
 """An entry that is sent again follows the first one within so many others."""
 
 
@@ -81,6 +80,10 @@ class EventWriter:
             self._exists = False
             raise
 
+    def close(self) -> None:
+        """Close the producer."""
+        self._producer.close()
+
 
 class EventReader:
     """Reads entries; repeated ones, and records that are none, are left out. Not thread-safe.
@@ -93,7 +96,7 @@ class EventReader:
     def __init__(self, reader: RecordReader, topic: TopicName) -> None:
         self._reader = reader
         self._topic = topic
-        self._last: deque[LoggedEvent] = deque(maxlen=REPEATED_MAX)
+        self._last: dict[LoggedEvent, None] = {}
         self.unreadable = 0
         """Number of records that are no entries, or ones of a later version."""
 
@@ -112,6 +115,8 @@ class EventReader:
         if begin < end:
             for record in self._reader.read_to({self._topic: {0: end}}):
                 yield from self._decoded(record)
+        # A partition that was read to an end is not read on.
+        self._reader.assign({self._topic: {0: max(begin, end)}})
 
     def next(self, within_s: float) -> tuple[LoggedEvent, ...]:
         """Those that follow what was read; waits for the first one, at most so long."""
@@ -126,5 +131,7 @@ class EventReader:
             self.unreadable += 1
             return
         if event not in self._last:  # a writer sends again what may not have been delivered
-            self._last.append(event)
+            self._last[event] = None
+            if len(self._last) > REPEATED_MAX:
+                del self._last[next(iter(self._last))]
             yield event

@@ -2,9 +2,12 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Final
 
 from pipeline.event_log.event import EventKind, LoggedEvent
 from pipeline.ids import Millis
+
+NO_OWNER: Final = "it had no owner"
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,9 +18,9 @@ class Stay:
         node: its name.
         epoch: of the ownership.
         since_ms: when it was claimed.
-        why: why that node, in the words of the claim.
-        gap_ms: from the last batch of the owner before until its query began; None: it has not
-            begun, or nothing was written before.
+        why: why that node.
+        gap_ms: from the last batch of the owner before until its query began, 0 if there
+            was none; None: it has not begun.
     """
 
     node: str
@@ -36,14 +39,26 @@ def stays(events: Iterable[LoggedEvent], network: str, fragment: str) -> tuple[S
         fragment: its name.
     """
     found: list[Stay] = []
+    released_by = ""
     for event in events:
         if (event.network, event.fragment) != (network, fragment):
             continue
-        facts = dict(event.facts)
-        if event.kind == EventKind.CLAIMED:
-            found.append(Stay(event.node, facts.get("epoch", ""), event.at_ms, event.why))
-        elif event.kind == EventKind.STARTED and found and found[-1].gap_ms is None:
-            gap_ms = dict(event.parts_ms).get("since_last_batch")
-            if facts.get("epoch") == found[-1].epoch:
-                found[-1] = replace(found[-1], gap_ms=gap_ms)
+        epoch = dict(event.facts).get("epoch", "")
+        if event.kind == EventKind.RELEASED:
+            released_by = event.node
+        elif event.kind == EventKind.CLAIMED:
+            why = event.why
+            if why == NO_OWNER and released_by:
+                why = f"released by node {released_by}"
+            found.append(Stay(event.node, epoch, event.at_ms, why))
+            released_by = ""
+        elif event.kind == EventKind.STARTED and found and _is_first_of(event, epoch, found[-1]):
+            gap_ms = dict(event.parts_ms).get("since_last_batch", 0)
+            found[-1] = replace(found[-1], gap_ms=gap_ms)
     return tuple(found)
+
+
+def _is_first_of(event: LoggedEvent, epoch: str, stay: Stay) -> bool:
+    """Whether a start is the first one of a stay: an earlier try may have failed, and claimed."""
+    is_later = epoch.isdigit() and stay.epoch.isdigit() and int(epoch) >= int(stay.epoch)
+    return stay.gap_ms is None and event.node == stay.node and is_later

@@ -6,8 +6,8 @@ import os
 import shutil
 import socket
 import threading
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
@@ -216,22 +216,36 @@ def _run(
         "warm-up": WarmUpPoll(warm_up, watched),
         "engine": EnginePoll(watch_session(engine.spark, settings.spark_master), ending),
     }
-    threads = [start(poll, name, stop, ending) for name, poll in polls.items()]
-    _report_up(record, servers.catalog)
-    # What a start leaves is not examined again, so the collector takes less time, and runs earlier:
-    # an object that Java keeps for Python is often part of a cycle.
+    # What a start leaves is not examined again, so the collector takes less time, and the second
+    # call lets it run earlier: an object that Java keeps for Python is often part of a cycle.
     gc.collect()
     gc.freeze()
+    gc.collect()
+    threads = [start(poll, name, stop, ending) for name, poll in polls.items()]
+    _report_up(record, servers.catalog)
     ready()
-    agent.run(stop)
-    warm_up.end()
-    for thread in threads:
-        thread.join(SERVER_TIMEOUT_S)
-    ends.close()
-    recorder.put(of_node(EventKind.NODE_DOWN, record, clock.now_ms()))
-    recorder.end(EVENT_LOG_S)
-    ending.check()
+    with _node_down(recorder, record, clock):
+        agent.run(stop)
+        warm_up.end()
+        for thread in threads:
+            thread.join(SERVER_TIMEOUT_S)
+        ends.close()
+        ending.check()
     _log.info("node %s has stopped", record.node)
+
+
+@contextmanager
+def _node_down(recorder: EventRecorder, record: NodeRecord, clock: Clock) -> Iterator[None]:
+    """Log the end of the node, with the error that leaves the block."""
+    why = ""
+    try:
+        yield
+    except Exception as error:
+        why = str(error)
+        raise
+    finally:
+        recorder.put(of_node(EventKind.NODE_DOWN, record, clock.now_ms(), why))
+        recorder.end(EVENT_LOG_S)
 
 
 def _report_up(record: NodeRecord, catalog: Catalog) -> None:

@@ -46,13 +46,13 @@ class Selection:
 
 
 def write_event(event: LoggedEvent, connections: Connections) -> None:
-    """Write an entry, and wait until it is delivered.
+    """Write an entry, and wait until it is delivered; at most three times `WRITE_S`.
 
     Raises:
         MedusaError: it cannot be written.
     """
-    producer = connections.producer(WRITE_S)
-    writer = EventWriter(connections.participant, connections.topics, producer)
+    topics, _ = connections.lookups(WRITE_S)
+    writer = EventWriter(connections.participant, topics, connections.producer(WRITE_S))
     writer.send(event)
     writer.flush(WRITE_S)
 
@@ -92,14 +92,16 @@ class EventLog:
             if self._begun:
                 yield from filter(self._selection.has, self._reader.next(POLL_S))
                 continue
-            yield from self.written()
-            if not self._begun:
+            try:
+                yield from filter(self._selection.has, self._reader.written())
+                self._begun = True
+            except NoSuchTopicError:
                 clock.sleep(ASKED_EVERY_S)
 
 
 def stays_of(fragment: FragmentId, connections: Connections) -> tuple[Stay, ...]:
     """The nodes that have run a fragment, as far back as the event log reaches."""
     network = fragment.network.name
-    kinds = frozenset({EventKind.CLAIMED, EventKind.STARTED})
+    kinds = frozenset({EventKind.CLAIMED, EventKind.STARTED, EventKind.RELEASED})
     log = EventLog(connections, Selection(f"{network}.{fragment.fragment}", kinds))
     return stays(log.written(), network, fragment.fragment)

@@ -113,9 +113,9 @@ def run_deploy(
     before = connections.catalog.statuses.of(found.plan.network) if exists else ()
     with _note_on_interrupt(session, _UNFINISHED):
         done = deploy(found, connections.servers, session.printer.note)
+    with _note_on_interrupt(session, _STARTING.format(name=done.name)):
         if done.changed:
             _log(session, connections, done)
-    with _note_on_interrupt(session, _STARTING.format(name=done.name)):
         started = started_fragments(found.recorded.fragments, done.fragments, before)
         watch, timeout_s = _state_printer(session), options.timeout_s
         seen = (

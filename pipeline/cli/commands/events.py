@@ -11,7 +11,7 @@ from pipeline.cli.times import parse_time, span
 from pipeline.clock import rfc3339
 from pipeline.counting import counted
 from pipeline.event_log.codec import as_json
-from pipeline.event_log.event import EXPLANATIONS, EventKind, LoggedEvent
+from pipeline.event_log.event import EXPLANATIONS, EventKind, LoggedEvent, one_line
 from pipeline.operations.event_log import EventLog, Selection
 from schemas.json_value import JsonObject
 
@@ -111,8 +111,8 @@ def line(event: LoggedEvent) -> str:
     texts = (
         f"{rfc3339(event.at_ms)}  {event.kind:<{_WIDTH}}  {event.subject}",
         f"by {event.by}",
-        event.why,
-        " ".join(facts),
+        one_line(event.why),
+        one_line(" ".join(facts)),
         ", ".join(parts),
     )
     return "  ".join(text for text in texts if text)

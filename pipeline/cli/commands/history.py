@@ -46,11 +46,11 @@ def command(session: Session, name: str, number: int) -> None:
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
     network, fragment = parse_target(name, session.participant)
     with session.connect() as connections:
-        record = deployed(network, connections.catalog)
-        if fragment is not None:
+        if fragment is not None:  # also of a network that was destroyed
             found_stays = stays_of(FragmentId(network, fragment), connections)[-number:]
             _show_stays(session, name, found_stays[::-1])
             return
+        record = deployed(network, connections.catalog)
         found = history(record, connections.catalog, number)
     rows = tuple(_row(one, record.network.participant) for one in found)
     session.printer.show(

@@ -113,9 +113,10 @@ class QueryRunner:
         def write(rows: DataFrame, batch: int) -> None:
             ready.wait(START_DEADLINE_S)
             connection.note()
-            if not handler:
+            handle = next(iter(handler), None)
+            if handle is None:
                 raise StoppingError  # the query has outlived its run
-            handler[0](rows, batch)
+            handle(rows, batch)
 
         writer = query.rows.writeStream.outputMode("append").queryName(query.name)
         writer = writer.option("checkpointLocation", query.folder.as_uri()).foreachBatch(write)

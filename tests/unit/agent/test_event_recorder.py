@@ -52,6 +52,10 @@ class Writer:
             raise UnavailableError("Kafka does not answer")
         self.delivered += sent
 
+    def close(self) -> None:
+        """What was not delivered is gone."""
+        self.sent.clear()
+
 
 def recorder(open_writer: Callable[[], Writer]) -> EventRecorder:
     """One of a node."""
@@ -101,12 +105,59 @@ def test_what_does_not_fit_is_counted() -> None:
     assert (lost.kind, lost.facts) == (EventKind.ENTRIES_LOST, (("entries", "3"),))
 
 
-def test_an_end_does_not_wait_for_kafka() -> None:
-    """The entries of its last moments are lost then."""
+def test_what_does_not_fit_is_counted_through_an_outage(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However often its entry could not be written."""
+    monkeypatch.setattr(event_recorder, "RETRY_S", 0.01)
     writer = Writer()
     writer.fails = True
     found = recorder(writer.open)
-    found.put(event(1))
+    found.put(event(0))
     assert writer.failed.wait(WITHIN_S)
+    for number in range(ENTRIES_MAX + 500):
+        found.put(event(number + 1))
+    for _ in range(3):
+        writer.failed.clear()
+        assert writer.failed.wait(WITHIN_S)
+    writer.fails = False
+    while not writer.delivered:
+        assert not threading.Event().wait(0.005)
     assert found.end(WITHIN_S)
-    assert writer.delivered == []
+    *written, lost = writer.delivered
+    counted = int(dict(lost.facts)["entries"])
+    assert len(written) + counted == ENTRIES_MAX + 501
+    assert written == [event(number) for number in range(ENTRIES_MAX)]
+
+
+def test_a_mistake_of_ours_does_not_end_it() -> None:
+    """Its entries are counted as lost."""
+    writer = Writer()
+    failing = [ValueError("a mistake")]
+
+    def opened() -> Writer:
+        if failing:
+            writer.entered.set()
+            raise failing.pop()
+        return writer
+
+    found = recorder(opened)
+    found.put(event(1))
+    assert writer.entered.wait(WITHIN_S)
+    while failing:
+        assert not threading.Event().wait(0.005)
+    found.put(event(2))
+    assert found.end(WITHIN_S)
+    assert [one.kind for one in writer.delivered] in (["paused", "entries-lost"], ["entries-lost"])
+
+
+def test_an_end_tries_once_more_and_does_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not for the next try."""
+    monkeypatch.setattr(event_recorder, "RETRY_S", 1_000.0)
+    for fails in (True, False):
+        writer = Writer()
+        writer.fails = True
+        found = recorder(writer.open)
+        found.put(event(1))
+        assert writer.failed.wait(WITHIN_S)
+        writer.fails = fails
+        assert found.end(WITHIN_S)
+        assert writer.delivered == ([] if fails else [event(1)])

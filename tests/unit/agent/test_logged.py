@@ -58,6 +58,7 @@ def logged(effects: tuple[object, ...]) -> list[LoggedEvent]:
         (None, MOVE, "moved from node node2", THERE),
         (replace(MINE, node=THERE), None, "node node2 is down", THERE),
         (replace(MINE, node=THERE), replace(MOVE, to=THERE), "node node2 is down", THERE),
+        (replace(MINE, node=THERE), MOVE, "node node2 is down", THERE),
         (replace(MINE, life=Millis(1)), None, "the node was started again", HERE),
     ],
 )

@@ -81,7 +81,7 @@ def test_schemas_are_registered_without_a_reachable_catalog(medusa: Caller) -> N
             """The registry of the world."""
             return world.registry
 
-        def producer(self, _within_s: float) -> Any:
+        def lookups(self, _within_s: float) -> Any:
             """Raise the error of an unreachable server."""
             raise UnavailableError("Kafka does not answer", place="127.0.0.1:2")
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pipeline.errors import NewerFormatError
 from pipeline.event_log.codec import NoEntryError, decode, encode
-from pipeline.event_log.event import EXPLANATIONS, EventKind, LoggedEvent
+from pipeline.event_log.event import EXPLANATIONS, EventKind, LoggedEvent, one_line
 from pipeline.ids import Millis
 
 NAMES = st.text(min_size=1, max_size=8)
@@ -58,6 +58,13 @@ def test_every_kind_is_explained() -> None:
     assert set(EXPLANATIONS) == set(EventKind)
     assert all(text.endswith(".") for text in EXPLANATIONS.values())
     assert LoggedEvent(Millis(0), "of-later", "me").explanation == ""
+
+
+def test_texts_have_one_line() -> None:
+    """Errors have several, and may have characters that a terminal obeys."""
+    assert one_line("no disk\n  hint:\tis it\x1b[2J full?") == "no disk hint: is it [2J full?"
+    assert len(one_line("x" * 9_000)) == 501
+    assert decode(encode(LoggedEvent(Millis(0), "x", "\udcff")), "here").by == "\udcff"
 
 
 @pytest.mark.parametrize(

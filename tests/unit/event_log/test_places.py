@@ -34,3 +34,20 @@ def test_each_claim_is_a_stay() -> None:
         Stay("b", "3", Millis(4), "moved from node a", 800),
     )
     assert stays(events, "net", "three") == ()
+
+
+def test_a_release_is_the_reason_of_the_next_claim() -> None:
+    """Unless it was a move; the gap is of the first start that succeeds, by whatever claim."""
+    released = LoggedEvent(Millis(2), "released", "a", "net", "one", "a", "", (("epoch", "1"),))
+    events = (
+        claimed(1, "a", 1, "it had no owner"),
+        released,
+        claimed(3, "b", 2, "it had no owner"),
+        started(4, "a", 9, 1),
+        started(5, "b", 3, 900),
+        started(6, "b", 4, 100),
+    )
+    assert stays(events, "net", "one") == (
+        Stay("a", "1", Millis(1), "it had no owner"),
+        Stay("b", "2", Millis(3), "released by node a", 900),
+    )
