@@ -91,7 +91,7 @@ class Session:
         if self.elsewhere:  # at another registry than that of the settings
             return
         # As for the drivers.
-        from pipeline.event_log.event import LoggedEvent, one_line  # noqa: PLC0415
+        from pipeline.event_log.event import LIST_MAX, LoggedEvent, one_line  # noqa: PLC0415
         from pipeline.operations.event_log import write_event  # noqa: PLC0415
 
         facts = {k: v for k, v in about.items() if k not in _PLACES and v}
@@ -104,7 +104,7 @@ class Session:
                 fragment=about.get("fragment", ""),
                 node=about.get("node", ""),
                 why=one_line(why),
-                facts=tuple((key, one_line(value)) for key, value in facts.items()),
+                facts=tuple((key, one_line(value, LIST_MAX)) for key, value in facts.items()),
             )
             write_event(event, connections)
         except Exception as error:  # noqa: BLE001 - what the command is for is done

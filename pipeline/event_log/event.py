@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
+from typing import Final
 
 from pipeline.ids import Millis
 
@@ -86,14 +87,15 @@ EXPLANATIONS: Mapping[EventKind, str] = MappingProxyType(
 
 _NAMES = frozenset({"fragments", "from", "to", "subject", "subjects", "into", "topics"})
 """The facts that are names."""
-TEXT_MAX = 500
+TEXT_MAX: Final = 500
+LIST_MAX: Final = 20_000
 
 
-def one_line(text: str) -> str:
-    """A text without line ends and control characters, limited in length."""
+def one_line(text: str, most: int = TEXT_MAX) -> str:
+    """A text without line ends and control characters, limited to so many characters."""
     printable = "".join(one if one.isprintable() else " " for one in text)
     line = " ".join(printable.split())
-    return line if len(line) <= TEXT_MAX else f"{line[:TEXT_MAX]}…"
+    return line if len(line) <= most else f"{line[:most]}…"
 
 
 @dataclass(frozen=True, slots=True)
