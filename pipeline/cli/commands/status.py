@@ -2,7 +2,7 @@
 
 import click
 
-from pipeline.cli.completing import networks
+from pipeline.cli.completing import networks, nodes
 from pipeline.cli.options import with_session
 from pipeline.cli.session import Session
 from pipeline.cli.status_view import as_data, as_table
@@ -17,9 +17,12 @@ _WATCH_INTERVAL_S = 1.0
 
 @click.command("status")
 @click.argument("network", required=False, shell_complete=networks)
+@click.option(
+    "--node", metavar="NODE", shell_complete=nodes, help="Only what this node runs, or ran last."
+)
 @click.option("--watch", is_flag=True, help="Show it again every second until Ctrl-C.")
 @with_session
-def command(session: Session, network: str | None, *, watch: bool) -> None:
+def command(session: Session, network: str | None, *, node: str | None, watch: bool) -> None:
     """Show the fragments of NETWORK, or of all networks of the participant.
 
     For each: state, node, records in and out, lag in records and how far behind in time, late
@@ -31,13 +34,20 @@ def command(session: Session, network: str | None, *, watch: bool) -> None:
     Examples:
       medusa status
       medusa status tolls --watch
+      medusa status --node node1
       medusa status -o json
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
     name = None if network is None else session.network(network)
     with session.connect() as connections:
         search = ExpiringSearch(connections, session.clock)
         while True:
-            seen = search.of(fragments_status(name, connections))
+            seen = search.of(
+                tuple(
+                    one
+                    for one in fragments_status(name, connections)
+                    if node is None or (one.status is not None and one.status.node == node)
+                )
+            )
             if watch:
                 session.printer.clear()
             now_ms = session.clock.now_ms()

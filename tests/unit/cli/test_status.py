@@ -40,6 +40,16 @@ def test_status_ends_with_3_when_a_fragment_has_failed(medusa: Caller) -> None:
     assert called.data["fragments"][0]["last_error"] == "no such column"
 
 
+def test_status_of_one_node(medusa: Caller) -> None:
+    """A fragment that no node has reported is of none."""
+    world = World.new()
+    connect = deployed(medusa, world)
+    report(world, "moving", LaneState.RUNNING)
+    for node, expected in ((NODE.node, ["moving"]), ("n9", [])):
+        called = medusa("status", "--node", node, "-o", "json", opener=connect)
+        assert [one["fragment"] for one in called.data["fragments"]] == expected
+
+
 def test_status_fits_a_terminal(medusa: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of 80 columns; the error is below its row, and the failed state has a colour."""
     world = World.new()
