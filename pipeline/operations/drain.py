@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.placing import may_run, placed
-from pipeline.catalog.records import FragmentStatus, LaneState
+from pipeline.catalog.records import FragmentStatus, LaneState, Transfer
 from pipeline.catalog.snapshot import CatalogSnapshot, Deployed
 from pipeline.clock import Clock, Deadline
 from pipeline.errors import RefusedError
@@ -27,12 +27,21 @@ class Moved:
 
 @dataclass(frozen=True, slots=True)
 class Drain:
-    """The drain of one node of a participant."""
+    """The drain of one node of a participant.
+
+    Args:
+        node: its name.
+        participant: whose.
+        catalog: of the installation.
+        clock: of the moves.
+        asked: called with each move that was asked for.
+    """
 
     node: NodeId
     participant: ParticipantId
     catalog: Catalog
     clock: Clock
+    asked: Callable[[Transfer], None] = lambda _: None
 
     def begin(self, within_s: float) -> tuple[bool, tuple[FragmentId, ...]]:
         """Drain the node; what it runs moves afterwards.
@@ -75,7 +84,9 @@ class Drain:
             if one.id in found.moving or self.node not in there:
                 continue
             with suppress(RefusedError):  # its owner has changed meanwhile, or someone moves it
-                ask(self.catalog, transfer_of(one, target, self.clock.now_ms(), within_s))
+                transfer = transfer_of(one, target, self.clock.now_ms(), within_s)
+                ask(self.catalog, transfer)
+                self.asked(transfer)
 
     def _check_others(self, owned: Sequence[Deployed], found: CatalogSnapshot) -> None:
         """Check that another node may run each fragment of the node."""

@@ -65,7 +65,7 @@ def command(
         moves = moves_of(connections, session)
         if cancel:
             ended = moves.cancel(moved_id)
-            _log(session, connections, EventKind.MOVE_CANCELLED, ended)
+            log_move(session, connections, EventKind.MOVE_CANCELLED, ended)
             text = f"the move of {moved_id} to {ended.to} is cancelled"
             session.printer.show({"fragment": str(moved_id), "cancelled": True}, text)
             return
@@ -76,7 +76,7 @@ def command(
             session.printer.show({**fields, "dry_run": True}, text)
             return
         moves.ask(transfer)
-        _log(session, connections, EventKind.MOVE_ASKED, transfer)
+        log_move(session, connections, EventKind.MOVE_ASKED, transfer)
         if not wait:
             text = f"{moved_id} moves from {transfer.source} to {transfer.to}"
             session.printer.show({**fields, "done": False}, text)
@@ -94,7 +94,8 @@ def command(
     session.printer.show({**fields, "done": True, "after_ms": done.after_ms}, text)
 
 
-def _log(session: Session, connections: Connections, kind: EventKind, one: Transfer) -> None:
+def log_move(session: Session, connections: Connections, kind: EventKind, one: Transfer) -> None:
+    """Write a step of a move into the event log."""
     session.log_event(
         connections,
         kind,

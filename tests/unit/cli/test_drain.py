@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from pipeline.catalog.records import LaneState, OwnerRecord
+from pipeline.catalog.records import LaneState, OwnerRecord, Transfer
 from pipeline.clock import Deadline
 from pipeline.deploy.pause import pause
 from pipeline.errors import RefusedError, RetryError
@@ -89,7 +89,9 @@ def test_a_fragment_has_moved_once_another_node_runs_it(world: World) -> None:
         lambda: pause(CARS, STOPPED, world.catalog),
         lambda: released(world, STOPPED),
     )
-    changed, fragments = drain.begin(60)
+    asked: list[Transfer] = []
+    changed, fragments = replace(drain, asked=asked.append).begin(60)
+    assert {(one.id, one.to) for one in asked} == {(one, OTHER.node) for one in fragments}
     assert changed
     assert fragments == (FragmentId(CARS, MOVING), FragmentId(CARS, STOPPED))
     reported: list[Moved] = []

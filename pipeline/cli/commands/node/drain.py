@@ -1,7 +1,10 @@
 """`medusa node drain`: moves what a node runs to other nodes."""
 
+from functools import partial
+
 import click
 
+from pipeline.cli.commands.move import log_move
 from pipeline.cli.completing import nodes
 from pipeline.cli.options import timeout_option, with_session
 from pipeline.cli.session import Session
@@ -41,7 +44,13 @@ def command(session: Session, node: str, timeout: float, *, wait: bool) -> None:
         session.printer.note(f"{moved.fragment} runs on {moved.to}, {after} after the drain began")
 
     with session.connect() as connections:
-        draining = Drain(NodeId(node), connections.participant, connections.catalog, session.clock)
+        draining = Drain(
+            NodeId(node),
+            connections.participant,
+            connections.catalog,
+            session.clock,
+            partial(log_move, session, connections, EventKind.MOVE_ASKED),
+        )
         changed, fragments = draining.begin(timeout * _FOR_MOVES)
         if changed:
             names = ",".join(map(str, fragments))
