@@ -3,7 +3,13 @@
 import pytest
 
 from pipeline.ids import FragmentId, FragmentName, NetworkId, NetworkName, ParticipantId, TopicName
-from pipeline.names import INTERNAL_SUFFIXES, FragmentNames, boundaries_topic, tentative_topic
+from pipeline.names import (
+    INTERNAL_SUFFIXES,
+    FragmentNames,
+    boundaries_topic,
+    events_topic,
+    tentative_topic,
+)
 from pipeline.network.fields import Report, Text
 from pipeline.network.topics import check_collisions, check_name
 
@@ -84,5 +90,6 @@ def test_every_internal_topic_has_one_of_the_suffixes() -> None:
         names.markers,
         boundaries_topic(TopicName("out")),
         tentative_topic(TopicName("out")),
+        events_topic(NETWORK.participant),
     }
     assert {f".{name.rpartition('.')[2]}" for name in kept} == set(INTERNAL_SUFFIXES)
