@@ -1,5 +1,7 @@
 """The entries that a node writes into the event log. Pure."""
 
+from dataclasses import replace
+
 from pipeline.agent.effects import LogEvent
 from pipeline.agent.events import Event
 from pipeline.agent.now import Now
@@ -26,27 +28,25 @@ def log_run(before: Lane, after: Lane, shared: Shared, event: Event, now: Now) -
         now: the present.
     """
     if isinstance(event, LaneStarted) and event.lane == after.id:
-        found = _started(before, event, now)
+        found = _started(before, event, shared.node, now)
     else:
-        found = _failed(before, after, now)
-    return () if found is None else (LogEvent(_of_lane(found, after.id.fragment, shared.node)),)
+        found = _failed(before, after, shared.node, now)
+    return () if found is None else (LogEvent(found),)
 
 
-def _of_lane(found: LoggedEvent, fragment: FragmentId, node: NodeId) -> LoggedEvent:
+def _entry(kind: EventKind, fragment: FragmentId, node: NodeId, now_ms: Millis) -> LoggedEvent:
+    """An entry of a node about a fragment that it runs."""
     return LoggedEvent(
-        at_ms=found.at_ms,
-        kind=found.kind,
-        by=_node(node),
+        now_ms,
+        kind,
+        _node(node),
         network=fragment.network.name,
         fragment=fragment.fragment,
         node=node,
-        why=found.why,
-        facts=found.facts,
-        parts_ms=found.parts_ms,
     )
 
 
-def _started(before: Lane, event: LaneStarted, now: Now) -> LoggedEvent | None:
+def _started(before: Lane, event: LaneStarted, node: NodeId, now: Now) -> LoggedEvent | None:
     phase = before.phase.start if isinstance(before.phase, Stopping) else before.phase
     if event.run != before.run or not isinstance(phase, Starting):
         return None
@@ -63,12 +63,11 @@ def _started(before: Lane, event: LaneStarted, now: Now) -> LoggedEvent | None:
         ("batch", str(marker.batch)),
     )
     how = "" if rebuilding is None else "its state was rebuilt from the log"
-    return LoggedEvent(
-        now.wall_ms, EventKind.STARTED, "", why=how, facts=facts, parts_ms=tuple(parts)
-    )
+    entry = _entry(EventKind.STARTED, event.lane.fragment, node, now.wall_ms)
+    return replace(entry, why=how, facts=facts, parts_ms=tuple(parts))
 
 
-def _failed(before: Lane, after: Lane, now: Now) -> LoggedEvent | None:
+def _failed(before: Lane, after: Lane, node: NodeId, now: Now) -> LoggedEvent | None:
     """A failure of a run or of its planning, unless the lane has failed by the same error before.
 
     It counts as another one after it has run for long.
@@ -78,15 +77,16 @@ def _failed(before: Lane, after: Lane, now: Now) -> LoggedEvent | None:
     if not has_failed or isinstance(before.phase, Fenced) or type(phase) is type(before.phase):
         return None
     facts = (("epoch", str(after.epoch)),) if after.epoch else ()
-    why = one_line(after.tries.last_error)
-    if isinstance(phase, Fenced):
-        return LoggedEvent(now.wall_ms, EventKind.FENCED, "", why=why, facts=facts)
+    kind = EventKind.FENCED if isinstance(phase, Fenced) else EventKind.FAILED
+    entry = _entry(kind, after.id.fragment, node, now.wall_ms)
+    entry = replace(entry, why=one_line(after.tries.last_error), facts=facts)
+    if kind is EventKind.FENCED:
+        return entry
     given_up, running = isinstance(phase, Failed), before.running
     ran_long = running is not None and now.steady_ms - running.since_ms >= SUCCESS_MS
     if after.tries.last_error == before.tries.last_error and not (given_up or ran_long):
         return None
-    facts = (*facts, ("given_up", "yes" if given_up else "no"))
-    return LoggedEvent(now.wall_ms, EventKind.FAILED, "", why=why, facts=facts)
+    return replace(entry, facts=(*facts, ("given_up", "yes" if given_up else "no")))
 
 
 def claimed(
@@ -107,30 +107,15 @@ def claimed(
     else:
         why = f"node {before.node} is down"
     facts = (("epoch", str(claim.epoch)), *((("from", origin),) if origin else ()))
-    return LoggedEvent(
-        now_ms,
-        EventKind.CLAIMED,
-        _node(node.node),
-        network=fragment.network.name,
-        fragment=fragment.fragment,
-        node=node.node,
-        why=why,
-        facts=facts,
-        parts_ms=parts,
-    )
+    entry = _entry(EventKind.CLAIMED, fragment, node.node, now_ms)
+    return replace(entry, why=why, facts=facts, parts_ms=parts)
 
 
 def released(fragment: FragmentId, owner: OwnerRecord, to: NodeId, now_ms: Millis) -> LoggedEvent:
     """A release by the owner."""
-    return LoggedEvent(
-        now_ms,
-        EventKind.RELEASED,
-        _node(owner.node),
-        network=fragment.network.name,
-        fragment=fragment.fragment,
-        node=owner.node,
-        why=f"node {to} is to run it",
-        facts=(("epoch", str(owner.epoch)), ("to", to)),
+    entry = _entry(EventKind.RELEASED, fragment, owner.node, now_ms)
+    return replace(
+        entry, why=f"node {to} is to run it", facts=(("epoch", str(owner.epoch)), ("to", to))
     )
 
 
@@ -138,13 +123,9 @@ def of_transfer(
     kind: EventKind, transfer: Transfer, by: NodeId, now_ms: Millis, why: str = ""
 ) -> LoggedEvent:
     """A step of a move, as seen by a node."""
-    return LoggedEvent(
-        now_ms,
-        kind,
-        _node(by),
-        network=transfer.network.name,
-        fragment=transfer.fragment,
-        node=transfer.to,
+    return replace(
+        _entry(kind, transfer.id, transfer.to, now_ms),
+        by=_node(by),
         why=one_line(why),
         facts=(("from", transfer.source), ("to", transfer.to)),
         parts_ms=(("since_request", max(0, now_ms - transfer.asked_at_ms)),),

@@ -103,7 +103,7 @@ class LoggedEvent:
     """An entry of the event log; empty: it does not apply.
 
     Args:
-        at_ms: wall time of whoever writes it.
+        at_ms: wall time of its writer.
         kind: an `EventKind`, or one of a later version.
         by: `node n1`, or `user@host`.
         network: its name.

@@ -8,7 +8,7 @@ from brokers.records import KafkaRecord, NewTopicSpec
 from pipeline.errors import MedusaError, NewerFormatError
 from pipeline.event_log.codec import NoEntryError, decode, encode
 from pipeline.event_log.event import LoggedEvent
-from pipeline.ids import Offset, ParticipantId, TopicName
+from pipeline.ids import ParticipantId, TopicName
 from pipeline.names import events_topic
 
 KEPT_MS: Final = 90 * 24 * 3_600_000
@@ -107,10 +107,6 @@ class EventReader:
             NoSuchTopicError: nothing was logged yet.
         """
         begin, end = self._reader.bounds(self._topic, 0)
-        yield from self.between(begin, end)
-
-    def between(self, begin: Offset, end: Offset) -> Iterator[LoggedEvent]:
-        """The entries from an offset up to another one."""
         self._reader.assign({self._topic: {0: begin}})
         if begin < end:
             for record in self._reader.read_to({self._topic: {0: end}}):

@@ -138,7 +138,7 @@ def test_a_failure_is_logged_once() -> None:
 
 
 def test_a_lane_that_was_asked_to_stop_has_not_failed() -> None:
-    """The entry of whoever asked says why."""
+    """The entry of the command says why."""
     agent = Agent()
     agent.read_catalog(replace(deployed(), owner=MINE))
     agent.started(CARS)
