@@ -17,8 +17,10 @@ from pipeline.errors import BrokenInvariantError, MedusaError
 from pipeline.event_log.event import EventKind, LoggedEvent
 from pipeline.ids import NO_RUN, Epoch, FragmentId, LaneId, LaneRole
 from pipeline.lanes.follower_phases import FollowerCourse, FollowerEvent, FollowerPhase
+from pipeline.markers.commit_marker import CommitMarker
 from pipeline.planner.plan import Fragment
-from pipeline.spark.run.lane_settings import FollowedState, LaneSettings
+from pipeline.spark.run.handover import Followed, FollowedQuery, FollowedState
+from pipeline.spark.run.lane_settings import LaneSettings
 
 TRIES_MAX: Final = 3
 """How often a follower is begun anew after a failure; then the transfer only waits for its end."""
@@ -36,8 +38,11 @@ class FollowerLane(Protocol):
     def followed(self) -> FollowedState | None:
         """The state that it has left, once `run` has returned; None: there is none."""
 
+    def hand_over(self, settings: LaneSettings, last: CommitMarker) -> FollowedQuery | None:
+        """As `query` of `Followed`; from another thread."""
+
     def run(self) -> None:
-        """Build the state and follow; returns after `request_stop`."""
+        """Build the state and follow; returns after `request_stop`, or if its query is taken."""
 
     def request_stop(self) -> None:
         """Let the current batch finish, then return from `run`."""
@@ -67,6 +72,11 @@ class _Thread:
     is_taken: bool = False
     followed: FollowedState | None = None
 
+    @property
+    def is_over(self) -> bool:
+        """Whether it is not begun again."""
+        return self.is_taken or self.stop.is_set()
+
     def end(self) -> None:
         """Let it end after its batch."""
         self.stop.set()
@@ -79,6 +89,27 @@ class _Thread:
             return True
         self.thread.join(within_s)
         return not self.thread.is_alive()
+
+
+@dataclass(frozen=True, slots=True)
+class _Taken:
+    """The follower of a fragment that this node starts, as `Followed`."""
+
+    running: _Thread
+
+    def query(self, settings: LaneSettings, last: CommitMarker) -> FollowedQuery | None:
+        """See `Followed`."""
+        lane = self.running.lane
+        return None if lane is None else lane.hand_over(settings, last)
+
+    def state(self) -> FollowedState | None:
+        """See `Followed`."""
+        self.running.end()
+        if not self.running.join(STOP_S):
+            label = _label(self.running.following.deployed.id)
+            _log.warning("its follower does not end", extra=label)
+            return None
+        return self.running.followed
 
 
 class Followers:
@@ -125,11 +156,10 @@ class Followers:
                 if left is None or not (same and left.is_taken):
                     self._threads[fragment] = self._started(one, self._left.pop(fragment, None))
 
-    def take(self, fragment: FragmentId) -> FollowedState | None:
-        """End the follower of a fragment that this node starts; returns the state that it has left.
+    def take(self, fragment: FragmentId) -> Followed | None:
+        """The follower of a fragment that this node starts, for its lane; None: there is none.
 
         It can be taken again, as long as the fragment is not followed again: a start may fail.
-        None if there is none, or it does not end in time.
         """
         with self._lock:
             running = self._threads.pop(fragment, None) or self._left.get(fragment)
@@ -137,11 +167,7 @@ class Followers:
                 return None
             running.is_taken = True
             self._left[fragment] = running
-        running.end()
-        if not running.join(STOP_S):
-            _log.warning("its follower does not end", extra=_label(fragment))
-            return None
-        return running.followed
+            return _Taken(running)
 
     def stop_all(self, deadline: Deadline) -> None:
         """End all of them."""
@@ -172,7 +198,7 @@ class Followers:
     def _try(self, running: _Thread) -> None:
         transfer, label = running.following.transfer, _label(running.following.deployed.id)
         tries = failures = 0
-        while failures < TRIES_MAX and not running.stop.is_set():
+        while failures < TRIES_MAX and not running.is_over:
             try:
                 self._run_once(running)
             except _OverError:
@@ -180,6 +206,8 @@ class Followers:
             except MedusaError as error:
                 running.course.move(FollowerEvent.FAILED)
                 _log.warning("the follower has failed: %s", error, extra=label)
+                if running.is_taken:
+                    return
                 tries, failures = tries + 1, failures + (not error.external)
                 if running.is_ready:
                     failures = min(failures, 1)
@@ -192,9 +220,8 @@ class Followers:
                 _log.exception("the follower has failed", extra=label)
                 self._note_failure(running, f"{type(error).__name__}: {error}".splitlines()[0])
                 break
-        while not running.stop.wait(_PAUSE_S):
-            if self._is_over(transfer):
-                return
+        while not (running.is_taken or running.stop.wait(_PAUSE_S) or self._is_over(transfer)):
+            pass
 
     def _alone(self, running: _Thread) -> bool:
         """Wait for the end of the earlier follower, whose folder is the same; False: too late."""

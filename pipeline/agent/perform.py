@@ -48,8 +48,9 @@ from pipeline.markers import codec
 from pipeline.markers.signals import ActivityRecord, activity_key
 from pipeline.names import FragmentNames, boundaries_topic
 from pipeline.planner.plan import Plan
+from pipeline.spark.run.handover import Followed
 from pipeline.spark.run.lane_news import LaneNews
-from pipeline.spark.run.lane_settings import FollowedState, LaneSettings
+from pipeline.spark.run.lane_settings import LaneSettings
 
 _log = logging.getLogger(__name__)
 
@@ -74,7 +75,8 @@ class Work(Protocol):
         """Run the waiting jobs, then end; returns whether that took no longer than `within_s`."""
 
 
-MakeLane = Callable[[LaneSettings], Lane]
+MakeLane = Callable[[LaneSettings, Followed | None], Lane]
+"""Makes a lane; it may go on from the follower of its fragment."""
 Log = Callable[[LoggedEvent], None]
 """Queues an entry of the event log; never waits."""
 Admit = Callable[[FragmentNames], Epoch]
@@ -220,7 +222,7 @@ class Performer:
         """Run a lane on its thread; exactly one `LaneStopped` is sent, whatever ends it."""
         lane, run, label = effect.lane, effect.run, _label(effect.lane.fragment)
         running = self._lanes[lane]
-        epoch = NO_EPOCH
+        epoch, followed = NO_EPOCH, None
         try:
             written = self._context.admit(effect.deployed.names)
             epoch = self._claim(lane.fragment, written)
@@ -238,6 +240,8 @@ class Performer:
             _log.exception("the lane failed", extra=label)
             error = f"{type(found).__name__}: {found}".splitlines()[0]
             stopped = LaneStopped(lane, run, epoch, error, retry=True, fenced=False)
+        if followed is not None:
+            followed.state()  # ends it, if the lane has not
         if stopped.error is not None:
             _log.warning("stopped: %s", stopped.error, extra=label)
         self._emit(stopped)
@@ -278,7 +282,7 @@ class Performer:
         effect: StartLane,
         epoch: Epoch,
         running: _Running,
-        followed: FollowedState | None,
+        followed: Followed | None,
     ) -> Lane:
         deployed, starts = effect.deployed, self._context.catalog.starts
         version = deployed.record.version
@@ -300,9 +304,8 @@ class Performer:
             choice=deployed.choice,
             begins=deployed.begins,
             succession=deployed.succession,
-            followed=followed,
         )
-        return self._context.make_lane(settings)
+        return self._context.make_lane(settings, followed)
 
     # --- jobs of the workers --------------------------------------------------------------------
 

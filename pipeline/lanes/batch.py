@@ -62,6 +62,7 @@ class Written:
         late: number of those that were late.
         refused: counts of dead letters that have a limit, with those of earlier batches.
         checksum: of the records in the dead letters; see `Judged`.
+        results: checksum of the results; see `Judged`.
     """
 
     records: int
@@ -69,6 +70,7 @@ class Written:
     late: int
     refused: Mapping[str, Refused] = field(default_factory=dict)
     checksum: int = 0
+    results: int | None = None
 
 
 class RepeatedOtherwiseError(RetryError):
@@ -240,6 +242,7 @@ def next_marker(  # noqa: PLR0913 - what a marker adds to the last one; all by k
             late=facts.late > 0 or written.late > 0,
             refused=written.checksum,
             failed=sum(facts.failed.values()),
+            results=written.results,
         ),
         plan=last.plan,
         decided=last.decided,

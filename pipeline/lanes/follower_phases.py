@@ -28,7 +28,7 @@ class FollowerPhase(Enum):
     DISCARDED = "discarded"
     """It has failed; it is begun again, or only waits for the end of the move."""
     TAKEN = "taken"
-    """The lane of its node has claimed the fragment, and starts from its state."""
+    """The lane of its node has claimed, and goes on in its query, or from its state."""
 
 
 class FollowerEvent(Enum):

@@ -83,8 +83,13 @@ def _merged(marker: CommitMarker, following: CommitMarker, most: int) -> CommitM
         late=False,
         refused=(one.refused + two.refused) % CHECKSUMS,
         failed=one.failed + two.failed,
+        results=_sum(one.results, two.results),
     )
     return replace(following, start=marker.start, late_ms=marker.late_ms, judged=judged)
+
+
+def _sum(one: int | None, two: int | None) -> int | None:
+    return None if one is None or two is None else one + two
 
 
 def _gap(at: CommitMarker, marker: CommitMarker) -> str:

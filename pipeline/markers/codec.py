@@ -265,6 +265,7 @@ def _judged(judged: Judged) -> Mapping[str, Encodable]:
         "late": judged.late,
         "refused": judged.refused,
         "failed": judged.failed,
+        "results": judged.results,
     }
 
 
@@ -396,12 +397,14 @@ class _Fields:
         if self._member("judged") is None:
             return None
         found = self.inner("judged")
+        results = found.members.get("results")  # earlier versions do not write it
         return Judged(
             records=found.number("records"),
             bad=found.number("bad"),
             late=found.flag("late"),
             refused=found.number("refused"),
             failed=found.number("failed"),
+            results=None if results is None else found.number("results"),
         )
 
     def flag(self, name: str) -> bool:

@@ -42,6 +42,7 @@ class Judged:
         late: whether any was late, wholly or for some of its windows.
         refused: sum of the checksums of (place, path, reason) of all records in the dead letters.
         failed: sum of the checksums of the places of the records that user functions refused.
+        results: sum of the checksums of the results; None: not known, as in a stateless lane.
     """
 
     records: int
@@ -49,6 +50,7 @@ class Judged:
     late: bool
     refused: int
     failed: int
+    results: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

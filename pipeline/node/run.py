@@ -3,12 +3,11 @@
 import gc
 import logging
 import os
-import shutil
 import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -191,13 +190,13 @@ def _run(
         catalog=servers.catalog,
         make_plan=Planning(servers.catalog.versions.get, replan).plan,
         admit=host.admit,
-        make_lane=lambda settings: stable_lane(settings, host),
+        make_lane=partial(stable_lane, host=host),
         signals=kafka.producer(SERVER_TIMEOUT_S),
         watched=watched,
         news=news,
         followers=Followers(
             servers.catalog.transfers,
-            partial(Follower, host=_host_of_followers(host, record.node)),
+            partial(Follower, host=host, node=record.node),
             clock,
             recorder.put,
         ),
@@ -258,13 +257,6 @@ def _report_up(record: NodeRecord, catalog: Catalog) -> None:
 
 def _event_writer(record: NodeRecord, servers: Servers, kafka: KafkaCluster) -> EventWriter:
     return EventWriter(record.participant, servers.admin, kafka.producer(SERVER_TIMEOUT_S))
-
-
-def _host_of_followers(host: LaneHost, node: NodeId) -> LaneHost:
-    """The host of a node's followers: nodes may share the folder of their checkpoints."""
-    own = host.checkpoints / ".followers" / node
-    shutil.rmtree(own, ignore_errors=True)  # of an earlier run: no lane takes them any more
-    return replace(host, checkpoints=own)
 
 
 def _resolver(servers: Servers) -> SchemaResolver:

@@ -27,12 +27,8 @@ from pipeline.planner.plan import Fragment
 from pipeline.spark.batch.facts import positions
 from pipeline.spark.query.lowered import Lowered, TopicRole
 from pipeline.spark.run.outside import UnreadableError
-from pipeline.spark.run.query_runner import (
-    DamagedCheckpointError,
-    LostDataError,
-    Query,
-    StoppingError,
-)
+from pipeline.spark.run.query_runner import Query, StoppingError
+from pipeline.spark.run.spark_errors import DamagedCheckpointError, LostDataError
 from pipeline.spark.run.steered_query import Answer
 from schemas import wire
 from tests.histories.folders import Folder, Planned, leaves_of

@@ -186,7 +186,7 @@ class Node:
             make_plan=Planning(shared.versions.get, documents.replan).plan,
             admit=host.admit,
             find_expiring=partial(find_expiring, cluster),
-            make_lane=lambda settings: Lane(settings, host, around.rng),
+            make_lane=lambda settings, _: Lane(settings, host, around.rng),
             signals=cluster.producer(0.0),
             watched=watched,
             news=news,

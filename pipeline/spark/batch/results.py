@@ -7,6 +7,7 @@ Independent of Spark.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import cast
+from zlib import crc32
 
 import pyarrow.compute as pc
 from pyarrow import Table
@@ -40,6 +41,12 @@ class Results:
         if reasons.null_count == len(reasons):
             return self
         return Results(self.table.filter(pc.is_null(reasons)))
+
+    @property
+    def checksum(self) -> int:
+        """Sum of the checksums of the results' values: of equal results in any order, the same."""
+        chunks = self.computed().table.select(["value"]).to_batches(max_chunksize=ROWS_AT_ONCE)
+        return sum(sum(map(crc32, chunk.column("value").to_pylist())) for chunk in chunks)
 
     @property
     def earliest_ms(self) -> Millis | None:

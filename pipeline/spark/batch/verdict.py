@@ -154,6 +154,7 @@ class Judge:
             late=sum(1 for one in rejected if one.why.reason.value in LATENESS),
             refused=self._refused(last, letters),
             checksum=refused_checksum(rejected),
+            results=results.checksum if self.traits.stateful else None,
         )
         late_ms = self._promised_above(last, results)
         return Verdict(facts, results, late_ms, letters, written, boundary_ms)

@@ -56,6 +56,8 @@ class Checkpoints:
         life: of its network; folders of another life are not used.
         spark: the version of the engine that reads and writes them.
         disk: links files.
+        follower: the node whose follower writes the folder of the epoch; empty: the lane does. A
+            node that claims the epoch may take the follower's folder over.
     """
 
     def __init__(
@@ -65,16 +67,19 @@ class Checkpoints:
         life: NetworkLife,
         spark: str,
         disk: Disk | None = None,
+        follower: str = "",
     ) -> None:
         self._root = root
         self._names = names
         self._life = life
         self._spark = spark
         self._disk: Disk = disk or LocalDisk()
+        self._suffix = f"-{follower}" if follower else ""
 
     def folder(self, epoch: Epoch) -> Path:
         """The checkpoint folder of an epoch."""
-        return self._root / self._names.checkpoint(epoch)
+        folder = self._root / self._names.checkpoint(epoch)
+        return folder.with_name(folder.name + self._suffix)
 
     def any(self, before: Epoch) -> CheckpointFacts | Unusable:
         """Whether there is a folder of an earlier epoch; only its identity is read."""
@@ -134,9 +139,25 @@ class Checkpoints:
                 return found if isinstance(found, Unusable) else replace(found, followed=True)
         return Unusable(f"the checkpoint {source} cannot be linked")
 
+    def of_follower(
+        self, epoch: Epoch, incarnation: Incarnation, lowered: Lowered
+    ) -> CheckpointFacts | Unusable:
+        """Facts of the folder of an epoch, which the query of a follower uses.
+
+        Args:
+            epoch: of the folder.
+            incarnation: the lane that is followed.
+            lowered: the plan of the query.
+        """
+        identity = Identity(self._life, incarnation, self._spark)
+        found = _read_facts(self.folder(epoch), identity, lowered, self._spark)
+        return found if isinstance(found, Unusable) else replace(found, followed=True)
+
     def clear(self) -> None:
-        """Remove all folders of the lane, which does not run."""
-        shutil.rmtree(self.folder(NO_EPOCH).parent, ignore_errors=True)
+        """Remove the folders that followers of this node have left, unless a lane has one."""
+        for folder in self.folder(NO_EPOCH).parent.glob(f"epoch-*{self._suffix}"):
+            if not any((folder / name).exists() for name in (_IDENTITY, _SET_ASIDE)):
+                _remove(folder)
 
     def empty(self, epoch: Epoch) -> Path:
         """Make the empty folder of an epoch."""
@@ -185,7 +206,7 @@ class Checkpoints:
 
     def _complete(self, before: Epoch) -> list[tuple[Path, Identity]]:
         """Earlier folders of this life that have an identity, newest first."""
-        limit = self.folder(before)
+        limit = self._root / self._names.checkpoint(before)
         names = (path.parent for path in limit.parent.glob(f"epoch-*/{_IDENTITY}"))
         folders = sorted((path for path in names if path.name < limit.name), reverse=True)
         found = ((folder, _identity(folder)) for folder in folders)

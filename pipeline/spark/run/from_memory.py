@@ -29,7 +29,7 @@ from pipeline.spark.batch.inspection import Inspector
 from pipeline.spark.query.emit import emit
 from pipeline.spark.query.lowered import Lowered, Source
 from pipeline.spark.query.readers import Ranges
-from pipeline.spark.run.query_runner import from_spark
+from pipeline.spark.run.spark_errors import from_spark
 from pipeline.spark.run.steered_query import set_watermark
 from pipeline.spark.session.session import STATE_FORMAT, open_session, session_settings
 

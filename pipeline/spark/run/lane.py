@@ -58,6 +58,7 @@ from pipeline.spark.run.background_job import BackgroundJob
 from pipeline.spark.run.batch_sizer import BatchLimit, BatchSizer
 from pipeline.spark.run.carried import CarriedMarker, carried
 from pipeline.spark.run.checkpoints import Checkpoints
+from pipeline.spark.run.handover import Followed, FollowedQuery, FollowedState
 from pipeline.spark.run.lane_host import LaneHost
 from pipeline.spark.run.lane_inputs import LaneInputs
 from pipeline.spark.run.lane_planner import LanePlanner
@@ -66,15 +67,11 @@ from pipeline.spark.run.lane_settings import LaneSettings
 from pipeline.spark.run.last_marker import settled_marker
 from pipeline.spark.run.output_succession import OtherWriters, begin_takeover
 from pipeline.spark.run.planned_batch import withdraw_batch
-from pipeline.spark.run.query_runner import (
-    DamagedCheckpointError,
-    QueryRunner,
-    StoppingError,
-    translated,
-)
+from pipeline.spark.run.query_runner import QueryRunner, StoppingError
 from pipeline.spark.run.reachable_ends import ReachableEnds
 from pipeline.spark.run.rebuild import Log
 from pipeline.spark.run.rebuild_query import RebuildQuery, Rebuilt
+from pipeline.spark.run.spark_errors import DamagedCheckpointError, translated
 from pipeline.spark.run.start_request import start_request
 from pipeline.spark.run.topic_identity import watch_topics
 from pipeline.spark.write.sink import Sink
@@ -85,17 +82,30 @@ START_DEADLINE_S = 60.0
 BOUNDARY_DEADLINE_S = 300.0
 
 
-def stable_lane(settings: LaneSettings, host: LaneHost) -> "StableLane":
+def stable_lane(
+    settings: LaneSettings, followed: Followed | None, *, host: LaneHost
+) -> "StableLane":
     """A lane on this node, of a fragment that it has claimed."""
     host.claimed()
-    return StableLane(settings, host)
+    return StableLane(settings, host, followed)
 
 
 class StableLane:
-    """Runs one fragment until it is stopped or fails. Single use."""
+    """Runs one fragment until it is stopped or fails. Single use.
 
-    def __init__(self, settings: LaneSettings, host: LaneHost) -> None:
+    Args:
+        settings: of the lane.
+        host: of its node.
+        followed: the follower of its fragment on this node; None: there is none.
+    """
+
+    def __init__(
+        self, settings: LaneSettings, host: LaneHost, followed: Followed | None = None
+    ) -> None:
         self._settings = settings
+        self._followed = followed
+        self._taken: FollowedQuery | None = None
+        self._left: FollowedState | None = None
         self._host = host
         self._clock = host.clock
         fragment = settings.fragment
@@ -159,7 +169,7 @@ class StableLane:
         self._topics = watch_topics(admin, self._settings.fragment, self._settings.topic_ids)
         lowered = self._carry_marker(last)
         marker, request = self._from.marker, self._start_request(lowered)
-        start = self._decided(marker, lowered, request)
+        start = self._decided(last, lowered, request)
         self._acknowledged = self._check()
         if marker is not None and request.on_change is None:
             self._acknowledged.begin(marker)
@@ -178,7 +188,8 @@ class StableLane:
             if planned is not None and self._withdraws(folder, sink.marker):
                 planned = None
             self._report_start(sink.marker)
-            self._query().run(lowered, folder, sink, planned=planned is not None)
+            running = None if self._taken is None else self._taken.query
+            self._query().run(lowered, folder, sink, planned=planned is not None, running=running)
         except (DamagedCheckpointError, RepeatedOtherwiseError):
             self._checkpoints.set_aside(self._settings.epoch)
             raise
@@ -252,18 +263,43 @@ class StableLane:
         most = self._limit.at(marker.end) if marker else RECORDS_PER_BATCH
         return start_request(self._settings, self._from, lowered, self._host.resolver, most)
 
-    def _decided(
-        self, marker: CommitMarker | None, lowered: Lowered, request: StartRequest
-    ) -> Start:
-        """Decide the start: from the state of a follower, if it is of use; else as without."""
-        followed = self._settings.followed
-        if marker and followed and followed.incarnation == marker.incarnation:
-            epoch, folder = self._settings.epoch, followed.folder
-            taken = self._checkpoints.take(epoch, folder, marker.incarnation, lowered)
-            start = decide_start(marker, taken, request)
-            if isinstance(start, Rebuild) and start.since is not None:
+    def _decided(self, last: CommitMarker | None, lowered: Lowered, request: StartRequest) -> Start:
+        """Decide the start: from what a follower has, if it is of use; else as without."""
+        marker, followed = self._from.marker, self._followed
+        if last is not None and marker is not None and followed is not None:
+            start = self._of_query(followed, last, request)
+            start = start or self._of_state(followed, marker, lowered, request)
+            if start is not None:
                 return start
         return decide_start(marker, self._checkpoint(marker, lowered), request)
+
+    def _of_query(
+        self, followed: Followed, last: CommitMarker, request: StartRequest
+    ) -> Rebuild | None:
+        """Start with the query of a follower; None: its state is not that of the last marker."""
+        found, marker = followed.query(self._settings, last), self._from.marker
+        if found is None or marker is None:
+            return None
+        facts = found.checkpoints.of_follower(request.epoch, last.incarnation, found.lowered)
+        start = decide_start(marker, facts, request)
+        since = start.since if isinstance(start, Rebuild) else None
+        if not isinstance(start, Rebuild) or since is None or since.batch != found.batch:
+            return None
+        if not since.is_at(marker.end, start.eviction_ms):
+            return None
+        self._taken = found
+        return start
+
+    def _of_state(
+        self, followed: Followed, marker: CommitMarker, lowered: Lowered, request: StartRequest
+    ) -> Rebuild | None:
+        """Start from the state of a follower; None: it is of no use."""
+        self._left = left = followed.state()
+        if left is None or left.incarnation != marker.incarnation:
+            return None
+        taken = self._checkpoints.take(request.epoch, left.folder, left.incarnation, lowered)
+        start = decide_start(marker, taken, request)
+        return start if isinstance(start, Rebuild) and start.since is not None else None
 
     def _checkpoint(
         self, marker: CommitMarker | None, lowered: Lowered
@@ -300,7 +336,9 @@ class StableLane:
         self, plan: StartPlan, request: StartRequest, sink: Sink, lowered: Lowered
     ) -> tuple[Path, Lowered]:
         """Execute a plan; returns the folder that the query continues from, and its schemas."""
-        epoch = request.epoch
+        epoch, taken = request.epoch, self._taken
+        if taken is not None and isinstance(plan.checkpoint, RebuiltCheckpoint):
+            return self._take_over(taken, plan, plan.checkpoint.rebuild, request, sink)
         sink.start(plan.marker)
         match plan.checkpoint:
             case NoCheckpoint():
@@ -313,9 +351,25 @@ class StableLane:
                 start, needed = done.todo.start, done.todo.needed
                 sink.start(plan.marker_after(start, needed, done.last, request), done.refused)
         self._checkpoints.complete(epoch, sink.marker.incarnation)
-        if self._settings.followed is not None:  # linked, or of no use any more
-            shutil.rmtree(self._settings.followed.folder, ignore_errors=True)
+        if self._left is not None:  # linked, or of no use any more
+            shutil.rmtree(self._left.folder, ignore_errors=True)
         return folder, lowered
+
+    def _take_over(
+        self,
+        taken: FollowedQuery,
+        plan: StartPlan,
+        rebuild: Rebuild,
+        request: StartRequest,
+        sink: Sink,
+    ) -> tuple[Path, Lowered]:
+        """Go on in the query of a follower, as after a rebuild that had nothing to read."""
+        needed = rebuild.begin or {}
+        sink.start(plan.marker_after(rebuild, needed, taken.batch, request))
+        self._checkpoints, self._inputs = taken.checkpoints, taken.inputs
+        self._checkpoints.complete(request.epoch, sink.marker.incarnation)
+        self._log.info("goes on in the query of its follower, after batch %d", taken.batch)
+        return self._checkpoints.folder(request.epoch), taken.lowered
 
     def _incarnation(self) -> Incarnation:
         return Incarnation(f"{self._settings.epoch}-{self._clock.now_ms()}")

@@ -2,9 +2,10 @@
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -29,9 +30,17 @@ from pipeline.spark.run.lane_settings import LaneSettings
 from pipeline.spark.run.lost_data import in_batch
 from pipeline.spark.run.outside import UnreadableError
 from pipeline.spark.run.planned_batch import withdraw_batch
-from pipeline.spark.run.query_runner import LostDataError, Query, QueryRunner, StoppingError
+from pipeline.spark.run.query_runner import (
+    Driver,
+    Query,
+    QueryRunner,
+    RunningQuery,
+    StoppingError,
+    Write,
+)
 from pipeline.spark.run.rebuild import Log
-from pipeline.spark.run.steered_query import Answer, Steering
+from pipeline.spark.run.spark_errors import LostDataError
+from pipeline.spark.run.steered_query import Plan, Steering
 from pipeline.spark.run.topic_identity import TopicWatch
 from pipeline.spark.write.sink import Sink
 
@@ -83,8 +92,23 @@ class LaneQuery:
     watch: Callable[[Sink], None]
     stop: threading.Event
 
-    def run(self, lowered: Lowered, folder: Path, sink: Sink, *, planned: bool) -> None:
-        """Run until an error or a stop, which raises too; `planned`: its first batch is.
+    def run(
+        self,
+        lowered: Lowered,
+        folder: Path,
+        sink: Sink,
+        *,
+        planned: bool,
+        running: RunningQuery | None = None,
+    ) -> None:
+        """Run until an error or a stop, which raises too.
+
+        Args:
+            lowered: the fragment.
+            folder: the checkpoint.
+            sink: writes the batches.
+            planned: whether the checkpoint contains the plan of the first batch.
+            running: a query of this checkpoint, to be taken over; None: one is started.
 
         Raises:
             StoppingError: the lane was stopped.
@@ -102,17 +126,18 @@ class LaneQuery:
         )
         limits, withdrawn = Limits(self.limit.at(sink.marker.end), fragment.pace_ms), 0
         while True:
+            planned = planned or running is not None  # one that runs asks for its next batch
             loop.begin(lowered, folder, limits, planned=planned)
             last = sink.marker.batch
             try:
-                self._run(lowered, folder, sink, loop.answer)
+                self._run(lowered, folder, sink, loop.answer, running)
             except UnreadableError as error:
                 withdrawn = withdrawn + 1 if sink.marker.batch == last else 1
                 if withdrawn > WITHDRAWN_MAX or not loop.withdraw(folder):
                     raise
                 again = f"batch {sink.marker.batch + 1} is planned anew: {error}"
                 _log.warning("%s", again, extra={"fragment": str(self.settings.lane.fragment)})
-                planned = False
+                planned, running = False, None
             else:  # the loop has no further batch since the lane is to stop
                 raise StoppingError
 
@@ -131,10 +156,22 @@ class LaneQuery:
         self.write_job.wait(SETTLE_DEADLINE_S)
 
     def _run(
-        self, lowered: Lowered, folder: Path, sink: Sink, plan: Callable[[], Answer | None]
+        self,
+        lowered: Lowered,
+        folder: Path,
+        sink: Sink,
+        plan: Plan,
+        running: RunningQuery | None = None,
     ) -> None:
         """Run a query: the batch that is planned in the checkpoint, then those of `plan`."""
-        run = partial(self._run_once, folder, sink, plan)
+        rounds: Iterator[Callable[[Lowered], None]]
+        rounds = repeat(partial(self._run_once, folder, sink, plan))
+        if running is not None:
+            rounds = chain([partial(self._take_over, running, sink, plan)], rounds)
+
+        def run(lowered: Lowered) -> None:
+            next(rounds)(lowered)
+
         try:
             self.with_schemas(lowered, sink.marker.end, run)
         except LostDataError as error:
@@ -146,9 +183,30 @@ class LaneQuery:
         finally:
             self._settle()
 
-    def _run_once(
-        self, folder: Path, sink: Sink, plan: Callable[[], Answer | None], lowered: Lowered
-    ) -> None:
+    def _run_once(self, folder: Path, sink: Sink, plan: Plan, lowered: Lowered) -> None:
+        reader, settled_ms = self.reader(sink.marker.end), sink.marker.boundary_ms
+        query = Query(
+            name=f"{self.settings.lane.fragment}.{self.settings.epoch}",
+            rows=emit(lowered, reader, settled_ms=settled_ms),
+            lowered=lowered,
+            folder=folder,
+            write=self._writer(sink, lowered),
+            watch=lambda _: self.watch(sink),
+            steering=Steering(self.host.spark, plan),
+            end=self.planner.end_query,
+        )
+        self.runner.run(query)
+
+    def _take_over(self, running: RunningQuery, sink: Sink, plan: Plan, lowered: Lowered) -> None:
+        driver = Driver(
+            write=self._writer(sink, lowered),
+            watch=lambda _: self.watch(sink),
+            end=self.planner.end_query,
+            stop=self.stop,
+        )
+        running.take_over(driver, plan)
+
+    def _writer(self, sink: Sink, lowered: Lowered) -> Write:
         inspector = Inspector(lowered, self.again())
         limit_bytes = self.settings.fragment.state_limit_bytes
 
@@ -157,18 +215,7 @@ class LaneQuery:
             if limit_bytes is not None:
                 self.planner.state_measured(engine.state_bytes(), limit_bytes)
 
-        reader, settled_ms = self.reader(sink.marker.end), sink.marker.boundary_ms
-        query = Query(
-            name=f"{self.settings.lane.fragment}.{self.settings.epoch}",
-            rows=emit(lowered, reader, settled_ms=settled_ms),
-            lowered=lowered,
-            folder=folder,
-            write=write,
-            watch=lambda _: self.watch(sink),
-            steering=Steering(self.host.spark, plan),
-            end=self.planner.end_query,
-        )
-        self.runner.run(query)
+        return write
 
     def _settle(self) -> None:
         """Wait for the last batch to be written; if that fails, the next start repeats it."""

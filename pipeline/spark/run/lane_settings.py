@@ -2,11 +2,9 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 from pipeline.ids import (
     Epoch,
-    Incarnation,
     LaneId,
     NetworkLife,
     NetworkVersion,
@@ -23,19 +21,6 @@ from pipeline.names import LaneNames
 from pipeline.planner.digest import fragment_digest
 from pipeline.planner.plan import Fragment
 from pipeline.planner.state import OnChange
-
-
-@dataclass(frozen=True, slots=True)
-class FollowedState:
-    """The state that a follower has left behind.
-
-    Args:
-        folder: its checkpoint.
-        incarnation: the lane that it has followed.
-    """
-
-    folder: Path
-    incarnation: Incarnation
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +43,6 @@ class LaneSettings:
         choice: the user's choice for a state that does not fit.
         begins: begins of sources that it has never read.
         succession: takeover of its output from other fragments; None: there was none at its deploy.
-        followed: the state of a follower on this node; None: there is none.
     """
 
     lane: LaneId
@@ -75,7 +59,6 @@ class LaneSettings:
     choice: StateChoice | None = None
     begins: Mapping[StreamName, Begin] = field(default_factory=dict)
     succession: Succession | None = None
-    followed: FollowedState | None = None
 
     @property
     def place(self) -> str:

@@ -3,7 +3,7 @@
 from pipeline.errors import MedusaError, RefusedError, RetryError
 from pipeline.lanes.start.decision import Rebuild
 from pipeline.planner.state import OnChange
-from pipeline.spark.run.query_runner import LostDataError
+from pipeline.spark.run.spark_errors import LostDataError
 
 
 def in_batch(

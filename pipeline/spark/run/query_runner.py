@@ -1,33 +1,31 @@
-"""Runs one Spark query in the calling thread until it ends or is stopped; translates its errors."""
+"""Runs one Spark query in the calling thread until it ends or is stopped."""
 
 import logging
-import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import NoReturn, TypeAlias
+from typing import NoReturn
 
-from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors.exceptions.base import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from pipeline.errors import (
-    EnvironmentProblem,
-    MedusaError,
-    RefusedError,
-    RetryError,
-    UnavailableError,
-)
+from pipeline.errors import MedusaError, RetryError
 from pipeline.spark.batch.facts import Engine
-from pipeline.spark.query.function_task import SIGN
 from pipeline.spark.query.lowered import Lowered
 from pipeline.spark.run.outside import outside_cause
-from pipeline.spark.run.steered_query import QueryDoneError, Steering
+from pipeline.spark.run.spark_errors import (
+    DamagedCheckpointError,
+    first_line,
+    from_spark,
+    with_causes,
+)
+from pipeline.spark.run.steered_query import Plan, QueryDoneError, Steering
 from pipeline.spark.session.callback_connection import CallbackConnection
 from pipeline.spark.session.java_log import end_not_logged
 
@@ -36,8 +34,6 @@ STOP_DEADLINE_S = 60.0
 POLL_S = 1
 LOCK_S = 0.05
 
-SparkError: TypeAlias = PySparkException | Py4JJavaError
-"""Errors of PySpark; for tasks often the untranslated Java error."""
 Write = Callable[[DataFrame, int, Engine], None]
 """Handler of a batch: its rows, its number, and the query's engine."""
 
@@ -46,18 +42,6 @@ _log = logging.getLogger(__name__)
 
 class StoppingError(Exception):
     """The query was stopped on request, between two batches or before it wrote anything."""
-
-
-class DamagedCheckpointError(RetryError):
-    """Spark cannot read its own checkpoint; the state must be rebuilt."""
-
-    code = "damaged-checkpoint"
-
-
-class LostDataError(RefusedError):
-    """An input lost records before they were read; Spark reports the place in varying forms."""
-
-    code = "lost-data"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,30 +69,94 @@ class Query:
     end: Callable[[], None] = lambda: None
 
 
+@dataclass(frozen=True, slots=True)
+class Driver:
+    """Handles the batches of a running query, and ends it.
+
+    Args:
+        write: as of `Query`.
+        watch: as of `Query`.
+        end: as of `Query`.
+        stop: set when the query is to end.
+    """
+
+    write: Write
+    watch: Callable[[Engine], None]
+    end: Callable[[], None]
+    stop: threading.Event
+
+
 class QueryRunner:
     """Runs queries, one after the other, until one stop event."""
 
     def __init__(self, stop: threading.Event) -> None:
         self._stop = stop
+
+    def run(self, query: Query) -> None:
+        """Run a query; see `RunningQuery.run`."""
+        RunningQuery(query, self._stop).run()
+
+
+class RunningQuery:
+    """One query, from its start to its end.
+
+    While it waits for the plan of a batch, another thread may take it over from the one that runs
+    it. Single use.
+
+    Args:
+        query: not started yet.
+        stop: ends it, until it is taken over.
+    """
+
+    def __init__(self, query: Query, stop: threading.Event) -> None:
+        self._query = query
+        self._session = query.rows.sparkSession
+        self._connection = CallbackConnection(self._session)
+        self._handler: list[Callable[[DataFrame, int], None]] = []
+        self._changing = threading.Lock()  # held while the driver changes, or the end begins
+        self._driver = Driver(query.write, query.watch, query.end, stop)
+        self._engine: Engine | None = None
         self._in_batch = threading.Lock()
         self._ending = threading.Event()
         self._stopped = threading.Event()
         self._raised: MedusaError | None = None
         self._quiet = ExitStack()
+        self.taken_over = threading.Event()
+        """Set when another thread has taken it over: a plan that waits has to return."""
 
-    def run(self, query: Query) -> None:
-        """Run a query; returns only if its plan ends, when its last batch is done.
+    def run(self) -> None:
+        """Run it; returns if its plan ends, when its last batch is done, or if it is taken over.
 
         Raises:
             StoppingError: it was stopped.
             MedusaError: the error of its `write`, or the translated error of Spark.
         """
-        self._raised = None
-        self._ending.clear()
-        self._stopped.clear()
-        handler: list[Callable[[DataFrame, int], None]] = []
+        driver = self._driver
+        with self._driven(driver):
+            self._watch(self._start(), driver)
+
+    def take_over(self, driver: Driver, plan: Plan) -> None:
+        """Run it on, in the thread that calls, as `run` does.
+
+        To be called while it waits for the plan of a batch: `plan` is asked for this one.
+
+        Raises:
+            RetryError: it has ended, or is about to.
+            StoppingError, MedusaError: as by `run`.
+        """
+        with self._changing:
+            engine, steering = self._engine, self._query.steering
+            if self._ending.is_set() or engine is None or steering is None:
+                raise RetryError("the query has ended before it was taken over")
+            self._driver = driver
+            steering.plan_by(plan)
+            self.taken_over.set()
+        with self._driven(driver):
+            self._watch(engine, driver)
+
+    def _start(self) -> Engine:
+        query, handler, connection = self._query, self._handler, self._connection
         ready = threading.Event()
-        connection = CallbackConnection(query.rows.sparkSession)
 
         def write(rows: DataFrame, batch: int) -> None:
             ready.wait(START_DEADLINE_S)
@@ -120,35 +168,61 @@ class QueryRunner:
 
         writer = query.rows.writeStream.outputMode("append").queryName(query.name)
         writer = writer.option("checkpointLocation", query.folder.as_uri()).foreachBatch(write)
+        self._engine = engine = Engine(_started(writer, query.folder), query.lowered)
+        handler.append(partial(self._write, engine))
+        ready.set()
+        return engine
+
+    @contextmanager
+    def _driven(self, driver: Driver) -> Iterator[None]:
+        """Translate errors; drop the query in the end, unless it was taken over from the driver."""
         try:
-            running = _started(writer, query.folder)
-            engine = Engine(running, query.lowered)
-            handler.append(partial(self._write, query, engine))
-            ready.set()
-            self._watch(running, query, engine)
+            yield
         except PySparkException as error:
-            failure = self._failure(error, query)
-            if not isinstance(failure, QueryDoneError):
+            failure = self._failure(error, driver)
+            if self._driver is driver and not isinstance(failure, QueryDoneError):
                 raise failure from error
         finally:
-            # Java keeps `write` as long as the query, so `write` must not keep the query in turn,
-            # nor an error of it, whose frames keep it: it would stay in memory with its plans.
-            handler.clear()
-            if query.steering is not None:
-                query.steering.close()
-            self._raised = None
-            self._quiet.close()
-            connection.close()
+            if self._begin_end(driver):
+                self._drop()
 
-    def _failure(self, error: PySparkException, query: Query) -> MedusaError | StoppingError:
+    def refuse_takeover(self) -> None:
+        """Let nobody take it over any more, unless somebody has; its plan is to end it."""
+        with self._changing:
+            if not self.taken_over.is_set():
+                self._ending.set()
+
+    def _drop(self) -> None:
+        """Release what Java keeps.
+
+        It keeps `write` as long as the query, so `write` must not keep the query in turn, nor an
+        error of it, whose frames keep it: it would stay in memory with its plans.
+        """
+        self._handler.clear()
+        if self._query.steering is not None:
+            self._query.steering.close()
+        self._raised = None
+        self._quiet.close()
+        self._connection.close()
+
+    def _begin_end(self, driver: Driver) -> bool:
+        """Let no other driver take it over any more; False: one has."""
+        with self._changing:
+            if self._driver is not driver:
+                return False
+            self._ending.set()
+            return True
+
+    def _failure(self, error: PySparkException, driver: Driver) -> MedusaError | StoppingError:
         """The error of `write` if it ended the query; else a stop, or Spark's error."""
+        steering = self._query.steering
         if self._raised is not None:
             return self._raised
-        if query.steering is not None and query.steering.raised is not None:
-            return query.steering.raised
-        return StoppingError() if self._stop.is_set() else from_spark(error, query.folder)
+        if steering is not None and steering.raised is not None:
+            return steering.raised
+        return StoppingError() if driver.stop.is_set() else from_spark(error, self._query.folder)
 
-    def _write(self, query: Query, engine: Engine, rows: DataFrame, batch: int) -> None:
+    def _write(self, engine: Engine, rows: DataFrame, batch: int) -> None:
         # The thread that ends the query has the lock and waits for this call, so never wait for
         # long.
         while not self._in_batch.acquire(timeout=LOCK_S):
@@ -156,9 +230,9 @@ class QueryRunner:
                 self._give_up()
         try:
             if not self._ends:
-                if query.steering is not None:
-                    query.steering.begin(engine)
-                query.write(rows, batch, engine)
+                if self._query.steering is not None:
+                    self._query.steering.begin(engine)
+                self._driver.write(rows, batch, engine)
                 return
         except MedusaError as error:
             self._raised = error
@@ -175,39 +249,46 @@ class QueryRunner:
     @property
     def _ends(self) -> bool:
         """Whether no further batch is written: the watching thread stops the query soon."""
-        return self._stop.is_set() or self._ending.is_set()
+        return self._driver.stop.is_set() or self._ending.is_set()
 
     def _give_up(self) -> NoReturn:
         """Abort a batch after the query was stopped, which is not an error."""
         self._stopped.wait(STOP_DEADLINE_S)
         raise StoppingError
 
-    def _watch(self, running: StreamingQuery, query: Query, engine: Engine) -> None:
-        while not self._stop.is_set():
-            if running.awaitTermination(POLL_S):
+    def _watch(self, engine: Engine, driver: Driver) -> None:
+        while not driver.stop.is_set():
+            if engine.query.awaitTermination(POLL_S):
                 raise RetryError("the query ended by itself")
+            if self._driver is not driver:
+                return
             try:
-                query.watch(engine)
+                driver.watch(engine)
             except Exception:
-                self._end(running, query)
+                self._end(engine, driver)
                 raise
-        self._end(running, query)
-        raise StoppingError
+        if self._end(engine, driver):
+            raise StoppingError
 
-    def _end(self, running: StreamingQuery, query: Query) -> None:
-        """Stop between two batches: inside one, Spark's own error handling would fail."""
-        self._ending.set()
-        query.end()
+    def _end(self, engine: Engine, driver: Driver) -> bool:
+        """Stop between two batches: inside one, Spark's own error handling would fail.
+
+        False: it was taken over from the driver.
+        """
+        if not self._begin_end(driver):
+            return False
+        driver.end()
         if not self._in_batch.acquire(timeout=STOP_DEADLINE_S):
             raise RetryError("the last batch did not finish in time")
         try:
-            with end_not_logged(running, query.rows.sparkSession):
+            with end_not_logged(engine.query, self._session):
                 self._stopped.set()
-                running.stop()
+                engine.query.stop()
         except PySparkException as error:
             _log.debug("the query ended while it was stopped: %s", first_line(error))
         finally:
             self._in_batch.release()
+        return True
 
 
 def _started(writer: DataStreamWriter, folder: Path) -> StreamingQuery:
@@ -219,145 +300,9 @@ def _started(writer: DataStreamWriter, folder: Path) -> StreamingQuery:
     try:
         return writer.start()
     except Py4JJavaError as error:
-        outside = outside_cause(_with_causes(error), first_line(error))
+        outside = outside_cause(with_causes(error), first_line(error))
         if outside is not None:
             raise outside from error
         raise DamagedCheckpointError(
             f"the checkpoint cannot be read: {first_line(error)}", place=str(folder)
         ) from error
-
-
-_DATA_LOSS = ("Some data may have been lost", "KAFKA_DATA_LOSS", "OffsetOutOfRange")
-_IN_BATCH = "FOREACH_BATCH_USER_FUNCTION_ERROR"
-_DAMAGED_STATE = (
-    "CANNOT_LOAD_STATE_STORE",
-    "STATE_STORE_",
-    "STREAMING_STATEFUL_OPERATOR_NOT_MATCH_IN_STATE_METADATA",
-    "StateStoreProvider",
-    "RocksDBException",
-)
-_DAMAGED_LOG = (
-    "MALFORMED_LOG",
-    "is malformed",
-    "was malformed",
-    "BATCH_METADATA_NOT_FOUND",
-    "Unexpected end-of-input",
-)
-
-
-_STATE_OF_QUERY = "=== Streaming Query ==="
-"""Begins Spark's description of a failed query, whose plan names the checkpoint."""
-_WAITED = "Exception thrown in awaitResult"
-_CAUSE = "Caused by: "
-_TRACEBACK = "Traceback (most recent call last):"
-_NO_PYTHON = (
-    f"No module named '{__name__.partition('.')[0]}",
-    "No module named pyspark",
-    "PYTHON_VERSION_MISMATCH",
-    "Cannot run program",
-)
-_PYTHON = (
-    "on a cluster's workers spark.python has to be a Python of the node's version, with Medusa in "
-    "it; then `medusa pause` and `medusa resume` the fragment: nothing is lost"
-)
-_OF_FUNCTION = re.compile(rf"{re.escape(SIGN)} (.*)")
-
-
-def lost_data(error: SparkError) -> bool:
-    """Whether a topic lost records before they were read."""
-    text = str(error)
-    return any(sign in text for sign in _DATA_LOSS)
-
-
-def from_spark(error: SparkError, folder: Path | None) -> MedusaError:
-    """Translate an error of Spark; the only translation of its errors.
-
-    `folder` is the query's checkpoint; None for errors inside a batch. There a checkpoint's state
-    is read, but its log is not, and an error may contain the folder's name for other reasons.
-    """
-    text = str(error)
-    if lost_data(error):
-        return LostDataError(
-            "an input no longer holds records that were not read yet",
-            hint="its retention overtook the lane, or the topic was made again; the log of the "
-            "node names the partition and the offsets",
-        )
-    if (trouble := _OF_FUNCTION.search(text)) is not None:
-        hint = "mend it and deploy; what it needs has to be installed on the node. Then `medusa "
-        hint += "pause` and `medusa resume` the fragment: nothing is lost"
-        return RefusedError(trouble[1], hint=hint)
-    if any(sign in text for sign in _NO_PYTHON):
-        what = f"Spark has no Python for a box's function: {first_line(error)}"
-        return RefusedError(what, hint=_PYTHON)
-    outside = outside_cause(_with_causes(error), first_line(error))
-    if outside is not None:
-        return outside
-    if why := _damaged(text, folder):
-        return DamagedCheckpointError(f"{why}: {first_line(error)}", place=str(folder or ""))
-    return RetryError(f"the query failed: {first_line(error)}")
-
-
-def _damaged(text: str, folder: Path | None) -> str:
-    """What the text of an error says about the checkpoint; empty: nothing.
-
-    A query that fails outside of a batch for an unknown reason may have failed by its checkpoint,
-    and would each time. The description of any failed query names the folder.
-    """
-    unreadable = "the checkpoint cannot be read"
-    if any(sign in text for sign in _DAMAGED_STATE):
-        return unreadable
-    if folder is None or _IN_BATCH in text:
-        return ""
-    if str(folder) in text.partition(_STATE_OF_QUERY)[0]:
-        return unreadable
-    if any(sign in text for sign in _DAMAGED_LOG):
-        return unreadable
-    return "the query failed outside of a batch" if str(folder) in text else ""
-
-
-@contextmanager
-def translated(folder: Path) -> Iterator[None]:
-    """Translate errors of Spark, Java and the disk that leave the block.
-
-    `folder` is the checkpoint of its queries.
-    """
-    try:
-        yield
-    except (PySparkException, Py4JJavaError) as error:
-        raise from_spark(error, folder) from error
-    except (Py4JError, ConnectionError) as error:
-        raise UnavailableError(f"Java does not answer: {first_line(error)}") from error
-    except OSError as error:
-        raise no_disk(error, folder) from error
-
-
-def no_disk(error: OSError, folder: Path) -> EnvironmentProblem:
-    """The error for a file that cannot be read or written; by default in the checkpoint."""
-    return EnvironmentProblem(
-        f"a file cannot be written or read: {error.strerror or error}",
-        place=str(error.filename or folder),
-        hint="is the disk full, or the folder not ours to write? When it is mended the fragment "
-        "goes on by itself",
-    )
-
-
-def _with_causes(error: SparkError) -> str:
-    """The text of an error and its causes, which PySpark stores separately."""
-    trace = getattr(error, "_stackTrace", None)
-    return f"{error}\n{trace}" if isinstance(trace, str) else str(error)
-
-
-def first_line(error: Exception) -> str:
-    """The first meaningful line of an error, limited in length.
-
-    It follows the failed call in a Java error, and the traceback in a Python error.
-    """
-    lines = [line for line in str(error).splitlines() if line.strip()]
-    if _TRACEBACK in lines:
-        lines = [x for x in lines[lines.index(_TRACEBACK) + 1 :] if not x[0].isspace()]
-    elif isinstance(error, Py4JJavaError):
-        lines = [line.removeprefix(": ") for line in lines[1:]]
-        if lines and _WAITED in lines[0]:  # raised by the waiting thread; the cause follows
-            lines = [line for line in lines if line.startswith(_CAUSE)] or lines
-            lines[0] = lines[0].removeprefix(_CAUSE)
-    return (lines[0].strip() if lines else type(error).__name__)[:500]

@@ -32,16 +32,10 @@ from pipeline.spark.run.lane_settings import LaneSettings
 from pipeline.spark.run.lost_data import in_rebuild
 from pipeline.spark.run.outside import UnreadableError
 from pipeline.spark.run.planned_batch import plan_first_batch, plan_next_batch, withdraw_batch
-from pipeline.spark.run.query_runner import (
-    DamagedCheckpointError,
-    LostDataError,
-    Query,
-    QueryRunner,
-    StoppingError,
-    translated,
-)
+from pipeline.spark.run.query_runner import Query, QueryRunner, StoppingError
 from pipeline.spark.run.rebuild import Log, Rebuilding, UnlikeError, tried
 from pipeline.spark.run.rebuild_batch import RebuildBatches
+from pipeline.spark.run.spark_errors import DamagedCheckpointError, LostDataError, translated
 from pipeline.spark.run.steered_query import Steering
 
 TRIES_MAX: Final = 3

@@ -41,8 +41,8 @@ from pipeline.spark.query.lowered import Keep, Lowered
 from pipeline.spark.query.lowered import Path as Way
 from pipeline.spark.query.placing import placed
 from pipeline.spark.query.readers import RangeReader, read_options
-from pipeline.spark.run.query_runner import first_line, lost_data
 from pipeline.spark.run.schema_resolver import SchemaResolver
+from pipeline.spark.run.spark_errors import first_line, lost_data
 from pipeline.spark.session.command_session import command_session
 from pipeline.spark.session.session import open_session, session_settings
 from schemas.client import RegistryClient

@@ -70,6 +70,10 @@ class Answer:
     is_batch: bool = True
 
 
+Plan = Callable[[], Answer | None]
+"""Waits for the next batch; None: the query is done."""
+
+
 class QueryDoneError(MedusaError):
     """Ends a query whose plan has no further batch; Spark has committed the last one."""
 
@@ -86,9 +90,9 @@ class Steering:
             two batches.
     """
 
-    def __init__(self, spark: SparkSession, plan: Callable[[], Answer | None]) -> None:
+    def __init__(self, spark: SparkSession, plan: Plan) -> None:
         self.spark = spark
-        self._plan: Callable[[], Answer | None] | None = plan
+        self._plan: Plan | None = plan
         self._lock = threading.Lock()
         self._begun = False
         self._end: Positions = {}
@@ -147,6 +151,10 @@ class Steering:
             self._quiet.enter_context(end_not_logged(engine.query, self.spark))
             raise
 
+    def plan_by(self, plan: Plan) -> None:
+        """Plan by another function; if one waits already, what it returns does not count."""
+        self._plan = plan
+
     def close(self) -> None:
         """Release the query: Java keeps the readers as long as it, and they would keep it."""
         self._plan = self.raised = None
@@ -156,19 +164,27 @@ class Steering:
         self._quiet.close()
 
     def _next(self, engine: Engine) -> None:
-        if self._plan is None:
-            raise BrokenInvariantError("a query that has ended asks for a batch")
         if self._is_due:
             raise BrokenInvariantError(
                 "Spark has not executed the batch that was planned",
                 hint="nothing of it was published; keep the log of the node, and report this",
             )
-        answer = self._plan()
+        answer = self._planned()
         if answer is None:
             raise QueryDoneError("all planned batches were executed")
         self._end, self._is_due = answer.end, answer.is_batch
         if answer.watermark_ms is not None:
             set_watermark(engine, answer.watermark_ms)
+
+    def _planned(self) -> Answer | None:
+        """The answer of the plan, or of the one that has taken its place meanwhile."""
+        asked: Plan | None = None
+        answer: Answer | None = None
+        while (plan := self._plan) is not asked and plan is not None:
+            asked, answer = plan, plan()
+        if asked is None:
+            raise BrokenInvariantError("a query that has ended asks for a batch")
+        return answer
 
 
 def set_watermark(engine: Engine, watermark_ms: Millis) -> None:

@@ -17,7 +17,7 @@ from pyspark.errors.exceptions.base import PySparkException
 from pipeline.errors import MedusaError
 from pipeline.ids import TopicName
 from pipeline.planner.plan import Fragment
-from pipeline.spark.run.query_runner import first_line
+from pipeline.spark.run.spark_errors import first_line
 
 _log = logging.getLogger(__name__)
 _T = TypeVar("_T")

@@ -16,6 +16,7 @@ from pipeline.boundaries.next_batch import Batch
 from pipeline.boundaries.promise import watermark_for
 from pipeline.boundaries.windows import last_end
 from pipeline.ids import BatchId, Epoch, Incarnation, Millis, Offset
+from pipeline.lanes.batch import BatchFacts
 from pipeline.lanes.events import LaneRebuilding
 from pipeline.lanes.left_out import LeftOut, within
 from pipeline.lanes.needed import BatchRead, NeededLog, after_batch
@@ -26,6 +27,8 @@ from pipeline.markers.commit_marker import CommitMarker
 from pipeline.markers.positions import InputPartition, Positions
 from pipeline.network.boxes.shape import Shape, Windowed
 from pipeline.spark.batch.facts import Engine
+from pipeline.spark.batch.inspection import Inspector
+from pipeline.spark.batch.results import Results
 from pipeline.spark.query.emit import emit
 from pipeline.spark.query.lowered import Lowered
 from pipeline.spark.query.readers import (
@@ -121,6 +124,14 @@ def _is_late(shape: Shape, at_ms: int, late_ms: Millis) -> bool:
     return at_ms <= late_ms
 
 
+Note = Callable[[BatchFacts, Results], None]
+"""Notes a batch, and its rows."""
+
+
+def _nothing_noted(facts: BatchFacts, results: Results) -> None:
+    """Of a batch that is judged by its results alone."""
+
+
 @dataclass(frozen=True, slots=True)
 class Spark:
     """Executes batches and rebuilds of one case."""
@@ -140,11 +151,25 @@ class Spark:
             batches: all of them.
             watermark_ms: in force before.
         """
-        answers, found = list[Answer](), list[Counter[Result]]()
+        answers = list[Answer]()
         for batch in batches:
             if batch.event_ms is not None:
                 watermark_ms = watermark_for(self.case.fragment.shape, batch.event_ms)
             answers.append(Answer(batch.end, watermark_ms))
+        return self.execute(folder, first, answers)
+
+    def execute(
+        self, folder: Path, first: int, answers: Sequence[Answer], note: Note = _nothing_noted
+    ) -> list[Counter[Result]]:
+        """Execute planned batches in one query; returns the results of each.
+
+        Args:
+            folder: with the batch before the first one, or new.
+            first: number of the first one.
+            answers: all of them.
+            note: called inside each batch.
+        """
+        found = list[Counter[Result]]()
         end, lowered = answers[0].end, self.case.lowered
         if first == 0:
             folder.mkdir(parents=True)
@@ -157,6 +182,7 @@ class Spark:
             table = rows.toArrow()
             answer, facts = answers[number - first], engine.batch_facts(number, table)
             assert (facts.end, facts.eviction_ms) == (answer.end, answer.watermark_ms)
+            note(facts, Results(table))
             found.append(results_of(table))
 
         def plan() -> Answer | None:
@@ -234,6 +260,11 @@ class Spark:
             with_schemas=_once,
             stop=stop,
         )
+
+    @property
+    def inspector(self) -> Inspector:
+        """Inspects records of the case."""
+        return Inspector(self.case.lowered, self._again())
 
     def _reader(self, begin: Positions) -> Reader:
         options = {**read_options(self.brokers), **STREAM_OPTIONS}

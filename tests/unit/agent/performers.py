@@ -47,13 +47,15 @@ from pipeline.ids import (
 )
 from pipeline.lanes.expiring import ExpiringRecords
 from pipeline.lanes.follower_phases import FollowerCourse, FollowerEvent
+from pipeline.markers.commit_marker import CommitMarker
 from pipeline.names import FragmentNames, Znodes
 from pipeline.planner.digest import fragment_digest
 from pipeline.planner.plan import Plan
 from pipeline.planner.planner import plan
 from pipeline.planner.state import OnChange
+from pipeline.spark.run.handover import Followed, FollowedState
 from pipeline.spark.run.lane_news import LaneNews
-from pipeline.spark.run.lane_settings import FollowedState, LaneSettings
+from pipeline.spark.run.lane_settings import LaneSettings
 from pipeline.system_clock import SystemClock
 from tests.memory_store import MemoryStore, MemoryTree
 from tests.unit.kafka import records, with_topics
@@ -87,6 +89,7 @@ class Lane:
     """A lane that runs until it is stopped, or raises an error of the test: at once or later."""
 
     settings: LaneSettings
+    followed: Followed | None = None
     raises: Exception | None = None
     raises_then: Exception | None = None
     stopped: threading.Event = field(default_factory=threading.Event)
@@ -114,11 +117,16 @@ class Follower:
     is_level: bool = True
     raises: list[Exception] = field(default_factory=list)
     stopped: threading.Event = field(default_factory=threading.Event)
+    asked: list[tuple[LaneSettings, CommitMarker]] = field(default_factory=list)
 
     @property
     def followed(self) -> FollowedState:
         """The state that it leaves."""
         return FollowedState(Path("followed"), Incarnation("1-5"))
+
+    def hand_over(self, settings: LaneSettings, last: CommitMarker) -> None:
+        """It has no query."""
+        self.asked.append((settings, last))
 
     def run(self) -> None:
         """Wait for the stop, or for an error of the test."""
@@ -260,8 +268,8 @@ def make_node() -> Callable[[Exception | None], Node]:
                 raise newer[0]
             return written[0]
 
-        def lane(settings: LaneSettings) -> Lane:
-            lanes.append(Lane(settings, raises))
+        def lane(settings: LaneSettings, followed: Followed | None) -> Lane:
+            lanes.append(Lane(settings, followed, raises))
             return lanes[-1]
 
         context = NodeContext(

@@ -16,6 +16,7 @@ from pipeline.errors import (
     UnavailableError,
 )
 from pipeline.ids import Epoch, LaneRole, Millis, NodeId
+from pipeline.lanes.follower_phases import FollowerPhase
 from pipeline.system_clock import SystemClock
 from tests.unit.agent.performers import (
     DEPLOYED,
@@ -28,6 +29,7 @@ from tests.unit.agent.performers import (
     Node,
     make_node,
 )
+from tests.unit.agent.support import fresh_marker
 
 SOURCE = replace(NODE, node=NodeId("source"))
 WITHIN_S = 10.0
@@ -92,7 +94,7 @@ def is_ready(node: Node) -> bool:
 
 
 def test_a_level_follower_is_taken_by_the_lane_that_starts(node: Node) -> None:
-    """It ends first; the lane gets the state that it has left."""
+    """The lane may have its query while it runs; else it ends, and the lane has its state."""
     moved(node)
     until(lambda: is_ready(node), "ready")
     (follower,) = node.followers
@@ -103,8 +105,14 @@ def test_a_level_follower_is_taken_by_the_lane_that_starts(node: Node) -> None:
     node.catalog.owners.release(MOVING, owner)
     node.start()
     until(lambda: bool(node.lanes), "a lane")
+    lane = node.lanes[0]
+    assert lane.followed is not None
+    assert not follower.stopped.is_set()
+    last = fresh_marker()
+    assert lane.followed.query(lane.settings, last) is None
+    assert follower.asked == [(lane.settings, last)]
+    assert lane.followed.state() == follower.followed
     assert follower.stopped.is_set()
-    assert node.lanes[0].settings.followed == follower.followed
     assert stored(node) is None
 
 
@@ -115,7 +123,7 @@ def test_a_lane_without_a_follower_has_no_state_of_one(node: Node) -> None:
     node.catalog.owners.release(MOVING, owner)
     node.start()
     until(lambda: bool(node.lanes), "a lane")
-    assert node.lanes[0].settings.followed is None
+    assert node.lanes[0].followed is None
 
 
 def test_a_taken_follower_is_not_begun_again(node: Node) -> None:
@@ -126,16 +134,38 @@ def test_a_taken_follower_is_not_begun_again(node: Node) -> None:
     transfer = moved(node)
     until(lambda: is_ready(node), "ready")
     followers = node.performer._context.followers
-    state = followers.take(MOVING)
+    taken = followers.take(MOVING)
+    assert taken is not None
+    state = taken.state()
     assert state is not None
     following = Following(DEPLOYED, PLAN.fragments[0], transfer)
     for _ in range(2):
         node.performer.perform(Follow((following,)))
-        assert followers.take(MOVING) == state
+        taken = followers.take(MOVING)
+        assert taken is not None
+        assert taken.state() == state
     assert len(node.followers) == 1
     again = replace(following, transfer=replace(transfer, until_ms=Millis(transfer.until_ms + 1)))
     node.performer.perform(Follow((again,)))
     until(lambda: len(node.followers) == 2, "a follower of the next move")
+
+
+@pytest.mark.parametrize("error", [None, RetryError("a batch has another outcome")])
+def test_a_follower_whose_query_is_taken_over_ends(node: Node, error: Exception | None) -> None:
+    """It is not begun again; an error of it is nothing for the move, which is done."""
+    moved(node)
+    until(lambda: is_ready(node), "ready")
+    taken = node.performer._context.followers.take(MOVING)
+    (follower,) = node.followers
+    if error is None:
+        follower.stopped.set()
+    else:
+        follower.raises.append(error)
+    until(lambda: follower.course.phase is FollowerPhase.TAKEN, "the end")
+    assert len(node.followers) == 1
+    assert taken is not None
+    assert (found := stored(node)) is not None
+    assert found.problem == ""
 
 
 def test_a_transfer_that_is_ready_by_an_earlier_follower_is_not(node: Node) -> None:

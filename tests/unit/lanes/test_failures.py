@@ -25,8 +25,8 @@ from pipeline.ids import (
 )
 from pipeline.lanes.dead_letter_limits import TooManyDeadLettersError
 from pipeline.lanes.events import stopped_by
-from pipeline.spark.run.query_runner import DamagedCheckpointError, LostDataError
 from pipeline.spark.run.schema_resolver import MissingSchemaError
+from pipeline.spark.run.spark_errors import DamagedCheckpointError, LostDataError
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "failures.md"
 LANE = stable_lane(

@@ -76,7 +76,9 @@ def test_batches_that_wait_are_executed_as_one() -> None:
     """With the decisions of all: records, refused ones and their checksums are sums."""
 
     def judged(number: int) -> CommitMarker:
-        decisions = Judged(10, number, late=False, refused=100 * number, failed=number)
+        decisions = Judged(
+            10, number, late=False, refused=100 * number, failed=number, results=7 * number
+        )
         return replace(written(number), judged=decisions)
 
     copy = replace(judged(6), written_at_ms=Millis(9))
@@ -86,8 +88,13 @@ def test_batches_that_wait_are_executed_as_one() -> None:
     assert (found.marker.batch, found.marker.end) == (7, ends(7))
     assert found.marker.start == ends(4)
     assert (found.marker.late_ms, found.marker.eviction_ms) == (judged(5).late_ms, 7_000)
-    assert found.marker.judged == Judged(30, 18, late=False, refused=1_800, failed=18)
+    assert found.marker.judged == Judged(30, 18, late=False, refused=1_800, failed=18, results=126)
     assert results_of(written(4), found.marker) == 9
+    earlier = replace(judged(6), judged=Judged(10, 0, late=False, refused=0, failed=0))
+    found = follow(written(4), [judged(5), earlier], MOST)
+    assert isinstance(found, Repeat)
+    assert found.marker.judged is not None
+    assert found.marker.judged.results is None
 
 
 def test_what_has_late_records_is_executed_alone() -> None:

@@ -38,7 +38,9 @@ PLACE = "topic tolls.speed.markers, offset 7"
 NAMES = st.text(min_size=1, max_size=8)
 COUNTS = st.integers(0, 2**63 - 1)
 INSTANTS = st.integers(-(2**63), 2**63 - 1).map(Millis)
-JUDGED = st.builds(Judged, COUNTS, COUNTS, st.booleans(), COUNTS, COUNTS)
+JUDGED = st.builds(
+    Judged, COUNTS, COUNTS, st.booleans(), COUNTS, COUNTS, results=st.none() | COUNTS
+)
 OFFSETS = st.dictionaries(st.integers(0, 999), COUNTS.map(Offset), max_size=3)
 NUMBERS = st.dictionaries(st.integers(0, 999), COUNTS, max_size=3)
 PLACES = st.tuples(NAMES.map(TopicId), st.integers(0, 999))
@@ -203,6 +205,17 @@ def example() -> dict[str, object]:
     )
     found: dict[str, object] = json.loads(encode_marker(marker))
     return found
+
+
+def test_a_marker_of_an_earlier_version_has_no_checksum_of_its_results() -> None:
+    """The only field that may be missing."""
+    members = example()
+    judged = {"records": 1, "bad": 0, "late": False, "refused": 0, "failed": 0}
+    found = decode_marker(json.dumps({**members, "judged": judged}).encode(), PLACE)
+    assert found.judged == Judged(1, 0, late=False, refused=0, failed=0)
+    judged = {**judged, "results": 7}
+    found = decode_marker(json.dumps({**members, "judged": judged}).encode(), PLACE)
+    assert found.judged == Judged(1, 0, late=False, refused=0, failed=0, results=7)
 
 
 def test_unknown_fields_are_ignored() -> None:

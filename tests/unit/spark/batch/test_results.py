@@ -1,4 +1,5 @@
 from collections.abc import Sequence
+from zlib import crc32
 
 import pyarrow as pa
 
@@ -39,6 +40,17 @@ def test_records_are_in_order_also_when_there_are_many() -> None:
     count = 2 * ROWS_AT_ONCE + 1
     found = list(results(*((None, b"%d" % i, i, None) for i in range(count))).records(1))
     assert found == [(None, b"%d" % i, i, 0) for i in range(count)]
+
+
+def test_the_checksum_is_that_of_the_results_in_any_order() -> None:
+    """Equal ones count as often as they are there; what is no result does not."""
+    one, two = (None, b"one", 1, None), (None, b"two", 2, None)
+    found = results(one, two, two, (None, b"{}", 3, "why"))
+    assert found.checksum == results(two, one, two).checksum
+    others = (results(), results(one, two), results(one, one, two), results(one, two, one, two))
+    assert found.checksum not in {other.checksum for other in others}
+    many = results(*((None, b"%d" % n, n, None) for n in range(2 * ROWS_AT_ONCE + 1)))
+    assert many.checksum == sum(crc32(b"%d" % n) for n in range(2 * ROWS_AT_ONCE + 1))
 
 
 def test_failed_results_are_separate() -> None:

@@ -210,6 +210,45 @@ def test_folders_of_old_epochs_are_removed(tmp_path: Path) -> None:
     ]
 
 
+def _of_follower(root: Path, node: str = "b") -> Checkpoints:
+    return Checkpoints(root, FRAGMENT.names.stable, LIFE, SPARK, follower=node)
+
+
+def test_a_lane_goes_on_in_the_folder_of_a_follower(tmp_path: Path) -> None:
+    """The next owner continues from it as from any other, and removes what is older."""
+    checkpoints, follower = _checkpoints(tmp_path), _of_follower(tmp_path)
+    _made(checkpoints, 1)
+    folder = follower.empty(Epoch(2))
+    _spark_wrote(folder, planned=3, committed=3)
+    facts = follower.of_follower(Epoch(2), ONE, LOWERED)
+    assert isinstance(facts, CheckpointFacts)
+    assert (facts.followed, facts.committed) == (True, 3)
+    assert checkpoints.adopt(Epoch(3), Incarnation("two"), LOWERED) == checkpoints.adopt(
+        Epoch(3), Incarnation("three"), LOWERED
+    )  # it is no lane's yet
+    follower.complete(Epoch(2), Incarnation("two"))
+    facts = checkpoints.adopt(Epoch(3), Incarnation("two"), LOWERED)
+    assert isinstance(facts, CheckpointFacts)
+    assert (facts.followed, facts.committed) == (False, 3)
+    checkpoints.complete(Epoch(3), Incarnation("two"))
+    assert not checkpoints.folder(Epoch(1)).exists()
+    follower.set_aside(Epoch(2))
+    assert isinstance(checkpoints.adopt(Epoch(3), Incarnation("two"), LOWERED), Unusable)
+
+
+def test_a_follower_removes_what_others_of_its_node_have_left(tmp_path: Path) -> None:
+    """Nodes may share the folder; and a lane may have one of them now."""
+    taken, left, other = (
+        _of_follower(tmp_path).empty(Epoch(2)),
+        _of_follower(tmp_path).empty(Epoch(3)),
+        _of_follower(tmp_path, "c").empty(Epoch(3)),
+    )
+    _of_follower(tmp_path).complete(Epoch(2), ONE)
+    own = _checkpoints(tmp_path).empty(Epoch(3))
+    _of_follower(tmp_path).clear()
+    assert [one.exists() for one in (taken, left, other, own)] == [True, False, True, True]
+
+
 @pytest.mark.parametrize("damage", ["not json", "cut", "a leaf is missing"])
 def test_a_damaged_log_is_reported(tmp_path: Path, damage: str) -> None:
     """A malformed file is named; nothing is guessed."""

@@ -4,7 +4,7 @@ from pipeline.errors import RefusedError, RetryError
 from pipeline.lanes.start.decision import Rebuild
 from pipeline.planner.state import OnChange
 from pipeline.spark.run.lost_data import in_batch, in_rebuild
-from pipeline.spark.run.query_runner import LostDataError
+from pipeline.spark.run.spark_errors import LostDataError
 from tests.unit.spark.run.test_rebuild import MARKER
 
 LOST = LostDataError("an input no longer holds records", hint="its retention overtook the lane")

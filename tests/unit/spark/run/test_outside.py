@@ -7,7 +7,7 @@ from pyspark.errors.exceptions.base import PySparkException
 from brokers.kafka_interface import NoSuchTopicError, NotNowError
 from pipeline.errors import EnvironmentProblem, MedusaError, NotAllowedError, UnavailableError
 from pipeline.spark.run.outside import UnreadableError, outside_cause
-from pipeline.spark.run.query_runner import from_spark, no_disk, translated
+from pipeline.spark.run.spark_errors import from_spark, no_disk, translated
 
 FOLDER = Path("/data/checkpoints/net/box/epoch-1")
 KAFKA = "org.apache.kafka.common.errors."

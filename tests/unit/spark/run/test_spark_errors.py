@@ -6,7 +6,7 @@ from pyspark.errors.exceptions.base import PySparkException
 
 from pipeline.errors import MedusaError, RefusedError, RetryError
 from pipeline.spark.query.function_task import SIGN
-from pipeline.spark.run.query_runner import DamagedCheckpointError, LostDataError, from_spark
+from pipeline.spark.run.spark_errors import DamagedCheckpointError, LostDataError, from_spark
 
 FOLDER = Path("/data/checkpoints/net/box/epoch-1")
 

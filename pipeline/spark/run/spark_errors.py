@@ -1,0 +1,171 @@
+"""Translation of the errors of Spark, Java and the disk."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeAlias
+
+from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
+from pyspark.errors.exceptions.base import PySparkException
+
+from pipeline.errors import (
+    EnvironmentProblem,
+    MedusaError,
+    RefusedError,
+    RetryError,
+    UnavailableError,
+)
+from pipeline.spark.query.function_task import SIGN
+from pipeline.spark.run.outside import outside_cause
+
+SparkError: TypeAlias = PySparkException | Py4JJavaError
+"""Errors of PySpark; for tasks often the untranslated Java error."""
+
+
+class DamagedCheckpointError(RetryError):
+    """Spark cannot read its own checkpoint; the state must be rebuilt."""
+
+    code = "damaged-checkpoint"
+
+
+class LostDataError(RefusedError):
+    """An input lost records before they were read; Spark reports the place in varying forms."""
+
+    code = "lost-data"
+
+
+_DATA_LOSS = ("Some data may have been lost", "KAFKA_DATA_LOSS", "OffsetOutOfRange")
+_IN_BATCH = "FOREACH_BATCH_USER_FUNCTION_ERROR"
+_DAMAGED_STATE = (
+    "CANNOT_LOAD_STATE_STORE",
+    "STATE_STORE_",
+    "STREAMING_STATEFUL_OPERATOR_NOT_MATCH_IN_STATE_METADATA",
+    "StateStoreProvider",
+    "RocksDBException",
+)
+_DAMAGED_LOG = (
+    "MALFORMED_LOG",
+    "is malformed",
+    "was malformed",
+    "BATCH_METADATA_NOT_FOUND",
+    "Unexpected end-of-input",
+)
+
+
+_STATE_OF_QUERY = "=== Streaming Query ==="
+"""Begins Spark's description of a failed query, whose plan names the checkpoint."""
+_WAITED = "Exception thrown in awaitResult"
+_CAUSE = "Caused by: "
+_TRACEBACK = "Traceback (most recent call last):"
+_NO_PYTHON = (
+    f"No module named '{__name__.partition('.')[0]}",
+    "No module named pyspark",
+    "PYTHON_VERSION_MISMATCH",
+    "Cannot run program",
+)
+_PYTHON = (
+    "on a cluster's workers spark.python has to be a Python of the node's version, with Medusa in "
+    "it; then `medusa pause` and `medusa resume` the fragment: nothing is lost"
+)
+_OF_FUNCTION = re.compile(rf"{re.escape(SIGN)} (.*)")
+
+
+def lost_data(error: SparkError) -> bool:
+    """Whether a topic lost records before they were read."""
+    text = str(error)
+    return any(sign in text for sign in _DATA_LOSS)
+
+
+def from_spark(error: SparkError, folder: Path | None) -> MedusaError:
+    """Translate an error of Spark; the only translation of its errors.
+
+    `folder` is the query's checkpoint; None for errors inside a batch. There a checkpoint's state
+    is read, but its log is not, and an error may contain the folder's name for other reasons.
+    """
+    text = str(error)
+    if lost_data(error):
+        return LostDataError(
+            "an input no longer holds records that were not read yet",
+            hint="its retention overtook the lane, or the topic was made again; the log of the "
+            "node names the partition and the offsets",
+        )
+    if (trouble := _OF_FUNCTION.search(text)) is not None:
+        hint = "mend it and deploy; what it needs has to be installed on the node. Then `medusa "
+        hint += "pause` and `medusa resume` the fragment: nothing is lost"
+        return RefusedError(trouble[1], hint=hint)
+    if any(sign in text for sign in _NO_PYTHON):
+        what = f"Spark has no Python for a box's function: {first_line(error)}"
+        return RefusedError(what, hint=_PYTHON)
+    outside = outside_cause(with_causes(error), first_line(error))
+    if outside is not None:
+        return outside
+    if why := _damaged(text, folder):
+        return DamagedCheckpointError(f"{why}: {first_line(error)}", place=str(folder or ""))
+    return RetryError(f"the query failed: {first_line(error)}")
+
+
+def _damaged(text: str, folder: Path | None) -> str:
+    """What the text of an error says about the checkpoint; empty: nothing.
+
+    A query that fails outside of a batch for an unknown reason may have failed by its checkpoint,
+    and would each time. The description of any failed query names the folder.
+    """
+    unreadable = "the checkpoint cannot be read"
+    if any(sign in text for sign in _DAMAGED_STATE):
+        return unreadable
+    if folder is None or _IN_BATCH in text:
+        return ""
+    if str(folder) in text.partition(_STATE_OF_QUERY)[0]:
+        return unreadable
+    if any(sign in text for sign in _DAMAGED_LOG):
+        return unreadable
+    return "the query failed outside of a batch" if str(folder) in text else ""
+
+
+@contextmanager
+def translated(folder: Path) -> Iterator[None]:
+    """Translate errors of Spark, Java and the disk that leave the block.
+
+    `folder` is the checkpoint of its queries.
+    """
+    try:
+        yield
+    except (PySparkException, Py4JJavaError) as error:
+        raise from_spark(error, folder) from error
+    except (Py4JError, ConnectionError) as error:
+        raise UnavailableError(f"Java does not answer: {first_line(error)}") from error
+    except OSError as error:
+        raise no_disk(error, folder) from error
+
+
+def no_disk(error: OSError, folder: Path) -> EnvironmentProblem:
+    """The error for a file that cannot be read or written; by default in the checkpoint."""
+    return EnvironmentProblem(
+        f"a file cannot be written or read: {error.strerror or error}",
+        place=str(error.filename or folder),
+        hint="is the disk full, or the folder not ours to write? When it is mended the fragment "
+        "goes on by itself",
+    )
+
+
+def with_causes(error: SparkError) -> str:
+    """The text of an error and its causes, which PySpark stores separately."""
+    trace = getattr(error, "_stackTrace", None)
+    return f"{error}\n{trace}" if isinstance(trace, str) else str(error)
+
+
+def first_line(error: Exception) -> str:
+    """The first meaningful line of an error, limited in length.
+
+    It follows the failed call in a Java error, and the traceback in a Python error.
+    """
+    lines = [line for line in str(error).splitlines() if line.strip()]
+    if _TRACEBACK in lines:
+        lines = [x for x in lines[lines.index(_TRACEBACK) + 1 :] if not x[0].isspace()]
+    elif isinstance(error, Py4JJavaError):
+        lines = [line.removeprefix(": ") for line in lines[1:]]
+        if lines and _WAITED in lines[0]:  # raised by the waiting thread; the cause follows
+            lines = [line for line in lines if line.startswith(_CAUSE)] or lines
+            lines[0] = lines[0].removeprefix(_CAUSE)
+    return (lines[0].strip() if lines else type(error).__name__)[:500]
