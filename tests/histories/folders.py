@@ -1,7 +1,7 @@
 """In-memory checkpoint folders; replaces `pipeline/spark/run/checkpoints.py`."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pipeline.errors import BrokenInvariantError
@@ -85,10 +85,14 @@ class Checkpoints:
         source = next(found, None)
         if source is None:
             return Unusable("there is no checkpoint of its last life here that can be read")
-        copy = self.empty(epoch)
-        copy.offsets, copy.commits = dict(source.offsets), set(source.commits)
-        copy.states = dict(source.states)
-        return _read_facts(copy, incarnation, lowered)
+        return self._copied(epoch, source, incarnation, lowered)
+
+    def take(
+        self, epoch: Epoch, source: Folder, incarnation: Incarnation, lowered: Lowered
+    ) -> CheckpointFacts | Unusable:
+        """Copy the checkpoint of a follower into the folder of an epoch; returns its facts."""
+        found = self._copied(epoch, source, incarnation, lowered)
+        return found if isinstance(found, Unusable) else replace(found, followed=True)
 
     def empty(self, epoch: Epoch) -> Folder:
         """Create an empty folder."""
@@ -109,6 +113,14 @@ class Checkpoints:
         for folder in self._folders.values():
             if folder.incarnation == damaged:
                 folder.incarnation = None
+
+    def _copied(
+        self, epoch: Epoch, source: Folder, incarnation: Incarnation, lowered: Lowered
+    ) -> CheckpointFacts | Unusable:
+        copy = self.empty(epoch)
+        copy.offsets, copy.commits = dict(source.offsets), set(source.commits)
+        copy.states = dict(source.states)
+        return _read_facts(copy, incarnation, lowered)
 
     def _complete(self, before: Epoch) -> list[Folder]:
         found = (self._folders[e] for e in sorted(self._folders, reverse=True) if e < before)

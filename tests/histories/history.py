@@ -10,7 +10,7 @@ from pipeline.deploy import documents
 from pipeline.deploy.redrive_topic import RedriveTopic
 from pipeline.errors import BrokenInvariantError, MedusaError
 from pipeline.ids import NetworkId, NetworkName, SchemaId, TopicName
-from tests.histories import deploys
+from tests.histories import deploys, moving
 from tests.histories.chain import Chain, Outcome, Script, Step
 from tests.histories.documents import CHANGES, first, schema_of
 from tests.histories.node import OWNER, START, Node, remembering, toy_engine
@@ -21,6 +21,8 @@ SETTLE_ROUNDS: Final = 60
 SETTLE_DEPLOYS: Final = 2
 SETTLE_S: Final = 4.0
 """Below the maximum age of a response about ends for the detection of idle partitions."""
+REST_ROUNDS: Final = 20
+"""Longer than any move may take."""
 FIRST_DOCUMENTS: Final = 400
 
 
@@ -119,6 +121,7 @@ class History(Chain):
         world = self.world
         world.rng = Random(0)
         self.log("settle")
+        moving.undrain(world)
         if not world.nodes:
             world.start_node("n1")
         for deploys_before in range(SETTLE_DEPLOYS + 1):
@@ -126,7 +129,10 @@ class History(Chain):
                 world.produce(stream.topic, world.rng, kind=stream.kind, plain=True)
             for _ in range(SETTLE_ROUNDS):
                 world.round(SETTLE_S)
-                if self.outcome.wrong or not list(self.open()):
+                if self.outcome.wrong:
+                    return
+                if not list(self.open()):
+                    self._rest()
                     return
             stopped = dict(self._stopped())
             self.check_stopped(stopped, answered=deploys_before > 0)
@@ -134,6 +140,21 @@ class History(Chain):
                 self.deploy(self.net, world.rng, stopped)
         for fragment, text in self.open():
             self.wrong(Wrong("stuck", fragment, f"{text}; {self._states()}"))
+
+    def _rest(self) -> None:
+        """Check that nothing changes its owner any more, and that no move is left."""
+        world = self.world
+        for _ in range(REST_ROUNDS):
+            world.round(SETTLE_S)
+        before = moving.owners(world)
+        for _ in range(REST_ROUNDS):
+            world.round(SETTLE_S)
+        for fragment, now in moving.owners(world).items():
+            if before.get(fragment) != now:
+                text = f"owned by {before.get(fragment)}, and by {now} without a reason"
+                self.wrong(Wrong("restless", str(fragment.fragment), text))
+        for text in moving.overdue(world):
+            self.wrong(Wrong("restless", "", text))
 
     def _stopped(self) -> Iterator[tuple[str, str]]:
         """The stopped lanes with their errors."""
@@ -316,6 +337,29 @@ def _redrive(history: History, rng: Random) -> None:
     history.log(f"  {topic}{', which the catalog forgets' if forgotten else ''}")
 
 
+def _move(history: History, rng: Random) -> None:
+    """A fragment moves; sometimes the move is cancelled, or one of the nodes is lost meanwhile."""
+    history.log(f"  {moving.move(history.world, rng)}")
+    if rng.random() < 0.5:
+        _produce(history, rng)
+    for _ in range(rng.randint(0, 6)):
+        history.world.round(rng.choice((0.3, 1.0)))
+    if rng.random() < 0.2:
+        history.log(f"  cancelled: {moving.cancel(history.world, rng)}")
+    elif rng.random() < 0.3:
+        _take_over(history, rng)
+
+
+def _vacate(history: History, rng: Random) -> None:
+    """A node is drained, or no node is any more."""
+    if rng.random() < 0.3:
+        history.log(f"  no longer: {moving.undrain(history.world)}")
+    else:
+        history.log(f"  {moving.drain(history.world, rng)}")
+    for _ in range(rng.randint(0, 6)):
+        history.world.round(rng.choice((0.3, 1.0)))
+
+
 STEPS: Mapping[str, Callable[[History, Random], None]] = {
     "produce": _produce,
     "run": _run,
@@ -331,11 +375,13 @@ STEPS: Mapping[str, Callable[[History, Random], None]] = {
     "schema_late": _schema_late,
     "letters_expire": _letters_expire,
     "redrive": _redrive,
+    "move": _move,
+    "vacate": _vacate,
 }
 _ALL = (
     *sorted(CHANGES),
     *("rollback", "destroy", "restart", "set_back", "take_over", "take_over", "made_again"),
-    *("grown", "schema_gone", "schema_late", "letters_expire", "redrive"),
+    *("grown", "schema_gone", "schema_late", "letters_expire", "redrive", "move", "vacate"),
 )
 
 

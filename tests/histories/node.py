@@ -13,7 +13,6 @@ from typing import Any, cast
 from pipeline.agent import perform
 from pipeline.agent.background import Job, attempt
 from pipeline.agent.events import Event, Tick
-from pipeline.agent.followers import Followers
 from pipeline.agent.loop import Agent
 from pipeline.agent.perform import NodeContext, Performer, Workers
 from pipeline.agent.planning import Planning
@@ -45,6 +44,7 @@ from pipeline.spark.run import (
     output_succession,
     rebuild_query,
 )
+from pipeline.spark.run.handover import Followed
 from pipeline.spark.run.lane import StableLane
 from pipeline.spark.run.lane_host import LaneHost
 from pipeline.spark.run.lane_inputs import LaneInputs
@@ -53,6 +53,7 @@ from pipeline.spark.run.lane_settings import LaneSettings
 from pipeline.spark.run.schema_resolver import SchemaResolver
 from tests.histories import beside, engine, folders, kafka, looking
 from tests.histories.folders import Root
+from tests.histories.followers import Followers
 from tests.histories.kafka import Kafka
 from tests.histories.looking import Beginning
 from tests.histories.replaced import replaced
@@ -92,8 +93,14 @@ class Inputs(LaneInputs):
 class Lane(StableLane):
     """A real lane on the in-memory engine."""
 
-    def __init__(self, settings: LaneSettings, host: LaneHost, rng: Callable[[], Random]) -> None:
-        super().__init__(settings, host)
+    def __init__(
+        self,
+        settings: LaneSettings,
+        host: LaneHost,
+        followed: Followed | None,
+        rng: Callable[[], Random],
+    ) -> None:
+        super().__init__(settings, host, followed)
         self._inputs = Inputs(host, settings, rng)
         assert Turn.current is not None
         Turn.current.facts["settings"] = settings
@@ -150,6 +157,7 @@ class Around:
     clock: Any
     rng: Callable[[], Random]
     ended: Callable[[str, Exception], None]
+    roots: Callable[[str], Root]
 
 
 class Node:
@@ -180,17 +188,18 @@ class Node:
             claimed=nothing.end,
             news=news,
         )
+        self._followers = Followers(shared.transfers, around.roots, around.rng, clock, {})
         context = NodeContext(
             node=record,
             catalog=shared,
             make_plan=Planning(shared.versions.get, documents.replan).plan,
             admit=host.admit,
             find_expiring=partial(find_expiring, cluster),
-            make_lane=lambda settings, _: Lane(settings, host, around.rng),
+            make_lane=lambda settings, followed: Lane(settings, host, followed, around.rng),
             signals=cluster.producer(0.0),
             watched=watched,
             news=news,
-            followers=Followers(shared.transfers, _no_follower, clock, _not_logged),
+            followers=cast("Any", self._followers),
             workers=Workers(
                 AtOnce("planning"), AtOnce("signals"), AtOnce("reports"), AtOnce("topics")
             ),
@@ -227,6 +236,7 @@ class Node:
         self._read(self._catalog)
         for poll in self._rng().sample(self._of_kafka, 2):
             self._read(poll)
+        self._followers.look()
         self._agent.step()
 
     def look_at_kafka(self) -> None:
@@ -263,11 +273,6 @@ def _not_logged(event: LoggedEvent) -> None:
     encode(event)
 
 
-def _no_follower(settings: LaneSettings, _: object, __: object) -> Any:
-    """No fragment is moved in these histories."""
-    raise AssertionError(settings)
-
-
 @contextmanager
 def toy_engine(rng: Callable[[], Random]) -> Iterator[None]:
     """Replace Spark by the in-memory engine."""
@@ -277,6 +282,7 @@ def toy_engine(rng: Callable[[], Random]) -> Iterator[None]:
             "Trimmer": kafka.Trimmer,
             "Checkpoints": folders.Checkpoints,
             "QueryRunner": engine.Runner,
+            "shutil": SimpleNamespace(rmtree=lambda *_, **__: None),
             "BatchLimit": engine.NoLimit,
             "BackgroundJob": beside.BackgroundJob,
             "withdraw_batch": engine.withdraw_batch,

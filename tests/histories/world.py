@@ -271,6 +271,7 @@ class World:
             self.clock,
             lambda: self.rng,
             self._ended,
+            self.root_of,
         )
         self.servers = Servers(
             self.catalog,
@@ -330,11 +331,14 @@ class World:
 
     # --- nodes ------------------------------------------------------------------------------------
 
+    def root_of(self, node: str) -> Root:
+        """The checkpoints of a node."""
+        return self.folders.setdefault("" if self.shared_folder else node, {})
+
     def start_node(self, name: str) -> None:
         """Start a node's process."""
         self.clock.passed_s += 1.0
-        root = self.folders.setdefault("" if self.shared_folder else name, {})
-        self.nodes[name] = Node(name, root, self.around)
+        self.nodes[name] = Node(name, self.root_of(name), self.around)
 
     def kill_node(self, name: str, *, lose_folder: bool) -> None:
         """Kill a node, optionally with its disk; often in the middle of new batches."""

@@ -1,5 +1,6 @@
 """Readings that are sent to two partitions without a pause, also while one cannot be reached."""
 
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -9,6 +10,10 @@ from confluent_kafka import KafkaError, Message, Producer
 
 PARTITIONS = (0, 1)
 INTERVAL_S = 0.05
+EACH = int(os.environ.get("OUTAGE_RECORDS", "1"))
+"""Readings to each partition in an interval."""
+WAITING_MAX = 10_000_000
+"""Readings that wait for a broker which is away."""
 POLL_S = 0.01
 DELIVERED_WITHIN_S = 120.0
 _PADDING = "." * 4_000
@@ -24,7 +29,7 @@ def sensor(partition: int) -> str:
 
 
 class Feed:
-    """Sends a reading to each partition in short intervals, on its own thread; use it in `with`.
+    """Sends readings to each partition in short intervals, on its own thread; use it in `with`.
 
     Each partition has its own producer, so that one which waits does not delay the other.
 
@@ -44,6 +49,8 @@ class Feed:
             "linger.ms": 0,
             "delivery.timeout.ms": _FOREVER,
             "reconnect.backoff.max.ms": 1_000,
+            "queue.buffering.max.messages": WAITING_MAX,
+            "queue.buffering.max.kbytes": WAITING_MAX,
             "log_level": 2,
         }
         self._producers = {partition: Producer(settings) for partition in PARTITIONS}
@@ -100,7 +107,8 @@ class Feed:
         while not self._stop.wait(INTERVAL_S):
             with self._lock:
                 for partition in PARTITIONS:
-                    self._send(partition, _now_ms())
+                    for _ in range(EACH):
+                        self._send(partition, _now_ms())
 
     def _send(
         self, partition: int, at_ms: int, padding: str = "", done: Done | None = None

@@ -8,6 +8,7 @@ from tests.histories.history import draw, run, written
 from tests.histories.mutants import (
     batch_exceeds_its_plan,
     boundary_is_not_covered,
+    followers_are_level,
     late_records_return,
     needed_is_the_end,
     pieces_close_early,
@@ -18,7 +19,9 @@ from tests.histories.mutants import (
 )
 from tests.profiles import examples
 
-KINDS = frozenset({"lateness", "retention", "restart", "set_back", "grown", "select", "window"})
+KINDS = frozenset(
+    {"lateness", "retention", "restart", "set_back", "grown", "select", "window", "move", "vacate"}
+)
 
 ONCE_WRONG = {
     "batch 0 was planned before its input grew": (
@@ -155,6 +158,7 @@ def test_results_equal_the_reference(seed: int) -> None:
         (batch_exceeds_its_plan, 40),
         (pieces_close_early, 40),
         (late_records_return, 40),
+        (followers_are_level, 40),
     ],
 )
 def test_a_planted_defect_is_found(mutant: ModuleType, seeds: int) -> None:
