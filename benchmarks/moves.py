@@ -3,12 +3,15 @@
     python -m benchmarks.moves                        # stateless, 20 moves
     python -m benchmarks.moves --job window
     python -m benchmarks.moves --job join --keys 200000
+    python -m benchmarks.moves --job window --upgrade --moves 5
 
 The pause is the longest time without a result from the request of the move until five seconds after
 it is done, less the usual time between two deliveries of results. `whole` is the time from the
 request until the target runs the fragment: mostly that in which the follower builds the state. The
 join keeps a row of each key on both sides for an hour; `--keys` readings are sent before the first
-move, and the size of its state is printed.
+move, and the size of its state is printed. With `--upgrade` each move is followed by an upgrade of
+the second node, as `docs/upgrades.md` describes it: drained, stopped, started, no longer drained.
+Its pause is measured alike.
 """
 
 import argparse
@@ -18,10 +21,9 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Self
 
 from confluent_kafka import Consumer
 
@@ -97,24 +99,41 @@ class Arrivals:
         return [b - a for a, b in pairwise(found) if b - a > TOGETHER_S]
 
 
-@contextmanager
-def second_node(stack: Stack) -> Iterator[None]:
-    """Another node, with checkpoints of its own."""
-    ready = stack.folder / "second.ready"
-    data = stack.folder / SECOND
-    data.mkdir()
-    command = medusa_command("node", "start", f"--ready-file={ready}", f"--set=node={SECOND}")
-    command += [f"--set=data={data}", f"--set=checkpoints={data / 'checkpoints'}"]
-    with (data / "out").open("w") as out:
-        process = subprocess.Popen(
-            command, cwd=stack.folder, env=environment(), stdout=out, stderr=out
-        )
-    try:
+class SecondNode:
+    """Another node, with checkpoints of its own; use it in `with`."""
+
+    def __init__(self, stack: Stack) -> None:
+        self._stack = stack
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        """Start it."""
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Stop it."""
+        self.stop()
+
+    def start(self) -> None:
+        """Start it, and wait until it is up."""
+        data = self._stack.folder / SECOND
+        data.mkdir(exist_ok=True)
+        ready = data / "ready"
+        ready.unlink(missing_ok=True)
+        command = medusa_command("node", "start", f"--ready-file={ready}", f"--set=node={SECOND}")
+        command += [f"--set=data={data}", f"--set=checkpoints={data / 'checkpoints'}"]
+        with (data / "out").open("a") as out:
+            self._process = subprocess.Popen(
+                command, cwd=self._stack.folder, env=environment(), stdout=out, stderr=out
+            )
         wait_for(ready.exists, STARTED_WITHIN_S, "the second node")
-        yield
-    finally:
-        process.terminate()
-        process.wait(90)
+
+    def stop(self) -> None:
+        """Stop it as a service manager does."""
+        if self._process is not None:
+            self._process.terminate()
+            self._process.wait(90)
 
 
 def owner(stack: Stack, fragment: str) -> str:
@@ -145,6 +164,20 @@ def moved(stack: Stack, fragment: str, nodes: tuple[str, str], arrivals: Arrival
     return Measured(1_000 * (longest_s - usual_s), 1_000 * usual_s, float(done["after_ms"]))
 
 
+def upgraded(stack: Stack, node: SecondNode, arrivals: Arrivals) -> Measured:
+    """Upgrade the second node, and measure."""
+    began_s = time.monotonic()
+    stack.medusa("node", "drain", SECOND)
+    node.stop()
+    node.start()
+    stack.medusa("node", "undrain", SECOND)
+    ended_s = time.monotonic()
+    time.sleep(AFTER_S)
+    usual_s = median(arrivals.gaps_s(began_s - AFTER_S, began_s))
+    longest_s = max(arrivals.gaps_s(began_s, ended_s + AFTER_S))
+    return Measured(1_000 * (longest_s - usual_s), 1_000 * usual_s, 1_000 * (ended_s - began_s))
+
+
 def main(arguments: list[str]) -> int:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.moves", description=__doc__)
@@ -154,17 +187,18 @@ def main(arguments: list[str]) -> int:
     add("--moves", type=int, default=20, help="(%(default)s)")
     add("--rate", type=float, default=1_000.0, help="readings a second (%(default)s)")
     add("--keys", type=int, default=0, help="readings sent before the first move")
+    add("--upgrade", action="store_true", help="upgrade the second node after each move")
     add("--warm-up", type=float, default=40.0, help="seconds before the first move (%(default)s)")
     options = parser.parse_args(arguments)
     os.environ.setdefault("MEDUSA_SPARK_MASTER", "local[2]")
     with running_stack() as stack:
         (stack.folder / "join.yaml").write_text(JOIN, encoding="utf-8")
-        with second_node(stack):
-            _run(stack, options)
+        with SecondNode(stack) as node:
+            _run(stack, node, options)
     return 0
 
 
-def _run(stack: Stack, options: argparse.Namespace) -> None:
+def _run(stack: Stack, node: SecondNode, options: argparse.Namespace) -> None:
     network, fragment, topic = JOBS[options.job]
     create_topics(stack, SOURCE, topic)
     schema_id = register_reading(stack)
@@ -178,7 +212,7 @@ def _run(stack: Stack, options: argparse.Namespace) -> None:
         thread.start()
         try:
             time.sleep(options.warm_up)
-            _measure(stack, f"{network}.{fragment}", arrivals, options)
+            _measure(stack, node, f"{network}.{fragment}", arrivals, options)
         finally:
             arrivals.stop.set()
             thread.join(10)
@@ -187,24 +221,42 @@ def _run(stack: Stack, options: argparse.Namespace) -> None:
             feeding.wait(30)
 
 
-def _measure(stack: Stack, fragment: str, arrivals: Arrivals, options: argparse.Namespace) -> None:
+def _measure(
+    stack: Stack,
+    node: SecondNode,
+    fragment: str,
+    arrivals: Arrivals,
+    options: argparse.Namespace,
+) -> None:
     nodes = json.loads(stack.medusa("node", "list", "-o", "json"))["nodes"]
     first, second = sorted(one["node"] for one in nodes)
     found: list[Measured] = []
+    upgrades: list[Measured] = []
     for number in range(options.moves):
         found.append(moved(stack, fragment, (first, second), arrivals))
-        one = found[-1]
-        print(
-            f"{number + 1:3}: pause {one.pause:6.0f} ms, usual {one.usual:6.0f} ms, "
-            f"whole {one.whole:7.0f} ms",
-            flush=True,
-        )
-    pauses = [one.pause for one in found]
+        _print(f"{number + 1:3}", found[-1])
+        if options.upgrade and owner(stack, fragment) == SECOND:
+            upgrades.append(upgraded(stack, node, arrivals))
+            _print("upgrade", upgrades[-1])
     size = state_bytes(stack.folder) / 2**20
+    _print_all(f"{options.job}, {len(found)} moves", found)
+    if upgrades:
+        _print_all(f"{options.job}, {len(upgrades)} upgrades", upgrades)
+    print(f"state files of all checkpoints {size:.0f} MiB")
+
+
+def _print(what: str, one: Measured) -> None:
     print(
-        f"{options.job}, {len(found)} moves: pause median {median(pauses):.0f} ms, worst "
-        f"{max(pauses):.0f} ms; whole median {median([one.whole for one in found]):.0f} ms; "
-        f"state files of all checkpoints {size:.0f} MiB"
+        f"{what}: pause {one.pause:6.0f} ms, usual {one.usual:6.0f} ms, whole {one.whole:7.0f} ms",
+        flush=True,
+    )
+
+
+def _print_all(what: str, found: list[Measured]) -> None:
+    pauses = [one.pause for one in found]
+    print(
+        f"{what}: pause median {median(pauses):.0f} ms, worst {max(pauses):.0f} ms; whole median "
+        f"{median([one.whole for one in found]):.0f} ms"
     )
 
 

@@ -38,8 +38,13 @@ class FollowerLane(Protocol):
     def followed(self) -> FollowedState | None:
         """The state that it has left, once `run` has returned; None: there is none."""
 
-    def hand_over(self, settings: LaneSettings, last: CommitMarker) -> FollowedQuery | None:
+    def hand_over(
+        self, settings: LaneSettings, last: CommitMarker, stop: threading.Event
+    ) -> FollowedQuery | None:
         """As `query` of `Followed`; from another thread."""
+
+    def discard(self) -> None:
+        """Remove what it has left, once `run` has returned, unless its query was taken over."""
 
     def run(self) -> None:
         """Build the state and follow; returns after `request_stop`, or if its query is taken."""
@@ -97,10 +102,12 @@ class _Taken:
 
     running: _Thread
 
-    def query(self, settings: LaneSettings, last: CommitMarker) -> FollowedQuery | None:
+    def query(
+        self, settings: LaneSettings, last: CommitMarker, stop: threading.Event
+    ) -> FollowedQuery | None:
         """See `Followed`."""
         lane = self.running.lane
-        return None if lane is None else lane.hand_over(settings, last)
+        return None if lane is None else lane.hand_over(settings, last, stop)
 
     def state(self) -> FollowedState | None:
         """See `Followed`."""
@@ -191,8 +198,10 @@ class Followers:
         """Follow until the stop; after a failure again, a bounded number of times in a row."""
         if self._alone(running):
             self._try(running)
+        is_taken = running.is_taken
+        if running.lane is not None and not is_taken:
+            running.lane.discard()
         if running.course.phase is not FollowerPhase.ABSENT:
-            is_taken = running.is_taken
             running.course.move(FollowerEvent.CLAIMED if is_taken else FollowerEvent.ENDED)
 
     def _try(self, running: _Thread) -> None:

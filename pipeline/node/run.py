@@ -50,6 +50,7 @@ from pipeline.lanes.expiry import find_expiring
 from pipeline.names import Znodes
 from pipeline.node.opening import unless_stopped
 from pipeline.settings import Settings
+from pipeline.spark.run.checkpoints import remove_followed
 from pipeline.spark.run.follower import Follower
 from pipeline.spark.run.lane import stable_lane
 from pipeline.spark.run.lane_host import LaneHost
@@ -169,6 +170,7 @@ def _run(
     record = _register(settings, servers.catalog, clock)
     mailbox, watched, news, ending = Mailbox(), Watched(), LaneNews(), Ending(stop)
     resolver, brokers = _resolver(servers), servers.brokers
+    remove_followed(engine.folders.checkpoints, record.node)
     kafka = RemoteKafka(brokers, clock)
     recorder = EventRecorder(record.node, partial(_event_writer, record, servers, kafka), clock)
     recorder.put(of_node(EventKind.NODE_UP, record, clock.now_ms()))

@@ -264,8 +264,9 @@ def _followed(
 ) -> CommittedState | None:
     """The state of a follower that a rebuild may begin from; None: from the log alone.
 
-    It has repeated the batches of the marker's lane one by one, so it contains no record that a
-    later batch has read either. A marker without a judged batch is that of a rebuilt state, which
+    It has repeated the batches of the marker's lane up to one of them, so it contains no record
+    that a later batch has read either; nor if it was stopped while it read what was missing, in
+    pieces of these batches. A marker without a judged batch is that of a rebuilt state, which
     has to be exactly its own.
     """
     state = checkpoint.state

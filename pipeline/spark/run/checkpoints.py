@@ -74,7 +74,7 @@ class Checkpoints:
         self._life = life
         self._spark = spark
         self._disk: Disk = disk or LocalDisk()
-        self._suffix = f"-{follower}" if follower else ""
+        self._suffix = _suffix(follower)
 
     def folder(self, epoch: Epoch) -> Path:
         """The checkpoint folder of an epoch."""
@@ -155,9 +155,8 @@ class Checkpoints:
 
     def clear(self) -> None:
         """Remove the folders that followers of this node have left, unless a lane has one."""
-        for folder in self.folder(NO_EPOCH).parent.glob(f"epoch-*{self._suffix}"):
-            if not any((folder / name).exists() for name in (_IDENTITY, _SET_ASIDE)):
-                _remove(folder)
+        for folder in self.folder(NO_EPOCH).parent.glob("epoch-*"):
+            _remove_left(folder, self._suffix)
 
     def empty(self, epoch: Epoch) -> Path:
         """Make the empty folder of an epoch."""
@@ -211,6 +210,29 @@ class Checkpoints:
         folders = sorted((path for path in names if path.name < limit.name), reverse=True)
         found = ((folder, _identity(folder)) for folder in folders)
         return [(folder, one) for folder, one in found if one and one.life == self._life]
+
+
+def remove_followed(root: Path, node: str) -> None:
+    """Remove the folders that followers of a node have left, which has started again.
+
+    Args:
+        root: the node's checkpoint root; others may share it.
+        node: the node.
+    """
+    for folder in root.glob("*/*/*/*/epoch-*"):
+        _remove_left(folder, _suffix(node))
+
+
+def _suffix(follower: str) -> str:
+    return f"-{follower}" if follower else ""
+
+
+def _remove_left(folder: Path, suffix: str) -> None:
+    """Remove a folder of an epoch with a suffix, unless a lane has taken it over."""
+    number = folder.name.removeprefix("epoch-").removesuffix(suffix)
+    taken = any((folder / name).exists() for name in (_IDENTITY, _SET_ASIDE))
+    if folder.name.endswith(suffix) and number.isdecimal() and not taken:
+        _remove(folder)
 
 
 def _read_facts(

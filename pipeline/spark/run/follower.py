@@ -21,6 +21,7 @@ from brokers.kafka_interface import NotNowError
 from pipeline.clock import Deadline
 from pipeline.errors import BrokenInvariantError, RetryError
 from pipeline.ids import BatchId, Incarnation, NodeId
+from pipeline.lanes.batch import UNLIKE
 from pipeline.lanes.follower_phases import FollowerCourse, FollowerEvent, FollowerPhase
 from pipeline.lanes.following import (
     Lost,
@@ -36,6 +37,7 @@ from pipeline.markers.commit_marker import NO_BATCH, CommitMarker
 from pipeline.spark.batch.arrow_rows import ArrowRows
 from pipeline.spark.batch.facts import Engine
 from pipeline.spark.batch.inspection import Inspector
+from pipeline.spark.batch.rejected import of_functions
 from pipeline.spark.batch.repeated import judged_otherwise, other_results
 from pipeline.spark.batch.results import Results
 from pipeline.spark.batch.unknown_schemas import UnknownSchemasError
@@ -143,7 +145,14 @@ class Follower:
             return None
         return FollowedState(self._folder, Incarnation(self._at.incarnation))
 
-    def hand_over(self, settings: LaneSettings, last: CommitMarker) -> FollowedQuery | None:
+    def discard(self) -> None:
+        """Remove what it has left, once `run` has returned, unless its query was taken over."""
+        if not self._is_taken_over:
+            self._checkpoints.clear()
+
+    def hand_over(
+        self, settings: LaneSettings, last: CommitMarker, stop: threading.Event
+    ) -> FollowedQuery | None:
         """See `Followed.query`. Called by the lane that has claimed, while `run` runs."""
         own = self._settings
         is_same = (settings.epoch, settings.life, settings.version, settings.topic_ids) == (
@@ -156,7 +165,7 @@ class Follower:
         if not (follows and is_same and settings.fragment == own.fragment):
             return None
         what = "taking a follower's query over"
-        return self._handover.ask(last, Deadline.after(self._host.clock, HANDOVER_S, what))
+        return self._handover.ask(last, Deadline.after(self._host.clock, HANDOVER_S, what), stop)
 
     def run(self) -> None:
         """Build the state and follow; returns after `request_stop`, or if its query is taken over.
@@ -177,6 +186,8 @@ class Follower:
                 return
             finally:
                 self._handover.close()
+                if self.followed is None:
+                    self.discard()
 
     def _run(self, tail: MarkerTail) -> None:
         """Build the state and follow; if it falls far behind, build what is missing, and go on.
@@ -414,16 +425,22 @@ class Follower:
         if dict(facts.end) != dict(marker.end):
             why = "it ends elsewhere"
         if why:
-            raise UnlikeOwnerError(
-                f"batch {marker.batch} of incarnation {marker.incarnation} has another outcome "
-                f"here: {why}",
-                place=self._settings.place,
-                hint="nothing has to be done: the state is built again from the log",
-            )
+            self._built = False  # also if the query is being stopped, which hides the error
+            _log.warning("batch %d: %s", marker.batch, why, extra={"fragment": self._label})
+            raise self._unlike(marker, why, engine.lowered)
         self._at, self._batch = self._waiting[number - 1], BatchId(batch)
         del self._waiting[:number]
         if self._host.clock.now_ms() - marker.written_at_ms <= FAR_MS:
             self._repeated_all()
+
+    def _unlike(self, marker: CommitMarker, why: str, lowered: Lowered) -> UnlikeOwnerError:
+        """The error for a batch with another outcome; it names the boxes that call functions."""
+        found = f"batch {marker.batch} of incarnation {marker.incarnation} has another outcome here"
+        hint = "nothing has to be done: the state is built again from the log"
+        boxes = of_functions(lowered.functions, lowered.functions)
+        if boxes:
+            hint += f". If it happens each time, look at {boxes}: {UNLIKE}"
+        return UnlikeOwnerError(f"{found}: {why}", place=self._settings.place, hint=hint)
 
     def _repeated_all(self) -> None:
         if not self._course.is_level:

@@ -52,12 +52,15 @@ class FollowedQuery:
 class Followed(Protocol):
     """What a lane that starts has of the follower on its node."""
 
-    def query(self, settings: LaneSettings, last: CommitMarker) -> FollowedQuery | None:
+    def query(
+        self, settings: LaneSettings, last: CommitMarker, stop: threading.Event
+    ) -> FollowedQuery | None:
         """Wait, for a limited time, until the follower has repeated everything up to a marker.
 
         Args:
             settings: of the lane; a query for other settings is of no use.
             last: the last marker, after which nothing comes.
+            stop: ends the wait.
 
         Returns:
             Its query, until `state` is called; None: it has none, or it is not that far.
@@ -81,14 +84,17 @@ class Handover:
 
     # --- the lane -------------------------------------------------------------------------------
 
-    def ask(self, last: CommitMarker, deadline: Deadline) -> FollowedQuery | None:
+    def ask(
+        self, last: CommitMarker, deadline: Deadline, stop: threading.Event
+    ) -> FollowedQuery | None:
         """Wait for the query of a follower that has repeated everything up to a marker.
 
-        None if the follower has ended, or the time has passed: then nothing is offered any more.
+        None if the follower has ended, the time has passed, or `stop` is set: then nothing is
+        offered any more.
         """
         with self._changed:
             self._wanted = last
-            while self._offer is None and not self._closed and not deadline.passed:
+            while not (self._offer or self._closed or deadline.passed or stop.is_set()):
                 self._changed.wait(min(_POLL_S, deadline.remaining_s()))
             if self._offer is None:
                 self._wanted = None

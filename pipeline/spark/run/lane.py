@@ -188,7 +188,7 @@ class StableLane:
             if planned is not None and self._withdraws(folder, sink.marker):
                 planned = None
             self._report_start(sink.marker)
-            running = None if self._taken is None else self._taken.query
+            running, self._taken = None if self._taken is None else self._taken.query, None
             self._query().run(lowered, folder, sink, planned=planned is not None, running=running)
         except (DamagedCheckpointError, RepeatedOtherwiseError):
             self._checkpoints.set_aside(self._settings.epoch)
@@ -277,8 +277,8 @@ class StableLane:
         self, followed: Followed, last: CommitMarker, request: StartRequest
     ) -> Rebuild | None:
         """Start with the query of a follower; None: its state is not that of the last marker."""
-        found, marker = followed.query(self._settings, last), self._from.marker
-        if found is None or marker is None:
+        found, marker = followed.query(self._settings, last, self._stop), self._from.marker
+        if found is None or marker is None or request.positions.keys() != marker.end.keys():
             return None
         facts = found.checkpoints.of_follower(request.epoch, last.incarnation, found.lowered)
         start = decide_start(marker, facts, request)
@@ -364,6 +364,8 @@ class StableLane:
         sink: Sink,
     ) -> tuple[Path, Lowered]:
         """Go on in the query of a follower, as after a rebuild that had nothing to read."""
+        if self._stop.is_set():
+            raise StoppingError
         needed = rebuild.begin or {}
         sink.start(plan.marker_after(rebuild, needed, taken.batch, request))
         self._checkpoints, self._inputs = taken.checkpoints, taken.inputs

@@ -2,6 +2,7 @@
 
 import logging
 import threading
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from pipeline.errors import MedusaError, RetryError
+from pipeline.errors import BrokenInvariantError, MedusaError, RetryError
 from pipeline.spark.batch.facts import Engine
 from pipeline.spark.query.lowered import Lowered
 from pipeline.spark.run.outside import outside_cause
@@ -109,7 +110,8 @@ class RunningQuery:
     """
 
     def __init__(self, query: Query, stop: threading.Event) -> None:
-        self._query = query
+        self._unstarted: Query | None = query
+        self._folder, self._steering = query.folder, query.steering
         self._session = query.rows.sparkSession
         self._connection = CallbackConnection(self._session)
         self._handler: list[Callable[[DataFrame, int], None]] = []
@@ -120,6 +122,7 @@ class RunningQuery:
         self._ending = threading.Event()
         self._stopped = threading.Event()
         self._raised: MedusaError | None = None
+        self._error: Exception | None = None
         self._quiet = ExitStack()
         self.taken_over = threading.Event()
         """Set when another thread has taken it over: a plan that waits has to return."""
@@ -145,7 +148,7 @@ class RunningQuery:
             StoppingError, MedusaError: as by `run`.
         """
         with self._changing:
-            engine, steering = self._engine, self._query.steering
+            engine, steering = self._engine, self._steering
             if self._ending.is_set() or engine is None or steering is None:
                 raise RetryError("the query has ended before it was taken over")
             self._driver = driver
@@ -155,7 +158,10 @@ class RunningQuery:
             self._watch(engine, driver)
 
     def _start(self) -> Engine:
-        query, handler, connection = self._query, self._handler, self._connection
+        query, self._unstarted = self._unstarted, None
+        if query is None:
+            raise BrokenInvariantError("a query is started twice")
+        handler, connection = self._handler, self._connection
         ready = threading.Event()
 
         def write(rows: DataFrame, batch: int) -> None:
@@ -195,13 +201,15 @@ class RunningQuery:
     def _drop(self) -> None:
         """Release what Java keeps.
 
-        It keeps `write` as long as the query, so `write` must not keep the query in turn, nor an
-        error of it, whose frames keep it: it would stay in memory with its plans.
+        It keeps `write` and its last error as long as the query, so these must not keep the query
+        in turn: it would stay in memory with its plans. An error keeps the frames it has left.
         """
         self._handler.clear()
-        if self._query.steering is not None:
-            self._query.steering.close()
-        self._raised = None
+        if self._steering is not None:
+            self._steering.close()
+        if self._error is not None:
+            traceback.clear_frames(self._error.__traceback__)
+        self._engine = self._raised = self._error = None
         self._quiet.close()
         self._connection.close()
 
@@ -215,12 +223,12 @@ class RunningQuery:
 
     def _failure(self, error: PySparkException, driver: Driver) -> MedusaError | StoppingError:
         """The error of `write` if it ended the query; else a stop, or Spark's error."""
-        steering = self._query.steering
+        steering = self._steering
         if self._raised is not None:
             return self._raised
         if steering is not None and steering.raised is not None:
             return steering.raised
-        return StoppingError() if driver.stop.is_set() else from_spark(error, self._query.folder)
+        return StoppingError() if driver.stop.is_set() else from_spark(error, self._folder)
 
     def _write(self, engine: Engine, rows: DataFrame, batch: int) -> None:
         # The thread that ends the query has the lock and waits for this call, so never wait for
@@ -230,17 +238,17 @@ class RunningQuery:
                 self._give_up()
         try:
             if not self._ends:
-                if self._query.steering is not None:
-                    self._query.steering.begin(engine)
+                if self._steering is not None:
+                    self._steering.begin(engine)
                 self._driver.write(rows, batch, engine)
                 return
         except MedusaError as error:
-            self._raised = error
+            self._raised = self._error = error
             # The lane logs the translated error; Spark would log its own stack for it.
             self._quiet.enter_context(end_not_logged(engine.query, rows.sparkSession))
             raise
         except (PySparkException, Py4JJavaError) as error:
-            self._raised = from_spark(error, None)
+            self._raised, self._error = from_spark(error, None), error
             raise
         finally:
             self._in_batch.release()
@@ -258,10 +266,11 @@ class RunningQuery:
 
     def _watch(self, engine: Engine, driver: Driver) -> None:
         while not driver.stop.is_set():
-            if engine.query.awaitTermination(POLL_S):
-                raise RetryError("the query ended by itself")
+            has_ended = engine.query.awaitTermination(POLL_S)
             if self._driver is not driver:
                 return
+            if has_ended:
+                raise RetryError("the query ended by itself")
             try:
                 driver.watch(engine)
             except Exception:

@@ -118,14 +118,20 @@ class Follower:
     raises: list[Exception] = field(default_factory=list)
     stopped: threading.Event = field(default_factory=threading.Event)
     asked: list[tuple[LaneSettings, CommitMarker]] = field(default_factory=list)
+    discarded: threading.Event = field(default_factory=threading.Event)
 
     @property
     def followed(self) -> FollowedState:
         """The state that it leaves."""
         return FollowedState(Path("followed"), Incarnation("1-5"))
 
-    def hand_over(self, settings: LaneSettings, last: CommitMarker) -> None:
+    def discard(self) -> None:
+        """Its state is of no use any more."""
+        self.discarded.set()
+
+    def hand_over(self, settings: LaneSettings, last: CommitMarker, stop: threading.Event) -> None:
         """It has no query."""
+        del stop
         self.asked.append((settings, last))
 
     def run(self) -> None:

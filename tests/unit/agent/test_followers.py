@@ -1,5 +1,6 @@
 """The followers of a node, and how they note in the catalog how far they are."""
 
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -109,7 +110,7 @@ def test_a_level_follower_is_taken_by_the_lane_that_starts(node: Node) -> None:
     assert lane.followed is not None
     assert not follower.stopped.is_set()
     last = fresh_marker()
-    assert lane.followed.query(lane.settings, last) is None
+    assert lane.followed.query(lane.settings, last, threading.Event()) is None
     assert follower.asked == [(lane.settings, last)]
     assert lane.followed.state() == follower.followed
     assert follower.stopped.is_set()
@@ -162,6 +163,7 @@ def test_a_follower_whose_query_is_taken_over_ends(node: Node, error: Exception 
     else:
         follower.raises.append(error)
     until(lambda: follower.course.phase is FollowerPhase.TAKEN, "the end")
+    assert not follower.discarded.is_set()
     assert len(node.followers) == 1
     assert taken is not None
     assert (found := stored(node)) is not None
@@ -202,7 +204,7 @@ def test_a_cancelled_move_ends_its_follower(node: Node) -> None:
     until(lambda: is_ready(node), "ready")
     node.catalog.transfers.end(transfer)
     node.performer.perform(Follow(()))
-    until(node.followers[0].stopped.is_set, "the end of the follower")
+    until(node.followers[0].discarded.is_set, "the end of the follower")
     moved(node)
     until(lambda: len(node.followers) == 2, "another follower")
 

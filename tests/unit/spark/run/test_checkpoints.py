@@ -9,7 +9,7 @@ from pipeline.ids import Epoch, Incarnation, LaneId, LaneRole, NetworkLife
 from pipeline.lanes.start.facts import CheckpointFacts, Unusable
 from pipeline.names import LaneNames
 from pipeline.spark.query.lower import lower
-from pipeline.spark.run.checkpoints import FORMAT_VERSION, TRIES, Checkpoints
+from pipeline.spark.run.checkpoints import FORMAT_VERSION, TRIES, Checkpoints, remove_followed
 from pipeline.spark.run.linking import Disk, LocalDisk
 from tests.unit.spark.support import fragment, lowering_context
 
@@ -245,8 +245,13 @@ def test_a_follower_removes_what_others_of_its_node_have_left(tmp_path: Path) ->
     )
     _of_follower(tmp_path).complete(Epoch(2), ONE)
     own = _checkpoints(tmp_path).empty(Epoch(3))
+    alike = _of_follower(tmp_path, "rack1-b").empty(Epoch(3))
     _of_follower(tmp_path).clear()
-    assert [one.exists() for one in (taken, left, other, own)] == [True, False, True, True]
+    others = taken, other, own, alike
+    assert [one.exists() for one in (left, *others)] == [False, True, True, True, True]
+    again = _of_follower(tmp_path).empty(Epoch(4))
+    remove_followed(tmp_path, "b")
+    assert [one.exists() for one in (again, *others)] == [False, True, True, True, True]
 
 
 @pytest.mark.parametrize("damage", ["not json", "cut", "a leaf is missing"])

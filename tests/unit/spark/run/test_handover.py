@@ -16,11 +16,16 @@ LAST = marker({})
 QUERY = cast("FollowedQuery", object())
 
 
-def _ask(handover: Handover, within_s: float = 10.0) -> Callable[[], FollowedQuery | None]:
+STOP = threading.Event()
+
+
+def _ask(
+    handover: Handover, within_s: float = 10.0, stop: threading.Event = STOP
+) -> Callable[[], FollowedQuery | None]:
     """Ask on another thread; returns what waits for the answer."""
     found: list[FollowedQuery | None] = []
     deadline = Deadline.after(SystemClock(), within_s, "asking")
-    thread = threading.Thread(target=lambda: found.append(handover.ask(LAST, deadline)))
+    thread = threading.Thread(target=lambda: found.append(handover.ask(LAST, deadline, stop)))
     thread.start()
 
     def answer() -> FollowedQuery | None:
@@ -58,8 +63,10 @@ def test_a_follower_that_ends_has_no_query() -> None:
 
 
 def test_a_lane_that_waits_no_more_is_offered_nothing() -> None:
-    """Its time has passed: it begins from the state."""
-    handover = Handover()
+    """Its time has passed, and it begins from the state; or it is to stop."""
+    handover, stop = Handover(), threading.Event()
     assert _ask(handover, within_s=0.0)() is None
+    stop.set()
+    assert _ask(handover, stop=stop)() is None
     assert not handover.is_due(LAST)
     assert not handover.offer(QUERY)
