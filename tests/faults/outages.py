@@ -55,7 +55,7 @@ def zookeeper_cut_for_one(world: World, random: Random) -> None:
         time.sleep(random.uniform(0, 2))
         relay.set(random.choice((Line.FROZEN, Line.CUT)))
         world.node = new
-        world.wait(lambda: _owns_all(world, new), f"{new.name} takes all over", TAKEN_OVER_WITHIN_S)
+        world.wait(lambda: owns_all(world, new), f"{new.name} takes all over", TAKEN_OVER_WITHIN_S)
         time.sleep(random.uniform(0, 5))
         relay.set(Line.OPEN)
         world.wait(
@@ -121,7 +121,8 @@ def _expire(world: World, running: Running, fragment: Fragment) -> None:
     world.trimmed.add(topic)
 
 
-def _owns_all(world: World, node: Node) -> bool:
+def owns_all(world: World, node: Node) -> bool:
+    """Whether a node owns every fragment."""
     return all(
         (
             owner := world.catalog.owners.get(

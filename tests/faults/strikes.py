@@ -11,6 +11,13 @@ from random import Random
 from pipeline.catalog.records import LaneState
 from pipeline.deploy.pause import pause, resume
 from pipeline.ids import NO_EPOCH, NetworkId, NetworkName
+from tests.faults.moves import (
+    moved,
+    moved_both_killed,
+    moved_owner_killed,
+    moved_servers_killed,
+    moved_target_killed,
+)
 from tests.faults.nodes import Node
 from tests.faults.outages import (
     broker_away,
@@ -328,6 +335,11 @@ FAULTS: Mapping[str, Fault] = {
         dead_letters_expired,
         registry_down,
         registry_down_in_start,
+        moved,
+        moved_owner_killed,
+        moved_target_killed,
+        moved_both_killed,
+        moved_servers_killed,
         checkpoint_deleted,
         checkpoint_deleted_twice,
         checkpoint_older,
