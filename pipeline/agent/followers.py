@@ -75,6 +75,7 @@ class _Thread:
     lane: FollowerLane | None = None
     is_ready: bool = False
     is_taken: bool = False
+    has_turn: bool = False
     followed: FollowedState | None = None
 
     @property
@@ -127,6 +128,8 @@ class Followers:
         make: makes a follower.
         clock: of the end of a transfer.
         log: receives entries of the event log.
+        at_once: how many may be on their way to being level at the same time; the others wait. Many
+            at once would take each as long as all of them.
     """
 
     def __init__(
@@ -135,13 +138,17 @@ class Followers:
         make: MakeFollower,
         clock: Clock,
         log: Callable[[LoggedEvent], None],
+        at_once: int = 1,
     ) -> None:
         self._transfers = transfers
         self._make = make
         self._clock = clock
         self._log_event = log
         self._lock = threading.Lock()
+        self._turns = threading.Semaphore(at_once)
         self._threads: dict[FragmentId, _Thread] = {}
+        self._wanted: dict[FragmentId, Following] = {}
+        self._held: set[FragmentId] = set()
         self._left: dict[FragmentId, _Thread] = {}
         """The last follower of a fragment, if it is not followed now."""
 
@@ -152,16 +159,26 @@ class Followers:
         """
         wanted = {one.deployed.id: one for one in fragments}
         with self._lock:
-            for fragment, running in list(self._threads.items()):
-                one = wanted.get(fragment)
-                if one is None or not running.following.goes_on(one):
-                    running.end()
-                    self._left[fragment] = self._threads.pop(fragment)
+            self._wanted = wanted
+            for fragment in self._threads.keys() - self._held:
+                self._end_unless_wanted(fragment)
             for fragment in wanted.keys() - self._threads.keys():
                 one, left = wanted[fragment], self._left.get(fragment)
                 same = left is not None and one.transfer.is_same(left.following.transfer)
                 if left is None or not (same and left.is_taken):
                     self._threads[fragment] = self._started(one, self._left.pop(fragment, None))
+
+    def hold(self, fragment: FragmentId) -> None:
+        """End no follower of a fragment that this node is about to claim: a claim ends its move."""
+        with self._lock:
+            self._held.add(fragment)
+
+    def let_go(self, fragment: FragmentId) -> None:
+        """The opposite of `hold`, once it is claimed and taken, or has not been claimed."""
+        with self._lock:
+            self._held.discard(fragment)
+            if fragment in self._threads:
+                self._end_unless_wanted(fragment)
 
     def take(self, fragment: FragmentId) -> Followed | None:
         """The follower of a fragment that this node starts, for its lane; None: there is none.
@@ -185,6 +202,12 @@ class Followers:
         for one in threads:
             one.join(deadline.remaining_s())
 
+    def _end_unless_wanted(self, fragment: FragmentId) -> None:
+        running, one = self._threads[fragment], self._wanted.get(fragment)
+        if one is None or not running.following.goes_on(one):
+            running.end()
+            self._left[fragment] = self._threads.pop(fragment)
+
     # --- threads --------------------------------------------------------------------------------
 
     def _started(self, following: Following, before: _Thread | None) -> _Thread:
@@ -199,7 +222,7 @@ class Followers:
         if self._alone(running):
             self._try(running)
         is_taken = running.is_taken
-        if running.lane is not None and not is_taken:
+        if running.lane is not None and not is_taken and running.followed is None:
             running.lane.discard()
         if running.course.phase is not FollowerPhase.ABSENT:
             running.course.move(FollowerEvent.CLAIMED if is_taken else FollowerEvent.ENDED)
@@ -251,17 +274,41 @@ class Followers:
         settings = _settings(following, following.fragment)
         lane = self._make(settings, partial(self._watch, running), running.course)
         running.lane = lane
+        self._await_turn(running)
         if running.stop.is_set():
             return
         _log.info("followed, to move here", extra=_label(following.deployed.id))
-        lane.run()
-        running.followed = lane.followed
+        try:
+            lane.run()
+        except _OverError:  # this node may claim it next, as that of a drained one
+            running.followed = lane.followed
+            raise
+        finally:
+            self._end_turn(running)
+        running.followed = lane.followed if running.is_taken else None
+
+    def _await_turn(self, running: _Thread) -> None:
+        """Wait until it may begin."""
+        while not running.stop.is_set():
+            if self._turns.acquire(timeout=_PAUSE_S):
+                running.has_turn = True
+                return
+            if self._is_over(running.following.transfer):
+                raise _OverError("the transfer has ended")
+
+    def _end_turn(self, running: _Thread) -> None:
+        """Let another one begin."""
+        if running.has_turn:
+            running.has_turn = False
+            self._turns.release()
 
     def _watch(self, running: _Thread) -> None:
         """Note once that a follower is level; end it with its transfer."""
         transfer = running.following.transfer
         if self._is_over(transfer):
             raise _OverError("the transfer has ended")
+        if running.course.is_level:
+            self._end_turn(running)
         if running.is_ready or not running.course.is_level or running.stop.is_set():
             return
         try:

@@ -225,8 +225,7 @@ class Performer:
         epoch, followed = NO_EPOCH, None
         try:
             written = self._context.admit(effect.deployed.names)
-            epoch = self._claim(lane.fragment, written)
-            followed = self._context.followers.take(lane.fragment)
+            epoch, followed = self._claim_with_follower(lane.fragment, written)
             running.lane = self._lane(effect, epoch, running, followed)
             if running.stop.is_set():
                 running.lane.request_stop()
@@ -267,6 +266,17 @@ class Performer:
             f"fenced with epoch {epoch}; node {owner.node} owns it with epoch {owner.epoch} since "
             f"{rfc3339(owner.claimed_at_ms)}: left to it as long as it is up"
         )
+
+    def _claim_with_follower(
+        self, fragment: FragmentId, written: Epoch
+    ) -> tuple[Epoch, Followed | None]:
+        """Claim a fragment; returns its follower, too, which the end of the move does not end."""
+        followers = self._context.followers
+        followers.hold(fragment)
+        try:
+            return self._claim(fragment, written), followers.take(fragment)
+        finally:
+            followers.let_go(fragment)
 
     def _claim(self, fragment: FragmentId, written: Epoch) -> Epoch:
         context, now_ms = self._context, self._context.clock.now_ms()

@@ -201,6 +201,7 @@ def _run(
             partial(Follower, host=host, node=record.node),
             clock,
             recorder.put,
+            at_once=max(1, engine.spark.sparkContext.defaultParallelism // 2),
         ),
         find_expiring=partial(find_expiring, servers.admin),
         workers=Workers(*map(Background, ("planning", "signals", "reports", "topics"))),

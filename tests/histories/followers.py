@@ -85,6 +85,12 @@ class Followers:
         following = self.running.pop(fragment, None)
         return None if following is None else Taken(self._left(following.transfer))
 
+    def hold(self, fragment: FragmentId) -> None:
+        """Nothing happens between a claim and `take`."""
+
+    def let_go(self, fragment: FragmentId) -> None:
+        """The same."""
+
     def stop_all(self, deadline: Deadline) -> None:
         """End all of them."""
         del deadline

@@ -2,8 +2,7 @@
 
 import logging
 import threading
-import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -43,6 +42,14 @@ _log = logging.getLogger(__name__)
 
 class StoppingError(Exception):
     """The query was stopped on request, between two batches or before it wrote anything."""
+
+
+class BatchFailedError(Exception):
+    """Ends a query whose batch has failed.
+
+    PySpark keeps it as long as Java keeps the query, and an error keeps the frames that it has
+    left. So it is a new one: those of the error itself refer to the query.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +129,6 @@ class RunningQuery:
         self._ending = threading.Event()
         self._stopped = threading.Event()
         self._raised: MedusaError | None = None
-        self._error: Exception | None = None
         self._quiet = ExitStack()
         self.taken_over = threading.Event()
         """Set when another thread has taken it over: a plan that waits has to return."""
@@ -167,10 +173,8 @@ class RunningQuery:
         def write(rows: DataFrame, batch: int) -> None:
             ready.wait(START_DEADLINE_S)
             connection.note()
-            handle = next(iter(handler), None)
-            if handle is None:
-                raise StoppingError  # the query has outlived its run
-            handle(rows, batch)
+            if failure := _handled(handler, rows, batch):
+                raise BatchFailedError(failure)
 
         writer = query.rows.writeStream.outputMode("append").queryName(query.name)
         writer = writer.option("checkpointLocation", query.folder.as_uri()).foreachBatch(write)
@@ -201,15 +205,13 @@ class RunningQuery:
     def _drop(self) -> None:
         """Release what Java keeps.
 
-        It keeps `write` and its last error as long as the query, so these must not keep the query
-        in turn: it would stay in memory with its plans. An error keeps the frames it has left.
+        It keeps `write` as long as the query, so `write` must not keep the query in turn: it would
+        stay in memory with its plans.
         """
         self._handler.clear()
         if self._steering is not None:
             self._steering.close()
-        if self._error is not None:
-            traceback.clear_frames(self._error.__traceback__)
-        self._engine = self._raised = self._error = None
+        self._engine = self._raised = None
         self._quiet.close()
         self._connection.close()
 
@@ -243,12 +245,12 @@ class RunningQuery:
                 self._driver.write(rows, batch, engine)
                 return
         except MedusaError as error:
-            self._raised = self._error = error
+            self._raised = error
             # The lane logs the translated error; Spark would log its own stack for it.
             self._quiet.enter_context(end_not_logged(engine.query, rows.sparkSession))
             raise
         except (PySparkException, Py4JJavaError) as error:
-            self._raised, self._error = from_spark(error, None), error
+            self._raised = from_spark(error, None)
             raise
         finally:
             self._in_batch.release()
@@ -298,6 +300,23 @@ class RunningQuery:
         finally:
             self._in_batch.release()
         return True
+
+
+def _handled(
+    handler: Sequence[Callable[[DataFrame, int], None]], rows: DataFrame, batch: int
+) -> str:
+    """Handle a batch; returns what has failed, if anything."""
+    handle = next(iter(handler), None)
+    if handle is None:
+        return "the query has outlived its run"
+    try:
+        handle(rows, batch)
+    except (MedusaError, StoppingError, PySparkException, Py4JJavaError) as error:
+        return f"{type(error).__name__}: {first_line(error)}"
+    except Exception as error:  # noqa: BLE001 - Spark would log its text alone
+        _log.exception("handling a batch failed")
+        return f"{type(error).__name__}: {first_line(error)}"
+    return ""
 
 
 def _started(writer: DataStreamWriter, folder: Path) -> StreamingQuery:

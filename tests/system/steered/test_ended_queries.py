@@ -41,7 +41,7 @@ def test_ended_queries_leave_nothing(
     Nor do those that an error of their batch has ended.
     """
     brokers, rng = embedded_stack.settings.kafka_bootstrap_servers, Random(1)
-    case = filled("tumbling", 1, f"ended_{fails}", rng, brokers, most=20)
+    case = filled("tumbling", 1, f"ended_{int(fails)}", rng, brokers, most=20)
     batches = tuple(batches_with_late(rng, case.times, 4))
     jvm: Any = node_session.sparkContext._jvm
     seen: list[Any] = []

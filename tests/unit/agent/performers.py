@@ -119,6 +119,7 @@ class Follower:
     stopped: threading.Event = field(default_factory=threading.Event)
     asked: list[tuple[LaneSettings, CommitMarker]] = field(default_factory=list)
     discarded: threading.Event = field(default_factory=threading.Event)
+    runs: threading.Event = field(default_factory=threading.Event)
 
     @property
     def followed(self) -> FollowedState:
@@ -136,6 +137,7 @@ class Follower:
 
     def run(self) -> None:
         """Wait for the stop, or for an error of the test."""
+        self.runs.set()
         self.course.move(FollowerEvent.BUILT)
         while not self.stopped.wait(0.01):
             if self.is_level and not self.course.is_level:

@@ -16,7 +16,7 @@ from pipeline.errors import (
     RetryError,
     UnavailableError,
 )
-from pipeline.ids import Epoch, LaneRole, Millis, NodeId
+from pipeline.ids import Epoch, FragmentName, LaneRole, Millis, NodeId
 from pipeline.lanes.follower_phases import FollowerPhase
 from pipeline.system_clock import SystemClock
 from tests.unit.agent.performers import (
@@ -196,6 +196,49 @@ def test_a_fragment_that_cannot_be_planned_here_is_not_followed(node: Node) -> N
     node.performer.perform(Follow((Following(DEPLOYED, problem, transfer),)))
     until(lambda: (found := stored(node)) is not None and found.problem != "", "the reason")
     assert len(node.followers) == 1
+
+
+def test_followers_become_level_one_after_the_other(node: Node) -> None:
+    """Only so many build their states at once; one that is level makes room."""
+    node.levels.append(False)
+    transfer = moved(node)
+    until(lambda: len(node.followers) == 1, "the first")
+    (first,) = node.followers
+    until(first.runs.is_set, "its turn")
+    other = replace(DEPLOYED, record=replace(DEPLOYED.record, fragment=FragmentName("other")))
+    both = [
+        Following(one, PLAN.fragments[0], replace(transfer, fragment=one.id.fragment))
+        for one in (DEPLOYED, other)
+    ]
+    node.performer.perform(Follow(tuple(both)))
+    until(lambda: len(node.followers) == 2, "the second")
+    assert not node.followers[1].runs.wait(0.2)
+    first.is_level = True
+    until(node.followers[1].runs.is_set, "its turn")
+
+
+def test_a_follower_goes_on_while_its_fragment_is_claimed(node: Node) -> None:
+    """The claim ends its move; if another node has claimed it, the follower ends."""
+    transfer = moved(node)
+    until(lambda: is_ready(node), "ready")
+    followers = node.performer._context.followers
+    (follower,) = node.followers
+    followers.hold(MOVING)
+    node.performer.perform(Follow(()))
+    assert not follower.stopped.is_set()
+    assert followers.take(MOVING) is not None
+    followers.let_go(MOVING)
+    assert not follower.stopped.is_set()
+    node.performer.perform(Follow((Following(DEPLOYED, PLAN.fragments[0], transfer),)))
+    again = replace(transfer, until_ms=Millis(transfer.until_ms + 1))
+    node.performer.perform(Follow((Following(DEPLOYED, PLAN.fragments[0], again),)))
+    until(lambda: len(node.followers) == 1, "no other one before it has ended")
+    follower.stopped.set()
+    until(lambda: len(node.followers) == 2, "a follower of the next move")
+    followers.hold(MOVING)
+    node.performer.perform(Follow(()))
+    followers.let_go(MOVING)
+    until(node.followers[1].stopped.is_set, "the end")
 
 
 def test_a_cancelled_move_ends_its_follower(node: Node) -> None:
