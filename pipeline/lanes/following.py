@@ -68,6 +68,27 @@ def follow(
     return Repeat(expected, number)
 
 
+def repeats(at: CommitMarker, waiting: Sequence[CommitMarker], most: int) -> int:
+    """How many batches the follower would execute to repeat the next markers, up to a gap.
+
+    Args:
+        at: as of `follow`.
+        waiting: as of `follow`; may be empty.
+        most: as of `follow`.
+    """
+    done = found = 0
+    while done < len(waiting):
+        match follow(at, waiting[done:], most):
+            case Repeat(number=number):
+                done, found = done + number, found + 1
+            case PassOver():
+                done += 1
+            case Lost():
+                return found
+        at = waiting[done - 1]
+    return found
+
+
 def _merged(marker: CommitMarker, following: CommitMarker, most: int) -> CommitMarker | None:
     """What is expected of two batches as one; None: they are executed apart."""
     if _gap(marker, following):

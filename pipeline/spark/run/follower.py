@@ -29,6 +29,7 @@ from pipeline.lanes.following import (
     Repeat,
     cannot_reach,
     follow,
+    repeats,
 )
 from pipeline.lanes.start.decision import Rebuild, decide_start
 from pipeline.lanes.start.facts import CommittedState, Unusable
@@ -65,8 +66,10 @@ CATCH_UPS: Final = 3
 """A follower that has been far behind so often counts as level: it is as fast as its machine."""
 WATCH_S: Final = 0.5
 FAR_MS: Final = 3_000
-"""A follower is level with an owner when the batch that it has repeated was written less long ago;
-it is far behind when the next one was written longer ago."""
+"""A follower is level with its owner when the batch that it has repeated is younger."""
+FAR_BATCHES: Final = 5
+"""It is far behind when it would have to execute more batches, of which the first is older: to
+read what is missing at once takes two new queries."""
 HANDOVER_S: Final = 10.0
 """How long the start of a lane waits for the last batches of a follower."""
 START_S: Final = 60.0
@@ -277,7 +280,9 @@ class Follower:
         if not self._waiting:
             return False
         behind_ms = self._host.clock.now_ms() - self._waiting[0].written_at_ms
-        return behind_ms > FAR_MS and len(self._waiting) > 1
+        if behind_ms <= FAR_MS or len(self._waiting) <= FAR_BATCHES:
+            return False
+        return repeats(self._running, self._waiting, self._most) > FAR_BATCHES
 
     def _newest(self) -> CommitMarker:
         """The last marker that is waiting, if it is one to which the state can be brought."""
@@ -360,6 +365,9 @@ class Follower:
 
     def _answer(self, tail: MarkerTail, lowered: Lowered) -> Answer | None:
         """The next batch to repeat; None: the query is to end, or is taken over."""
+        self._waiting.extend(tail.next(0.0 if self._waiting else POLL_S))
+        if len(self._waiting) <= 1:  # if batches take long, the next one is always there
+            self._repeated_all()
         while not (self._stop.is_set() or self._ended):
             if self._handover.is_due(self._running):
                 self._offer(lowered)

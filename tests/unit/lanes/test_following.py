@@ -5,7 +5,15 @@ from dataclasses import replace
 import pytest
 
 from pipeline.ids import BatchId, Incarnation, Millis, Offset
-from pipeline.lanes.following import Lost, PassOver, Repeat, cannot_reach, follow, results_of
+from pipeline.lanes.following import (
+    Lost,
+    PassOver,
+    Repeat,
+    cannot_reach,
+    follow,
+    repeats,
+    results_of,
+)
 from pipeline.markers.commit_marker import CommitMarker, Judged, Totals
 from tests.unit.lanes.start.test_decision import CARS, NEW, ends, marker
 
@@ -95,6 +103,19 @@ def test_batches_that_wait_are_executed_as_one() -> None:
     assert isinstance(found, Repeat)
     assert found.marker.judged is not None
     assert found.marker.judged.results is None
+
+
+def test_batches_to_repeat_are_counted_up_to_a_gap() -> None:
+    """Those that are executed as one count once; copies do not."""
+    at, late = written(4), Judged(10, 0, late=True, refused=1, failed=0)
+    five, six, seven, eight = (written(number) for number in (5, 6, 7, 8))
+    copy = replace(at, written_at_ms=Millis(9))
+    assert repeats(at, [], MOST) == 0
+    assert repeats(at, [copy], MOST) == 0
+    assert repeats(at, [copy, five, six, seven, eight], MOST) == 1
+    alone = [five, replace(six, judged=late), seven, replace(eight, judged=late)]
+    assert repeats(at, alone, MOST) == 4
+    assert repeats(at, [five, written(7)], MOST) == 1
 
 
 def test_what_has_late_records_is_executed_alone() -> None:
