@@ -305,6 +305,8 @@ class Followers:
     def _watch(self, running: _Thread) -> None:
         """Note once that a follower is level; end it with its transfer."""
         transfer = running.following.transfer
+        if running.is_taken:
+            return
         if self._is_over(transfer):
             raise _OverError("the transfer has ended")
         if running.course.is_level:

@@ -314,6 +314,24 @@ def test_a_move_that_is_not_done_in_time_ends(node: Node) -> None:
     assert owner.node == SOURCE.node
 
 
+def test_a_taken_follower_does_not_end_with_the_time_of_its_move(node: Node) -> None:
+    """Its lane starts: the move is done."""
+    moved(node, within_ms=500)
+    until(lambda: is_ready(node), "ready")
+    assert node.performer._context.followers.take(MOVING) is not None
+    (follower,) = node.followers
+    until(lambda: SystemClock().now_ms() > follower_ends_ms(node), "the end of its time")
+    assert not follower.stopped.wait(0.1)
+    assert follower.course.phase is FollowerPhase.LEVEL
+
+
+def follower_ends_ms(node: Node) -> int:
+    """When the time of the move ends."""
+    found = stored(node)
+    assert found is not None
+    return found.until_ms
+
+
 def test_a_follower_that_was_stopped_too_early_is_not_run(node: Node) -> None:
     """The stop may come before the thread has made it."""
     moved(node)
