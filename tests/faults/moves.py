@@ -7,7 +7,7 @@ from pipeline.ids import NodeId
 from pipeline.operations.drain import Drain
 from pipeline.system_clock import SystemClock
 from tests.faults.nodes import Node
-from tests.faults.outages import owns_all
+from tests.faults.outages import killed, owns_all
 from tests.faults.servers import Server
 from tests.faults.world import OWNER, World
 
@@ -16,7 +16,6 @@ MOVES_WITHIN_S = 60.0
 GONE_WITHIN_S = 150.0
 FOLLOWED_S = 15.0
 """Approximate time from the request until the last fragment has moved."""
-DOWN_MAX_S = 6.0
 
 
 def moved(world: World, _: Random) -> None:
@@ -59,13 +58,7 @@ def moved_servers_killed(world: World, random: Random) -> None:
     old, new = _moving(world)
     time.sleep(random.uniform(0, FOLLOWED_S))
     servers = random.sample((Server.KAFKA, Server.ZOOKEEPER), random.randint(1, 2))
-    for server in servers:
-        world.servers.kill(server)
-    time.sleep(random.uniform(0, DOWN_MAX_S))
-    for server in servers:
-        world.servers.begin(server)
-    for server in servers:
-        world.servers.await_ready(server)
+    killed(world, random, *servers)
     _await_gone(world, new)
     old.kill()
     _undrain(world, old)

@@ -22,6 +22,7 @@ from tests.faults.relay import Line, Relay
 from tests.faults.servers import Server
 from tests.faults.world import OWNER, RunFailedError, Running, World
 
+DOWN_MAX_S = 6.0
 AWAY_S = 75.0
 """Longer than the timeouts of a transaction, its commit and a record's delivery: 60 s each."""
 TAKEN_OVER_WITHIN_S = 90.0
@@ -65,6 +66,17 @@ def zookeeper_cut_for_one(world: World, random: Random) -> None:
         )
         time.sleep(random.uniform(2, 5))
         old.kill()
+
+
+def killed(world: World, random: Random, *servers: Server) -> None:
+    """Kill servers, and start them a little later."""
+    for server in servers:
+        world.servers.kill(server)
+    time.sleep(random.uniform(0, DOWN_MAX_S))
+    for server in servers:
+        world.servers.begin(server)
+    for server in servers:
+        world.servers.await_ready(server)
 
 
 def derived_topic_grows(world: World, random: Random) -> None:

@@ -20,9 +20,11 @@ from tests.faults.moves import (
 )
 from tests.faults.nodes import Node
 from tests.faults.outages import (
+    DOWN_MAX_S,
     broker_away,
     dead_letters_expired,
     derived_topic_grows,
+    killed,
     zookeeper_cut_for_one,
 )
 from tests.faults.servers import Server
@@ -32,7 +34,6 @@ SESSION_S = 10.0
 """Session timeout of ZooKeeper, as in `brokers/zookeeper.py`."""
 START_S = 12.0
 """Approximate time from a node's start to its first batch."""
-DOWN_MAX_S = 6.0
 HANGS_MAX_S = 15.0
 CUT_S = 60.0
 FULL_MAX_S = 15.0
@@ -161,7 +162,7 @@ def clock_jumps(world: World, random: Random) -> None:
 
 def kill_broker(world: World, random: Random) -> None:
     """Kill it, and start it a little later."""
-    _kill(world, random, Server.KAFKA)
+    killed(world, random, Server.KAFKA)
 
 
 def kill_broker_in_start(world: World, random: Random) -> None:
@@ -169,17 +170,17 @@ def kill_broker_in_start(world: World, random: Random) -> None:
     world.node.kill()
     world.restart()
     time.sleep(random.uniform(0, START_S))
-    _kill(world, random, Server.KAFKA)
+    killed(world, random, Server.KAFKA)
 
 
 def kill_zookeeper(world: World, random: Random) -> None:
     """Kill it, and start it a little later."""
-    _kill(world, random, Server.ZOOKEEPER)
+    killed(world, random, Server.ZOOKEEPER)
 
 
 def kill_servers(world: World, random: Random) -> None:
     """Kill both at once."""
-    _kill(world, random, Server.KAFKA, Server.ZOOKEEPER)
+    killed(world, random, Server.KAFKA, Server.ZOOKEEPER)
 
 
 def kill_broker_and_node(world: World, random: Random) -> None:
@@ -356,16 +357,6 @@ def _all_stopped(world: World) -> bool:
         for running in world.networks
         for status in world.catalog.statuses.of(NetworkId(OWNER, NetworkName(running.network)))
     )
-
-
-def _kill(world: World, random: Random, *servers: Server) -> None:
-    for server in servers:
-        world.servers.kill(server)
-    time.sleep(random.uniform(0, DOWN_MAX_S))
-    for server in servers:
-        world.servers.begin(server)
-    for server in servers:
-        world.servers.await_ready(server)
 
 
 def _hang(world: World, random: Random, server: Server) -> None:
