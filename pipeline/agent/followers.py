@@ -274,11 +274,11 @@ class Followers:
         settings = _settings(following, following.fragment)
         lane = self._make(settings, partial(self._watch, running), running.course)
         running.lane = lane
-        self._await_turn(running)
-        if running.stop.is_set():
-            return
-        _log.info("followed, to move here", extra=_label(following.deployed.id))
         try:
+            self._await_turn(running)
+            if running.stop.is_set():
+                return
+            _log.info("followed, to move here", extra=_label(following.deployed.id))
             lane.run()
         except _OverError:  # this node may claim it next, as that of a drained one
             running.followed = lane.followed
