@@ -170,7 +170,6 @@ def _run(
     record = _register(settings, servers.catalog, clock)
     mailbox, watched, news, ending = Mailbox(), Watched(), LaneNews(), Ending(stop)
     resolver, brokers = _resolver(servers), servers.brokers
-    remove_followed(engine.folders.checkpoints, record.node)
     kafka = RemoteKafka(brokers, clock)
     recorder = EventRecorder(record.node, partial(_event_writer, record, servers, kafka), clock)
     recorder.put(of_node(EventKind.NODE_UP, record, clock.now_ms()))
@@ -196,13 +195,7 @@ def _run(
         signals=kafka.producer(SERVER_TIMEOUT_S),
         watched=watched,
         news=news,
-        followers=Followers(
-            servers.catalog.transfers,
-            partial(Follower, host=host, node=record.node),
-            clock,
-            recorder.put,
-            at_once=max(1, engine.spark.sparkContext.defaultParallelism // 2),
-        ),
+        followers=_followers(host, servers.catalog, record, recorder),
         find_expiring=partial(find_expiring, servers.admin),
         workers=Workers(*map(Background, ("planning", "signals", "reports", "topics"))),
         log=recorder.put,
@@ -248,6 +241,21 @@ def _node_down(recorder: EventRecorder, record: NodeRecord, clock: Clock) -> Ite
     finally:
         recorder.put(of_node(EventKind.NODE_DOWN, record, clock.now_ms(), why))
         recorder.end(EVENT_LOG_S)
+
+
+def _followers(
+    host: LaneHost, catalog: Catalog, record: NodeRecord, recorder: EventRecorder
+) -> Followers:
+    """The followers of this node; what those of an earlier run have left is removed."""
+    remove_followed(host.checkpoints, record.node)
+    cores = host.spark.sparkContext.defaultParallelism
+    return Followers(
+        catalog.transfers,
+        partial(Follower, host=host, node=record.node),
+        host.clock,
+        recorder.put,
+        at_once=max(1, cores // 2),
+    )
 
 
 def _report_up(record: NodeRecord, catalog: Catalog) -> None:
