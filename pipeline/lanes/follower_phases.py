@@ -16,13 +16,14 @@ class FollowerPhase(Enum):
 
     ABSENT = "absent"
     BUILDING = "building"
-    """The state is built from the log, up to a commit marker."""
+    """The state is built from the log, up to a commit marker; or it waits for its turn."""
     WAITING = "waiting"
     """There is no state to build: the fragment has none, or it has not run a batch."""
     FOLLOWING = "following"
     """It repeats the owner's batches."""
     LEVEL = "level"
-    """It has repeated all of them, or the last one is young: the owner may release the fragment."""
+    """It has repeated all of them or all but one, or the last one is young: the owner may release
+    the fragment."""
     CATCHING_UP = "catching up"
     """It was far behind: what is missing is read at once."""
     DISCARDED = "discarded"
