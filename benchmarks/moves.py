@@ -151,6 +151,14 @@ class Measured:
     whole: float
 
 
+def measured(arrivals: Arrivals, began_s: float, ended_s: float, whole_ms: float) -> Measured:
+    """The pause of what has just ended."""
+    time.sleep(AFTER_S)
+    usual_s = median(arrivals.gaps_s(began_s - AFTER_S, began_s))
+    longest_s = max(arrivals.gaps_s(began_s, ended_s + AFTER_S))
+    return Measured(1_000 * (longest_s - usual_s), 1_000 * usual_s, whole_ms)
+
+
 def moved(stack: Stack, fragment: str, nodes: tuple[str, str], arrivals: Arrivals) -> Measured:
     """Move a fragment to the other node, and measure."""
     at = owner(stack, fragment)
@@ -158,10 +166,7 @@ def moved(stack: Stack, fragment: str, nodes: tuple[str, str], arrivals: Arrival
     began_s = time.monotonic()
     done = json.loads(stack.medusa("move", fragment, "--to", to, "-o", "json"))
     ended_s = time.monotonic()
-    time.sleep(AFTER_S)
-    usual_s = median(arrivals.gaps_s(began_s - AFTER_S, began_s))
-    longest_s = max(arrivals.gaps_s(began_s, ended_s + AFTER_S))
-    return Measured(1_000 * (longest_s - usual_s), 1_000 * usual_s, float(done["after_ms"]))
+    return measured(arrivals, began_s, ended_s, float(done["after_ms"]))
 
 
 def upgraded(stack: Stack, node: SecondNode, arrivals: Arrivals) -> Measured:
@@ -172,10 +177,7 @@ def upgraded(stack: Stack, node: SecondNode, arrivals: Arrivals) -> Measured:
     node.start()
     stack.medusa("node", "undrain", SECOND)
     ended_s = time.monotonic()
-    time.sleep(AFTER_S)
-    usual_s = median(arrivals.gaps_s(began_s - AFTER_S, began_s))
-    longest_s = max(arrivals.gaps_s(began_s, ended_s + AFTER_S))
-    return Measured(1_000 * (longest_s - usual_s), 1_000 * usual_s, 1_000 * (ended_s - began_s))
+    return measured(arrivals, began_s, ended_s, 1_000 * (ended_s - began_s))
 
 
 def main(arguments: list[str]) -> int:

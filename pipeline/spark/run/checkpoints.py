@@ -129,14 +129,12 @@ class Checkpoints:
         Raises:
             EnvironmentProblem: the folder of the epoch cannot be written.
         """
-        identity = Identity(self._life, incarnation, self._spark)
         for _ in range(TRIES):  # Spark may still remove files of old batches
             with _writing(self.folder(epoch)):
                 copy = self._emptied(epoch)
                 whole = link_checkpoint(source, copy, frozenset(), self._disk)
             if whole and (copy / "commits").is_dir():
-                found = _read_facts(copy, identity, lowered, self._spark)
-                return found if isinstance(found, Unusable) else replace(found, followed=True)
+                return self._followed(copy, incarnation, lowered)
         return Unusable(f"the checkpoint {source} cannot be linked")
 
     def of_follower(
@@ -149,9 +147,7 @@ class Checkpoints:
             incarnation: the lane that is followed.
             lowered: the plan of the query.
         """
-        identity = Identity(self._life, incarnation, self._spark)
-        found = _read_facts(self.folder(epoch), identity, lowered, self._spark)
-        return found if isinstance(found, Unusable) else replace(found, followed=True)
+        return self._followed(self.folder(epoch), incarnation, lowered)
 
     def clear(self) -> None:
         """Remove the folders that followers of this node have left, unless a lane has one."""
@@ -183,6 +179,13 @@ class Checkpoints:
             if identity.incarnation in damaged:
                 with _writing(folder):
                     (folder / _IDENTITY).rename(folder / _SET_ASIDE)
+
+    def _followed(
+        self, folder: Path, incarnation: Incarnation, lowered: Lowered
+    ) -> CheckpointFacts | Unusable:
+        identity = Identity(self._life, incarnation, self._spark)
+        found = _read_facts(folder, identity, lowered, self._spark)
+        return found if isinstance(found, Unusable) else replace(found, followed=True)
 
     def _tidy(self, epoch: Epoch) -> None:
         """Remove folders of earlier epochs except the newest and those that are set aside."""

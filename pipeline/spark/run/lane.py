@@ -188,7 +188,7 @@ class StableLane:
             if planned is not None and self._withdraws(folder, sink.marker):
                 planned = None
             self._report_start(sink.marker)
-            running, self._taken = None if self._taken is None else self._taken.query, None
+            running = None if self._taken is None else self._taken.query
             self._query().run(lowered, folder, sink, planned=planned is not None, running=running)
         except (DamagedCheckpointError, RepeatedOtherwiseError):
             self._checkpoints.set_aside(self._settings.epoch)

@@ -124,9 +124,9 @@ class LaneQuery:
             stop=self.stop,
             watch=partial(self.watch, sink),
         )
+        planned = planned or running is not None  # one that runs asks for its next batch
         limits, withdrawn = Limits(self.limit.at(sink.marker.end), fragment.pace_ms), 0
         while True:
-            planned = planned or running is not None  # one that runs asks for its next batch
             loop.begin(lowered, folder, limits, planned=planned)
             last = sink.marker.batch
             try:

@@ -197,7 +197,7 @@ class RunningQuery:
                 self._drop()
 
     def refuse_takeover(self) -> None:
-        """Let nobody take it over any more, unless somebody has; its plan is to end it."""
+        """Refuse a later takeover, unless it has been taken over; its plan is to end it."""
         with self._changing:
             if not self.taken_over.is_set():
                 self._ending.set()

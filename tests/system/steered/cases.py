@@ -1,6 +1,10 @@
 """Fragments of each kind of box, over one, two or four streams of the same records."""
 
+from collections.abc import Container, Iterable
 from typing import Final
+
+import pytest
+from _pytest.mark.structures import ParameterSet
 
 SCHEMA: Final = """
 {"type": "record", "name": "Event", "fields": [
@@ -54,6 +58,24 @@ def is_possible(kind: str, sources: int) -> bool:
     return sources > 1 if kind in JOINS else True
 
 
+def of_tiers(
+    first_tier: Container[tuple[str, int]], second: pytest.MarkDecorator, kinds: Iterable[str]
+) -> list[ParameterSet]:
+    """Parameters of a test: each kind over one, two and four streams, if it can read so many.
+
+    Args:
+        first_tier: those that `make test` runs, too.
+        second: marks the others.
+        kinds: the kinds.
+    """
+    return [
+        pytest.param(kind, sources, marks=[] if (kind, sources) in first_tier else [second])
+        for kind in kinds
+        for sources in (1, 2, 4)
+        if is_possible(kind, sources)
+    ]
+
+
 def _inputs(sources: int) -> tuple[list[str], str, str]:
     """Boxes that unite streams, and what the stateful box reads left and right."""
     match sources:
@@ -81,4 +103,5 @@ def _box(kind: str, left: str, right: str) -> str:
             return f"map: {one}, select: {{k: k, v: v + 1, at: at}}"
 
 
-KINDS: Final = (*GROUPS, *JOINS, "top", "deduplicate", "map")
+STATEFUL: Final = (*GROUPS, *JOINS, "top", "deduplicate")
+KINDS: Final = (*STATEFUL, "map")

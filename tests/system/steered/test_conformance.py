@@ -15,7 +15,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from brokers.embedded.stack import EmbeddedStack
-from tests.system.steered.cases import KINDS, is_possible
+from tests.system.steered.cases import KINDS, of_tiers
 from tests.system.steered.plans import random_steps
 from tests.system.steered.runs import Run, filled, reference
 
@@ -32,12 +32,7 @@ FIRST_TIER = {
     ("deduplicate", 1),
     ("map", 2),
 }
-CASES = [
-    pytest.param(kind, n, marks=[] if (kind, n) in FIRST_TIER else [SECOND])
-    for kind in KINDS
-    for n in (1, 2, 4)
-    if is_possible(kind, n)
-]
+CASES = of_tiers(FIRST_TIER, SECOND, KINDS)
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))

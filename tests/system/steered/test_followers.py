@@ -26,7 +26,7 @@ from pipeline.spark.batch.repeated import judged_otherwise, other_results
 from pipeline.spark.batch.results import Results
 from pipeline.spark.batch.verdict import Judge
 from pipeline.spark.run.steered_query import Answer
-from tests.system.steered.cases import KINDS, is_possible
+from tests.system.steered.cases import STATEFUL, of_tiers
 from tests.system.steered.rebuilds import At, Spark, batches_with_late, course
 from tests.system.steered.runs import NOW, Result, filled
 from tests.system.steered.test_rebuilds import BATCHES, RECORDS, SEEDS
@@ -35,12 +35,7 @@ pytestmark = [pytest.mark.system, pytest.mark.timeout(900)]
 AT_ONCE, WHOLE = 4, 10_000
 SECOND = pytest.mark.second_tier("three kinds of state have a case here in the first tier")
 FIRST_TIER = {("session", 1), ("left", 2), ("deduplicate", 1)}
-CASES = [
-    pytest.param(kind, n, marks=[] if (kind, n) in FIRST_TIER else [SECOND])
-    for kind in KINDS
-    for n in (1, 2, 4)
-    if is_possible(kind, n) and kind != "map"
-]
+CASES = of_tiers(FIRST_TIER, SECOND, STATEFUL)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from brokers.embedded.stack import EmbeddedStack
 from pipeline.boundaries.next_batch import Batch
 from pipeline.ids import Offset
 from pipeline.spark.run import rebuild_query
-from tests.system.steered.cases import KINDS, is_possible
+from tests.system.steered.cases import STATEFUL, of_tiers
 from tests.system.steered.rebuilds import At, Spark, batches_with_late, course
 from tests.system.steered.runs import Result, filled
 
@@ -30,12 +30,7 @@ SEEDS = int(os.environ.get("STEERED_SEEDS", "1"))
 BATCHES, RECORDS = 12, 30
 SECOND = pytest.mark.second_tier("each kind of state has a case here in the first tier")
 FIRST_TIER = {("sliding", 1), ("session", 1), ("left", 2), ("as_of", 2), ("deduplicate", 1)}
-CASES = [
-    pytest.param(kind, n, marks=[] if (kind, n) in FIRST_TIER else [SECOND])
-    for kind in KINDS
-    for n in (1, 2, 4)
-    if is_possible(kind, n) and kind != "map"
-]
+CASES = of_tiers(FIRST_TIER, SECOND, STATEFUL)
 COPIES_MAX = 10
 MANY = 130
 """Batches of a long course: more than checkpoints keep files of."""
