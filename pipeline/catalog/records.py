@@ -341,6 +341,7 @@ class FragmentRecord(Record):
         nodes: the selector of the nodes that may run it; empty: every node.
         apart: fragments of the network that it is to run apart from, sorted.
         cost_us: its estimated cost, as of `estimated_cost_us`; 0: not known.
+        active_standbys: number of other nodes that are to follow it.
     """
 
     network: NetworkId
@@ -355,6 +356,7 @@ class FragmentRecord(Record):
     nodes: str = ""
     apart: tuple[FragmentName, ...] = ()
     cost_us: int = 0
+    active_standbys: int = 0
 
     @property
     def is_wanted(self) -> bool:
@@ -364,7 +366,7 @@ class FragmentRecord(Record):
     @property
     def without_placement(self) -> "FragmentRecord":
         """All of it that decides what its lanes do; where they run is no part of that."""
-        return replace(self, nodes="", apart=(), cost_us=0)
+        return replace(self, nodes="", apart=(), cost_us=0, active_standbys=0)
 
     def decided(self, life: NetworkLife) -> Mapping[StreamName, Begin]:
         """The beginnings of its streams in a lane's terms, within a life of the network."""
