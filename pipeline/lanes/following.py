@@ -14,7 +14,20 @@ pieces of a rebuild), and without late records, those accepted do not depend on 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from pipeline.errors import RetryError
 from pipeline.markers.commit_marker import CHECKSUMS, CommitMarker, Judged
+
+
+class UnlikeOwnerError(RetryError):
+    """A batch has another outcome than the owner's: the state is built again from the log."""
+
+    code = "unlike-owner"
+
+
+class NotToFollowError(RetryError):
+    """The owner's lane cannot be followed now; later it can."""
+
+    code = "not-to-follow"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +45,10 @@ class Repeat:
 
 @dataclass(frozen=True, slots=True)
 class PassOver:
-    """Nothing to execute: the marker is a copy, or its batch has changed no state."""
+    """Nothing to execute.
+
+    The marker is a copy, its batch has changed no state, or it begins an incarnation with it.
+    """
 
     marker: CommitMarker
 
@@ -55,6 +71,8 @@ def follow(
         most: maximum number of records in a batch, unless the owner had more in one.
     """
     marker = waiting[0]
+    if succeeds(at, marker):
+        return PassOver(marker)
     if why := _gap(at, marker):
         return Lost(why)
     if marker.batch == at.batch or _is_alike(at, marker):
@@ -117,12 +135,7 @@ def _gap(at: CommitMarker, marker: CommitMarker) -> str:
     """Why a marker does not follow on another one; empty: it does."""
     has_next = marker.batch == at.batch + 1
     gaps = (
-        (
-            not marker.continues(at),
-            f"incarnation {marker.incarnation} has taken the place of {at.incarnation}",
-        ),
-        ((marker.plan, marker.state) != (at.plan, at.state), "the owner runs another plan"),
-        (marker.end.keys() != at.end.keys(), "the owner reads other partitions"),
+        (bool(left := _leaves(at, replace(marker, batch=at.batch))), left),
         (
             marker.batch == at.batch and not _is_alike(at, marker),
             f"batch {marker.batch} has two markers with other ends",
@@ -148,19 +161,41 @@ def _is_alike(at: CommitMarker, marker: CommitMarker) -> bool:
     return dict(marker.end) == dict(at.end) and marker.eviction_ms == at.eviction_ms
 
 
-def cannot_reach(at: CommitMarker, newest: CommitMarker) -> str:
-    """Why a state cannot be brought to a later marker at once; empty: it can.
+def succeeds(at: CommitMarker, marker: CommitMarker) -> bool:
+    """Whether a marker begins another incarnation with exactly the state of an earlier one.
+
+    Its lane has built the state up to the earlier marker again, from the log or by a follower. One
+    that a choice of the user began may have another state at the same positions.
+    """
+    begins = marker.incarnation != at.incarnation and marker.judged is None and not marker.chosen
+    same = replace(at, incarnation=marker.incarnation, batch=marker.batch)
+    return begins and _is_alike(at, marker) and not _leaves(same, marker)
+
+
+def cannot_reach(at: CommitMarker, waiting: Sequence[CommitMarker]) -> str:
+    """Why a state cannot be brought to the last of some markers at once; empty: it can.
 
     Args:
         at: the marker whose state the follower has.
-        newest: a later one of the topic; those between may be missing.
+        waiting: the next ones in the topic, at least one; compaction may have removed some.
     """
+    for marker in waiting:
+        if not succeeds(at, marker) and (why := _leaves(at, marker)):
+            return why
+        at = marker
+    return "" if at.judged else f"batch {at.batch} has no decisions to compare with"
+
+
+def _leaves(at: CommitMarker, later: CommitMarker) -> str:
+    """Why a state cannot be brought to a marker, whatever is in between; empty: it can."""
     gaps = (
-        (not newest.continues(at), f"incarnation {newest.incarnation} has taken its place"),
-        ((newest.plan, newest.state) != (at.plan, at.state), "the owner runs another plan"),
-        (newest.end.keys() != at.end.keys(), "the owner reads other partitions"),
-        (newest.judged is None, f"batch {newest.batch} has no decisions to compare with"),
-        (newest.batch < at.batch, f"batch {newest.batch} is before batch {at.batch}"),
+        (
+            not later.continues(at),
+            f"incarnation {later.incarnation} has taken the place of {at.incarnation}",
+        ),
+        ((later.plan, later.state) != (at.plan, at.state), "the owner runs another plan"),
+        (later.end.keys() != at.end.keys(), "the owner reads other partitions"),
+        (later.batch < at.batch, f"batch {later.batch} is before batch {at.batch}"),
     )
     return next((why for is_one, why in gaps if is_one), "")
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from pipeline.errors import BrokenInvariantError, EnvironmentProblem
-from pipeline.ids import NO_EPOCH, BatchId, Epoch, Incarnation, Millis, NetworkLife
+from pipeline.ids import NO_EPOCH, BatchId, Epoch, Incarnation, Millis, NetworkLife, NodeId
 from pipeline.lanes.start.facts import (
     CheckpointFacts,
     CommittedState,
@@ -47,6 +47,20 @@ class Identity:
     spark: str
 
 
+@dataclass(frozen=True, slots=True)
+class FollowerFolder:
+    """The folder of a follower.
+
+    Args:
+        node: the follower's.
+        epoch: the one that would have been claimed when it was made; a later claim may take the
+            folder over, since a follower goes on while its owner restarts.
+    """
+
+    node: NodeId
+    epoch: Epoch
+
+
 class Checkpoints:
     """The checkpoint folders of one lane below a node's checkpoint root.
 
@@ -56,8 +70,8 @@ class Checkpoints:
         life: of its network; folders of another life are not used.
         spark: the version of the engine that reads and writes them.
         disk: links files.
-        follower: the node whose follower writes the folder of the epoch; empty: the lane does. A
-            node that claims the epoch may take the follower's folder over.
+        follower: the folder that is used for every epoch; None: each epoch has its own. A node that
+            claims may take the folder of its follower over.
     """
 
     def __init__(
@@ -67,19 +81,20 @@ class Checkpoints:
         life: NetworkLife,
         spark: str,
         disk: Disk | None = None,
-        follower: str = "",
+        follower: FollowerFolder | None = None,
     ) -> None:
         self._root = root
         self._names = names
         self._life = life
         self._spark = spark
         self._disk: Disk = disk or LocalDisk()
-        self._suffix = _suffix(follower)
+        self._follower = follower
 
     def folder(self, epoch: Epoch) -> Path:
         """The checkpoint folder of an epoch."""
-        folder = self._root / self._names.checkpoint(epoch)
-        return folder.with_name(folder.name + self._suffix)
+        own = self._follower
+        folder = self._root / self._names.checkpoint(own.epoch if own else epoch)
+        return folder.with_name(folder.name + _suffix(own.node)) if own else folder
 
     def any(self, before: Epoch) -> CheckpointFacts | Unusable:
         """Whether there is a folder of an earlier epoch; only its identity is read."""
@@ -151,8 +166,10 @@ class Checkpoints:
 
     def clear(self) -> None:
         """Remove the folders that followers of this node have left, unless a lane has one."""
+        if self._follower is None:
+            return
         for folder in self.folder(NO_EPOCH).parent.glob("epoch-*"):
-            _remove_left(folder, self._suffix)
+            _remove_left(folder, _suffix(self._follower.node))
 
     def empty(self, epoch: Epoch) -> Path:
         """Make the empty folder of an epoch."""
@@ -188,13 +205,20 @@ class Checkpoints:
         return found if isinstance(found, Unusable) else replace(found, followed=True)
 
     def _tidy(self, epoch: Epoch) -> None:
-        """Remove folders of earlier epochs except the newest and those that are set aside."""
+        """Remove folders of earlier epochs except the newest and those that are set aside.
+
+        One without identity may be that of a follower on another node, which uses it.
+        """
         own = self.folder(epoch)
-        kept = {folder for folder, _ in self._complete(epoch)[: _KEPT_EPOCHS - 1]}
+        kept = {own, *(folder for folder, _ in self._complete(epoch)[: _KEPT_EPOCHS - 1])}
         for folder in own.parent.glob("epoch-*"):
-            aside = (folder / _SET_ASIDE).exists()
-            if folder.name < own.name and folder not in kept and not aside:
+            lanes = _is_lanes(folder) and not (folder / _SET_ASIDE).exists()
+            if folder.name < self._limit(epoch).name and folder not in kept and lanes:
                 _remove(folder)
+
+    def _limit(self, epoch: Epoch) -> Path:
+        """The name that is after those of the folders of all earlier epochs."""
+        return self._root / self._names.checkpoint(epoch)
 
     def _emptied(self, epoch: Epoch) -> Path:
         folder = self.folder(epoch)
@@ -208,7 +232,7 @@ class Checkpoints:
 
     def _complete(self, before: Epoch) -> list[tuple[Path, Identity]]:
         """Earlier folders of this life that have an identity, newest first."""
-        limit = self._root / self._names.checkpoint(before)
+        limit = self._limit(before)
         names = (path.parent for path in limit.parent.glob(f"epoch-*/{_IDENTITY}"))
         folders = sorted((path for path in names if path.name < limit.name), reverse=True)
         found = ((folder, _identity(folder)) for folder in folders)
@@ -227,14 +251,19 @@ def remove_followed(root: Path, node: str) -> None:
 
 
 def _suffix(follower: str) -> str:
-    return f"-{follower}" if follower else ""
+    return f"-{follower}"
+
+
+def _is_lanes(folder: Path) -> bool:
+    """Whether a lane uses a folder, or has used it: a follower does under another name."""
+    made = folder.name.removeprefix("epoch-").isdecimal()
+    return made or any((folder / name).exists() for name in (_IDENTITY, _SET_ASIDE))
 
 
 def _remove_left(folder: Path, suffix: str) -> None:
     """Remove a folder of an epoch with a suffix, unless a lane has taken it over."""
     number = folder.name.removeprefix("epoch-").removesuffix(suffix)
-    taken = any((folder / name).exists() for name in (_IDENTITY, _SET_ASIDE))
-    if folder.name.endswith(suffix) and number.isdecimal() and not taken:
+    if folder.name.endswith(suffix) and number.isdecimal() and not _is_lanes(folder):
         _remove(folder)
 
 

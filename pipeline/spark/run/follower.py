@@ -19,14 +19,16 @@ from pyspark.sql import DataFrame
 
 from brokers.kafka_interface import NotNowError
 from pipeline.clock import Deadline
-from pipeline.errors import BrokenInvariantError, RetryError
-from pipeline.ids import BatchId, Incarnation, NodeId
+from pipeline.errors import BrokenInvariantError
+from pipeline.ids import BatchId, Epoch, Incarnation, NodeId
 from pipeline.lanes.batch import UNLIKE
 from pipeline.lanes.follower_phases import FollowerCourse, FollowerEvent, FollowerPhase
 from pipeline.lanes.following import (
     Lost,
+    NotToFollowError,
     PassOver,
     Repeat,
+    UnlikeOwnerError,
     cannot_reach,
     follow,
     repeats,
@@ -46,7 +48,7 @@ from pipeline.spark.query.emit import emit
 from pipeline.spark.query.lowered import Lowered
 from pipeline.spark.run.batch_sizer import BatchLimit, BatchSizer
 from pipeline.spark.run.carried import CarriedMarker, carried
-from pipeline.spark.run.checkpoints import Checkpoints
+from pipeline.spark.run.checkpoints import Checkpoints, FollowerFolder
 from pipeline.spark.run.handover import FollowedQuery, FollowedState, Handover
 from pipeline.spark.run.lane_host import LaneHost
 from pipeline.spark.run.lane_inputs import LaneInputs
@@ -79,18 +81,6 @@ BEGINS: Final = "a follower begins"
 _log = logging.getLogger(__name__)
 
 
-class UnlikeOwnerError(RetryError):
-    """A batch has another outcome than the owner's: the state is built again from the log."""
-
-    code = "unlike-owner"
-
-
-class NotToFollowError(RetryError):
-    """The owner's lane cannot be followed now; later it can."""
-
-    code = "not-to-follow"
-
-
 class Follower:
     """Follows one fragment until it is stopped or fails. Single use.
 
@@ -120,9 +110,8 @@ class Follower:
         self._inputs = LaneInputs(host)
         spark = host.spark.version
         names = settings.fragment.names.stable  # a lane may take the folder over
-        self._checkpoints = Checkpoints(
-            host.checkpoints, names, settings.life, spark, follower=node
-        )
+        own = FollowerFolder(node, settings.epoch)
+        self._checkpoints = Checkpoints(host.checkpoints, names, settings.life, spark, follower=own)
         self._folder = self._checkpoints.folder(settings.epoch)
         sizer = BatchSizer(host.kafka, host.resolver.admin, host.clock)
         self._limit = BatchLimit(sizer, settings.fragment)
@@ -158,8 +147,7 @@ class Follower:
     ) -> FollowedQuery | None:
         """See `Followed.query`. Called by the lane that has claimed, while `run` runs."""
         own = self._settings
-        is_same = (settings.epoch, settings.life, settings.version, settings.topic_ids) == (
-            own.epoch,
+        is_same = (settings.life, settings.version, settings.topic_ids) == (
             own.life,
             own.version,
             own.topic_ids,
@@ -224,7 +212,9 @@ class Follower:
 
     def _build(self, marker: CommitMarker, since: CommittedState | None) -> Rebuilt | None:
         """Build the state up to a marker, from an own one if it is given; None: it has none."""
-        self._settings = settings = self._settings.after(marker)
+        # The owner may have started again meanwhile.
+        epoch = Epoch(max(self._settings.epoch, marker.epoch + 1))
+        self._settings = settings = replace(self._settings.after(marker), epoch=epoch)
         admin = self._host.resolver.admin
         if settings.begins_anew(marker) or settings.on_change(marker) is not None:
             raise NotToFollowError(
@@ -286,11 +276,11 @@ class Follower:
 
     def _newest(self) -> CommitMarker:
         """The last marker that is waiting, if it is one to which the state can be brought."""
-        at, newest = self._running, self._waiting[-1]
+        waiting = tuple(self._waiting)
         self._waiting.clear()
-        if why := cannot_reach(at, newest):
+        if why := cannot_reach(self._running, waiting):
             raise NotToFollowError(why, place=self._settings.place)
-        return newest
+        return waiting[-1]
 
     def _wait_only(self, tail: MarkerTail, last: CommitMarker) -> NoReturn:
         """Wait for the stop: there is no state to follow.

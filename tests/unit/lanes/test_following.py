@@ -13,6 +13,7 @@ from pipeline.lanes.following import (
     follow,
     repeats,
     results_of,
+    succeeds,
 )
 from pipeline.markers.commit_marker import CommitMarker, Judged, Totals
 from tests.unit.lanes.start.test_decision import CARS, NEW, ends, marker
@@ -139,11 +140,53 @@ def test_what_has_late_records_is_executed_alone() -> None:
         (replace(written(9), plan="another"), "another plan"),
         (replace(written(9), end={**ends(9), NEW: Offset(1)}), "other partitions"),
         (replace(written(9), judged=None), "no decisions"),
-        (written(3), "is before batch 4"),
+        (written(3), "is before batch 6"),
     ],
 )
 def test_a_later_marker_is_reached_at_once(newest: CommitMarker, why: str) -> None:
     """Also if those between are missing; not if it is of something else."""
-    found = cannot_reach(written(4), newest)
+    found = cannot_reach(written(4), [written(6), newest])
     assert why in found
     assert bool(found) is bool(why)
+
+
+def begun(at: CommitMarker, incarnation: str = "two", batch: int = 0) -> CommitMarker:
+    """The first marker of another incarnation, whose lane has built the state of a marker again."""
+    number, name = BatchId(batch), Incarnation(incarnation)
+    return replace(at, incarnation=name, batch=number, start=at.end, judged=None)
+
+
+def test_a_new_incarnation_with_the_same_state_is_followed() -> None:
+    """Its batches have other numbers; those of two incarnations are not executed as one."""
+    at = written(4)
+    first = begun(at)
+    second = replace(written(5), incarnation=first.incarnation, batch=BatchId(1))
+    assert succeeds(at, first)
+    assert follow(at, [first, second], MOST) == PassOver(first)
+    assert follow(first, [second], MOST) == Repeat(second)
+    assert follow(written(3), [at, first, second], MOST) == Repeat(at)
+    assert repeats(written(3), [at, first, second], MOST) == 2
+    assert cannot_reach(written(3), [at, first, second]) == ""
+    assert "taken the place" in cannot_reach(written(3), [first, second])
+    third = begun(second, "three", 0)
+    assert cannot_reach(at, [first, second, third, replace(third, judged=second.judged)]) == ""
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        replace(begun(written(4)), chosen=True),
+        replace(begun(written(4)), end=ends(5)),
+        replace(begun(written(4)), eviction_ms=Millis(4_001)),
+        replace(begun(written(4)), plan="another"),
+        replace(begun(written(4)), state="another"),
+        replace(begun(written(4)), anew="local.tolls/1"),
+        replace(begun(written(4)), judged=written(4).judged),
+        replace(begun(written(4)), end={**ends(4), NEW: Offset(1)}),
+    ],
+)
+def test_an_incarnation_that_may_have_another_state_is_not_followed(other: CommitMarker) -> None:
+    """As one that a user chose to begin with an empty state."""
+    assert not succeeds(written(4), other)
+    assert isinstance(follow(written(4), [other], MOST), Lost)
+    assert cannot_reach(written(4), [other, replace(other, judged=written(4).judged)])

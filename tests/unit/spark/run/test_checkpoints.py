@@ -5,11 +5,16 @@ from pathlib import Path
 import pytest
 
 from pipeline.errors import EnvironmentProblem
-from pipeline.ids import Epoch, Incarnation, LaneId, LaneRole, NetworkLife
+from pipeline.ids import Epoch, Incarnation, NetworkLife, NodeId
 from pipeline.lanes.start.facts import CheckpointFacts, Unusable
-from pipeline.names import LaneNames
 from pipeline.spark.query.lower import lower
-from pipeline.spark.run.checkpoints import FORMAT_VERSION, TRIES, Checkpoints, remove_followed
+from pipeline.spark.run.checkpoints import (
+    FORMAT_VERSION,
+    TRIES,
+    Checkpoints,
+    FollowerFolder,
+    remove_followed,
+)
 from pipeline.spark.run.linking import Disk, LocalDisk
 from tests.unit.spark.support import fragment, lowering_context
 
@@ -210,13 +215,14 @@ def test_folders_of_old_epochs_are_removed(tmp_path: Path) -> None:
     ]
 
 
-def _of_follower(root: Path, node: str = "b") -> Checkpoints:
-    return Checkpoints(root, FRAGMENT.names.stable, LIFE, SPARK, follower=node)
+def _of_follower(root: Path, epoch: int, node: str = "b") -> Checkpoints:
+    own = FollowerFolder(NodeId(node), Epoch(epoch))
+    return Checkpoints(root, FRAGMENT.names.stable, LIFE, SPARK, follower=own)
 
 
 def test_a_lane_goes_on_in_the_folder_of_a_follower(tmp_path: Path) -> None:
     """The next owner continues from it as from any other, and removes what is older."""
-    checkpoints, follower = _checkpoints(tmp_path), _of_follower(tmp_path)
+    checkpoints, follower = _checkpoints(tmp_path), _of_follower(tmp_path, 2)
     _made(checkpoints, 1)
     folder = follower.empty(Epoch(2))
     _spark_wrote(folder, planned=3, committed=3)
@@ -236,20 +242,38 @@ def test_a_lane_goes_on_in_the_folder_of_a_follower(tmp_path: Path) -> None:
     assert isinstance(checkpoints.adopt(Epoch(3), Incarnation("two"), LOWERED), Unusable)
 
 
+def test_a_follower_that_began_under_an_earlier_owner_is_taken_over(tmp_path: Path) -> None:
+    """The owner has started again meanwhile; what it removes does not concern the follower."""
+    owner, follower = _checkpoints(tmp_path), _of_follower(tmp_path, 2)
+    folder = follower.empty(Epoch(2))
+    _spark_wrote(folder, planned=3, committed=3)
+    for epoch in range(1, 8):
+        _made(owner, epoch)
+    assert folder.exists()
+    follower.complete(Epoch(8), Incarnation("eight"))
+    assert follower.folder(Epoch(8)) == folder
+    facts = owner.adopt(Epoch(9), Incarnation("eight"), LOWERED)
+    assert isinstance(facts, CheckpointFacts)
+    assert (facts.followed, facts.committed) == (False, 3)
+    owner.complete(Epoch(9), Incarnation("eight"))
+    _made(owner, 10)
+    assert not folder.exists()
+
+
 def test_a_follower_removes_what_others_of_its_node_have_left(tmp_path: Path) -> None:
     """Nodes may share the folder; and a lane may have one of them now."""
     taken, left, other = (
-        _of_follower(tmp_path).empty(Epoch(2)),
-        _of_follower(tmp_path).empty(Epoch(3)),
-        _of_follower(tmp_path, "c").empty(Epoch(3)),
+        _of_follower(tmp_path, 2).empty(Epoch(2)),
+        _of_follower(tmp_path, 3).empty(Epoch(3)),
+        _of_follower(tmp_path, 3, "c").empty(Epoch(3)),
     )
-    _of_follower(tmp_path).complete(Epoch(2), ONE)
+    _of_follower(tmp_path, 2).complete(Epoch(2), ONE)
     own = _checkpoints(tmp_path).empty(Epoch(3))
-    alike = _of_follower(tmp_path, "rack1-b").empty(Epoch(3))
-    _of_follower(tmp_path).clear()
+    alike = _of_follower(tmp_path, 3, "rack1-b").empty(Epoch(3))
+    _of_follower(tmp_path, 4).clear()
     others = taken, other, own, alike
     assert [one.exists() for one in (left, *others)] == [False, True, True, True, True]
-    again = _of_follower(tmp_path).empty(Epoch(4))
+    again = _of_follower(tmp_path, 4).empty(Epoch(4))
     remove_followed(tmp_path, "b")
     assert [one.exists() for one in (again, *others)] == [False, True, True, True, True]
 
@@ -327,12 +351,7 @@ def test_a_folder_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
 
 def test_the_checkpoint_of_a_follower_is_taken_over(tmp_path: Path) -> None:
     """Linked into the folder of the epoch, again if that start fails; if it is still there."""
-    follower = Checkpoints(
-        tmp_path,
-        LaneNames(LaneId(FRAGMENT.names.id, LaneRole.FOLLOWER)),
-        NetworkLife(LIFE),
-        SPARK,
-    )
+    follower = _of_follower(tmp_path, 5)
     source = follower.empty(Epoch(5))
     _spark_wrote(source, planned=53, committed=52)
     lane = _checkpoints(tmp_path)
