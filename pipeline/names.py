@@ -207,6 +207,14 @@ class Znodes:
         """The moves of a participant's fragments that were asked for and are not done."""
         return ZnodePath(f"{self.participant(participant)}/transfers")
 
+    def standbys(self, participant: ParticipantId) -> ZnodePath:
+        """How far the followers of each node of a participant are."""
+        return ZnodePath(f"{self.participant(participant)}/standbys")
+
+    def standbys_of(self, participant: ParticipantId, node: NodeId) -> ZnodePath:
+        """Those of one node, ephemeral."""
+        return ZnodePath(f"{self.standbys(participant)}/{node}")
+
     def networks(self, participant: ParticipantId) -> ZnodePath:
         """All networks of a participant."""
         return ZnodePath(f"{self.participant(participant)}/networks")

@@ -137,6 +137,7 @@ def _catalog_updated(
                 elsewhere=snapshot.run_elsewhere(shared.node),
                 leaving=snapshot.leaving(shared.node),
                 moving_here=snapshot.followed_by(shared.node),
+                standing_by=snapshot.standing_by(shared.node),
                 catalog_current=True,
                 answered=not shared.catalog_current,
             )

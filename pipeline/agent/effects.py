@@ -3,11 +3,13 @@
 from dataclasses import dataclass
 
 from pipeline.boundaries.profile import DerivedInput
-from pipeline.catalog.records import FragmentStatus, OwnerRecord, Transfer
+from pipeline.catalog.fragment_status import FragmentStatus
+from pipeline.catalog.records import OwnerRecord, Transfer
 from pipeline.catalog.snapshot import Deployed, VersionId
 from pipeline.errors import MedusaError
 from pipeline.event_log.event import LoggedEvent
 from pipeline.ids import (
+    NO_EPOCH,
     Epoch,
     FragmentId,
     LaneId,
@@ -124,24 +126,46 @@ class Rehearse:
 
 @dataclass(frozen=True, slots=True)
 class Following:
-    """A fragment that moves to this node.
+    """A fragment that this node follows.
 
     Args:
         deployed: the fragment in the catalog.
         fragment: its plan; or why this program has none.
-        transfer: the move.
+        transfer: its move to this node; None: it is not moved here.
+        is_standby: whether this node is one of its secondaries.
+        is_begun: whether it is followed from now on; otherwise only if it is followed already.
     """
 
     deployed: Deployed
     fragment: Fragment | MedusaError
-    transfer: Transfer
+    transfer: Transfer | None
+    is_standby: bool = False
+    is_begun: bool = True
+
+    @property
+    def epoch(self) -> Epoch:
+        """Of the ownership that is followed; `NO_EPOCH`: there is none."""
+        if self.transfer is not None:
+            return self.transfer.epoch
+        return self.deployed.owner.epoch if self.deployed.owner else NO_EPOCH
 
     def goes_on(self, other: "Following") -> bool:
-        """Whether the other one is the same move, and not planned for the first time."""
+        """Whether its follower can be that of the other one.
+
+        It can if that is the same lane, not planned for the first time, and no other move.
+        """
         first = isinstance(self.fragment, MedusaError) and not isinstance(
             other.fragment, MedusaError
         )
-        return self.transfer.is_same(other.transfer) and not first
+        one, two = self.transfer, other.transfer
+        same = one is None or two is None or one.is_same(two)
+        return same and not first and self.lane == other.lane
+
+    @property
+    def lane(self) -> tuple[object, ...]:
+        """What decides which lane is followed."""
+        one = self.deployed
+        return one.version, one.record.topic_ids, one.record.choice, one.begins, one.succession
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,6 +104,8 @@ def claimed(
         why = NO_OWNER
     elif before.node == node.node:
         why = "the node was started again"
+    elif claim.on_suspicion:
+        why = f"node {before.node} is suspected: its heartbeats do not come"
     else:
         why = f"node {before.node} is down"
     facts = (("epoch", str(claim.epoch)), *((("from", origin),) if origin else ()))

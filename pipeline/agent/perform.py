@@ -27,9 +27,11 @@ from pipeline.agent.effects import (
 from pipeline.agent.events import Event, ExpiringFound, PlanFailed, PlanMade
 from pipeline.agent.followers import Followers
 from pipeline.agent.logged import claimed, released
+from pipeline.agent.suspicions import Suspicions
 from pipeline.agent.watched import Watched
 from pipeline.catalog.catalog import Catalog
-from pipeline.catalog.records import FragmentStatus, NodeRecord
+from pipeline.catalog.fragment_status import FragmentStatus
+from pipeline.catalog.records import NodeRecord
 from pipeline.catalog.snapshot import VersionId
 from pipeline.clock import Clock, Deadline, rfc3339
 from pipeline.errors import BrokenInvariantError, MedusaError
@@ -118,6 +120,7 @@ class NodeContext:
     watched: Watched
     news: LaneNews
     followers: Followers
+    suspicions: Suspicions
     workers: Workers
     log: Log
     clock: Clock
@@ -274,14 +277,20 @@ class Performer:
         followers = self._context.followers
         followers.hold(fragment)
         try:
-            return self._claim(fragment, written), followers.take(fragment)
+            epoch = self._claim(fragment, written)
+            return epoch, followers.take(fragment, epoch)
         finally:
             followers.let_go(fragment)
 
     def _claim(self, fragment: FragmentId, written: Epoch) -> Epoch:
         context, now_ms = self._context, self._context.clock.now_ms()
         claim = context.catalog.owners.claim(
-            fragment.network, fragment.fragment, context.node, now_ms, written=written
+            fragment.network,
+            fragment.fragment,
+            context.node,
+            now_ms,
+            written=written,
+            is_suspected=context.suspicions.has,
         )
         if (event := claimed(fragment, context.node, claim, now_ms)) is not None:
             context.log(event)

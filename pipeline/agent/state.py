@@ -4,12 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
+from pipeline.agent.effects import Following
 from pipeline.agent.late import LateRun
 from pipeline.agent.plans import Plans
 from pipeline.boundaries.ends import Ends
 from pipeline.boundaries.lane_time import LaneTime
 from pipeline.boundaries.profile import DerivedInput
-from pipeline.catalog.records import Begun, FragmentStatus, Transfer
+from pipeline.catalog.fragment_status import FragmentStatus
+from pipeline.catalog.records import Begun, Transfer
 from pipeline.catalog.snapshot import Deployed, Leaving
 from pipeline.errors import BrokenInvariantError
 from pipeline.ids import (
@@ -324,8 +326,9 @@ class Shared:
         derived: the inputs whose boundaries are read.
         rehearsed: the fragments that the node rehearses.
         moving_here: the fragments that users move to this node, with their transfer.
-        followed: the moves whose fragments the node follows, as they were asked for, and whether
-            they cannot be planned.
+        standing_by: the fragments that the node follows as a secondary, or has followed and is to
+            run now; each with whether it is a secondary.
+        followed: what the node follows.
         last_run: the largest run number of the lanes that were removed.
     """
 
@@ -343,7 +346,8 @@ class Shared:
     derived: frozenset[DerivedInput] = frozenset()
     rehearsed: tuple[tuple[Deployed, Fragment], ...] = ()
     moving_here: tuple[tuple[Deployed, Transfer], ...] = ()
-    followed: tuple[tuple[Transfer, bool], ...] = ()
+    standing_by: tuple[tuple[Deployed, bool], ...] = ()
+    followed: tuple[Following, ...] = ()
     last_run: RunNumber = NO_RUN
 
 

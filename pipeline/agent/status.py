@@ -22,7 +22,7 @@ from pipeline.boundaries.lane_time import LaneTime
 from pipeline.boundaries.open_transactions import HeldOpen, held_open
 from pipeline.boundaries.profile import DerivedInput
 from pipeline.boundaries.promise import is_spent, last_result_ms
-from pipeline.catalog.records import FragmentStatus, LaneState
+from pipeline.catalog.fragment_status import FragmentStatus, LaneState
 from pipeline.ids import NO_EPOCH, Epoch, Millis, SteadyMillis, StreamName, TopicName
 from pipeline.markers.commit_marker import Totals
 from pipeline.planner.instants import instant

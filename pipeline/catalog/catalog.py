@@ -18,6 +18,7 @@ from pipeline.catalog.nodes import Nodes
 from pipeline.catalog.read_snapshot import read_snapshot
 from pipeline.catalog.record_store import RecordStore
 from pipeline.catalog.snapshot import CatalogSnapshot
+from pipeline.catalog.standbys import Standbys
 from pipeline.catalog.starts import Starts
 from pipeline.catalog.statuses import Statuses
 from pipeline.catalog.transfers import Transfers
@@ -40,6 +41,7 @@ class Catalog:
         self.nodes = Nodes(records)
         self.drains = Drains(records)
         self.transfers = Transfers(records)
+        self.standbys = Standbys(records)
         self.networks = Networks(records)
         self.versions = Versions(records)
         self.fragments = Fragments(records)

@@ -12,14 +12,9 @@ from dataclasses import replace
 
 from brokers.versioned_store import Check, Delete, Operation, Versioned
 from pipeline.catalog.codec import encode
+from pipeline.catalog.fragment_status import FragmentStatus, LaneState
 from pipeline.catalog.network_steps import bump, put
-from pipeline.catalog.records import (
-    EpochRecord,
-    FragmentStatus,
-    LaneState,
-    NetworkRecord,
-    OwnerRecord,
-)
+from pipeline.catalog.records import EpochRecord, NetworkRecord, OwnerRecord
 from pipeline.errors import RefusedError
 from pipeline.ids import NO_EPOCH, Epoch, FragmentId, ParticipantId
 from pipeline.names import Znodes

@@ -9,6 +9,7 @@ default may be added without a new version.
 import json
 from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
+from functools import cache
 from types import NoneType, UnionType
 from typing import (
     Any,
@@ -17,6 +18,7 @@ from typing import (
     TypeAlias,
     TypeVar,
     Union,
+    cast,
     get_args,
     get_origin,
     get_type_hints,
@@ -32,9 +34,11 @@ Stored: TypeAlias = bool | int | str | Enum | tuple["Stored", ...] | None
 """Value of a field."""
 
 _FORMAT: Final = "format"
-_HINTS: Final[dict[type, dict[str, Any]]] = {
-    kind: get_type_hints(kind) for kind in Record.__subclasses__()
-}
+
+
+@cache
+def _hints(kind: Any) -> dict[str, Any]:
+    return get_type_hints(kind)
 
 
 def encode(record: Record) -> bytes:
@@ -63,7 +67,7 @@ def decode(kind: type[R], value: bytes, place: str, newest: int = NEWEST) -> R:
 
 
 def _record(kind: type[R], found: JsonObject, place: str) -> R:
-    hints = _HINTS[kind]
+    hints = _hints(cast("Any", kind))
     values: dict[str, Any] = {}
     for field in fields(kind):
         if field.name not in found:
@@ -111,7 +115,7 @@ def _typed(hint: Any, value: Json) -> object:
 
 def _nested(kind: Any, value: Json) -> object:
     """Decode a dataclass or a named tuple."""
-    hints = get_type_hints(kind)
+    hints = _hints(kind)
     if issubclass(kind, tuple):
         return kind(*_tuple(tuple(hints.values()), value))
     if not isinstance(value, dict) or value.keys() != hints.keys():

@@ -3,6 +3,7 @@
 A claim makes a node the owner, a release ends that, for the node that is to run the fragment then.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from pipeline.catalog.claim_steps import (
@@ -11,6 +12,7 @@ from pipeline.catalog.claim_steps import (
     next_epoch,
     release_step,
 )
+from pipeline.catalog.fragment_status import FragmentStatus
 from pipeline.catalog.network_steps import no_fragment
 from pipeline.catalog.networks import not_deployed
 from pipeline.catalog.nodes import Nodes
@@ -18,7 +20,6 @@ from pipeline.catalog.record_store import RecordStore
 from pipeline.catalog.records import (
     DrainedRecord,
     EpochRecord,
-    FragmentStatus,
     NetworkRecord,
     NodeRecord,
     OwnerRecord,
@@ -46,11 +47,13 @@ class Claim:
         epoch: of the new ownership.
         before: the owner that it replaces; None: the fragment had none.
         move: the transfer that it ends; None: the fragment was not being moved.
+        on_suspicion: whether the owner before is up, and was suspected.
     """
 
     epoch: Epoch
     before: OwnerRecord | None
     move: Transfer | None
+    on_suspicion: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +78,7 @@ class Owners:
         now_ms: Millis,
         *,
         written: Epoch = NO_EPOCH,
+        is_suspected: Callable[[NodeRecord], bool] = lambda _: False,
     ) -> Claim:
         """Claim a fragment for a node in its present life.
 
@@ -83,12 +87,18 @@ class Owners:
 
         A move of the fragment ends by it.
 
-        `written`: the epoch of the fragment's last commit marker; the new epoch exceeds it, even if
-        the catalog's counter is below it.
+        Args:
+            network: of the fragment.
+            fragment: which one.
+            by: the node.
+            now_ms: the present.
+            written: the epoch of the fragment's last commit marker; the new epoch exceeds it, even
+                if the catalog's counter is below it.
+            is_suspected: whether a node that is up is taken for one that is down: Kafka fences it.
 
         Raises:
-            RetryError: another node was first, or owns the fragment and is alive; or the node is
-                drained, and does not own it.
+            RetryError: another node was first, or owns the fragment, is alive and is not suspected;
+                or the node is drained, and does not own it.
             RefusedError: the fragment does not exist, or another participant owns its network.
         """
         records, znodes, place = self.records, self.records.znodes, f"fragment {network}.{fragment}"
@@ -107,7 +117,8 @@ class Owners:
         check_participant(found.required_record(NetworkRecord, of_network), by.participant)
         current = found.record(OwnerRecord, of_owner)
         other = None if current is None or current.node == by.node else current
-        if other is not None and Nodes(records).get(other.participant, other.node):
+        up = None if other is None else Nodes(records).get(other.participant, other.node)
+        if other is not None and up is not None and not is_suspected(up):
             raise RetryError(
                 f"node {other.node} owns it (epoch {other.epoch}) and is alive", place=place
             )
@@ -130,7 +141,7 @@ class Owners:
                 found = now  # only moves of other fragments have changed
             else:
                 before = found.record(TransfersRecord, of_transfers)
-                return Claim(epoch, current, before.of(named) if before else None)
+                return Claim(epoch, current, before.of(named) if before else None, up is not None)
         raise RetryError(
             f"epoch {epoch} was claimed concurrently, or the fragment was changed", place=place
         )

@@ -10,6 +10,7 @@ and of two nodes with different ones the catalog lets one claim a fragment.
 2. Any other one goes to such a node: those with the fewest choices first, then the costly ones.
    Each goes where possible to a node that runs no fragment that it is to run apart from, and of
    those to the one that has the least to do for its capacity then; to one without capacity last.
+3. One with secondaries that had an owner goes to a secondary: first to one that is level with it.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -18,8 +19,8 @@ from types import MappingProxyType
 from typing import Protocol
 
 from pipeline.catalog.records import FragmentRecord, NodeRecord, OwnerRecord
+from pipeline.catalog.secondaries import may_run, weight
 from pipeline.ids import FragmentId, NodeId
-from pipeline.labels import parse_selector, selects
 
 
 class Placeable(Protocol):
@@ -65,19 +66,9 @@ class _Load:
         near = bool(apart & self.running)
         return near, not capacity, load, len(self.fragments), self.node.node
 
-
-def may_run(record: FragmentRecord, node: NodeRecord) -> bool:
-    """Whether a fragment may run on a node, by its labels.
-
-    Not if a later version of this program wrote a selector that this one cannot read.
-    """
-    if not record.nodes:
-        return True
-    try:
-        selector = parse_selector(record.nodes)
-    except ValueError:
-        return False
-    return selects(selector, dict(node.labels))
+    def standby_rank(self, one: Placeable, *, is_level: bool) -> tuple[bool, float, NodeId]:
+        """The same for a fragment with secondaries."""
+        return not is_level, -weight(one.record, self.node), self.node.node
 
 
 def placed(
@@ -86,6 +77,7 @@ def placed(
     drained: Collection[NodeId] = frozenset(),
     moves: Mapping[FragmentId, NodeId] = MappingProxyType({}),
     waiting: Collection[FragmentId] = frozenset(),
+    level: Collection[tuple[FragmentId, NodeId]] = frozenset(),
 ) -> Mapping[FragmentId, NodeId]:
     """The node of each fragment; one that no node that is up may run is left out.
 
@@ -95,6 +87,7 @@ def placed(
         drained: the nodes that claim nothing.
         moves: the fragments that a user has asked to move, and to where they can go now.
         waiting: those whose target is not ready for them: they stay with their owner.
+        level: fragments, each with a node whose follower is level with its owner.
     """
     loads = {node.node: _Load(node) for node in nodes}
     open_ones = [load for load in loads.values() if load.node.node not in drained]
@@ -112,8 +105,19 @@ def placed(
             free.append((one, candidates))
     free.sort(key=lambda found: (len(found[1]), -_cost_us(found[0]), found[0].id))
     for one, candidates in free:
-        min(candidates, key=lambda load: load.rank(one)).add(one)
+        _best(one, candidates, level).add(one)
     return {of: load.node.node for load in loads.values() for of in load.fragments}
+
+
+def _best(
+    one: Placeable, candidates: Sequence[_Load], level: Collection[tuple[FragmentId, NodeId]]
+) -> _Load:
+    if one.owner is None or not one.record.active_standbys:
+        return min(candidates, key=lambda load: load.rank(one))
+    return min(
+        candidates,
+        key=lambda load: load.standby_rank(one, is_level=(one.id, load.node.node) in level),
+    )
 
 
 def _cost_us(one: Placeable) -> int:

@@ -1,13 +1,17 @@
 """Snapshot reads of the catalog, with a number of requests independent of its size."""
 
+from collections.abc import Iterable, Mapping
+
 from pipeline.catalog.formats import format_of
-from pipeline.catalog.record_store import RecordStore
+from pipeline.catalog.record_store import RecordStore, Values
 from pipeline.catalog.records import (
     DrainedRecord,
     FragmentRecord,
     NetworkRecord,
     NodeRecord,
     OwnerRecord,
+    Standby,
+    StandbysRecord,
     TransfersRecord,
 )
 from pipeline.catalog.snapshot import CatalogSnapshot, Deployed
@@ -33,9 +37,11 @@ def read_snapshot(records: RecordStore, participant: ParticipantId) -> CatalogSn
     nodes, names = records.store.children_all(folders)
     of_nodes = [znodes.node(participant, NodeId(name)) for name in nodes]
     of_networks = [znodes.network(NetworkId(participant, NetworkName(name))) for name in names]
+    of_standbys = {name: znodes.standbys_of(participant, NodeId(name)) for name in nodes}
     of_drained = znodes.drained(participant)
     of_transfers = znodes.transfers(participant)
-    upper = records.values(znodes.format(), of_drained, of_transfers, *of_nodes, *of_networks)
+    of_all = (of_drained, of_transfers)
+    upper = records.values(znodes.format(), *of_all, *of_nodes, *of_networks, *of_standbys.values())
     format_of(upper, znodes.format())
     alive = [upper.record(NodeRecord, path) for path in of_nodes]
     networks = [upper.record(NetworkRecord, path) for path in of_networks]
@@ -57,4 +63,17 @@ def read_snapshot(records: RecordStore, participant: ParticipantId) -> CatalogSn
         ),
         frozenset(node for node, _ in drained.nodes) if drained else frozenset(),
         transfers.transfers if transfers else (),
+        _standbys(upper, alive, of_standbys),
     )
+
+
+def _standbys(
+    upper: Values, nodes: Iterable[NodeRecord | None], paths: Mapping[str, str]
+) -> Mapping[NodeId, tuple[Standby, ...]]:
+    """The standbys of nodes that have reported them in their present life."""
+    found: dict[NodeId, tuple[Standby, ...]] = {}
+    for node in nodes:
+        record = None if node is None else upper.record(StandbysRecord, paths[node.node])
+        if node is not None and record is not None and record.life == node.started_at_ms:
+            found[node.node] = record.standbys
+    return found

@@ -1,17 +1,19 @@
 """Catalog snapshot of one participant: nodes that are up, fragments with owners. Pure."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from pipeline.catalog.placing import may_run, placed
+from pipeline.catalog.placing import placed
 from pipeline.catalog.records import (
     FragmentRecord,
     NetworkRecord,
     NodeRecord,
     OwnerRecord,
+    Standby,
     Transfer,
 )
+from pipeline.catalog.secondaries import may_run, secondaries
 from pipeline.ids import (
     FragmentId,
     NetworkId,
@@ -132,17 +134,25 @@ class CatalogSnapshot:
         fragments: every fragment of every network of the participant, by name.
         drained: the nodes that are drained, also ones that are not up.
         transfers: the moves that users have asked for, also ones that are over.
+        standbys: how far the followers are of the nodes that are up and have reported it.
+        suspected: the nodes that are up by the catalog, and down by their heartbeats.
     """
 
     nodes: tuple[NodeRecord, ...]
     fragments: tuple[Deployed, ...]
     drained: frozenset[NodeId] = frozenset()
     transfers: tuple[Transfer, ...] = ()
+    standbys: Mapping[NodeId, tuple[Standby, ...]] = field(default_factory=dict)
+    suspected: frozenset[NodeId] = frozenset()
 
     @property
     def alive(self) -> frozenset[NodeId]:
         """The names of the nodes that are up."""
-        return frozenset(record.node for record in self.nodes)
+        return frozenset(record.node for record in self._working)
+
+    @property
+    def _working(self) -> tuple[NodeRecord, ...]:
+        return tuple(record for record in self.nodes if record.node not in self.suspected)
 
     def assigned_to(self, node: NodeId) -> tuple[Deployed, ...]:
         """The fragments that a node of the participant must run, or keep stopped: see `placed`.
@@ -172,7 +182,40 @@ class CatalogSnapshot:
         moving = self.moving
         moves = {name: one.to for name, (_, one) in moving.items() if one.is_ready}
         waiting = moving.keys() - moves.keys()
-        return placed(self.nodes, self.fragments, self.drained, moves, waiting)
+        return placed(self._working, self.fragments, self.drained, moves, waiting, self.level)
+
+    @property
+    def level(self) -> frozenset[tuple[FragmentId, NodeId]]:
+        """Fragments, each with a node whose follower is level with its owner."""
+        return frozenset(
+            (one.id, node)
+            for node, standbys in self.standbys.items()
+            for one in standbys
+            if one.is_level
+        )
+
+    def secondaries(self) -> Mapping[FragmentId, tuple[NodeId, ...]]:
+        """The nodes that follow each fragment that should run."""
+        where, nodes = self._placed, self._working
+        return {
+            one.id: secondaries(one.record, where.get(one.id), nodes, self.drained)
+            for one in self.fragments
+            if one.running and one.record.active_standbys
+        }
+
+    def standing_by(self, node: NodeId) -> tuple[tuple[Deployed, bool], ...]:
+        """The fragments that a node follows as a secondary, or has followed and is to run now.
+
+        Each with whether it is a secondary.
+        """
+        where, found = self._placed, self.secondaries()
+        return tuple(
+            (one, node in found[one.id])
+            for one in self.fragments
+            if one.id in found
+            and (one.owner is None or one.owner.node != node)
+            and (node in found[one.id] or where.get(one.id) == node)
+        )
 
     @property
     def moving(self) -> Mapping[FragmentId, tuple[Deployed, Transfer]]:
@@ -183,7 +226,7 @@ class CatalogSnapshot:
         since before it was asked for, may not be drained, and its labels have to be those that are
         meant.
         """
-        targets = {node.node: node for node in self.nodes if node.node not in self.drained}
+        targets = {node.node: node for node in self._working if node.node not in self.drained}
         transfers = {
             one.id: one
             for one in self.transfers

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 from pipeline.catalog.codec import encode
+from pipeline.catalog.fragment_status import FragmentStatus
 from pipeline.catalog.network_steps import put
 from pipeline.catalog.record_store import RecordStore
-from pipeline.catalog.records import FragmentStatus
 from pipeline.catalog.retrying import retrying
 from pipeline.errors import FencedError
 from pipeline.ids import FragmentName, NetworkId

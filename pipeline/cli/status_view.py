@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from pipeline.catalog.records import FragmentStatus, LaneState
+from pipeline.catalog.fragment_status import FragmentStatus, LaneState
 from pipeline.cli.table import Table
 from pipeline.cli.times import span, time_text
 from pipeline.clock import rfc3339

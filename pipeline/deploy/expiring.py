@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from brokers.kafka_interface import TopicAdmin
 from brokers.log_reader import LogReader
-from pipeline.catalog.records import FragmentRecord, FragmentStatus, LaneState, NodeRecord
+from pipeline.catalog.fragment_status import FragmentStatus, LaneState
+from pipeline.catalog.records import FragmentRecord, NodeRecord
 from pipeline.clock import Clock, Deadline
 from pipeline.deploy.writers import pending_succession
 from pipeline.ids import FragmentId, NetworkId, NetworkLife, Offset, TopicId, TopicName

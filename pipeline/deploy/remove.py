@@ -8,7 +8,8 @@ interrupted, the network is still in the catalog and destroying it again continu
 from dataclasses import dataclass
 
 from pipeline.catalog.catalog import Catalog
-from pipeline.catalog.records import DesiredState, LaneState, NetworkRecord
+from pipeline.catalog.fragment_status import LaneState
+from pipeline.catalog.records import DesiredState, NetworkRecord
 from pipeline.clock import Deadline
 from pipeline.counting import counted
 from pipeline.deploy.apply import Report, Servers

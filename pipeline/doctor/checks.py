@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from brokers.records import ANYWHERE, EVERYBODY, MADE_AGAIN, TopicDescription, TopicRule
 from pipeline import durations
-from pipeline.catalog.records import FragmentStatus, LaneState
+from pipeline.catalog.fragment_status import FragmentStatus, LaneState
 from pipeline.counting import counted
 from pipeline.doctor.facts import (
     Check,

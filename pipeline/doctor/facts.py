@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from brokers.records import TopicDescription, TopicRule
-from pipeline.catalog.records import FragmentStatus
+from pipeline.catalog.fragment_status import FragmentStatus
 from pipeline.errors import ExitCode, MedusaError
 from pipeline.ids import FragmentName, NetworkId, TopicName
 from pipeline.planner.plan import NewTopic

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from pipeline import durations
-from pipeline.catalog.records import FragmentStatus, LaneState
+from pipeline.catalog.fragment_status import FragmentStatus, LaneState
 from pipeline.counting import counted
 from pipeline.doctor.facts import Finding, ObservedNetwork, Verdict
 from pipeline.errors import ExitCode

@@ -22,7 +22,8 @@ from brokers.log_reader import LogReader
 from brokers.versioned_store import Create, Delete, PathExistsError
 from brokers.zookeeper import ZooKeeperStore, zookeeper_servers
 from pipeline.catalog.catalog import Catalog
-from pipeline.catalog.records import DesiredState, FragmentStatus
+from pipeline.catalog.fragment_status import FragmentStatus
+from pipeline.catalog.records import DesiredState
 from pipeline.counting import counted
 from pipeline.deploy.documents import replan
 from pipeline.deploy.expiring import Search, reported_expiring

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from brokers.kafka_interface import RecordReader, TopicAdmin
-from pipeline.catalog.records import FragmentStatus, LaneState
+from pipeline.catalog.fragment_status import FragmentStatus, LaneState
 from pipeline.clock import Clock, Deadline
 from pipeline.errors import EnvironmentProblem, MedusaError
 from pipeline.examples.collect import Collected

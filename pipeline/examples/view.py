@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pipeline.catalog.records import FragmentStatus, LaneState
+from pipeline.catalog.fragment_status import FragmentStatus, LaneState
 from pipeline.counting import counted
 from pipeline.ids import FragmentName, Millis, TopicName
 from pipeline.planner.plan import Plan

@@ -34,6 +34,7 @@ from pipeline.agent.polls.engine import EnginePoll
 from pipeline.agent.polls.poll import Ending, Poll, start
 from pipeline.agent.polls.warm_up import WarmUpPoll
 from pipeline.agent.state import NodeState, Shared
+from pipeline.agent.suspicions import Suspicions
 from pipeline.agent.watched import Watched
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.nodes import name_taken
@@ -186,6 +187,8 @@ def _run(
         claimed=warm_up.end,
         news=news,
     )
+    followers = _followers(host, servers.catalog, record, recorder)
+    suspicions = Suspicions()
     context = NodeContext(
         node=record,
         catalog=servers.catalog,
@@ -195,7 +198,8 @@ def _run(
         signals=kafka.producer(SERVER_TIMEOUT_S),
         watched=watched,
         news=news,
-        followers=_followers(host, servers.catalog, record, recorder),
+        followers=followers,
+        suspicions=suspicions,
         find_expiring=partial(find_expiring, servers.admin),
         workers=Workers(*map(Background, ("planning", "signals", "reports", "topics"))),
         log=recorder.put,
@@ -205,7 +209,15 @@ def _run(
     agent = Agent(mailbox, Performer(context, mailbox.put), state, clock)
     ends = kafka.ends_reader()
     polls: dict[str, Poll] = {
-        "catalog": CatalogPoll(servers.catalog, record, clock, mailbox.put, recorder.put),
+        "catalog": CatalogPoll(
+            servers.catalog,
+            record,
+            clock,
+            mailbox.put,
+            recorder.put,
+            suspicions,
+            followers.standbys,
+        ),
         "ends": EndsPoll(ends, watched, news, mailbox.put),
         "boundaries": _boundary_poll(servers, watched, clock, news),
         "warm-up": WarmUpPoll(warm_up, watched),

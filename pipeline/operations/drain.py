@@ -5,8 +5,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from pipeline.catalog.catalog import Catalog
-from pipeline.catalog.placing import may_run, placed
-from pipeline.catalog.records import FragmentStatus, LaneState, Transfer
+from pipeline.catalog.fragment_status import FragmentStatus, LaneState
+from pipeline.catalog.placing import placed
+from pipeline.catalog.records import Transfer
+from pipeline.catalog.secondaries import may_run
 from pipeline.catalog.snapshot import CatalogSnapshot, Deployed
 from pipeline.clock import Clock, Deadline
 from pipeline.errors import RefusedError
@@ -76,7 +78,8 @@ class Drain:
     def _ask(self, owned: Sequence[Deployed], found: CatalogSnapshot, within_s: float) -> None:
         """Ask for the moves of the running fragments that are not being moved."""
         there = {one.node: one for one in found.nodes}
-        where = placed(found.nodes, found.fragments, found.drained | {self.node})
+        closed = found.drained | {self.node}
+        where = placed(found.nodes, found.fragments, closed, level=found.level)
         for one in owned:
             target = there.get(where.get(one.id, self.node))
             if not one.running or target is None or target.node == self.node:

@@ -7,8 +7,9 @@ from enum import Enum
 from brokers.kafka_interface import TopicAdmin, complete
 from brokers.log_reader import LogReader
 from pipeline.catalog.catalog import Catalog
-from pipeline.catalog.placing import may_run
-from pipeline.catalog.records import FragmentStatus, LaneState, NodeRecord, Transfer
+from pipeline.catalog.fragment_status import FragmentStatus, LaneState
+from pipeline.catalog.records import NodeRecord, Transfer
+from pipeline.catalog.secondaries import may_run
 from pipeline.catalog.snapshot import CatalogSnapshot, Deployed
 from pipeline.clock import Clock, Deadline
 from pipeline.errors import RefusedError, RetryError

@@ -16,7 +16,7 @@ from brokers.kafka_interface import Isolation
 from brokers.records import KafkaRecord
 from brokers.zookeeper import ZooKeeperStore
 from pipeline.catalog.catalog import Catalog
-from pipeline.catalog.records import LaneState
+from pipeline.catalog.fragment_status import LaneState
 from pipeline.deploy.documents import read_document
 from pipeline.errors import MedusaError
 from pipeline.ids import NetworkId, NetworkName, ParticipantId, TopicName

@@ -10,11 +10,12 @@ from random import Random
 from typing import Any, cast
 
 from pipeline.agent.effects import Following
-from pipeline.catalog.records import Transfer
+from pipeline.catalog.records import Standby
 from pipeline.catalog.transfers import Transfers
 from pipeline.clock import Clock, Deadline
 from pipeline.errors import MedusaError
-from pipeline.ids import FragmentId, LaneId, LaneRole
+from pipeline.ids import Epoch, FragmentId, LaneId, LaneRole, Millis
+from pipeline.lanes.follower_phases import FollowerPhase
 from pipeline.spark.run.handover import FollowedState
 from tests.histories.folders import Root
 from tests.histories.turns import pause
@@ -65,7 +66,9 @@ class Followers:
             del self.running[fragment]
         for fragment, one in wanted.items():
             before = self.running.get(fragment)
-            if before is None or not before.transfer.is_same(one.transfer):
+            if before is None and not one.is_begun:
+                continue
+            if one.transfer is not None and (before is None or not before.goes_on(one)):
                 self._note(self.transfers.note_failed, one.transfer, "")
             self.running[fragment] = one
 
@@ -73,6 +76,8 @@ class Followers:
         """Let each of them be level, fail, or end with its time."""
         for following in list(self.running.values()):
             transfer, rng = following.transfer, self.rng()
+            if transfer is None:
+                continue
             if self.clock.now_ms() > transfer.until_ms:
                 self._note(self.transfers.end, transfer)
             elif isinstance(following.fragment, MedusaError) or rng.random() < FAILS:
@@ -80,10 +85,19 @@ class Followers:
             elif rng.random() < LEVEL:
                 self._note(self.transfers.note_ready, transfer)
 
-    def take(self, fragment: FragmentId) -> Taken | None:
+    def take(self, fragment: FragmentId, epoch: Epoch) -> Taken | None:
         """The follower of a fragment that this node starts."""
+        del epoch
         following = self.running.pop(fragment, None)
-        return None if following is None else Taken(self._left(following.transfer))
+        return None if following is None else Taken(self._left(following))
+
+    def standbys(self) -> tuple[Standby, ...]:
+        """How far those are that follow as a secondary."""
+        return tuple(
+            Standby(fragment.network, fragment.fragment, FollowerPhase.LEVEL, "", Millis(0))
+            for fragment, one in sorted(self.running.items())
+            if one.is_standby
+        )
 
     def hold(self, fragment: FragmentId) -> None:
         """Nothing happens between a claim and `take`."""
@@ -96,10 +110,13 @@ class Followers:
         del deadline
         self.running.clear()
 
-    def _left(self, transfer: Transfer) -> FollowedState | None:
-        lane = LaneId(transfer.id, LaneRole.STABLE)
-        folders = self.roots(transfer.source).get(str(lane), {})
-        found = folders.get(transfer.epoch)
+    def _left(self, following: Following) -> FollowedState | None:
+        one, transfer = following.deployed, following.transfer
+        source = transfer.source if transfer else one.owner.node if one.owner else None
+        if source is None:
+            return None
+        folders = self.roots(source).get(str(LaneId(one.id, LaneRole.STABLE)), {})
+        found = folders.get(following.epoch)
         if found is None or found.incarnation is None or self.rng().random() < FAILS:
             return None
         batches = sorted(found.commits & found.states.keys())[-1 - BEHIND_MAX :]

@@ -20,6 +20,7 @@ from pipeline.agent.polls.boundaries import BoundaryPoll
 from pipeline.agent.polls.catalog import CatalogPoll
 from pipeline.agent.polls.ends import EndsPoll
 from pipeline.agent.state import NodeState, Shared
+from pipeline.agent.suspicions import Suspicions
 from pipeline.agent.watched import Watched
 from pipeline.catalog import codec, record_store
 from pipeline.catalog.catalog import Catalog
@@ -188,6 +189,7 @@ class Node:
             claimed=nothing.end,
             news=news,
         )
+        self.suspicions = Suspicions()
         self._followers = Followers(shared.transfers, around.roots, around.rng, clock, {})
         context = NodeContext(
             node=record,
@@ -200,6 +202,7 @@ class Node:
             watched=watched,
             news=news,
             followers=cast("Any", self._followers),
+            suspicions=self.suspicions,
             workers=Workers(
                 AtOnce("planning"), AtOnce("signals"), AtOnce("reports"), AtOnce("topics")
             ),
@@ -209,7 +212,15 @@ class Node:
         self._performer = Performer(context, mailbox.put)
         state = NodeState(Shared(record.node, record.participant, record.started_at_ms))
         self._agent = Agent(cast("Any", mailbox), self._performer, state, clock)
-        self._catalog = CatalogPoll(shared, record, clock, mailbox.put, _not_logged)
+        self._catalog = CatalogPoll(
+            shared,
+            record,
+            clock,
+            mailbox.put,
+            _not_logged,
+            self.suspicions,
+            self._followers.standbys,
+        )
         self._of_kafka: tuple[EndsPoll | BoundaryPoll, ...] = (
             EndsPoll(cluster.ends_reader(), watched, news, mailbox.put),
             BoundaryPoll(cluster, lambda: cluster.reader(0.0), watched, clock, news),

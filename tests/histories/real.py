@@ -12,7 +12,7 @@ from confluent_kafka.cimpl import NewPartitions
 
 from brokers.kafka.producer import PlainProducer
 from brokers.records import NewTopicSpec
-from pipeline.catalog.records import LaneState
+from pipeline.catalog.fragment_status import LaneState
 from pipeline.ids import Millis, NetworkId, NetworkName, TopicName
 from schemas import avro, codec
 from tests.faults.world import ANSWERS_WITHIN_S

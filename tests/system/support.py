@@ -22,7 +22,7 @@ from brokers.log_reader import LogReader
 from brokers.records import KafkaRecord, NewTopicSpec
 from brokers.zookeeper import ZooKeeperStore
 from pipeline.catalog.catalog import Catalog
-from pipeline.catalog.records import FragmentStatus, LaneState
+from pipeline.catalog.fragment_status import FragmentStatus, LaneState
 from pipeline.clock import Deadline
 from pipeline.deploy.apply import Comparison, Deployed, Servers, compare, deploy
 from pipeline.deploy.documents import read_document

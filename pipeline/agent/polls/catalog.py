@@ -1,18 +1,21 @@
-"""Poll of the catalog; keeps the node registered."""
+"""Poll of the catalog; keeps the node registered, and what it reports of its standbys."""
 
 import logging
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from pipeline.agent.events import CatalogLost, CatalogRead
 from pipeline.agent.logged import of_transfer
 from pipeline.agent.polls.poll import EmitEvent
+from pipeline.agent.suspicions import Suspicions
 from pipeline.catalog.catalog import Catalog
-from pipeline.catalog.records import NodeRecord, Transfer
+from pipeline.catalog.records import NodeRecord, Standby, Transfer
 from pipeline.clock import Clock
 from pipeline.errors import MedusaError, RetryError
 from pipeline.event_log.event import EventKind, LoggedEvent
+from pipeline.heartbeats.detector import Suspect
 from pipeline.ids import NodeId
 
 PAUSE_S: Final = 0.1
@@ -21,45 +24,64 @@ GRACE_MS: Final = 2_000
 FULL_S: Final = 5.0
 """Interval of full reads of the catalog, also without a change of networks or nodes."""
 
+_Seen = tuple[int, tuple[NodeId, ...], frozenset[Suspect]]
+"""Revision of the catalog, nodes that are up, and lives of nodes that are suspected."""
+
 _log = logging.getLogger(__name__)
 
 
+@dataclass(slots=True)
 class CatalogPoll:
-    """Sends a snapshot of the catalog as soon as the catalog has changed."""
+    """Sends a snapshot of the catalog as soon as the catalog has changed.
 
-    def __init__(
-        self,
-        catalog: Catalog,
-        record: NodeRecord,
-        clock: Clock,
-        emit: EmitEvent,
-        log: Callable[[LoggedEvent], None],
-    ) -> None:
-        self._catalog = catalog
-        self._record = record
-        self._session = catalog.store.session
-        self._clock = clock
-        self._emit = emit
-        self._log_event = log
-        self._seen: tuple[int, tuple[NodeId, ...]] | None = None
-        self._read_at_s = 0.0
+    Args:
+        catalog: of the installation.
+        record: of this node, which it keeps registered.
+        clock: of overdue moves, and of full reads.
+        emit: receives the snapshots.
+        log: receives entries of the event log.
+        suspicions: the nodes that count as down.
+        standbys: how far the followers are that the node has as a secondary; it reports them.
+    """
+
+    catalog: Catalog
+    record: NodeRecord
+    clock: Clock
+    emit: EmitEvent
+    log: Callable[[LoggedEvent], None]
+    suspicions: Suspicions
+    standbys: Callable[[], tuple[Standby, ...]]
+    _session: int = field(init=False)
+    _reported: tuple[Standby, ...] = field(init=False, default=())
+    _seen: _Seen | None = field(init=False, default=None)
+    _read_at_s: float = field(init=False, default=0.0)
+
+    def __post_init__(self) -> None:
+        self._session = self.catalog.store.session
 
     def read(self) -> float:
         """Send a snapshot, if the catalog changed or the last one is old."""
-        if self._catalog.store.suspended:
+        if self.catalog.store.suspended:
             self._lost()
             return PAUSE_S
-        catalog, participant = self._catalog, self._record.participant
-        now_s = self._clock.monotonic_s()
+        catalog, participant = self.catalog, self.record.participant
+        now_s = self.clock.monotonic_s()
         try:
-            session = self._catalog.store.session
+            session = self.catalog.store.session
             if session != self._session:
-                catalog.nodes.register(self._record)
-                self._session = session
-            there = catalog.networks.revision(participant), catalog.nodes.names(participant)
+                catalog.nodes.register(self.record)
+                self._session, self._reported = session, ()
+            self._report_standbys()
+            suspects = self.suspicions.current
+            there = (
+                catalog.networks.revision(participant),
+                catalog.nodes.names(participant),
+                suspects,
+            )
             if there != self._seen or now_s - self._read_at_s > FULL_S:
                 found = catalog.snapshot(participant)
-                self._emit(CatalogRead(found))
+                down = (one.node for one in found.nodes if self.suspicions.has(one))
+                self.emit(CatalogRead(replace(found, suspected=frozenset(down))))
                 self._end_overdue(found.transfers)
                 self._seen, self._read_at_s = there, now_s
         except MedusaError:
@@ -67,18 +89,25 @@ class CatalogPoll:
             raise
         return PAUSE_S
 
+    def _report_standbys(self) -> None:
+        """Report how far the followers are that this node has as a secondary, if it has changed."""
+        found = self.standbys()
+        if found != self._reported:
+            self.catalog.standbys.report(self.record, found)
+            self._reported = found
+
     def _end_overdue(self, transfers: tuple[Transfer, ...]) -> None:
         """End moves whose time has passed: a target that is down or hangs does not."""
-        now_ms = self._clock.now_ms()
+        now_ms = self.clock.now_ms()
         for one in transfers:
             if now_ms > one.until_ms + GRACE_MS:
                 with suppress(RetryError):  # other nodes do the same
-                    if self._catalog.transfers.end(one):
+                    if self.catalog.transfers.end(one):
                         kind = EventKind.MOVE_EXPIRED
-                        self._log_event(of_transfer(kind, one, self._record.node, now_ms))
+                        self.log(of_transfer(kind, one, self.record.node, now_ms))
 
     def _lost(self) -> None:
         if self._seen is not None:
             _log.warning("the catalog cannot be reached; running lanes continue")
-            self._emit(CatalogLost())
+            self.emit(CatalogLost())
             self._seen = None

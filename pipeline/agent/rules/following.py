@@ -1,30 +1,45 @@
-"""Followers of the fragments that move to this node."""
+"""Followers of the fragments that move to this node, and of those that it is a secondary of."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from pipeline.agent.effects import Follow, Following
 from pipeline.agent.events import CatalogRead, Event, PlanMade
 from pipeline.agent.rules.rule import Effects
-from pipeline.agent.state import NodeState
+from pipeline.agent.state import NodeState, Shared
 from pipeline.errors import MedusaError
 
 
 def follow(state: NodeState, event: Event) -> tuple[NodeState, Effects]:
-    """Follow the fragments that move here, once they are planned, if these have changed."""
+    """Follow these fragments, once they are planned, if they have changed."""
     if not isinstance(event, CatalogRead | PlanMade):
         return state, ()
     shared = state.shared
-    failed = shared.plans.failed
-    planned = [
-        (one, failed.get(one.version) or shared.plans.fragment(one), transfer)
-        for one, transfer in shared.moving_here
-    ]
-    found = tuple(
-        Following(one, fragment, transfer)
-        for one, fragment, transfer in planned
-        if fragment is not None
-    )
-    moves = tuple((one.transfer.as_asked, isinstance(one.fragment, MedusaError)) for one in found)
-    if moves == shared.followed:
+    found = tuple(_followings(shared))
+    if [_seen(one) for one in found] == [_seen(one) for one in shared.followed]:
         return state, ()
-    return replace(state, shared=replace(shared, followed=moves)), (Follow(found),)
+    return replace(state, shared=replace(shared, followed=found)), (Follow(found),)
+
+
+def _followings(shared: Shared) -> Iterator[Following]:
+    """The fragments to follow, by name; each once, though it may have both purposes."""
+    moving = {one.id: (one, transfer) for one, transfer in shared.moving_here}
+    standing = {one.id: (one, is_standby) for one, is_standby in shared.standing_by}
+    for fragment in sorted(moving.keys() | standing.keys()):
+        one, transfer = moving.get(fragment, (None, None))
+        other, is_standby = standing.get(fragment, (None, False))
+        deployed = one or other
+        if deployed is None:
+            continue
+        failure = shared.plans.failed.get(deployed.version)
+        planned = failure or shared.plans.fragment(deployed)
+        if planned is not None:
+            is_begun = is_standby or transfer is not None
+            yield Following(deployed, planned, transfer, is_standby, is_begun)
+
+
+def _seen(one: Following) -> tuple[object, ...]:
+    """What a follower depends on: neither how far its move is, nor when its owner has claimed."""
+    asked = None if one.transfer is None else one.transfer.as_asked
+    is_planned = not isinstance(one.fragment, MedusaError)
+    return one.lane, one.epoch, asked, is_planned, one.is_standby, one.is_begun

@@ -40,19 +40,24 @@ def _waited_for(state: NodeState) -> set[VersionId]:
 
 
 def _of_use(state: NodeState) -> set[VersionId]:
-    """The newest versions, for their retention; those that move here.
+    """The newest versions, for their retention; those of followed fragments.
 
     Also those to rehearse on a node without lanes.
     """
     shared = state.shared
     found = {one.newest_version for one in shared.assigned.values()}
-    found |= {one.version for one, _ in shared.moving_here}
+    found |= {one.version for one in _followed(shared)}
     if all(isinstance(lane.phase, Stopped) for lane in state.lanes.values()):
         found |= {one.version for one in shared.elsewhere}
     return found
 
 
+def _followed(shared: Shared) -> tuple[Deployed, ...]:
+    """The fragments that move here, or that the node is a secondary of."""
+    pairs = (*shared.moving_here, *shared.standing_by)
+    return tuple(one for one, _ in pairs)
+
+
 def _versions(shared: Shared) -> frozenset[VersionId]:
-    moving = (one for one, _ in shared.moving_here)
-    every: tuple[Deployed, ...] = (*shared.assigned.values(), *shared.elsewhere, *moving)
+    every = (*shared.assigned.values(), *shared.elsewhere, *_followed(shared))
     return frozenset(key for one in every for key in (one.version, one.newest_version))

@@ -8,7 +8,7 @@ from pipeline.agent.now import Now
 from pipeline.agent.rules.rule import Effects
 from pipeline.agent.state import Lane, Reported, Shared
 from pipeline.agent.status import status
-from pipeline.catalog.records import FragmentStatus
+from pipeline.catalog.fragment_status import FragmentStatus
 from pipeline.ids import Millis
 
 STATUS_LEAST_MS = 1_000

@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pipeline.catalog.records import FragmentRecord, FragmentStatus, LaneState
+from pipeline.catalog.fragment_status import FragmentStatus, LaneState
+from pipeline.catalog.records import FragmentRecord
 from pipeline.ids import Epoch, FragmentName
 from pipeline.operations.status.observed import ObservedFragment
 

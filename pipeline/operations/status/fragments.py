@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from pipeline.catalog.records import LaneState
+from pipeline.catalog.fragment_status import LaneState
 from pipeline.deploy.remove import deployed
 from pipeline.ids import NO_EPOCH, Epoch, FragmentName, NetworkId
 from pipeline.operations.connections import Connections

@@ -3,14 +3,9 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from pipeline.catalog.placing import may_run
-from pipeline.catalog.records import (
-    DesiredState,
-    FragmentRecord,
-    FragmentStatus,
-    LaneState,
-    NodeRecord,
-)
+from pipeline.catalog.fragment_status import FragmentStatus, LaneState
+from pipeline.catalog.records import DesiredState, FragmentRecord, NodeRecord
+from pipeline.catalog.secondaries import may_run
 from pipeline.deploy.expiring import reported_expiring
 from pipeline.ids import FragmentId, Millis, NodeId, TopicName
 from pipeline.lanes.expiring import ExpiringRecords

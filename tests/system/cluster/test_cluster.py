@@ -14,7 +14,7 @@ import pytest
 
 from brokers.embedded.processes import Child
 from brokers.ports import free_port
-from pipeline.catalog.records import LaneState
+from pipeline.catalog.fragment_status import LaneState
 from pipeline.deploy.remove import stop
 from tests.conftest import WaitFor
 from tests.system.cluster.servers import CORES, LOOPBACK, Cluster, executors_of

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.catalog.records import LaneState
+from pipeline.catalog.fragment_status import LaneState
 from pipeline.deploy.pause import pause, resume
 from schemas import avro, codec, wire
 from tests.system.support import READING, Installation, network_id

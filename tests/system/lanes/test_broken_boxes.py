@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.catalog.records import LaneState
+from pipeline.catalog.fragment_status import LaneState
 from pipeline.cli.main import run
 from pipeline.lanes.dead_letters import PREFIX
 from tests.system.support import READING, Installation, readings

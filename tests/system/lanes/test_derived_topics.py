@@ -12,7 +12,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewPartitions
 
 from brokers.records import NewTopicSpec
-from pipeline.catalog.records import LaneState
+from pipeline.catalog.fragment_status import LaneState
 from pipeline.clock import Deadline
 from pipeline.deploy.remove import destroy, doomed
 from pipeline.ids import TopicName

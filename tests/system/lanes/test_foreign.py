@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from pipeline.catalog.records import LaneState
+from pipeline.catalog.fragment_status import LaneState
 from pipeline.lanes.dead_letters import PREFIX
 from pipeline.lanes.result_headers import WRITTEN_TO
 from tests.system.support import READING, Installation

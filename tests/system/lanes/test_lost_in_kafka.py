@@ -19,7 +19,7 @@ from brokers.kafka.cluster import RemoteKafka
 from brokers.kafka.transactions import TransactionalWriter
 from brokers.log_reader import LogReader
 from brokers.records import NewTopicSpec
-from pipeline.catalog.records import LaneState
+from pipeline.catalog.fragment_status import LaneState
 from pipeline.clock import Deadline
 from pipeline.dead_letters.trimmer import Retention
 from pipeline.deploy.pause import pause, resume

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import pytest
 from confluent_kafka import Producer
 
-from pipeline.catalog.records import LaneState
+from pipeline.catalog.fragment_status import LaneState
 from tests.system.support import READING, Installation
 
 pytestmark = [pytest.mark.system, pytest.mark.usefixtures("node"), pytest.mark.timeout(300)]

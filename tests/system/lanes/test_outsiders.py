@@ -11,7 +11,7 @@ from confluent_kafka.schema_registry import SchemaRegistryClient
 from confluent_kafka.schema_registry.avro import AvroDeserializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 
-from pipeline.catalog.records import LaneState
+from pipeline.catalog.fragment_status import LaneState
 from tests.system.support import READING, Installation, readings
 
 pytestmark = [pytest.mark.system, pytest.mark.usefixtures("node")]

@@ -17,7 +17,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # re-exported
 )
 
 from brokers.records import KafkaRecord, NewTopicSpec
-from pipeline.catalog.records import LaneState
+from pipeline.catalog.fragment_status import LaneState
 from pipeline.deploy.pause import pause, resume
 from pipeline.ids import FragmentName, TopicName
 from pipeline.lanes.dead_letters import PREFIX

@@ -15,7 +15,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewPartitions
 
 from brokers.kafka.producer import PlainProducer
-from pipeline.catalog.records import LaneState
+from pipeline.catalog.fragment_status import LaneState
 from pipeline.deploy.pause import pause, resume
 from pipeline.ids import FragmentId, FragmentName, TopicName, stable_lane
 from pipeline.spark.run.checkpoints import FORMAT_VERSION

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from brokers.kafka.transactions import TransactionalWriter
-from pipeline.catalog.records import LaneState
+from pipeline.catalog.fragment_status import LaneState
 from pipeline.cli.main import run
 from pipeline.clock import Deadline
 from pipeline.deploy.pause import pause, resume

@@ -7,7 +7,7 @@ from confluent_kafka.schema_registry import Schema, SchemaReference, SchemaRegis
 from confluent_kafka.schema_registry.avro import AvroSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 
-from pipeline.catalog.records import LaneState
+from pipeline.catalog.fragment_status import LaneState
 from tests.system.support import Installation, readings
 
 pytestmark = [pytest.mark.system, pytest.mark.usefixtures("node")]

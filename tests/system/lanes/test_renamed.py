@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from pipeline.catalog.records import LaneState
+from pipeline.catalog.fragment_status import LaneState
 from pipeline.errors import DeployError
 from pipeline.ids import StreamName
 from pipeline.lanes.result_headers import LATE_RESULT

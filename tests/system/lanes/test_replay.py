@@ -16,7 +16,7 @@ import pytest
 
 from brokers.kafka.transactions import TransactionalWriter
 from brokers.records import KafkaRecord, NewTopicSpec
-from pipeline.catalog.records import LaneState
+from pipeline.catalog.fragment_status import LaneState
 from pipeline.cli.main import run
 from pipeline.clock import Deadline, rfc3339
 from pipeline.errors import FencedError

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.catalog.records import LaneState
+from pipeline.catalog.fragment_status import LaneState
 from pipeline.deploy.pause import pause, resume
 from pipeline.ids import FragmentName
 from tests.system.lanes.conftest import NODE

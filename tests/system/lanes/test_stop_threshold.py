@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.catalog.records import LaneState
+from pipeline.catalog.fragment_status import LaneState
 from pipeline.deploy.pause import pause, resume
 from pipeline.ids import FragmentId, FragmentName
 from pipeline.lanes.dead_letters import PREFIX

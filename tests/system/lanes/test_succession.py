@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from pipeline.catalog.records import LaneState
+from pipeline.catalog.fragment_status import LaneState
 from pipeline.errors import DeployError
 from pipeline.ids import StreamName, TopicName
 from pipeline.names import key_subject, value_subject

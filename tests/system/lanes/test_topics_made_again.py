@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 
 from brokers.records import NewTopicSpec
-from pipeline.catalog.records import LaneState
+from pipeline.catalog.fragment_status import LaneState
 from pipeline.deploy.expiring import Search
 from pipeline.deploy.pause import pause, resume
 from pipeline.ids import FragmentId, FragmentName, Millis, Offset, TopicName

@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from pipeline.catalog.records import LaneState
+from pipeline.catalog.fragment_status import LaneState
 from pipeline.deploy.apply import Deployed, compare, deploy
 from pipeline.deploy.versions import document_of
 from pipeline.errors import DeployError

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.catalog.records import LaneState
+from pipeline.catalog.fragment_status import LaneState
 from tests.system.support import READING, Installation
 
 pytestmark = [pytest.mark.system, pytest.mark.usefixtures("node")]

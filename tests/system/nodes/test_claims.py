@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.catalog.records import LaneState
+from pipeline.catalog.fragment_status import LaneState
 from pipeline.deploy.pause import pause, resume
 from pipeline.ids import FragmentId, FragmentName, ParticipantId
 from pipeline.markers.codec import decode_marker

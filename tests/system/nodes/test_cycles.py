@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from pipeline.catalog.records import LaneState
+from pipeline.catalog.fragment_status import LaneState
 from tests.system.support import OWNER, READING, Installation
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]

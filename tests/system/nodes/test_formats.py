@@ -23,7 +23,8 @@ from brokers.versioned_store import Create, Delete, Set
 from brokers.zookeeper import ZooKeeperStore
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.codec import encode
-from pipeline.catalog.records import FormatRecord, LaneState
+from pipeline.catalog.fragment_status import LaneState
+from pipeline.catalog.records import FormatRecord
 from pipeline.errors import NewerFormatError, RefusedError
 from pipeline.ids import FragmentId, FragmentName, NodeId, TopicName
 from pipeline.names import FragmentNames, Znodes, events_topic

@@ -11,7 +11,7 @@ from typing import Self
 import pytest
 
 from brokers.embedded.processes import Child
-from pipeline.catalog.records import LaneState
+from pipeline.catalog.fragment_status import LaneState
 from pipeline.cli.main import run
 from pipeline.ids import SchemaId
 from pipeline.markers.codec import decode_marker

@@ -12,7 +12,8 @@ import pytest
 
 from brokers.embedded.processes import Child
 from brokers.kafka.reader import TopicReader
-from pipeline.catalog.records import LaneState, OwnerRecord, Transfer
+from pipeline.catalog.fragment_status import LaneState
+from pipeline.catalog.records import OwnerRecord, Transfer
 from pipeline.clock import Deadline
 from pipeline.errors import RetryError
 from pipeline.event_log.log import EventReader

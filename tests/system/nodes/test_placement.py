@@ -8,7 +8,8 @@ from functools import partial
 import pytest
 
 from brokers.embedded.processes import Child
-from pipeline.catalog.records import LaneState, OwnerRecord
+from pipeline.catalog.fragment_status import LaneState
+from pipeline.catalog.records import OwnerRecord
 from pipeline.clock import Deadline
 from pipeline.ids import FragmentId, FragmentName, Millis, NodeId
 from pipeline.operations.drain import Drain

@@ -10,7 +10,7 @@ import pytest
 from brokers.embedded.class_archive import archive_path, ensure_archive
 from brokers.embedded.java import find_java
 from brokers.embedded.processes import Child
-from pipeline.catalog.records import LaneState
+from pipeline.catalog.fragment_status import LaneState
 from pipeline.cli.detached import ARCHIVE_PROGRAM
 from pipeline.examples.memory import descendants
 from pipeline.ids import FragmentId, FragmentName

@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from pipeline.catalog.records import LaneState
+from pipeline.catalog.fragment_status import LaneState
 from pipeline.deploy.remove import doomed
 from pipeline.errors import RefusedError
 from pipeline.ids import FragmentId, FragmentName, ParticipantId

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from pipeline.catalog.records import FragmentStatus, LaneState
+from pipeline.catalog.fragment_status import FragmentStatus, LaneState
 from pipeline.ids import FragmentId, FragmentName, TopicName
 from pipeline.markers.codec import decode_marker
 from pipeline.markers.commit_marker import CommitMarker

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 
 import pytest
 
-from pipeline.catalog.records import LaneState
+from pipeline.catalog.fragment_status import LaneState
 from pipeline.deploy.pause import pause, resume
 from tests.system.outages.brokers import SecondBroker
 from tests.system.outages.cases import FRAGMENTS, IDLE_MS, WINDOW_MS, WITHIN_S, Network, network

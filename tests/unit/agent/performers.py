@@ -16,6 +16,7 @@ from pipeline.agent.effects import (
 from pipeline.agent.events import Event
 from pipeline.agent.followers import Followers
 from pipeline.agent.perform import NodeContext, Performer, Workers
+from pipeline.agent.suspicions import Suspicions
 from pipeline.agent.watched import Watched
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.records import (
@@ -296,6 +297,7 @@ def make_node() -> Callable[[Exception | None], Node]:
                 SystemClock(),
                 logged.append,
             ),
+            suspicions=Suspicions(),
             workers=Workers(Immediate(), Immediate(), Immediate(), Immediate()),
             log=logged.append,
             clock=SystemClock(),

@@ -17,13 +17,8 @@ from pipeline.boundaries import lane_time
 from pipeline.boundaries.ends import Answer, Ends, Place, ends_of
 from pipeline.boundaries.lane_time import LaneTime
 from pipeline.boundaries.profile import DerivedInput, ExternalInput, LaneProfile
-from pipeline.catalog.records import (
-    DesiredState,
-    FragmentRecord,
-    FragmentStatus,
-    NetworkRecord,
-    NodeRecord,
-)
+from pipeline.catalog.fragment_status import FragmentStatus
+from pipeline.catalog.records import DesiredState, FragmentRecord, NetworkRecord, NodeRecord
 from pipeline.catalog.snapshot import CatalogSnapshot, Deployed
 from pipeline.ids import (
     Epoch,

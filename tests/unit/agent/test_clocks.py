@@ -10,7 +10,7 @@ from pipeline.agent.effects import Effect, PublishStatus
 from pipeline.agent.events import Tick
 from pipeline.agent.rules.runs import FAILURES_MAX
 from pipeline.agent.state import Lane, NodeState, Running, Starting
-from pipeline.catalog.records import FragmentStatus
+from pipeline.catalog.fragment_status import FragmentStatus
 from pipeline.ids import Millis, NetworkVersion, SteadyMillis
 from tests.unit.agent.support import (
     CARS,

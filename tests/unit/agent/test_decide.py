@@ -12,7 +12,7 @@ from pipeline.agent.events import CatalogLost, Event, Tick
 from pipeline.agent.rules.runs import FAILURES_MAX, SUCCESS_MS
 from pipeline.agent.state import BackingOff, Fenced, Running, Starting, Tries
 from pipeline.boundaries.profile import LaneProfile
-from pipeline.catalog.records import LaneState
+from pipeline.catalog.fragment_status import LaneState
 from pipeline.errors import BrokenInvariantError
 from pipeline.ids import (
     Epoch,

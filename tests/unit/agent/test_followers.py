@@ -18,6 +18,7 @@ from pipeline.errors import (
 )
 from pipeline.ids import Epoch, FragmentName, LaneRole, Millis, NodeId
 from pipeline.lanes.follower_phases import FollowerPhase
+from pipeline.lanes.following import NotToFollowError, UnlikeOwnerError
 from pipeline.system_clock import SystemClock
 from tests.unit.agent.performers import (
     DEPLOYED,
@@ -135,18 +136,18 @@ def test_a_taken_follower_is_not_begun_again(node: Node) -> None:
     transfer = moved(node)
     until(lambda: is_ready(node), "ready")
     followers = node.performer._context.followers
-    taken = followers.take(MOVING)
+    taken = followers.take(MOVING, Epoch(2))
     assert taken is not None
     state = taken.state()
     assert state is not None
     following = Following(DEPLOYED, PLAN.fragments[0], transfer)
     for _ in range(2):
         node.performer.perform(Follow((following,)))
-        taken = followers.take(MOVING)
+        taken = followers.take(MOVING, Epoch(2))
         assert taken is not None
         assert taken.state() == state
     assert len(node.followers) == 1
-    again = replace(following, transfer=replace(transfer, until_ms=Millis(transfer.until_ms + 1)))
+    again = replace(following, transfer=replace(transfer, epoch=Epoch(3)))
     node.performer.perform(Follow((again,)))
     until(lambda: len(node.followers) == 2, "a follower of the next move")
 
@@ -156,7 +157,7 @@ def test_a_follower_whose_query_is_taken_over_ends(node: Node, error: Exception 
     """It is not begun again; an error of it is nothing for the move, which is done."""
     moved(node)
     until(lambda: is_ready(node), "ready")
-    taken = node.performer._context.followers.take(MOVING)
+    taken = node.performer._context.followers.take(MOVING, Epoch(2))
     (follower,) = node.followers
     if error is None:
         follower.stopped.set()
@@ -226,11 +227,11 @@ def test_a_follower_goes_on_while_its_fragment_is_claimed(node: Node) -> None:
     followers.hold(MOVING)
     node.performer.perform(Follow(()))
     assert not follower.stopped.is_set()
-    assert followers.take(MOVING) is not None
+    assert followers.take(MOVING, Epoch(2)) is not None
     followers.let_go(MOVING)
     assert not follower.stopped.is_set()
     node.performer.perform(Follow((Following(DEPLOYED, PLAN.fragments[0], transfer),)))
-    again = replace(transfer, until_ms=Millis(transfer.until_ms + 1))
+    again = replace(transfer, epoch=Epoch(3))
     node.performer.perform(Follow((Following(DEPLOYED, PLAN.fragments[0], again),)))
     until(lambda: len(node.followers) == 1, "no other one before it has ended")
     follower.stopped.set()
@@ -318,7 +319,7 @@ def test_a_taken_follower_does_not_end_with_the_time_of_its_move(node: Node) -> 
     """Its lane starts: the move is done."""
     moved(node, within_ms=500)
     until(lambda: is_ready(node), "ready")
-    assert node.performer._context.followers.take(MOVING) is not None
+    assert node.performer._context.followers.take(MOVING, Epoch(2)) is not None
     (follower,) = node.followers
     until(lambda: SystemClock().now_ms() > follower_ends_ms(node), "the end of its time")
     assert not follower.stopped.wait(0.1)
@@ -337,3 +338,86 @@ def test_a_follower_that_was_stopped_too_early_is_not_run(node: Node) -> None:
     moved(node)
     node.performer.perform(Follow(()))
     until(lambda: all(one.stopped.is_set() for one in node.followers), "the end")
+
+
+# --- secondaries --------------------------------------------------------------------------------
+
+
+def standing_by(node: Node, epoch: int = 1, *, is_begun: bool = True) -> Following:
+    """Follow the fragment as its secondary."""
+    owner = OwnerRecord(SOURCE.node, NETWORK.participant, Epoch(epoch), Millis(0), Millis(0))
+    one = replace(DEPLOYED, owner=owner)
+    following = Following(one, PLAN.fragments[0], None, is_standby=is_begun, is_begun=is_begun)
+    node.performer.perform(Follow((following,)))
+    return following
+
+
+def phases(node: Node) -> list[FollowerPhase]:
+    """What the node reports of those."""
+    return [one.phase for one in node.performer._context.followers.standbys()]
+
+
+def test_a_secondary_follows_its_owner_through_its_restarts(node: Node) -> None:
+    """It reports how far it is, and since when."""
+    standing_by(node)
+    until(lambda: phases(node) == [FollowerPhase.LEVEL], "level")
+    (before,) = node.performer._context.followers.standbys()
+    standing_by(node, epoch=2)
+    assert len(node.followers) == 1
+    assert node.performer._context.followers.standbys() == (before,)
+    node.performer.perform(Follow(()))
+    until(node.followers[0].discarded.is_set, "the end")
+    assert phases(node) == []
+
+
+def test_a_follower_of_a_secondary_serves_a_move_too(node: Node) -> None:
+    """The move is ready at once; the follower goes on when the move ends in any way."""
+    following = standing_by(node)
+    until(lambda: phases(node) == [FollowerPhase.LEVEL], "level")
+    transfer = moved(node, within_ms=500)
+    both = replace(following, transfer=transfer)
+    node.performer.perform(Follow((both,)))
+    until(lambda: is_ready(node), "ready")
+    until(lambda: stored(node) is None, "the end of its time")
+    node.performer.perform(Follow((following,)))
+    assert not node.followers[-1].stopped.is_set()
+    assert phases(node) == [FollowerPhase.LEVEL]
+
+
+def test_a_secondary_that_has_claimed_follows_only_later_owners(node: Node) -> None:
+    """An old read of the catalog does not begin a follower beside its own lane."""
+    standing_by(node)
+    until(lambda: phases(node) == [FollowerPhase.LEVEL], "level")
+    followers = node.performer._context.followers
+    standing_by(node, is_begun=False)
+    assert not node.followers[0].stopped.is_set()
+    assert followers.take(MOVING, Epoch(2)) is not None
+    standing_by(node)
+    assert len(node.followers) == 1
+    node.followers[0].stopped.set()
+    standing_by(node, epoch=3)
+    until(lambda: len(node.followers) == 2, "a follower of the next owner")
+
+
+def test_a_node_that_is_to_run_a_fragment_begins_no_follower(node: Node) -> None:
+    """Its lane starts."""
+    standing_by(node, is_begun=False)
+    assert node.followers == []
+
+
+def test_a_secondary_is_discarded_by_other_outcomes_alone(node: Node) -> None:
+    """Whatever else happens may end by itself."""
+    standing_by(node)
+    until(lambda: phases(node) == [FollowerPhase.LEVEL], "level")
+    node.followers[-1].raises.append(NotToFollowError("the owner runs another plan"))
+    until(lambda: len(node.followers) == 2, "another follower")
+    for number in (3, 4):
+        node.levels.append(False)
+        node.followers[-1].raises.append(UnlikeOwnerError("a batch has another outcome"))
+        until(partial(_more_than, node.followers, number - 1), "another follower")
+    node.followers[-1].raises.append(UnlikeOwnerError("the box has no constant result"))
+    until(lambda: phases(node) == [FollowerPhase.DISCARDED], "the end")
+    (standby,) = node.performer._context.followers.standbys()
+    assert "no constant result" in standby.problem
+    moved(node)
+    until(lambda: len(node.followers) == 5, "a move begins it anew")

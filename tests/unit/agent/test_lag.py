@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from pipeline.agent.lag import ENDS_LOG_MAX, STALLED_LEAST_MS
-from pipeline.catalog.records import LaneState
+from pipeline.catalog.fragment_status import LaneState
 from pipeline.ids import RunNumber
 from pipeline.lanes.events import LaneTimed
 from tests.unit.agent.support import CARS, LANE, LEFT, Agent, at, deployed

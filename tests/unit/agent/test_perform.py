@@ -18,9 +18,7 @@ from pipeline.agent.events import ExpiringFound, PlanFailed, PlanMade
 from pipeline.boundaries.derived import PendingBoundary
 from pipeline.boundaries.lane_time import writer_of
 from pipeline.boundaries.profile import LaneProfile
-from pipeline.catalog.records import (
-    LaneState,
-)
+from pipeline.catalog.fragment_status import LaneState
 from pipeline.errors import (
     BrokenInvariantError,
     EnvironmentProblem,

@@ -6,7 +6,7 @@ from pipeline.boundaries.ends import ENDS_FRESH_MS
 from pipeline.boundaries.held import HELD_LEAST_MS
 from pipeline.boundaries.open_transactions import OPEN_LONG_MS
 from pipeline.boundaries.profile import LaneProfile
-from pipeline.catalog.records import LaneState
+from pipeline.catalog.fragment_status import LaneState
 from pipeline.ids import Epoch, RunNumber
 from pipeline.lanes.events import LaneRebuilding
 from pipeline.network.boxes.shape import Windowed

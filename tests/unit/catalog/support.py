@@ -5,11 +5,10 @@ from dataclasses import replace
 
 from brokers.versioned_store import Versioned
 from pipeline.catalog.catalog import Catalog
+from pipeline.catalog.fragment_status import FragmentStatus, LaneState
 from pipeline.catalog.records import (
     DesiredState,
     FragmentRecord,
-    FragmentStatus,
-    LaneState,
     NetworkRecord,
     NetworkVersionRecord,
     NodeRecord,

@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.catalog.codec import decode, encode
+from pipeline.catalog.fragment_status import FragmentStatus
 from pipeline.catalog.records import (
     DesiredState,
     EpochRecord,
     FormatRecord,
     FragmentRecord,
-    FragmentStatus,
     MissingGuidRecord,
     MissingSchemaRecord,
     NetworkRecord,
@@ -69,7 +69,7 @@ ADDED = {
         "rebuild_batches", "rebuild_batches_done", "pace_ms", "event_ms", "late_since_ms",
         "late_span_ms", "late_read", "late_records", "settles_at_ms", "unreachable", "expiring",
     },
-    FragmentRecord: {"nodes", "apart", "cost_us"},
+    FragmentRecord: {"nodes", "apart", "cost_us", "active_standbys"},
     NodeRecord: {"labels", "capacity"},
 }  # fmt: skip
 """An earlier version writes records without these fields."""
@@ -96,7 +96,7 @@ def test_a_record_comes_back_equal(record: Record) -> None:
 def test_the_stored_form_is_fixed() -> None:
     """The bytes of a record never change: older catalogs must stay readable."""
     assert encode(FRAGMENT) == (
-        b'{"apart":[],"begins":[],"choice":null,"cost_us":0,"desired":"running","digest":"d1",'
+        b'{"active_standbys":0,"apart":[],"begins":[],"choice":null,"cost_us":0,"desired":"running","digest":"d1",'
         b'"format":1,"fragment":"moving","network":{"name":"tolls","participant":"local"},"nodes":"",'
         b'"succeeds":null,"topic_ids":[["car-sightings","NE/Uj7JHRI2exX4Ephrg5A"]],"version":3}'
     )

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from brokers.versioned_store import Operation
 from pipeline.catalog.catalog import Catalog
-from pipeline.catalog.records import LaneState, OwnerRecord
+from pipeline.catalog.fragment_status import LaneState
+from pipeline.catalog.records import NodeRecord, OwnerRecord
 from pipeline.errors import RefusedError, RetryError
 from pipeline.ids import NO_EPOCH, Epoch, FragmentId, NodeId, ParticipantId
 from pipeline.names import Znodes
@@ -105,6 +106,23 @@ def test_a_fragment_of_a_living_owner_cannot_be_claimed() -> None:
         second.owners.claim(TOLLS, MOVING, node(NODE2), NOW)
     first_store.close()
     assert second.owners.claim(TOLLS, MOVING, node(NODE2), NOW).epoch == 2
+
+
+def test_a_fragment_of_a_suspected_owner_can_be_claimed() -> None:
+    """The owner may be alive: Kafka fences it. Only its present life is suspected."""
+    _, catalog = session(MemoryTree())
+    deployed(catalog)
+    catalog.nodes.register(node(NODE1))
+    catalog.owners.claim(TOLLS, MOVING, node(), NOW)
+    asked: list[NodeRecord] = []
+
+    def suspected(one: NodeRecord) -> bool:
+        asked.append(one)
+        return True
+
+    claim = catalog.owners.claim(TOLLS, MOVING, node(NODE2), NOW, is_suspected=suspected)
+    assert (claim.epoch, claim.on_suspicion) == (2, True)
+    assert asked == [node(NODE1)]
 
 
 def test_epochs_continue_after_an_undeploy() -> None:

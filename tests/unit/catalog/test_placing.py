@@ -9,8 +9,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.catalog.placing import may_run, placed
+from pipeline.catalog.placing import placed
 from pipeline.catalog.records import DesiredState, FragmentRecord, NodeRecord, OwnerRecord
+from pipeline.catalog.secondaries import may_run, secondaries
 from pipeline.catalog.snapshot import Deployed
 from pipeline.ids import Epoch, FragmentId, FragmentName, NodeId
 from tests.unit.catalog.support import ME, NOW, TOLLS, fragment, network
@@ -222,3 +223,29 @@ def test_a_fragment_goes_where_it_is_moved_once_that_node_is_ready() -> None:
     free = wanted("f")
     assert at(free, moves={free.id: NodeId("b")}) == "b"
     assert at(free, waiting={free.id}) in {"a", "b", "c"}
+
+
+def followed(name: str, by: int, owner: str = "") -> Deployed:
+    """A fragment with secondaries."""
+    one = wanted(name, owner=owner)
+    return replace(one, record=replace(one.record, active_standbys=by))
+
+
+def test_a_fragment_of_a_lost_owner_goes_to_its_secondary() -> None:
+    """However much that has to do; but first to one that is level."""
+    nodes, busy = [node("b"), node("c")], wanted("busy", owner="b", cost_us=500)
+    names = [f"f{n}" for n in range(20)]
+    for name in names:
+        one = followed(name, 1, owner="a")
+        (first,) = secondaries(one.record, NodeId("a"), nodes, frozenset())
+        assert where(nodes, busy, one)[name] == first
+        other = next(each.node for each in nodes if each.node != first)
+        found = placed(nodes, [busy, one], level={(one.id, other)})
+        assert found[one.id] == other
+
+
+def test_a_new_fragment_with_secondaries_is_placed_as_any_other() -> None:
+    """By what the nodes have to do."""
+    nodes, busy = [node("b"), node("c")], wanted("busy", owner="b", cost_us=500)
+    found = where(nodes, busy, *(followed(f"f{n}", 1) for n in range(4)))
+    assert {found[f"f{n}"] for n in range(4)} == {"c"}

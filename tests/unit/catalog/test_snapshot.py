@@ -8,6 +8,7 @@ from pipeline.catalog.records import (
     NetworkRecord,
     NodeRecord,
     OwnerRecord,
+    Standby,
 )
 from pipeline.catalog.snapshot import CatalogSnapshot, Deployed, Leaving
 from pipeline.ids import (
@@ -21,6 +22,7 @@ from pipeline.ids import (
     NodeId,
     ParticipantId,
 )
+from pipeline.lanes.follower_phases import FollowerPhase
 
 ME = ParticipantId("me")
 HERE, THERE = NodeId("here"), NodeId("there")
@@ -103,3 +105,54 @@ def test_fragments_that_run_elsewhere_have_another_living_owner() -> None:
     theirs = FRAGMENTS[2]
     paused = replace(theirs, record=replace(theirs.record, desired=DesiredState.PAUSED))
     assert CatalogSnapshot((_node(THERE),), (paused,)).run_elsewhere(HERE) == ()
+
+
+def _followed(owner: NodeId | None, by: int = 1) -> Deployed:
+    one = _fragment("followed", owner)
+    return replace(one, record=replace(one.record, active_standbys=by))
+
+
+def test_a_secondary_follows_what_others_run() -> None:
+    """Not what it runs itself; nor what should not run, or has no secondaries."""
+    nodes = (_node(HERE), _node(THERE))
+    found = CatalogSnapshot(nodes, (_followed(THERE), *FRAGMENTS))
+    assert [(one.id.fragment, is_one) for one, is_one in found.standing_by(HERE)] == [
+        ("followed", True)
+    ]
+    assert found.standing_by(THERE) == ()
+    paused = replace(_followed(THERE).record, desired=DesiredState.PAUSED)
+    at_rest = replace(_followed(THERE), record=paused)
+    assert CatalogSnapshot(nodes, (at_rest,)).standing_by(HERE) == ()
+
+
+def test_a_secondary_goes_on_until_it_has_claimed() -> None:
+    """Its follower would be ended by the loss of the owner otherwise, before it is needed."""
+    lost = CatalogSnapshot((_node(HERE),), (_followed(THERE),))
+    assert [is_one for _, is_one in lost.standing_by(HERE)] == [False]
+    assert _names(lost.assigned_to(HERE)) == ["followed"]
+    claimed = CatalogSnapshot((_node(HERE),), (_followed(HERE),))
+    assert claimed.standing_by(HERE) == ()
+
+
+def test_a_suspected_node_counts_as_down() -> None:
+    """Although it is up by the catalog."""
+    nodes = (_node(HERE), _node(THERE))
+    found = CatalogSnapshot(nodes, FRAGMENTS, suspected=frozenset({THERE}))
+    assert found.alive == {HERE}
+    assert _names(found.assigned_to(HERE)) == ["free", "mine", "theirs"]
+    assert found.run_elsewhere(HERE) == ()
+
+
+def test_a_level_secondary_comes_first() -> None:
+    """By what it has reported itself."""
+    third, name = NodeId("third"), _followed(THERE).id
+    for level in (HERE, third):
+        standby = Standby(name.network, name.fragment, FollowerPhase.LEVEL, "", NOW)
+        building = replace(standby, phase=FollowerPhase.BUILDING)
+        other = third if level == HERE else HERE
+        found = CatalogSnapshot(
+            (_node(HERE), _node(third)),
+            (_followed(THERE, 2),),
+            standbys={level: (standby,), other: (building,)},
+        )
+        assert _names(found.assigned_to(level)) == ["followed"]

@@ -5,7 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pipeline.catalog.records import LaneState, NodeRecord
+from pipeline.catalog.fragment_status import LaneState
+from pipeline.catalog.records import NodeRecord
 from pipeline.cli.session import Opener
 from pipeline.ids import (
     FragmentName,

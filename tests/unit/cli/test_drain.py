@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from pipeline.catalog.records import LaneState, OwnerRecord, Transfer
+from pipeline.catalog.fragment_status import LaneState
+from pipeline.catalog.records import OwnerRecord, Transfer
 from pipeline.clock import Deadline
 from pipeline.deploy.pause import pause
 from pipeline.errors import RefusedError, RetryError

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.catalog.records import FragmentStatus, LaneState
+from pipeline.catalog.fragment_status import FragmentStatus, LaneState
 from pipeline.catalog.statuses import Statuses
 from pipeline.clock import Clock
 from pipeline.errors import UnavailableError

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from pipeline.catalog.records import LaneState
+from pipeline.catalog.fragment_status import LaneState
 from pipeline.clock import rfc3339
 from pipeline.ids import (
     Epoch,

@@ -4,7 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.catalog.backup import read
-from pipeline.catalog.records import LaneState, NodeRecord
+from pipeline.catalog.fragment_status import LaneState
+from pipeline.catalog.records import NodeRecord
 from pipeline.cli.session import Opener
 from pipeline.deploy.documents import replan
 from pipeline.ids import (

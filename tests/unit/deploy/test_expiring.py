@@ -6,7 +6,8 @@ from typing import Final
 
 import pytest
 
-from pipeline.catalog.records import Begun, FragmentStatus, LaneState
+from pipeline.catalog.fragment_status import FragmentStatus, LaneState
+from pipeline.catalog.records import Begun
 from pipeline.deploy.expiring import Search, needs_at_rest, reported_expiring
 from pipeline.ids import (
     FragmentId,

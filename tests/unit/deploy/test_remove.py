@@ -3,7 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.catalog.records import LaneState, NodeRecord
+from pipeline.catalog.fragment_status import LaneState
+from pipeline.catalog.records import NodeRecord
 from pipeline.clock import Deadline
 from pipeline.deploy.apply import compare, deploy
 from pipeline.deploy.documents import read_document

@@ -4,7 +4,7 @@ from dataclasses import replace
 import pytest
 
 from brokers.records import TopicDescription, TopicRule
-from pipeline.catalog.records import FragmentStatus, LaneState
+from pipeline.catalog.fragment_status import FragmentStatus, LaneState
 from pipeline.doctor.checks import READS, WRITES, exit_code, findings
 from pipeline.doctor.facts import (
     Check,

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from pipeline.catalog.records import FragmentStatus, LaneState
+from pipeline.catalog.fragment_status import FragmentStatus, LaneState
 from pipeline.doctor.facts import Finding, ObservedNetwork, Verdict
 from pipeline.doctor.fragments import STALLED_MS, of_fragments
 from pipeline.errors import ExitCode

@@ -7,7 +7,7 @@ from operator import itemgetter
 import pytest
 
 from brokers.kafka_interface import BEGINNING
-from pipeline.catalog.records import FragmentStatus, LaneState
+from pipeline.catalog.fragment_status import FragmentStatus, LaneState
 from pipeline.errors import EnvironmentProblem, MedusaError, RetryError
 from pipeline.examples.collect import Collected, Watched, watched
 from pipeline.examples.run import SETTLED_WITHIN_S, SILENT_WITHIN_S, Run, World

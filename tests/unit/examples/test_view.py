@@ -1,7 +1,7 @@
 from dataclasses import replace
 from typing import Any
 
-from pipeline.catalog.records import FragmentStatus, LaneState
+from pipeline.catalog.fragment_status import FragmentStatus, LaneState
 from pipeline.examples.view import Arrow, Observation, Reader, View, as_lines, troubles
 from pipeline.ids import FragmentName, Millis, TopicName
 from tests.unit.catalog.support import NOTHING_READ

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from pipeline.agent.events import CatalogRead, Event
 from pipeline.agent.polls.catalog import CatalogPoll
+from pipeline.agent.suspicions import Suspicions
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.records import (
     DesiredState,
@@ -11,6 +12,7 @@ from pipeline.catalog.records import (
     NetworkRecord,
     NetworkVersionRecord,
     NodeRecord,
+    Standby,
 )
 from pipeline.event_log.event import LoggedEvent
 from pipeline.ids import (
@@ -46,6 +48,8 @@ class World:
     tree: MemoryTree = field(default_factory=MemoryTree)
     events: list[Event] = field(default_factory=list)
     logged: list[LoggedEvent] = field(default_factory=list)
+    suspicions: Suspicions = field(default_factory=Suspicions)
+    standbys: list[Standby] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.store = MemoryStore(self.tree)
@@ -58,6 +62,8 @@ class World:
             SystemClock(),
             self.events.append,
             self.logged.append,
+            self.suspicions,
+            lambda: tuple(self.standbys),
         )
 
     def deploy(self) -> None:

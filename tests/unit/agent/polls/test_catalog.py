@@ -7,13 +7,15 @@ from pipeline.agent.events import CatalogLost, CatalogRead
 from pipeline.agent.polls.catalog import GRACE_MS
 from pipeline.agent.polls.poll import Ending, start
 from pipeline.catalog.catalog import Catalog
-from pipeline.catalog.records import Transfer
+from pipeline.catalog.records import Standby, Transfer
 from pipeline.errors import NewerFormatError
-from pipeline.ids import Millis, ParticipantId
+from pipeline.heartbeats.detector import Suspect
+from pipeline.ids import Millis, NodeId, ParticipantId
+from pipeline.lanes.follower_phases import FollowerPhase
 from pipeline.names import Znodes
 from pipeline.system_clock import SystemClock
 from tests.memory_store import MemoryStore
-from tests.unit.agent.polls.support import MOVING, NETWORK, World, node_record
+from tests.unit.agent.polls.support import MOVING, NETWORK, OWNER, World, node_record
 
 
 def test_a_catalog_event_is_sent_when_it_changed() -> None:
@@ -125,3 +127,40 @@ def test_moves_whose_time_has_passed_are_ended() -> None:
         world.catalog.transfers.ask(transfer)
         world.poll.read()
         assert len(world.catalog.transfers.of(NETWORK.participant)) == left
+
+
+def test_a_suspected_node_counts_as_down_at_once() -> None:
+    """The catalog is read again, and so it is when the suspicion ends."""
+    world = World()
+    world.deploy()
+    theirs = Catalog(MemoryStore(world.tree), Znodes(""))
+    theirs.nodes.register(node_record("there"))
+    theirs.owners.claim(NETWORK, MOVING, node_record("there"), Millis(0))
+    world.poll.read()
+    there = node_record("there")
+    world.suspicions.note({Suspect(there.node, there.started_at_ms)})
+    world.poll.read()
+    assert world.assigned() == ["moving"]
+    world.suspicions.note({Suspect(there.node, Millis(there.started_at_ms - 1))})
+    world.poll.read()
+    assert world.assigned() == []
+
+
+def test_a_node_reports_what_it_follows_as_a_secondary() -> None:
+    """Once, and again in another session."""
+    world, here = World(), NodeId("here")
+    standby = Standby(NETWORK, MOVING, FollowerPhase.LEVEL, "", Millis(0))
+    world.standbys.append(standby)
+    world.poll.read()
+    assert world.catalog.snapshot(OWNER).standbys == {here: (standby,)}
+    world.catalog.standbys.report(node_record("here"), ())
+    world.poll.read()
+    assert world.catalog.snapshot(OWNER).standbys == {here: ()}
+    world.store.expire()
+    world.store.resume()
+    assert world.catalog.snapshot(OWNER).standbys == {}
+    world.poll.read()
+    assert world.catalog.snapshot(OWNER).standbys == {here: (standby,)}
+    world.standbys.clear()
+    world.poll.read()
+    assert world.catalog.snapshot(OWNER).standbys == {here: ()}

@@ -53,7 +53,7 @@ def read(one: Deployed, *transfers: Transfer) -> CatalogRead:
     return CatalogRead(CatalogSnapshot(nodes, (one,), transfers=transfers))
 
 
-def follows(effects: tuple[Effect, ...]) -> list[list[Transfer]]:
+def follows(effects: tuple[Effect, ...]) -> list[list[Transfer | None]]:
     """The transfers of each request to follow."""
     found = (one for one in effects if isinstance(one, Follow))
     return [[each.transfer for each in one.fragments] for one in found]
@@ -88,3 +88,41 @@ def test_an_owner_stops_and_releases_once_the_target_is_ready() -> None:
     run = agent.lane().run
     ended = agent.receive_all(LaneStopped(LANE, run, Epoch(1), None, retry=True, fenced=False))
     assert [one.fragment for one in ended if isinstance(one, ReleaseFragment)] == [SPEED]
+
+
+def followed(node: NodeId) -> Deployed:
+    """The fragment with a secondary, run by a node."""
+    one = owned(node)
+    return replace(one, record=replace(one.record, active_standbys=1))
+
+
+def requests(effects: tuple[Effect, ...]) -> list[list[tuple[bool, bool]]]:
+    """Of each request to follow, whether each fragment has this node as a secondary, and begins."""
+    found = (one for one in effects if isinstance(one, Follow))
+    return [[(each.is_standby, each.is_begun) for each in one.fragments] for one in found]
+
+
+def test_a_secondary_follows_as_long_as_it_is_one() -> None:
+    """Also while it is moved here, which ends or not."""
+    agent, move = Agent(), transfer(THERE, HERE)
+    assert requests(agent.receive_all(read(followed(THERE)))) == [[(True, True)]]
+    assert requests(agent.receive_all(read(followed(THERE)))) == []
+    moves = agent.receive_all(read(followed(THERE), move))
+    assert requests(moves) == [[(True, True)]]
+    assert follows(moves) == [[move]]
+    ready = agent.receive_all(read(followed(THERE), replace(move, is_ready=True)))
+    assert requests(ready) == [[(False, True)]]
+    assert follows(agent.receive_all(read(followed(THERE)))) == [[None]]
+
+
+def test_a_secondary_that_takes_over_keeps_its_follower() -> None:
+    """Until the catalog says that it is the owner."""
+    agent = Agent()
+    agent.receive(read(followed(THERE)))
+    alone = CatalogSnapshot((node_record(HERE),), (followed(THERE),))
+    assert requests(agent.receive_all(CatalogRead(alone))) == [[(False, False)]]
+    assert requests(agent.receive_all(read(followed(HERE)))) == [[]]
+    again = followed(THERE)
+    assert again.owner is not None
+    later = replace(again, owner=replace(again.owner, epoch=Epoch(3)))
+    assert requests(agent.receive_all(read(later))) == [[(True, True)]]

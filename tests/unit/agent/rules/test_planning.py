@@ -7,7 +7,8 @@ from pipeline.agent.effects import Effect, MakePlan, StartLane
 from pipeline.agent.events import CatalogRead, Event, PlanFailed, PlanMade
 from pipeline.agent.now import Now
 from pipeline.agent.state import NodeState, Shared, Stopped
-from pipeline.catalog.records import LaneState, OwnerRecord
+from pipeline.catalog.fragment_status import LaneState
+from pipeline.catalog.records import OwnerRecord
 from pipeline.catalog.snapshot import CatalogSnapshot, VersionId
 from pipeline.errors import RefusedError, UnavailableError
 from pipeline.ids import (

@@ -1,6 +1,7 @@
 from dataclasses import replace
 
-from pipeline.catalog.records import DesiredState, FragmentRecord, LaneState
+from pipeline.catalog.fragment_status import LaneState
+from pipeline.catalog.records import DesiredState, FragmentRecord
 from pipeline.ids import Epoch, FragmentName, NetworkId, NetworkName, NetworkVersion, ParticipantId
 from pipeline.operations.rollout.first_runs import (
     STEADY_AFTER_S,

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.catalog.records import LaneState
+from pipeline.catalog.fragment_status import LaneState
 from pipeline.deploy.apply import compare, deploy
 from pipeline.deploy.documents import read_document
 from pipeline.errors import RefusedError

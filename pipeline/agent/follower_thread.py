@@ -1,0 +1,339 @@
+"""One follower of a node, on a thread of its own."""
+
+import logging
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from pipeline.agent.back_off import back_off_ms
+from pipeline.agent.effects import Following
+from pipeline.agent.logged import of_transfer
+from pipeline.catalog.records import Transfer
+from pipeline.catalog.transfers import Transfers
+from pipeline.clock import Clock
+from pipeline.errors import BrokenInvariantError, MedusaError
+from pipeline.event_log.event import EventKind, LoggedEvent
+from pipeline.ids import NO_RUN, Epoch, LaneId, LaneRole
+from pipeline.lanes.follower_phases import FollowerCourse, FollowerEvent, FollowerPhase
+from pipeline.lanes.following import UnlikeOwnerError
+from pipeline.markers.commit_marker import CommitMarker
+from pipeline.planner.plan import Fragment
+from pipeline.spark.run.handover import FollowedQuery, FollowedState
+from pipeline.spark.run.lane_settings import LaneSettings
+
+TRIES_MAX: Final = 3
+"""How often a follower is begun anew after a failure; then it is discarded. For a secondary only a
+batch with another outcome counts: anything else may end by itself."""
+STOP_S: Final = 20.0
+"""How long the start of a lane waits for its follower to end; then it begins without its state."""
+_PAUSE_S: Final = 1.0
+
+_log = logging.getLogger(__name__)
+
+
+class FollowerLane(Protocol):
+    """As in `pipeline/spark/run/follower.py`."""
+
+    @property
+    def followed(self) -> FollowedState | None:
+        """The state that it has left, once `run` has returned; None: there is none."""
+
+    def hand_over(
+        self, settings: LaneSettings, last: CommitMarker, stop: threading.Event
+    ) -> FollowedQuery | None:
+        """As `query` of `Followed`; from another thread."""
+
+    def discard(self) -> None:
+        """Remove what it has left, once `run` has returned, unless its query was taken over."""
+
+    def run(self) -> None:
+        """Build the state and follow; returns after `request_stop`, or if its query is taken."""
+
+    def request_stop(self) -> None:
+        """Let the current batch finish, then return from `run`."""
+
+
+MakeFollower = Callable[[LaneSettings, Callable[[], None], FollowerCourse], FollowerLane]
+"""The settings of the lane that would start now; what is called about once a second; its phase."""
+
+
+@dataclass(frozen=True, slots=True)
+class FollowerContext:
+    """What the followers of a node share.
+
+    Args:
+        transfers: the transfers of the catalog.
+        make: makes a follower.
+        clock: of the end of a transfer.
+        log: receives entries of the event log.
+        turns: how many more may begin now.
+    """
+
+    transfers: Transfers
+    make: MakeFollower
+    clock: Clock
+    log: Callable[[LoggedEvent], None]
+    turns: threading.Semaphore
+
+
+class _OverError(MedusaError):
+    """The transfer has ended, so that its follower ends."""
+
+    code = "transfer-over"
+
+
+class FollowerThread:
+    """Begins a follower, and begins it anew after a failure; notes in the catalog how far it is.
+
+    Args:
+        following: what it follows.
+        before: the thread of an earlier follower, which has to end first; None: there is none.
+        context: of the node's followers.
+    """
+
+    def __init__(
+        self, following: Following, before: "FollowerThread | None", context: FollowerContext
+    ) -> None:
+        fragment = following.deployed.id
+        self._following = following
+        self._context = context
+        self._before = before
+        self._course = FollowerCourse(f"fragment {fragment}")
+        self._label = {"fragment": str(fragment)}
+        self._stop = threading.Event()
+        self._lane: FollowerLane | None = None
+        self._ready: Transfer | None = None
+        self._was_level = self._has_turn = self._is_discarded = False
+        self._followed: FollowedState | None = None
+        self._problem = ""
+        self.is_taken = False
+        name = f"follower {fragment}"
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+
+    # --- from other threads ---------------------------------------------------------------------
+
+    @property
+    def following(self) -> Following:
+        """What it follows."""
+        return self._following
+
+    @property
+    def seen(self) -> tuple[FollowerPhase, str]:
+        """Its phase, and why its last try has failed; empty: it has not."""
+        return self._course.phase, self._problem
+
+    def goes_on(self, other: Following) -> bool:
+        """Whether it serves another purpose too; then `change` says so."""
+        is_asked = other.transfer is not None and self._following.transfer is None
+        return self._following.goes_on(other) and not (self._is_discarded and is_asked)
+
+    def change(self, following: Following) -> None:
+        """Follow for another purpose from now on: for a move, as a secondary, or both."""
+        self._following = following
+
+    def hand_over(
+        self, settings: LaneSettings, last: CommitMarker, stop: threading.Event
+    ) -> FollowedQuery | None:
+        """The query of its follower, once that has repeated everything up to a marker."""
+        lane = self._lane
+        return None if lane is None else lane.hand_over(settings, last, stop)
+
+    def left(self) -> FollowedState | None:
+        """End it, unless its query was taken over; returns the state it has left."""
+        self.end()
+        if self.join(STOP_S):
+            return self._followed
+        _log.warning("its follower does not end", extra=self._label)
+        return None
+
+    def end(self) -> None:
+        """Let it end after its batch."""
+        self._stop.set()
+        if self._lane is not None:
+            self._lane.request_stop()
+
+    def join(self, within_s: float) -> bool:
+        """Wait for its end; returns whether it has ended."""
+        self._thread.join(within_s)
+        return not self._thread.is_alive()
+
+    # --- its thread -----------------------------------------------------------------------------
+
+    @property
+    def _is_over(self) -> bool:
+        """Whether it is not begun again."""
+        return self.is_taken or self._stop.is_set()
+
+    def _run(self) -> None:
+        """Follow until the stop; after a failure again, a bounded number of times in a row."""
+        if self._alone():
+            self._try()
+        is_taken, lane = self.is_taken, self._lane
+        if lane is not None and not is_taken and self._followed is None:
+            lane.discard()
+        if self._course.phase is not FollowerPhase.ABSENT:
+            self._course.move(FollowerEvent.CLAIMED if is_taken else FollowerEvent.ENDED)
+
+    def _alone(self) -> bool:
+        """Wait for the end of the earlier follower, whose folder is the same; False: too late."""
+        while self._before is not None and not self._before.join(_PAUSE_S):
+            if self._stop.is_set() or self._has_passed():
+                return False
+        self._before = None
+        return True
+
+    def _try(self) -> None:
+        fragment, tries, failures = self._following.deployed.id, 0, 0
+        while not self._is_over:
+            try:
+                self._run_once()
+            except _OverError:
+                return
+            except MedusaError as error:
+                self._course.move(FollowerEvent.FAILED)
+                _log.warning("the follower has failed: %s", error, extra=self._label)
+                if self.is_taken:
+                    return
+                if self._was_level:
+                    tries, failures = 0, min(failures, 1)
+                tries, failures = tries + 1, failures + self._counts(error)
+                self._note_failure(str(error))
+                lasting = isinstance(error, BrokenInvariantError)
+                if lasting or error is self._following.fragment or failures >= TRIES_MAX:
+                    break
+                self._stop.wait(back_off_ms(fragment, tries) / 1_000)
+            except Exception as error:  # noqa: BLE001 - the thread's top
+                self._course.move(FollowerEvent.FAILED)
+                _log.exception("the follower has failed", extra=self._label)
+                self._note_failure(f"{type(error).__name__}: {error}".splitlines()[0])
+                break
+        self._is_discarded = not self._is_over
+        while not (self.is_taken or self._stop.wait(_PAUSE_S) or self._has_passed()):
+            pass
+
+    def _counts(self, error: MedusaError) -> bool:
+        """Whether a failure is one of those after which it is discarded."""
+        if self._following.is_standby:
+            return isinstance(error, UnlikeOwnerError)
+        return not error.external
+
+    def _run_once(self) -> None:
+        """Run a follower; of an earlier one nothing is level any more."""
+        following = self._following
+        self._course.move(FollowerEvent.BEGUN)
+        self._ready, self._was_level = None, False
+        if isinstance(following.fragment, MedusaError):
+            raise following.fragment
+        if following.transfer is not None:
+            self._context.transfers.note_failed(following.transfer, "")
+        settings = _settings(following, following.fragment)
+        lane = self._context.make(settings, self._watch, self._course)
+        self._lane = lane
+        try:
+            self._await_turn()
+            if self._stop.is_set():
+                return
+            purpose = "as a secondary" if following.transfer is None else "to move here"
+            _log.info("followed, %s", purpose, extra=self._label)
+            lane.run()
+        except _OverError:  # this node may claim it next, as that of a drained one
+            self._followed = lane.followed
+            raise
+        finally:
+            self._end_turn()
+        self._followed = lane.followed if self.is_taken else None
+
+    def _await_turn(self) -> None:
+        """Wait until it may begin."""
+        while not self._stop.is_set():
+            if self._context.turns.acquire(timeout=_PAUSE_S):
+                self._has_turn = True
+                return
+            if self._has_passed():
+                raise _OverError("the transfer has ended")
+
+    def _end_turn(self) -> None:
+        """Let another one begin."""
+        if self._has_turn:
+            self._has_turn = False
+            self._context.turns.release()
+
+    def _watch(self) -> None:
+        """Note once that a follower is level; end it with its transfer."""
+        if self.is_taken:
+            return
+        if self._has_passed():
+            raise _OverError("the transfer has ended")
+        if self._course.is_level:
+            self._end_turn()
+            self._was_level, self._problem = True, ""
+        transfer = self._following.transfer
+        if transfer is None or self._stop.is_set() or not self._course.is_level:
+            return
+        if self._ready is None or not self._ready.is_same(transfer):
+            self._note_ready(transfer)
+
+    def _note_ready(self, transfer: Transfer) -> None:
+        try:
+            if self._context.transfers.note_ready(transfer):
+                _log.info("level: its owner may release it", extra=self._label)
+                self._log_step(EventKind.FOLLOWER_LEVEL, transfer)
+        except MedusaError as error:
+            _log.debug("not noted to be level yet: %s", error)
+        else:
+            self._ready = transfer
+
+    def _note_failure(self, problem: str) -> None:
+        self._problem, transfer = problem, self._following.transfer
+        if transfer is None:
+            return
+        self._log_step(EventKind.FOLLOWER_FAILED, transfer, problem)
+        try:
+            self._context.transfers.note_failed(transfer, problem)
+        except MedusaError as error:
+            _log.debug("the failure is not noted: %s", error)
+
+    def _log_step(self, kind: EventKind, transfer: Transfer, why: str = "") -> None:
+        now_ms = self._context.clock.now_ms()
+        self._context.log(of_transfer(kind, transfer, transfer.to, now_ms, why))
+
+    def _has_passed(self) -> bool:
+        """Whether the time of its move has passed, which is ended then, and it has no other use."""
+        transfer, context = self._following.transfer, self._context
+        if transfer is None or context.clock.now_ms() <= transfer.until_ms:
+            return False
+        try:
+            if context.transfers.end(transfer):
+                text = "its move has ended: it was not done in time"
+                _log.warning("%s", text, extra=self._label)
+                self._log_step(EventKind.MOVE_EXPIRED, transfer)
+        except MedusaError as error:
+            _log.debug("the move is not ended: %s", error)  # the next read of the catalog does
+        return not self._following.is_standby
+
+
+def _settings(following: Following, fragment: Fragment) -> LaneSettings:
+    """The settings of the lane that would start on this node now."""
+    deployed = following.deployed
+    return LaneSettings(
+        lane=LaneId(deployed.id, LaneRole.FOLLOWER),
+        run=NO_RUN,
+        fragment=fragment,
+        life=deployed.network.life,
+        version=deployed.record.version,
+        epoch=Epoch(following.epoch + 1),
+        topic_ids=deployed.topic_ids,
+        letters_kept_ms=_nothing,
+        ran_before=True,
+        record_start=_nothing,
+        check_wanted=_nothing,
+        choice=deployed.choice,
+        begins=deployed.begins,
+        succession=deployed.succession,
+    )
+
+
+def _nothing() -> None:
+    """A follower records nothing."""
