@@ -32,7 +32,11 @@ NAME_PATTERN = r"[a-z][a-z0-9_]{0,62}"
 
 _REDRIVE = ".redrive"
 _EVENTS = f".{PRODUCT}-events"
-INTERNAL_SUFFIXES = (".boundaries", ".dlq", ".markers", _REDRIVE, ".tentative", _EVENTS)
+_HEARTBEATS = f".{PRODUCT}-heartbeats"
+INTERNAL_SUFFIXES = (
+    *(".boundaries", ".dlq", ".markers", _REDRIVE, ".tentative"),
+    *(_EVENTS, _HEARTBEATS),
+)
 """How the names of Medusa's own topics end; no output may be called so."""
 
 READER_GROUP = GroupName(f"{PRODUCT}.reader")
@@ -47,6 +51,11 @@ def derived_topic(network: NetworkId, box: BoxName) -> TopicName:
 def events_topic(participant: ParticipantId) -> TopicName:
     """The event log of a participant; one partition."""
     return TopicName(f"{participant}{_EVENTS}")
+
+
+def heartbeats_topic(participant: ParticipantId) -> TopicName:
+    """The heartbeats of a participant's nodes; one partition."""
+    return TopicName(f"{participant}{_HEARTBEATS}")
 
 
 def boundaries_topic(topic: TopicName) -> TopicName:

@@ -49,6 +49,10 @@ _ZOOKEEPER = Form(
     "HOST:PORT, or several of them with commas between, and perhaps a path: HOST:PORT/medusa",
 )
 _SESSION = Form(r"([1-9]|[1-5][0-9]|60)s", "whole seconds, from 1s to 60s")
+_SUSPECT_AFTER = Form(
+    r"([5-9][0-9]{2}|[1-9][0-9]{3}|[1-5][0-9]{4}|60000)ms|([1-9]|[1-5][0-9]|60)s",
+    "whole milliseconds or seconds, from 500ms to 60s",
+)
 _URL = Form(rf"https?://([^\s/@]+@)?{_ADDRESS}(/\S*)?", "http:// or https:// and HOST:PORT")
 _PASSWORD = re.compile(r"//[^/\s]*@")
 _SECURITY = Form(
@@ -179,6 +183,13 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     *_access("zookeeper", "ZOOKEEPER", _ZOOKEEPER_USER),
     Setting(
+        "suspect_after",
+        "MEDUSA_SUSPECT_AFTER",
+        "1s",
+        "how long a node may send no heartbeat through Kafka before this node suspects it",
+        _SUSPECT_AFTER,
+    ),
+    Setting(
         "registry.url", "SCHEMA_REGISTRY_URL", "http://127.0.0.1:8081", "schema registry", _URL
     ),
     *_access("registry", "SCHEMA_REGISTRY"),
@@ -260,6 +271,7 @@ class Settings:
     zookeeper_tls_certificate: str
     zookeeper_tls_key: str
     zookeeper_tls_key_password: SecretSetting
+    suspect_after: str
     registry_url: str
     registry_user: str
     registry_password: SecretSetting

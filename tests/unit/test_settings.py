@@ -1,6 +1,8 @@
 """What settings say about themselves."""
 
-from pipeline.settings import SETTINGS, Kind, combine, secret_variables
+import pytest
+
+from pipeline.settings import SETTINGS, Kind, combine, problem_with, secret_variables
 
 
 def test_variables_that_may_hold_a_secret_are_known() -> None:
@@ -11,3 +13,15 @@ def test_variables_that_may_hold_a_secret_are_known() -> None:
     assert secret_variables(combine(())) == ours
     written = {"kafka.password": "${env:OF_KAFKA}", "registry.password": "${file:/run/x}"}
     assert secret_variables(combine((("flag", written),))) == ours | {"OF_KAFKA"}
+
+
+@pytest.mark.parametrize("value", ["500ms", "999ms", "1s", "1500ms", "60000ms", "60s"])
+def test_a_node_may_be_suspected_after(value: str) -> None:
+    """From half a second to a minute."""
+    assert problem_with("suspect_after", value) is None
+
+
+@pytest.mark.parametrize("value", ["", "499ms", "60001ms", "61s", "0s", "1m", "1", "-1s"])
+def test_a_node_may_not_be_suspected_after(value: str) -> None:
+    """Less, more, or another unit."""
+    assert problem_with("suspect_after", value) is not None

@@ -8,6 +8,7 @@ from pipeline.names import (
     FragmentNames,
     boundaries_topic,
     events_topic,
+    heartbeats_topic,
     tentative_topic,
 )
 from pipeline.network.fields import Report, Text
@@ -91,5 +92,6 @@ def test_every_internal_topic_has_one_of_the_suffixes() -> None:
         boundaries_topic(TopicName("out")),
         tentative_topic(TopicName("out")),
         events_topic(NETWORK.participant),
+        heartbeats_topic(NETWORK.participant),
     }
     assert {f".{name.rpartition('.')[2]}" for name in kept} == set(INTERNAL_SUFFIXES)

@@ -1,0 +1,1 @@
+"""Heartbeats of nodes, their topic, and which nodes are suspected by them."""

@@ -1,0 +1,67 @@
+"""JSON codec of heartbeats. Pure.
+
+Unknown fields are ignored, so a field may be added without a new format if its absence keeps its
+earlier meaning.
+"""
+
+import json
+
+from pipeline.errors import RefusedError
+from pipeline.formats import WRITTEN, check
+from pipeline.heartbeats.heartbeat import Heartbeat
+from pipeline.ids import Millis, NodeId, SteadyMillis
+from schemas.json_value import Json, JsonObject
+
+
+class NoHeartbeatError(RefusedError):
+    """A record of the topic of heartbeats is not a heartbeat."""
+
+    code = "no-heartbeat"
+
+
+def encode(heartbeat: Heartbeat) -> bytes:
+    """Encode a heartbeat as a record value."""
+    fields: JsonObject = {
+        "format": WRITTEN,
+        "node": heartbeat.node,
+        "life": heartbeat.life,
+        "number": heartbeat.number,
+        "sent_ms": heartbeat.sent_ms,
+        "agent_ms": heartbeat.agent_ms,
+        "ended": heartbeat.ended,
+    }
+    return json.dumps(fields, separators=(",", ":")).encode()
+
+
+def decode(value: bytes | None, place: str) -> Heartbeat:
+    """Decode a heartbeat; `place` is its location, for error messages.
+
+    Raises:
+        NewerFormatError: a newer version of Medusa wrote it.
+        NoHeartbeatError: it is something else.
+    """
+    try:
+        found: Json = json.loads(value or b"")
+    except (ValueError, RecursionError) as error:
+        raise NoHeartbeatError("a record is not a heartbeat", place=place) from error
+    fields = found if isinstance(found, dict) else {}
+    written = _number(fields, "format", place)
+    check(written, "heartbeat", place)
+    node, ended = fields.get("node"), fields.get("ended")
+    if not isinstance(node, str) or not isinstance(ended, bool):
+        raise NoHeartbeatError("a record is not a heartbeat", place=place)
+    return Heartbeat(
+        node=NodeId(node),
+        life=Millis(_number(fields, "life", place)),
+        number=_number(fields, "number", place),
+        sent_ms=SteadyMillis(_number(fields, "sent_ms", place)),
+        agent_ms=_number(fields, "agent_ms", place),
+        ended=ended,
+    )
+
+
+def _number(fields: JsonObject, name: str, place: str) -> int:
+    found = fields.get(name)
+    if not isinstance(found, int) or isinstance(found, bool):
+        raise NoHeartbeatError("a record is not a heartbeat", place=place)
+    return found

@@ -1,0 +1,30 @@
+"""A heartbeat: that the process of a node runs, and that its agent decides. Pure."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from pipeline.ids import Millis, NodeId, SteadyMillis
+
+INTERVAL_MS: Final = 100
+"""Between two heartbeats of a node."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeat:
+    """One heartbeat.
+
+    Args:
+        node: whose.
+        life: the start of the node's process, as in `NodeRecord.started_at_ms`.
+        number: counts up from 1 in each process that sends; a gap is a heartbeat that was lost.
+        sent_ms: steady time of the sender's machine; only its own node compares it with a clock.
+        agent_ms: time since the agent's last decision when this was sent.
+        ended: the node's process has ended: its last heartbeat.
+    """
+
+    node: NodeId
+    life: Millis
+    number: int
+    sent_ms: SteadyMillis
+    agent_ms: int
+    ended: bool = False

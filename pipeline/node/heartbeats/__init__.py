@@ -1,0 +1,1 @@
+"""Sending of a node's heartbeats, by a child process."""

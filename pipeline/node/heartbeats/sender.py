@@ -1,0 +1,168 @@
+"""Sender of a node's heartbeats: keeps the child process that sends them, and reports to it."""
+
+import contextlib
+import logging
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from typing import Final, Protocol
+
+from pipeline.node.heartbeats import child
+from pipeline.node.heartbeats.messages import Orders, encode_age, encode_orders
+from pipeline.user_code.variables import needed
+
+REPORT_S: Final = 0.1
+"""Between two reports to the child."""
+AGAIN_FIRST_S: Final = 0.2
+"""Before a child that has ended is started again; doubles up to `AGAIN_MOST_S`."""
+AGAIN_MOST_S: Final = 30.0
+LIVED_REPORTS: Final = 600
+"""A child that got so many reports was not ended by its own start: the pause is the first again."""
+CLOSE_S: Final = 5.0
+_CHUNK: Final = 65_536
+
+_log = logging.getLogger(__name__)
+
+
+class Process(Protocol):
+    """The child process."""
+
+    @property
+    def code(self) -> int | None:
+        """Its exit code; None while it runs."""
+
+    def report(self, age_ms: int) -> None:
+        """Report the age of the agent's last decision; never waits."""
+
+    def lines(self) -> tuple[str, ...]:
+        """The lines that it has written since the last call; never waits."""
+
+    def close(self, within_s: float) -> None:
+        """Let it send the last heartbeat and end; kill it after `within_s`."""
+
+
+class HeartbeatSender:
+    """Sends heartbeats from its creation until it is closed.
+
+    Args:
+        orders: whose heartbeats, and the brokers.
+        age_ms: time since the agent's last decision: `Pulse.age_ms`.
+        start: starts the child process.
+    """
+
+    def __init__(
+        self,
+        orders: Orders,
+        age_ms: Callable[[], int],
+        start: Callable[[Orders], Process] | None = None,
+    ) -> None:
+        self._orders = orders
+        self._age_ms = age_ms
+        self._start = start or ChildProcess
+        self._closed = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="heartbeats", daemon=True)
+        self._thread.start()
+
+    def close(self, within_s: float = CLOSE_S) -> None:
+        """Send the last heartbeat, which says that the node has ended, and end the child."""
+        self._closed.set()
+        self._thread.join(2 * within_s)
+
+    def _work(self) -> None:
+        pause_s = AGAIN_FIRST_S
+        while not self._closed.is_set():
+            reports, how = self._one_child()
+            if self._closed.is_set():
+                return
+            if reports >= LIVED_REPORTS:
+                pause_s = AGAIN_FIRST_S
+            level = logging.WARNING if pause_s == AGAIN_FIRST_S else logging.DEBUG
+            _log.log(level, "heartbeats stop for a moment: %s; it is started again", how)
+            self._closed.wait(pause_s)
+            pause_s = min(AGAIN_MOST_S, 2 * pause_s)
+
+    def _one_child(self) -> tuple[int, str]:
+        """Run a child until it or the node ends: how many reports it got, and how it ended."""
+        try:
+            process = self._start(self._orders)
+        except OSError as error:
+            return 0, f"their process cannot be started: {error}"
+        reports = 0
+        try:
+            while process.code is None and not self._closed.wait(REPORT_S):
+                process.report(self._age_ms())
+                reports += 1
+                for line in process.lines():
+                    _log_line(line)
+        finally:
+            process.close(CLOSE_S)
+        return reports, f"their process ended with exit code {process.code}"
+
+
+class ChildProcess:
+    """The process of `child.py`; it outlives the node by one heartbeat.
+
+    It has a session of its own, so that no signal to the node's group ends it.
+
+    Args:
+        orders: passed through its standard input, whose only other end is here.
+    """
+
+    def __init__(self, orders: Orders) -> None:
+        self._process = subprocess.Popen(  # noqa: S603 - Medusa's own program
+            [sys.executable, "-P", "-m", child.__name__],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=needed(os.environ),
+            start_new_session=True,
+            bufsize=0,
+        )
+        assert self._process.stdin is not None  # noqa: S101 - it is a pipe
+        assert self._process.stdout is not None  # noqa: S101 - the same
+        self._to, self._from = self._process.stdin, self._process.stdout
+        self._rest = b""
+        with contextlib.suppress(BrokenPipeError):  # it has ended: `code` says so
+            self._to.write(encode_orders(orders))
+        os.set_blocking(self._to.fileno(), False)
+        os.set_blocking(self._from.fileno(), False)
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._process.pid
+
+    @property
+    def code(self) -> int | None:
+        """Its exit code; None while it runs."""
+        return self._process.poll()
+
+    def report(self, age_ms: int) -> None:
+        """Report the age of the agent's last decision; dropped if the child does not read."""
+        with contextlib.suppress(BlockingIOError, BrokenPipeError):
+            os.write(self._to.fileno(), encode_age(age_ms))
+
+    def lines(self) -> tuple[str, ...]:
+        """The lines that it has written since the last call."""
+        with contextlib.suppress(BlockingIOError):
+            self._rest += os.read(self._from.fileno(), _CHUNK)
+        *lines, self._rest = self._rest.split(b"\n")
+        return tuple(line.decode("utf-8", "replace") for line in lines)
+
+    def close(self, within_s: float) -> None:
+        """Close its input, wait for its end, and kill it if that does not come."""
+        self._to.close()
+        try:
+            self._process.wait(within_s)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._from.close()
+
+
+def _log_line(line: str) -> None:
+    if line:
+        _log.warning("heartbeats are not sent: %s", line)
+    else:
+        _log.info("heartbeats are sent again")

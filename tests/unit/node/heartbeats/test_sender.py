@@ -1,0 +1,123 @@
+"""The sender of a node's heartbeats: reports, and children that end."""
+
+import logging
+import threading
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from brokers.kafka.servers import KafkaServers
+from pipeline.ids import Millis, NodeId, ParticipantId
+from pipeline.node.heartbeats import sender
+from pipeline.node.heartbeats.messages import Orders
+from pipeline.node.heartbeats.sender import HeartbeatSender
+from tests.conftest import WaitFor
+
+ORDERS = Orders(KafkaServers("broker:1"), ParticipantId("ada"), NodeId("n1"), Millis(7))
+
+
+class Child:
+    """A process that ends when it is told to."""
+
+    def __init__(self) -> None:
+        self.code: int | None = None
+        self.reports: list[int] = []
+        self.output: list[str] = []
+        self.closed = threading.Event()
+
+    def report(self, age_ms: int) -> None:
+        """Keep it."""
+        self.reports.append(age_ms)
+
+    def lines(self) -> tuple[str, ...]:
+        """Its output, once."""
+        output, self.output = self.output, []
+        return tuple(output)
+
+    def close(self, within_s: float) -> None:
+        """End."""
+        assert within_s > 0
+        self.code = 0 if self.code is None else self.code
+        self.closed.set()
+
+
+class World:
+    """A sender and its children, in their order."""
+
+    def __init__(self) -> None:
+        self.children: list[Child] = []
+        self.refused = 0
+        self.sender = HeartbeatSender(ORDERS, lambda: 42, self.start)
+
+    def start(self, orders: Orders) -> Child:
+        """A child; some cannot be started."""
+        assert orders == ORDERS
+        if self.refused:
+            self.refused -= 1
+            raise OSError(11, "no more processes")
+        self.children.append(Child())
+        return self.children[-1]
+
+    def count(self, number: int) -> Callable[[], bool]:
+        """Whether so many children were started, and the last one got a report."""
+        return lambda: len(self.children) >= number and bool(self.children[-1].reports)
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    """A sender in a hurry."""
+    monkeypatch.setattr(sender, "REPORT_S", 0.001)
+    monkeypatch.setattr(sender, "AGAIN_FIRST_S", 0.001)
+    monkeypatch.setattr(sender, "AGAIN_MOST_S", 0.004)
+    found = World()
+    yield found
+    found.sender.close()
+
+
+def test_the_age_of_the_last_decision_is_reported(world: World, wait_for: WaitFor) -> None:
+    """Until the sender is closed; then the child is."""
+    wait_for(world.count(1), "a report")
+    world.sender.close()
+    (child,) = world.children
+    assert set(child.reports) == {42}
+    assert child.closed.is_set()
+
+
+def test_a_child_that_has_ended_is_started_again(
+    world: World, wait_for: WaitFor, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Again and again; only the first end of a series is a warning."""
+    for number in range(1, 4):
+        wait_for(world.count(number), "a child")
+        world.children[-1].code = -9
+    wait_for(world.count(4), "the fourth child")
+    world.sender.close()
+    assert all(child.closed.is_set() for child in world.children)
+    (warning,) = [one for one in caplog.records if one.levelno == logging.WARNING]
+    assert "exit code -9" in warning.getMessage()
+
+
+def test_a_child_that_cannot_be_started_is_tried_again(
+    world: World, wait_for: WaitFor, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The node goes on meanwhile."""
+    wait_for(world.count(1), "a child")
+    world.refused = 2
+    world.children[-1].code = 1
+    wait_for(world.count(2), "another child")
+    assert world.refused == 0
+    assert len([one for one in caplog.records if one.levelno == logging.WARNING]) == 1
+
+
+def test_what_a_child_reports_is_logged(
+    world: World, wait_for: WaitFor, caplog: pytest.LogCaptureFixture
+) -> None:
+    """An outage and its end."""
+    caplog.set_level(logging.INFO)
+    wait_for(world.count(1), "a child")
+    world.children[-1].output = ["Kafka does not answer", ""]
+    wait_for(lambda: len(caplog.messages) == 2, "both lines")
+    assert caplog.messages == [
+        "heartbeats are not sent: Kafka does not answer",
+        "heartbeats are sent again",
+    ]
