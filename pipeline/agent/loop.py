@@ -2,6 +2,7 @@
 
 import queue
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 
 from pipeline.agent.decide import decide
@@ -51,15 +52,29 @@ class Mailbox:
 
 
 class Agent:
-    """Decides and performs until `stop` is set, then stops its lanes."""
+    """Decides and performs until `stop` is set, then stops its lanes.
+
+    Args:
+        mailbox: its events.
+        performer: performs its effects.
+        state: at first.
+        clock: its present.
+        decided: called after each decision.
+    """
 
     def __init__(
-        self, mailbox: Mailbox, performer: Performer, state: NodeState, clock: Clock
+        self,
+        mailbox: Mailbox,
+        performer: Performer,
+        state: NodeState,
+        clock: Clock,
+        decided: Callable[[], None] = lambda: None,
     ) -> None:
         self._mailbox = mailbox
         self._performer = performer
         self._state = state
         self._clock = clock
+        self._decided = decided
 
     def run(self, stop: threading.Event) -> None:
         """Run the loop; the results of effects arrive as events."""
@@ -74,3 +89,4 @@ class Agent:
         self._state, effects = decide(self._state, event, now)
         for effect in effects:
             self._performer.perform(effect)
+        self._decided()

@@ -1,12 +1,11 @@
 """The run of a node: connects, opens the Spark session, registers, runs the agent."""
 
-import gc
 import logging
 import os
 import socket
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
@@ -15,48 +14,21 @@ from pathlib import Path
 from brokers.embedded.control import process_born
 from brokers.embedded.java import Java, find_java
 from brokers.kafka.admin import KafkaAdmin
-from brokers.kafka.cluster import RemoteKafka
-from brokers.kafka.servers import KafkaServers, kafka_servers
-from brokers.kafka_interface import KafkaCluster, TopicAdmin
+from brokers.kafka.servers import kafka_servers
 from brokers.zookeeper import ZooKeeperStore, zookeeper_servers
 from pipeline import durations
-from pipeline.agent.background import Background
-from pipeline.agent.event_recorder import EventRecorder
-from pipeline.agent.followers import Followers
-from pipeline.agent.logged import of_node
-from pipeline.agent.loop import Agent, Mailbox
-from pipeline.agent.perform import NodeContext, Performer, Workers
-from pipeline.agent.planning import Planning
-from pipeline.agent.polls.boundaries import BoundaryPoll
-from pipeline.agent.polls.catalog import CatalogPoll
-from pipeline.agent.polls.ends import EndsPoll
-from pipeline.agent.polls.engine import EnginePoll
-from pipeline.agent.polls.poll import Ending, Poll, start
-from pipeline.agent.polls.warm_up import WarmUpPoll
-from pipeline.agent.state import NodeState, Shared
-from pipeline.agent.suspicions import Suspicions
-from pipeline.agent.watched import Watched
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.nodes import name_taken
 from pipeline.catalog.records import NodeRecord
 from pipeline.clock import Clock, Deadline
-from pipeline.deploy.documents import replan
 from pipeline.errors import EnvironmentProblem, UnavailableError
-from pipeline.event_log.event import EventKind
-from pipeline.event_log.log import EventWriter
 from pipeline.formats import NEWEST
 from pipeline.ids import NodeId, ParticipantId
 from pipeline.labels import parse_labels
-from pipeline.lanes.expiry import find_expiring
 from pipeline.names import Znodes
 from pipeline.node.opening import unless_stopped
+from pipeline.node.running import SERVER_TIMEOUT_S, Folders, RunningNode, Servers
 from pipeline.settings import Settings
-from pipeline.spark.run.checkpoints import remove_followed
-from pipeline.spark.run.follower import Follower
-from pipeline.spark.run.lane import stable_lane
-from pipeline.spark.run.lane_host import LaneHost
-from pipeline.spark.run.lane_news import LaneNews
-from pipeline.spark.run.schema_resolver import SchemaResolver
 from pipeline.spark.run.steered_query import check_steerable
 from pipeline.spark.session.cluster import check_folder, is_cluster
 from pipeline.spark.session.session import (
@@ -66,56 +38,16 @@ from pipeline.spark.session.session import (
     close_session,
     open_session,
     session_settings,
-    watch_session,
 )
-from pipeline.spark.warm_up.idle_session import IdleSession
-from pipeline.spark.warm_up.warm_up import WarmUp
 from pipeline.system_clock import SystemClock
 from schemas.client import RegistryClient
 from schemas.transport import registry_address
 
-SERVER_TIMEOUT_S = 10.0
 SERVER_POLL_S = 0.2
-READER_TIMEOUT_S = 5.0
 ABANDON_S = 5.0
-EVENT_LOG_S = 3.0
-"""How long a node that ends waits for the last entries of the event log."""
 DISTRIBUTION = "medusa-streams"
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Folders:
-    """The folders of a node."""
-
-    data: Path
-    checkpoints: Path
-
-    @classmethod
-    def of(cls, settings: Settings) -> "Folders":
-        """From the settings; every path absolute."""
-        data = Path(settings.data).expanduser().absolute()
-        checkpoints = Path(settings.checkpoints).expanduser() if settings.checkpoints else None
-        return cls(
-            data=data,
-            checkpoints=checkpoints.absolute() if checkpoints else data / "checkpoints",
-        )
-
-    def warm_up(self, settings: Settings) -> Path:
-        """The folder of a warm-up's checkpoints, writable by the executors of a cluster."""
-        where = self.checkpoints if is_cluster(settings.spark_master) else self.data / "spark"
-        return where / settings.participant / f"warm-up-{settings.node}"
-
-
-@dataclass(frozen=True, slots=True)
-class Servers:
-    """Connections of a node."""
-
-    brokers: KafkaServers
-    catalog: Catalog
-    admin: TopicAdmin
-    registry: RegistryClient
 
 
 def run_node(
@@ -150,141 +82,9 @@ def run_node(
         started = opening.both(_session(settings, folders, java), servers_within_s)
         if started is None:
             return
-        _run(settings, _Engine(*started, folders, clock), stop, ready)
-
-
-@dataclass(frozen=True, slots=True)
-class _Engine:
-    """The connections, session and folders of a node, once all of them exist."""
-
-    servers: Servers
-    spark: Session
-    folders: Folders
-    clock: Clock
-
-
-def _run(
-    settings: Settings, engine: _Engine, stop: threading.Event, ready: Callable[[], None]
-) -> None:
-    """Register the node, and run its agent until it is stopped."""
-    servers, clock = engine.servers, engine.clock
-    record = _register(settings, servers.catalog, clock)
-    mailbox, watched, news, ending = Mailbox(), Watched(), LaneNews(), Ending(stop)
-    resolver, brokers = _resolver(servers), servers.brokers
-    kafka = RemoteKafka(brokers, clock)
-    recorder = EventRecorder(record.node, partial(_event_writer, record, servers, kafka), clock)
-    recorder.put(of_node(EventKind.NODE_UP, record, clock.now_ms()))
-    idle = IdleSession(engine.spark, resolver, kafka, brokers, clock)
-    warm_up = WarmUp(idle, engine.folders.warm_up(settings))
-    host = LaneHost(
-        engine.spark,
-        resolver,
-        kafka,
-        brokers,
-        engine.folders.checkpoints,
-        clock,
-        mailbox.report,
-        claimed=warm_up.end,
-        news=news,
-    )
-    followers = _followers(host, servers.catalog, record, recorder)
-    suspicions = Suspicions()
-    context = NodeContext(
-        node=record,
-        catalog=servers.catalog,
-        make_plan=Planning(servers.catalog.versions.get, replan).plan,
-        admit=host.admit,
-        make_lane=partial(stable_lane, host=host),
-        signals=kafka.producer(SERVER_TIMEOUT_S),
-        watched=watched,
-        news=news,
-        followers=followers,
-        suspicions=suspicions,
-        find_expiring=partial(find_expiring, servers.admin),
-        workers=Workers(*map(Background, ("planning", "signals", "reports", "topics"))),
-        log=recorder.put,
-        clock=clock,
-    )
-    state = NodeState(Shared(record.node, record.participant, record.started_at_ms))
-    agent = Agent(mailbox, Performer(context, mailbox.put), state, clock)
-    ends = kafka.ends_reader()
-    polls: dict[str, Poll] = {
-        "catalog": CatalogPoll(
-            servers.catalog,
-            record,
-            clock,
-            mailbox.put,
-            recorder.put,
-            suspicions,
-            followers.standbys,
-        ),
-        "ends": EndsPoll(ends, watched, news, mailbox.put),
-        "boundaries": _boundary_poll(servers, watched, clock, news),
-        "warm-up": WarmUpPoll(warm_up, watched),
-        "engine": EnginePoll(watch_session(engine.spark, settings.spark_master), ending),
-    }
-    # What a start leaves is not examined again, so the collector takes less time, and the second
-    # call lets it run earlier: an object that Java keeps for Python is often part of a cycle.
-    gc.collect()
-    gc.freeze()
-    gc.collect()
-    threads = [start(poll, name, stop, ending) for name, poll in polls.items()]
-    _report_up(record, servers.catalog)
-    ready()
-    with _node_down(recorder, record, clock):
-        agent.run(stop)
-        warm_up.end()
-        for thread in threads:
-            thread.join(SERVER_TIMEOUT_S)
-        ends.close()
-        ending.check()
-    _log.info("node %s has stopped", record.node)
-
-
-@contextmanager
-def _node_down(recorder: EventRecorder, record: NodeRecord, clock: Clock) -> Iterator[None]:
-    """Log the end of the node, with the error that leaves the block."""
-    why = ""
-    try:
-        yield
-    except Exception as error:
-        why = str(error)
-        raise
-    finally:
-        recorder.put(of_node(EventKind.NODE_DOWN, record, clock.now_ms(), why))
-        recorder.end(EVENT_LOG_S)
-
-
-def _followers(
-    host: LaneHost, catalog: Catalog, record: NodeRecord, recorder: EventRecorder
-) -> Followers:
-    """The followers of this node; what those of an earlier run have left is removed."""
-    remove_followed(host.checkpoints, record.node)
-    cores = host.spark.sparkContext.defaultParallelism
-    return Followers(
-        catalog.transfers,
-        partial(Follower, host=host, node=record.node),
-        host.clock,
-        recorder.put,
-        at_once=max(1, cores // 2),
-    )
-
-
-def _report_up(record: NodeRecord, catalog: Catalog) -> None:
-    _log.info("node %s is up", record.node)
-    if record.node in catalog.drains.of(record.participant):
-        _log.warning(
-            "node %s is drained: it claims nothing until `medusa node undrain`", record.node
-        )
-
-
-def _event_writer(record: NodeRecord, servers: Servers, kafka: KafkaCluster) -> EventWriter:
-    return EventWriter(record.participant, servers.admin, kafka.producer(SERVER_TIMEOUT_S))
-
-
-def _resolver(servers: Servers) -> SchemaResolver:
-    missing = servers.catalog.missing_schemas
-    return SchemaResolver(servers.registry, servers.admin, missing.all, missing.record)
+        servers, spark = started
+        record = _register(settings, servers.catalog, clock)
+        RunningNode(settings, servers, spark, folders, clock, record).run(stop, ready)
 
 
 @dataclass(frozen=True, slots=True)
@@ -373,13 +173,6 @@ def _connect(settings: Settings, undo: ExitStack) -> Servers:
         registry.subjects()
         undo.push(attempt.pop_all())
     return Servers(brokers, catalog, admin, registry)
-
-
-def _boundary_poll(
-    servers: Servers, watched: Watched, clock: Clock, news: LaneNews
-) -> BoundaryPoll:
-    open_reader = partial(RemoteKafka(servers.brokers, clock).reader, READER_TIMEOUT_S)
-    return BoundaryPoll(servers.admin, open_reader, watched, clock, news)
 
 
 def _register(settings: Settings, catalog: Catalog, clock: Clock) -> NodeRecord:

@@ -7,7 +7,8 @@ import pytest
 
 from pipeline.catalog.catalog import Catalog
 from pipeline.errors import RefusedError
-from pipeline.node.run import Folders, refuse_second
+from pipeline.node.run import refuse_second
+from pipeline.node.running import Folders
 from pipeline.settings import combine
 from tests.memory_store import MemoryTree
 from tests.unit.catalog.support import ME, NODE1, NODE2, node, session
