@@ -9,7 +9,9 @@ from pipeline.clock import rfc3339
 from pipeline.counting import counted
 from pipeline.ids import Millis
 from pipeline.lanes.expiring_text import advice, message
+from pipeline.lanes.follower_phases import LEVEL
 from pipeline.operations.status.observed import LOST, ObservedFragment
+from pipeline.operations.status.standbys import ObservedStandby
 from schemas.json_value import Json, JsonObject
 
 _COLUMNS = (
@@ -19,6 +21,7 @@ _NUMBERS = frozenset({"in", "out", "lag", "behind", "late", "dead", "restarts"})
 _PLACE_WIDTH = 40
 """A longer place would leave no room for the message."""
 _UNKNOWN = "-"
+_STANDBYS = "standbys"
 _STATES_WITH_REASON = frozenset({LaneState.WAITING.value, LaneState.RESTARTING.value})
 
 
@@ -29,10 +32,16 @@ def news(one: ObservedFragment) -> str:
 
 
 def as_table(seen: Sequence[ObservedFragment], now_ms: Millis) -> Table:
-    """Table of fragments."""
+    """Table of fragments; with their secondaries, if any is to have some."""
+    columns: tuple[str, ...] = _COLUMNS
+    rows = tuple(_row(one, now_ms) for one in seen)
+    if any(one.record.active_standbys for one in seen):
+        columns = (*columns[:-1], _STANDBYS, columns[-1])
+        pairs = zip(rows, seen, strict=True)
+        rows = tuple((*row[:-1], _standbys(one, now_ms), row[-1]) for row, one in pairs)
     return Table(
-        _COLUMNS,
-        tuple(_row(one, now_ms) for one in seen),
+        columns,
+        rows,
         "no network is deployed",
         _NUMBERS,
         spare=("restarts", "late", "dead", "node", "behind", "out", "in"),
@@ -53,6 +62,17 @@ def as_data(one: ObservedFragment, now_ms: Millis) -> JsonObject:
         "node": status.node if status else None,
         "expiring": _expiring_data(one, now_ms),
         "unplaced": one.unplaced,
+        "standbys_wanted": one.record.active_standbys,
+        "standbys": [
+            {
+                "node": standby.node,
+                "phase": standby.phase.value,
+                "level": standby.phase in LEVEL,
+                "problem": standby.problem,
+                "since": time_text(standby.since_ms),
+            }
+            for standby in one.standbys
+        ],
     }
     if status is None:
         return data
@@ -240,6 +260,22 @@ def _by_clock(status: FragmentStatus) -> str:
 
 def _since(status: FragmentStatus, since_ms: Millis) -> str:
     return span(status.reported_at_ms - since_ms)
+
+
+def _standbys(one: ObservedFragment, now_ms: Millis) -> str:
+    """The secondaries of a fragment, each with how far it is and for how long; or how many lack."""
+    found = [_standby(standby, now_ms) for standby in one.standbys]
+    if one.record.is_wanted and (missing := one.record.active_standbys - len(found)) > 0:
+        found.append(f"{missing} missing")
+    return ", ".join(found) or _UNKNOWN
+
+
+def _standby(standby: ObservedStandby, now_ms: Millis) -> str:
+    if standby.phase in LEVEL:
+        return f"{standby.node} level"
+    since = "" if standby.since_ms is None else f" for {span(max(0, now_ms - standby.since_ms))}"
+    problem = f": {' '.join(standby.problem.split())}" if standby.problem else ""
+    return f"{standby.node} {standby.phase.value}{since}{problem}"
 
 
 def _warnings(one: ObservedFragment, now_ms: Millis) -> list[str]:

@@ -8,6 +8,7 @@ from pipeline.deploy.remove import deployed
 from pipeline.ids import NO_EPOCH, Epoch, FragmentName, NetworkId
 from pipeline.operations.connections import Connections
 from pipeline.operations.status.observed import ObservedFragment, observe
+from pipeline.operations.status.standbys import observed_standbys
 
 
 def fragments_status(
@@ -47,9 +48,12 @@ def networks_status(
         if one.epoch > until.get(one.fragment, NO_EPOCH)
         or (one.state is LaneState.FAILED and one.fragment not in until)
     ]
+    records = catalog.fragments.of(*networks)
+    followed = any(record.active_standbys for record in records)
     return observe(
-        catalog.fragments.of(*networks),
+        records,
         reports,
         catalog.nodes.of(connections.participant),
         catalog.drains.of(connections.participant),
+        observed_standbys(catalog.snapshot(connections.participant)) if followed else {},
     )

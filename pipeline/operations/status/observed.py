@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 from pipeline.catalog.fragment_status import FragmentStatus, LaneState
 from pipeline.catalog.records import DesiredState, FragmentRecord, NodeRecord
@@ -10,6 +11,7 @@ from pipeline.deploy.expiring import reported_expiring
 from pipeline.ids import FragmentId, Millis, NodeId, TopicName
 from pipeline.lanes.expiring import ExpiringRecords
 from pipeline.names import FragmentNames
+from pipeline.operations.status.standbys import ObservedStandby
 
 LOST = "lost"
 """The node that ran it is down, and no other has taken it over."""
@@ -47,6 +49,7 @@ class ObservedFragment:
         expiring: records that it needs and that retention removes soon, or has removed; None: not
             examined.
         has_no_node: why no node that is up may claim it; empty: one may.
+        standbys: its secondaries, the first one first.
     """
 
     record: FragmentRecord
@@ -55,6 +58,7 @@ class ObservedFragment:
     waits_for: tuple[str, ...] = ()
     expiring: tuple[ExpiringRecords, ...] | None = None
     has_no_node: str = ""
+    standbys: tuple[ObservedStandby, ...] = ()
 
     @property
     def unplaced(self) -> str:
@@ -131,10 +135,18 @@ def observe(
     statuses: Sequence[FragmentStatus],
     nodes: Sequence[NodeRecord],
     drained: Collection[NodeId] = frozenset(),
+    standbys: Mapping[FragmentId, tuple[ObservedStandby, ...]] = MappingProxyType({}),
 ) -> tuple[ObservedFragment, ...]:
-    """Combine records and reports, in the order of the records; `drained`: of all nodes.
+    """Combine records and reports, in the order of the records.
 
     A report of an earlier process of a node counts as one of a node that is down.
+
+    Args:
+        records: of the fragments.
+        statuses: the last reports.
+        nodes: those that are up.
+        drained: those that take on nothing.
+        standbys: the secondaries of each fragment.
     """
     reported = {(status.network, status.fragment): status for status in statuses}
     live = {node.node: node for node in nodes}
@@ -145,6 +157,7 @@ def observe(
             status is not None and status.node in live and status.is_of(live[status.node]),
             expiring=reported_expiring(status, nodes),
             has_no_node=_has_no_node(record, nodes, drained),
+            standbys=standbys.get(FragmentId(record.network, record.fragment), ()),
         )
         for record in records
         for status in (reported.get((record.network, record.fragment)),)

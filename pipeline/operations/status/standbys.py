@@ -1,0 +1,43 @@
+"""Which nodes follow a fragment as its secondaries, and how far they are. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pipeline.catalog.records import Standby
+from pipeline.catalog.snapshot import CatalogSnapshot
+from pipeline.ids import FragmentId, Millis, NodeId
+from pipeline.lanes.follower_phases import FollowerPhase
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedStandby:
+    """A secondary of a fragment.
+
+    Args:
+        node: its name.
+        phase: of its follower; `ABSENT` if it has reported none.
+        problem: why the last try of the follower has failed; empty: it has not.
+        since_ms: since when it is so; None: it has reported nothing.
+    """
+
+    node: NodeId
+    phase: FollowerPhase = FollowerPhase.ABSENT
+    problem: str = ""
+    since_ms: Millis | None = None
+
+
+def observed_standbys(
+    found: CatalogSnapshot,
+) -> Mapping[FragmentId, tuple[ObservedStandby, ...]]:
+    """The secondaries of the fragments that should run and have some, the first one first."""
+    reported = {(one.id, node): one for node, every in found.standbys.items() for one in every}
+    return {
+        fragment: tuple(_observed(node, reported.get((fragment, node))) for node in nodes)
+        for fragment, nodes in found.secondaries().items()
+    }
+
+
+def _observed(node: NodeId, standby: Standby | None) -> ObservedStandby:
+    if standby is None:
+        return ObservedStandby(node)
+    return ObservedStandby(node, standby.phase, standby.problem, standby.since_ms)

@@ -1,0 +1,117 @@
+"""Readings that flow through windows while nodes come and go, and a check of all results."""
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+
+from brokers.embedded.processes import Child
+from pipeline.catalog.fragment_status import LaneState
+from pipeline.catalog.records import OwnerRecord
+from pipeline.ids import FragmentName, Millis
+from tests.system.support import READING, WINDOWS, Installation, network_id
+
+COUNTS = FragmentName("counts")
+SCHEMAS = {"reading.avsc": READING}
+WITHIN_S = 60.0
+BASE_S = int(time.time()) // 10 * 10 - 3_000
+"""Windows end within the retention of their topic."""
+LATE_S = 500
+STEP_S = 0.05
+"""How long a second of event time takes."""
+
+
+def started(medusa: Installation, name: str) -> Child:
+    """Start a node with checkpoints of its own."""
+    return medusa.start_node(name, {"checkpoints": str(medusa.folder / f"checkpoints-{name}")})
+
+
+class Feed:
+    """Readings of two partitions, one for each second of event time, with late and bad ones."""
+
+    def __init__(self, medusa: Installation, name: str) -> None:
+        self._medusa, self._name = medusa, name
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self.seconds = 0
+
+    def start(self) -> None:
+        """Begin to send."""
+        self._thread.start()
+
+    def finish(self) -> None:
+        """End at a multiple of ten seconds, and close the last window before."""
+        self._stop.set()
+        self._thread.join(WITHIN_S)
+        while self.seconds % 10:
+            self._send_next()
+        for _ in range(3):
+            self._send_next()
+        self._medusa.producer.flush(10)
+
+    def _run(self) -> None:
+        while not self._stop.wait(STEP_S):
+            self._send_next()
+
+    def _send_next(self) -> None:
+        second, self.seconds = self.seconds, self.seconds + 1
+        for partition in (0, 1):
+            self._send(second, partition)
+        if second % 7 == 0:
+            self._medusa.send(f"{self._name}-in", b"no record", partition=0)
+        if second % 9 == 8 and second > LATE_S:  # far below the watermark: a dead letter
+            self._send(second - LATE_S, 1)
+
+    def _send(self, second: int, partition: int) -> None:
+        at_ms = Millis(1_000 * (BASE_S + second))
+        reading = {"sensor": f"s{partition}", "value": second, "at": at_ms}
+        value = self._medusa.encoded(f"{self._name}-in-value", READING, reading)
+        self._medusa.send(f"{self._name}-in", value, partition=partition)
+
+
+@contextmanager
+def fed(medusa: Installation, name: str, settings: str = "") -> Iterator[Feed]:
+    """Feed a network during the block; afterwards every result has to be there, once.
+
+    `settings`: lines of its document.
+    """
+    medusa.deploy(WINDOWS.format(name=name) + settings, SCHEMAS)
+    medusa.await_state(name, COUNTS, LaneState.RUNNING)
+    feed = Feed(medusa, name)
+    feed.start()
+    yield feed
+    feed.finish()
+    whole_s = feed.seconds // 10 * 10
+    expected = Counter(
+        {
+            (f"s{partition}", start, 10, sum(range(start, start + 10))): 1
+            for start in range(0, whole_s, 10)
+            for partition in (0, 1)
+        }
+    )
+    topic = f"{name}-out"
+    there = partial(medusa.has_more_than, topic, expected.total() - 1)
+    medusa.wait_for(there, f"{whole_s} s of windows", within_s=WITHIN_S)
+    found = Counter(
+        (row["sensor"], int(row["window_start"].timestamp()) - BASE_S, row["n"], row["total"])
+        for row in medusa.decoded(topic)
+    )
+    assert found == expected
+
+
+def owner(medusa: Installation, name: str) -> OwnerRecord:
+    """The owner of the fragment."""
+    found = medusa.catalog.owners.get(network_id(name), COUNTS)
+    assert found is not None
+    return found
+
+
+def await_results(medusa: Installation, name: str, more: int) -> None:
+    """Wait until so many more results are there."""
+    topic = f"{name}-out"
+    wanted = len(medusa.records(topic)) + more
+    medusa.wait_for(
+        partial(medusa.has_more_than, topic, wanted - 1), f"{more} results", within_s=WITHIN_S
+    )

@@ -1,0 +1,117 @@
+"""Secondaries that follow a fragment, and go on when its node fails; of three nodes."""
+
+import os
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+from brokers.embedded.processes import Child
+from pipeline.catalog.fragment_status import LaneState
+from pipeline.clock import Deadline
+from pipeline.ids import FragmentId, NodeId
+from pipeline.operations.move import Moves
+from pipeline.operations.status.standbys import observed_standbys
+from pipeline.system_clock import SystemClock
+from tests.system.nodes.feeds import COUNTS, WITHIN_S, await_results, fed, owner, started
+from tests.system.support import Installation, kill, network_id
+
+pytestmark = [pytest.mark.system, pytest.mark.timeout(900)]
+
+NAMES = ("standby_a", "standby_b", "standby_c")
+ACTIVE = "reliability: active_standby\n"
+LEVEL_WITHIN_S = 120.0
+"""Three nodes share the cores."""
+
+Nodes = dict[str, Child]
+
+
+@pytest.fixture(scope="module")
+def nodes(medusa: Installation) -> Iterator[Nodes]:
+    """Three nodes."""
+    processes = {name: started(medusa, name) for name in NAMES}
+    try:
+        for name, process in processes.items():
+            medusa.await_node(name, process)
+        yield processes
+    finally:
+        for process in processes.values():
+            kill(process)
+
+
+def secondary(medusa: Installation, name: str) -> NodeId:
+    """Wait until the secondary of the fragment is level; returns its name."""
+    fragment = FragmentId(network_id(name), COUNTS)
+    level: list[NodeId] = []
+
+    def is_level() -> bool:
+        found = medusa.catalog.snapshot(fragment.network.participant)
+        (standby,) = observed_standbys(found)[fragment]
+        level[:] = [standby.node] if (fragment, standby.node) in found.level else []
+        return bool(level)
+
+    medusa.wait_for(is_level, "a secondary that is level", within_s=LEVEL_WITHIN_S)
+    return level[0]
+
+
+def log_of(medusa: Installation, node: str) -> str:
+    """The log of a node."""
+    return (medusa.folder / "logs" / f"node-{node}.log").read_text()
+
+
+def test_a_secondary_goes_on_when_the_owner_is_killed(medusa: Installation, nodes: Nodes) -> None:
+    """Twice: another node becomes the secondary of the second owner, and of its incarnation."""
+    name = "killed"
+    with fed(medusa, name, ACTIVE):
+        await_results(medusa, name, 10)
+        for epoch in (2, 3):
+            before, standby = owner(medusa, name), secondary(medusa, name)
+            kill(nodes[before.node])
+            medusa.await_state(name, COUNTS, LaneState.RUNNING, epoch=epoch)
+            after = owner(medusa, name)
+            assert (after.node, after.epoch) == (standby, epoch)
+            await_results(medusa, name, 6)
+            marker = medusa.marker(name, COUNTS)
+            assert marker.incarnation.startswith(f"{epoch}-")
+            log = log_of(medusa, standby)
+            assert "goes on in the query of its follower" in log
+            assert f"node {before.node} is suspected: its process has ended" in log
+            nodes[before.node] = started(medusa, before.node)
+            medusa.await_node(before.node, nodes[before.node])
+
+
+def test_an_owner_that_was_suspected_wrongly_is_fenced(medusa: Installation, nodes: Nodes) -> None:
+    """It hangs until another has taken over; then it is a secondary, and the fragment moves back."""
+    name = "hangs"
+    with fed(medusa, name, ACTIVE):
+        await_results(medusa, name, 10)
+        before, standby = owner(medusa, name), secondary(medusa, name)
+        os.killpg(nodes[before.node].pid, signal.SIGSTOP)
+        try:
+            medusa.await_state(name, COUNTS, LaneState.RUNNING, epoch=2)
+            await_results(medusa, name, 6)
+        finally:
+            os.killpg(nodes[before.node].pid, signal.SIGCONT)
+        assert owner(medusa, name).node == standby
+        medusa.wait_for(
+            lambda: (
+                "fenced with epoch 1" in log_of(medusa, before.node)
+                or f"[{name}.counts] followed" in log_of(medusa, before.node)
+            ),
+            "the owner before has noticed it",
+            within_s=WITHIN_S,
+        )
+        assert owner(medusa, name).epoch == 2
+        to = secondary(medusa, name)
+        back(medusa, name, to)
+        await_results(medusa, name, 6)
+
+
+def back(medusa: Installation, name: str, to: NodeId) -> None:
+    """Move the fragment to its secondary, whose follower serves the move at once."""
+    servers, participant = medusa.servers, network_id(name).participant
+    moves = Moves(participant, medusa.catalog, servers.topics, servers.log, SystemClock())
+    transfer = moves.planned(FragmentId(network_id(name), COUNTS), to, WITHIN_S)
+    moves.ask(transfer)
+    moves.await_done(transfer, Deadline.after(SystemClock(), WITHIN_S, "moving"), lambda _: None)
+    assert owner(medusa, name).node == to
