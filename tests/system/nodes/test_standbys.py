@@ -81,7 +81,7 @@ def test_a_secondary_goes_on_when_the_owner_is_killed(medusa: Installation, node
 
 
 def test_an_owner_that_was_suspected_wrongly_is_fenced(medusa: Installation, nodes: Nodes) -> None:
-    """It hangs until another has taken over; then it is a secondary, and the fragment moves back."""
+    """It hangs until another has taken over; then it is a secondary, and can be moved to."""
     name = "hangs"
     with fed(medusa, name, ACTIVE):
         await_results(medusa, name, 10)
