@@ -7,7 +7,17 @@ checked. A mistake is reported with the file and line of the call.
 """
 
 from pipeline.builder.network import NetworkBuilder
-from pipeline.builder.options import Duration, Limit, Placement, Session, Size, Window, Within
+from pipeline.builder.options import (
+    Duration,
+    Limit,
+    Placement,
+    Reliability,
+    ReliabilityMode,
+    Session,
+    Size,
+    Window,
+    Within,
+)
 from pipeline.builder.streams import Box, External, Stream
 
 __all__ = [
@@ -17,6 +27,8 @@ __all__ = [
     "Limit",
     "NetworkBuilder",
     "Placement",
+    "Reliability",
+    "ReliabilityMode",
     "Session",
     "Size",
     "Stream",

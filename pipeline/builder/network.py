@@ -4,7 +4,14 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Literal
 
-from pipeline.builder.options import Duration, Limit, Placement, Size
+from pipeline.builder.options import (
+    Duration,
+    Limit,
+    Placement,
+    Reliability,
+    ReliabilityMode,
+    Size,
+)
 from pipeline.builder.streams import Box, DocumentDraft, External, Stream, present
 from pipeline.network import yaml_writer
 from pipeline.network.model import Network
@@ -34,6 +41,8 @@ class NetworkBuilder:
             have none; 16 MiB to 64 TiB; no limit if left out.
         placement: the nodes that boxes without a placement of their own may run on, and boxes that
             are to run apart; every node if left out.
+        reliability: how another node goes on when a node fails, for boxes that have none;
+            `"upstream_backup"` if left out.
     """
 
     def __init__(
@@ -48,6 +57,7 @@ class NetworkBuilder:
         pace: Duration | None = None,
         state_limit: Size | None = None,
         placement: Placement | None = None,
+        reliability: Reliability | ReliabilityMode | None = None,
     ) -> None:
         self.name = name
         self._draft = DocumentDraft(name)
@@ -62,6 +72,7 @@ class NetworkBuilder:
             "pace": pace,
             "state_limit": state_limit,
             "placement": placement,
+            "reliability": reliability,
         }
         self._tree()  # a value that cannot be written is rejected in this call
 
@@ -139,6 +150,7 @@ class NetworkBuilder:
         corrections: bool | None = None,
         key_format: Literal["avro", "string", "raw"] | None = None,
         placement: Placement | None = None,
+        reliability: Reliability | ReliabilityMode | None = None,
     ) -> None:
         """Publish the output of a box under a topic name of your choice.
 
@@ -150,6 +162,7 @@ class NetworkBuilder:
             corrections: give each record an id, so that a replay can correct it.
             key_format: format of the keys: `avro` (the default), `string` or `raw`.
             placement: the nodes that the box may run on, if the box has none of its own.
+            reliability: that of the box, if the box has none of its own.
 
         Raises:
             DocumentError: it is not a box of this network, it is an output already, or a value
@@ -168,6 +181,7 @@ class NetworkBuilder:
             "corrections": corrections,
             "key_format": key_format,
             "placement": placement,
+            "reliability": reliability,
         }
         self._draft.add("outputs", box.name, "output", content)
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Literal
 
 Duration = str | timedelta
 """A duration: `"500ms"`, `"5s"`, `"1m"`, `"7d"`, or a timedelta of whole milliseconds.
@@ -83,5 +84,24 @@ class Placement:
     apart: Sequence[str] | None = None
 
 
-Part = Window | Session | Within | Limit | Placement
+ReliabilityMode = Literal["upstream_backup", "active_standby"]
+"""What other nodes have done when a node fails: nothing; or some have repeated its batches."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reliability:
+    """How another node goes on with a network, a box or an output when its own one fails.
+
+    Args:
+        mode: `upstream_backup`, another node builds the state from the log; `active_standby`, one
+            that follows it goes on.
+        secondaries: with `active_standby`, the number of other nodes that follow it, 1 to 5; 1 if
+            left out.
+    """
+
+    mode: ReliabilityMode
+    secondaries: int | None = None
+
+
+Part = Window | Session | Within | Limit | Placement | Reliability
 """An option that becomes a mapping with a key for each field."""

@@ -7,7 +7,15 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 
 from pipeline import durations
-from pipeline.builder.options import Duration, Limit, Part, Placement, Size
+from pipeline.builder.options import (
+    Duration,
+    Limit,
+    Part,
+    Placement,
+    Reliability,
+    ReliabilityMode,
+    Size,
+)
 from pipeline.errors import DocumentError, Problem
 from pipeline.nearest import nearest_first
 from pipeline.network.written import Place
@@ -179,6 +187,7 @@ def add_box(
     pace: Duration | None,
     state_limit: Size | None = None,
     placement: Placement | None = None,
+    reliability: Reliability | ReliabilityMode | None = None,
 ) -> Box:
     """Add a box to the draft of its inputs. Called by every function of `boxes`.
 
@@ -191,6 +200,7 @@ def add_box(
         pace: the least time between two batches.
         state_limit: the size of the state at which no more input is read.
         placement: the nodes that it may run on.
+        reliability: how another node goes on if its own one fails.
 
     Raises:
         DocumentError: an input is not a stream, or is one of another network, or there is none;
@@ -220,6 +230,7 @@ def add_box(
         "pace": pace,
         "state_limit": state_limit,
         "placement": placement,
+        "reliability": reliability,
     }
     draft.add("boxes", name, "box", {**content, **common})
     return Box(name, draft)

@@ -47,7 +47,7 @@ def desired_fragments(
     """Compute the record of every fragment of the plan; an unchanged one keeps its version.
 
     Paused fragments stay paused. An unchanged fragment keeps its earlier choice; neither a redrive
-    topic created since nor another placement counts as a change.
+    topic created since nor another placement or reliability counts as a change.
     """
     old = {record.fragment: record for record in before}
     return tuple(_record(fragment, old.get(fragment.name), facts) for fragment in plan.fragments)
@@ -81,6 +81,7 @@ def _record(fragment: Fragment, old: FragmentRecord | None, facts: Facts) -> Fra
         nodes=format_selector(fragment.nodes),
         apart=fragment.apart,
         cost_us=estimated_cost_us(fragment),
+        active_standbys=fragment.reliability.active_standbys,
     )
 
 

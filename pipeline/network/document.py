@@ -27,6 +27,7 @@ from pipeline.network.limits import read_limit
 from pipeline.network.model import Box, BoxSettings, Limit, Network
 from pipeline.network.outputs import OutputDraft, check_finality, check_keys, read_outputs
 from pipeline.network.placement import Placement, check_apart, read_placement
+from pipeline.network.reliability import Declared, check_reliabilities, read_reliability
 from pipeline.network.streams import (
     PARTITIONS,
     PARTITIONS_MAX,
@@ -39,6 +40,7 @@ from pipeline.network.streams import (
 )
 from pipeline.network.written import Written
 from pipeline.network.yaml_reader import YamlMap, YamlScalar
+from pipeline.reliability import UPSTREAM_BACKUP
 
 __all__ = [
     "Code",
@@ -64,7 +66,6 @@ REPLICATION_MAX = 100
 _SOME_WINDOW_MS = durations.parse("1m")
 
 _LATER = {
-    "reliability": "leave it out: a failed fragment is rebuilt from the log",
     "availability": "leave it out: output waits for all its input",
 }
 """Keys that are designed but not implemented in this version."""
@@ -173,6 +174,7 @@ class _Loader:
         self.limits: list[Limit] = []
         self.box_settings: list[BoxSettings] = []
         self.placements: list[Placement] = []
+        self.reliabilities: list[Declared] = []
 
     def load(self, root: YamlMap) -> Network | None:
         """The network, as far as it is valid; None without a name."""
@@ -186,6 +188,7 @@ class _Loader:
         auto_create = fields.boolean("auto_create", default=True)
         pace_ms, state_limit = read_pace(fields), read_state_limit(fields)
         placement = read_placement(fields, None)
+        reliability = read_reliability(fields, None).reliability
         streams = self._streams(fields, partitions)
         defaults = Defaults(window if fields.has("window") else None, self.code)
         drafts, broken = self._drafts(fields, defaults, set(streams))
@@ -202,6 +205,7 @@ class _Loader:
         facts = {key: made.facts for key, made in built.items() if made.facts is not None}
         boxes = self._boxes(drafts, facts, {*streams, *drafts, *broken})
         apart = self._apart((placement, *(one.placement for one in outputs)), drafts, broken)
+        self._check_reliabilities(outputs, drafts)
         check_finality(outputs, boxes, self.report)
         check_keys(outputs, boxes, self.report)
         if name is None:
@@ -221,6 +225,7 @@ class _Loader:
             box_settings=tuple(self.box_settings),
             nodes=placement.nodes or EVERY_NODE,
             apart=apart,
+            reliability=reliability or UPSTREAM_BACKUP,
         )
 
     def _network_name(self, fields: Fields) -> NetworkName | None:
@@ -318,7 +323,10 @@ class _Loader:
         settings = read_box_settings(BoxName(key.text), fields, kinds[0], STATEFUL_KINDS)
         placement = read_placement(fields, BoxName(key.text))
         self.placements.append(placement)
-        self.box_settings.append(replace(settings, nodes=placement.nodes))
+        declared = read_reliability(fields, BoxName(key.text))
+        self.reliabilities.append(declared)
+        settings = replace(settings, nodes=placement.nodes, reliability=declared.reliability)
+        self.box_settings.append(settings)
         fields.finish()
         return draft
 
@@ -400,7 +408,7 @@ class _Loader:
         )
         return False
 
-    # --- outputs, placement and topics -----------------------------------------------------------
+    # --- outputs, placement, reliability and topics ----------------------------------------------
 
     def _apart(
         self, others: Sequence[Placement], drafts: Mapping[str, Draft], broken: set[str]
@@ -410,7 +418,7 @@ class _Loader:
         `others`: the placements of the network and of its outputs.
         """
         parts = {name: tuple(map(str, (p.name for p in one.parts))) for name, one in drafts.items()}
-        routes = {part.name: name for name, one in drafts.items() for part in one.parts}
+        routes = _routes(drafts)
         declared = {one.of for one in self.placements if one.nodes is not None}
         for one in others:
             if one.of is None or one.nodes is None:
@@ -423,6 +431,12 @@ class _Loader:
                 self.report.add(message, one.line, box=one.of)
         everything = parts | dict.fromkeys(broken, ())
         return check_apart((*self.placements, *others), everything, self.report)
+
+    def _check_reliabilities(
+        self, outputs: tuple[OutputDraft, ...], drafts: Mapping[str, Draft]
+    ) -> None:
+        of_outputs = (output.reliability for output in outputs)
+        check_reliabilities(self.reliabilities, of_outputs, _routes(drafts), self.report)
 
     def _topics(
         self,
@@ -442,6 +456,11 @@ class _Loader:
             if topics.check_name(topic, f"output {name}", self.report, derived=True)
         }
         topics.check_collisions(external, chosen, self.report)
+
+
+def _routes(drafts: Mapping[str, Draft]) -> dict[str, str]:
+    """The route of each branch."""
+    return {part.name: name for name, one in drafts.items() for part in one.parts}
 
 
 def _no_kind(box: str, written: Sequence[str]) -> tuple[str, tuple[str, ...]]:

@@ -16,6 +16,7 @@ from typing import Protocol
 from pipeline.ids import BoxName, Millis, NetworkName, StreamName, Subject, TopicName
 from pipeline.labels import EVERY_NODE, Selector
 from pipeline.network.types import Columns, DataType, Form
+from pipeline.reliability import UPSTREAM_BACKUP, Reliability
 
 
 class Silence(Enum):
@@ -218,6 +219,8 @@ class Output:
     """The retention of the topic if it is created; None: the network's."""
     nodes: Selector | None = None
     """The nodes that its box may run on; None: not declared here."""
+    reliability: Reliability | None = None
+    """That of its box, or of the branch of a route; None: not declared here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,12 +248,14 @@ class BoxSettings:
         state_limit_bytes: the size of the state at which no more input is read; None: the
             network's. Always None for a box without state.
         nodes: the nodes that it may run on; None: not declared here.
+        reliability: how another node goes on with it; None: not declared here.
     """
 
     of: BoxName
     pace_ms: int | None = None
     state_limit_bytes: int | None = None
     nodes: Selector | None = None
+    reliability: Reliability | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,6 +284,8 @@ class Network:
     """The nodes that boxes without a placement of their own may run on."""
     apart: tuple[tuple[BoxName, BoxName], ...] = ()
     """Pairs of boxes that are to run on different nodes; each pair and all of them sorted."""
+    reliability: Reliability = UPSTREAM_BACKUP
+    """That of boxes without one of their own."""
 
     def by_name(self) -> Mapping[StreamName, "ExternalStream | Box"]:
         """Every stream by its name: the external ones, and the boxes that write the others."""

@@ -8,6 +8,7 @@ from pipeline.nearest import nearest_first
 from pipeline.network.fields import Fields, Report, Text
 from pipeline.network.model import Box, KeyFormat, Output
 from pipeline.network.placement import Placement, read_placement
+from pipeline.network.reliability import Declared, read_reliability
 from pipeline.network.streams import PARTITIONS_MAX
 from pipeline.network.topics import read_retention
 from pipeline.network.types import DataType, Scalar
@@ -31,6 +32,7 @@ class OutputDraft:
     corrections: bool
     key_format: KeyFormat
     placement: Placement
+    reliability: Declared
 
     @property
     def output(self) -> Output:
@@ -43,6 +45,7 @@ class OutputDraft:
             key_format=self.key_format,
             retention_ms=self.retention_ms,
             nodes=self.placement.nodes,
+            reliability=self.reliability.reliability,
         )
 
 
@@ -92,10 +95,13 @@ def _read_output(stream: Text, fields: Fields, partitions: int) -> OutputDraft |
     formats = tuple(one.value for one in KeyFormat)
     key_format = KeyFormat(fields.choice("key_format", formats, KeyFormat.AVRO.value))
     placement = read_placement(fields, BoxName(stream.value))
+    reliability = read_reliability(fields, BoxName(stream.value))
     fields.finish()
     if topic is None:
         return None
-    return OutputDraft(stream, topic, number, retention, corrections, key_format, placement)
+    return OutputDraft(
+        stream, topic, number, retention, corrections, key_format, placement, reliability
+    )
 
 
 def check_finality(

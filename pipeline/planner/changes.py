@@ -29,6 +29,7 @@ class DeployedFragment:
         paused: whether it is paused, so that a deploy does not start it.
         nodes: the selector of the nodes that may run it; empty: every node.
         apart: the fragments that it is to run apart from.
+        active_standbys: the number of other nodes that repeat its batches.
     """
 
     name: FragmentName
@@ -38,6 +39,7 @@ class DeployedFragment:
     paused: bool = False
     nodes: str = ""
     apart: tuple[FragmentName, ...] = ()
+    active_standbys: int = 0
 
 
 @dataclass(frozen=True, slots=True)

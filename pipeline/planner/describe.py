@@ -13,6 +13,7 @@ from pipeline.planner.columns import pruned
 from pipeline.planner.digest import decoding
 from pipeline.planner.instants import instant
 from pipeline.planner.plan import DerivedStream, Fragment, FragmentInput
+from pipeline.reliability import UPSTREAM_BACKUP
 
 
 def describe(fragment: Fragment) -> Facts:
@@ -37,7 +38,14 @@ def differences(old: Fragment, new: Fragment) -> tuple[str, ...]:
 def state_differences(old: Fragment, new: Fragment) -> tuple[str, ...]:
     """The differences in a state's inputs and boxes, and in the boxes behind it."""
     before, after = (
-        replace(pruned(fragment), pace_ms=0, state_limit_bytes=None, nodes=EVERY_NODE, apart=())
+        replace(
+            pruned(fragment),
+            pace_ms=0,
+            state_limit_bytes=None,
+            nodes=EVERY_NODE,
+            apart=(),
+            reliability=UPSTREAM_BACKUP,
+        )
         for fragment in (old, new)
     )
     return (*differences(before, after), *_decoding_differences(before, after, forms=False))
@@ -125,6 +133,7 @@ def _facts(fragment: Fragment) -> Iterator[tuple[str, str]]:
         yield "nodes", format_selector(fragment.nodes)
     if fragment.apart:
         yield "apart from", ", ".join(fragment.apart)
+    yield "reliability", str(fragment.reliability)
     output = fragment.output
     yield "output topic", output.topic
     yield "output key", key_text(output)

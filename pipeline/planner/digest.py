@@ -26,6 +26,7 @@ from pipeline.network.model import Box, Expression, ExternalStream, Load, Silenc
 from pipeline.network.types import Column
 from pipeline.planner.columns import narrowed, pruned, timing_columns
 from pipeline.planner.plan import DerivedStream, Fragment, FragmentInput, Plan
+from pipeline.reliability import UPSTREAM_BACKUP
 from schemas.json_value import Json, list_of, object_of, text_of
 
 FORMAT_VERSION = 1
@@ -45,8 +46,8 @@ _LEFT_OUT: Mapping[type, frozenset[str]] = MappingProxyType(
         ExternalStream: frozenset({"subject", "partitions", "retention_ms", "unreadable"}),
         # Only affects when event time advances.
         DerivedStream: frozenset({"partitions", "lateness_ms"}),
-        # Where a fragment runs changes nothing of what it does.
-        Fragment: frozenset({"nodes", "apart"}),
+        # Where a fragment runs, and which nodes follow it, changes nothing of what it does.
+        Fragment: frozenset({"nodes", "apart", "reliability"}),
     }
 )
 _SCHEMA_FIELDS = frozenset({"schema_json", "key_schema_json"})
@@ -139,7 +140,10 @@ def decoding(stream: FragmentInput) -> Mapping[str, Json]:
 
 
 def plan_digest(plan: Plan) -> str:
-    """`<format version>:<SHA-256 in hex>` of all fragments, where they run, and their topics."""
+    """`<format version>:<SHA-256 in hex>` of all fragments and their topics.
+
+    Included are where fragments run and how reliable they are, as far as it is not the default.
+    """
     content: dict[str, Json] = {
         "owner": plan.network.participant,
         "network": plan.network.name,
@@ -150,6 +154,11 @@ def plan_digest(plan: Plan) -> str:
     if placed:
         content["placement"] = [
             [one.name, format_selector(one.nodes), list(one.apart)] for one in placed
+        ]
+    followed = [one for one in plan.fragments if one.reliability != UPSTREAM_BACKUP]
+    if followed:
+        content["reliability"] = [
+            [one.name, one.reliability.mode.value, one.reliability.secondaries] for one in followed
         ]
     return _hash(content)
 

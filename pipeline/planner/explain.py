@@ -13,6 +13,7 @@ from pipeline.network.model import ExternalStream, KeyFormat, Load, Silence
 from pipeline.planner.boxes.catalogue import facts, keeps
 from pipeline.planner.describe import start_text
 from pipeline.planner.plan import DerivedStream, Fragment, FragmentInput, NewTopic, Plan
+from pipeline.reliability import Mode
 
 _LABEL = 12
 _ORDER: Mapping[Keeps, str] = {
@@ -68,10 +69,25 @@ def _fragment(fragment: Fragment) -> Iterator[str]:
         yield from _fact("nodes", f"{nodes}: it runs on nodes with these labels")
     if fragment.apart:
         yield from _fact("apart from", f"{', '.join(fragment.apart)}, if another node may claim it")
+    yield from _fact("reliability", _reliability(fragment))
     yield from _guarantees(fragment)
     names = fragment.names
     yield from _fact("group", f"{names.group} (a mirror for lag tools)")
     yield from _fact("transactions", names.stable.transactional_id)
+
+
+def _reliability(fragment: Fragment) -> str:
+    """What another node does when that of a fragment fails, and the price of it."""
+    found, has_state = fragment.reliability, fragment.stateful_box is not None
+    if found.mode is Mode.UPSTREAM_BACKUP:
+        then = "builds its state from the log" if has_state else "goes on from its positions"
+        return f"{found}: if its node fails, another one {then}; costs nothing before"
+    if not has_state:
+        return f"{found}: it has no state to follow; a secondary has it planned, nothing more"
+    return (
+        f"{found}: if its node fails, a secondary goes on in about a second; costs its processor "
+        "time and memory once more on each secondary"
+    )
 
 
 def _input(stream: FragmentInput, *, alone: bool) -> Iterator[str]:

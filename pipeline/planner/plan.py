@@ -10,6 +10,7 @@ from pipeline.network.boxes.shape import Shape
 from pipeline.network.boxes.traits import Traits, traits
 from pipeline.network.model import Box, ExternalStream, KeyFormat, Limit
 from pipeline.network.types import Columns
+from pipeline.reliability import UPSTREAM_BACKUP, Reliability
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +85,8 @@ class Fragment:
     """The nodes that it may run on."""
     apart: tuple[FragmentName, ...] = ()
     """Fragments of the network that it is to run apart from, sorted."""
+    reliability: Reliability = UPSTREAM_BACKUP
+    """How another node goes on with it when its own one fails."""
 
     @property
     def name(self) -> FragmentName:

@@ -29,6 +29,7 @@ from pipeline.planner.state import (
     OnChange,
     fate,
 )
+from pipeline.reliability import with_active_standbys
 
 _REFUSED: Mapping[Fate, str] = {
     Fate.UNDECIDED: "its state does not fit the new plan",
@@ -165,7 +166,7 @@ class Upgrade:
         elif not record.running:
             reason = "it was stopped: it goes on where it stopped"
             item = replace(item, action=Action.RESTART, reasons=(reason,))
-        item = replace(item, reasons=(*item.reasons, *_placed_otherwise(fragment, record)))
+        item = replace(item, reasons=(*item.reasons, *_settled_otherwise(fragment, record)))
         if record.name not in self.current.has_run:
             return item
         topics_changed = self._topics_changed(record)
@@ -315,9 +316,9 @@ def between(old: Plan, new: Plan) -> tuple[Item, ...]:
             writes = (f"writes {fragment.output.topic}",)
             found.append(Item(ItemKind.FRAGMENT, fragment.name, Action.CREATE, writes))
         elif fragment_digest(was) == fragment_digest(fragment):
-            moved = differences(was, fragment) if _is_placed_otherwise(was, fragment) else ()
-            if moved:
-                found.append(Item(ItemKind.FRAGMENT, fragment.name, Action.CHANGE, moved))
+            settled = differences(was, fragment) if _is_settled_otherwise(was, fragment) else ()
+            if settled:
+                found.append(Item(ItemKind.FRAGMENT, fragment.name, Action.CHANGE, settled))
         else:
             reasons = _plan_differences(was, fragment)
             reasons = reasons or ("its plan differs in something that is not in the document",)
@@ -327,15 +328,20 @@ def between(old: Plan, new: Plan) -> tuple[Item, ...]:
     return tuple(found)
 
 
-def _is_placed_otherwise(was: Fragment, now: Fragment) -> bool:
-    return (was.nodes, was.apart) != (now.nodes, now.apart)
+def _is_settled_otherwise(was: Fragment, now: Fragment) -> bool:
+    """Whether the nodes that a fragment runs on, or that follow it, are others."""
+    old = (was.nodes, was.apart, was.reliability)
+    return old != (now.nodes, now.apart, now.reliability)
 
 
-def _placed_otherwise(fragment: Fragment, record: DeployedFragment) -> Iterator[str]:
-    """What changes about the nodes that an unchanged fragment runs on."""
+def _settled_otherwise(fragment: Fragment, record: DeployedFragment) -> Iterator[str]:
+    """What changes about the nodes that an unchanged fragment runs on, or that follow it."""
     nodes, apart = format_selector(fragment.nodes), fragment.apart
     if nodes != record.nodes:
         yield f"changed: nodes `{record.nodes or ANY_NODE}` → `{nodes or ANY_NODE}`"
     if apart != record.apart:
         was, now = (", ".join(names) or NOTHING for names in (record.apart, apart))
         yield f"changed: apart from `{was}` → `{now}`"
+    before = with_active_standbys(record.active_standbys)
+    if fragment.reliability != before:
+        yield f"changed: reliability `{before}` → `{fragment.reliability}`"

@@ -2,7 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 
-from pipeline.builder.options import Duration, Limit, Placement, Session, Size, Window
+from pipeline.builder.options import (
+    Duration,
+    Limit,
+    Placement,
+    Reliability,
+    ReliabilityMode,
+    Session,
+    Size,
+    Window,
+)
 from pipeline.builder.streams import Box, Stream, add_box
 
 
@@ -19,6 +28,7 @@ def aggregate(
     pace: Duration | None = None,
     state_limit: Size | None = None,
     placement: Placement | None = None,
+    reliability: Reliability | ReliabilityMode | None = None,
 ) -> Box:
     """Compute one row for each window and group, when event time passes the window's end.
 
@@ -35,6 +45,7 @@ def aggregate(
         state_limit: the size of the state at which no more input is read; the network's, if left
             out.
         placement: the nodes that it may run on; the network's, if left out.
+        reliability: how another node goes on if its own one fails; the network's, if left out.
     """
     content = {
         "aggregate": stream,
@@ -52,4 +63,5 @@ def aggregate(
         pace=pace,
         state_limit=state_limit,
         placement=placement,
+        reliability=reliability,
     )

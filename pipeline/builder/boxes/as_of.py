@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from pipeline.builder.options import Duration, Limit, Placement, Size
+from pipeline.builder.options import Duration, Limit, Placement, Reliability, ReliabilityMode, Size
 from pipeline.builder.streams import Box, Stream, add_box, present
 
 
@@ -21,6 +21,7 @@ def as_of(
     pace: Duration | None = None,
     state_limit: Size | None = None,
     placement: Placement | None = None,
+    reliability: Reliability | ReliabilityMode | None = None,
 ) -> Box:
     """Join each row with the latest row of a table that is not after it.
 
@@ -39,6 +40,7 @@ def as_of(
         state_limit: the size of the state at which no more input is read; the network's, if left
             out.
         placement: the nodes that it may run on; the network's, if left out.
+        reliability: how another node goes on if its own one fails; the network's, if left out.
     """
     sides = {"left": left, "right": right}
     join = present({**sides, "on": on, "within": within, "how": how})
@@ -52,4 +54,5 @@ def as_of(
         pace=pace,
         state_limit=state_limit,
         placement=placement,
+        reliability=reliability,
     )

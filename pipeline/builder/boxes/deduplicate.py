@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from pipeline.builder.options import Duration, Limit, Placement, Size
+from pipeline.builder.options import Duration, Limit, Placement, Reliability, ReliabilityMode, Size
 from pipeline.builder.streams import Box, Stream, add_box
 
 
@@ -17,6 +17,7 @@ def deduplicate(
     pace: Duration | None = None,
     state_limit: Size | None = None,
     placement: Placement | None = None,
+    reliability: Reliability | ReliabilityMode | None = None,
 ) -> Box:
     """Drop a row if another row with equal columns precedes it within a duration.
 
@@ -31,6 +32,7 @@ def deduplicate(
         state_limit: the size of the state at which no more input is read; the network's, if left
             out.
         placement: the nodes that it may run on; the network's, if left out.
+        reliability: how another node goes on if its own one fails; the network's, if left out.
     """
     content = {"deduplicate": stream, "by": by, "within": within}
     return add_box(
@@ -42,4 +44,5 @@ def deduplicate(
         pace=pace,
         state_limit=state_limit,
         placement=placement,
+        reliability=reliability,
     )

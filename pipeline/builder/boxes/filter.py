@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from pipeline.builder.options import Duration, Limit, Placement
+from pipeline.builder.options import Duration, Limit, Placement, Reliability, ReliabilityMode
 from pipeline.builder.streams import Box, Stream, add_box
 
 
@@ -15,6 +15,7 @@ def filter(  # noqa: A001 - the kind's name
     dead_letters: Limit | None = None,
     pace: Duration | None = None,
     placement: Placement | None = None,
+    reliability: Reliability | ReliabilityMode | None = None,
 ) -> Box:
     """Keep the rows for which a condition is true; false and null drop a row.
 
@@ -26,6 +27,7 @@ def filter(  # noqa: A001 - the kind's name
         dead_letters: how many rows that cannot be computed are accepted; all, if left out.
         pace: the least time between two batches; the network's, if left out.
         placement: the nodes that it may run on; the network's, if left out.
+        reliability: how another node goes on if its own one fails; the network's, if left out.
     """
     content = {"filter": stream, "where": where}
     return add_box(
@@ -36,4 +38,5 @@ def filter(  # noqa: A001 - the kind's name
         dead_letters=dead_letters,
         pace=pace,
         placement=placement,
+        reliability=reliability,
     )

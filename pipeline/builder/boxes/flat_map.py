@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from pipeline.builder.options import Duration, Limit, Placement
+from pipeline.builder.options import Duration, Limit, Placement, Reliability, ReliabilityMode
 from pipeline.builder.streams import Box, Stream, add_box
 
 
@@ -18,6 +18,7 @@ def flat_map(
     dead_letters: Limit | None = None,
     pace: Duration | None = None,
     placement: Placement | None = None,
+    reliability: Reliability | ReliabilityMode | None = None,
 ) -> Box:
     """Make a row for each element of an array; none if it is null or empty.
 
@@ -34,6 +35,7 @@ def flat_map(
         dead_letters: how many records that cannot be computed are accepted; all, if left out.
         pace: the least time between two batches; the network's, if left out.
         placement: the nodes that it may run on; the network's, if left out.
+        reliability: how another node goes on if its own one fails; the network's, if left out.
     """
     content = {"flat_map": stream, "each": each, "at": at, "at_most": at_most, "select": select}
     return add_box(
@@ -44,4 +46,5 @@ def flat_map(
         dead_letters=dead_letters,
         pace=pace,
         placement=placement,
+        reliability=reliability,
     )

@@ -3,7 +3,15 @@
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from pipeline.builder.options import Duration, Limit, Placement, Size, Within
+from pipeline.builder.options import (
+    Duration,
+    Limit,
+    Placement,
+    Reliability,
+    ReliabilityMode,
+    Size,
+    Within,
+)
 from pipeline.builder.streams import Box, Stream, add_box, present
 
 
@@ -21,6 +29,7 @@ def join(
     pace: Duration | None = None,
     state_limit: Size | None = None,
     placement: Placement | None = None,
+    reliability: Reliability | ReliabilityMode | None = None,
 ) -> Box:
     """Pair rows, one from each side, with equal columns and event times close together.
 
@@ -42,6 +51,7 @@ def join(
         state_limit: the size of the state at which no more input is read; the network's, if left
             out.
         placement: the nodes that it may run on; the network's, if left out.
+        reliability: how another node goes on if its own one fails; the network's, if left out.
     """
     sides = {"left": left, "right": right}
     content = {"join": present({**sides, "on": on, "within": within, "how": how}), "select": select}
@@ -54,4 +64,5 @@ def join(
         pace=pace,
         state_limit=state_limit,
         placement=placement,
+        reliability=reliability,
     )

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from pipeline.builder.options import Duration, Limit, Placement
+from pipeline.builder.options import Duration, Limit, Placement, Reliability, ReliabilityMode
 from pipeline.builder.streams import Box, Stream, add_box
 
 
@@ -17,6 +17,7 @@ def python(
     dead_letters: Limit | None = None,
     pace: Duration | None = None,
     placement: Placement | None = None,
+    reliability: Reliability | ReliabilityMode | None = None,
 ) -> Box:
     """Compute rows by a pure function from a record batch to a record batch.
 
@@ -32,6 +33,7 @@ def python(
         dead_letters: how many rows that cannot be computed are accepted; all, if left out.
         pace: the least time between two batches; the network's, if left out.
         placement: the nodes that it may run on; the network's, if left out.
+        reliability: how another node goes on if its own one fails; the network's, if left out.
     """
     content = {"python": stream, "function": function, "columns": columns, "timeout": timeout}
     return add_box(
@@ -42,4 +44,5 @@ def python(
         dead_letters=dead_letters,
         pace=pace,
         placement=placement,
+        reliability=reliability,
     )

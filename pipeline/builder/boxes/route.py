@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from pipeline.builder.options import Duration, Limit, Placement
+from pipeline.builder.options import Duration, Limit, Placement, Reliability, ReliabilityMode
 from pipeline.builder.streams import Box, Branches, Stream, add_box
 
 
@@ -16,6 +16,7 @@ def route(
     dead_letters: Limit | None = None,
     pace: Duration | None = None,
     placement: Placement | None = None,
+    reliability: Reliability | ReliabilityMode | None = None,
 ) -> Mapping[str, Box]:
     """Send each record to the first stream whose condition is true; returns the streams by name.
 
@@ -29,6 +30,7 @@ def route(
         dead_letters: how many records that cannot be evaluated are accepted; all, if left out.
         pace: the least time between two batches; the network's, if left out.
         placement: the nodes that it may run on; the network's, if left out.
+        reliability: how another node goes on if its own one fails; the network's, if left out.
     """
     content = {"route": stream, "to": to, "otherwise": otherwise}
     box = add_box(
@@ -39,6 +41,7 @@ def route(
         dead_letters=dead_letters,
         pace=pace,
         placement=placement,
+        reliability=reliability,
     )
     names = [*to] if otherwise is None else [*to, otherwise]
     return Branches(name, box.draft, names)

@@ -2,7 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 
-from pipeline.builder.options import Duration, Limit, Placement, Size, Window
+from pipeline.builder.options import (
+    Duration,
+    Limit,
+    Placement,
+    Reliability,
+    ReliabilityMode,
+    Size,
+    Window,
+)
 from pipeline.builder.streams import Box, Stream, add_box
 
 
@@ -21,6 +29,7 @@ def top(
     pace: Duration | None = None,
     state_limit: Size | None = None,
     placement: Placement | None = None,
+    reliability: Reliability | ReliabilityMode | None = None,
 ) -> Box:
     """Rank the rows of each window and group, when event time passes the window's end.
 
@@ -39,6 +48,7 @@ def top(
         state_limit: the size of the state at which no more input is read; the network's, if left
             out.
         placement: the nodes that it may run on; the network's, if left out.
+        reliability: how another node goes on if its own one fails; the network's, if left out.
     """
     content = {
         "top": stream,
@@ -58,4 +68,5 @@ def top(
         pace=pace,
         state_limit=state_limit,
         placement=placement,
+        reliability=reliability,
     )

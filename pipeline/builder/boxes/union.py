@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from pipeline.builder.options import Duration, Limit, Placement
+from pipeline.builder.options import Duration, Limit, Placement, Reliability, ReliabilityMode
 from pipeline.builder.streams import Box, Stream, add_box, mistaken, typed
 
 
@@ -14,6 +14,7 @@ def union(
     dead_letters: Limit | None = None,
     pace: Duration | None = None,
     placement: Placement | None = None,
+    reliability: Reliability | ReliabilityMode | None = None,
 ) -> Box:
     """Merge the rows of several streams, in the order of their arrival.
 
@@ -24,6 +25,7 @@ def union(
         dead_letters: how many rows that cannot be computed are accepted; all, if left out.
         pace: the least time between two batches; the network's, if left out.
         placement: the nodes that it may run on; the network's, if left out.
+        reliability: how another node goes on if its own one fails; the network's, if left out.
     """
     if not isinstance(streams, Sequence):
         message = f"streams of box {name} must be a list of streams, not {typed(streams)}"
@@ -37,4 +39,5 @@ def union(
         dead_letters=dead_letters,
         pace=pace,
         placement=placement,
+        reliability=reliability,
     )

@@ -40,6 +40,8 @@ def command(session: Session, file: str | None) -> None:
                     "group": fragment.names.group,
                     "pace_ms": fragment.pace_ms,
                     "state_limit_bytes": fragment.state_limit_bytes,
+                    "reliability": fragment.reliability.mode.value,
+                    "secondaries": fragment.reliability.secondaries,
                 }
                 for fragment in plan.fragments
             ],

@@ -1,6 +1,6 @@
-"""Pass: assign `pace` and `state_limit` to the fragments.
+"""Pass: assign `pace`, `state_limit` and `reliability` to the fragments.
 
-Both are declared for boxes of the document. A fragment computes a box if it contains it, or an
+They are declared for boxes of the document. A fragment computes a box if it contains it, or an
 expression of it: a box that was merged or moved has another name, and a copied one is in several
 fragments. Boxes that the planner adds declare nothing.
 """
@@ -9,23 +9,28 @@ from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
-from pipeline.network.model import BoxSettings, Network, expressions
+from pipeline.ids import BoxName
+from pipeline.names import stream_of_box
+from pipeline.network.boxes.route import Branch
+from pipeline.network.model import Box, BoxSettings, Network, expressions
 from pipeline.planner.draft import Draft
 from pipeline.planner.plan import Fragment
+from pipeline.reliability import Reliability, strictest
 
 
 def share_box_settings(draft: Draft) -> Draft:
-    """Fill in the pace and the limit of the state of each fragment."""
+    """Fill in the pace, the limit of the state and the reliability of each fragment."""
     network = draft.network
-    return replace(draft, fragments=tuple(_with_both(f, network) for f in draft.fragments))
+    return replace(draft, fragments=tuple(_with_settings(f, network) for f in draft.fragments))
 
 
-def _with_both(fragment: Fragment, network: Network) -> Fragment:
+def _with_settings(fragment: Fragment, network: Network) -> Fragment:
     names = frozenset(_computed(fragment))
     return replace(
         fragment,
         pace_ms=_pace_ms(network, names),
         state_limit_bytes=_state_limit(network, names) if fragment.stateful_box else None,
+        reliability=_reliability(network, names, fragment.boxes[-1]),
     )
 
 
@@ -50,6 +55,24 @@ def _state_limit(network: Network, names: AbstractSet[str]) -> int | None:
     return min(
         (limit for limit in declared if limit is not None), default=network.state_limit_bytes
     )
+
+
+def _reliability(network: Network, names: AbstractSet[str], last: Box) -> Reliability:
+    """The strictest of the boxes; one that declares none, nor its output, has the network's.
+
+    The output of a branch declares it for the fragment that ends with the branch, in which the
+    route has no other purpose.
+    """
+    outputs = {output.stream: output.reliability for output in network.outputs}
+    declared = {
+        settings.of: settings.reliability or outputs.get(stream_of_box(settings.of))
+        for settings in _of(network, names)
+    }
+    of_output = outputs.get(stream_of_box(last.name))
+    if isinstance(last, Branch) and of_output is not None:
+        declared[BoxName(last.input)] = of_output
+    found = (one or network.reliability for one in declared.values())
+    return strictest(found, default=network.reliability)
 
 
 def _of(network: Network, names: AbstractSet[str]) -> Iterator[BoxSettings]:

@@ -11,6 +11,8 @@ from pipeline.builder import (
     Limit,
     NetworkBuilder,
     Placement,
+    Reliability,
+    ReliabilityMode,
     Session,
     Size,
     Stream,
@@ -74,6 +76,15 @@ paces: st.SearchStrategy[Duration | None] = st.sampled_from(
 placements: st.SearchStrategy[Placement | None] = st.sampled_from(
     (None, Placement(nodes="zone=a"), Placement(nodes="zone!=a|b,disk"))
 )
+reliabilities: st.SearchStrategy[Reliability | ReliabilityMode | None] = st.sampled_from(
+    (
+        None,
+        "upstream_backup",
+        "active_standby",
+        Reliability(mode="active_standby", secondaries=5),
+        Reliability(mode="upstream_backup"),
+    )
+)
 state_limits: st.SearchStrategy[Size | None] = st.sampled_from((None, "16MiB", "4GiB", "64TiB"))
 lengths: st.SearchStrategy[Duration] = st.sampled_from(
     ("5s", "1m", timedelta(minutes=5), timedelta(milliseconds=1), "window")
@@ -95,6 +106,7 @@ def described(draw: st.DrawFn) -> NetworkBuilder:
         pace=draw(paces),
         state_limit=draw(state_limits),
         placement=draw(placements),
+        reliability=draw(reliabilities),
     )
     known = [_external(draw, network, f"s{i}") for i in range(draw(st.integers(1, 2)))]
     for i in range(draw(st.integers(1, 7))):
@@ -110,6 +122,7 @@ def described(draw: st.DrawFn) -> NetworkBuilder:
                 corrections=draw(st.sampled_from((None, False, one is known[-1]))),
                 key_format=draw(st.sampled_from((None, "avro"))),  # not every key has another one
                 placement=draw(st.sampled_from((None, Placement()))),  # its box may have nodes
+                reliability=None,  # its box may have one
             )
     return network
 
@@ -164,6 +177,7 @@ def _filter(
         dead_letters=draw(limits),
         pace=draw(paces),
         placement=draw(placements),
+        reliability=draw(reliabilities),
     )
     return StreamColumns(box, source.columns)
 
@@ -186,6 +200,7 @@ def _map(
         dead_letters=draw(limits),
         pace=draw(paces),
         placement=draw(placements),
+        reliability=draw(reliabilities),
     )
     return StreamColumns(box, columns)
 
@@ -210,6 +225,7 @@ def _aggregate(
         dead_letters=draw(limits),
         pace=draw(paces),
         placement=draw(placements),
+        reliability=draw(reliabilities),
         state_limit=draw(state_limits),
     )
     return StreamColumns(box, columns | {"window_start": TIME, "window_end": TIME})
@@ -238,6 +254,7 @@ def _top(
         dead_letters=draw(limits),
         pace=draw(paces),
         placement=draw(placements),
+        reliability=draw(reliabilities),
         state_limit=draw(state_limits),
     )
     return StreamColumns(box, columns | {"window_start": TIME, "window_end": TIME, "rank": WHOLE})
@@ -264,6 +281,7 @@ def _join(
         dead_letters=draw(limits),
         pace=draw(paces),
         placement=draw(placements),
+        reliability=draw(reliabilities),
         state_limit=draw(state_limits),
     )
     return StreamColumns(box, columns)
@@ -285,6 +303,7 @@ def _union(
         dead_letters=draw(limits),
         pace=draw(paces),
         placement=draw(placements),
+        reliability=draw(reliabilities),
     )
     return StreamColumns(box, source.columns)
 
@@ -303,6 +322,7 @@ def _python(
         dead_letters=draw(limits),
         pace=draw(paces),
         placement=draw(placements),
+        reliability=draw(reliabilities),
     )
     return StreamColumns(box, columns)
 
@@ -324,6 +344,7 @@ def _flat_map(
         dead_letters=draw(limits),
         pace=draw(paces),
         placement=draw(placements),
+        reliability=draw(reliabilities),
     )
     return StreamColumns(box, columns)
 
@@ -344,6 +365,7 @@ def _route(
         dead_letters=draw(limits),
         pace=draw(paces),
         placement=draw(placements),
+        reliability=draw(reliabilities),
     )
     return StreamColumns(made[draw(st.sampled_from(sorted(made)))], source.columns)
 
@@ -361,6 +383,7 @@ def _deduplicate(
         dead_letters=draw(limits),
         pace=draw(paces),
         placement=draw(placements),
+        reliability=draw(reliabilities),
         state_limit=draw(state_limits),
     )
     return StreamColumns(box, source.columns)
@@ -388,6 +411,7 @@ def _as_of(
         dead_letters=draw(limits),
         pace=draw(paces),
         placement=draw(placements),
+        reliability=draw(reliabilities),
         state_limit=draw(state_limits),
     )
     return StreamColumns(box, columns)

@@ -83,6 +83,20 @@ def test_explain_has_the_pace_and_the_state_limit_of_each_fragment(medusa: Calle
     assert "pace         1s, the least time between two batches" in medusa("explain").out
 
 
+def test_explain_has_the_reliability_of_each_fragment(medusa: Caller) -> None:
+    """In the data and in the text, also that of the default."""
+    Path("sighting.avsc").write_text(SCHEMA)
+    Path("network.py").write_text(CARS)
+    (plain,) = medusa("explain", "-o", "json").data["fragments"]
+    assert (plain["reliability"], plain["secondaries"]) == ("upstream_backup", 0)
+    assert "reliability  upstream_backup: if its node fails" in medusa("explain").out
+    followed = CARS.replace('where="speed > 0"', 'where="speed > 0", reliability="active_standby"')
+    Path("network.py").write_text(followed)
+    (one,) = medusa("explain", "-o", "json").data["fragments"]
+    assert (one["reliability"], one["secondaries"]) == ("active_standby", 1)
+    assert "reliability  active_standby, 1 secondary: it has no state" in medusa("explain").out
+
+
 def test_a_mistake_in_python_is_printed_with_its_line(medusa: Caller) -> None:
     """In the data too."""
     Path("sighting.avsc").write_text(SCHEMA)

@@ -220,11 +220,11 @@ def test_ten_errors_are_all_reported(problems_of: ProblemsOf) -> None:
     ("rest", "problems"),
     [
         (
-            "boxes: {b: {filter: s, where: speed > 0}}\nreliability: amnesia\n",
+            "boxes: {b: {filter: s, where: speed > 0}}\navailability: 1s\n",
             [
                 (
-                    "network.yaml:5: reliability is not supported yet\n    hint: leave "
-                    "it out: a failed fragment is rebuilt from the log"
+                    "network.yaml:5: availability is not supported yet\n    hint: leave "
+                    "it out: output waits for all its input"
                 )
             ],
         ),
@@ -286,7 +286,7 @@ def test_ten_errors_are_all_reported(problems_of: ProblemsOf) -> None:
                 "network.yaml:4, box b: box b needs where",
                 (
                     "network.yaml:4, box b: box b has no key wher "
-                    "(there is: where, key, filter, dead_letters, pace, placement)"
+                    "(there is: where, key, filter, dead_letters, pace, placement, reliability)"
                 ),
             ],
         ),

@@ -46,7 +46,8 @@ def test_without_select_all_columns_of_both_sides_are_included(box_of: BoxOf) ->
                 "as_of of box d must be a mapping",
                 (
                     "box d has no key within "
-                    "(there is: key, select, as_of, dead_letters, pace, state_limit, placement)"
+                    "(there is: key, select, as_of, dead_letters, pace, state_limit, placement, "
+                    "reliability)"
                 ),
             ],
         ),

@@ -1,0 +1,57 @@
+"""Deploys of reliabilities."""
+
+import json
+from pathlib import Path
+
+from brokers.versioned_store import Set
+from pipeline.names import Znodes
+from pipeline.planner.changes import Action
+from tests.unit.deploy.test_placement import CARS, compared, deployed
+from tests.unit.deploy.twins import DOCUMENT, World
+
+FOLLOWED = DOCUMENT + "reliability: {mode: active_standby, secondaries: 2}\n"
+
+
+def standbys(world: World) -> dict[str, tuple[int, int]]:
+    """The version, and the number of followers, of each fragment's record."""
+    records = world.catalog.fragments.of(CARS)
+    return {str(one.fragment): (one.version, one.active_standbys) for one in records}
+
+
+def test_another_reliability_is_a_new_version_and_restarts_nothing(tmp_path: Path) -> None:
+    """The records have the number of followers; `plan` shows what changes."""
+    world = World.new()
+    deployed(world, tmp_path)
+    assert standbys(world) == {"moving": (1, 0), "stopped": (1, 0)}
+    found = compared(world, tmp_path, FOLLOWED).changes
+    change = "changed: reliability `upstream_backup` → `active_standby, 2 secondaries`"
+    assert [(one.action, one.reasons) for one in found.fragments] == [(Action.KEEP, (change,))] * 2
+    assert (found.restarts, found.disturbing) == (0, ())
+    assert deployed(world, tmp_path, FOLLOWED).name == "cars@2"
+    assert standbys(world) == {"moving": (1, 2), "stopped": (1, 2)}
+    assert not deployed(world, tmp_path, FOLLOWED).changed
+    assert not compared(world, tmp_path, FOLLOWED).changes.pending
+    assert deployed(world, tmp_path).name == "cars@3"
+    assert standbys(world) == {"moving": (1, 0), "stopped": (1, 0)}
+
+
+def test_the_default_written_out_changes_nothing(tmp_path: Path) -> None:
+    """It is the same plan."""
+    world = World.new()
+    deployed(world, tmp_path)
+    assert not deployed(world, tmp_path, DOCUMENT + "reliability: upstream_backup\n").changed
+
+
+def test_records_of_an_earlier_version_get_the_number_with_a_deploy(tmp_path: Path) -> None:
+    """An earlier `pause` or `resume` forgets it; the next deploy notices that."""
+    world = World.new()
+    deployed(world, tmp_path, FOLLOWED)
+    for record in world.catalog.fragments.of(CARS):
+        path = Znodes("").fragment(CARS, record.fragment)
+        found = world.catalog.store.get(path)
+        assert found is not None
+        plain = json.loads(found.value)
+        del plain["active_standbys"]
+        world.catalog.store.apply((Set(path, json.dumps(plain).encode(), found.version),))
+    assert deployed(world, tmp_path, FOLLOWED).name == "cars@2"
+    assert standbys(world) == {"moving": (1, 2), "stopped": (1, 2)}
