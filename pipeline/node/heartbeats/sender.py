@@ -65,10 +65,10 @@ class HeartbeatSender:
         self._thread = threading.Thread(target=self._work, name="heartbeats", daemon=True)
         self._thread.start()
 
-    def close(self, within_s: float = CLOSE_S) -> None:
+    def close(self) -> None:
         """Send the last heartbeat, which says that the node has ended, and end the child."""
         self._closed.set()
-        self._thread.join(2 * within_s)
+        self._thread.join(2 * CLOSE_S)
 
     def _work(self) -> None:
         pause_s = AGAIN_FIRST_S

@@ -75,10 +75,10 @@ class World:
         detector = Detector(OWN, LIFE, 1_000)
         self.poll = HeartbeatPoll(self.kafka, TOPIC, detector, clock, self.sent.append)
 
-    def write(self, node: NodeId, *, ended: bool = False) -> None:
+    def write(self, node: NodeId, agent_ms: int = 0, *, ended: bool = False) -> None:
         """A heartbeat, now."""
         sent_ms = steady_ms(self.kafka.clock)
-        self.put(encode(Heartbeat(node, LIFE, 1, sent_ms, 0, ended)))
+        self.put(encode(Heartbeat(node, LIFE, 1, sent_ms, agent_ms, ended)))
 
     def put(self, value: bytes | None) -> None:
         """A record."""
@@ -120,6 +120,14 @@ def test_the_suspected_nodes_are_sent_when_they_change(
     assert "limit 1000 ms; false suspicions of it so far: 0" in first
     assert "node other is no longer suspected; it was: no heartbeat for" in second
     assert third == "node other is suspected: its process has ended"
+
+
+def test_a_suspicion_of_an_agent_says_so(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    """Its process sends heartbeats."""
+    world.write(OTHER, 12_000)
+    world.run(0.1, OWN)
+    assert world.sent == [GONE]
+    assert "no decision of its agent for 12000 ms, limit 10000 ms" in caplog.messages[-1]
 
 
 def test_a_node_that_reads_no_own_heartbeats_suspects_nobody(
