@@ -132,7 +132,7 @@ class Following:
         deployed: the fragment in the catalog.
         fragment: its plan; or why this program has none.
         transfer: its move to this node; None: it is not moved here.
-        is_standby: whether this node is one of its secondaries.
+        is_standby: whether this node is one of its secondaries, or was until it is to run it.
         is_begun: whether it is followed from now on; otherwise only if it is followed already.
     """
 

@@ -327,7 +327,7 @@ class Shared:
         rehearsed: the fragments that the node rehearses.
         moving_here: the fragments that users move to this node, with their transfer.
         standing_by: the fragments that the node follows as a secondary, or has followed and is to
-            run now; each with whether it is a secondary.
+            run now; each with whether a follower is begun.
         followed: what the node follows.
         last_run: the largest run number of the lanes that were removed.
     """

@@ -206,11 +206,12 @@ class CatalogSnapshot:
     def standing_by(self, node: NodeId) -> tuple[tuple[Deployed, bool], ...]:
         """The fragments that a node follows as a secondary, or has followed and is to run now.
 
-        Each with whether it is a secondary.
+        Each with whether its follower begins, if there is none: as a secondary of an owner that is
+        up. While another takes over, all cores are needed there.
         """
-        where, found = self._placed, self.secondaries()
+        where, found, up = self._placed, self.secondaries(), self.alive
         return tuple(
-            (one, node in found[one.id])
+            (one, node in found[one.id] and one.owner is not None and one.owner.node in up)
             for one in self.fragments
             if one.id in found
             and (one.owner is None or one.owner.node != node)

@@ -24,18 +24,18 @@ def follow(state: NodeState, event: Event) -> tuple[NodeState, Effects]:
 def _followings(shared: Shared) -> Iterator[Following]:
     """The fragments to follow, by name; each once, though it may have both purposes."""
     moving = {one.id: (one, transfer) for one, transfer in shared.moving_here}
-    standing = {one.id: (one, is_standby) for one, is_standby in shared.standing_by}
+    standing = {one.id: (one, is_begun) for one, is_begun in shared.standing_by}
     for fragment in sorted(moving.keys() | standing.keys()):
         one, transfer = moving.get(fragment, (None, None))
-        other, is_standby = standing.get(fragment, (None, False))
+        other, is_begun = standing.get(fragment, (None, False))
         deployed = one or other
         if deployed is None:
             continue
         failure = shared.plans.failed.get(deployed.version)
         planned = failure or shared.plans.fragment(deployed)
         if planned is not None:
-            is_begun = is_standby or transfer is not None
-            yield Following(deployed, planned, transfer, is_standby, is_begun)
+            is_begun = is_begun or transfer is not None
+            yield Following(deployed, planned, transfer, other is not None, is_begun)
 
 
 def _seen(one: Following) -> tuple[object, ...]:

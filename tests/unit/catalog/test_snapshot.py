@@ -134,6 +134,21 @@ def test_a_secondary_goes_on_until_it_has_claimed() -> None:
     assert claimed.standing_by(HERE) == ()
 
 
+def test_no_follower_begins_while_another_node_takes_over() -> None:
+    """It would take processor time from it."""
+    third = NodeId("third")
+    lost = CatalogSnapshot((_node(HERE), _node(third)), (_followed(THERE, 2),))
+    assert [[begins for _, begins in lost.standing_by(node)] for node in (HERE, third)] == [
+        [False],
+        [False],
+    ]
+    back = CatalogSnapshot((*lost.nodes, _node(THERE)), lost.fragments)
+    assert [[begins for _, begins in back.standing_by(node)] for node in (HERE, third)] == [
+        [True],
+        [True],
+    ]
+
+
 def test_a_suspected_node_counts_as_down() -> None:
     """Although it is up by the catalog."""
     nodes = (_node(HERE), _node(THERE))

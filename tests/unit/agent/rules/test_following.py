@@ -111,7 +111,7 @@ def test_a_secondary_follows_as_long_as_it_is_one() -> None:
     assert requests(moves) == [[(True, True)]]
     assert follows(moves) == [[move]]
     ready = agent.receive_all(read(followed(THERE), replace(move, is_ready=True)))
-    assert requests(ready) == [[(False, True)]]
+    assert requests(ready) == []
     assert follows(agent.receive_all(read(followed(THERE)))) == [[None]]
 
 
@@ -120,7 +120,7 @@ def test_a_secondary_that_takes_over_keeps_its_follower() -> None:
     agent = Agent()
     agent.receive(read(followed(THERE)))
     alone = CatalogSnapshot((node_record(HERE),), (followed(THERE),))
-    assert requests(agent.receive_all(CatalogRead(alone))) == [[(False, False)]]
+    assert requests(agent.receive_all(CatalogRead(alone))) == [[(True, False)]]
     assert requests(agent.receive_all(read(followed(HERE)))) == [[]]
     again = followed(THERE)
     assert again.owner is not None
