@@ -19,7 +19,7 @@ PAUSE_S: Final = 0.03
 READER_S: Final = 1.0
 """How long Kafka's answer is awaited."""
 REOPENED_MS: Final = 5_000
-"""After this time without an own heartbeat the reader is opened again: the topic may be another."""
+"""After this time without an own heartbeat the reader is opened again: the topic may be new."""
 
 _log = logging.getLogger(__name__)
 
@@ -27,8 +27,8 @@ _log = logging.getLogger(__name__)
 class HeartbeatPoll:
     """Reads heartbeats from the present end of their topic on; sends the suspected nodes.
 
-    The topic is that of the first answer: whoever sends the first heartbeat creates it. After an
-    error, and after some time without an own heartbeat, it is looked up again.
+    The topic need not exist yet: whoever sends the first heartbeat creates it. After an error, and
+    after some time without an own heartbeat, it is looked up again, and read from its end on.
 
     Args:
         kafka: opens a reader.
