@@ -155,7 +155,9 @@ class RunningNode:
         self._report_up()
         ready()
         with _node_down(writer, record, clock):
-            with closing(HeartbeatSender(self._orders, pulse.age_ms)):
+            # While it stops, the agent decides nothing more.
+            age_ms = lambda: 0 if stop.is_set() else pulse.age_ms()  # noqa: E731
+            with closing(HeartbeatSender(self._orders, age_ms)):
                 agent.run(stop)
             warm_up.end()
             for thread in threads:
