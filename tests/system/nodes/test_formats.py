@@ -117,6 +117,7 @@ class Everything:
 def everything(medusa: Installation, store: ZooKeeperStore) -> Everything:
     """The current snapshot."""
     ends = medusa.admin.end_offsets(medusa.admin.topic_names(), Isolation.UNCOMMITTED)
+    of_nodes = {events_topic(OWNER), heartbeats_topic(OWNER)}
     return Everything(
         znodes_below(store),
         {topic: dict(found) for topic, found in ends.items() if topic not in of_nodes},
