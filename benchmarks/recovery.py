@@ -197,7 +197,8 @@ def _parts(
     assert batch is not None  # noqa: S101 - awaited above
     assert first is not None  # noqa: S101 - as above
     times = [round(at - began, 2) for at in (ready, taken, batch, first)]
-    return Parts(*times, gap=_gap(running, fragment, began, first))
+    times.append(_gap(running, fragment, began, first))
+    return Parts(*times)
 
 
 def _gap(running: Running, fragment: Fragment, began: float, first: float) -> float:

@@ -201,6 +201,15 @@ class World:
         self.medusa("deploy", f"--file={path}", "--yes", "--no-wait")
         return planner.plan(read_document(path, lambda _: None).network, OWNER)
 
+    def rely(self, reliability: str) -> None:
+        """Deploy all networks with another `reliability`, a line; empty: the default."""
+        for running in self.networks:
+            path = self.folder / "documents" / running.network / "network.yaml"
+            lines = path.read_text().splitlines(keepends=True)
+            kept = (line for line in lines if not line.startswith("reliability:"))
+            path.write_text("".join((*kept, reliability)))
+            self.medusa("deploy", f"--file={path}", "--yes", "--no-wait")
+
     def run(self, network: str, plan: Plan, feed: Feed) -> Running:
         """Start to feed and to observe a deployed network."""
         topics = {topic for fragment in plan.fragments for topic in topics_of(fragment).all}
