@@ -142,9 +142,9 @@ def _without_secondaries(plan: Plan, nodes: Iterable[NodeRecord]) -> Iterator[st
     for (wanted, allowed), names in lacking.items():
         reliability = with_active_standbys(wanted)
         yield (
-            f"{', '.join(names)} with {reliability}: {wanted + 1} nodes that may run it are needed, "
-            f"{allowed} {'is' if allowed == 1 else 'are'} up, and not drained; until more are, "
-            "fewer follow it"
+            f"{', '.join(names)} with {reliability}: {wanted + 1} nodes that may run it are "
+            f"needed, {allowed} {'is' if allowed == 1 else 'are'} up, and not drained; until more "
+            "are, fewer follow it"
         )
 
 
