@@ -207,7 +207,7 @@ class World:
             path = self.folder / "documents" / running.network / "network.yaml"
             lines = path.read_text().splitlines(keepends=True)
             kept = (line for line in lines if not line.startswith("reliability:"))
-            path.write_text("".join((*kept, reliability)))
+            path.write_text("".join((reliability, *kept)))
             self.medusa("deploy", f"--file={path}", "--yes", "--no-wait")
 
     def run(self, network: str, plan: Plan, feed: Feed) -> Running:
