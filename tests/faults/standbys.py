@@ -8,7 +8,7 @@ from tests.faults.outages import killed, owns_all
 from tests.faults.servers import Server
 from tests.faults.world import OWNER, World
 
-ACTIVE = "reliability: active_standby\n"
+ACTIVE, DEFAULT = "active_standby", "upstream_backup"
 LEVEL_WITHIN_S = 120.0
 GONE_WITHIN_S = 90.0
 BUILT_S = 10.0
@@ -36,7 +36,7 @@ def standby_killed(world: World, random: Random) -> None:
     _, new = _followed(world)
     time.sleep(random.uniform(0, 2 * BUILT_S))
     new.kill()
-    world.rely("")
+    world.rely(DEFAULT)
 
 
 def standby_killed_in_takeover(world: World, random: Random) -> None:
@@ -46,7 +46,7 @@ def standby_killed_in_takeover(world: World, random: Random) -> None:
     old.kill()
     time.sleep(random.uniform(0, 3))
     new.kill()
-    world.rely("")
+    world.rely(DEFAULT)
     world.restart()
 
 
@@ -97,4 +97,4 @@ def _await_gone(world: World, new: Node) -> None:
     """Wait until the secondary has all fragments; it runs the networks from now on."""
     world.wait(lambda: owns_all(world, new), f"all is on {new.name}", GONE_WITHIN_S)
     world.node = new
-    world.rely("")
+    world.rely(DEFAULT)

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+import yaml
+
 from brokers.embedded.stack import StackSettings
 from brokers.kafka.admin import KafkaAdmin
 from brokers.kafka_interface import Isolation
@@ -202,12 +204,12 @@ class World:
         return planner.plan(read_document(path, lambda _: None).network, OWNER)
 
     def rely(self, reliability: str) -> None:
-        """Deploy all networks with another `reliability`, a line; empty: the default."""
+        """Deploy all networks with another reliability."""
         for running in self.networks:
             path = self.folder / "documents" / running.network / "network.yaml"
-            lines = path.read_text().splitlines(keepends=True)
-            kept = (line for line in lines if not line.startswith("reliability:"))
-            path.write_text("".join((reliability, *kept)))
+            document = yaml.load(path.read_text(), yaml.BaseLoader)
+            document["reliability"] = reliability
+            path.write_text(yaml.safe_dump(document, sort_keys=False))
             self.medusa("deploy", f"--file={path}", "--yes", "--no-wait")
 
     def run(self, network: str, plan: Plan, feed: Feed) -> Running:
