@@ -207,7 +207,8 @@ class World:
         """Deploy all networks with another reliability."""
         for running in self.networks:
             path = self.folder / "documents" / running.network / "network.yaml"
-            document = yaml.load(path.read_text(), yaml.BaseLoader)
+            text = path.read_text()
+            document = yaml.load(text, yaml.BaseLoader)  # noqa: S506 - it makes texts alone
             document["reliability"] = reliability
             path.write_text(yaml.safe_dump(document, sort_keys=False))
             self.medusa("deploy", f"--file={path}", "--yes", "--no-wait")
