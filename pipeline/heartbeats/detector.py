@@ -44,7 +44,9 @@ DOUBLED_MAX: Final = 4
 CALM_MS: Final = 10 * 60_000
 """After this time without a false suspicion a doubled limit is halved."""
 FORGOTTEN_MS: Final = 10 * 60_000
-"""After this time without a heartbeat a node is forgotten, and is suspected no longer."""
+"""After this time without a heartbeat a node is forgotten."""
+SUSPECTED_MOST_MS: Final = 24 * 3_600_000
+"""The same for one that is suspected: it may be up by the catalog, and cut off from Kafka."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -214,7 +216,12 @@ class Detector:
 
     def _forget(self, now_ms: int) -> None:
         """Forget nodes that are gone, and halve limits after a calm time."""
-        gone = [node for node, one in self._others.items() if now_ms - one.heard_ms >= FORGOTTEN_MS]
+        gone = [
+            node
+            for node, one in self._others.items()
+            if now_ms - one.heard_ms
+            >= (FORGOTTEN_MS if self._judged(one) is None else SUSPECTED_MOST_MS)
+        ]
         for node in gone:
             del self._others[node]
         for other in self._others.values():

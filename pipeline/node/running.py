@@ -121,7 +121,6 @@ class RunningNode:
     _mailbox: Mailbox = field(init=False, default_factory=Mailbox)
     _watched: Watched = field(init=False, default_factory=Watched)
     _news: LaneNews = field(init=False, default_factory=LaneNews)
-    _suspicions: Suspicions = field(init=False, default_factory=Suspicions)
 
     def run(self, stop: threading.Event, ready: Callable[[], None]) -> None:
         """Run the agent until the node is stopped; `ready` is called once it accepts fragments."""
@@ -169,6 +168,10 @@ class RunningNode:
     # --- what the agent uses --------------------------------------------------------------------
 
     @cached_property
+    def _suspicions(self) -> Suspicions:
+        return Suspicions(self.clock)
+
+    @cached_property
     def _kafka(self) -> RemoteKafka:
         return RemoteKafka(self.servers.brokers, self.clock)
 
@@ -204,6 +207,7 @@ class RunningNode:
             partial(Follower, host=host, node=node),
             host.clock,
             recorder.put,
+            node,
             at_once=max(1, cores // 2),
         )
 

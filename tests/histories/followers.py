@@ -126,7 +126,7 @@ class Followers:
         offsets = {batch: plan for batch, plan in found.offsets.items() if batch <= last}
         commits = {batch for batch in found.commits if batch <= last}
         left = replace(found, offsets=offsets, commits=commits, states=dict(found.states))
-        return FollowedState(cast("Any", left), found.incarnation)
+        return FollowedState(cast("Any", left), found.incarnation, one.record.version)
 
     def _note(self, note: Callable[..., bool], *arguments: Any) -> None:
         try:

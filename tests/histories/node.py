@@ -189,7 +189,7 @@ class Node:
             claimed=nothing.end,
             news=news,
         )
-        self.suspicions = Suspicions()
+        self.suspicions = Suspicions(clock)
         self._followers = Followers(shared.transfers, around.roots, around.rng, clock, {})
         context = NodeContext(
             node=record,
