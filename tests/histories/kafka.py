@@ -13,7 +13,9 @@ from pipeline.clock import Clock, Deadline
 from pipeline.dead_letters import trimmer
 from pipeline.errors import RetryError
 from pipeline.ids import Millis, TopicName, TransactionalId
-from tests.histories.turns import CrashedError, Turn, pause
+from pipeline.markers.commit_marker import CommitMarker
+from pipeline.spark.run.marker_tail import MarkerTail
+from tests.histories.turns import CrashedError, Turn, pause, wait
 
 
 class Topics(Protocol):
@@ -171,6 +173,16 @@ class YieldingReader(LogReader):
         """The last records of partition 0."""
         pause()
         return LogReader(self.kafka, self.timeout_s).newest(topic, count)
+
+
+class YieldingTail(MarkerTail):
+    """Reader of the markers of a followed lane that yields to other threads where it waits."""
+
+    def next(self, within_s: float) -> tuple[CommitMarker, ...]:
+        """The markers after those that were read."""
+        if within_s:
+            wait()
+        return super().next(within_s)
 
 
 class Trimmer(trimmer.Trimmer):
