@@ -315,6 +315,7 @@ def toy_engine(rng: Callable[[], Random]) -> Iterator[None]:
             "emit": looking.emit,
             "Inspector": looking.Inspector,
             "Steering": engine.Steering,
+            "Log": kafka.NotedLog,
             "divided": pieces.divided,
             "drops_meanwhile": pieces.drops_meanwhile,
             "plan_first_batch": engine.plan_first_batch,

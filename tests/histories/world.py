@@ -164,7 +164,10 @@ def same(one: Fragment, other: Fragment) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """One committed transaction of a lane, as observed."""
+    """One committed transaction of a lane, as observed.
+
+    `letters_from`: where the dead letters began when its rebuild read them, if that is known.
+    """
 
     life: int
     version: int
@@ -172,6 +175,7 @@ class Commit:
     marker: CommitMarker
     executed: Executed | None
     records: tuple[KafkaRecord, ...]
+    letters_from: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def names(self) -> FragmentNames:
@@ -444,7 +448,9 @@ class World:
         records = tuple(transaction.records)
         life = turn.facts.setdefault("life", self.life)
         fragment = settings.fragment
-        self.watch(Commit(life, settings.version, fragment, marker, executed, records))
+        letters_from = turn.facts.get("letters from", {})
+        commit = Commit(life, settings.version, fragment, marker, executed, records, letters_from)
+        self.watch(commit)
 
 
 def attempt(do: Callable[[], None]) -> str:
