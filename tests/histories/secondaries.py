@@ -29,17 +29,20 @@ def restarted(world: World, before: Mapping[tuple[str, FragmentId], Run]) -> Ite
 
 
 def others(world: World) -> Iterator[str]:
-    """The fragments with other followers than the catalog says, or with one that is not level."""
+    """The fragments with other followers than the catalog says.
+
+    Or with one that is not level although its owner runs.
+    """
     found = world.catalog.snapshot(OWNER)
     there: dict[FragmentId, dict[NodeId, Standby]] = {}
     for node, standbys in found.standbys.items():
         for one in standbys:
             there.setdefault(one.id, {})[node] = one
-    meant = found.secondaries()
+    meant, runs = found.secondaries(), {fragment for (_, fragment), _ in running(world)}
     for fragment in sorted(meant.keys() | there.keys()):
         followers, nodes = there.get(fragment, {}), meant.get(fragment, ())
         if set(nodes) != followers.keys():
             yield f"{fragment} is followed by {sorted(followers)}, not {sorted(nodes)}"
         for node, one in sorted(followers.items()):
-            if not one.is_level:
+            if fragment in runs and not one.is_level:
                 yield f"the follower of {fragment} on {node} is {one.phase.value}: {one.problem}"
