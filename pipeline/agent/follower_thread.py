@@ -128,10 +128,15 @@ class FollowerThread:
         return self._course.phase, self._problem
 
     def goes_on(self, other: Following) -> bool:
-        """Whether it serves another purpose too; then `change` says so."""
-        is_asked = other.transfer is not None and self._following.transfer is None
-        is_of_use = self._thread.is_alive() and not (self._is_discarded and is_asked)
-        return is_of_use and self._following.goes_on(other)
+        """Whether it serves another purpose too; then `change` says so.
+
+        One that is discarded does not serve a purpose that it did not have.
+        """
+        own = self._following
+        is_asked = other.transfer is not None and own.transfer is None
+        stands_by = other.is_standby and not own.is_standby
+        is_of_use = not (self._is_discarded and (is_asked or stands_by))
+        return is_of_use and self._thread.is_alive() and own.goes_on(other)
 
     def change(self, following: Following) -> None:
         """Follow for another purpose from now on: for a move, as a secondary, or both."""

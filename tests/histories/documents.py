@@ -15,6 +15,7 @@ WINDOW_MS: Final = 8_000
 WITHIN_MS: Final = 3_000
 TOPICS: Final = ("t0", "t1", "t2", "t3")
 """External topics; each has at most one stream in a document."""
+RELIABILITY: Final = "reliability"
 STATEFUL: Final = frozenset({"aggregate", "join"})
 
 
@@ -35,19 +36,29 @@ class Box:
 
     `number`: the bound of a filter (`v > number`), the summand of a map, the window of an
     aggregate in milliseconds, the bound of a join in milliseconds; nothing for a union.
+    `secondaries`: its reliability; None: that of the network.
     """
 
     name: str
     kind: str
     inputs: tuple[str, ...]
     number: int = 0
+    secondaries: int | None = None
+
+    @property
+    def text(self) -> str:
+        """The box in YAML."""
+        text = _TEXTS[self.kind](self)
+        if self.secondaries is None:
+            return text
+        return f"{text[:-1]}, reliability: {_reliability_text(self.secondaries)}}}"
 
 
 @dataclass(frozen=True, slots=True)
 class Net:
     """One document.
 
-    `name`: of the network; each network has separate topics.
+    `secondaries`: its reliability. `name`: of the network; each network has separate topics.
     """
 
     streams: tuple[Stream, ...]
@@ -55,6 +66,7 @@ class Net:
     outputs: Mapping[str, str] = field(default_factory=dict)
     retention: str = "7d"
     partitions: int = 2
+    secondaries: int = 0
     name: str = NETWORK
 
     def placed(self, topic: str) -> str:
@@ -65,14 +77,17 @@ class Net:
     def text(self) -> str:
         """The document in YAML."""
         lines = [f"network: {self.name}", f"retention: {self.retention}"]
-        lines += [f"partitions: {self.partitions}", "streams:"]
+        lines.append(f"partitions: {self.partitions}")
+        if self.secondaries:
+            lines.append(f"reliability: {_reliability_text(self.secondaries)}")
+        lines.append("streams:")
         lines += [
             f"  {s.name}: {{topic: {self.placed(s.topic)}, schema: {s.name}.avsc, event_time: at, "
             f"lateness: {s.lateness_ms}ms, idle_after: 10s, ahead: {s.ahead_ms}ms}}"
             for s in self.streams
         ]
         lines.append("boxes:")
-        lines += [f"  {box.name}: {_TEXTS[box.kind](box)}" for box in self.boxes]
+        lines += [f"  {box.name}: {box.text}" for box in self.boxes]
         lines.append("outputs:")
         outputs = sorted(self.outputs.items())
         lines += [f"  {box}: {{topic: {self.placed(topic)}}}" for box, topic in outputs]
@@ -117,6 +132,13 @@ def schema_of(kind: str) -> str:
     types = {"id": "long", "k": "int", "v": kind, "at": time}
     fields = [{"name": name, "type": one} for name, one in types.items()]
     return json.dumps({"type": "record", "name": "Row", "fields": fields})
+
+
+def _reliability_text(secondaries: int) -> str:
+    """A reliability in YAML."""
+    if secondaries > 1:
+        return f"{{mode: active_standby, secondaries: {secondaries}}}"
+    return "active_standby" if secondaries else "upstream_backup"
 
 
 _TEXTS: Mapping[str, Callable[[Box], str]] = {
@@ -337,6 +359,16 @@ def _partitions(net: Net, rng: Random) -> Net | None:
     return replace(net, partitions=rng.choice([n for n in (1, 2, 3) if n != net.partitions]))
 
 
+def _reliability(net: Net, rng: Random) -> Net | None:
+    """Set the secondaries of the network or of a box, or remove them."""
+    if rng.random() < 0.6:
+        return replace(net, secondaries=rng.choice([n for n in (0, 1, 2) if n != net.secondaries]))
+    chosen = rng.choice(net.boxes)
+    number = rng.choice([n for n in (None, 0, 1, 2) if n != chosen.secondaries])
+    boxes = tuple(replace(b, secondaries=number) if b == chosen else b for b in net.boxes)
+    return replace(net, boxes=boxes)
+
+
 CHANGES: Mapping[str, Change] = {
     "rename_stream": _rename_stream,
     "rename_inner": _rename_inner,
@@ -353,7 +385,10 @@ CHANGES: Mapping[str, Change] = {
     "ahead": _ahead,
     "retention": _retention,
     "partitions": _partitions,
+    RELIABILITY: _reliability,
 }
 """Changes of a deploy, by their names in scripts."""
-NEEDS_NOTHING: Final = frozenset({"rename_stream", "retention", "partitions", "lateness", "ahead"})
+NEEDS_NOTHING: Final = frozenset(
+    {"rename_stream", "retention", "partitions", "lateness", "ahead", RELIABILITY}
+)
 """Changes after which every fragment continues, so that no choice is required."""

@@ -9,7 +9,7 @@ crash, drops rows by the watermark of the previous batch and closes windows by i
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from random import Random
 from typing import Any, cast
@@ -17,6 +17,7 @@ from zlib import crc32
 
 import pyarrow as pa
 
+from pipeline.errors import RetryError
 from pipeline.ids import BatchId, Millis, TopicName
 from pipeline.lanes import rebuild_pieces
 from pipeline.lanes.batch import BatchFacts
@@ -27,9 +28,9 @@ from pipeline.planner.plan import Fragment
 from pipeline.spark.batch.facts import positions
 from pipeline.spark.query.lowered import Lowered, TopicRole
 from pipeline.spark.run.outside import UnreadableError
-from pipeline.spark.run.query_runner import Query, StoppingError
+from pipeline.spark.run.query_runner import Driver, Query, StoppingError
 from pipeline.spark.run.spark_errors import DamagedCheckpointError, LostDataError
-from pipeline.spark.run.steered_query import Answer
+from pipeline.spark.run.steered_query import Answer, Plan
 from schemas import wire
 from tests.histories.folders import Folder, Planned, leaves_of
 from tests.histories.kafka import log, topic_of
@@ -42,7 +43,7 @@ from tests.histories.rows import (
     downstream,
     joined,
 )
-from tests.histories.turns import Turn, pause
+from tests.histories.turns import Event, Turn, pause
 
 
 def plan_first_batch(
@@ -182,6 +183,11 @@ class Batch:
             skipped=self.look.skipped,
         )
 
+    @property
+    def lowered(self) -> Lowered:
+        """As of `Engine`."""
+        return self.frame.lowered
+
     def records_read(self) -> int:
         """As of `Engine`."""
         return 0
@@ -265,6 +271,38 @@ class Runner:
         number = BatchId(done + 1)
         plan_next_batch(folder, number, lowered, answer.end, watermark_ms, Millis(0))
         return True
+
+
+class RunningQuery:
+    """One query, as the class of `pipeline/spark/run/query_runner.py` that it replaces.
+
+    Another turn may take it over while it waits for a plan, which then has to return.
+    """
+
+    def __init__(self, query: Query, stop: Any) -> None:
+        self._query, self._stop = query, stop
+        self._ends = False
+        self.taken_over = Event()
+
+    def run(self) -> None:
+        """Run it until it is stopped, its plan ends, or it is taken over."""
+        try:
+            Runner(self._stop).run(self._query)
+        finally:
+            self._ends = True
+
+    def take_over(self, driver: Driver, plan: Plan) -> None:
+        """Run it on in the turn that calls."""
+        if self._ends:
+            raise RetryError("the query has ended before it was taken over")
+        self.taken_over.set()
+        steering = cast("Any", Steering(None, plan))
+        mine = replace(self._query, write=driver.write, watch=driver.watch, steering=steering)
+        Runner(driver.stop).run(mine)
+
+    def refuse_takeover(self) -> None:
+        """Refuse a later takeover."""
+        self._ends = True
 
 
 def planned(frame: Frame, folder: Folder) -> Batch | None:

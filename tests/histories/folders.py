@@ -15,6 +15,7 @@ from pipeline.lanes.start.facts import (
 from pipeline.names import LaneNames
 from pipeline.spark.batch.facts import positions
 from pipeline.spark.query.lowered import Lowered
+from pipeline.spark.run.checkpoints import FollowerFolder
 from tests.histories.turns import pause
 
 KEPT_EPOCHS = 2
@@ -41,6 +42,11 @@ class Folder:
     commits: set[int] = field(default_factory=set)
     states: dict[int, Any] = field(default_factory=dict)
 
+    def clear(self) -> None:
+        """Remove everything in it."""
+        self.incarnation = None
+        self.offsets, self.commits, self.states = {}, set(), {}
+
     def set_back(self, batches: int, *, damage: bool) -> None:
         """Lose the last committed batches, as with the unwritten data of a machine that stops.
 
@@ -59,14 +65,29 @@ Root = dict[str, dict[int, Folder]]
 
 
 class Checkpoints:
-    """Replaces the class of the same name."""
+    """Replaces the class of the same name.
 
-    def __init__(self, root: Root, names: LaneNames, life: NetworkLife, _spark: str) -> None:
+    The folder of a follower is one of its lane's once a lane that has taken it over completes it.
+    """
+
+    def __init__(
+        self,
+        root: Root,
+        names: LaneNames,
+        life: NetworkLife,
+        _spark: str,
+        follower: FollowerFolder | None = None,
+    ) -> None:
         self._folders = root.setdefault(str(names.lane), {})
         self._life = life
+        self._own: Folder | None = None
+        if follower is not None:
+            self._own = Folder(f"epoch-{follower.epoch}-{follower.node}", life)
 
     def folder(self, epoch: Epoch) -> Folder | str:
         """The folder of an epoch; a message if there is none."""
+        if self._own is not None:
+            return self._own
         return self._folders.get(epoch, f"epoch-{epoch}")
 
     def any(self, before: Epoch) -> CheckpointFacts | Unusable:
@@ -91,17 +112,33 @@ class Checkpoints:
         self, epoch: Epoch, source: Folder, incarnation: Incarnation, lowered: Lowered
     ) -> CheckpointFacts | Unusable:
         """Copy the checkpoint of a follower into the folder of an epoch; returns its facts."""
-        found = self._copied(epoch, source, incarnation, lowered)
-        return found if isinstance(found, Unusable) else replace(found, followed=True)
+        return _followed(self._copied(epoch, source, incarnation, lowered))
+
+    def of_follower(
+        self, _epoch: Epoch, incarnation: Incarnation, lowered: Lowered
+    ) -> CheckpointFacts | Unusable:
+        """Facts of the folder that the query of a follower uses."""
+        assert self._own is not None
+        return _followed(_read_facts(self._own, incarnation, lowered))
+
+    def discard(self) -> None:
+        """Remove what a follower has left, unless a lane has it."""
+        if self._own is not None and not any(self._own is f for f in self._folders.values()):
+            self._own.clear()
 
     def empty(self, epoch: Epoch) -> Folder:
-        """Create an empty folder."""
+        """Create an empty folder; that of a follower is emptied."""
         pause()
+        if self._own is not None:
+            self._own.clear()
+            return self._own
         self._folders[epoch] = Folder(f"epoch-{epoch}", self._life)
         return self._folders[epoch]
 
     def complete(self, epoch: Epoch, incarnation: Incarnation) -> None:
         """Mark the folder as complete."""
+        if self._own is not None:
+            self._folders[epoch] = self._own
         self._folders[epoch].incarnation = incarnation
         kept = self._complete(epoch)[: KEPT_EPOCHS - 1]
         for old in [e for e, f in self._folders.items() if e < epoch and f not in kept]:
@@ -148,6 +185,11 @@ def _read_facts(
         planned=planned,
         state=None if committed is None else _state(folder, committed, lowered),
     )
+
+
+def _followed(facts: CheckpointFacts | Unusable) -> CheckpointFacts | Unusable:
+    """The facts of a checkpoint that a follower has made."""
+    return facts if isinstance(facts, Unusable) else replace(facts, followed=True)
 
 
 def _state(folder: Folder, batch: int, lowered: Lowered) -> CommittedState:

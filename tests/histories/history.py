@@ -10,12 +10,13 @@ from pipeline.deploy import documents
 from pipeline.deploy.redrive_topic import RedriveTopic
 from pipeline.errors import BrokenInvariantError, MedusaError
 from pipeline.ids import NetworkId, NetworkName, SchemaId, TopicName
-from tests.histories import deploys, moving
+from pipeline.lanes.following import UnlikeOwnerError
+from tests.histories import deploys, moving, secondaries, suspecting
 from tests.histories.chain import Chain, Outcome, Script, Step
-from tests.histories.documents import CHANGES, first, schema_of
+from tests.histories.documents import CHANGES, RELIABILITY, first, schema_of
 from tests.histories.node import OWNER, START, Node, remembering, toy_engine
 from tests.histories.reference import Wrong
-from tests.histories.world import NOWHERE_ID, World
+from tests.histories.world import FOLLOWER_GOES, LANE_GOES, NOWHERE_ID, World
 
 SETTLE_ROUNDS: Final = 60
 SETTLE_DEPLOYS: Final = 2
@@ -39,7 +40,10 @@ def draw(
     rng = Random(seed)
     kinds = [kind for kind in _ALL if not only or kind in only]
     preferred = rng.sample(sorted(set(kinds)), min(4, len(set(kinds))))
-    steps = [Step("produce", rng.randrange(1 << 20)), Step("run", rng.randrange(1 << 20))]
+    begin = ["produce", "run"]
+    if RELIABILITY in kinds and rng.random() < 0.5:
+        begin.insert(0, RELIABILITY)  # so that followers have built their states
+    steps = [Step(kind, rng.randrange(1 << 20)) for kind in begin]
     for _ in range(rng.randint(*steps_many)):
         kind = rng.choice(preferred) if rng.random() < 0.6 else rng.choice(kinds)
         steps.append(Step(kind, rng.randrange(1 << 20)))
@@ -89,6 +93,7 @@ class History(Chain):
                 if self.outcome.wrong:
                     return self.outcome
                 rng = world.rng = Random(step.seed)
+                world.follower_goes = FOLLOWER_GOES[step.seed % len(FOLLOWER_GOES)]
                 self.log(f"{step}")
                 self._step(step.kind, rng)
             if not self.outcome.wrong:
@@ -109,8 +114,27 @@ class History(Chain):
         else:
             STEPS[kind](self, rng)
 
+    def change(self, kind: str, rng: Random) -> None:
+        """Deploy the next document; another reliability restarts nothing."""
+        if kind != RELIABILITY:
+            super().change(kind, rng)
+            return
+        world = self.world
+        for node in world.nodes.values():
+            node.look(fully=True)  # what is to be done without this deploy
+        passed_s, is_calm = world.clock.passed_s, self.all_run() and not self.excuses
+        before = dict(secondaries.running(world))
+        super().change(kind, rng)
+        for node in world.nodes.values():
+            node.look(fully=True)
+        if is_calm and world.clock.passed_s == passed_s:
+            for text in secondaries.restarted(world, before):
+                self.wrong(Wrong("restarted", "", text))
+
     def _ended(self, lane: str, error: Exception) -> None:
         self.log(f"    {lane} ended: {type(error).__name__}: {error}")
+        if isinstance(error, UnlikeOwnerError) and not self.world.undecided:
+            self.wrong(Wrong("unlike", lane, str(error)))
         if isinstance(error, BrokenInvariantError) or not isinstance(error, MedusaError):
             self.wrong(Wrong("broke", lane, f"{type(error).__name__}: {error}"))
 
@@ -119,9 +143,10 @@ class History(Chain):
     def _settle(self) -> None:
         """Wait until all is read and published; missing results are lost."""
         world = self.world
-        world.rng = Random(0)
+        world.rng, world.follower_goes = Random(0), LANE_GOES
         self.log("settle")
         moving.undrain(world)
+        suspecting.end_all(world)
         if not world.nodes:
             world.start_node("n1")
         for deploys_before in range(SETTLE_DEPLOYS + 1):
@@ -142,7 +167,10 @@ class History(Chain):
             self.wrong(Wrong("stuck", fragment, f"{text}; {self._states()}"))
 
     def _rest(self) -> None:
-        """Check that nothing changes its owner any more, and that no move is left."""
+        """Check that nothing changes its owner any more, and that no move is left.
+
+        The secondaries are those of the catalog, and level.
+        """
         world = self.world
         for _ in range(REST_ROUNDS):
             world.round(SETTLE_S)
@@ -153,7 +181,7 @@ class History(Chain):
             if before.get(fragment) != now:
                 text = f"owned by {before.get(fragment)}, and by {now} without a reason"
                 self.wrong(Wrong("restless", str(fragment.fragment), text))
-        for text in moving.overdue(world):
+        for text in (*moving.overdue(world), *secondaries.others(world)):
             self.wrong(Wrong("restless", "", text))
 
     def _stopped(self) -> Iterator[tuple[str, str]]:
@@ -360,6 +388,21 @@ def _vacate(history: History, rng: Random) -> None:
         history.world.round(rng.choice((0.3, 1.0)))
 
 
+def _suspect(history: History, rng: Random) -> None:
+    """A node is suspected by another one; sometimes no longer after a while."""
+    history.log(f"  {suspecting.suspect(history.world, rng)}")
+    if rng.random() < 0.5:
+        _produce(history, rng)
+    for _ in range(rng.randint(0, 6)):
+        history.world.round(rng.choice((0.3, 1.0)))
+    if rng.random() < 0.4:
+        _trust(history, rng)
+
+
+def _trust(history: History, rng: Random) -> None:
+    history.log(f"  {suspecting.trust(history.world, rng)}")
+
+
 STEPS: Mapping[str, Callable[[History, Random], None]] = {
     "produce": _produce,
     "run": _run,
@@ -377,11 +420,14 @@ STEPS: Mapping[str, Callable[[History, Random], None]] = {
     "redrive": _redrive,
     "move": _move,
     "vacate": _vacate,
+    "suspect": _suspect,
+    "trust": _trust,
 }
 _ALL = (
     *sorted(CHANGES),
     *("rollback", "destroy", "restart", "set_back", "take_over", "take_over", "made_again"),
     *("grown", "schema_gone", "schema_late", "letters_expire", "redrive", "move", "vacate"),
+    *(RELIABILITY, "suspect", "suspect", "trust"),
 )
 
 

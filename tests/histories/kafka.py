@@ -13,7 +13,13 @@ from pipeline.clock import Clock, Deadline
 from pipeline.dead_letters import trimmer
 from pipeline.errors import RetryError
 from pipeline.ids import Millis, TopicName, TransactionalId
-from tests.histories.turns import CrashedError, Turn, pause
+from pipeline.lanes.start.decision import Rebuild
+from pipeline.markers.commit_marker import CommitMarker
+from pipeline.names import FragmentNames
+from pipeline.spark.query.lowered import Lowered
+from pipeline.spark.run.marker_tail import MarkerTail
+from pipeline.spark.run.rebuild import Log, Rebuilding
+from tests.histories.turns import CrashedError, Turn, pause, wait
 
 
 class Topics(Protocol):
@@ -171,6 +177,28 @@ class YieldingReader(LogReader):
         """The last records of partition 0."""
         pause()
         return LogReader(self.kafka, self.timeout_s).newest(topic, count)
+
+
+class YieldingTail(MarkerTail):
+    """Reader of the markers of a followed lane that yields to other threads where it waits."""
+
+    def next(self, within_s: float) -> tuple[CommitMarker, ...]:
+        """The markers after those that were read."""
+        if within_s:
+            wait()
+        return super().next(within_s)
+
+
+class NotedLog(Log):
+    """The log of a rebuild; where the dead letters begin that it reads is stored for the checks."""
+
+    def prepare(self, start: Rebuild, lowered: Lowered, names: FragmentNames) -> Rebuilding:
+        """See `Log`."""
+        prepared = super().prepare(start, lowered, names)
+        if Turn.current is not None:
+            letters = names.dead_letters
+            Turn.current.facts["letters from"] = self.admin.start_offsets((letters,))[letters]
+        return prepared
 
 
 class Trimmer(trimmer.Trimmer):

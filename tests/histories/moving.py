@@ -21,7 +21,7 @@ OVERDUE_MS: Final = 10_000
 def move(world: World, rng: Random) -> str:
     """Ask for a move of a fragment to another node; returns what was done."""
     owned = owners(world)
-    if not owned or not _two_nodes(world):
+    if not owned or not two_nodes(world):
         return "nothing to move"
     fragment = rng.choice(sorted(owned))
     to = NodeId(rng.choice(sorted(world.nodes)))
@@ -48,7 +48,7 @@ def cancel(world: World, rng: Random) -> str:
 
 def drain(world: World, rng: Random) -> str:
     """Drain a node; returns what was done."""
-    if not _two_nodes(world):
+    if not two_nodes(world):
         return "there is one node"
     node = NodeId(rng.choice(sorted(world.nodes)))
     try:
@@ -84,7 +84,7 @@ def _moves(world: World) -> Moves:
     return Moves(OWNER, world.catalog, world.kafka, LogReader(world.kafka, 0.0), world.clock)
 
 
-def _two_nodes(world: World) -> bool:
+def two_nodes(world: World) -> bool:
     """Start a second node if there is one; False: there is none."""
     if len(world.nodes) == 1:
         world.start_node(next(name for name in ("n1", "n2") if name not in world.nodes))

@@ -2,7 +2,7 @@
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -19,6 +19,7 @@ from pipeline.agent.planning import Planning
 from pipeline.agent.polls.boundaries import BoundaryPoll
 from pipeline.agent.polls.catalog import CatalogPoll
 from pipeline.agent.polls.ends import EndsPoll
+from pipeline.agent.state import Lane as AgentLane
 from pipeline.agent.state import NodeState, Shared
 from pipeline.agent.suspicions import Suspicions
 from pipeline.agent.watched import Watched
@@ -29,9 +30,9 @@ from pipeline.deploy import documents
 from pipeline.errors import MedusaError
 from pipeline.event_log.codec import encode
 from pipeline.event_log.event import LoggedEvent
-from pipeline.ids import Millis, NodeId, ParticipantId
+from pipeline.heartbeats.detector import Suspect
+from pipeline.ids import FragmentId, Millis, NodeId, ParticipantId
 from pipeline.lanes.expiry import find_expiring
-from pipeline.markers.positions import Positions
 from pipeline.names import Znodes
 from pipeline.network import document
 from pipeline.planner import digest, planner
@@ -48,20 +49,28 @@ from pipeline.spark.run import (
 from pipeline.spark.run.handover import Followed
 from pipeline.spark.run.lane import StableLane
 from pipeline.spark.run.lane_host import LaneHost
-from pipeline.spark.run.lane_inputs import LaneInputs
 from pipeline.spark.run.lane_news import LaneNews
 from pipeline.spark.run.lane_settings import LaneSettings
 from pipeline.spark.run.schema_resolver import SchemaResolver
-from tests.histories import beside, engine, folders, kafka, looking
+from tests.histories import beside, engine, folders, followers, kafka, looking
 from tests.histories.folders import Root
-from tests.histories.followers import Followers
+from tests.histories.followers import Follower, Followers
 from tests.histories.kafka import Kafka
-from tests.histories.looking import Beginning
+from tests.histories.lane_inputs import Inputs
 from tests.histories.replaced import replaced
 from tests.histories.turns import Condition, Turn
 from tests.memory_store import MemoryStore
 
 OWNER = ParticipantId("local")
+
+
+class Lasting(Suspicions):
+    """Suspicions of a node that count until others are noted: a history has no heartbeats."""
+
+    @property
+    def current(self) -> frozenset[Suspect]:
+        """The lives of nodes that are suspected."""
+        return self._noted[0]
 
 
 class Nothing:
@@ -72,23 +81,6 @@ class Nothing:
 
     def end(self) -> None:
         """Do nothing: there is no warm-up."""
-
-
-class Inputs(LaneInputs):
-    """Inputs of a lane, read from the Kafka in memory."""
-
-    def __init__(self, host: LaneHost, settings: LaneSettings, rng: Callable[[], Random]) -> None:
-        super().__init__(host)
-        self._settings, self._rng = settings, rng
-
-    def reader(self, begin: Positions) -> Any:
-        """See `LaneInputs`."""
-        kafka = cast("Kafka", self._host.kafka)
-        return Beginning(begin, self._settings.fragment, kafka, self._rng)
-
-    def again(self) -> Any:
-        """See `LaneInputs`."""
-        return self.reader({})
 
 
 class Lane(StableLane):
@@ -158,7 +150,6 @@ class Around:
     clock: Any
     rng: Callable[[], Random]
     ended: Callable[[str, Exception], None]
-    roots: Callable[[str], Root]
 
 
 class Node:
@@ -172,6 +163,7 @@ class Node:
         shared = Catalog(self.store, Znodes(""))
         clock, cluster = around.clock, around.kafka
         record = NodeRecord(NodeId(name), OWNER, "host", 1, clock.now_ms(), "0", reads=1)
+        self.record = record
         shared.nodes.register(record)
         self._mailbox = mailbox = Mailbox()
         watched, news = Watched(), LaneNews()
@@ -189,8 +181,9 @@ class Node:
             claimed=nothing.end,
             news=news,
         )
-        self.suspicions = Suspicions(clock)
-        self._followers = Followers(shared.transfers, around.roots, around.rng, clock, {})
+        self.suspicions = Lasting(clock)
+        make = partial(Follower, host=host, node=record.node, rng=around.rng)
+        self._followers = Followers(shared.transfers, make, clock, _not_logged, record.node)
         context = NodeContext(
             node=record,
             catalog=shared,
@@ -201,7 +194,7 @@ class Node:
             signals=cluster.producer(0.0),
             watched=watched,
             news=news,
-            followers=cast("Any", self._followers),
+            followers=self._followers,
             suspicions=self.suspicions,
             workers=Workers(
                 AtOnce("planning"), AtOnce("signals"), AtOnce("reports"), AtOnce("topics")
@@ -228,12 +221,23 @@ class Node:
 
     @property
     def turns(self) -> list[Turn]:
-        """The running threads of its lanes."""
+        """The running threads of its lanes and followers."""
         threads = (running.thread for running in self._performer._lanes.values())
-        return [turn for turn in cast("Iterator[Turn]", threads) if not turn.done]
+        lanes = [turn for turn in cast("Iterator[Turn]", threads) if not turn.done]
+        return lanes + self._followers.turns
+
+    def follows(self, turn: Turn) -> bool:
+        """Whether a thread is that of a follower."""
+        return turn in self._followers.turns
+
+    @property
+    def lanes(self) -> Mapping[FragmentId, AgentLane]:
+        """Its lanes, as its agent knows them."""
+        state: NodeState = self._agent._state
+        return {key.fragment: lane for key, lane in state.lanes.items()}
 
     def go(self, turn: Turn) -> None:
-        """Run a lane's thread to its next pause; report the error that ended it."""
+        """Run a thread to its next pause; report the error that has ended a lane or a follower."""
         turn.go()
         error = turn.facts.pop("error", None)
         if error is not None:
@@ -241,13 +245,17 @@ class Node:
         if turn.failed is not None:
             raise turn.failed
 
-    def look(self) -> None:
-        """Run every poll once, and the agent."""
+    def look(self, *, fully: bool = False) -> None:
+        """Run every poll once, and the agent.
+
+        `fully`: read the whole catalog, also without a change of networks or nodes.
+        """
         self.troubles.clear()
+        if fully:
+            self._catalog._seen = None
         self._read(self._catalog)
         for poll in self._rng().sample(self._of_kafka, 2):
             self._read(poll)
-        self._followers.look()
         self._agent.step()
 
     def look_at_kafka(self) -> None:
@@ -272,11 +280,17 @@ class Node:
         while self._mailbox.events:
             self._agent.step()
 
-    def kill(self) -> None:
-        """Kill the process and end its session."""
+    def suspect(self, other: NodeRecord) -> None:
+        """Suspect another node in its present life."""
+        life = Suspect(other.node, other.started_at_ms)
+        self.suspicions.note({*self.suspicions.current, life})
+
+    def kill(self, *, expires: bool = True) -> None:
+        """Kill the process, and end its session, unless that expires later."""
         for turn in self.turns:
             turn.kill()
-        self.store.close()
+        if expires:
+            self.store.close()
 
 
 def _not_logged(event: LoggedEvent) -> None:
@@ -310,6 +324,7 @@ def toy_engine(rng: Callable[[], Random]) -> Iterator[None]:
             "emit": looking.emit,
             "Inspector": looking.Inspector,
             "Steering": engine.Steering,
+            "Log": kafka.NotedLog,
             "divided": pieces.divided,
             "drops_meanwhile": pieces.drops_meanwhile,
             "plan_first_batch": engine.plan_first_batch,
@@ -325,6 +340,7 @@ def toy_engine(rng: Callable[[], Random]) -> Iterator[None]:
         last_marker: {"LogReader": kafka.YieldingReader},
         output_succession: {"LogReader": kafka.YieldingReader},
         perform: {"threading": SimpleNamespace(Thread=Turn, Event=threading.Event)},
+        **followers.STANDS_IN,
         beside.BackgroundJob: {"rng": staticmethod(rng)},
         engine.Limits: {"rng": staticmethod(rng)},
     }

@@ -16,7 +16,7 @@ from brokers.records import KafkaRecord
 from pipeline.ids import Incarnation, SchemaId, TopicId, TopicName
 from pipeline.lanes.result_headers import LATE_RESULT
 from pipeline.markers.commit_marker import CommitMarker
-from pipeline.planner.plan import DerivedStream, Fragment
+from pipeline.planner.plan import DerivedStream, Fragment, FragmentInput
 from schemas import wire
 from tests.histories.boxes import Seen, Streams, core, flow, pairs, windows
 from tests.histories.check import follows
@@ -397,7 +397,7 @@ class Ledger:
         rows: dict[str, list[Seen]] = {}
         skips = {source.name: source.skipped_ms for source in marker.sources}
         for stream in plan.inputs:
-            rebuilt = self._rebuilt(net, stream.name, stream.topic, letters)
+            rebuilt = self._rebuilt(net, stream, letters, commit.letters_from)
             skipped = skips.get(stream.name)
             rows[stream.name] = [row for row in rebuilt if not _settled(row, box, skipped)]
         sides = ("only",) if box.kind == "aggregate" else ("left", "right")
@@ -405,10 +405,17 @@ class Ledger:
             self.accepted[side] = flow(net, name, rows)
 
     def _rebuilt(
-        self, net: Net, name: str, topic_name: TopicName, letters: Mapping[Place, KafkaRecord]
+        self,
+        net: Net,
+        stream: FragmentInput,
+        letters: Mapping[Place, KafkaRecord],
+        letters_from: Mapping[int, int],
     ) -> Iterator[Seen]:
-        """The rows of a stream that a chosen rebuild reads; `letters`: its dead letters."""
-        topic = self.kafka.topics[topic_name]
+        """The rows of a stream that a chosen rebuild reads.
+
+        `letters`: its dead letters; `letters_from`: where those before began when it read them.
+        """
+        topic, name = self.kafka.topics[stream.topic], stream.name
         for partition in range(len(topic.partitions)):
             key = topic.topic_id, partition
             begin = 0
@@ -418,7 +425,7 @@ class Ledger:
                     begin, self.read[key] = 0, begin
             for record in log(topic, partition).read(begin, self.read.get(key, 0)):
                 place = (*key, int(record.offset))
-                if self._is_held(self.left_out.get(place)):
+                if self._is_held(self.left_out.get(place), letters_from):
                     continue
                 row, letter = self._row(net, name, record), letters.get(place)
                 why = None if letter is None else _error_headers(letter)["reason"]
@@ -426,11 +433,12 @@ class Ledger:
                 if row and why is None:
                     yield row
 
-    def _is_held(self, letter: KafkaRecord | None) -> bool:
-        """Whether there is a dead letter that retention has not deleted."""
+    def _is_held(self, letter: KafkaRecord | None, letters_from: Mapping[int, int]) -> bool:
+        """Whether there is a dead letter that retention had not deleted."""
         if letter is None:
             return False
-        return letter.offset >= log(topic_of(self.kafka, letter.topic), letter.partition).start
+        start = log(topic_of(self.kafka, letter.topic), letter.partition).start
+        return letter.offset >= letters_from.get(letter.partition, start)
 
     def _planned(self, deployment: Deployment) -> Fragment | None:
         found = (f for f in deployment.plan.fragments if f.name == self.fragment)

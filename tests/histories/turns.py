@@ -5,6 +5,7 @@ So a history is deterministic, and a lane can be suspended, or killed, at every 
 
 import threading
 from collections.abc import Callable
+from math import ceil
 from typing import Any
 
 
@@ -45,8 +46,10 @@ class Turn:
         self._thread.start()
 
     def join(self, timeout: float | None = None) -> None:
-        """Return at once: it ends with its turns."""
-        del timeout
+        """Yield until it has ended, once for each second; outside of turns, return at once."""
+        for _ in range(_pauses(timeout)):
+            if not self.done:
+                pause()
 
     def is_alive(self) -> bool:
         """Whether it has not ended."""
@@ -99,6 +102,61 @@ def pause() -> None:
         Turn.current.pause()
 
 
+def wait() -> None:
+    """Yield to other threads while this one waits, including those of the same lane."""
+    pause()
+    if Turn.current is not None:
+        Turn.current.meanwhile()
+
+
+def _pauses(seconds: float | None) -> int:
+    """The number of pauses that take the place of a wait."""
+    return max(1, ceil(seconds or 0.0))
+
+
+class Event:
+    """An event that cooperative threads wait for. Replaces `threading.Event`."""
+
+    def __init__(self) -> None:
+        self._is_set = False
+
+    def set(self) -> None:
+        """Set it."""
+        self._is_set = True
+
+    def is_set(self) -> bool:
+        """Whether it is set."""
+        return self._is_set
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Yield until it is set, once for each second; returns whether it is."""
+        for _ in range(_pauses(timeout)):
+            if not self._is_set:
+                pause()
+        return self._is_set
+
+
+class Semaphore:
+    """A semaphore among cooperative threads. Replaces `threading.Semaphore`."""
+
+    def __init__(self, value: int) -> None:
+        self._free = value
+
+    def acquire(self, timeout: float) -> bool:
+        """Take one of the permits, if there is one now or after a pause."""
+        del timeout
+        if not self._free:
+            pause()
+        if not self._free:
+            return False
+        self._free -= 1
+        return True
+
+    def release(self) -> None:
+        """Give a permit back."""
+        self._free += 1
+
+
 class Condition:
     """A condition among cooperative threads, of which one runs at a time: a wait is a pause.
 
@@ -114,9 +172,7 @@ class Condition:
     def wait(self, timeout: float | None = None) -> None:
         """Yield to other threads once: whoever waits looks again what has changed."""
         del timeout
-        pause()
-        if Turn.current is not None:
-            Turn.current.meanwhile()
+        wait()
 
     def notify_all(self) -> None:
         """Do nothing: who waits looks again at its next turn."""

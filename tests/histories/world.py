@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import lru_cache
 from random import Random
-from typing import Any, Protocol, cast
+from typing import Any, Final, Protocol, cast
 
 from brokers.log_reader import LogReader
 from brokers.records import KafkaRecord
@@ -44,6 +44,10 @@ from tests.memory_store import MemoryStore, MemoryTree
 
 NOWHERE_ID = 9_000
 """An unregistered schema id."""
+
+LANE_GOES: Final = (1, 2, 4)
+FOLLOWER_GOES: Final = ((0,), (0, 0, 0, 1), LANE_GOES, LANE_GOES, LANE_GOES)
+"""How far the thread of a lane gets in a round, and that of a follower in one kind of steps."""
 
 
 class Clock:
@@ -160,7 +164,10 @@ def same(one: Fragment, other: Fragment) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """One committed transaction of a lane, as observed."""
+    """One committed transaction of a lane, as observed.
+
+    `letters_from`: where the dead letters began when its rebuild read them, if that is known.
+    """
 
     life: int
     version: int
@@ -168,6 +175,7 @@ class Commit:
     marker: CommitMarker
     executed: Executed | None
     records: tuple[KafkaRecord, ...]
+    letters_from: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def names(self) -> FragmentNames:
@@ -251,9 +259,12 @@ class World:
     deployments: dict[tuple[int, int], Deployment] = field(default_factory=dict)
     nodes: dict[str, Node] = field(default_factory=dict)
     zombies: list[Node] = field(default_factory=list)
+    unexpired: dict[str, Node] = field(default_factory=dict)
+    """Dead nodes whose sessions have not expired."""
     watch: Callable[[Commit], None] = lambda _: None
     ended: Callable[[str, Exception], None] = lambda _lane, _error: None
     produced: int = 0
+    follower_goes: tuple[int, ...] = LANE_GOES
 
     def __post_init__(self) -> None:
         self.clock, self.registry = Clock(), Registry()
@@ -271,7 +282,6 @@ class World:
             self.clock,
             lambda: self.rng,
             self._ended,
-            self.root_of,
         )
         self.servers = Servers(
             self.catalog,
@@ -336,21 +346,34 @@ class World:
         return self.folders.setdefault("" if self.shared_folder else node, {})
 
     def start_node(self, name: str) -> None:
-        """Start a node's process."""
+        """Start a node's process; the session of the one before it ends."""
         self.clock.passed_s += 1.0
+        if before := self.unexpired.pop(name, None):
+            before.store.close()
         self.nodes[name] = Node(name, self.root_of(name), self.around)
 
-    def kill_node(self, name: str, *, lose_folder: bool) -> None:
-        """Kill a node, optionally with its disk; often in the middle of new batches."""
+    def kill_node(self, name: str, *, lose_folder: bool, expires: bool = True) -> None:
+        """Kill a node, optionally with its disk; often in the middle of new batches.
+
+        `expires`: whether its session ends now.
+        """
         node = self.nodes.pop(name)
         if self.rng.random() < 0.7:
             node.look()
             for turn in node.turns:
                 for _ in range(self.rng.randint(0, 3)):
                     node.go(turn)
-        node.kill()
+        node.kill(expires=expires)
+        if not expires:
+            self.unexpired[name] = node
         if lose_folder:
             self.folders.pop("" if self.shared_folder else name, None)
+
+    def expire(self) -> None:
+        """End the sessions of dead nodes."""
+        for node in self.unexpired.values():
+            node.store.close()
+        self.unexpired.clear()
 
     def lose_session(self, name: str) -> None:
         """Disconnect a node from the catalog permanently; its lanes run until they are fenced."""
@@ -380,7 +403,8 @@ class World:
         turns = [(node, turn) for node in nodes for turn in node.turns]
         self.rng.shuffle(turns)
         for node, turn in turns:
-            for _ in range(self.rng.choice((1, 2, 4))):
+            goes = self.follower_goes if node.follows(turn) else LANE_GOES
+            for _ in range(self.rng.choice(goes)):
                 node.go(turn)
 
     def end(self) -> None:
@@ -424,7 +448,9 @@ class World:
         records = tuple(transaction.records)
         life = turn.facts.setdefault("life", self.life)
         fragment = settings.fragment
-        self.watch(Commit(life, settings.version, fragment, marker, executed, records))
+        letters_from = turn.facts.get("letters from", {})
+        commit = Commit(life, settings.version, fragment, marker, executed, records, letters_from)
+        self.watch(commit)
 
 
 def attempt(do: Callable[[], None]) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from pipeline.lanes.start import decision
 from tests.histories.replaced import replaced
 
-KINDS = "move"
+KINDS = "reliability,suspect"
 """The kinds of steps that detect it."""
 
 

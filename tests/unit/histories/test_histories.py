@@ -9,18 +9,23 @@ from tests.histories.mutants import (
     batch_exceeds_its_plan,
     boundary_is_not_covered,
     followers_are_level,
+    followers_stay,
     late_records_return,
     needed_is_the_end,
     pieces_close_early,
     promise_is_early,
+    queries_are_taken_early,
+    reliability_is_computed,
     repeats_are_not_compared,
     repeats_are_written,
+    suspects_are_not_fenced,
     watermark_is_early,
 )
 from tests.profiles import examples
 
 KINDS = frozenset(
     {"lateness", "retention", "restart", "set_back", "grown", "select", "window", "move", "vacate"}
+    | {"reliability", "suspect", "trust", "take_over"}
 )
 
 ONCE_WRONG = {
@@ -130,6 +135,10 @@ ONCE_WRONG = {
             "move_out:943092"
         ),
     ),
+    "a discarded follower of a move did not follow as a secondary": (
+        20236,
+        "run:92373 vacate:691074 reliability:208572",
+    ),
 }
 
 
@@ -158,7 +167,11 @@ def test_results_equal_the_reference(seed: int) -> None:
         (batch_exceeds_its_plan, 40),
         (pieces_close_early, 40),
         (late_records_return, 40),
-        (followers_are_level, 40),
+        (followers_are_level, 60),
+        (queries_are_taken_early, 60),
+        (followers_stay, 60),
+        (reliability_is_computed, 10),
+        (suspects_are_not_fenced, 10),
     ],
 )
 def test_a_planted_defect_is_found(mutant: ModuleType, seeds: int) -> None:
