@@ -46,6 +46,8 @@ ME = ParticipantId("bench")
 TOPIC = heartbeats_topic(ME)
 LIFE = Millis(1)
 LIMITS_MS = (500, 1_000, 2_000)
+LIMIT_MS = 1_000
+"""Of the poll: the default of `suspect_after`."""
 WARM_UP_S = 5.0
 MIB = 1 << 20
 
@@ -112,7 +114,9 @@ def listen(kafka: RemoteKafka, seconds: float) -> Mapping[NodeId, Heard]:
 def poll_for(kafka: RemoteKafka, node: NodeId, seconds: float) -> tuple[float, int]:
     """Run the poll of a node for some time: its CPU time, and how often it suspected somebody."""
     suspected: list[frozenset[Suspect]] = []
-    poll = HeartbeatPoll(kafka, TOPIC, Detector(node, LIFE), SystemClock(), suspected.append)
+    poll = HeartbeatPoll(
+        kafka, TOPIC, Detector(node, LIFE, LIMIT_MS), SystemClock(), suspected.append
+    )
     end_s, before_s = time.monotonic() + seconds, time.process_time()
     while time.monotonic() < end_s:
         time.sleep(poll.read())

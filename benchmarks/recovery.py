@@ -3,11 +3,14 @@
     python -m benchmarks.recovery                        # three times each
     python -m benchmarks.recovery --session-timeout 10s
     python -m benchmarks.recovery --query stateless
+    python -m benchmarks.recovery --active --repeat 20   # the fragment has a secondary
 
 Cold: a new process of the same name is started at once, as by a supervisor, and starts Java and
 Spark. Warm: another, idle node claims the fragment when the killed node's ZooKeeper session has
-ended. Both continue from the same checkpoints. Also without a fault a window's result is published
-one batch after its last reading, a stateless one in the same batch.
+ended, or is suspected. Both continue from the same checkpoints. With `--active` the fragment has a
+secondary with checkpoints of its own, and its owner is killed once that is level, again and again.
+Also without a fault a window's result is published one batch after its last reading, a stateless
+one in the same batch.
 """
 
 import argparse
@@ -18,6 +21,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from itertools import pairwise
 from pathlib import Path
 
 from benchmarks.harness import median
@@ -33,6 +37,8 @@ from tests.faults.world import RunFailedError, Running, World, node_settings, wo
 OUTPUT_WITHIN_S = 120.0
 SETTLE_S = 15.0
 """Time before the fault in which a lane completes its slow first batches."""
+TOGETHER_S = 0.005
+"""Results that arrive closer to each other are one delivery."""
 REHEARSED = "{fragment} was rehearsed"
 """Log line of a node after a rehearsal."""
 
@@ -50,12 +56,14 @@ class Parts:
         taken: the fragment has a new owner, and the lane's first marker is written.
         batch: the first batch of the new owner is written.
         output: the first stable result is published.
+        gap: the longest time without a result until then, less the usual one.
     """
 
     ready: float
     taken: float
     batch: float
     output: float
+    gap: float
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -70,6 +78,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument(
         "--session-timeout", default="1s", help="of the nodes' ZooKeeper sessions (%(default)s)"
     )
+    parser.add_argument("--active", action="store_true", help="kill owners of a secondary only")
     parser.add_argument("--query", choices=tuple(BOXES), default="windows", help="(%(default)s)")
     options = parser.parse_args(arguments)
     folder = Path(tempfile.mkdtemp(prefix="medusa-recovery-"))
@@ -88,6 +97,9 @@ def main(arguments: Sequence[str]) -> int:
 def _run(made: World, options: argparse.Namespace) -> None:
     made.node = _node(made, "first", options.session_timeout)
     document = _document(BOXES[options.query]).replace("{name}", "struck")
+    if options.active:
+        made.node.checkpoints = made.folder / "checkpoints-first"
+        document += "reliability: active_standby\n"
     plan = made.deploy("struck", document, {"readings.avsc": SCHEMA})
     schema_id = made.registry.register("struck-readings-value", SCHEMA)
     load = Load(made.stack.kafka_bootstrap_servers, "struck-readings", schema_id, options.rate)
@@ -97,6 +109,10 @@ def _run(made: World, options: argparse.Namespace) -> None:
     made.await_stable(_now_ms())
     sessions = f"sessions of {options.session_timeout}"
     print(f"{options.query}, {options.rate:,} readings a second, {sessions}")
+    if options.active:
+        _active(made, running, fragment, options)
+        load.stop()
+        return
     cold, warm = [], []
     for _ in range(options.repeat):
         time.sleep(SETTLE_S)
@@ -122,6 +138,34 @@ def _warm(made: World, running: Running, fragment: Fragment, spare: Node) -> Par
     made.node.kill()
     made.node = spare
     return _parts(made, running, fragment, (began, epoch, began))
+
+
+def _active(made: World, running: Running, fragment: Fragment, options: argparse.Namespace) -> None:
+    """Kill the owner again and again, each time once its secondary is level."""
+    second = _node(made, "second", options.session_timeout)
+    second.checkpoints = made.folder / "checkpoints-second"
+    second.start()
+    made.await_ready(second)
+    nodes, found = {one.name: one for one in (made.node, second)}, []
+    participant = fragment.names.network.participant
+
+    def is_level() -> bool:
+        seen = made.catalog.snapshot(participant)
+        return any(name == fragment.names.id for name, _ in seen.level)
+
+    for _ in range(options.repeat):
+        made.wait(is_level, "a secondary that is level", OUTPUT_WITHIN_S)
+        time.sleep(SETTLE_S)
+        owner = made.catalog.owners.get(fragment.names.network, fragment.name)
+        assert owner is not None  # noqa: S101 - it runs
+        killed = nodes[owner.node]
+        began, epoch = time.monotonic(), _epoch(running, fragment)
+        killed.kill()
+        found.append(_parts(made, running, fragment, (began, epoch, began)))
+        print(f"active: {_words(found)}", flush=True)
+        killed.start()
+        made.await_ready(killed)
+    print(f"active: worst {_worst(found)}")
 
 
 def _parts(
@@ -152,7 +196,19 @@ def _parts(
     taken, batch, first = markers()[0][0], first_batch(), output()
     assert batch is not None  # noqa: S101 - awaited above
     assert first is not None  # noqa: S101 - as above
-    return Parts(*(round(at - began, 2) for at in (ready, taken, batch, first)))
+    times = [round(at - began, 2) for at in (ready, taken, batch, first)]
+    times.append(_gap(running, fragment, began, first))
+    return Parts(*times)
+
+
+def _gap(running: Running, fragment: Fragment, began: float, first: float) -> float:
+    """The longest time without a result around a kill, less the usual one, in seconds."""
+    seen = sorted(one.at_s for one in running.observer.seen(fragment.output.topic))
+    before = [at for at in seen if began - SETTLE_S / 2 <= at < began]
+    usual = [b - a for a, b in pairwise(before) if b - a > TOGETHER_S]
+    around = [at for at in seen if before[-1] <= at <= first]
+    longest = max((b - a for a, b in pairwise(around)), default=0.0)
+    return round(longest - median(usual), 2)
 
 
 def _document(box: str) -> str:
@@ -193,8 +249,15 @@ def _words(found: Sequence[Parts]) -> str:
     parts = []
     for field in fields(Parts):
         seconds = [float(getattr(one, field.name)) for one in found]
-        parts.append(f"{field.name} {seconds[-1]:.1f} s (median {median(seconds):.1f})")
+        parts.append(f"{field.name} {seconds[-1]:.2f} s (median {median(seconds):.2f})")
     return ", ".join(parts)
+
+
+def _worst(found: Sequence[Parts]) -> str:
+    parts = (
+        (one.name, max(float(getattr(each, one.name)) for each in found)) for one in fields(Parts)
+    )
+    return ", ".join(f"{name} {seconds:.2f} s" for name, seconds in parts)
 
 
 def _now_ms() -> int:

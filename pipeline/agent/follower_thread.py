@@ -8,13 +8,13 @@ from typing import Final, Protocol
 
 from pipeline.agent.back_off import back_off_ms
 from pipeline.agent.effects import Following
-from pipeline.agent.logged import of_transfer
+from pipeline.agent.logged import discarded, of_transfer
 from pipeline.catalog.records import Transfer
 from pipeline.catalog.transfers import Transfers
-from pipeline.clock import Clock
+from pipeline.clock import Clock, Deadline
 from pipeline.errors import BrokenInvariantError, MedusaError
 from pipeline.event_log.event import EventKind, LoggedEvent
-from pipeline.ids import NO_RUN, Epoch, LaneId, LaneRole
+from pipeline.ids import NO_RUN, Epoch, LaneId, LaneRole, NodeId
 from pipeline.lanes.follower_phases import FollowerCourse, FollowerEvent, FollowerPhase
 from pipeline.lanes.following import UnlikeOwnerError
 from pipeline.markers.commit_marker import CommitMarker
@@ -25,6 +25,10 @@ from pipeline.spark.run.lane_settings import LaneSettings
 TRIES_MAX: Final = 3
 """How often a follower is begun anew after a failure; then it is discarded. For a secondary only a
 batch with another outcome counts: anything else may end by itself."""
+AGAIN_S: Final = 600.0
+"""After this time a discarded follower of a secondary is begun again, once."""
+TURN_S: Final = 30.0
+"""How long a follower that has its state, but is not level, lets others wait."""
 STOP_S: Final = 20.0
 """How long the start of a lane waits for its follower to end; then it begins without its state."""
 _PAUSE_S: Final = 1.0
@@ -67,6 +71,7 @@ class FollowerContext:
         make: makes a follower.
         clock: of the end of a transfer.
         log: receives entries of the event log.
+        node: of the followers.
         turns: how many more may begin now.
     """
 
@@ -74,6 +79,7 @@ class FollowerContext:
     make: MakeFollower
     clock: Clock
     log: Callable[[LoggedEvent], None]
+    node: NodeId
     turns: threading.Semaphore
 
 
@@ -88,23 +94,20 @@ class FollowerThread:
 
     Args:
         following: what it follows.
-        before: the thread of an earlier follower, which has to end first; None: there is none.
         context: of the node's followers.
     """
 
-    def __init__(
-        self, following: Following, before: "FollowerThread | None", context: FollowerContext
-    ) -> None:
+    def __init__(self, following: Following, context: FollowerContext) -> None:
         fragment = following.deployed.id
         self._following = following
         self._context = context
-        self._before = before
         self._course = FollowerCourse(f"fragment {fragment}")
         self._label = {"fragment": str(fragment)}
         self._stop = threading.Event()
         self._lane: FollowerLane | None = None
         self._ready: Transfer | None = None
-        self._was_level = self._has_turn = self._is_discarded = False
+        self._was_level = self._has_turn = self._is_discarded = self._is_dropped = False
+        self._built_s: float | None = None
         self._followed: FollowedState | None = None
         self._problem = ""
         self.is_taken = False
@@ -132,7 +135,8 @@ class FollowerThread:
         own = self._following
         is_asked = other.transfer is not None and own.transfer is None
         stands_by = other.is_standby and not own.is_standby
-        return own.goes_on(other) and not (self._is_discarded and (is_asked or stands_by))
+        is_of_use = not (self._is_discarded and (is_asked or stands_by))
+        return is_of_use and self._thread.is_alive() and own.goes_on(other)
 
     def change(self, following: Following) -> None:
         """Follow for another purpose from now on: for a move, as a secondary, or both."""
@@ -159,6 +163,18 @@ class FollowerThread:
         if self._lane is not None:
             self._lane.request_stop()
 
+    def drop(self) -> None:
+        """End it, and remove what it leaves, since another follower takes its place.
+
+        What a lane has taken is the lane's.
+        """
+        if self.is_taken:
+            return
+        self._is_dropped = True
+        self.end()
+        if self._lane is not None and not self._thread.is_alive():
+            self._lane.discard()
+
     def join(self, within_s: float) -> bool:
         """Wait for its end; returns whether it has ended."""
         self._thread.join(within_s)
@@ -173,50 +189,56 @@ class FollowerThread:
 
     def _run(self) -> None:
         """Follow until the stop; after a failure again, a bounded number of times in a row."""
-        if self._alone():
-            self._try()
+        self._try()
         is_taken, lane = self.is_taken, self._lane
-        if lane is not None and not is_taken and self._followed is None:
+        if lane is not None and not is_taken and (self._followed is None or self._is_dropped):
             lane.discard()
         if self._course.phase is not FollowerPhase.ABSENT:
             self._course.move(FollowerEvent.CLAIMED if is_taken else FollowerEvent.ENDED)
 
-    def _alone(self) -> bool:
-        """Wait for the end of the earlier follower, whose folder is the same; False: too late."""
-        while self._before is not None and not self._before.join(_PAUSE_S):
-            if self._stop.is_set() or self._has_passed():
-                return False
-        self._before = None
-        return True
-
     def _try(self) -> None:
-        fragment, tries, failures = self._following.deployed.id, 0, 0
+        """Follow, until it is over or was discarded."""
+        tries = failures = 0
         while not self._is_over:
             try:
                 self._run_once()
             except _OverError:
                 return
             except MedusaError as error:
-                self._course.move(FollowerEvent.FAILED)
                 _log.warning("the follower has failed: %s", error, extra=self._label)
-                if self.is_taken:
-                    return
-                if self._was_level:
-                    tries, failures = 0, min(failures, 1)
-                tries, failures = tries + 1, failures + self._counts(error)
-                self._note_failure(str(error))
+                problem, counts = str(error), self._counts(error)
                 lasting = isinstance(error, BrokenInvariantError)
-                if lasting or error is self._following.fragment or failures >= TRIES_MAX:
-                    break
-                self._stop.wait(back_off_ms(fragment, tries) / 1_000)
+                lasting = lasting or error is self._following.fragment
             except Exception as error:  # noqa: BLE001 - the thread's top
-                self._course.move(FollowerEvent.FAILED)
                 _log.exception("the follower has failed", extra=self._label)
-                self._note_failure(f"{type(error).__name__}: {error}".splitlines()[0])
-                break
-        self._is_discarded = not self._is_over
+                problem = f"{type(error).__name__}: {error}".splitlines()[0]
+                counts = lasting = True
+            else:
+                continue
+            self._course.move(FollowerEvent.FAILED)
+            if self.is_taken:
+                return
+            if self._was_level:
+                tries, failures = 0, min(failures, 1)
+            tries, failures = tries + 1, failures + counts
+            self._note_failure(problem)
+            if lasting or failures >= TRIES_MAX:
+                self._rest()
+                failures = TRIES_MAX - 1
+            else:
+                self._stop.wait(back_off_ms(self._following.deployed.id, tries) / 1_000)
+
+    def _rest(self) -> None:
+        """Do nothing until it is over; a follower of a secondary is begun again after a while."""
+        self._is_discarded, clock = True, self._context.clock
+        if self._following.transfer is None and not self._is_over:
+            self._log_discarded()
+        again = Deadline.after(clock, AGAIN_S, "beginning a discarded follower again")
         while not (self.is_taken or self._stop.wait(_PAUSE_S) or self._has_passed()):
-            pass
+            if self._following.is_standby and again.passed:
+                self._is_discarded = False
+                return
+        self._stop.set()
 
     def _counts(self, error: MedusaError) -> bool:
         """Whether a failure is one of those after which it is discarded."""
@@ -228,7 +250,7 @@ class FollowerThread:
         """Run a follower; of an earlier one nothing is level any more."""
         following = self._following
         self._course.move(FollowerEvent.BEGUN)
-        self._ready, self._was_level = None, False
+        self._ready, self._was_level, self._built_s = None, False, None
         if isinstance(following.fragment, MedusaError):
             raise following.fragment
         if following.transfer is not None:
@@ -272,13 +294,22 @@ class FollowerThread:
         if self._has_passed():
             raise _OverError("the transfer has ended")
         if self._course.is_level:
-            self._end_turn()
             self._was_level, self._problem = True, ""
+        if self._course.is_level or self._is_slow():
+            self._end_turn()
         transfer = self._following.transfer
         if transfer is None or self._stop.is_set() or not self._course.is_level:
             return
         if self._ready is None or not self._ready.is_same(transfer):
             self._note_ready(transfer)
+
+    def _is_slow(self) -> bool:
+        """Whether it has its state, but is not level for long: others need not wait for it."""
+        if self._course.phase in {FollowerPhase.ABSENT, FollowerPhase.BUILDING}:
+            return False
+        now_s = self._context.clock.monotonic_s()
+        self._built_s = now_s if self._built_s is None else self._built_s
+        return now_s - self._built_s > TURN_S
 
     def _note_ready(self, transfer: Transfer) -> None:
         try:
@@ -303,6 +334,10 @@ class FollowerThread:
     def _log_step(self, kind: EventKind, transfer: Transfer, why: str = "") -> None:
         now_ms = self._context.clock.now_ms()
         self._context.log(of_transfer(kind, transfer, transfer.to, now_ms, why))
+
+    def _log_discarded(self) -> None:
+        now_ms, one = self._context.clock.now_ms(), self._following.deployed
+        self._context.log(discarded(one.id, self._context.node, self._problem, now_ms))
 
     def _has_passed(self) -> bool:
         """Whether the time of its move has passed, which is ended then, and it has no other use."""

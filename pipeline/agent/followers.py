@@ -10,7 +10,7 @@ from pipeline.catalog.records import Standby
 from pipeline.catalog.transfers import Transfers
 from pipeline.clock import Clock, Deadline
 from pipeline.event_log.event import LoggedEvent
-from pipeline.ids import NO_EPOCH, Epoch, FragmentId
+from pipeline.ids import NO_EPOCH, Epoch, FragmentId, NodeId
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.spark.run.handover import Followed, FollowedQuery, FollowedState
 from pipeline.spark.run.lane_settings import LaneSettings
@@ -41,6 +41,7 @@ class Followers:
         make: makes a follower.
         clock: of the end of a transfer.
         log: receives entries of the event log.
+        node: this node.
         at_once: how many may be on their way to being level at the same time; the others wait. Many
             at once would take each as long as all of them.
     """
@@ -51,10 +52,11 @@ class Followers:
         make: MakeFollower,
         clock: Clock,
         log: Callable[[LoggedEvent], None],
+        node: NodeId,
         at_once: int = 1,
     ) -> None:
         turns = threading.Semaphore(at_once)
-        self._context = FollowerContext(transfers, make, clock, log, turns)
+        self._context = FollowerContext(transfers, make, clock, log, node, turns)
         self._lock = threading.Lock()
         self._threads: dict[FragmentId, FollowerThread] = {}
         self._wanted: dict[FragmentId, Following] = {}
@@ -75,8 +77,9 @@ class Followers:
             for fragment in wanted.keys() - self._threads.keys():
                 one = wanted[fragment]
                 if one.is_begun and one.epoch > self._claimed.get(fragment, NO_EPOCH):
-                    before = self._left.pop(fragment, None)
-                    self._threads[fragment] = FollowerThread(one, before, self._context)
+                    if (before := self._left.pop(fragment, None)) is not None:
+                        before.drop()
+                    self._threads[fragment] = FollowerThread(one, self._context)
 
     def hold(self, fragment: FragmentId) -> None:
         """End no follower of a fragment that this node is about to claim: a claim ends its move."""

@@ -89,6 +89,12 @@ def _failed(before: Lane, after: Lane, node: NodeId, now: Now) -> LoggedEvent | 
     return replace(entry, facts=(*facts, ("given_up", "yes" if given_up else "no")))
 
 
+def discarded(fragment: FragmentId, node: NodeId, problem: str, now_ms: Millis) -> LoggedEvent:
+    """The follower of a secondary is not begun again for a while."""
+    entry = _entry(EventKind.FOLLOWER_FAILED, fragment, node, now_ms)
+    return replace(entry, why=one_line(problem), facts=(("discarded", "yes"),))
+
+
 def claimed(
     fragment: FragmentId, node: NodeRecord, claim: Claim, now_ms: Millis
 ) -> LoggedEvent | None:
@@ -105,7 +111,7 @@ def claimed(
     elif before.node == node.node:
         why = "the node was started again"
     elif claim.on_suspicion:
-        why = f"node {before.node} is suspected: its heartbeats do not come"
+        why = f"node {before.node} is suspected to have failed"
     else:
         why = f"node {before.node} is down"
     facts = (("epoch", str(claim.epoch)), *((("from", origin),) if origin else ()))

@@ -116,12 +116,7 @@ class Owners:
             raise not_deployed(records, network)
         check_participant(found.required_record(NetworkRecord, of_network), by.participant)
         current = found.record(OwnerRecord, of_owner)
-        other = None if current is None or current.node == by.node else current
-        up = None if other is None else Nodes(records).get(other.participant, other.node)
-        if other is not None and up is not None and not is_suspected(up):
-            raise RetryError(
-                f"node {other.node} owns it (epoch {other.epoch}) and is alive", place=place
-            )
+        on_suspicion = self._is_up(current, by, is_suspected, place)
         drained = found.record(DrainedRecord, of_drained)
         owns = current is not None and current.node == by.node
         if drained is not None and by.node in dict(drained.nodes) and not owns:
@@ -141,10 +136,31 @@ class Owners:
                 found = now  # only moves of other fragments have changed
             else:
                 before = found.record(TransfersRecord, of_transfers)
-                return Claim(epoch, current, before.of(named) if before else None, up is not None)
+                return Claim(epoch, current, before.of(named) if before else None, on_suspicion)
         raise RetryError(
             f"epoch {epoch} was claimed concurrently, or the fragment was changed", place=place
         )
+
+    def _is_up(
+        self,
+        owner: OwnerRecord | None,
+        by: NodeRecord,
+        is_suspected: Callable[[NodeRecord], bool],
+        place: str,
+    ) -> bool:
+        """Whether another node owns a fragment that is up, and is suspected.
+
+        Raises:
+            RetryError: it is up, and not suspected.
+        """
+        if owner is None or owner.node == by.node:
+            return False
+        up = Nodes(self.records).get(owner.participant, owner.node)
+        if up is not None and not is_suspected(up):
+            raise RetryError(
+                f"node {owner.node} owns it (epoch {owner.epoch}) and is alive", place=place
+            )
+        return up is not None
 
     def release(self, fragment: FragmentId, owner: OwnerRecord) -> bool:
         """Give a fragment up, for another node to claim; its lane must have stopped.

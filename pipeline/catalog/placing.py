@@ -10,7 +10,8 @@ and of two nodes with different ones the catalog lets one claim a fragment.
 2. Any other one goes to such a node: those with the fewest choices first, then the costly ones.
    Each goes where possible to a node that runs no fragment that it is to run apart from, and of
    those to the one that has the least to do for its capacity then; to one without capacity last.
-3. One with secondaries that had an owner goes to a secondary: first to one that is level with it.
+3. One with secondaries goes to one that is level with it; if there is none, but it has an owner,
+   to the first of the others, which may have followed it for a while.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -112,7 +113,8 @@ def placed(
 def _best(
     one: Placeable, candidates: Sequence[_Load], level: Collection[tuple[FragmentId, NodeId]]
 ) -> _Load:
-    if one.owner is None or not one.record.active_standbys:
+    followed = any((one.id, load.node.node) in level for load in candidates)
+    if not (one.record.active_standbys and (followed or one.owner is not None)):
         return min(candidates, key=lambda load: load.rank(one))
     return min(
         candidates,

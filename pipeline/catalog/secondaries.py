@@ -16,7 +16,7 @@ from pipeline.catalog.records import FragmentRecord, NodeRecord
 from pipeline.ids import NodeId
 from pipeline.labels import parse_selector, selects
 
-_BYTES: Final = 7
+_BYTES: Final = 6
 
 
 def may_run(record: FragmentRecord, node: NodeRecord) -> bool:
@@ -37,7 +37,7 @@ def weight(record: FragmentRecord, node: NodeRecord) -> float:
     """The rank of a node among the secondaries of a fragment; the largest is the first."""
     name = f"{record.network.full_name}.{record.fragment}\n{node.node}"
     found = hashlib.sha256(name.encode()).digest()[:_BYTES]
-    drawn = (int.from_bytes(found) + 1) / ((1 << 8 * _BYTES) + 1)  # within (0, 1)
+    drawn = (int.from_bytes(found) + 1) / ((1 << 8 * _BYTES) + 1)  # never 0 or 1 as a float
     return -node.capacity / math.log(drawn)
 
 

@@ -136,6 +136,7 @@ class CatalogSnapshot:
         transfers: the moves that users have asked for, also ones that are over.
         standbys: how far the followers are of the nodes that are up and have reported it.
         suspected: the nodes that are up by the catalog, and down by their heartbeats.
+        overdue: those of them of which that has been known for a while.
     """
 
     nodes: tuple[NodeRecord, ...]
@@ -144,6 +145,7 @@ class CatalogSnapshot:
     transfers: tuple[Transfer, ...] = ()
     standbys: Mapping[NodeId, tuple[Standby, ...]] = field(default_factory=dict)
     suspected: frozenset[NodeId] = frozenset()
+    overdue: frozenset[NodeId] = frozenset()
 
     @property
     def alive(self) -> frozenset[NodeId]:
@@ -158,14 +160,33 @@ class CatalogSnapshot:
         """The fragments that a node of the participant must run, or keep stopped: see `placed`.
 
         One that another node owns that is up has to be released first. A node that is not up by
-        this snapshot keeps those that it owns and that no other may run.
+        this snapshot keeps those that it owns and that no other may run. What an overdue node still
+        owns, each node that may run it is to claim: the one that the placement names may not know.
         """
         where, up = self._placed, self.alive
+        here = next((one for one in self._working if one.node == node), None)
+        open_one = None if node in self.drained else here
         return tuple(
             one
             for one in self.fragments
-            if where.get(one.id, one.owner.node if one.owner else None) == node
-            and (one.owner is None or one.owner.node == node or one.owner.node not in up)
+            if (
+                where.get(one.id, one.owner.node if one.owner else None) == node
+                and (one.owner is None or one.owner.node == node or one.owner.node not in up)
+            )
+            or (
+                open_one is not None
+                and one.owner is not None
+                and one.owner.node in self.overdue
+                and may_run(one.record, open_one)
+            )
+        )
+
+    @property
+    def is_deserted(self) -> bool:
+        """Whether a fragment that should run has no owner that is up."""
+        up = self.alive
+        return any(
+            one.running and (not one.owner or one.owner.node not in up) for one in self.fragments
         )
 
     def leaving(self, node: NodeId) -> Mapping[FragmentId, Leaving]:

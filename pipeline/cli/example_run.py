@@ -5,7 +5,7 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import resources
@@ -19,29 +19,34 @@ from brokers.embedded.fetch import ensure_jars
 from brokers.embedded.java import find_java
 from brokers.embedded.processes import Child
 from pipeline.catalog.catalog import Catalog
+from pipeline.catalog.records import OwnerRecord
 from pipeline.cli.commands.init import template_files
 from pipeline.cli.detached import medusa_command
 from pipeline.cli.example_screen import LiveScreen, PlainScreen, screen_for
 from pipeline.cli.modules import PROJECTS
 from pipeline.cli.progress import StepPrinter
 from pipeline.cli.session import Session
+from pipeline.counting import counted
 from pipeline.deploy.documents import read_document
 from pipeline.errors import ExitCode
 from pipeline.examples.collect import Collected, watched
 from pipeline.examples.example import DOCUMENT, PRODUCER, Example
 from pipeline.examples.judge import DeadLetterCheck, compared, newest_ms
 from pipeline.examples.memory import Peak
-from pipeline.examples.moving import Moved, movable, pause_ms, read_markers
-from pipeline.examples.run import Run, World
+from pipeline.examples.moving import Lost, Moved, movable, pause_after_ms, read_markers
+from pipeline.examples.run import Run, Then, World
 from pipeline.examples.stage import SECOND, Feed, Stage, choose_place, write_project
 from pipeline.examples.verdict import Verdict, as_lines
-from pipeline.ids import Millis, NodeId
+from pipeline.ids import NO_EPOCH, Epoch, FragmentId, Millis, NodeId
 from pipeline.network.drawing.picture import picture
 from pipeline.network.drawing.text import as_text
 from pipeline.planner import planner
 from pipeline.planner.plan import Plan
 from pipeline.reference.inputs import Inputs
 from schemas.json_value import JsonObject
+
+RELIABILITY = "\nreliability: active_standby\n"
+"""What a document gets for a run with two nodes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +57,8 @@ class ExampleOptions:
         feed: arguments and duration of the producer.
         label: prefix of every line; part of the folder's name.
         keep: whether the folder is kept after a run without differences.
-        nodes: 1, or 2: then a fragment is moved from one to the other in the middle.
+        nodes: 1, or 2: then each follows what the other one runs, a fragment is moved from one to
+            the other in the middle, and the second one is killed later.
     """
 
     example: Example
@@ -94,6 +100,9 @@ def _run_to_verdict(
     place = choose_place(folder, Path(session.settings.cache))
     write_project(place, example, template_files(resources.files(PROJECTS) / example.name))
     # The project refers to its schemas by file, so no registry is needed.
+    if options.nodes > 1:
+        with (folder / DOCUMENT).open("a", encoding="utf-8") as document:
+            document.write(RELIABILITY)
     network = read_document(folder / DOCUMENT, lambda _: None).network
     owner = session.participant
     plan = planner.plan(network, owner)
@@ -122,13 +131,13 @@ def _run_to_verdict(
         run = Run(world, Collected(watched(plan, example.results), decoding.result))
         run.await_running()
         screen.step(f"feeding {example.fed}: {' '.join((PRODUCER, *options.feed.arguments))}")
-        moving = Moving(stage, catalog, plan, screen) if options.nodes > 1 else None
-        halfway = None if moving is None else moving.begin
-        run.watch(stage.feed(options.feed), options.feed.seconds, halfway)
+        changing = Changing(stage, catalog, plan, screen)
+        then = changing.then if options.nodes > 1 else ()
+        run.watch(stage.feed(options.feed), options.feed.seconds, then)
         given = run.inputs(network, decoding)
         until_ms = Millis(newest_ms(given, network) + example.settle_ms)
         complete = run.settle(until_ms)
-        moved = None if moving is None else moving.end()
+        moved, lost = changing.end()
         screen.step("comparing with the reference, and stopping everything")
     inputs = Inputs(given, tuple(run.collected.refusals))
     return Verdict(
@@ -143,12 +152,13 @@ def _run_to_verdict(
         wrong_letters=tuple(DeadLetterCheck(inputs, network, plan).wrong()),
         memory_bytes=peak.bytes,
         moved=moved,
+        lost=lost,
     )
 
 
 @dataclass(slots=True)
-class Moving:
-    """The move of a fragment from its node to the other one, by `medusa move`."""
+class Changing:
+    """The move of a fragment to the other node, by `medusa move`, and then the loss of a node."""
 
     stage: Stage
     catalog: Catalog
@@ -156,28 +166,52 @@ class Moving:
     screen: PlainScreen | LiveScreen
     child: Child | None = None
     to: NodeId = SECOND
+    epoch: Epoch = NO_EPOCH
+    lost: Mapping[FragmentId, Epoch] | None = None
 
-    def begin(self) -> None:
-        """Start it."""
-        fragment = movable(self.plan)
-        owner = self.catalog.owners.get(fragment.network, fragment.fragment)
+    @property
+    def then(self) -> tuple[Then, ...]:
+        """What is done during the feed."""
+        return (1 / 2, self._move), (3 / 4, self._kill)
+
+    def _move(self) -> None:
+        fragment, owners = movable(self.plan), self._owners()
+        owner = owners.get(fragment)
         nodes = {one.node for one in self.catalog.nodes.all()}
         self.to = min(nodes - {owner.node if owner else SECOND})
+        self.epoch = owner.epoch if owner else NO_EPOCH
         self.screen.step(f"moving {fragment} to {self.to}: medusa move")
         self.child = self.stage.move(fragment, self.to)
 
-    def end(self) -> Moved | None:
-        """Wait for its end, and compute the pause; None: it was not begun.
+    def _kill(self) -> None:
+        ran = {name: one.epoch for name, one in self._owners().items() if one.node == SECOND}
+        self.screen.step(f"killing {SECOND}, which runs {counted(len(ran), 'fragment')}: kill -9")
+        self.stage.kill_second()
+        self.lost = ran
+
+    def end(self) -> tuple[Moved | None, Lost | None]:
+        """Compute the pauses; None: there was no move, or no loss.
 
         Raises:
-            EnvironmentProblem: it failed, with its last output.
+            EnvironmentProblem: the move failed, with its last output.
         """
         if self.child is None:
-            return None
+            return None, None
         self.stage.await_end(self.child, "medusa move")
         fragment = movable(self.plan)
+        moved = Moved(fragment, self.to, self._pause_ms(fragment, self.epoch))
+        if self.lost is None:
+            return moved, None
+        pauses = [self._pause_ms(name, epoch) for name, epoch in self.lost.items()]
+        known = [pause for pause in pauses if pause is not None]
+        return moved, Lost(SECOND, len(self.lost), max(known, default=None))
+
+    def _owners(self) -> dict[FragmentId, OwnerRecord]:
+        return self.catalog.owners.of(self.plan.network)
+
+    def _pause_ms(self, fragment: FragmentId, epoch: Epoch) -> int | None:
         markers = read_markers(fragment, self.stage.records(), self.stage.topics())
-        return Moved(fragment, self.to, pause_ms(markers))
+        return pause_after_ms(markers, epoch)
 
 
 def _report(session: Session, verdict: Verdict) -> None:
@@ -191,6 +225,7 @@ def _report(session: Session, verdict: Verdict) -> None:
             "dead_letters_wrong": len(verdict.wrong_letters),
             "memory_bytes": verdict.memory_bytes,
             "moved": _moved(verdict),
+            "lost": _lost(verdict),
             "outputs": [
                 {
                     "name": c.name,
@@ -216,6 +251,13 @@ def _moved(verdict: Verdict) -> JsonObject | None:
     if moved is None:
         return None
     return {"fragment": str(moved.fragment), "to": moved.to, "pause_ms": moved.pause_ms}
+
+
+def _lost(verdict: Verdict) -> JsonObject | None:
+    lost = verdict.lost
+    if lost is None:
+        return None
+    return {"node": lost.node, "fragments": lost.fragments, "pause_ms": lost.pause_ms}
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from pipeline.network.model import ExternalStream
 from pipeline.planner.changes import Action, Changes, Current, Item, ItemKind, SchemaText
 from pipeline.planner.plan import FragmentInput, Plan
 from pipeline.planner.upgrade import START_OVER
+from pipeline.reliability import with_active_standbys
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +94,7 @@ def review(
             *_forgetting(plan, found),
             *too_impatient(inputs_of(plan), around.taken),
             *_without_nodes(plan, around.nodes),
+            *_without_secondaries(plan, around.nodes),
         ),
     )
 
@@ -125,6 +127,24 @@ def _without_nodes(plan: Plan, nodes: Iterable[NodeRecord]) -> Iterator[str]:
             f"no node that is up, and not drained, has {selector}: no node claims "
             f"{', '.join(names)} until one is; start one with `medusa node start --name NAME "
             "--label KEY=VALUE`"
+        )
+
+
+def _without_secondaries(plan: Plan, nodes: Iterable[NodeRecord]) -> Iterator[str]:
+    """Fragments with more secondaries than nodes that are up may be."""
+    labels = [dict(node.labels) for node in nodes]
+    lacking: dict[tuple[int, int], list[str]] = {}
+    for fragment in plan.fragments:
+        wanted = fragment.reliability.secondaries
+        allowed = sum(selects(fragment.nodes, one) for one in labels)
+        if 0 < allowed <= wanted:
+            lacking.setdefault((wanted, allowed), []).append(fragment.name)
+    for (wanted, allowed), names in lacking.items():
+        reliability = with_active_standbys(wanted)
+        yield (
+            f"{', '.join(names)} with {reliability}: {wanted + 1} nodes that may run it are "
+            f"needed, {allowed} {'is' if allowed == 1 else 'are'} up, and not drained; until more "
+            "are, fewer follow it"
         )
 
 

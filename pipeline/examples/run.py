@@ -3,7 +3,7 @@
 All dependencies are passed in, so that its tests need no server.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -54,6 +54,10 @@ class Screen(Protocol):
 
     def show(self, view: View) -> None:
         """Display the state of the network."""
+
+
+Then = tuple[float, Callable[[], None]]
+"""A share of the feed's duration, and what is done after it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,21 +114,20 @@ class Run:
             {t: dict.fromkeys(range(found[t].partitions), Offset(0)) for t in topics if t in found}
         )
 
-    def watch(self, feed: Feed, seconds: float, halfway: Callable[[], None] | None = None) -> None:
-        """Collect and display while the feed runs; `halfway` is called once, in its middle.
+    def watch(self, feed: Feed, seconds: float, then: Sequence[Then] = ()) -> None:
+        """Collect and display while the feed runs; `then`: what is done meanwhile, in its order.
 
         Raises:
             MedusaError: the feed, a server or a fragment failed.
             RetryError: the feed does not end.
         """
         clock = self.world.clock
-        began_s = clock.monotonic_s()
+        began_s, waiting = clock.monotonic_s(), list(then)
         deadline = Deadline.after(clock, seconds + FED_WITHIN_S, "feeding")
         while feed.running:
             fed_s = min(seconds, clock.monotonic_s() - began_s)
-            if halfway is not None and fed_s >= seconds / 2:
-                halfway()
-                halfway = None
+            if waiting and fed_s >= seconds * waiting[0][0]:
+                waiting.pop(0)[1]()
             self._turn(f"fed for {fed_s:.0f} of {seconds:g} s")
             deadline.check()
         if feed.exit_code != 0:

@@ -4,9 +4,11 @@ Every process is started through the command line or, the producer, as a user wo
 runs under a guard process: none outlives this process, however it ends.
 """
 
+import os
+import signal
 import sys
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -120,6 +122,7 @@ class Stage:
         self._clock = clock
         self._undo = ExitStack()
         self._up: Child | None = None
+        self._second: Child | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -177,6 +180,7 @@ class Stage:
                 checkpoints=str(self.place.stack.data / f"checkpoints-{SECOND}"),
             )
         )
+        self._second = node
         deadline = Deadline.after(self._clock, UP_WITHIN_S, f"starting {SECOND}")
         while SECOND not in {one.node for one in catalog.nodes.all()}:
             self.check()
@@ -184,6 +188,12 @@ class Stage:
                 raise node.failure(f"it ended with exit code {node.exit_code}")
             deadline.check(f"logs are in {self.place.logs}.")
             self._clock.sleep(_POLL_S)
+
+    def kill_second(self) -> None:
+        """End the second node by `kill -9`, its Java process included."""
+        if self._second is not None and self._second.running:
+            with suppress(ProcessLookupError):
+                os.killpg(self._second.pid, signal.SIGKILL)
 
     def move(self, fragment: FragmentId, to: NodeId) -> Child:
         """Start `medusa move` of a fragment."""

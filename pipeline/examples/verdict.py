@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from pipeline.counting import counted
-from pipeline.examples.moving import Moved
+from pipeline.examples.moving import Lost, Moved
 from pipeline.reference.compare import Comparison, describe
 
 _SHOWN = 5
@@ -24,6 +24,7 @@ class Verdict:
         wrong_letters: wrong and missing dead letters, in words.
         memory_bytes: the largest memory of all processes together; None if unknown.
         moved: the fragment that was moved meanwhile; None: none.
+        lost: the node that was killed after that; None: none.
     """
 
     what: str
@@ -34,6 +35,7 @@ class Verdict:
     wrong_letters: tuple[str, ...]
     memory_bytes: int | None
     moved: Moved | None = None
+    lost: Lost | None = None
 
     @property
     def right(self) -> bool:
@@ -63,10 +65,15 @@ def as_lines(verdict: Verdict) -> tuple[str, ...]:
     if not verdict.complete:
         lines.append("the last windows did not close in time")
     if verdict.moved is not None:
-        moved, pause = verdict.moved, "is not known"
-        if moved.pause_ms is not None:
-            pause = f"was {moved.pause_ms:,} ms"
+        moved = verdict.moved
+        pause = _pause(moved.pause_ms)
         lines.append(f"{moved.fragment} moved to {moved.to} meanwhile; the pause {pause}")
+    if verdict.lost is not None:
+        lost = verdict.lost
+        ran, pause = counted(lost.fragments, "fragment"), _pause(lost.pause_ms)
+        lines.append(
+            f"{lost.node}, which ran {ran}, was killed after that; the longest pause {pause}"
+        )
     if verdict.memory_bytes is not None:
         lines.append(f"memory of all processes: at most {verdict.memory_bytes / GIB:.2f} GiB")
     compared = sum(comparison.expected for comparison in verdict.comparisons)
@@ -74,6 +81,10 @@ def as_lines(verdict: Verdict) -> tuple[str, ...]:
         f"All {compared:,} results are right." if verdict.right else "The results are NOT right."
     )
     return tuple(lines)
+
+
+def _pause(pause_ms: int | None) -> str:
+    return "is not known" if pause_ms is None else f"was {pause_ms:,} ms"
 
 
 def _table(comparisons: tuple[Comparison, ...]) -> list[str]:

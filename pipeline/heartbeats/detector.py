@@ -31,9 +31,8 @@ from typing import Final
 from pipeline.heartbeats.heartbeat import Heartbeat
 from pipeline.ids import Millis, NodeId, SteadyMillis
 
-LIMIT_MS: Final = 1_000
-"""Default of the limit: how long a node may be silent."""
 AGENT_MS: Final = 10_000
+"""How long an agent may make no decision; an idle one makes five a second."""
 STEPS: Final = 4
 """A gap between two own heartbeats counts at most this part of the limit: one is no silence."""
 OUTAGE_MS: Final = 500
@@ -41,9 +40,13 @@ OUTAGE_MS: Final = 500
 RECOVERY_MS: Final = 2_000
 """Clients connect again within about a second after Kafka is back, each at another time."""
 DOUBLED_MAX: Final = 4
+"""How often false suspicions double a limit."""
 CALM_MS: Final = 10 * 60_000
+"""After this time without a false suspicion a doubled limit is halved."""
 FORGOTTEN_MS: Final = 10 * 60_000
-"""After this time without a heartbeat a node is forgotten, and is suspected no longer."""
+"""After this time without a heartbeat a node is forgotten."""
+SUSPECTED_MOST_MS: Final = 24 * 3_600_000
+"""The same for one that is suspected: it may be up by the catalog, and cut off from Kafka."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -121,10 +124,10 @@ class Detector:
     Args:
         node: its own name, never suspected.
         life: its own.
-        limit_ms: how long a node may be silent, before it was doubled.
+        limit_ms: how long a node may be silent that was never suspected falsely.
     """
 
-    def __init__(self, node: NodeId, life: Millis, limit_ms: int = LIMIT_MS) -> None:
+    def __init__(self, node: NodeId, life: Millis, limit_ms: int) -> None:
         self._node = node
         self._life = life
         self._limit_ms = limit_ms
@@ -213,7 +216,12 @@ class Detector:
 
     def _forget(self, now_ms: int) -> None:
         """Forget nodes that are gone, and halve limits after a calm time."""
-        gone = [node for node, one in self._others.items() if now_ms - one.heard_ms >= FORGOTTEN_MS]
+        gone = [
+            node
+            for node, one in self._others.items()
+            if now_ms - one.heard_ms
+            >= (FORGOTTEN_MS if self._judged(one) is None else SUSPECTED_MOST_MS)
+        ]
         for node in gone:
             del self._others[node]
         for other in self._others.values():

@@ -1,10 +1,11 @@
 """Topic of heartbeats: one partition, so that they are in one order; ten minutes of them. Pure."""
 
+from collections.abc import Callable
 from typing import Final
 
 from brokers.kafka_interface import RecordWriter, TopicAdmin
 from brokers.records import NewTopicSpec
-from pipeline.errors import MedusaError
+from pipeline.errors import MedusaError, RetryError
 from pipeline.heartbeats.codec import encode
 from pipeline.heartbeats.heartbeat import Heartbeat
 from pipeline.ids import ParticipantId
@@ -34,15 +35,20 @@ class HeartbeatWriter:
     Args:
         participant: of the node.
         topics: Kafka's topics.
-        producer: writes the records; its delivery timeout is short, so that none comes late.
+        open_producer: opens what writes the records; its delivery timeout is short, so that none
+            comes late. One that cannot go on is replaced.
     """
 
     def __init__(
-        self, participant: ParticipantId, topics: TopicAdmin, producer: RecordWriter
+        self,
+        participant: ParticipantId,
+        topics: TopicAdmin,
+        open_producer: Callable[[], RecordWriter],
     ) -> None:
         self._spec = topic_spec(participant)
         self._topics = topics
-        self._producer = producer
+        self._open_producer = open_producer
+        self._producer = open_producer()
         self._exists = False
 
     def send(self, heartbeat: Heartbeat) -> None:
@@ -60,8 +66,11 @@ class HeartbeatWriter:
             )
             if self._producer.undelivered:
                 self._producer.flush(0.0)  # raises their error
-        except MedusaError:
+        except MedusaError as error:
             self._exists = False  # the next one looks again
+            if type(error) is RetryError:  # the producer may have failed for good
+                self._producer.close()
+                self._producer = self._open_producer()
             raise
 
     def end(self, within_s: float) -> None:

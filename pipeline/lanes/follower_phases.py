@@ -27,7 +27,7 @@ class FollowerPhase(Enum):
     CATCHING_UP = "catching up"
     """It was far behind: what is missing is read at once."""
     DISCARDED = "discarded"
-    """It has failed; it is begun again, or only waits for the end of the move."""
+    """It has failed; it is begun again, or only waits for its end."""
     TAKEN = "taken"
     """The lane of its node has claimed, and goes on in its query, or from its state."""
 
@@ -44,7 +44,7 @@ class FollowerEvent(Enum):
     CLAIMED = "claimed"
     """Its node has claimed the fragment."""
     ENDED = "ended"
-    """The move has ended, or the node stops."""
+    """The move has ended, the node is no secondary any more, or it stops."""
 
 
 _RUNNING: Final = (

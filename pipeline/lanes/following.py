@@ -168,6 +168,7 @@ def succeeds(at: CommitMarker, marker: CommitMarker) -> bool:
     that a choice of the user began may have another state at the same positions.
     """
     begins = marker.incarnation != at.incarnation and marker.judged is None and not marker.chosen
+    begins = begins and marker.decided == at.decided  # a deploy carries each choice out
     same = replace(at, incarnation=marker.incarnation, batch=marker.batch)
     return begins and _is_alike(at, marker) and not _leaves(same, marker)
 

@@ -121,7 +121,6 @@ class RunningNode:
     _mailbox: Mailbox = field(init=False, default_factory=Mailbox)
     _watched: Watched = field(init=False, default_factory=Watched)
     _news: LaneNews = field(init=False, default_factory=LaneNews)
-    _suspicions: Suspicions = field(init=False, default_factory=Suspicions)
 
     def run(self, stop: threading.Event, ready: Callable[[], None]) -> None:
         """Run the agent until the node is stopped; `ready` is called once it accepts fragments."""
@@ -155,7 +154,9 @@ class RunningNode:
         self._report_up()
         ready()
         with _node_down(writer, record, clock):
-            with closing(HeartbeatSender(self._orders, pulse.age_ms)):
+            # While it stops, the agent decides nothing more.
+            age_ms = lambda: 0 if stop.is_set() else pulse.age_ms()  # noqa: E731
+            with closing(HeartbeatSender(self._orders, age_ms)):
                 agent.run(stop)
             warm_up.end()
             for thread in threads:
@@ -165,6 +166,10 @@ class RunningNode:
         _log.info("node %s has stopped", record.node)
 
     # --- what the agent uses --------------------------------------------------------------------
+
+    @cached_property
+    def _suspicions(self) -> Suspicions:
+        return Suspicions(self.clock)
 
     @cached_property
     def _kafka(self) -> RemoteKafka:
@@ -202,6 +207,7 @@ class RunningNode:
             partial(Follower, host=host, node=node),
             host.clock,
             recorder.put,
+            node,
             at_once=max(1, cores // 2),
         )
 

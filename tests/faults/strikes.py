@@ -28,6 +28,14 @@ from tests.faults.outages import (
     zookeeper_cut_for_one,
 )
 from tests.faults.servers import Server
+from tests.faults.standbys import (
+    standby_killed,
+    standby_killed_in_takeover,
+    standby_of_a_suspended_owner,
+    standby_takes_over,
+    standby_takes_over_at_any_time,
+    standby_while_servers_are_killed,
+)
 from tests.faults.world import OWNER, World
 
 SESSION_S = 10.0
@@ -341,6 +349,12 @@ FAULTS: Mapping[str, Fault] = {
         moved_target_killed,
         moved_both_killed,
         moved_servers_killed,
+        standby_takes_over,
+        standby_takes_over_at_any_time,
+        standby_killed,
+        standby_killed_in_takeover,
+        standby_of_a_suspended_owner,
+        standby_while_servers_are_killed,
         checkpoint_deleted,
         checkpoint_deleted_twice,
         checkpoint_older,

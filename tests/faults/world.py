@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+import yaml
+
 from brokers.embedded.stack import StackSettings
 from brokers.kafka.admin import KafkaAdmin
 from brokers.kafka_interface import Isolation
@@ -200,6 +202,16 @@ class World:
         path.write_text(document)
         self.medusa("deploy", f"--file={path}", "--yes", "--no-wait")
         return planner.plan(read_document(path, lambda _: None).network, OWNER)
+
+    def rely(self, reliability: str) -> None:
+        """Deploy all networks with another reliability."""
+        for running in self.networks:
+            path = self.folder / "documents" / running.network / "network.yaml"
+            text = path.read_text()
+            document = yaml.load(text, yaml.BaseLoader)  # noqa: S506 - it makes texts alone
+            document["reliability"] = reliability
+            path.write_text(yaml.safe_dump(document, sort_keys=False))
+            self.medusa("deploy", f"--file={path}", "--yes", "--no-wait")
 
     def run(self, network: str, plan: Plan, feed: Feed) -> Running:
         """Start to feed and to observe a deployed network."""

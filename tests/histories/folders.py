@@ -121,7 +121,7 @@ class Checkpoints:
         assert self._own is not None
         return _followed(_read_facts(self._own, incarnation, lowered))
 
-    def clear(self) -> None:
+    def discard(self) -> None:
         """Remove what a follower has left, unless a lane has it."""
         if self._own is not None and not any(self._own is f for f in self._folders.values()):
             self._own.clear()

@@ -79,6 +79,7 @@ class Followers(followers.Followers):
         make: makes a follower.
         clock: of the end of a move.
         log: receives entries of the event log.
+        node: its name.
     """
 
     def __init__(
@@ -87,8 +88,9 @@ class Followers(followers.Followers):
         make: follower_thread.MakeFollower,
         clock: Clock,
         log: Callable[[LoggedEvent], None],
+        node: NodeId,
     ) -> None:
-        super().__init__(transfers, make, clock, log, AT_ONCE)
+        super().__init__(transfers, make, clock, log, node, AT_ONCE)
         self._every: list[Any] = []
 
     @property

@@ -172,9 +172,10 @@ class Node:
             claimed=nothing.end,
             news=news,
         )
-        self.suspicions = Suspicions()
+        self.suspects: frozenset[Suspect] = frozenset()
+        self.suspicions = Suspicions(clock)
         make = partial(Follower, host=host, node=record.node, rng=around.rng)
-        self._followers = Followers(shared.transfers, make, clock, _not_logged)
+        self._followers = Followers(shared.transfers, make, clock, _not_logged, record.node)
         context = NodeContext(
             node=record,
             catalog=shared,
@@ -242,6 +243,7 @@ class Node:
         `fully`: read the whole catalog, also without a change of networks or nodes.
         """
         self.troubles.clear()
+        self.suspicions.note(self.suspects)
         if fully:
             self._catalog._seen = None
         self._read(self._catalog)
@@ -273,8 +275,11 @@ class Node:
 
     def suspect(self, other: NodeRecord) -> None:
         """Suspect another node in its present life."""
-        life = Suspect(other.node, other.started_at_ms)
-        self.suspicions.note({*self.suspicions.current, life})
+        self.suspects |= {Suspect(other.node, other.started_at_ms)}
+
+    def trust(self) -> None:
+        """Suspect nobody any more."""
+        self.suspects = frozenset()
 
     def kill(self, *, expires: bool = True) -> None:
         """Kill the process, and end its session, unless that expires later."""

@@ -12,6 +12,7 @@ from pipeline.agent.polls.poll import EmitEvent
 from pipeline.agent.suspicions import Suspicions
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.records import NodeRecord, Standby, Transfer
+from pipeline.catalog.snapshot import CatalogSnapshot
 from pipeline.clock import Clock
 from pipeline.errors import MedusaError, RetryError
 from pipeline.event_log.event import EventKind, LoggedEvent
@@ -23,6 +24,10 @@ GRACE_MS: Final = 2_000
 """How much later other nodes end a move than its target: clocks differ a little."""
 FULL_S: Final = 5.0
 """Interval of full reads of the catalog, also without a change of networks or nodes."""
+HASTE_S: Final = 0.5
+"""The same while a fragment has no node that works: nodes may disagree on who takes it."""
+OVERDUE_S: Final = 3.0
+"""How long a node that suspects another one leaves its fragments to whom the placement names."""
 
 _Seen = tuple[int, tuple[NodeId, ...], frozenset[Suspect]]
 """Revision of the catalog, nodes that are up, and lives of nodes that are suspected."""
@@ -55,6 +60,9 @@ class CatalogPoll:
     _reported: tuple[Standby, ...] = field(init=False, default=())
     _seen: _Seen | None = field(init=False, default=None)
     _read_at_s: float = field(init=False, default=0.0)
+    _interval_s: float = field(init=False, default=FULL_S)
+    _since_s: dict[Suspect, float] = field(init=False, default_factory=dict)
+    _warned: bool = field(init=False, default=False)
 
     def __post_init__(self) -> None:
         self._session = self.catalog.store.session
@@ -71,30 +79,48 @@ class CatalogPoll:
             if session != self._session:
                 catalog.nodes.register(self.record)
                 self._session, self._reported = session, ()
-            self._report_standbys()
             suspects = self.suspicions.current
             there = (
                 catalog.networks.revision(participant),
                 catalog.nodes.names(participant),
                 suspects,
             )
-            if there != self._seen or now_s - self._read_at_s > FULL_S:
-                found = catalog.snapshot(participant)
-                down = (one.node for one in found.nodes if self.suspicions.has(one))
-                self.emit(CatalogRead(replace(found, suspected=frozenset(down))))
+            self._since_s = {one: self._since_s.get(one, now_s) for one in suspects}
+            if there != self._seen or now_s - self._read_at_s > self._interval_s:
+                found = self._judged(catalog.snapshot(participant), now_s)
+                self.emit(CatalogRead(found))
                 self._end_overdue(found.transfers)
                 self._seen, self._read_at_s = there, now_s
+                self._interval_s = HASTE_S if found.is_deserted else FULL_S
         except MedusaError:
             self._lost()
             raise
+        self._report_standbys()
         return PAUSE_S
+
+    def _judged(self, found: CatalogSnapshot, now_s: float) -> CatalogSnapshot:
+        """The snapshot with the nodes that are suspected, and those that have been so for long."""
+        since_s = {
+            one.node: since_s
+            for one in found.nodes
+            if (since_s := self._since_s.get(Suspect(one.node, one.started_at_ms))) is not None
+        }
+        overdue = (node for node, begun_s in since_s.items() if now_s - begun_s > OVERDUE_S)
+        return replace(found, suspected=frozenset(since_s), overdue=frozenset(overdue))
 
     def _report_standbys(self) -> None:
         """Report how far the followers are that this node has as a secondary, if it has changed."""
         found = self.standbys()
-        if found != self._reported:
+        if found == self._reported:
+            return
+        try:
             self.catalog.standbys.report(self.record, found)
-            self._reported = found
+        except MedusaError as error:
+            level = logging.DEBUG if self._warned else logging.WARNING
+            _log.log(level, "how far its followers are is not reported: %s", error)
+            self._warned = True
+        else:
+            self._reported, self._warned = found, False
 
     def _end_overdue(self, transfers: tuple[Transfer, ...]) -> None:
         """End moves whose time has passed: a target that is down or hangs does not."""

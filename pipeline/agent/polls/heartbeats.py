@@ -19,7 +19,7 @@ PAUSE_S: Final = 0.03
 READER_S: Final = 1.0
 """How long Kafka's answer is awaited."""
 REOPENED_MS: Final = 5_000
-"""After this time without an own heartbeat the reader is opened again: the topic may be another."""
+"""After this time without an own heartbeat the reader is opened again: the topic may be new."""
 
 _log = logging.getLogger(__name__)
 
@@ -27,15 +27,15 @@ _log = logging.getLogger(__name__)
 class HeartbeatPoll:
     """Reads heartbeats from the present end of their topic on; sends the suspected nodes.
 
-    The topic is that of the first answer: whoever sends the first heartbeat creates it. After an
-    error, and after some time without an own heartbeat, it is looked up again.
+    The topic need not exist yet: whoever sends the first heartbeat creates it. After an error, and
+    after some time without an own heartbeat, it is looked up again, and read from its end on.
 
     Args:
         kafka: opens a reader.
         topic: of the heartbeats.
         detector: decides which nodes are suspected.
         clock: of the machine, which own heartbeats contain.
-        emit: receives the suspected nodes whenever they have changed.
+        emit: receives the suspected nodes with each read.
     """
 
     def __init__(
@@ -99,10 +99,9 @@ class HeartbeatPoll:
             self._own_ms = now_ms
 
     def _judge(self, now_ms: SteadyMillis) -> None:
-        """Log and send the suspected nodes, if they have changed."""
+        """Send the suspected nodes, also unchanged ones: they count for a while; log changes."""
         before, self._suspicions = self._suspicions, self._detector.suspicions(now_ms)
-        if before.keys() == self._suspicions.keys():
-            return
+        self._emit(frozenset(self._suspicions))
         for suspect in sorted(self._suspicions.keys() - before.keys()):
             _log.warning("node %s is suspected: %s", suspect.node, _of(self._suspicions[suspect]))
         blind = ", as this node does not read its own heartbeats"
@@ -110,7 +109,6 @@ class HeartbeatPoll:
         for suspect in sorted(before.keys() - self._suspicions.keys()):
             was = _of(before[suspect])
             _log.warning("node %s is no longer suspected%s; it was: %s", suspect.node, why, was)
-        self._emit(frozenset(self._suspicions))
 
 
 def _of(suspicion: Suspicion) -> str:

@@ -3,11 +3,13 @@
 import logging
 import threading
 from collections.abc import Callable
-from typing import Protocol
+from typing import Final, Protocol
 
 from pipeline.agent.events import Event
 from pipeline.errors import MedusaError, NewerFormatError
 
+AGAIN_S: Final = 1.0
+"""The pause after an error."""
 EmitEvent = Callable[[Event], None]
 
 _log = logging.getLogger(__name__)
@@ -65,7 +67,10 @@ def start(poll: Poll, name: str, stop: threading.Event, ending: Ending) -> threa
                 return
             except MedusaError as error:
                 _log.debug("%s: %s", name, error)
-                pause_s = 1.0
+                pause_s = AGAIN_S
+            except Exception:  # noqa: BLE001 - a node without one of its polls would be misled
+                _log.exception("%s failed", name)
+                pause_s = AGAIN_S
             stop.wait(pause_s)
 
     thread = threading.Thread(target=loop, name=name, daemon=True)

@@ -34,7 +34,7 @@ from pipeline.examples.tolls import TOLLS
     envvar="DEMO_NODES",
     show_default=True,
     show_envvar=True,
-    help="With 2, a fragment moves from one to the other in the middle.",
+    help="With 2, a fragment moves in the middle, and one node is killed later.",
 )
 @click.option("--keep", is_flag=True, help="Keep the folder with logs and data.")
 @with_session

@@ -13,6 +13,7 @@ import contextlib
 import os
 import signal
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from brokers.kafka.admin import KafkaAdmin
@@ -86,8 +87,8 @@ def main() -> None:
     if orders is None:
         return
     admin = KafkaAdmin(orders.servers, ADMIN_S, clock)
-    producer = RemoteKafka(orders.servers, clock).producer(DELIVERY_S)
-    writer = HeartbeatWriter(orders.participant, admin, producer)
+    kafka = RemoteKafka(orders.servers, clock)
+    writer = HeartbeatWriter(orders.participant, admin, partial(kafka.producer, DELIVERY_S))
     send_all(orders, parent, writer, clock, _report)
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.alarm(ENDED_S)

@@ -42,6 +42,9 @@ class Process(Protocol):
     def close(self, within_s: float) -> None:
         """Let it send the last heartbeat and end; kill it after `within_s`."""
 
+    def kill(self) -> None:
+        """End it without a last heartbeat: the node goes on."""
+
 
 class HeartbeatSender:
     """Sends heartbeats from its creation until it is closed.
@@ -73,23 +76,22 @@ class HeartbeatSender:
     def _work(self) -> None:
         pause_s = AGAIN_FIRST_S
         while not self._closed.is_set():
-            reports, how = self._one_child()
+            try:
+                reports, how = self._one_child()
+            except Exception as error:  # noqa: BLE001 - the thread's top: heartbeats must go on
+                reports, how = 0, f"{type(error).__name__}: {error}"
             if self._closed.is_set():
                 return
             if reports >= LIVED_REPORTS:
                 pause_s = AGAIN_FIRST_S
             level = logging.WARNING if pause_s == AGAIN_FIRST_S else logging.DEBUG
-            _log.log(level, "heartbeats stop for a moment: %s; it is started again", how)
+            _log.log(level, "heartbeats pause, and their process is started again: %s", how)
             self._closed.wait(pause_s)
             pause_s = min(AGAIN_MOST_S, 2 * pause_s)
 
     def _one_child(self) -> tuple[int, str]:
         """Run a child until it or the node ends: how many reports it got, and how it ended."""
-        try:
-            process = self._start(self._orders)
-        except OSError as error:
-            return 0, f"their process cannot be started: {error}"
-        reports = 0
+        process, reports = self._start(self._orders), 0
         try:
             while process.code is None and not self._closed.wait(REPORT_S):
                 process.report(self._age_ms())
@@ -97,8 +99,11 @@ class HeartbeatSender:
                 for line in process.lines():
                     _log_line(line)
         finally:
-            process.close(CLOSE_S)
-        return reports, f"their process ended with exit code {process.code}"
+            if self._closed.is_set():
+                process.close(CLOSE_S)
+            else:
+                process.kill()
+        return reports, f"it ended with exit code {process.code}"
 
 
 class ChildProcess:
@@ -153,11 +158,15 @@ class ChildProcess:
     def close(self, within_s: float) -> None:
         """Close its input, wait for its end, and kill it if that does not come."""
         self._to.close()
-        try:
+        with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(within_s)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+        self.kill()
+
+    def kill(self) -> None:
+        """End it while its input is open, as the end of that would be the node's."""
+        self._process.kill()
+        self._process.wait()
+        self._to.close()
         self._from.close()
 
 

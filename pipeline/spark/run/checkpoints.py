@@ -55,10 +55,13 @@ class FollowerFolder:
         node: the follower's.
         epoch: the one that would have been claimed when it was made; a later claim may take the
             folder over, since a follower goes on while its owner restarts.
+        number: another one for each follower of a node: a query that has not ended yet may still
+            write into the folder of an earlier one.
     """
 
     node: NodeId
     epoch: Epoch
+    number: int
 
 
 class Checkpoints:
@@ -94,7 +97,7 @@ class Checkpoints:
         """The checkpoint folder of an epoch."""
         own = self._follower
         folder = self._root / self._names.checkpoint(own.epoch if own else epoch)
-        return folder.with_name(folder.name + _suffix(own.node)) if own else folder
+        return folder.with_name(f"{folder.name}.{own.number}{_suffix(own.node)}") if own else folder
 
     def any(self, before: Epoch) -> CheckpointFacts | Unusable:
         """Whether there is a folder of an earlier epoch; only its identity is read."""
@@ -164,12 +167,11 @@ class Checkpoints:
         """
         return self._followed(self.folder(epoch), incarnation, lowered)
 
-    def clear(self) -> None:
-        """Remove the folders that followers of this node have left, unless a lane has one."""
-        if self._follower is None:
-            return
-        for folder in self.folder(NO_EPOCH).parent.glob("epoch-*"):
-            _remove_left(folder, _suffix(self._follower.node))
+    def discard(self) -> None:
+        """Remove the folder of the follower, unless a lane has it."""
+        folder = self.folder(NO_EPOCH)
+        if self._follower is not None and not _is_lanes(folder):
+            _remove(folder)
 
     def empty(self, epoch: Epoch) -> Path:
         """Make the empty folder of an epoch."""
@@ -262,8 +264,8 @@ def _is_lanes(folder: Path) -> bool:
 
 def _remove_left(folder: Path, suffix: str) -> None:
     """Remove a folder of an epoch with a suffix, unless a lane has taken it over."""
-    number = folder.name.removeprefix("epoch-").removesuffix(suffix)
-    if folder.name.endswith(suffix) and number.isdecimal() and not _is_lanes(folder):
+    numbers = folder.name.removeprefix("epoch-").removesuffix(suffix).replace(".", "", 1)
+    if folder.name.endswith(suffix) and numbers.isdecimal() and not _is_lanes(folder):
         _remove(folder)
 
 

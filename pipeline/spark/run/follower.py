@@ -13,6 +13,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
+from itertools import count
 from typing import Final, NoReturn
 
 from pyspark.sql import DataFrame
@@ -79,6 +80,7 @@ START_S: Final = 60.0
 BEGINS: Final = "a follower begins"
 
 _log = logging.getLogger(__name__)
+_numbers = count(1)
 
 
 class Follower:
@@ -110,7 +112,7 @@ class Follower:
         self._inputs = LaneInputs(host)
         spark = host.spark.version
         names = settings.fragment.names.stable  # a lane may take the folder over
-        own = FollowerFolder(node, settings.epoch)
+        own = FollowerFolder(node, settings.epoch, next(_numbers))
         self._checkpoints = Checkpoints(host.checkpoints, names, settings.life, spark, follower=own)
         self._folder = self._checkpoints.folder(settings.epoch)
         sizer = BatchSizer(host.kafka, host.resolver.admin, host.clock)
@@ -135,12 +137,13 @@ class Follower:
         """The state that it has left, once `run` has returned; None: there is none."""
         if self._at is None or not self._built or self._is_taken_over:
             return None
-        return FollowedState(self._folder, Incarnation(self._at.incarnation))
+        incarnation = Incarnation(self._at.incarnation)
+        return FollowedState(self._folder, incarnation, self._settings.version)
 
     def discard(self) -> None:
         """Remove what it has left, once `run` has returned, unless its query was taken over."""
         if not self._is_taken_over:
-            self._checkpoints.clear()
+            self._checkpoints.discard()
 
     def hand_over(
         self, settings: LaneSettings, last: CommitMarker, stop: threading.Event
@@ -166,7 +169,6 @@ class Follower:
             MedusaError: the state cannot be built, or the owner cannot be followed now.
         """
         self._host.claimed()  # Spark is needed here now
-        self._checkpoints.clear()
         tail = MarkerTail(self._host.kafka, self._settings.fragment.names.markers)
         with ExitStack() as closing:
             closing.callback(tail.close)

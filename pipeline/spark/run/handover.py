@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from pipeline.clock import Deadline
-from pipeline.ids import BatchId, Incarnation
+from pipeline.ids import BatchId, Incarnation, NetworkVersion
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.spark.query.lowered import Lowered
 from pipeline.spark.run.checkpoints import Checkpoints
@@ -24,10 +24,12 @@ class FollowedState:
     Args:
         folder: its checkpoint.
         incarnation: the lane that it has followed.
+        version: of its network.
     """
 
     folder: Path
     incarnation: Incarnation
+    version: NetworkVersion
 
 
 @dataclass(frozen=True, slots=True)

@@ -297,6 +297,8 @@ class StableLane:
         self._left = left = followed.state()
         if left is None or left.incarnation != marker.incarnation:
             return None
+        if left.version != self._settings.version:
+            return None
         taken = self._checkpoints.take(request.epoch, left.folder, left.incarnation, lowered)
         start = decide_start(marker, taken, request)
         return start if isinstance(start, Rebuild) and start.since is not None else None

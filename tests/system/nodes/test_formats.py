@@ -27,7 +27,7 @@ from pipeline.catalog.fragment_status import LaneState
 from pipeline.catalog.records import FormatRecord
 from pipeline.errors import NewerFormatError, RefusedError
 from pipeline.ids import FragmentId, FragmentName, NodeId, TopicName
-from pipeline.names import FragmentNames, Znodes, events_topic
+from pipeline.names import FragmentNames, Znodes, events_topic, heartbeats_topic
 from tests.system.support import OWNER, READING, TIMEOUT_S, WINDOWS, Installation, kill, network_id
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
@@ -117,9 +117,10 @@ class Everything:
 def everything(medusa: Installation, store: ZooKeeperStore) -> Everything:
     """The current snapshot."""
     ends = medusa.admin.end_offsets(medusa.admin.topic_names(), Isolation.UNCOMMITTED)
+    of_nodes = {events_topic(OWNER), heartbeats_topic(OWNER)}
     return Everything(
         znodes_below(store),
-        {topic: dict(found) for topic, found in ends.items() if topic != events_topic(OWNER)},
+        {topic: dict(found) for topic, found in ends.items() if topic not in of_nodes},
         files_below(medusa.folder / "checkpoints"),
     )
 

@@ -125,7 +125,7 @@ class Follower:
     @property
     def followed(self) -> FollowedState:
         """The state that it leaves."""
-        return FollowedState(Path("followed"), Incarnation("1-5"))
+        return FollowedState(Path("followed"), Incarnation("1-5"), VERSION)
 
     def discard(self) -> None:
         """Its state is of no use any more."""
@@ -296,8 +296,9 @@ def make_node() -> Callable[[Exception | None], Node]:
                 partial(_follower, followers, levels),
                 SystemClock(),
                 logged.append,
+                NODE.node,
             ),
-            suspicions=Suspicions(),
+            suspicions=Suspicions(SystemClock()),
             workers=Workers(Immediate(), Immediate(), Immediate(), Immediate()),
             log=logged.append,
             clock=SystemClock(),

@@ -16,6 +16,7 @@ from pipeline.errors import (
     RetryError,
     UnavailableError,
 )
+from pipeline.event_log.event import EventKind
 from pipeline.ids import Epoch, FragmentName, LaneRole, Millis, NodeId
 from pipeline.lanes.follower_phases import FollowerPhase
 from pipeline.lanes.following import NotToFollowError, UnlikeOwnerError
@@ -233,9 +234,8 @@ def test_a_follower_goes_on_while_its_fragment_is_claimed(node: Node) -> None:
     node.performer.perform(Follow((Following(DEPLOYED, PLAN.fragments[0], transfer),)))
     again = replace(transfer, epoch=Epoch(3))
     node.performer.perform(Follow((Following(DEPLOYED, PLAN.fragments[0], again),)))
-    until(lambda: len(node.followers) == 1, "no other one before it has ended")
-    follower.stopped.set()
     until(lambda: len(node.followers) == 2, "a follower of the next move")
+    assert not follower.stopped.is_set()
     followers.hold(MOVING)
     node.performer.perform(Follow(()))
     followers.let_go(MOVING)
@@ -434,3 +434,34 @@ def test_a_discarded_follower_of_a_move_is_begun_anew_as_a_secondary(node: Node)
     following = Following(DEPLOYED, PLAN.fragments[0], transfer, is_standby=True)
     node.performer.perform(Follow((following,)))
     until(lambda: phases(node) == [FollowerPhase.LEVEL], "level")
+
+
+def test_what_a_follower_has_left_is_removed_with_the_next_one(node: Node) -> None:
+    """Its move has ended in time without a claim: the state might have been of use."""
+    moved(node, within_ms=50)
+    until(lambda: stored(node) is None, "the end of the transfer")
+    assert not node.followers[0].discarded.is_set()
+    node.performer.perform(Follow(()))
+    standing_by(node)
+    until(node.followers[0].discarded.is_set, "removed")
+
+
+def test_a_thread_that_has_ended_follows_nothing_more(node: Node) -> None:
+    """As when its move has ended at the moment at which the node becomes a secondary."""
+    moved(node, within_ms=50)
+    until(lambda: stored(node) is None, "the end of the transfer")
+    until(lambda: node.followers[0].course.phase is FollowerPhase.ABSENT, "the end")
+    standing_by(node)
+    until(lambda: len(node.followers) == 2, "a follower of the secondary")
+
+
+def test_an_unexpected_failure_of_a_secondary_is_logged(node: Node) -> None:
+    """It is discarded at once, for a while."""
+    standing_by(node)
+    until(lambda: phases(node) == [FollowerPhase.LEVEL], "level")
+    node.followers[-1].raises.append(ValueError("a mistake of ours"))
+    until(lambda: phases(node) == [FollowerPhase.DISCARDED], "discarded")
+    until(lambda: bool(node.logged), "an entry")
+    (entry,) = node.logged
+    assert (entry.kind, entry.why) == (EventKind.FOLLOWER_FAILED, "ValueError: a mistake of ours")
+    assert dict(entry.facts) == {"discarded": "yes"}

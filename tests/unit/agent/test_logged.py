@@ -74,6 +74,13 @@ def test_a_claim_says_why(
     assert dict(event.parts_ms) == ({} if move is None else {"since_request": 1_200})
 
 
+def test_a_claim_on_suspicion_says_so() -> None:
+    """Its owner may live, and is fenced."""
+    event = claimed(SPEED, ME, Claim(Epoch(2), replace(MINE, node=THERE), None, True), AT)
+    assert event is not None
+    assert event.why == "node node2 is suspected to have failed"
+
+
 def test_a_claim_of_the_present_owner_is_not_logged() -> None:
     """A lane that fails claims at each try."""
     assert claimed(SPEED, ME, Claim(Epoch(2), MINE, None), AT) is None

@@ -249,3 +249,11 @@ def test_a_new_fragment_with_secondaries_is_placed_as_any_other() -> None:
     nodes, busy = [node("b"), node("c")], wanted("busy", owner="b", cost_us=500)
     found = where(nodes, busy, *(followed(f"f{n}", 1) for n in range(4)))
     assert {found[f"f{n}"] for n in range(4)} == {"c"}
+
+
+def test_a_released_fragment_goes_to_the_secondary_that_is_level() -> None:
+    """As was announced before its owner released it; although it has no owner then."""
+    nodes, busy = [node("b"), node("c")], wanted("busy", owner="b", cost_us=500)
+    one = followed("f", 1)
+    assert placed(nodes, [busy, one])[one.id] == "c"
+    assert placed(nodes, [busy, one], level={(one.id, NodeId("b"))})[one.id] == "b"

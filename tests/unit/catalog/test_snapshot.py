@@ -171,3 +171,29 @@ def test_a_level_secondary_comes_first() -> None:
             standbys={level: (standby,), other: (building,)},
         )
         assert _names(found.assigned_to(level)) == ["followed"]
+
+
+def test_what_an_overdue_node_owns_any_node_claims() -> None:
+    """The one that the placement names may not suspect it. Not one that is drained, or may not."""
+    third = NodeId("third")
+    nodes = (_node(HERE), _node(THERE), _node(third))
+    suspected = frozenset({THERE})
+    found = CatalogSnapshot(nodes, (_fragment("theirs", THERE),), suspected=suspected)
+    assert sorted(len(found.assigned_to(node)) for node in (HERE, third)) == [0, 1]
+    late = replace(found, overdue=suspected)
+    assert [_names(late.assigned_to(node)) for node in (HERE, third)] == [["theirs"], ["theirs"]]
+    assert late.assigned_to(THERE) == ()
+    drained = replace(late, drained=frozenset({third}))
+    assert drained.assigned_to(third) == ()
+
+
+def test_a_fragment_without_a_working_owner_is_deserted() -> None:
+    """As long as it should run: the catalog is read more often then."""
+    nodes = (_node(HERE), _node(THERE))
+    assert not CatalogSnapshot(nodes, FRAGMENTS[1:]).is_deserted
+    assert CatalogSnapshot(nodes, FRAGMENTS).is_deserted
+    assert CatalogSnapshot(nodes, FRAGMENTS[1:], suspected=frozenset({THERE})).is_deserted
+    assert CatalogSnapshot(nodes[:1], FRAGMENTS[1:]).is_deserted
+    paused = replace(FRAGMENTS[0].record, desired=DesiredState.PAUSED)
+    at_rest = replace(FRAGMENTS[0], record=paused)
+    assert not CatalogSnapshot(nodes, (at_rest,)).is_deserted

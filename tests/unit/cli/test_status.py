@@ -4,7 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from brokers.versioned_store import Set
 from pipeline.catalog.fragment_status import LaneState
+from pipeline.catalog.records import Standby
 from pipeline.clock import rfc3339
 from pipeline.ids import (
     Epoch,
@@ -12,16 +14,18 @@ from pipeline.ids import (
     FragmentName,
     Incarnation,
     Millis,
+    NodeId,
     Offset,
     StreamName,
     TopicName,
 )
 from pipeline.lanes.expiring import Cause, ExpiringRecords, Use
+from pipeline.lanes.follower_phases import FollowerPhase
 from pipeline.lanes.start.facts import StartRequest
 from pipeline.lanes.start.markers import first_marker
 from pipeline.markers.codec import encode_marker
 from pipeline.markers.positions import InputPartition
-from pipeline.names import FragmentNames
+from pipeline.names import FragmentNames, Znodes
 from tests.unit.cli.reports import CARS, NODE, Caller, deployed, report
 from tests.unit.cli.twins import Screen, opener
 from tests.unit.deploy.twins import NOW, World
@@ -340,3 +344,32 @@ def test_status_of_nothing(medusa: Caller) -> None:
     assert (empty.code, empty.out) == (0, "")
     assert "no network is deployed" in empty.err
     assert medusa("status", "cars", opener=connect).code == 65
+
+
+def test_status_shows_secondaries_if_there_are_to_be_some(medusa: Caller) -> None:
+    """How far each is, and how many are missing."""
+    world = World.new()
+    connect = deployed(medusa, world)
+    report(world, "moving", LaneState.RUNNING)
+    assert "standbys" not in medusa("status", opener=connect).out.splitlines()[0]
+    path = Znodes("").fragment(CARS, FragmentName("moving"))
+    stored = world.catalog.store.get(path)
+    assert stored is not None
+    text = stored.value.decode().replace('"active_standbys":0', '"active_standbys":3')
+    world.catalog.store.apply((Set(path, text.encode(), stored.version),))
+    nodes = {name: replace(NODE, node=NodeId(name)) for name in ("n2", "n3")}
+    standby = Standby(CARS, FragmentName("moving"), FollowerPhase.LEVEL, "", NOW)
+    building = replace(standby, phase=FollowerPhase.BUILDING, problem="a batch\ndiffers")
+    for name, reported in (("n2", standby), ("n3", building)):
+        world.catalog.nodes.register(nodes[name])
+        world.catalog.standbys.report(nodes[name], (reported,))
+    (line,) = [one for one in medusa("status", opener=connect).out.splitlines() if "moving" in one]
+    assert "n2 level" in line
+    assert "n3 building for" in line
+    assert ": a batch differs" in line
+    assert "1 missing" in line
+    found = medusa("status", "-o", "json", opener=connect).data["fragments"][0]
+    assert found["standbys_wanted"] == 3
+    by_node = {one["node"]: one for one in found["standbys"]}
+    assert (by_node["n2"]["level"], by_node["n3"]["level"]) == (True, False)
+    assert by_node["n3"]["problem"] == "a batch\ndiffers"

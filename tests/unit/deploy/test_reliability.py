@@ -1,12 +1,15 @@
 """Deploys of reliabilities."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 from brokers.versioned_store import Set
+from pipeline.ids import NodeId
 from pipeline.names import Znodes
 from pipeline.planner.changes import Action
-from tests.unit.deploy.test_placement import CARS, compared, deployed
+from tests.unit.catalog.support import node
+from tests.unit.deploy.test_placement import CARS, US, compared, deployed
 from tests.unit.deploy.twins import DOCUMENT, World
 
 FOLLOWED = DOCUMENT + "reliability: {mode: active_standby, secondaries: 2}\n"
@@ -55,3 +58,19 @@ def test_records_of_an_earlier_version_get_the_number_with_a_deploy(tmp_path: Pa
         world.catalog.store.apply((Set(path, json.dumps(plain).encode(), found.version),))
     assert deployed(world, tmp_path, FOLLOWED).name == "cars@2"
     assert standbys(world) == {"moving": (1, 2), "stopped": (1, 2)}
+
+
+def test_secondaries_that_no_node_can_be_are_announced(tmp_path: Path) -> None:
+    """The deploy goes on: a node may come later."""
+    world = World.new()
+    deployed(world, tmp_path)
+    assert compared(world, tmp_path, FOLLOWED).changes.warnings == ()
+    for name in ("a", "b"):
+        world.catalog.nodes.register(replace(node(NodeId(name)), participant=US))
+    (warning,) = compared(world, tmp_path, FOLLOWED).changes.warnings
+    assert warning == (
+        "moving, stopped with active_standby, 2 secondaries: 3 nodes that may run it are needed, 2 "
+        "are up, and not drained; until more are, fewer follow it"
+    )
+    one = FOLLOWED.replace("secondaries: 2", "secondaries: 1")
+    assert compared(world, tmp_path, one).changes.warnings == ()

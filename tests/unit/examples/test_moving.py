@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from pipeline.examples.moving import pause_ms
+from pipeline.examples.moving import pause_after_ms, pauses_ms
 from pipeline.ids import Epoch, Millis
 from pipeline.markers.commit_marker import CommitMarker
 from tests.unit.lanes.start.test_decision import marker
@@ -22,11 +22,15 @@ def test_the_pause_is_between_two_batches_of_two_owners() -> None:
         at(3, 9_700, epoch=2),
         at(4, 30_000, epoch=2),
     )
-    assert pause_ms(markers) == 700
-    assert pause_ms((*markers, at(5, 31_200, epoch=3))) == 1_200
+    assert pauses_ms(markers) == {2: 700}
+    three = (*markers, at(5, 31_200, epoch=3))
+    assert pauses_ms(three) == {2: 700, 3: 1_200}
+    found = [pause_after_ms(three, Epoch(epoch)) for epoch in (1, 2, 3)]
+    assert found == [700, 1_200, None]
 
 
 def test_without_another_owner_there_is_no_pause() -> None:
     """Or if its markers are not there any more."""
-    assert pause_ms(()) is None
-    assert pause_ms((at(1, 0), at(2, 5))) is None
+    assert pauses_ms(()) == {}
+    assert pauses_ms((at(1, 0), at(2, 5))) == {}
+    assert pause_after_ms((), Epoch(1)) is None

@@ -1,13 +1,15 @@
 """The topic of heartbeats, over topics in memory."""
 
 from collections.abc import Iterable
+from functools import partial
 
 import pytest
 
 from brokers.kafka_interface import NoSuchTopicError
 from brokers.memory_kafka.cluster import MemoryKafka
+from brokers.memory_kafka.writers import MemoryProducer
 from brokers.records import NewTopicSpec
-from pipeline.errors import UnavailableError
+from pipeline.errors import RetryError, UnavailableError
 from pipeline.heartbeats.codec import decode
 from pipeline.heartbeats.heartbeat import Heartbeat
 from pipeline.heartbeats.topic import HeartbeatWriter, topic_spec
@@ -33,7 +35,7 @@ def written(kafka: MemoryKafka) -> list[int]:
 def test_the_writer_creates_the_topic() -> None:
     """With one partition, and a short retention."""
     kafka = with_topics(())
-    writer = HeartbeatWriter(ME, kafka, kafka.producer(1.0))
+    writer = HeartbeatWriter(ME, kafka, partial(kafka.producer, 1.0))
     writer.send(heartbeat(1))
     writer.send(heartbeat(2))
     writer.end(1.0)
@@ -46,14 +48,14 @@ def test_an_existing_topic_stays_as_it_is() -> None:
     """Its settings may have been changed."""
     kafka = with_topics((TOPIC,))
     before = kafka.topic_configs((TOPIC,))
-    HeartbeatWriter(ME, kafka, kafka.producer(1.0)).send(heartbeat(1))
+    HeartbeatWriter(ME, kafka, partial(kafka.producer, 1.0)).send(heartbeat(1))
     assert kafka.topic_configs((TOPIC,)) == before
 
 
 def test_a_deleted_topic_is_created_again() -> None:
     """Of the heartbeats meanwhile one error is raised, and none is sent later."""
     kafka = with_topics(())
-    writer = HeartbeatWriter(ME, kafka, kafka.producer(1.0))
+    writer = HeartbeatWriter(ME, kafka, partial(kafka.producer, 1.0))
     writer.send(heartbeat(1))
     kafka.delete_topics((TOPIC,))
     with pytest.raises(NoSuchTopicError):
@@ -75,7 +77,7 @@ def test_a_topic_that_cannot_be_created_is_tried_again() -> None:
             return super().create_topics(tuple(topics))
 
     kafka = Away(TwinClock())
-    writer = HeartbeatWriter(ME, kafka, kafka.producer(1.0))
+    writer = HeartbeatWriter(ME, kafka, partial(kafka.producer, 1.0))
     with pytest.raises(UnavailableError):
         writer.send(heartbeat(1))
     kafka.away = False
@@ -86,3 +88,26 @@ def test_a_topic_that_cannot_be_created_is_tried_again() -> None:
 def test_the_topic_takes_the_default_replication_of_the_brokers() -> None:
     """As the event log does."""
     assert topic_spec(ME) == NewTopicSpec(TOPIC, 1, -1, topic_spec(ME).config)
+
+
+def test_a_producer_that_cannot_go_on_is_replaced() -> None:
+    """An idempotent one ends with some errors, and every later record with it."""
+
+    class Broken(MemoryProducer):
+        closed = False
+
+        def send(self, *_: object, **__: object) -> None:
+            raise RetryError("the Kafka client cannot go on and has to be started anew")
+
+        def close(self) -> None:
+            self.closed = True
+
+    kafka = with_topics((TOPIC,))
+    broken = Broken(kafka)
+    producers = iter((broken, kafka.producer(1.0)))
+    writer = HeartbeatWriter(ME, kafka, lambda: next(producers))
+    with pytest.raises(RetryError, match="started anew"):
+        writer.send(heartbeat(1))
+    assert broken.closed
+    writer.send(heartbeat(2))
+    assert written(kafka) == [2]

@@ -48,7 +48,7 @@ class World:
     tree: MemoryTree = field(default_factory=MemoryTree)
     events: list[Event] = field(default_factory=list)
     logged: list[LoggedEvent] = field(default_factory=list)
-    suspicions: Suspicions = field(default_factory=Suspicions)
+    suspicions: Suspicions = field(default_factory=lambda: Suspicions(SystemClock()))
     standbys: list[Standby] = field(default_factory=list)
 
     def __post_init__(self) -> None:

@@ -4,11 +4,13 @@ from collections.abc import Sequence
 import pytest
 
 from pipeline.agent.events import CatalogLost, CatalogRead
-from pipeline.agent.polls.catalog import GRACE_MS
+from pipeline.agent.polls.catalog import GRACE_MS, HASTE_S, OVERDUE_S, PAUSE_S
 from pipeline.agent.polls.poll import Ending, start
+from pipeline.agent.suspicions import Suspicions
 from pipeline.catalog.catalog import Catalog
-from pipeline.catalog.records import Standby, Transfer
-from pipeline.errors import NewerFormatError
+from pipeline.catalog.records import NodeRecord, Standby, Transfer
+from pipeline.catalog.standbys import Standbys
+from pipeline.errors import NewerFormatError, RefusedError
 from pipeline.heartbeats.detector import Suspect
 from pipeline.ids import Millis, NodeId, ParticipantId
 from pipeline.lanes.follower_phases import FollowerPhase
@@ -16,6 +18,7 @@ from pipeline.names import Znodes
 from pipeline.system_clock import SystemClock
 from tests.memory_store import MemoryStore
 from tests.unit.agent.polls.support import MOVING, NETWORK, OWNER, World, node_record
+from tests.unit.deploy.twins import TwinClock
 
 
 def test_a_catalog_event_is_sent_when_it_changed() -> None:
@@ -164,3 +167,56 @@ def test_a_node_reports_what_it_follows_as_a_secondary() -> None:
     world.standbys.clear()
     world.poll.read()
     assert world.catalog.snapshot(OWNER).standbys == {here: ()}
+
+
+def test_a_suspicion_that_lasts_is_overdue() -> None:
+    """Nodes may disagree on who takes the fragments over. Meanwhile the catalog is read often."""
+    world = World()
+    world.deploy()
+    theirs = Catalog(MemoryStore(world.tree), Znodes(""))
+    there = node_record("there")
+    theirs.nodes.register(there)
+    theirs.owners.claim(NETWORK, MOVING, there, Millis(0))
+    clock = TwinClock()
+    world.suspicions = Suspicions(clock)
+    world.poll.clock, world.poll.suspicions = clock, world.suspicions
+
+    def overdue() -> list[frozenset[NodeId]]:
+        world.suspicions.note({Suspect(there.node, there.started_at_ms)})
+        world.poll.read()
+        found = [one.snapshot.overdue for one in world.events if isinstance(one, CatalogRead)]
+        world.events.clear()
+        return found
+
+    assert overdue() == [frozenset()]
+    assert overdue() == []
+    clock.sleep(HASTE_S + 0.1)
+    assert overdue() == [frozenset()]
+    clock.sleep(OVERDUE_S)
+    assert overdue() == [frozenset({there.node})]
+
+
+def test_a_report_that_fails_does_not_hide_the_catalog() -> None:
+    """It is written again later."""
+    world = World()
+    standby = Standby(NETWORK, MOVING, FollowerPhase.LEVEL, "", Millis(0))
+    report, world.catalog.standbys = world.catalog.standbys, Refusing()
+    world.standbys.append(standby)
+    for _ in range(2):
+        assert world.poll.read() == PAUSE_S
+    assert [type(event) for event in world.events] == [CatalogRead]
+    world.catalog.standbys = report
+    world.poll.read()
+    assert world.catalog.snapshot(OWNER).standbys == {NodeId("here"): (standby,)}
+
+
+class Refusing(Standbys):
+    """Standbys that may not be written."""
+
+    def __init__(self) -> None:
+        """They need no store."""
+
+    def report(self, node: NodeRecord, standbys: tuple[Standby, ...]) -> None:
+        """Refuse it."""
+        del standbys
+        raise RefusedError("no right to write", place=f"node {node.node}")

@@ -69,16 +69,25 @@ class World:
 
     kafka: Kafka = field(default_factory=Kafka)
     sent: list[frozenset[Suspect]] = field(default_factory=list)
+    last: frozenset[Suspect] = frozenset()
+    reads: int = 0
 
     def __post_init__(self) -> None:
         clock = self.kafka.clock
         detector = Detector(OWN, LIFE, 1_000)
-        self.poll = HeartbeatPoll(self.kafka, TOPIC, detector, clock, self.sent.append)
+        self.poll = HeartbeatPoll(self.kafka, TOPIC, detector, clock, self.take)
 
     def write(self, node: NodeId, agent_ms: int = 0, *, ended: bool = False) -> None:
         """A heartbeat, now."""
         sent_ms = steady_ms(self.kafka.clock)
         self.put(encode(Heartbeat(node, LIFE, 1, sent_ms, agent_ms, ended)))
+
+    def take(self, found: frozenset[Suspect]) -> None:
+        """Note a change: each read sends what is suspected, so that it counts as present."""
+        self.last, before = found, self.last
+        self.reads += 1
+        if found != before:
+            self.sent.append(found)
 
     def put(self, value: bytes | None) -> None:
         """A record."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 import pytest
 
@@ -68,7 +69,7 @@ class World:
 
     def run(self) -> list[Heartbeat]:
         """Send all; returns what was written."""
-        writer = HeartbeatWriter(ADA, self.kafka, self.kafka.producer(1.0))
+        writer = HeartbeatWriter(ADA, self.kafka, partial(self.kafka.producer, 1.0))
         send_all(ORDERS, self.parent, writer, self.parent.clock, self.reported.append)
         return [decode(record.value, "") for record in records(self.kafka, TOPIC)]
 
@@ -116,7 +117,7 @@ def test_the_end_is_not_delayed_by_an_outage(world: World) -> None:
     """The process ends without a last heartbeat."""
     world.parent.waits = 0
     world.kafka.away = True
-    writer = HeartbeatWriter(ADA, world.kafka, world.kafka.producer(1.0))
+    writer = HeartbeatWriter(ADA, world.kafka, partial(world.kafka.producer, 1.0))
     send_all(ORDERS, world.parent, writer, world.parent.clock, world.reported.append)
     assert world.kafka.topic_names() == ()
     assert world.parent.calls == 1

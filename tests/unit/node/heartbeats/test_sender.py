@@ -24,6 +24,7 @@ class Child:
         self.reports: list[int] = []
         self.output: list[str] = []
         self.closed = threading.Event()
+        self.killed = threading.Event()
 
     def report(self, age_ms: int) -> None:
         """Keep it."""
@@ -40,6 +41,11 @@ class Child:
         self.code = 0 if self.code is None else self.code
         self.closed.set()
 
+    def kill(self) -> None:
+        """End without a last heartbeat."""
+        self.code = -9 if self.code is None else self.code
+        self.killed.set()
+
 
 class World:
     """A sender and its children, in their order."""
@@ -47,7 +53,15 @@ class World:
     def __init__(self) -> None:
         self.children: list[Child] = []
         self.refused = 0
-        self.sender = HeartbeatSender(ORDERS, lambda: 42, self.start)
+        self.fails = 0
+        self.sender = HeartbeatSender(ORDERS, self.age_ms, self.start)
+
+    def age_ms(self) -> int:
+        """Of the last decision; fails sometimes."""
+        if self.fails:
+            self.fails -= 1
+            raise ValueError("no age")
+        return 42
 
     def start(self, orders: Orders) -> Child:
         """A child; some cannot be started."""
@@ -81,6 +95,7 @@ def test_the_age_of_the_last_decision_is_reported(world: World, wait_for: WaitFo
     (child,) = world.children
     assert set(child.reports) == {42}
     assert child.closed.is_set()
+    assert not child.killed.is_set()
 
 
 def test_a_child_that_has_ended_is_started_again(
@@ -92,7 +107,8 @@ def test_a_child_that_has_ended_is_started_again(
         world.children[-1].code = -9
     wait_for(world.count(4), "the fourth child")
     world.sender.close()
-    assert all(child.closed.is_set() for child in world.children)
+    assert [child.killed.is_set() for child in world.children] == [True, True, True, False]
+    assert [child.closed.is_set() for child in world.children] == [False, False, False, True]
     (warning,) = [one for one in caplog.records if one.levelno == logging.WARNING]
     assert "exit code -9" in warning.getMessage()
 
@@ -107,6 +123,18 @@ def test_a_child_that_cannot_be_started_is_tried_again(
     wait_for(world.count(2), "another child")
     assert world.refused == 0
     assert len([one for one in caplog.records if one.levelno == logging.WARNING]) == 1
+
+
+def test_an_error_of_the_sender_is_not_the_end_of_the_node(
+    world: World, wait_for: WaitFor, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The child is killed, so that it sends no last heartbeat, and another one goes on."""
+    wait_for(world.count(1), "a child")
+    world.fails = 1
+    wait_for(world.count(2), "another child")
+    assert world.children[0].killed.is_set()
+    assert not world.children[0].closed.is_set()
+    assert "ValueError: no age" in caplog.text
 
 
 def test_what_a_child_reports_is_logged(

@@ -216,7 +216,7 @@ def test_folders_of_old_epochs_are_removed(tmp_path: Path) -> None:
 
 
 def _of_follower(root: Path, epoch: int, node: str = "b") -> Checkpoints:
-    own = FollowerFolder(NodeId(node), Epoch(epoch))
+    own = FollowerFolder(NodeId(node), Epoch(epoch), number=1)
     return Checkpoints(root, FRAGMENT.names.stable, LIFE, SPARK, follower=own)
 
 
@@ -260,7 +260,7 @@ def test_a_follower_that_began_under_an_earlier_owner_is_taken_over(tmp_path: Pa
     assert not folder.exists()
 
 
-def test_a_follower_removes_what_others_of_its_node_have_left(tmp_path: Path) -> None:
+def test_what_followers_of_a_node_have_left_is_removed(tmp_path: Path) -> None:
     """Nodes may share the folder; and a lane may have one of them now."""
     taken, left, other = (
         _of_follower(tmp_path, 2).empty(Epoch(2)),
@@ -270,7 +270,8 @@ def test_a_follower_removes_what_others_of_its_node_have_left(tmp_path: Path) ->
     _of_follower(tmp_path, 2).complete(Epoch(2), ONE)
     own = _checkpoints(tmp_path).empty(Epoch(3))
     alike = _of_follower(tmp_path, 3, "rack1-b").empty(Epoch(3))
-    _of_follower(tmp_path, 4).clear()
+    for epoch in (2, 3):
+        _of_follower(tmp_path, epoch).discard()
     others = taken, other, own, alike
     assert [one.exists() for one in (left, *others)] == [False, True, True, True, True]
     again = _of_follower(tmp_path, 4).empty(Epoch(4))
@@ -368,6 +369,6 @@ def test_the_checkpoint_of_a_follower_is_taken_over(tmp_path: Path) -> None:
     assert isinstance(gone, Unusable)
     assert "cannot be linked" in gone.why
     follower.empty(Epoch(6))
-    follower.clear()
+    follower.discard()
     assert not follower.folder(Epoch(6)).exists()
     assert lane.folder(Epoch(4)).exists()
