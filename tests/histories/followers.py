@@ -79,7 +79,7 @@ class Followers(followers.Followers):
         make: makes a follower.
         clock: of the end of a move.
         log: receives entries of the event log.
-        node: this node.
+        node: its name.
     """
 
     def __init__(

@@ -64,15 +64,6 @@ from tests.memory_store import MemoryStore
 OWNER = ParticipantId("local")
 
 
-class Lasting(Suspicions):
-    """Suspicions of a node that count until others are noted: a history has no heartbeats."""
-
-    @property
-    def current(self) -> frozenset[Suspect]:
-        """The lives of nodes that are suspected."""
-        return self._noted[0]
-
-
 class Nothing:
     """Placeholder of unused dependencies of a node: a Spark session, a warm-up."""
 
@@ -181,7 +172,8 @@ class Node:
             claimed=nothing.end,
             news=news,
         )
-        self.suspicions = Lasting(clock)
+        self.suspects: frozenset[Suspect] = frozenset()
+        self.suspicions = Suspicions(clock)
         make = partial(Follower, host=host, node=record.node, rng=around.rng)
         self._followers = Followers(shared.transfers, make, clock, _not_logged, record.node)
         context = NodeContext(
@@ -251,6 +243,7 @@ class Node:
         `fully`: read the whole catalog, also without a change of networks or nodes.
         """
         self.troubles.clear()
+        self.suspicions.note(self.suspects)
         if fully:
             self._catalog._seen = None
         self._read(self._catalog)
@@ -282,8 +275,11 @@ class Node:
 
     def suspect(self, other: NodeRecord) -> None:
         """Suspect another node in its present life."""
-        life = Suspect(other.node, other.started_at_ms)
-        self.suspicions.note({*self.suspicions.current, life})
+        self.suspects |= {Suspect(other.node, other.started_at_ms)}
+
+    def trust(self) -> None:
+        """Suspect nobody any more."""
+        self.suspects = frozenset()
 
     def kill(self, *, expires: bool = True) -> None:
         """Kill the process, and end its session, unless that expires later."""

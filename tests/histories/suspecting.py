@@ -33,7 +33,7 @@ def trust(world: World, rng: Random) -> str:
 
     Or the sessions of dead nodes expire.
     """
-    found = sorted(name for name, node in world.nodes.items() if node.suspicions.current)
+    found = sorted(name for name, node in world.nodes.items() if node.suspects)
     if world.unexpired and rng.random() < 0.5:
         gone = ", ".join(sorted(world.unexpired))
         world.expire()
@@ -42,7 +42,7 @@ def trust(world: World, rng: Random) -> str:
         return "nobody suspects anybody"
     chosen = found if rng.random() < 0.5 else [rng.choice(found)]
     for name in chosen:
-        world.nodes[name].suspicions.note(())
+        world.nodes[name].trust()
     return f"{', '.join(chosen)}: no longer"
 
 
@@ -50,4 +50,4 @@ def end_all(world: World) -> None:
     """End all suspicions, and the sessions of dead nodes."""
     world.expire()
     for node in world.nodes.values():
-        node.suspicions.note(())
+        node.trust()

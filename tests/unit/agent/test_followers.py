@@ -423,6 +423,19 @@ def test_a_secondary_is_discarded_by_other_outcomes_alone(node: Node) -> None:
     until(lambda: len(node.followers) == 5, "a move begins it anew")
 
 
+def test_a_discarded_follower_of_a_move_is_begun_anew_as_a_secondary(node: Node) -> None:
+    """It tries again without an end then, whatever has failed before."""
+    transfer = moved(node)
+    until(lambda: is_ready(node), "ready")
+    node.followers[-1].raises.append(BrokenInvariantError("it contradicts itself"))
+    until(lambda: bool((found := stored(node)) and found.problem), "the reason")
+    (thread,) = node.performer._context.followers._threads.values()
+    until(lambda: thread._is_discarded, "the end")
+    following = Following(DEPLOYED, PLAN.fragments[0], transfer, is_standby=True)
+    node.performer.perform(Follow((following,)))
+    until(lambda: phases(node) == [FollowerPhase.LEVEL], "level")
+
+
 def test_what_a_follower_has_left_is_removed_with_the_next_one(node: Node) -> None:
     """Its move has ended in time without a claim: the state might have been of use."""
     moved(node, within_ms=50)
@@ -452,16 +465,3 @@ def test_an_unexpected_failure_of_a_secondary_is_logged(node: Node) -> None:
     (entry,) = node.logged
     assert (entry.kind, entry.why) == (EventKind.FOLLOWER_FAILED, "ValueError: a mistake of ours")
     assert dict(entry.facts) == {"discarded": "yes"}
-
-
-def test_a_discarded_follower_of_a_move_is_begun_anew_as_a_secondary(node: Node) -> None:
-    """It tries again without an end then, whatever has failed before."""
-    transfer = moved(node)
-    until(lambda: is_ready(node), "ready")
-    node.followers[-1].raises.append(BrokenInvariantError("it contradicts itself"))
-    until(lambda: bool((found := stored(node)) and found.problem), "the reason")
-    (thread,) = node.performer._context.followers._threads.values()
-    until(lambda: thread._is_discarded, "the end")
-    following = Following(DEPLOYED, PLAN.fragments[0], transfer, is_standby=True)
-    node.performer.perform(Follow((following,)))
-    until(lambda: phases(node) == [FollowerPhase.LEVEL], "level")
