@@ -217,7 +217,12 @@ class CatalogSnapshot:
 
     def secondaries(self) -> Mapping[FragmentId, tuple[NodeId, ...]]:
         """The nodes that follow each fragment that should run."""
-        where, nodes = self._placed, self._working
+        return self._secondaries(self._placed)
+
+    def _secondaries(
+        self, where: Mapping[FragmentId, NodeId]
+    ) -> Mapping[FragmentId, tuple[NodeId, ...]]:
+        nodes = self._working
         return {
             one.id: secondaries(one.record, where.get(one.id), nodes, self.drained)
             for one in self.fragments
@@ -230,7 +235,8 @@ class CatalogSnapshot:
         Each with whether its follower begins, if there is none: as a secondary of an owner that is
         up. While another takes over, all cores are needed there.
         """
-        where, found, up = self._placed, self.secondaries(), self.alive
+        where, up = self._placed, self.alive
+        found = self._secondaries(where)
         return tuple(
             (one, node in found[one.id] and one.owner is not None and one.owner.node in up)
             for one in self.fragments

@@ -1,8 +1,8 @@
 """Failure detector: which nodes are suspected, by the heartbeats in the order of their log. Pure.
 
 The node's own heartbeats are the ruler: silence of another node is measured by own heartbeats that
-follow its last one in the log. Whoever is cut off from Kafka reads no own heartbeat, and suspects
-nobody.
+follow its last one in the log. A node that is cut off from Kafka reads no own heartbeat, and
+suspects none.
 
 | observation, in the order of the log | suspected |
 |---|---|
@@ -96,7 +96,7 @@ class _Other:
 
     Args:
         life: its latest.
-        heard_ms: when its last heartbeat was read.
+        read_ms: when its last heartbeat was read.
         agent_ms: of its last heartbeat.
         ended: whether it was its last one.
         silent_ms: the span of own heartbeats since then; negative: it has more time; None: no own
@@ -108,7 +108,7 @@ class _Other:
     """
 
     life: Millis
-    heard_ms: int
+    read_ms: int
     agent_ms: int
     ended: bool
     silent_ms: int | None = None
@@ -141,7 +141,7 @@ class Detector:
             Whether it is an own one.
         """
         if heartbeat.node != self._node:
-            self._hear(heartbeat, now_ms)
+            self._take_other(heartbeat, now_ms)
             return False
         if heartbeat.life != self._life or heartbeat.ended:
             return False
@@ -178,7 +178,7 @@ class Detector:
     def _limit_of(self, other: _Other) -> int:
         return self._limit_ms << other.doubled
 
-    def _hear(self, heartbeat: Heartbeat, now_ms: int) -> None:
+    def _take_other(self, heartbeat: Heartbeat, now_ms: int) -> None:
         """Take in a heartbeat of another node."""
         other = self._others.get(heartbeat.node)
         if other is None:
@@ -195,7 +195,7 @@ class Detector:
             heartbeat.ended,
             heartbeat.agent_ms,
         )
-        other.heard_ms, other.silent_ms, other.called = now_ms, None, False
+        other.read_ms, other.silent_ms, other.called = now_ms, None, False
 
     def _measure(self, sent_ms: int, now_ms: int) -> None:
         """Add the time between two own heartbeats to the silence of all others."""
@@ -219,7 +219,7 @@ class Detector:
         gone = [
             node
             for node, one in self._others.items()
-            if now_ms - one.heard_ms
+            if now_ms - one.read_ms
             >= (FORGOTTEN_MS if self._judged(one) is None else SUSPECTED_MOST_MS)
         ]
         for node in gone:

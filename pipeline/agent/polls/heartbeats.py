@@ -27,7 +27,7 @@ _log = logging.getLogger(__name__)
 class HeartbeatPoll:
     """Reads heartbeats from the present end of their topic on; sends the suspected nodes.
 
-    The topic need not exist yet: whoever sends the first heartbeat creates it. After an error, and
+    The topic need not exist yet: the sender of the first heartbeat creates it. After an error, and
     after some time without an own heartbeat, it is looked up again, and read from its end on.
 
     Args:

@@ -11,7 +11,9 @@ from brokers.embedded.processes import Child
 from pipeline.catalog.fragment_status import LaneState
 from pipeline.catalog.records import OwnerRecord
 from pipeline.ids import FragmentName, Millis
-from tests.system.support import READING, WINDOWS, Installation, network_id
+from pipeline.operations.move import Moves
+from pipeline.system_clock import SystemClock
+from tests.system.support import READING, WINDOWS, Installation, kill, network_id
 
 COUNTS = FragmentName("counts")
 SCHEMAS = {"reading.avsc": READING}
@@ -26,6 +28,19 @@ STEP_S = 0.05
 def started(medusa: Installation, name: str) -> Child:
     """Start a node with checkpoints of its own."""
     return medusa.start_node(name, {"checkpoints": str(medusa.folder / f"checkpoints-{name}")})
+
+
+@contextmanager
+def running_nodes(medusa: Installation, *names: str) -> Iterator[dict[str, Child]]:
+    """Nodes with checkpoints of their own, which are up; killed when the block is left."""
+    processes = {name: started(medusa, name) for name in names}
+    try:
+        for name, process in processes.items():
+            medusa.await_node(name, process)
+        yield processes
+    finally:
+        for process in processes.values():
+            kill(process)
 
 
 class Feed:
@@ -83,17 +98,23 @@ def fed(medusa: Installation, name: str, settings: str = "") -> Iterator[Feed]:
     feed.start()
     yield feed
     feed.finish()
-    whole_s = feed.seconds // 10 * 10
+    await_windows(medusa, name, feed.seconds // 10 * 10)
+
+
+def await_windows(
+    medusa: Installation, name: str, seconds: int, within_s: float = WITHIN_S
+) -> None:
+    """Wait for the results of all windows of so many seconds, and compare them."""
     expected = Counter(
         {
             (f"s{partition}", start, 10, sum(range(start, start + 10))): 1
-            for start in range(0, whole_s, 10)
+            for start in range(0, seconds, 10)
             for partition in (0, 1)
         }
     )
     topic = f"{name}-out"
     there = partial(medusa.has_more_than, topic, expected.total() - 1)
-    medusa.wait_for(there, f"{whole_s} s of windows", within_s=WITHIN_S)
+    medusa.wait_for(there, f"{seconds} s of windows", within_s=within_s)
     found = Counter(
         (row["sensor"], int(row["window_start"].timestamp()) - BASE_S, row["n"], row["total"])
         for row in medusa.decoded(topic)
@@ -106,6 +127,13 @@ def owner(medusa: Installation, name: str) -> OwnerRecord:
     found = medusa.catalog.owners.get(network_id(name), COUNTS)
     assert found is not None
     return found
+
+
+def moves(medusa: Installation, name: str) -> Moves:
+    """The moves of the participant."""
+    servers = medusa.servers
+    participant = network_id(name).participant
+    return Moves(participant, medusa.catalog, servers.topics, servers.log, SystemClock())
 
 
 def await_results(medusa: Installation, name: str, more: int) -> None:

@@ -16,9 +16,18 @@ from pipeline.event_log.places import Stay, stays
 from pipeline.ids import FragmentId, NodeId
 from pipeline.names import events_topic
 from pipeline.operations.drain import Drain
-from pipeline.operations.move import Moves, Step
+from pipeline.operations.move import Step
 from pipeline.system_clock import SystemClock
-from tests.system.nodes.feeds import COUNTS, WITHIN_S, await_results, fed, owner, started
+from tests.system.nodes.feeds import (
+    COUNTS,
+    WITHIN_S,
+    await_results,
+    fed,
+    moves,
+    owner,
+    running_nodes,
+    started,
+)
 from tests.system.support import Installation, kill, network_id
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(900)]
@@ -30,21 +39,8 @@ Nodes = dict[str, Child]
 @pytest.fixture(scope="module")
 def nodes(medusa: Installation) -> Iterator[Nodes]:
     """Two nodes."""
-    processes = {name: started(medusa, name) for name in (A, B)}
-    try:
-        for name, process in processes.items():
-            medusa.await_node(name, process)
+    with running_nodes(medusa, A, B) as processes:
         yield processes
-    finally:
-        for process in processes.values():
-            kill(process)
-
-
-def moves(medusa: Installation, name: str) -> Moves:
-    """The moves of the participant."""
-    servers = medusa.servers
-    participant = network_id(name).participant
-    return Moves(participant, medusa.catalog, servers.topics, servers.log, SystemClock())
 
 
 def other(node: str) -> NodeId:

@@ -1,9 +1,6 @@
 """Placement of fragments on two nodes, by their labels."""
 
-import time
-from collections import Counter
 from collections.abc import Iterator
-from functools import partial
 
 import pytest
 
@@ -14,6 +11,7 @@ from pipeline.clock import Deadline
 from pipeline.ids import FragmentId, FragmentName, Millis, NodeId
 from pipeline.operations.drain import Drain
 from pipeline.system_clock import SystemClock
+from tests.system.nodes.feeds import BASE_S, await_windows
 from tests.system.support import READING, WINDOWS, Installation, kill, network_id
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
@@ -22,8 +20,6 @@ A, B = "zone_a", "zone_b"
 COUNTS = "counts"
 SCHEMAS = {"reading.avsc": READING}
 WITHIN_S = 120.0
-BASE_S = int(time.time()) // 10 * 10 - 300
-"""Windows end within the retention of their topic."""
 TWO_FILTERS = """
 network: both
 streams:
@@ -71,25 +67,6 @@ def send(medusa: Installation, name: str, seconds: range) -> None:
     medusa.producer.flush(10)
 
 
-def await_windows(medusa: Installation, name: str, seconds: int) -> None:
-    """Wait for the results of all windows of so many seconds, and compare them."""
-    expected = Counter(
-        {
-            (f"s{partition}", start, 10, sum(range(start, start + 10))): 1
-            for start in range(0, seconds, 10)
-            for partition in (0, 1)
-        }
-    )
-    topic = f"{name}-out"
-    there = partial(medusa.has_more_than, topic, expected.total() - 1)
-    medusa.wait_for(there, f"{seconds} s of windows", within_s=WITHIN_S)
-    found = Counter(
-        (row["sensor"], int(row["window_start"].timestamp()) - BASE_S, row["n"], row["total"])
-        for row in medusa.decoded(topic)
-    )
-    assert found == expected
-
-
 def await_owner(medusa: Installation, name: str, node: str, epoch: int) -> None:
     """Wait until a fragment runs on a node, in exactly this epoch."""
     medusa.await_state(name, COUNTS, LaneState.RUNNING, epoch=epoch)
@@ -118,7 +95,7 @@ def test_a_drained_node_gives_its_fragments_up(medusa: Installation, nodes: Node
     participant, first = network_id(name).participant, found.node
     (second,) = nodes.keys() - {first}
     send(medusa, name, range(40))
-    await_windows(medusa, name, 30)
+    await_windows(medusa, name, 30, WITHIN_S)
     for epoch, (at, to) in enumerate(((first, second), (second, first)), 2):
         drain = Drain(NodeId(at), participant, medusa.catalog, SystemClock())
         changed, fragments = drain.begin(60)
@@ -130,7 +107,7 @@ def test_a_drained_node_gives_its_fragments_up(medusa: Installation, nodes: Node
         await_owner(medusa, name, to, epoch)
         medusa.catalog.drains.undrain(participant, NodeId(at))
         send(medusa, name, range(30 * epoch - 20, 30 * epoch + 10))
-        await_windows(medusa, name, 30 * epoch)
+        await_windows(medusa, name, 30 * epoch, WITHIN_S)
 
 
 def test_a_fragment_moves_to_where_it_is_placed(medusa: Installation, nodes: Nodes) -> None:
@@ -139,11 +116,11 @@ def test_a_fragment_moves_to_where_it_is_placed(medusa: Installation, nodes: Nod
     deploy_in(medusa, name, "a")
     await_owner(medusa, name, A, 1)
     send(medusa, name, range(40))
-    await_windows(medusa, name, 30)
+    await_windows(medusa, name, 30, WITHIN_S)
     deploy_in(medusa, name, "b")
     await_owner(medusa, name, B, 2)
     send(medusa, name, range(40, 70))
-    await_windows(medusa, name, 60)
+    await_windows(medusa, name, 60, WITHIN_S)
 
     kill(nodes[B])
     participant = network_id(name).participant
@@ -159,4 +136,4 @@ def test_a_fragment_moves_to_where_it_is_placed(medusa: Installation, nodes: Nod
     deploy_in(medusa, name, "a")
     await_owner(medusa, name, A, 3)
     send(medusa, name, range(70, 100))
-    await_windows(medusa, name, 90)
+    await_windows(medusa, name, 90, WITHIN_S)

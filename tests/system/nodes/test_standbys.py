@@ -10,10 +10,18 @@ from brokers.embedded.processes import Child
 from pipeline.catalog.fragment_status import LaneState
 from pipeline.clock import Deadline
 from pipeline.ids import FragmentId, NodeId
-from pipeline.operations.move import Moves
 from pipeline.operations.status.standbys import observed_standbys
 from pipeline.system_clock import SystemClock
-from tests.system.nodes.feeds import COUNTS, WITHIN_S, await_results, fed, owner, started
+from tests.system.nodes.feeds import (
+    COUNTS,
+    WITHIN_S,
+    await_results,
+    fed,
+    moves,
+    owner,
+    running_nodes,
+    started,
+)
 from tests.system.support import Installation, kill, network_id
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(900)]
@@ -29,14 +37,8 @@ Nodes = dict[str, Child]
 @pytest.fixture(scope="module")
 def nodes(medusa: Installation) -> Iterator[Nodes]:
     """Three nodes."""
-    processes = {name: started(medusa, name) for name in NAMES}
-    try:
-        for name, process in processes.items():
-            medusa.await_node(name, process)
+    with running_nodes(medusa, *NAMES) as processes:
         yield processes
-    finally:
-        for process in processes.values():
-            kill(process)
 
 
 def secondary(medusa: Installation, name: str) -> NodeId:
@@ -112,9 +114,8 @@ def test_an_owner_that_was_suspected_wrongly_gives_up(medusa: Installation, node
 
 def back(medusa: Installation, name: str, to: NodeId) -> None:
     """Move the fragment to its secondary, whose follower serves the move at once."""
-    servers, participant = medusa.servers, network_id(name).participant
-    moves = Moves(participant, medusa.catalog, servers.topics, servers.log, SystemClock())
-    transfer = moves.planned(FragmentId(network_id(name), COUNTS), to, WITHIN_S)
-    moves.ask(transfer)
-    moves.await_done(transfer, Deadline.after(SystemClock(), WITHIN_S, "moving"), lambda _: None)
+    found = moves(medusa, name)
+    transfer = found.planned(FragmentId(network_id(name), COUNTS), to, WITHIN_S)
+    found.ask(transfer)
+    found.await_done(transfer, Deadline.after(SystemClock(), WITHIN_S, "moving"), lambda _: None)
     assert owner(medusa, name).node == to
