@@ -4,8 +4,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
+from pipeline import durations
+
 SECONDARIES = 1
 SECONDARIES_MAX = 5
+CHECKPOINT_EVERY_MS = 10_000
+CHECKPOINT_EVERY_LEAST_MS = 1_000
+CHECKPOINT_EVERY_MOST_MS = 86_400_000
 
 
 class Mode(Enum):
@@ -13,6 +18,8 @@ class Mode(Enum):
 
     UPSTREAM_BACKUP = "upstream_backup"
     """Nothing: one of them builds the state from the log."""
+    PASSIVE_STANDBY = "passive_standby"
+    """The secondaries have copies of its checkpoint: one of them goes on from the newest."""
     ACTIVE_STANDBY = "active_standby"
     """The secondaries have repeated its batches: one of them goes on."""
 
@@ -26,22 +33,32 @@ class Reliability:
 
     Args:
         mode: what other nodes do for it.
-        secondaries: the number of other nodes that follow it; 0 with `upstream_backup`.
+        secondaries: the number of other nodes that do it; 0 with `upstream_backup`.
+        checkpoint_every_ms: how often its checkpoint is copied; 0 but with `passive_standby`.
     """
 
     mode: Mode
     secondaries: int = 0
+    checkpoint_every_ms: int = 0
 
     def __str__(self) -> str:
         if not self.secondaries:
             return self.mode.value
         what = "secondary" if self.secondaries == 1 else "secondaries"
-        return f"{self.mode.value}, {self.secondaries} {what}"
+        text = f"{self.mode.value}, {self.secondaries} {what}"
+        if not self.checkpoint_every_ms:
+            return text
+        return f"{text}, a checkpoint every {durations.format(self.checkpoint_every_ms)}"
 
     @property
     def active_standbys(self) -> int:
         """The number of other nodes that repeat its batches."""
         return self.secondaries if self.mode is Mode.ACTIVE_STANDBY else 0
+
+    @property
+    def passive_standbys(self) -> int:
+        """The number of other nodes that have a copy of its checkpoint."""
+        return self.secondaries if self.mode is Mode.PASSIVE_STANDBY else 0
 
 
 UPSTREAM_BACKUP = Reliability(Mode.UPSTREAM_BACKUP)
@@ -53,13 +70,18 @@ def with_active_standbys(number: int) -> Reliability:
     return Reliability(Mode.ACTIVE_STANDBY, number) if number else UPSTREAM_BACKUP
 
 
+def with_passive_standbys(number: int, every_ms: int = CHECKPOINT_EVERY_MS) -> Reliability:
+    """The reliability of a fragment of whose checkpoint so many other nodes have copies."""
+    return Reliability(Mode.PASSIVE_STANDBY, number, every_ms) if number else UPSTREAM_BACKUP
+
+
 def strictest(those: Iterable[Reliability], default: Reliability) -> Reliability:
-    """The one with the strictest mode, and of these the one with the most secondaries.
+    """The one with the strictest mode; of these that with the most secondaries; the most often.
 
     `default`: of none at all.
     """
     return max(those, key=_strictness, default=default)
 
 
-def _strictness(one: Reliability) -> tuple[int, int]:
-    return _STRICTNESS.index(one.mode), one.secondaries
+def _strictness(one: Reliability) -> tuple[int, int, int]:
+    return _STRICTNESS.index(one.mode), one.secondaries, -one.checkpoint_every_ms

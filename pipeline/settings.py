@@ -64,6 +64,11 @@ _SECRET = Form(secrets.FORM, "${env:NAME}, ${file:PATH} or the secret itself")
 _MEMORY = Form(r"[1-9][0-9]*[kKmMgGtT]", "a whole number and k, m, g or t, such as 1g or 1536m")
 
 
+_STORE = Form(
+    r"(?!.*://).*|s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/\S*)?",
+    "a folder that the nodes mount, or s3://BUCKET/PREFIX",
+)
+_ENDPOINT = Form(rf"(https?://{_ADDRESS})?", "http:// or https:// and HOST:PORT")
 _FOLDER = Form(r"(?!.*://).*", "a folder of this machine, or one that it has mounted")
 
 _ANYTHING = Form(r"(?s).*", "anything")
@@ -236,6 +241,45 @@ SETTINGS: tuple[Setting, ...] = (
         _FOLDER,
     ),
     Setting(
+        "store.url",
+        "MEDUSA_STORE_URL",
+        "",
+        "where checkpoints are copied for passive_standby, the same for all nodes: a folder that "
+        "they mount, or s3://BUCKET/PREFIX; empty: nowhere",
+        _STORE,
+    ),
+    Setting(
+        "store.endpoint",
+        "MEDUSA_STORE_ENDPOINT",
+        "",
+        "http:// or https:// and HOST:PORT of an S3-compatible store; empty: that of AWS",
+        _ENDPOINT,
+        is_access=True,
+    ),
+    Setting(
+        "store.region",
+        "MEDUSA_STORE_REGION",
+        "",
+        "region of the bucket; empty: as AWS_REGION says",
+        is_access=True,
+    ),
+    Setting(
+        "store.access_key",
+        "MEDUSA_STORE_ACCESS_KEY",
+        "",
+        "id of the key for the bucket; empty: as AWS_ACCESS_KEY_ID and other variables say",
+        is_access=True,
+    ),
+    Setting(
+        "store.secret_key",
+        "MEDUSA_STORE_SECRET_KEY",
+        "",
+        "the secret of store.access_key",
+        _SECRET,
+        Kind.SECRET,
+        is_access=True,
+    ),
+    Setting(
         "cache", "MEDUSA_CACHE", "~/.cache/medusa", "folder for downloaded jars", kind=Kind.PATH
     ),
 )
@@ -286,6 +330,11 @@ class Settings:
     spark_host: str
     spark_python: str
     checkpoints: str
+    store_url: str
+    store_endpoint: str
+    store_region: str
+    store_access_key: str
+    store_secret_key: SecretSetting
     cache: str
     sources: tuple[tuple[str, str], ...] = ()
 

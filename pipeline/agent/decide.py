@@ -19,6 +19,7 @@ from pipeline.agent.events import (
 from pipeline.agent.logged import log_run
 from pipeline.agent.now import Now
 from pipeline.agent.rules.activity import send_activity
+from pipeline.agent.rules.copying import copy
 from pipeline.agent.rules.desired import assign
 from pipeline.agent.rules.expiring import find_expiring
 from pipeline.agent.rules.following import follow
@@ -49,7 +50,7 @@ LANE_RULES: tuple[LaneRule, ...] = (
     find_expiring,
     report,
 )
-NODE_RULES: tuple[NodeRule, ...] = (request_plans, watch, rehearse, follow, release)
+NODE_RULES: tuple[NodeRule, ...] = (request_plans, watch, rehearse, follow, copy, release)
 """In this order; each rule reads the result of those before it."""
 
 

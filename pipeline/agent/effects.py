@@ -1,5 +1,6 @@
 """The effects of an agent's decisions. An effect contains everything needed to perform it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pipeline.boundaries.profile import DerivedInput
@@ -149,16 +150,28 @@ class Following:
             return self.transfer.epoch
         return self.deployed.owner.epoch if self.deployed.owner else NO_EPOCH
 
+    @property
+    def is_active(self) -> bool:
+        """Whether the owner's batches are repeated; else only its checkpoint is copied."""
+        return self.transfer is not None or self.deployed.record.active_standbys > 0
+
+    @property
+    def checkpoint_every_ms(self) -> int:
+        """How often the checkpoint is copied that this node is to have; 0: none is."""
+        return 0 if self.is_active else self.deployed.record.checkpoint_every_ms
+
     def goes_on(self, other: "Following") -> bool:
         """Whether its follower can be that of the other one.
 
-        It can if that is the same lane, not planned for the first time, and no other move.
+        It can if that is the same lane, followed in the same way, not planned for the first time,
+        and no other move.
         """
         first = isinstance(self.fragment, MedusaError) and not isinstance(
             other.fragment, MedusaError
         )
         one, two = self.transfer, other.transfer
         same = one is None or two is None or one.is_same(two)
+        same = same and self.checkpoint_every_ms == other.checkpoint_every_ms
         return same and not first and self.lane == other.lane
 
     @property
@@ -173,6 +186,13 @@ class Follow:
     """Follow these fragments, and no others."""
 
     fragments: tuple[Following, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CopyCheckpoints:
+    """Copy the checkpoints of these fragments, each so often, as long as they run here."""
+
+    every_ms: Mapping[FragmentId, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,4 +230,5 @@ Effect = (
     | ReleaseFragment
     | LogEvent
     | Follow
+    | CopyCheckpoints
 )

@@ -58,8 +58,9 @@ class FollowerLane(Protocol):
         """Let the current batch finish, then return from `run`."""
 
 
-MakeFollower = Callable[[LaneSettings, Callable[[], None], FollowerCourse], FollowerLane]
-"""The settings of the lane that would start now; what is called about once a second; its phase."""
+MakeFollower = Callable[[Following, LaneSettings, Callable[[], None], FollowerCourse], FollowerLane]
+"""What is followed; the settings of the lane that would start now; what is called about once a
+second; its phase."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +257,7 @@ class FollowerThread:
         if following.transfer is not None:
             self._context.transfers.note_failed(following.transfer, "")
         settings = _settings(following, following.fragment)
-        lane = self._context.make(settings, self._watch, self._course)
+        lane = self._context.make(following, settings, self._watch, self._course)
         self._lane = lane
         try:
             self._await_turn()

@@ -10,6 +10,7 @@ from typing import Protocol
 from brokers.kafka_interface import RecordWriter
 from pipeline.agent.background import Job
 from pipeline.agent.effects import (
+    CopyCheckpoints,
     Effect,
     FindExpiring,
     Follow,
@@ -162,7 +163,7 @@ class Performer:
                 workers.topics.put(lane, partial(self._find_expiring, effect))
             case ReleaseFragment(fragment):  # after the last report of its lane
                 workers.reports.put(("release", fragment), partial(self._release, effect))
-            case WatchTopics() | Rehearse() | Follow() | LogEvent():
+            case WatchTopics() | Rehearse() | Follow() | CopyCheckpoints() | LogEvent():
                 self._pass_on(effect)
 
     def stop_all(self, deadline: Deadline) -> None:
@@ -175,7 +176,9 @@ class Performer:
         if self._context.workers.end(deadline):
             self._context.signals.close()  # else a worker may still send
 
-    def _pass_on(self, effect: WatchTopics | Rehearse | Follow | LogEvent) -> None:
+    def _pass_on(
+        self, effect: WatchTopics | Rehearse | Follow | CopyCheckpoints | LogEvent
+    ) -> None:
         """Pass an effect on to the part of the node that performs it; never waits."""
         context = self._context
         match effect:
@@ -186,6 +189,8 @@ class Performer:
                 context.watched.rehearse(fragments)
             case Follow(fragments):
                 context.followers.follow(fragments)
+            case CopyCheckpoints(every_ms):
+                context.watched.copy(every_ms)
             case LogEvent(event):
                 context.log(event)
 

@@ -1,8 +1,10 @@
 """What a node's polls read, as decided by the agent. Thread-safe."""
 
+from collections.abc import Mapping
+
 from pipeline.boundaries.profile import DerivedInput
 from pipeline.catalog.snapshot import Deployed
-from pipeline.ids import TopicName
+from pipeline.ids import FragmentId, TopicName
 from pipeline.planner.plan import Fragment
 
 
@@ -18,6 +20,8 @@ class Watched:
         """How often they have changed: a poll may miss a change that is undone at once."""
         self.elsewhere: tuple[tuple[Deployed, Fragment], ...] = ()
         """The fragments that other nodes run."""
+        self.copied: Mapping[FragmentId, int] = {}
+        """How often the checkpoint of each fragment is copied, in milliseconds."""
 
     def watch(self, topics: frozenset[TopicName], derived: frozenset[DerivedInput]) -> None:
         """Read these topics and inputs from now on."""
@@ -28,3 +32,7 @@ class Watched:
     def rehearse(self, fragments: tuple[tuple[Deployed, Fragment], ...]) -> None:
         """Rehearse these fragments from now on."""
         self.elsewhere = fragments
+
+    def copy(self, every_ms: Mapping[FragmentId, int]) -> None:
+        """Copy the checkpoints of these fragments from now on, each so often."""
+        self.copied = every_ms

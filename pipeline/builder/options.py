@@ -84,8 +84,9 @@ class Placement:
     apart: Sequence[str] | None = None
 
 
-ReliabilityMode = Literal["upstream_backup", "active_standby"]
-"""What other nodes have done when a node fails: nothing; or some have repeated its batches."""
+ReliabilityMode = Literal["upstream_backup", "passive_standby", "active_standby"]
+"""What other nodes have done when a node fails: nothing; or some have copied the checkpoint, or
+repeated the batches."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,14 +94,16 @@ class Reliability:
     """How another node goes on with a network, a box or an output when its own one fails.
 
     Args:
-        mode: `upstream_backup`, another node builds the state from the log; `active_standby`, one
-            that follows it goes on.
-        secondaries: with `active_standby`, the number of other nodes that follow it, 1 to 5; 1 if
-            left out.
+        mode: `upstream_backup`, another node builds the state from the log; `passive_standby`, one
+            goes on from a copy of the checkpoint; `active_standby`, one that follows it goes on.
+        secondaries: with a standby, the number of other nodes that are one, 1 to 5; 1 if left out.
+        checkpoint_every: with `passive_standby`, how often the checkpoint is copied: a duration
+            from 1s to 1d; 10s if left out.
     """
 
     mode: ReliabilityMode
     secondaries: int | None = None
+    checkpoint_every: Duration | None = None
 
 
 Part = Window | Session | Within | Limit | Placement | Reliability

@@ -114,7 +114,7 @@ def _best(
     one: Placeable, candidates: Sequence[_Load], level: Collection[tuple[FragmentId, NodeId]]
 ) -> _Load:
     followed = any((one.id, load.node.node) in level for load in candidates)
-    if not (one.record.active_standbys and (followed or one.owner is not None)):
+    if not (one.record.reliability.secondaries and (followed or one.owner is not None)):
         return min(candidates, key=lambda load: load.rank(one))
     return min(
         candidates,

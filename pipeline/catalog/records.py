@@ -32,6 +32,7 @@ from pipeline.lanes.follower_phases import LEVEL, FollowerPhase
 from pipeline.lanes.source_ids import Begin
 from pipeline.markers.deploys import NO_DEPLOY, DeployId
 from pipeline.planner.state import OnChange
+from pipeline.reliability import Reliability, with_active_standbys, with_passive_standbys
 
 DEFAULT_CAPACITY = 100
 
@@ -366,7 +367,10 @@ class FragmentRecord(Record):
         nodes: the selector of the nodes that may run it; empty: every node.
         apart: fragments of the network that it is to run apart from, sorted.
         cost_us: its estimated cost, as of `estimated_cost_us`; 0: not known.
-        active_standbys: number of other nodes that are to follow it.
+        active_standbys: number of other nodes that are to repeat its batches.
+        passive_standbys: number of other nodes that are to have a copy of its checkpoint; 0 if
+            there are active ones.
+        checkpoint_every_ms: how often its checkpoint is copied; 0: it is not.
     """
 
     network: NetworkId
@@ -382,6 +386,15 @@ class FragmentRecord(Record):
     apart: tuple[FragmentName, ...] = ()
     cost_us: int = 0
     active_standbys: int = 0
+    passive_standbys: int = 0
+    checkpoint_every_ms: int = 0
+
+    @property
+    def reliability(self) -> Reliability:
+        """How another node goes on with it when its own one fails."""
+        if self.passive_standbys and not self.active_standbys:
+            return with_passive_standbys(self.passive_standbys, self.checkpoint_every_ms)
+        return with_active_standbys(self.active_standbys)
 
     @property
     def is_wanted(self) -> bool:
@@ -391,7 +404,8 @@ class FragmentRecord(Record):
     @property
     def without_placement(self) -> "FragmentRecord":
         """All of it that decides what its lanes do; where they run is no part of that."""
-        return replace(self, nodes="", apart=(), cost_us=0, active_standbys=0)
+        placed = replace(self, active_standbys=0, passive_standbys=0, checkpoint_every_ms=0)
+        return replace(placed, nodes="", apart=(), cost_us=0)
 
     def decided(self, life: NetworkLife) -> Mapping[StreamName, Begin]:
         """The beginnings of its streams in a lane's terms, within a life of the network."""

@@ -58,4 +58,4 @@ def secondaries(
     open_ones = (node for node in nodes if node.node != owner and node.node not in drained)
     candidates = [node for node in open_ones if may_run(record, node)]
     candidates.sort(key=lambda node: (-weight(record, node), node.node))
-    return tuple(node.node for node in candidates[: record.active_standbys])
+    return tuple(node.node for node in candidates[: record.reliability.secondaries])

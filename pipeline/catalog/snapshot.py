@@ -226,7 +226,7 @@ class CatalogSnapshot:
         return {
             one.id: secondaries(one.record, where.get(one.id), nodes, self.drained)
             for one in self.fragments
-            if one.running and one.record.active_standbys
+            if one.running and one.record.reliability.secondaries
         }
 
     def standing_by(self, node: NodeId) -> tuple[tuple[Deployed, bool], ...]:

@@ -35,7 +35,7 @@ def as_table(seen: Sequence[ObservedFragment], now_ms: Millis) -> Table:
     """Table of fragments; with their secondaries, if any is to have some."""
     columns: tuple[str, ...] = _COLUMNS
     rows = tuple(_row(one, now_ms) for one in seen)
-    if any(one.record.active_standbys for one in seen):
+    if any(one.record.reliability.secondaries for one in seen):
         columns = (*columns[:-1], _STANDBYS, columns[-1])
         pairs = zip(rows, seen, strict=True)
         rows = tuple((*row[:-1], _standbys(one, now_ms), row[-1]) for row, one in pairs)
@@ -62,7 +62,7 @@ def as_data(one: ObservedFragment, now_ms: Millis) -> JsonObject:
         "node": status.node if status else None,
         "expiring": _expiring_data(one, now_ms),
         "unplaced": one.unplaced,
-        "standbys_wanted": one.record.active_standbys,
+        "standbys_wanted": one.record.reliability.secondaries,
         "standbys": [
             {
                 "node": standby.node,
@@ -265,7 +265,7 @@ def _since(status: FragmentStatus, since_ms: Millis) -> str:
 def _standbys(one: ObservedFragment, now_ms: Millis) -> str:
     """The secondaries of a fragment, each with how far it is and for how long; or how many lack."""
     found = [_standby(standby, now_ms) for standby in one.standbys]
-    if one.record.is_wanted and (missing := one.record.active_standbys - len(found)) > 0:
+    if one.record.is_wanted and (missing := one.record.reliability.secondaries - len(found)) > 0:
         found.append(f"{missing} missing")
     return ", ".join(found) or _UNKNOWN
 

@@ -54,7 +54,7 @@ def desired_fragments(
 
 
 def _record(fragment: Fragment, old: FragmentRecord | None, facts: Facts) -> FragmentRecord:
-    digest, name = fragment_digest(fragment), fragment.name
+    digest, name, reliability = fragment_digest(fragment), fragment.name, fragment.reliability
     topics = sorted(set(positioned_topics(fragment, facts.topic_ids)))
     ids = tuple((topic, facts.topic_ids[topic]) for topic in topics)
     # The same query reads redriven records, so their topic alone does not change the fragment.
@@ -81,7 +81,9 @@ def _record(fragment: Fragment, old: FragmentRecord | None, facts: Facts) -> Fra
         nodes=format_selector(fragment.nodes),
         apart=fragment.apart,
         cost_us=estimated_cost_us(fragment),
-        active_standbys=fragment.reliability.active_standbys,
+        active_standbys=reliability.active_standbys,
+        passive_standbys=reliability.passive_standbys,
+        checkpoint_every_ms=reliability.checkpoint_every_ms,
     )
 
 

@@ -128,7 +128,7 @@ def _deployed(record: FragmentRecord) -> DeployedFragment:
         paused=record.desired is DesiredState.PAUSED,
         nodes=record.nodes,
         apart=record.apart,
-        active_standbys=record.active_standbys,
+        reliability=record.reliability,
     )
 
 

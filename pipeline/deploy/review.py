@@ -17,7 +17,7 @@ from pipeline.network.model import ExternalStream
 from pipeline.planner.changes import Action, Changes, Current, Item, ItemKind, SchemaText
 from pipeline.planner.plan import FragmentInput, Plan
 from pipeline.planner.upgrade import START_OVER
-from pipeline.reliability import with_active_standbys
+from pipeline.reliability import Reliability
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,18 +133,17 @@ def _without_nodes(plan: Plan, nodes: Iterable[NodeRecord]) -> Iterator[str]:
 def _without_secondaries(plan: Plan, nodes: Iterable[NodeRecord]) -> Iterator[str]:
     """Fragments with more secondaries than nodes that are up may be."""
     labels = [dict(node.labels) for node in nodes]
-    lacking: dict[tuple[int, int], list[str]] = {}
+    lacking: dict[tuple[Reliability, int], list[str]] = {}
     for fragment in plan.fragments:
-        wanted = fragment.reliability.secondaries
+        reliability = fragment.reliability
         allowed = sum(selects(fragment.nodes, one) for one in labels)
-        if 0 < allowed <= wanted:
-            lacking.setdefault((wanted, allowed), []).append(fragment.name)
-    for (wanted, allowed), names in lacking.items():
-        reliability = with_active_standbys(wanted)
+        if 0 < allowed <= reliability.secondaries:
+            lacking.setdefault((reliability, allowed), []).append(fragment.name)
+    for (reliability, allowed), names in lacking.items():
         yield (
-            f"{', '.join(names)} with {reliability}: {wanted + 1} nodes that may run it are "
-            f"needed, {allowed} {'is' if allowed == 1 else 'are'} up, and not drained; until more "
-            "are, fewer follow it"
+            f"{', '.join(names)} with {reliability}: {reliability.secondaries + 1} nodes that may "
+            f"run it are needed, {allowed} {'is' if allowed == 1 else 'are'} up, and not drained; "
+            "until more are, it has fewer secondaries"
         )
 
 

@@ -24,6 +24,7 @@ from brokers.zookeeper import ZooKeeperStore, zookeeper_servers
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.fragment_status import FragmentStatus
 from pipeline.catalog.records import DesiredState
+from pipeline.checkpoint_store.opening import open_store
 from pipeline.counting import counted
 from pipeline.deploy.documents import replan
 from pipeline.deploy.expiring import Search, reported_expiring
@@ -110,6 +111,14 @@ class Probes:
         for name in ("data", "checkpoints"):
             folder = getattr(self.settings, name)
             self._see(f"folder {name}", folder, partial(_writable, Path(folder)))
+        if self.settings.store_url:
+            self._see("checkpoint store", self.settings.store_url, self._store)
+
+    def _store(self) -> str:
+        store = open_store(self.settings)
+        if store is not None:
+            store.check(self.settings.participant)
+        return "can be read and written"
 
     def _kafka(self) -> KafkaServers | None:
         place = f"Kafka {self.settings.kafka_bootstrap_servers}"

@@ -6,11 +6,22 @@ from dataclasses import dataclass
 from pipeline.ids import BoxName
 from pipeline.network.fields import Fields, Report
 from pipeline.network.yaml_reader import YamlMap
-from pipeline.reliability import SECONDARIES, SECONDARIES_MAX, Mode, Reliability
+from pipeline.reliability import (
+    CHECKPOINT_EVERY_LEAST_MS,
+    CHECKPOINT_EVERY_MOST_MS,
+    CHECKPOINT_EVERY_MS,
+    SECONDARIES,
+    SECONDARIES_MAX,
+    Mode,
+    Reliability,
+    with_active_standbys,
+    with_passive_standbys,
+)
 
 _KEY = "reliability"
+_EVERY = "checkpoint_every"
 _MODES = tuple(mode.value for mode in Mode)
-_LATER = ("amnesia", "passive_standby")
+_LATER = ("amnesia",)
 """Modes that are designed but not implemented in this version."""
 
 
@@ -41,8 +52,7 @@ def read_reliability(fields: Fields, of: BoxName | None) -> Declared:
         return Declared(of)
     if not isinstance(node, YamlMap):
         mode = _read_mode(fields, _KEY)
-        secondaries = SECONDARIES if mode is Mode.ACTIVE_STANDBY else 0
-        return Declared(of, Reliability(mode, secondaries) if mode else None, line)
+        return Declared(of, mode and _of(mode, SECONDARIES, CHECKPOINT_EVERY_MS), line)
     inner = Fields(node, f"{_KEY} of {fields.what}", fields.report, fields.box)
     inner.line = line
     inner.required("mode")
@@ -53,18 +63,45 @@ def read_reliability(fields: Fields, of: BoxName | None) -> Declared:
 
 def _read_parts(fields: Fields) -> Reliability | None:
     mode = _read_mode(fields, "mode")
-    if mode is not Mode.UPSTREAM_BACKUP:
-        number = fields.integer("secondaries", SECONDARIES, low=1, high=SECONDARIES_MAX)
-        return Reliability(mode, number) if mode else None
-    fields.known.append("secondaries")
-    if fields.has("secondaries"):
-        fields.problem(
-            f"{fields.what}: {mode.value} has no secondaries",
-            fields.line_of("secondaries"),
-            hint="leave them out: any node that its placement allows may take it over; or write "
+    number, every_ms = SECONDARIES, CHECKPOINT_EVERY_MS
+    if mode is Mode.UPSTREAM_BACKUP:
+        _refuse(
+            fields,
+            "secondaries",
+            f"{mode.value} has no secondaries",
+            "leave them out: any node that its placement allows may take it over; or write "
             f"mode: {Mode.ACTIVE_STANDBY.value}",
         )
-    return Reliability(mode)
+    else:
+        number = fields.integer("secondaries", SECONDARIES, low=1, high=SECONDARIES_MAX)
+    if mode is None or mode is Mode.PASSIVE_STANDBY:
+        low, high = CHECKPOINT_EVERY_LEAST_MS, CHECKPOINT_EVERY_MOST_MS
+        every_ms = fields.duration_between(_EVERY, low=low, high=high) or CHECKPOINT_EVERY_MS
+    else:
+        _refuse(
+            fields,
+            _EVERY,
+            f"{mode.value} copies no checkpoint",
+            f"leave it out, or write mode: {Mode.PASSIVE_STANDBY.value}",
+        )
+    return mode and _of(mode, number, every_ms)
+
+
+def _of(mode: Mode, secondaries: int, every_ms: int) -> Reliability:
+    match mode:
+        case Mode.UPSTREAM_BACKUP:
+            return Reliability(mode)
+        case Mode.PASSIVE_STANDBY:
+            return with_passive_standbys(secondaries, every_ms)
+        case Mode.ACTIVE_STANDBY:
+            return with_active_standbys(secondaries)
+
+
+def _refuse(fields: Fields, key: str, why: str, hint: str) -> None:
+    """Report a key that has no meaning in this mode, if it is there."""
+    fields.known.append(key)
+    if fields.has(key):
+        fields.problem(f"{fields.what}: {why}", fields.line_of(key), hint=hint)
 
 
 def _read_mode(fields: Fields, key: str) -> Mode | None:

@@ -14,7 +14,9 @@ from brokers.kafka.servers import KafkaServers
 from brokers.kafka_interface import TopicAdmin
 from pipeline import durations
 from pipeline.agent.background import Background
+from pipeline.agent.effects import Following
 from pipeline.agent.event_recorder import EventRecorder
+from pipeline.agent.follower_thread import FollowerLane
 from pipeline.agent.followers import Followers
 from pipeline.agent.logged import of_node
 from pipeline.agent.loop import Agent, Mailbox
@@ -22,6 +24,7 @@ from pipeline.agent.perform import NodeContext, Performer, Workers
 from pipeline.agent.planning import Planning
 from pipeline.agent.polls.boundaries import BoundaryPoll
 from pipeline.agent.polls.catalog import CatalogPoll
+from pipeline.agent.polls.copies import CopiesPoll
 from pipeline.agent.polls.ends import EndsPoll
 from pipeline.agent.polls.engine import EnginePoll
 from pipeline.agent.polls.heartbeats import HeartbeatPoll
@@ -32,22 +35,28 @@ from pipeline.agent.suspicions import Suspicions
 from pipeline.agent.watched import Watched
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.records import NodeRecord
+from pipeline.checkpoint_store.opening import open_store
 from pipeline.clock import Clock
 from pipeline.deploy.documents import replan
 from pipeline.event_log.event import EventKind
 from pipeline.event_log.log import EventWriter
 from pipeline.heartbeats.detector import Detector
 from pipeline.heartbeats.pulse import Pulse
+from pipeline.ids import NodeId
 from pipeline.lanes.expiry import find_expiring
+from pipeline.lanes.follower_phases import FollowerCourse
 from pipeline.names import heartbeats_topic
 from pipeline.node.heartbeats.messages import Orders
 from pipeline.node.heartbeats.sender import HeartbeatSender
 from pipeline.settings import Settings
+from pipeline.spark.run.checkpoint_copies import CheckpointCopies
 from pipeline.spark.run.checkpoints import remove_followed
+from pipeline.spark.run.copied_standby import CopiedStandby
 from pipeline.spark.run.follower import Follower
 from pipeline.spark.run.lane import stable_lane
 from pipeline.spark.run.lane_host import LaneHost
 from pipeline.spark.run.lane_news import LaneNews
+from pipeline.spark.run.lane_settings import LaneSettings
 from pipeline.spark.run.schema_resolver import SchemaResolver
 from pipeline.spark.session.cluster import is_cluster
 from pipeline.spark.session.session import (
@@ -142,6 +151,7 @@ class RunningNode:
             "boundaries": self._boundary_poll(),
             "heartbeats": self._heartbeat_poll(),
             "warm-up": WarmUpPoll(warm_up, self._watched),
+            **self._copies_polls(),
             "engine": EnginePoll(trouble, ending),
         }
         # What a start leaves is not examined again, so the collector takes less time, and the
@@ -195,7 +205,14 @@ class RunningNode:
             self._mailbox.report,
             claimed=warm_up.end,
             news=self._news,
+            copies=self._copies,
         )
+
+    @cached_property
+    def _copies(self) -> CheckpointCopies | None:
+        """Copies of checkpoints; None: there is no checkpoint store."""
+        store = open_store(self.settings)
+        return None if store is None else CheckpointCopies(store, self.clock, self.record.node)
 
     def _followers(self, host: LaneHost, recorder: EventRecorder) -> Followers:
         """The followers of this node; what those of an earlier run have left is removed."""
@@ -204,7 +221,7 @@ class RunningNode:
         cores = host.spark.sparkContext.defaultParallelism
         return Followers(
             self.servers.catalog.transfers,
-            partial(Follower, host=host, node=node),
+            partial(_follower, host, node),
             host.clock,
             recorder.put,
             node,
@@ -249,6 +266,10 @@ class RunningNode:
         open_reader = partial(self._kafka.reader, READER_TIMEOUT_S)
         return BoundaryPoll(self.servers.admin, open_reader, self._watched, self.clock, self._news)
 
+    def _copies_polls(self) -> dict[str, Poll]:
+        copies = self._copies
+        return {} if copies is None else {"copies": CopiesPoll(copies, self._watched, self.clock)}
+
     def _heartbeat_poll(self) -> HeartbeatPoll:
         record, limit_ms = self.record, durations.parse(self.settings.suspect_after)
         detector = Detector(record.node, record.started_at_ms, limit_ms)
@@ -267,6 +288,21 @@ class RunningNode:
             _log.warning(
                 "node %s is drained: it claims nothing until `medusa node undrain`", record.node
             )
+
+
+def _follower(
+    host: LaneHost,
+    node: NodeId,
+    following: Following,
+    settings: LaneSettings,
+    watch: Callable[[], None],
+    course: FollowerCourse,
+) -> FollowerLane:
+    """What a node does for a fragment that another one runs."""
+    if following.is_active:
+        return Follower(settings, watch, course, host, node)
+    record = following.deployed.record
+    return CopiedStandby(settings, watch, course, record, host=host, node=node)
 
 
 @contextmanager

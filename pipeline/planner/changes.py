@@ -17,6 +17,7 @@ from pipeline.ids import (
 from pipeline.planner.inputs import Announced, Begins, ChangedInput
 from pipeline.planner.plan import NewTopic
 from pipeline.planner.state import CHOSEN, Fate, KeptState, OnChange
+from pipeline.reliability import UPSTREAM_BACKUP, Reliability
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,7 @@ class DeployedFragment:
         paused: whether it is paused, so that a deploy does not start it.
         nodes: the selector of the nodes that may run it; empty: every node.
         apart: the fragments that it is to run apart from.
-        active_standbys: the number of other nodes that repeat its batches.
+        reliability: how another node goes on with it when its own one fails.
     """
 
     name: FragmentName
@@ -39,7 +40,7 @@ class DeployedFragment:
     paused: bool = False
     nodes: str = ""
     apart: tuple[FragmentName, ...] = ()
-    active_standbys: int = 0
+    reliability: Reliability = UPSTREAM_BACKUP
 
 
 @dataclass(frozen=True, slots=True)

@@ -158,7 +158,13 @@ def plan_digest(plan: Plan) -> str:
     followed = [one for one in plan.fragments if one.reliability != UPSTREAM_BACKUP]
     if followed:
         content["reliability"] = [
-            [one.name, one.reliability.mode.value, one.reliability.secondaries] for one in followed
+            [
+                one.name,
+                one.reliability.mode.value,
+                one.reliability.secondaries,
+                *filter(None, (one.reliability.checkpoint_every_ms,)),
+            ]
+            for one in followed
         ]
     return _hash(content)
 

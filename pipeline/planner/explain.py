@@ -84,6 +84,12 @@ def _reliability(fragment: Fragment) -> str:
         return f"{found}: if its node fails, another one {then}; costs nothing before"
     if not has_state:
         return f"{found}: it has no state to follow; a secondary has it planned, nothing more"
+    if found.mode is Mode.PASSIVE_STANDBY:
+        return (
+            f"{found}: if its node fails, a secondary goes on from the newest copy of its "
+            "checkpoint and reads what came since; costs a copy of each change of its state, in "
+            "store.url and on each secondary"
+        )
     return (
         f"{found}: if its node fails, a secondary goes on in about a second; costs its processor "
         "time and memory once more on each secondary"

@@ -29,7 +29,6 @@ from pipeline.planner.state import (
     OnChange,
     fate,
 )
-from pipeline.reliability import with_active_standbys
 
 _REFUSED: Mapping[Fate, str] = {
     Fate.UNDECIDED: "its state does not fit the new plan",
@@ -342,6 +341,5 @@ def _settled_otherwise(fragment: Fragment, record: DeployedFragment) -> Iterator
     if apart != record.apart:
         was, now = (", ".join(names) or NOTHING for names in (record.apart, apart))
         yield f"changed: apart from `{was}` → `{now}`"
-    before = with_active_standbys(record.active_standbys)
-    if fragment.reliability != before:
-        yield f"changed: reliability `{before}` → `{fragment.reliability}`"
+    if fragment.reliability != record.reliability:
+        yield f"changed: reliability `{record.reliability}` → `{fragment.reliability}`"

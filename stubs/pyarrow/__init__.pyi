@@ -4,6 +4,7 @@ import builtins
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, overload
 
+from pyarrow import fs as fs
 from pyarrow import ipc as ipc
 from pyarrow import types as types
 

@@ -50,12 +50,13 @@ class Follower(follower.Follower):
 
     def __init__(
         self,
+        _: Following,
         settings: LaneSettings,
         watch: Callable[[], None],
         course: FollowerCourse,
+        *,
         host: LaneHost,
         node: NodeId,
-        *,
         rng: Callable[[], Random],
     ) -> None:
         super().__init__(settings, watch, course, host, node)

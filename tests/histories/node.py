@@ -45,6 +45,7 @@ from pipeline.spark.run import (
     last_marker,
     output_succession,
     rebuild_query,
+    start_state,
 )
 from pipeline.spark.run.handover import Followed
 from pipeline.spark.run.lane import StableLane
@@ -303,11 +304,11 @@ def toy_engine(rng: Callable[[], Random]) -> Iterator[None]:
             "Trimmer": kafka.Trimmer,
             "Checkpoints": folders.Checkpoints,
             "QueryRunner": engine.Runner,
-            "shutil": SimpleNamespace(rmtree=lambda *_, **__: None),
             "BatchLimit": engine.NoLimit,
             "BackgroundJob": beside.BackgroundJob,
             "withdraw_batch": engine.withdraw_batch,
         },
+        start_state: {"shutil": SimpleNamespace(rmtree=lambda *_, **__: None)},
         lane_query: {
             "emit": looking.emit,
             "Inspector": looking.Inspector,

@@ -11,9 +11,14 @@ from pipeline.reliability import (
     Reliability,
     strictest,
     with_active_standbys,
+    with_passive_standbys,
 )
 
-reliabilities = st.builds(with_active_standbys, st.integers(0, SECONDARIES_MAX))
+numbers = st.integers(0, SECONDARIES_MAX)
+reliabilities = st.one_of(
+    st.builds(with_active_standbys, numbers),
+    st.builds(with_passive_standbys, numbers, st.integers(1_000, 3_000)),
+)
 
 
 @given(st.lists(reliabilities, min_size=1), reliabilities)
@@ -34,6 +39,15 @@ def test_the_strictest_of_parts_is_that_of_the_whole(
     """In any order."""
     parts = (strictest(those, UPSTREAM_BACKUP), strictest(others, UPSTREAM_BACKUP))
     assert strictest(parts, UPSTREAM_BACKUP) == strictest([*others, *those], UPSTREAM_BACKUP)
+
+
+def test_the_strictest_copy_is_the_most_frequent_one() -> None:
+    """Of as many secondaries; a follower is stricter than any copy."""
+    often, seldom = with_passive_standbys(1, 1_000), with_passive_standbys(1, 2_000)
+    assert strictest((seldom, often), UPSTREAM_BACKUP) == often
+    two = with_passive_standbys(2, 2_000)
+    assert strictest((often, two), UPSTREAM_BACKUP) == two
+    assert strictest((two, with_active_standbys(1)), UPSTREAM_BACKUP) == with_active_standbys(1)
 
 
 def test_the_mode_counts_before_the_number() -> None:

@@ -41,5 +41,5 @@ def _followings(shared: Shared) -> Iterator[Following]:
 def _seen(one: Following) -> tuple[object, ...]:
     """What a follower depends on: neither how far its move is, nor when its owner has claimed."""
     asked = None if one.transfer is None else one.transfer.as_asked
-    is_planned = not isinstance(one.fragment, MedusaError)
-    return one.lane, one.epoch, asked, is_planned, one.is_standby, one.is_begun
+    is_planned, every_ms = not isinstance(one.fragment, MedusaError), one.checkpoint_every_ms
+    return one.lane, one.epoch, asked, is_planned, one.is_standby, one.is_begun, every_ms

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from pipeline.checkpoint_store.opening import open_store
 from pipeline.cli.commands.deploy import confirm
 from pipeline.cli.completing import networks
 from pipeline.cli.options import timeout_option, with_session
@@ -12,6 +13,7 @@ from pipeline.cli.session import Session
 from pipeline.clock import Deadline
 from pipeline.counting import counted
 from pipeline.deploy.remove import Doomed, destroy, doomed
+from pipeline.errors import MedusaError
 from pipeline.event_log.event import EventKind
 from pipeline.ids import NetworkId
 from pipeline.names import checkpoint_folder
@@ -35,6 +37,7 @@ def command(session: Session, network: str, timeout: float, *, yes: bool, dry_ru
       medusa destroy tolls --yes
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
     name = session.network(network)
+    copies = 0
     with session.connect() as connections:
         found = doomed(name, connections.servers)
         checkpoints = _checkpoints(session, name)
@@ -46,6 +49,7 @@ def command(session: Session, network: str, timeout: float, *, yes: bool, dry_ru
             found = destroy(found, connections.servers, deadline, session.printer.note)
             if checkpoints is not None:
                 shutil.rmtree(checkpoints, ignore_errors=True)
+            copies = _without_copies(session, name)
             session.log_event(
                 connections,
                 EventKind.DESTROYED,
@@ -59,6 +63,7 @@ def command(session: Session, network: str, timeout: float, *, yes: bool, dry_ru
             "removed_topics": list(found.topics),
             "removed_groups": list(found.groups),
             "removed_checkpoints": str(checkpoints) if checkpoints else None,
+            "removed_copies": copies,
             "kept_topics": list(found.kept_topics),
         },
         _text(found, checkpoints, f"would remove {name}:" if dry_run else f"{name} is destroyed:"),
@@ -69,6 +74,16 @@ def _checkpoints(session: Session, network: NetworkId) -> Path | None:
     """Checkpoint folder of the network on this machine; None: there is none."""
     folder = Path(session.settings.checkpoints) / checkpoint_folder(network)
     return folder if folder.is_dir() else None
+
+
+def _without_copies(session: Session, network: NetworkId) -> int:
+    """Remove the copies of the network's checkpoints; returns the number of objects."""
+    try:
+        store = open_store(session.settings)
+        return 0 if store is None else store.remove_all(checkpoint_folder(network))
+    except MedusaError as error:
+        session.printer.note(f"copies of its checkpoints are left in the checkpoint store: {error}")
+        return 0
 
 
 def _text(found: Doomed, checkpoints: Path | None, before: str) -> str:

@@ -24,7 +24,7 @@ OTHER_DIGEST = "another version of Medusa made the state"
 """Its digest is not comparable. That the state belongs to this plan is certain all the same: a
 deploy of a changed plan is refused until the user chooses. Its state's format is unknown."""
 _ASKED = "it was asked for at deploy"
-_FOLLOWED = "a follower has made the state here"
+_FOLLOWED = "this node has followed or copied the state"
 
 
 @dataclass(frozen=True, slots=True)

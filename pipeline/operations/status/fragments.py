@@ -49,7 +49,7 @@ def networks_status(
         or (one.state is LaneState.FAILED and one.fragment not in until)
     ]
     records = catalog.fragments.of(*networks)
-    followed = any(record.active_standbys for record in records)
+    followed = any(record.reliability.secondaries for record in records)
     return observe(
         records,
         reports,

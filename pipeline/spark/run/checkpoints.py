@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
+from itertools import count
 from pathlib import Path
 from typing import Final
 
@@ -32,9 +33,10 @@ FORMAT_VERSION: Final = 2
 another state, or number its sources differently. A folder of another format is not read."""
 TRIES: Final = 5
 """Maximum number of attempts to link a folder whose owner changes it meanwhile."""
-_IDENTITY = "medusa.json"
+IDENTITY: Final = "medusa.json"
 _SET_ASIDE = "medusa.damaged.json"
 _KEPT_EPOCHS = 2
+_numbers = count(1)
 _NONE_READABLE = Unusable("there is no checkpoint of its last life here that can be read")
 
 
@@ -62,6 +64,11 @@ class FollowerFolder:
     node: NodeId
     epoch: Epoch
     number: int
+
+    @classmethod
+    def new(cls, node: NodeId, epoch: Epoch) -> "FollowerFolder":
+        """A folder that no other follower of this process has."""
+        return cls(node, epoch, next(_numbers))
 
 
 class Checkpoints:
@@ -128,7 +135,7 @@ class Checkpoints:
             source, identity = found
             with _writing(self.folder(epoch)):
                 copy = self._emptied(epoch)
-                whole = link_checkpoint(source, copy, frozenset({_IDENTITY}), self._disk)
+                whole = link_checkpoint(source, copy, frozenset({IDENTITY}), self._disk)
             if whole and _identity(source) == identity:
                 return _read_facts(copy, identity, lowered, self._spark)
         return Unusable(f"the checkpoint {source.name} has changed each time while it was linked")
@@ -184,7 +191,7 @@ class Checkpoints:
         with _writing(folder):
             identity = Identity(self._life, incarnation, self._spark)
             text = json.dumps({"format": FORMAT_VERSION, **asdict(identity)})
-            (folder / _IDENTITY).write_text(text, encoding="utf-8")
+            (folder / IDENTITY).write_text(text, encoding="utf-8")
             self._tidy(epoch)
 
     def set_aside(self, epoch: Epoch) -> None:
@@ -197,7 +204,7 @@ class Checkpoints:
         for folder, identity in folders:
             if identity.incarnation in damaged:
                 with _writing(folder):
-                    (folder / _IDENTITY).rename(folder / _SET_ASIDE)
+                    (folder / IDENTITY).rename(folder / _SET_ASIDE)
 
     def _followed(
         self, folder: Path, incarnation: Incarnation, lowered: Lowered
@@ -235,7 +242,7 @@ class Checkpoints:
     def _complete(self, before: Epoch) -> list[tuple[Path, Identity]]:
         """Earlier folders of this life that have an identity, newest first."""
         limit = self._limit(before)
-        names = (path.parent for path in limit.parent.glob(f"epoch-*/{_IDENTITY}"))
+        names = (path.parent for path in limit.parent.glob(f"epoch-*/{IDENTITY}"))
         folders = sorted((path for path in names if path.name < limit.name), reverse=True)
         found = ((folder, _identity(folder)) for folder in folders)
         return [(folder, one) for folder, one in found if one and one.life == self._life]
@@ -259,7 +266,7 @@ def _suffix(follower: str) -> str:
 def _is_lanes(folder: Path) -> bool:
     """Whether a lane uses a folder, or has used it: a follower does under another name."""
     made = folder.name.removeprefix("epoch-").isdecimal()
-    return made or any((folder / name).exists() for name in (_IDENTITY, _SET_ASIDE))
+    return made or any((folder / name).exists() for name in (IDENTITY, _SET_ASIDE))
 
 
 def _remove_left(folder: Path, suffix: str) -> None:
@@ -317,7 +324,7 @@ def _plan(folder: Path, batch: int, lowered: Lowered) -> tuple[Positions, Millis
 def _identity(folder: Path) -> Identity | None:
     """Read a folder's identity; None if it cannot be read, or has another format."""
     try:
-        found = json.loads((folder / _IDENTITY).read_text(encoding="utf-8"))
+        found = json.loads((folder / IDENTITY).read_text(encoding="utf-8"))
         if found["format"] != FORMAT_VERSION:
             return None
         life, incarnation = NetworkLife(found["life"]), Incarnation(found["incarnation"])
@@ -348,5 +355,5 @@ def _last_number(folder: Path) -> int | None:
 def _remove(folder: Path) -> None:
     """Remove a folder, its identity first: a partly removed folder must not be linked."""
     with suppress(OSError):
-        (folder / _IDENTITY).unlink()
+        (folder / IDENTITY).unlink()
     shutil.rmtree(folder, ignore_errors=True)

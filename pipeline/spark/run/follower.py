@@ -13,7 +13,6 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
-from itertools import count
 from typing import Final, NoReturn
 
 from pyspark.sql import DataFrame
@@ -80,7 +79,6 @@ START_S: Final = 60.0
 BEGINS: Final = "a follower begins"
 
 _log = logging.getLogger(__name__)
-_numbers = count(1)
 
 
 class Follower:
@@ -112,7 +110,7 @@ class Follower:
         self._inputs = LaneInputs(host)
         spark = host.spark.version
         names = settings.fragment.names.stable  # a lane may take the folder over
-        own = FollowerFolder(node, settings.epoch, next(_numbers))
+        own = FollowerFolder.new(node, settings.epoch)
         self._checkpoints = Checkpoints(host.checkpoints, names, settings.life, spark, follower=own)
         self._folder = self._checkpoints.folder(settings.epoch)
         sizer = BatchSizer(host.kafka, host.resolver.admin, host.clock)

@@ -7,7 +7,6 @@ under the lane's epoch, rebuild the state if it cannot be continued, start the q
 """
 
 import logging
-import shutil
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -39,7 +38,7 @@ from pipeline.lanes.start.decision import (
     check_owner,
     decide_start,
 )
-from pipeline.lanes.start.facts import CheckpointFacts, StartRequest, Unusable
+from pipeline.lanes.start.facts import StartRequest
 from pipeline.lanes.start.markers import continued, first_marker
 from pipeline.lanes.start.plan import (
     LinkedCheckpoint,
@@ -57,8 +56,9 @@ from pipeline.spark.run.acknowledged_check import AcknowledgedCheck
 from pipeline.spark.run.background_job import BackgroundJob
 from pipeline.spark.run.batch_sizer import BatchLimit, BatchSizer
 from pipeline.spark.run.carried import CarriedMarker, carried
+from pipeline.spark.run.checkpoint_copies import RunningCheckpoint
 from pipeline.spark.run.checkpoints import Checkpoints
-from pipeline.spark.run.handover import Followed, FollowedQuery, FollowedState
+from pipeline.spark.run.handover import Followed, FollowedQuery
 from pipeline.spark.run.lane_host import LaneHost
 from pipeline.spark.run.lane_inputs import LaneInputs
 from pipeline.spark.run.lane_planner import LanePlanner
@@ -73,6 +73,7 @@ from pipeline.spark.run.rebuild import Log
 from pipeline.spark.run.rebuild_query import RebuildQuery, Rebuilt
 from pipeline.spark.run.spark_errors import DamagedCheckpointError, translated
 from pipeline.spark.run.start_request import start_request
+from pipeline.spark.run.start_state import StartState
 from pipeline.spark.run.topic_identity import watch_topics
 from pipeline.spark.write.sink import Sink
 from pipeline.spark.write.sink_context import SinkContext
@@ -103,9 +104,6 @@ class StableLane:
         self, settings: LaneSettings, host: LaneHost, followed: Followed | None = None
     ) -> None:
         self._settings = settings
-        self._followed = followed
-        self._taken: FollowedQuery | None = None
-        self._left: FollowedState | None = None
         self._host = host
         self._clock = host.clock
         fragment = settings.fragment
@@ -115,6 +113,8 @@ class StableLane:
             host.checkpoints, settings.names, settings.life, host.spark.version
         )
         self._label = str(settings.lane.fragment)
+        self._log = logging.LoggerAdapter(logging.getLogger(__name__), {"fragment": self._label})
+        self._state = StartState(settings, host, self._checkpoints, followed, self._stop, self._log)
         self._inputs = LaneInputs(host)
         self._from = CarriedMarker(None, ())
         self._limit = BatchLimit(BatchSizer(host.kafka, host.resolver.admin, host.clock), fragment)
@@ -126,7 +126,6 @@ class StableLane:
         log = LogReader(host.kafka, START_DEADLINE_S)
         retention = Retention(fragment.names, host.resolver.admin, log, settings.letters_kept_ms)
         self._trimmer = Trimmer(retention, host.clock)
-        self._log = logging.LoggerAdapter(logging.getLogger(__name__), {"fragment": self._label})
 
     def request_stop(self) -> None:
         """Let the current batch finish, then return from `run`. Thread-safe."""
@@ -150,6 +149,7 @@ class StableLane:
         except StoppingError:
             return
         finally:
+            self._end_copies()
             self._host.news.leave(self._planner)
             self._planner.stop()
             self._write_job.close()
@@ -169,7 +169,7 @@ class StableLane:
         self._topics = watch_topics(admin, self._settings.fragment, self._settings.topic_ids)
         lowered = self._carry_marker(last)
         marker, request = self._from.marker, self._start_request(lowered)
-        start = self._decided(last, lowered, request)
+        start = self._state.decided(last, marker, lowered, request)
         self._acknowledged = self._check()
         if marker is not None and request.on_change is None:
             self._acknowledged.begin(marker)
@@ -188,7 +188,9 @@ class StableLane:
             if planned is not None and self._withdraws(folder, sink.marker):
                 planned = None
             self._report_start(sink.marker)
-            running = None if self._taken is None else self._taken.query
+            self._begin_copies(folder, sink.marker)
+            taken = self._state.taken
+            running = None if taken is None else taken.query
             self._query().run(lowered, folder, sink, planned=planned is not None, running=running)
         except (DamagedCheckpointError, RepeatedOtherwiseError):
             self._checkpoints.set_aside(self._settings.epoch)
@@ -248,7 +250,8 @@ class StableLane:
         self._from = carried(None, settings, host.resolver.admin)
         lowered = self._lowered()  # a missing schema or topic is found before others are stopped
         if last is None:  # refuses if there is a checkpoint
-            decide_start(None, self._checkpoint(None, lowered), self._start_request(lowered))
+            found = self._state.checkpoint(None, lowered)
+            decide_start(None, found, self._start_request(lowered))
         others = OtherWriters(host.kafka, host.resolver, self._clock)
         begins = begin_takeover(settings, succession, last, others)
         self._from = begins.nothing
@@ -262,58 +265,6 @@ class StableLane:
         marker = self._from.marker
         most = self._limit.at(marker.end) if marker else RECORDS_PER_BATCH
         return start_request(self._settings, self._from, lowered, self._host.resolver, most)
-
-    def _decided(self, last: CommitMarker | None, lowered: Lowered, request: StartRequest) -> Start:
-        """Decide the start: from what a follower has, if it is of use; else as without."""
-        marker, followed = self._from.marker, self._followed
-        if last is not None and marker is not None and followed is not None:
-            start = self._of_query(followed, last, request)
-            start = start or self._of_state(followed, marker, lowered, request)
-            if start is not None:
-                return start
-        return decide_start(marker, self._checkpoint(marker, lowered), request)
-
-    def _of_query(
-        self, followed: Followed, last: CommitMarker, request: StartRequest
-    ) -> Rebuild | None:
-        """Start with the query of a follower; None: its state is not that of the last marker."""
-        found, marker = followed.query(self._settings, last, self._stop), self._from.marker
-        if found is None or marker is None or request.positions.keys() != marker.end.keys():
-            return None
-        facts = found.checkpoints.of_follower(request.epoch, last.incarnation, found.lowered)
-        start = decide_start(marker, facts, request)
-        since = start.since if isinstance(start, Rebuild) else None
-        if not isinstance(start, Rebuild) or since is None or since.batch != found.batch:
-            return None
-        if not since.is_at(marker.end, start.eviction_ms):
-            return None
-        self._taken = found
-        return start
-
-    def _of_state(
-        self, followed: Followed, marker: CommitMarker, lowered: Lowered, request: StartRequest
-    ) -> Rebuild | None:
-        """Start from the state of a follower; None: it is of no use."""
-        self._left = left = followed.state()
-        if left is None or left.incarnation != marker.incarnation:
-            return None
-        if left.version != self._settings.version:
-            return None
-        taken = self._checkpoints.take(request.epoch, left.folder, left.incarnation, lowered)
-        start = decide_start(marker, taken, request)
-        return start if isinstance(start, Rebuild) and start.since is not None else None
-
-    def _checkpoint(
-        self, marker: CommitMarker | None, lowered: Lowered
-    ) -> CheckpointFacts | Unusable:
-        """Facts of the lane's copy of the checkpoint, made in the folder of its epoch.
-
-        The last owner is fenced, but may still write into its folder: only the copy is constant.
-        """
-        epoch, checkpoints = self._settings.epoch, self._checkpoints
-        if marker is None:
-            return checkpoints.any(epoch)
-        return checkpoints.adopt(epoch, marker.incarnation, lowered)
 
     def _facts(self, start: Start, request: StartRequest, lowered: Lowered) -> StartFacts:
         """Inputs of the start plan, from topics and clock."""
@@ -338,7 +289,7 @@ class StableLane:
         self, plan: StartPlan, request: StartRequest, sink: Sink, lowered: Lowered
     ) -> tuple[Path, Lowered]:
         """Execute a plan; returns the folder that the query continues from, and its schemas."""
-        epoch, taken = request.epoch, self._taken
+        epoch, taken = request.epoch, self._state.taken
         if taken is not None and isinstance(plan.checkpoint, RebuiltCheckpoint):
             return self._take_over(taken, plan, plan.checkpoint.rebuild, request, sink)
         sink.start(plan.marker)
@@ -353,8 +304,7 @@ class StableLane:
                 start, needed = done.todo.start, done.todo.needed
                 sink.start(plan.marker_after(start, needed, done.last, request), done.refused)
         self._checkpoints.complete(epoch, sink.marker.incarnation)
-        if self._left is not None:  # linked, or of no use any more
-            shutil.rmtree(self._left.folder, ignore_errors=True)
+        self._state.drop_left()
         return folder, lowered
 
     def _take_over(
@@ -374,6 +324,19 @@ class StableLane:
         self._checkpoints.complete(request.epoch, sink.marker.incarnation)
         self._log.info("goes on in the query of its follower, after batch %d", taken.batch)
         return self._checkpoints.folder(request.epoch), taken.lowered
+
+    def _begin_copies(self, folder: Path, first: CommitMarker) -> None:
+        """Let the checkpoint be copied from now on, if it has a state."""
+        settings, copies = self._settings, self._host.copies
+        if copies is None or settings.fragment.stateful_box is None:
+            return
+        incarnation, spark = first.incarnation, self._host.spark.version
+        names, life, epoch = settings.names, settings.life, settings.epoch
+        copies.begin(RunningCheckpoint(names, life, epoch, incarnation, folder, spark))
+
+    def _end_copies(self) -> None:
+        if self._host.copies is not None:
+            self._host.copies.end(self._settings.names, self._settings.epoch)
 
     def _incarnation(self) -> Incarnation:
         return Incarnation(f"{self._settings.epoch}-{self._clock.now_ms()}")

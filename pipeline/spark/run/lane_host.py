@@ -12,6 +12,7 @@ from pipeline.clock import Clock
 from pipeline.ids import NO_EPOCH, Epoch
 from pipeline.lanes.events import LaneEvent
 from pipeline.names import FragmentNames
+from pipeline.spark.run.checkpoint_copies import CheckpointCopies
 from pipeline.spark.run.lane_news import LaneNews
 from pipeline.spark.run.last_marker import read_marker
 from pipeline.spark.run.schema_resolver import SchemaResolver
@@ -23,7 +24,7 @@ class LaneHost:
 
     Spark reads from `brokers`, everything else goes through `kafka`, the same cluster.
     `claimed` is called when a lane has claimed its fragment, before it starts. `news` reaches the
-    lanes that run.
+    lanes that run. `copies` are those of their checkpoints; None: there is no checkpoint store.
     """
 
     spark: SparkSession
@@ -35,6 +36,7 @@ class LaneHost:
     report: Callable[[LaneEvent], None]
     claimed: Callable[[], None]
     news: LaneNews
+    copies: CheckpointCopies | None = None
 
     def admit(self, names: FragmentNames) -> Epoch:
         """Epoch of a fragment's last commit marker, before it is claimed; `NO_EPOCH` without one.

@@ -10,14 +10,17 @@ from functools import partial
 from brokers.embedded.processes import Child
 from pipeline.catalog.fragment_status import LaneState
 from pipeline.catalog.records import OwnerRecord
-from pipeline.ids import FragmentName, Millis
+from pipeline.ids import FragmentId, FragmentName, Millis, NodeId
 from pipeline.operations.move import Moves
+from pipeline.operations.status.standbys import observed_standbys
 from pipeline.system_clock import SystemClock
 from tests.system.support import READING, WINDOWS, Installation, kill, network_id
 
 COUNTS = FragmentName("counts")
 SCHEMAS = {"reading.avsc": READING}
 WITHIN_S = 60.0
+LEVEL_WITHIN_S = 120.0
+"""Three nodes share the cores."""
 BASE_S = int(time.time()) // 10 * 10 - 3_000
 """Windows end within the retention of their topic."""
 LATE_S = 500
@@ -127,6 +130,26 @@ def owner(medusa: Installation, name: str) -> OwnerRecord:
     found = medusa.catalog.owners.get(network_id(name), COUNTS)
     assert found is not None
     return found
+
+
+def secondary(medusa: Installation, name: str) -> NodeId:
+    """Wait until the secondary of the fragment is level; returns its name."""
+    fragment = FragmentId(network_id(name), COUNTS)
+    level: list[NodeId] = []
+
+    def is_level() -> bool:
+        found = medusa.catalog.snapshot(fragment.network.participant)
+        (standby,) = observed_standbys(found)[fragment]
+        level[:] = [standby.node] if (fragment, standby.node) in found.level else []
+        return bool(level)
+
+    medusa.wait_for(is_level, "a secondary that is level", within_s=LEVEL_WITHIN_S)
+    return level[0]
+
+
+def log_of(medusa: Installation, node: str) -> str:
+    """The log of a node."""
+    return (medusa.folder / "logs" / f"node-{node}.log").read_text()
 
 
 def moves(medusa: Installation, name: str) -> Moves:

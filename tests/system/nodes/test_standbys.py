@@ -10,16 +10,17 @@ from brokers.embedded.processes import Child
 from pipeline.catalog.fragment_status import LaneState
 from pipeline.clock import Deadline
 from pipeline.ids import FragmentId, NodeId
-from pipeline.operations.status.standbys import observed_standbys
 from pipeline.system_clock import SystemClock
 from tests.system.nodes.feeds import (
     COUNTS,
     WITHIN_S,
     await_results,
     fed,
+    log_of,
     moves,
     owner,
     running_nodes,
+    secondary,
     started,
 )
 from tests.system.support import Installation, kill, network_id
@@ -28,8 +29,6 @@ pytestmark = [pytest.mark.system, pytest.mark.timeout(900)]
 
 NAMES = ("standby_a", "standby_b", "standby_c")
 ACTIVE = "reliability: active_standby\n"
-LEVEL_WITHIN_S = 120.0
-"""Three nodes share the cores."""
 
 Nodes = dict[str, Child]
 
@@ -39,26 +38,6 @@ def nodes(medusa: Installation) -> Iterator[Nodes]:
     """Three nodes."""
     with running_nodes(medusa, *NAMES) as processes:
         yield processes
-
-
-def secondary(medusa: Installation, name: str) -> NodeId:
-    """Wait until the secondary of the fragment is level; returns its name."""
-    fragment = FragmentId(network_id(name), COUNTS)
-    level: list[NodeId] = []
-
-    def is_level() -> bool:
-        found = medusa.catalog.snapshot(fragment.network.participant)
-        (standby,) = observed_standbys(found)[fragment]
-        level[:] = [standby.node] if (fragment, standby.node) in found.level else []
-        return bool(level)
-
-    medusa.wait_for(is_level, "a secondary that is level", within_s=LEVEL_WITHIN_S)
-    return level[0]
-
-
-def log_of(medusa: Installation, node: str) -> str:
-    """The log of a node."""
-    return (medusa.folder / "logs" / f"node-{node}.log").read_text()
 
 
 def test_a_secondary_goes_on_when_the_owner_is_killed(medusa: Installation, nodes: Nodes) -> None:

@@ -11,6 +11,7 @@ from brokers.memory_kafka.writers import MemoryProducer
 from brokers.records import KafkaRecord
 from pipeline.agent.background import Job
 from pipeline.agent.effects import (
+    Following,
     StartLane,
 )
 from pipeline.agent.events import Event
@@ -236,6 +237,7 @@ def _given(values: list[T | Exception]) -> T:
 def _follower(
     followers: list[Follower],
     levels: list[bool],
+    _: Following,
     settings: LaneSettings,
     watch: Callable[[], None],
     course: FollowerCourse,

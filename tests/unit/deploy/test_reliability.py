@@ -8,6 +8,7 @@ from brokers.versioned_store import Set
 from pipeline.ids import NodeId
 from pipeline.names import Znodes
 from pipeline.planner.changes import Action
+from pipeline.reliability import with_passive_standbys
 from tests.unit.catalog.support import node
 from tests.unit.deploy.test_placement import CARS, US, compared, deployed
 from tests.unit.deploy.twins import DOCUMENT, World
@@ -36,6 +37,21 @@ def test_another_reliability_is_a_new_version_and_restarts_nothing(tmp_path: Pat
     assert not compared(world, tmp_path, FOLLOWED).changes.pending
     assert deployed(world, tmp_path).name == "cars@3"
     assert standbys(world) == {"moving": (1, 0), "stopped": (1, 0)}
+
+
+def test_passive_standbys_are_recorded_and_restart_nothing(tmp_path: Path) -> None:
+    """Their number, and how often the checkpoint is copied; another interval is another version."""
+    world = World.new()
+    passive = DOCUMENT + "reliability: {mode: passive_standby, checkpoint_every: 5s}\n"
+    deployed(world, tmp_path)
+    deployed(world, tmp_path, passive)
+    found = world.catalog.fragments.of(CARS)
+    assert {one.reliability for one in found} == {with_passive_standbys(1, 5_000)}
+    assert standbys(world) == {"moving": (1, 0), "stopped": (1, 0)}
+    assert not compared(world, tmp_path, passive).changes.pending
+    changes = compared(world, tmp_path, passive.replace("5s", "6s")).changes
+    assert changes.pending
+    assert (changes.restarts, changes.disturbing) == (0, ())
 
 
 def test_the_default_written_out_changes_nothing(tmp_path: Path) -> None:
@@ -70,7 +86,7 @@ def test_secondaries_that_no_node_can_be_are_announced(tmp_path: Path) -> None:
     (warning,) = compared(world, tmp_path, FOLLOWED).changes.warnings
     assert warning == (
         "moving, stopped with active_standby, 2 secondaries: 3 nodes that may run it are needed, 2 "
-        "are up, and not drained; until more are, fewer follow it"
+        "are up, and not drained; until more are, it has fewer secondaries"
     )
     one = FOLLOWED.replace("secondaries: 2", "secondaries: 1")
     assert compared(world, tmp_path, one).changes.warnings == ()

@@ -6,7 +6,12 @@ from pathlib import Path
 import pytest
 
 from pipeline.network.model import Network
-from pipeline.reliability import UPSTREAM_BACKUP, with_active_standbys
+from pipeline.reliability import (
+    UPSTREAM_BACKUP,
+    Reliability,
+    with_active_standbys,
+    with_passive_standbys,
+)
 
 STREAMS = "streams: {s: {topic: t, schema: sighting.avsc, event_time: seen_at}}\n"
 HEAD = f"network: n\n{STREAMS}boxes:\n"
@@ -42,22 +47,26 @@ def test_without_it_the_state_is_built_from_the_log(load_text: Loads) -> None:
 
 
 @pytest.mark.parametrize(
-    ("reliability", "secondaries"),
+    ("reliability", "expected"),
     [
-        ("active_standby", 1),
-        ("{mode: active_standby}", 1),
-        ("{mode: active_standby, secondaries: 1}", 1),
-        ("{secondaries: 5, mode: active_standby}", 5),
-        ("upstream_backup", 0),
-        ("{mode: upstream_backup}", 0),
+        ("active_standby", ONE),
+        ("{mode: active_standby}", ONE),
+        ("{mode: active_standby, secondaries: 1}", ONE),
+        ("{secondaries: 5, mode: active_standby}", with_active_standbys(5)),
+        ("upstream_backup", UPSTREAM_BACKUP),
+        ("{mode: upstream_backup}", UPSTREAM_BACKUP),
+        ("passive_standby", with_passive_standbys(1, 10_000)),
+        ("{mode: passive_standby, secondaries: 2}", with_passive_standbys(2, 10_000)),
+        ("{mode: passive_standby, checkpoint_every: 1s}", with_passive_standbys(1, 1_000)),
+        ("{mode: passive_standby, checkpoint_every: 1d}", with_passive_standbys(1, 86_400_000)),
     ],
 )
 def test_the_short_form_is_that_with_the_defaults(
-    reliability: str, secondaries: int, load_text: Loads
+    reliability: str, expected: Reliability, load_text: Loads
 ) -> None:
-    """Both bounds of the number are included."""
+    """The bounds of both numbers are included."""
     found = load_text(f"reliability: {reliability}\n{HEAD}{FILTERS % ('', '', '')}")
-    assert found.reliability == with_active_standbys(secondaries)
+    assert found.reliability == expected
 
 
 @pytest.mark.parametrize(
@@ -69,16 +78,23 @@ def test_the_short_form_is_that_with_the_defaults(
             "amnesia",
             (
                 "reliability of box c: amnesia is not supported yet\n"
-                "    hint: write upstream_backup or active_standby"
+                "    hint: write upstream_backup or passive_standby or active_standby"
             ),
         ),
         (
-            "{mode: passive_standby, secondaries: 2}",
+            "{mode: active_standby, checkpoint_every: 10s}",
             (
-                "mode of reliability of box c: passive_standby is not supported yet\n"
-                "    hint: write upstream_backup or active_standby"
+                "reliability of box c: active_standby copies no checkpoint\n"
+                "    hint: leave it out, or write mode: passive_standby"
             ),
         ),
+        (
+            "{mode: upstream_backup, checkpoint_every: 10s}",
+            "reliability of box c: upstream_backup copies no checkpoint",
+        ),
+        ("{mode: passive_standby, checkpoint_every: 900ms}", "must be a duration from 1s to 1d"),
+        ("{mode: passive_standby, checkpoint_every: 2d}", "must be a duration from 1s to 1d"),
+        ("{mode: passive_standby, checkpoint_every: often}", "must be a duration from 1s to 1d"),
         (
             "{mode: upstream_backup, secondaries: 2}",
             (

@@ -12,7 +12,7 @@ from pipeline.planner.plan import Plan
 from pipeline.planner.planner import plan
 from pipeline.planner.state import KeptState
 from pipeline.planner.upgrade import between, words
-from pipeline.reliability import UPSTREAM_BACKUP, with_active_standbys
+from pipeline.reliability import UPSTREAM_BACKUP, with_active_standbys, with_passive_standbys
 from tests.unit.planner.networks import OWNER, tolls
 from tests.unit.planner.passes.test_share_box_settings import MERGED, MOVED, fragment, planned
 from tests.unit.planner.test_diff import LIFE, PLAN, deployed
@@ -138,13 +138,28 @@ def test_a_deploy_of_another_reliability_keeps_fragments() -> None:
     assert {(item.action, item.reasons) for item in found.fragments} == {(Action.KEEP, (up,))}
     assert (found.pending, found.restarts, found.disturbing) == (True, 0, ())
     current = deployed()
-    fragments = tuple(replace(one, active_standbys=2) for one in current.fragments)
+    two = with_active_standbys(2)
+    fragments = tuple(replace(one, reliability=two) for one in current.fragments)
     current = replace(current, fragments=fragments, digest=plan_digest(followed))
     found = changes(PLAN, followed, current)
     down = "changed: reliability `active_standby, 2 secondaries` → `upstream_backup`"
     assert {(item.action, item.reasons) for item in found.fragments} == {(Action.KEEP, (down,))}
     assert found.pending
     assert not changes(followed, followed, current).pending
+
+
+def test_how_often_a_checkpoint_is_copied_is_part_of_a_plan() -> None:
+    """It changes the version of the network, and no fragment."""
+    plans = [
+        plan(replace(tolls(), reliability=with_passive_standbys(1, every_ms)), OWNER)
+        for every_ms in (10_000, 20_000)
+    ]
+    assert plan_digest(plans[0]) != plan_digest(plans[1])
+    change = (
+        "changed: reliability `passive_standby, 1 secondary, a checkpoint every 10s` → "
+        "`passive_standby, 1 secondary, a checkpoint every 20s`"
+    )
+    assert {item.reasons for item in between(plans[0], plans[1])} == {(change,)}
 
 
 def test_it_is_no_reason_why_a_state_does_not_fit() -> None:

@@ -1,0 +1,201 @@
+"""The checkpoint store: the newest copy of each lane's checkpoint.
+
+Each epoch has a folder of its own, so that an owner that was fenced, and does not know it yet, can
+damage only its own:
+
+    <lane>/epoch-N/copy.json    the list of the files of the newest copy
+    <lane>/epoch-N/<sha256>     the content of a file
+
+A file is written before the list that names it, and named by its content; so a list names only what
+is there, and whatever is read is compared with its name. What decides is read by key: a list of
+keys is used only to remove what is not needed any more.
+"""
+
+import hashlib
+import os
+import shutil
+from collections.abc import Callable, Collection, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Final
+
+from pipeline.checkpoint_store.manifest import CheckpointCopy, CopiedFile, decode, encode
+from pipeline.checkpoint_store.objects import Objects
+from pipeline.errors import RetryError
+from pipeline.ids import Epoch
+from pipeline.names import LaneNames
+
+AT_ONCE: Final = 4
+"""How many objects are sent or fetched at the same time."""
+EPOCHS: Final = 4
+"""In how many epochs before the last owner's a copy is looked for: owners may have failed before
+they made one."""
+_LIST: Final = "copy.json"
+_PROBE: Final = "probe-of-medusa-doctor"
+
+
+class CheckpointStore:
+    """Copies of checkpoints as objects."""
+
+    def __init__(self, objects: Objects) -> None:
+        self._objects = objects
+
+    @property
+    def place(self) -> str:
+        """Names the place, in messages."""
+        return self._objects.place
+
+    def put(
+        self,
+        names: LaneNames,
+        copy: CheckpointCopy,
+        sources: Mapping[str, Path],
+        there: Collection[str],
+    ) -> None:
+        """Write a copy, which becomes the newest one of its epoch.
+
+        Args:
+            names: of the lane.
+            copy: its files.
+            sources: path → the file with its content.
+            there: names of objects that the epoch's folder has.
+
+        Raises:
+            MedusaError: the store cannot be used; the copy before it stays the newest.
+        """
+        missing = {one.sha256: one for one in copy.files if one.sha256 not in there}
+
+        def send(one: CopiedFile) -> None:
+            self._objects.send(_key(names, copy.epoch, one.sha256), sources[one.path])
+
+        _each(send, missing.values())
+        self._objects.write(_key(names, copy.epoch, _LIST), encode(copy))
+
+    def newest(self, names: LaneNames, epoch: Epoch) -> CheckpointCopy | None:
+        """The newest copy of a lane, of an epoch or of one of a few before it; None: there is none.
+
+        Raises:
+            MedusaError: the store cannot be used, or the list is damaged.
+        """
+        for one in range(epoch, max(0, epoch - EPOCHS), -1):
+            key = _key(names, Epoch(one), _LIST)
+            content = self._objects.read(key)
+            if content is not None:
+                return decode(content, f"{self._objects.place}/{key}")
+        return None
+
+    def fetch(
+        self,
+        names: LaneNames,
+        copy: CheckpointCopy,
+        target: Path,
+        have: Mapping[str, Path],
+        check: Callable[[], None],
+    ) -> None:
+        """Write the files of a copy into an empty folder.
+
+        Args:
+            names: of the lane.
+            copy: its files.
+            target: the folder.
+            have: name of an object → a file on this machine with its content.
+            check: called before each file; an error from it ends the fetch.
+
+        Raises:
+            RetryError: a file is missing, or has another content than its name says.
+            MedusaError: the store cannot be used.
+        """
+        for folder in {(target / one.path).parent for one in copy.files}:
+            folder.mkdir(parents=True, exist_ok=True)
+
+        def fetch(one: CopiedFile) -> None:
+            check()
+            path, own = target / one.path, have.get(one.sha256)
+            if own is not None:
+                _link(own, path)
+                return
+            key = _key(names, copy.epoch, one.sha256)
+            found = self._objects.fetch(key, path)
+            if not found or path.stat().st_size != one.size or digest(path) != one.sha256:
+                what = "has another content" if found else "is missing"
+                raise RetryError(
+                    f"a file of the checkpoint copy of batch {copy.batch} {what}: {one.path}",
+                    place=f"{self._objects.place}/{key}",
+                    hint="nothing has to be done: without it the state is built from the log",
+                )
+
+        _each(fetch, copy.files)
+
+    def remove(self, names: LaneNames, epoch: Epoch, objects: Collection[str]) -> None:
+        """Remove objects of an epoch's folder."""
+        self._objects.remove(tuple(_key(names, epoch, one) for one in sorted(objects)))
+
+    def tidy(self, copy: CheckpointCopy, names: LaneNames) -> None:
+        """Remove what the first copy of an epoch makes useless.
+
+        That is the folders of earlier epochs, and what an earlier run under this epoch has left.
+        """
+        used = {_LIST, *copy.objects}
+        found = self._objects.keys(f"{_lane(names)}/")
+        self._objects.remove(tuple(key for key in found if _is_useless(key, copy.epoch, used)))
+
+    def check(self, folder: str) -> None:
+        """Write an object, read it, and remove it.
+
+        Raises:
+            MedusaError: the store cannot be used.
+        """
+        key, content = f"{folder}/{_PROBE}", b"medusa doctor"
+        self._objects.write(key, content)
+        try:
+            if self._objects.read(key) != content:
+                raise RetryError("an object that was written is not read", place=self.place)
+        finally:
+            self._objects.remove((key,))
+
+    def remove_all(self, folder: str) -> int:
+        """Remove all copies below a folder, as of a network; returns the number of objects."""
+        found = self._objects.keys(f"{folder}/")
+        self._objects.remove(found)
+        return len(found)
+
+
+def digest(path: Path) -> str:
+    """SHA-256 of a file's content, in hex."""
+    with path.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()
+
+
+def _lane(names: LaneNames) -> str:
+    return names.checkpoint(Epoch(0)).rpartition("/")[0]
+
+
+def _key(names: LaneNames, epoch: Epoch, name: str) -> str:
+    return f"{names.checkpoint(epoch)}/{name}"
+
+
+def _is_useless(key: str, epoch: Epoch, used: Collection[str]) -> bool:
+    folder, _, name = key.rpartition("/")
+    number = folder.rpartition("/")[2].removeprefix("epoch-")
+    if not number.isdecimal() or int(number) > epoch:
+        return False
+    return int(number) < epoch or name not in used
+
+
+def _link(source: Path, target: Path) -> None:
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copyfile(source, target)
+
+
+def _each(do: Callable[[CopiedFile], None], files: Collection[CopiedFile]) -> None:
+    """Do something for each file, a few at a time; the first error ends it."""
+    with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="checkpoint store") as pool:
+        jobs = [pool.submit(do, one) for one in files]
+        try:
+            for job in jobs:
+                job.result()
+        except BaseException:
+            pool.shutdown(wait=True, cancel_futures=True)
+            raise

@@ -1,0 +1,187 @@
+"""Copies of the checkpoints of running lanes into the checkpoint store: passive standby.
+
+A copy is made beside the lane, which neither waits for it nor fails with it: the files of its
+folder are linked (`linking.py`), and those that the store lacks are sent. Source: Hwang et al.,
+ICDE 2005, passive standby; the checkpoints are those of the engine, and the log has everything
+since.
+"""
+
+import shutil
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from pipeline.checkpoint_store.manifest import CheckpointCopy, CopiedFile
+from pipeline.checkpoint_store.store import CheckpointStore, digest
+from pipeline.clock import Clock
+from pipeline.errors import EnvironmentProblem, RetryError
+from pipeline.ids import BatchId, Epoch, FragmentId, Incarnation, NetworkLife
+from pipeline.names import LaneNames
+from pipeline.spark.run.checkpoints import FORMAT_VERSION, IDENTITY, TRIES
+from pipeline.spark.run.linking import LocalDisk, link_checkpoint, newest
+
+NEEDED: Final = 2
+"""How many of the newest entries of Spark's logs a query needs that continues a checkpoint."""
+_LOGS: Final = ("commits", "offsets")
+_Key = tuple[str, int, int, int]
+"""Path, inode, size and time of a file: as long as they are the same, so is its content."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunningCheckpoint:
+    """The checkpoint folder of a lane that runs.
+
+    Args:
+        names: of the lane.
+        life: of its network.
+        epoch: of its ownership.
+        incarnation: of the lane.
+        folder: that its query writes into.
+        spark: the version of the engine.
+    """
+
+    names: LaneNames
+    life: NetworkLife
+    epoch: Epoch
+    incarnation: Incarnation
+    folder: Path
+    spark: str
+
+
+@dataclass(slots=True)
+class _Progress:
+    """What has been copied of a running checkpoint."""
+
+    of: RunningCheckpoint
+    last: CheckpointCopy | None = None
+    there: frozenset[str] = frozenset()
+    """The objects in its folder of the store."""
+    digests: dict[_Key, str] = field(default_factory=dict)
+
+
+class CheckpointCopies:
+    """Copies the checkpoints of the lanes that run on a node, one after the other.
+
+    Lanes call `begin` and `end`, from any thread; one other thread calls `copy`.
+
+    Args:
+        store: where to.
+        clock: of the time in a copy.
+        node: its name: nodes may share the folder of checkpoints.
+    """
+
+    def __init__(self, store: CheckpointStore, clock: Clock, node: str) -> None:
+        self.store = store
+        self._clock = clock
+        self._node = node
+        self._lock = threading.Lock()
+        self._running: dict[FragmentId, _Progress] = {}
+
+    def begin(self, running: RunningCheckpoint) -> None:
+        """A lane runs from now on in this folder."""
+        with self._lock:
+            self._running[running.names.lane.fragment] = _Progress(running)
+
+    def end(self, names: LaneNames, epoch: Epoch) -> None:
+        """The lane of an epoch has ended."""
+        with self._lock:
+            found = self._running.get(names.lane.fragment)
+            if found is not None and found.of.epoch == epoch:
+                del self._running[names.lane.fragment]
+
+    def copy(self, fragment: FragmentId) -> CheckpointCopy | None:
+        """Copy the checkpoint of a fragment; None: nothing runs, or has changed since.
+
+        Raises:
+            MedusaError: it cannot be copied now; the last copy stays.
+        """
+        with self._lock:
+            progress = self._running.get(fragment)
+        if progress is None:
+            return None
+        folder = progress.of.folder.parent / f"copy-{self._node}"
+        with _staged(folder):
+            copy = self._linked(progress, folder)
+            if copy is None:
+                return None
+            self._put(progress, copy, folder)
+        return copy
+
+    def _linked(self, progress: _Progress, folder: Path) -> CheckpointCopy | None:
+        """The files of the checkpoint, linked into a folder; None: it has not changed."""
+        of, last = progress.of, progress.last
+        batch = _committed(of.folder)
+        if batch < 0 or (last is not None and last.batch == batch):
+            return None
+        for _ in range(TRIES):
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(parents=True)
+            if link_checkpoint(of.folder, folder, frozenset({IDENTITY}), LocalDisk()):
+                break
+        else:
+            raise RetryError(f"the checkpoint {of.folder} has changed each time it was linked")
+        batch = _committed(folder)
+        return CheckpointCopy(
+            life=of.life,
+            incarnation=of.incarnation,
+            epoch=of.epoch,
+            batch=BatchId(batch),
+            written_at_ms=self._clock.now_ms(),
+            state_format=FORMAT_VERSION,
+            spark=of.spark,
+            files=tuple(self._files(progress, folder, batch)),
+        )
+
+    def _files(self, progress: _Progress, folder: Path, batch: int) -> list[CopiedFile]:
+        found, digests = [], dict[_Key, str]()
+        for path in sorted(one for one in folder.rglob("*") if one.is_file()):
+            name = path.relative_to(folder).as_posix()
+            if not _is_needed(name, batch):
+                continue
+            status = path.stat()
+            key = (name, status.st_ino, status.st_size, status.st_mtime_ns)
+            digests[key] = progress.digests.get(key) or digest(path)
+            found.append(CopiedFile(name, digests[key], status.st_size))
+        progress.digests = digests
+        return found
+
+    def _put(self, progress: _Progress, copy: CheckpointCopy, folder: Path) -> None:
+        """Write a copy; remove what neither it nor the one before it consists of."""
+        names, last = progress.of.names, progress.last
+        self.store.put(names, copy, {f.path: folder / f.path for f in copy.files}, progress.there)
+        progress.there |= copy.objects
+        progress.last = copy
+        if last is None:
+            self.store.tidy(copy, names)
+            return
+        useless = progress.there - copy.objects - last.objects
+        self.store.remove(names, copy.epoch, useless)
+        progress.there -= useless
+
+
+def _committed(folder: Path) -> int:
+    return newest(LocalDisk().entries(folder / "commits").files)
+
+
+def _is_needed(name: str, batch: int) -> bool:
+    """Whether a query that continues after a batch needs a file of the checkpoint."""
+    folder, _, number = name.rpartition("/")
+    if folder not in _LOGS or not number.isdecimal():
+        return True
+    return batch - NEEDED < int(number) <= batch
+
+
+@contextmanager
+def _staged(folder: Path) -> Iterator[None]:
+    """Translate errors of the disk; remove the folder afterwards."""
+    try:
+        yield
+    except OSError as error:
+        raise EnvironmentProblem(
+            f"the checkpoint cannot be copied: {error.strerror or error}", place=str(folder)
+        ) from error
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

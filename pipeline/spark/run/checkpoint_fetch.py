@@ -1,0 +1,166 @@
+"""The newest copy of a lane's checkpoint, from the checkpoint store."""
+
+import shutil
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, wait
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import Final
+
+from pipeline.checkpoint_store.manifest import CheckpointCopy
+from pipeline.checkpoint_store.store import CheckpointStore
+from pipeline.clock import Clock
+from pipeline.errors import EnvironmentProblem, RetryError
+from pipeline.ids import BatchId, Epoch, Incarnation, NetworkLife
+from pipeline.names import LaneNames
+from pipeline.spark.run.checkpoints import FORMAT_VERSION
+
+FETCHED: Final = "fetched-"
+STALLED_S: Final = 10.0
+"""How long a start waits for the store to deliver the next file; then it goes on without."""
+_POLL_S: Final = 0.02
+_numbers = count(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which copies are of use.
+
+    Args:
+        names: of the lane.
+        life: of its network.
+        incarnation: of its last marker.
+        epoch: of its last marker.
+        spark: the version of this engine.
+    """
+
+    names: LaneNames
+    life: NetworkLife
+    incarnation: Incarnation
+    epoch: Epoch
+    spark: str
+
+    def newest(self, store: CheckpointStore) -> CheckpointCopy | None:
+        """The newest copy, if it is of use.
+
+        Raises:
+            MedusaError: the store cannot be used, or the list of the copy is damaged.
+        """
+        found = store.newest(self.names, self.epoch)
+        same = found is not None and (
+            (found.life, found.incarnation) == (self.life, self.incarnation)
+            and (found.state_format, found.spark) == (FORMAT_VERSION, self.spark)
+        )
+        return found if same else None
+
+
+def fetch(
+    store: CheckpointStore,
+    names: LaneNames,
+    copy: CheckpointCopy,
+    target: Path,
+    have: Mapping[str, Path],
+    check: Callable[[], None],
+) -> None:
+    """Write the files of a copy into a folder, which is made anew.
+
+    Raises:
+        MedusaError: it cannot be fetched; the folder is removed. Or an error of `check`.
+    """
+    with _made(target):
+        store.fetch(names, copy, target, have, check)
+
+
+class StalledError(RetryError):
+    """The store has delivered nothing for a while."""
+
+    code = "store-stalled"
+
+
+def fetch_at_once(
+    store: CheckpointStore,
+    wanted: Wanted,
+    here: BatchId,
+    beside: Path,
+    clock: Clock,
+    stop: threading.Event,
+) -> tuple[CheckpointCopy, Path] | None:
+    """Fetch the newest copy for a start, which waits for it; None: none is of use, or it stops.
+
+    A folder that is mounted may hang in the kernel, so the fetch has a thread of its own, and a
+    folder that is used only once it is complete.
+
+    Args:
+        store: where from.
+        wanted: which copies are of use.
+        here: the last batch of the state that this node has; only a later one is of use.
+        beside: the folder beside which that of the copy is made.
+        clock: of the wait.
+        stop: ends it.
+
+    Raises:
+        StalledError: nothing was delivered for `STALLED_S`.
+        MedusaError: the store cannot be used, or the copy is damaged.
+    """
+    target = beside.with_name(f"{FETCHED}{beside.name}.{next(_numbers)}")
+    over, seen_s = threading.Event(), [clock.monotonic_s()]
+
+    def check() -> None:
+        seen_s[0] = clock.monotonic_s()
+        if over.is_set():
+            raise StalledError("the start does not wait for the checkpoint store any more")
+
+    def work() -> CheckpointCopy | None:
+        copy = wanted.newest(store)
+        if copy is None or copy.batch <= here:
+            return None
+        check()
+        fetch(store, wanted.names, copy, target, {}, check)
+        return copy
+
+    outcome: Future[CheckpointCopy | None] = Future()
+    name = f"fetch {wanted.names.lane.fragment}"
+    threading.Thread(target=_run, args=(outcome, work), name=name, daemon=True).start()
+    while not wait((outcome,), _POLL_S).done:
+        if stop.is_set() or clock.monotonic_s() - seen_s[0] > STALLED_S:
+            over.set()
+            if stop.is_set():
+                return None
+            raise StalledError(
+                f"it has delivered nothing for {STALLED_S:g} s",
+                place=f"store.url {store.place}",
+                hint="the start goes on without it",
+            )
+    copy = outcome.result()
+    return None if copy is None else (copy, target)
+
+
+def _run(
+    outcome: "Future[CheckpointCopy | None]", work: Callable[[], CheckpointCopy | None]
+) -> None:
+    try:
+        outcome.set_result(work())
+    except BaseException as error:  # noqa: BLE001 - raised again by the thread that waits
+        outcome.set_exception(error)
+
+
+@contextmanager
+def _made(folder: Path) -> Iterator[None]:
+    """Make an empty folder; remove it if it is not filled."""
+    try:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        yield
+    except OSError as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise EnvironmentProblem(
+            f"the copy of a checkpoint cannot be written: {error.strerror or error}",
+            place=str(folder),
+            hint="make the folder writable and see that it has room",
+        ) from error
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise

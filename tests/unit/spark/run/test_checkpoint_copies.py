@@ -1,0 +1,256 @@
+"""Copies of the checkpoint of a running lane, and what a start gets of them."""
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from pipeline.checkpoint_store.manifest import CheckpointCopy
+from pipeline.checkpoint_store.store import CheckpointStore
+from pipeline.errors import EnvironmentProblem, MedusaError, UnavailableError
+from pipeline.ids import BatchId, Epoch, Incarnation, NetworkLife
+from pipeline.lanes.start.facts import CheckpointFacts
+from pipeline.markers.commit_marker import NO_BATCH
+from pipeline.spark.run.checkpoint_copies import CheckpointCopies, RunningCheckpoint
+from pipeline.spark.run.checkpoint_fetch import StalledError, Wanted, fetch_at_once
+from pipeline.spark.run.checkpoints import IDENTITY, Checkpoints
+from pipeline.system_clock import SystemClock
+from tests.memory_objects import MemoryObjects
+from tests.unit.spark.run.test_checkpoints import FRAGMENT, LIFE, LOWERED, OFFSETS, ONE, SPARK
+
+NAMES = FRAGMENT.names.stable
+ID = FRAGMENT.names.id
+
+
+class Lane:
+    """A lane that writes its checkpoint, batch by batch, and what is copied of it."""
+
+    def __init__(self, root: Path, epoch: int = 1, objects: MemoryObjects | None = None) -> None:
+        self.objects = objects or MemoryObjects()
+        self.store = CheckpointStore(self.objects)
+        self.folder = root / f"epoch-{epoch}"
+        self.copies = CheckpointCopies(self.store, SystemClock(), "node1")
+        self.epoch = Epoch(epoch)
+        self.running = RunningCheckpoint(NAMES, LIFE, self.epoch, ONE, self.folder, SPARK)
+        self.copies.begin(self.running)
+
+    def writes(self, batch: int) -> None:
+        """Write a batch, and remove what is old."""
+        for log in ("offsets", "commits"):
+            (self.folder / log).mkdir(parents=True, exist_ok=True)
+            (self.folder / log / str(batch)).write_text(OFFSETS)
+        state = self.folder / "state/0/0"
+        state.mkdir(parents=True, exist_ok=True)
+        (state / f"{batch + 1}_{batch}.changelog").write_text(f"changes of {batch}")
+        (self.folder / IDENTITY).write_text("whose it is")
+        (state / f"{batch - 5}_{batch - 6}.changelog").unlink(missing_ok=True)
+
+    def copy(self) -> CheckpointCopy:
+        """Copy it."""
+        found = self.copies.copy(ID)
+        assert found is not None
+        return found
+
+
+def paths(copy: CheckpointCopy) -> set[str]:
+    """The paths of its files."""
+    return {one.path for one in copy.files}
+
+
+def wanted(epoch: int = 1, incarnation: str = ONE, life: str = LIFE, spark: str = SPARK) -> Wanted:
+    """What a start after this epoch wants."""
+    return Wanted(NAMES, NetworkLife(life), Incarnation(incarnation), Epoch(epoch), spark)
+
+
+def test_a_copy_has_what_a_query_needs_to_go_on(tmp_path: Path) -> None:
+    """The newest two entries of the logs, the state, and not the identity of the folder."""
+    lane = Lane(tmp_path)
+    for batch in range(4):
+        lane.writes(batch)
+    (lane.folder / "offsets/4").write_text(OFFSETS)  # planned, and not executed
+    copy = lane.copy()
+    logs = {f"{log}/{batch}" for log in ("offsets", "commits") for batch in (2, 3)}
+    state = {f"state/0/0/{batch + 1}_{batch}.changelog" for batch in range(4)}
+    assert paths(copy) == logs | state
+    assert (copy.batch, copy.epoch, copy.incarnation, copy.spark) == (3, 1, ONE, SPARK)
+    assert lane.store.newest(NAMES, Epoch(1)) == copy
+    assert not list(tmp_path.glob("copy-*"))
+
+
+def test_only_what_has_changed_is_sent(tmp_path: Path) -> None:
+    """Nothing, as long as no batch was written; what two copies do not have is removed."""
+    lane = Lane(tmp_path)
+    lane.writes(0)
+    first = lane.copy()
+    assert lane.copies.copy(ID) is None
+    lane.objects.sent.clear()
+    lane.writes(1)
+    lane.copy()
+    names = [key.rpartition("/")[2] for key in lane.objects.sent]
+    assert names[-1] == "copy.json"
+    assert len(names) == 2  # the logs have the content of those before
+    for batch in range(2, 12):
+        lane.writes(batch)
+        last = lane.copy()
+    before = lane.objects.content.keys()
+    assert not first.objects <= {key.rpartition("/")[2] for key in before}
+    assert {key.rpartition("/")[2] for key in before} - {"copy.json"} >= last.objects
+    assert len(before) <= 2 * len(last.objects)
+
+
+def test_a_copy_that_fails_is_made_again(tmp_path: Path) -> None:
+    """The last one stays; what was sent before the failure may be sent again."""
+    lane = Lane(tmp_path)
+    lane.writes(0)
+    first = lane.copy()
+    lane.writes(1)
+    lane.objects.fails_after = 1
+    with pytest.raises(UnavailableError):
+        lane.copies.copy(ID)
+    assert lane.store.newest(NAMES, Epoch(1)) == first
+    lane.objects.fails_after = None
+    assert lane.copy().batch == 1
+
+
+def test_what_does_not_run_is_not_copied(tmp_path: Path) -> None:
+    """Neither before its first batch, nor after its end; another epoch's end is not its own."""
+    lane = Lane(tmp_path)
+    assert lane.copies.copy(ID) is None
+    lane.writes(0)
+    lane.copies.end(NAMES, Epoch(0))
+    lane.copy()
+    lane.writes(1)
+    lane.copies.end(NAMES, Epoch(1))
+    assert lane.copies.copy(ID) is None
+
+
+def test_the_first_copy_of_an_owner_removes_those_before(tmp_path: Path) -> None:
+    """And one that was fenced damages nothing that the new owner has written."""
+    old = Lane(tmp_path)
+    old.writes(0)
+    old.copy()
+    new = Lane(tmp_path, epoch=2, objects=old.objects)
+    new.writes(0)
+    copy = new.copy()
+    assert {key.split("/")[-2] for key in old.objects.content} == {"epoch-00000002"}
+    old.writes(1)
+    old.copy()
+    assert new.store.newest(NAMES, Epoch(2)) == copy
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    """It is an error of the machine, and the lane runs on."""
+    lane = Lane(tmp_path)
+    lane.writes(0)
+    (tmp_path / "copy-node1").write_text("in the way")
+    with pytest.raises(EnvironmentProblem, match="copy-node1: the checkpoint cannot be copied"):
+        lane.copies.copy(ID)
+
+
+def test_a_start_takes_the_newest_copy(tmp_path: Path) -> None:
+    """Its folder is a checkpoint of the lane, from which it can begin."""
+    lane = Lane(tmp_path / "there")
+    lane.writes(0)
+    lane.writes(1)
+    copy = lane.copy()
+    beside, stop = tmp_path / "here/epoch-2", threading.Event()
+    found = fetch_at_once(lane.store, wanted(), NO_BATCH, beside, SystemClock(), stop)
+    assert found is not None
+    assert found[0] == copy
+    checkpoints = Checkpoints(tmp_path / "own", NAMES, LIFE, SPARK)
+    facts = checkpoints.take(Epoch(2), found[1], ONE, LOWERED)
+    assert isinstance(facts, CheckpointFacts)
+    assert (facts.committed, facts.followed) == (1, True)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        wanted(incarnation="two"),
+        wanted(life="another"),
+        wanted(spark="5.0.0"),
+        wanted(epoch=9),
+    ],
+)
+def test_a_copy_of_something_else_is_of_no_use(other: Wanted, tmp_path: Path) -> None:
+    """Of another lane, network or engine; or none of a late epoch."""
+    lane = Lane(tmp_path)
+    lane.writes(0)
+    lane.copy()
+    assert wanted().newest(lane.store) is not None
+    assert other.newest(lane.store) is None
+
+
+def test_a_copy_that_is_not_newer_is_not_fetched(tmp_path: Path) -> None:
+    """The node has a state of that batch."""
+    lane = Lane(tmp_path / "there")
+    lane.writes(0)
+    lane.copy()
+    beside, stop = tmp_path / "here/epoch-2", threading.Event()
+    assert fetch_at_once(lane.store, wanted(), BatchId(0), beside, SystemClock(), stop) is None
+    assert not beside.parent.exists()
+
+
+def test_a_copy_with_a_damaged_file_is_removed_again(tmp_path: Path) -> None:
+    """The start goes on without it."""
+    lane = Lane(tmp_path / "there")
+    lane.writes(0)
+    lane.copy()
+    key = next(key for key in lane.objects.content if not key.endswith("copy.json"))
+    lane.objects.content[key] = b"damage"
+    beside, stop = tmp_path / "here/epoch-2", threading.Event()
+    with pytest.raises(MedusaError, match="has another content"):
+        fetch_at_once(lane.store, wanted(), NO_BATCH, beside, SystemClock(), stop)
+    assert list(beside.parent.iterdir()) == []
+
+
+class _Hanging(MemoryObjects):
+    """Never delivers a file, as a folder whose server is gone."""
+
+    def __init__(self, *, lists: bool) -> None:
+        super().__init__()
+        self.lists = lists
+        self.released, self.waits = threading.Event(), threading.Event()
+
+    def read(self, key: str) -> bytes | None:
+        """See `Objects`."""
+        if not self.lists or not key.endswith("copy.json"):
+            self.waits.set()
+            self.released.wait(60)
+        return super().read(key)
+
+
+class _Hasty(SystemClock):
+    """A clock on which nothing is delivered for long."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def monotonic_s(self) -> float:
+        """A second later with each call."""
+        self.calls += 1
+        return float(self.calls)
+
+
+@pytest.mark.parametrize("lists", [True, False])
+def test_a_store_that_hangs_does_not_hold_a_start(lists: bool, tmp_path: Path) -> None:  # noqa: FBT001
+    """After a while it goes on; what is delivered later is removed."""
+    objects = _Hanging(lists=True)
+    lane = Lane(tmp_path / "there", objects=objects)
+    lane.writes(0)
+    lane.copy()
+    objects.lists = lists
+    beside, stop = tmp_path / "here/epoch-2", threading.Event()
+    with pytest.raises(StalledError, match="has delivered nothing for 10 s"):
+        fetch_at_once(lane.store, wanted(), NO_BATCH, beside, _Hasty(), stop)
+    objects.released.set()
+
+
+def test_a_stop_ends_the_wait_for_a_store(tmp_path: Path) -> None:
+    """Without an error."""
+    objects = _Hanging(lists=False)
+    stop = threading.Event()
+    stop.set()
+    store, beside = CheckpointStore(objects), tmp_path / "here/epoch-2"
+    assert fetch_at_once(store, wanted(), NO_BATCH, beside, SystemClock(), stop) is None
+    objects.released.set()
