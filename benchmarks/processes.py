@@ -59,6 +59,16 @@ def computed_s(root: int) -> float:
     return sum(_ticks(pid) for pid in descendants(root)) / _TICKS
 
 
+def written_bytes(root: int) -> int:
+    """Bytes that a process and all its descendants that run have caused to be written to disks."""
+    found = (line.partition(": ") for pid in descendants(root) for line in _lines(pid))
+    return sum(int(value) for name, _, value in found if name == "write_bytes")
+
+
+def _lines(pid: int) -> list[str]:
+    return _text(pid, "io").splitlines()
+
+
 def _ticks(pid: int) -> int:
     """CPU ticks of a process and its ended children; 0 if it has ended meanwhile."""
     # The name is in parentheses with any characters; the state follows, then numbers.

@@ -3,12 +3,11 @@
     python -m benchmarks.recovery                        # three times each
     python -m benchmarks.recovery --session-timeout 10s
     python -m benchmarks.recovery --query stateless
-    python -m benchmarks.recovery --active --repeat 20   # the fragment has a secondary
 
 Cold: a new process of the same name is started at once, as by a supervisor, and starts Java and
 Spark. Warm: another, idle node claims the fragment when the killed node's ZooKeeper session has
-ended, or is suspected. Both continue from the same checkpoints. With `--active` the fragment has a
-secondary with checkpoints of its own, and its owner is killed once that is level, again and again.
+ended, or is suspected. Both continue from the same checkpoints. `benchmarks.reliability` measures
+nodes with checkpoints of their own.
 Also without a fault a window's result is published one batch after its last reading, a stateless
 one in the same batch.
 """
@@ -31,8 +30,8 @@ from pipeline.errors import MedusaError
 from pipeline.markers.codec import decode_marker
 from pipeline.markers.positions import Positions
 from pipeline.planner.plan import Fragment
-from tests.faults.nodes import Node
-from tests.faults.world import RunFailedError, Running, World, node_settings, world
+from tests.faults.nodes import Node, node_settings
+from tests.faults.world import RunFailedError, Running, World, world
 
 OUTPUT_WITHIN_S = 120.0
 SETTLE_S = 15.0
@@ -78,7 +77,6 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument(
         "--session-timeout", default="1s", help="of the nodes' ZooKeeper sessions (%(default)s)"
     )
-    parser.add_argument("--active", action="store_true", help="kill owners of a secondary only")
     parser.add_argument("--query", choices=tuple(BOXES), default="windows", help="(%(default)s)")
     options = parser.parse_args(arguments)
     folder = Path(tempfile.mkdtemp(prefix="medusa-recovery-"))
@@ -95,11 +93,8 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _run(made: World, options: argparse.Namespace) -> None:
-    made.node = _node(made, "first", options.session_timeout)
-    document = _document(BOXES[options.query]).replace("{name}", "struck")
-    if options.active:
-        made.node.checkpoints = made.folder / "checkpoints-first"
-        document += "reliability: active_standby\n"
+    made.node = node_of(made, "first", options.session_timeout)
+    document = document_of(BOXES[options.query]).replace("{name}", "struck")
     plan = made.deploy("struck", document, {"readings.avsc": SCHEMA})
     schema_id = made.registry.register("struck-readings-value", SCHEMA)
     load = Load(made.stack.kafka_bootstrap_servers, "struck-readings", schema_id, options.rate)
@@ -109,68 +104,40 @@ def _run(made: World, options: argparse.Namespace) -> None:
     made.await_stable(_now_ms())
     sessions = f"sessions of {options.session_timeout}"
     print(f"{options.query}, {options.rate:,} readings a second, {sessions}")
-    if options.active:
-        _active(made, running, fragment, options)
-        load.stop()
-        return
     cold, warm = [], []
     for _ in range(options.repeat):
         time.sleep(SETTLE_S)
         cold.append(_cold(made, running, fragment))
-        print(f"cold: {_words(cold)}", flush=True)
+        print(f"cold: {text_of(cold)}", flush=True)
     for number in range(options.repeat):
         spare = _spare(made, number, options.session_timeout, fragment)
         time.sleep(SETTLE_S)
         warm.append(_warm(made, running, fragment, spare))
-        print(f"warm: {_words(warm)}", flush=True)
+        print(f"warm: {text_of(warm)}", flush=True)
     load.stop()
 
 
 def _cold(made: World, running: Running, fragment: Fragment) -> Parts:
-    began, epoch = time.monotonic(), _epoch(running, fragment)
+    began, epoch = time.monotonic(), epoch_of(running, fragment)
     made.node.kill()
     made.restart()
-    return _parts(made, running, fragment, (began, epoch, time.monotonic()))
+    return parts_of(made, running, fragment, (began, epoch, time.monotonic()))
 
 
 def _warm(made: World, running: Running, fragment: Fragment, spare: Node) -> Parts:
-    began, epoch = time.monotonic(), _epoch(running, fragment)
+    began, epoch = time.monotonic(), epoch_of(running, fragment)
     made.node.kill()
     made.node = spare
-    return _parts(made, running, fragment, (began, epoch, began))
+    return parts_of(made, running, fragment, (began, epoch, began))
 
 
-def _active(made: World, running: Running, fragment: Fragment, options: argparse.Namespace) -> None:
-    """Kill the owner again and again, each time once its secondary is level."""
-    second = _node(made, "second", options.session_timeout)
-    second.checkpoints = made.folder / "checkpoints-second"
-    second.start()
-    made.await_ready(second)
-    nodes, found = {one.name: one for one in (made.node, second)}, []
-    participant = fragment.names.network.participant
-
-    def is_level() -> bool:
-        seen = made.catalog.snapshot(participant)
-        return any(name == fragment.names.id for name, _ in seen.level)
-
-    for _ in range(options.repeat):
-        made.wait(is_level, "a secondary that is level", OUTPUT_WITHIN_S)
-        time.sleep(SETTLE_S)
-        owner = made.catalog.owners.get(fragment.names.network, fragment.name)
-        assert owner is not None  # noqa: S101 - it runs
-        killed = nodes[owner.node]
-        began, epoch = time.monotonic(), _epoch(running, fragment)
-        killed.kill()
-        found.append(_parts(made, running, fragment, (began, epoch, began)))
-        print(f"active: {_words(found)}", flush=True)
-        killed.start()
-        made.await_ready(killed)
-    print(f"active: worst {_worst(found)}")
-
-
-def _parts(
+def parts_of(
     made: World, running: Running, fragment: Fragment, since: tuple[float, int, float]
 ) -> Parts:
+    """Wait for the first result after a kill.
+
+    `since`: the time of the kill, the epoch of the owner, and when another node was ready.
+    """
     began, epoch, ready = since
 
     def markers() -> list[tuple[float, Positions]]:
@@ -211,7 +178,7 @@ def _gap(running: Running, fragment: Fragment, began: float, first: float) -> fl
     return round(longest - median(usual), 2)
 
 
-def _document(box: str) -> str:
+def document_of(box: str) -> str:
     """The soak's network with another box, if one is given."""
     head, rest = DOCUMENT.split("boxes:\n")
     own, outputs = rest.split("outputs:")
@@ -220,7 +187,7 @@ def _document(box: str) -> str:
 
 def _spare(made: World, number: int, session_timeout: str, fragment: Fragment) -> Node:
     """An idle node on the same checkpoints, after a rehearsal."""
-    spare = _node(made, f"spare{number}", session_timeout)
+    spare = node_of(made, f"spare{number}", session_timeout)
     spare.start()
     made.await_ready(spare)
     log = made.folder / spare.name / "logs" / f"node-{spare.name}.log"
@@ -229,9 +196,10 @@ def _spare(made: World, number: int, session_timeout: str, fragment: Fragment) -
     return spare
 
 
-def _node(made: World, name: str, session_timeout: str) -> Node:
+def node_of(made: World, name: str, session_timeout: str) -> Node:
+    """A node that is not started, on the checkpoints that nodes share."""
     settings = {
-        **node_settings(made.stack),
+        **node_settings(made.stack, made.folder),
         "zookeeper.session_timeout": session_timeout,
     }
     node = Node(name, made.folder / name, made.folder / "checkpoints", settings)
@@ -239,12 +207,13 @@ def _node(made: World, name: str, session_timeout: str) -> Node:
     return node
 
 
-def _epoch(running: Running, fragment: Fragment) -> int:
+def epoch_of(running: Running, fragment: Fragment) -> int:
+    """The epoch of the last marker; -1 before there is one."""
     marker = running.marker(fragment)
     return -1 if marker is None else int(marker.epoch)
 
 
-def _words(found: Sequence[Parts]) -> str:
+def text_of(found: Sequence[Parts]) -> str:
     """The last one, and the medians of all so far."""
     parts = []
     for field in fields(Parts):
@@ -253,7 +222,8 @@ def _words(found: Sequence[Parts]) -> str:
     return ", ".join(parts)
 
 
-def _worst(found: Sequence[Parts]) -> str:
+def worst_of(found: Sequence[Parts]) -> str:
+    """The longest time of each part."""
     parts = (
         (one.name, max(float(getattr(each, one.name)) for each in found)) for one in fields(Parts)
     )

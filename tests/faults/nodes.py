@@ -9,10 +9,29 @@ from contextlib import suppress
 from pathlib import Path
 
 from brokers.embedded.processes import Child, ChildSpec, start_child
+from brokers.embedded.stack import StackSettings
 from pipeline.examples.memory import descendants
 from tests.faults import clocked
 
 LAST_WORDS = 3_000
+STORE = "checkpoint-store"
+"""The folder of the checkpoint store, in that of a world."""
+
+
+def node_settings(stack: StackSettings, folder: Path) -> dict[str, str]:
+    """A node's settings of its servers, and of the checkpoint store.
+
+    Args:
+        stack: the servers.
+        folder: of the world.
+    """
+    return {
+        "store.url": str(folder / STORE),
+        "kafka.bootstrap_servers": stack.kafka_bootstrap_servers,
+        "zookeeper.connect": stack.zookeeper_connect,
+        "registry.url": stack.registry_url,
+        "cache": str(stack.cache),
+    }
 
 
 class Node:

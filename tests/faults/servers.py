@@ -120,11 +120,15 @@ class Servers:
 
     def pause(self, server: Server) -> None:
         """Suspend a server: its connections stay open without responses."""
-        os.kill(self._child(server).pid, signal.SIGSTOP)
+        os.kill(self.pid(server), signal.SIGSTOP)
 
     def resume(self, server: Server) -> None:
         """Resume a paused server."""
-        os.kill(self._child(server).pid, signal.SIGCONT)
+        os.kill(self.pid(server), signal.SIGCONT)
+
+    def pid(self, server: Server) -> int:
+        """The id of a server's process."""
+        return self._child(server).pid
 
     def stop_registry(self) -> None:
         """Stop the registry; connections to it are refused."""

@@ -1,6 +1,7 @@
 """Faults of a node whose fragments another one follows as a secondary, and of that one."""
 
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from random import Random
 
@@ -18,23 +19,23 @@ BUILT_S = 10.0
 
 def standby_takes_over(world: World, _: Random) -> None:
     """The owner is killed once all followers are level."""
-    old, new = _followed(world)
-    _await_level(world, new)
+    old, new = followed(world)
+    await_level(world, new)
     old.kill()
-    _await_gone(world, new)
+    await_gone(world, new)
 
 
 def standby_takes_over_at_any_time(world: World, random: Random) -> None:
     """The owner is killed while followers build their states, or later."""
-    old, new = _followed(world)
+    old, new = followed(world)
     time.sleep(random.uniform(0, 2 * BUILT_S))
     old.kill()
-    _await_gone(world, new)
+    await_gone(world, new)
 
 
 def standby_killed(world: World, random: Random) -> None:
     """The secondary is killed; the owner goes on as if there had been none."""
-    _, new = _followed(world)
+    _, new = followed(world)
     time.sleep(random.uniform(0, 2 * BUILT_S))
     new.kill()
     world.rely(DEFAULT)
@@ -42,8 +43,8 @@ def standby_killed(world: World, random: Random) -> None:
 
 def standby_killed_in_takeover(world: World, random: Random) -> None:
     """The owner is killed, then the secondary while it takes over; the owner comes back."""
-    old, new = _followed(world)
-    _await_level(world, new)
+    old, new = followed(world)
+    await_level(world, new)
     old.kill()
     time.sleep(random.uniform(0, 3))
     new.kill()
@@ -53,10 +54,10 @@ def standby_killed_in_takeover(world: World, random: Random) -> None:
 
 def standby_of_a_suspended_owner(world: World, random: Random) -> None:
     """The owner is suspended until the secondary has taken over; then it wakes, and is fenced."""
-    old, new = _followed(world)
-    _await_level(world, new)
+    old, new = followed(world)
+    await_level(world, new)
     old.pause()
-    _await_gone(world, new)
+    await_gone(world, new)
     time.sleep(random.uniform(0, 3))
     old.resume()
     time.sleep(random.uniform(1, 5))
@@ -65,25 +66,25 @@ def standby_of_a_suspended_owner(world: World, random: Random) -> None:
 
 def standby_while_servers_are_killed(world: World, random: Random) -> None:
     """Kafka, ZooKeeper or both are killed, then the owner while they start."""
-    old, new = _followed(world)
-    _await_level(world, new)
+    old, new = followed(world)
+    await_level(world, new)
     servers = random.sample((Server.KAFKA, Server.ZOOKEEPER), random.randint(1, 2))
     killed(world, random, *servers)
     time.sleep(random.uniform(0, 3))
     old.kill()
-    _await_gone(world, new)
+    await_gone(world, new)
 
 
-def _followed(world: World) -> tuple[Node, Node]:
-    """Start another node that follows everything; returns the owner and it."""
+def followed(world: World, reliability: str | Mapping[str, str] = ACTIVE) -> tuple[Node, Node]:
+    """Start another node that is the secondary of everything; returns the owner and it."""
     old, new = world.node, world.new_node()
     new.start()
     world.await_ready(new)
-    world.rely(ACTIVE)
+    world.rely(reliability)
     return old, new
 
 
-def _await_level(world: World, new: Node) -> None:
+def await_level(world: World, new: Node) -> None:
     """Wait until a node is level with every fragment, for a limited time."""
 
     def is_level() -> bool:
@@ -95,7 +96,7 @@ def _await_level(world: World, new: Node) -> None:
         world.wait(is_level, f"{new.name} is level", LEVEL_WITHIN_S)
 
 
-def _await_gone(world: World, new: Node) -> None:
+def await_gone(world: World, new: Node) -> None:
     """Wait until the secondary has all fragments; it runs the networks from now on."""
     world.wait(lambda: owns_all(world, new), f"all is on {new.name}", GONE_WITHIN_S)
     world.node = new

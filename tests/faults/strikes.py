@@ -11,6 +11,14 @@ from random import Random
 from pipeline.catalog.fragment_status import LaneState
 from pipeline.deploy.pause import pause, resume
 from pipeline.ids import NO_EPOCH, NetworkId, NetworkName
+from tests.faults.copies import (
+    copy_is_fetched,
+    copy_killed,
+    copy_of_a_suspended_owner,
+    copy_takes_over,
+    copy_takes_over_at_any_time,
+    store_is_gone,
+)
 from tests.faults.moves import (
     moved,
     moved_both_killed,
@@ -355,6 +363,12 @@ FAULTS: Mapping[str, Fault] = {
         standby_killed_in_takeover,
         standby_of_a_suspended_owner,
         standby_while_servers_are_killed,
+        copy_takes_over,
+        copy_takes_over_at_any_time,
+        copy_of_a_suspended_owner,
+        copy_is_fetched,
+        store_is_gone,
+        copy_killed,
         checkpoint_deleted,
         checkpoint_deleted_twice,
         checkpoint_older,

@@ -33,7 +33,7 @@ from schemas import codec, wire
 from schemas.client import RegistryClient
 from tests.faults.history import Sent
 from tests.faults.judge import Decode, FragmentTopics, History
-from tests.faults.nodes import Node
+from tests.faults.nodes import STORE, Node, node_settings
 from tests.faults.observe import Observer, read_all, read_logs
 from tests.faults.reads import Reads
 from tests.faults.servers import Servers
@@ -152,6 +152,11 @@ class World:
         """Settings of the servers."""
         return self.servers.settings
 
+    @property
+    def store(self) -> Path:
+        """The folder of the checkpoint store."""
+        return self.folder / STORE
+
     # --- nodes --------------------------------------------------------------------------------
 
     def new_node(
@@ -166,7 +171,7 @@ class World:
         self._numbers += 1
         name = f"node{self._numbers}"
         data = self.folder / name
-        settings = {**node_settings(self.stack), **(further or {})}
+        settings = {**node_settings(self.stack, self.folder), **(further or {})}
         node = Node(name, data, checkpoints or data / "checkpoints", settings)
         self.others.append(node)
         return node
@@ -203,7 +208,7 @@ class World:
         self.medusa("deploy", f"--file={path}", "--yes", "--no-wait")
         return planner.plan(read_document(path, lambda _: None).network, OWNER)
 
-    def rely(self, reliability: str) -> None:
+    def rely(self, reliability: str | Mapping[str, str]) -> None:
         """Deploy all networks with another reliability."""
         for running in self.networks:
             path = self.folder / "documents" / running.network / "network.yaml"
@@ -239,7 +244,7 @@ class World:
         Raises:
             RunFailedError: it failed, with its output, or it took too long.
         """
-        settings = {**node_settings(self.stack), "data": str(self.node.data)}
+        settings = {**node_settings(self.stack, self.folder), "data": str(self.node.data)}
         command = [sys.executable, "-P", "-m", "pipeline.cli.main", *arguments]
         command += [f"--set={key}={value}" for key, value in settings.items()]
         try:
@@ -429,16 +434,6 @@ def topics_of(fragment: Fragment) -> FragmentTopics:
     )
 
 
-def node_settings(stack: StackSettings) -> dict[str, str]:
-    """A node's settings of its servers."""
-    return {
-        "kafka.bootstrap_servers": stack.kafka_bootstrap_servers,
-        "zookeeper.connect": stack.zookeeper_connect,
-        "registry.url": stack.registry_url,
-        "cache": str(stack.cache),
-    }
-
-
 @contextmanager
 def world(folder: Path, cache: Path) -> Iterator[World]:
     """A world in a folder; all its processes end with the block."""
@@ -452,7 +447,9 @@ def world(folder: Path, cache: Path) -> Iterator[World]:
         undo.callback(registry.close)
         admin = KafkaAdmin(servers.settings.kafka_bootstrap_servers, ANSWERS_WITHIN_S)
         data = folder / "node0"
-        node = Node("node0", data, data / "checkpoints", node_settings(servers.settings))
+        (folder / STORE).mkdir()
+        settings = node_settings(servers.settings, folder)
+        node = Node("node0", data, data / "checkpoints", settings)
         made = World(servers, folder, catalog, admin, registry, node, others=[node])
         undo.callback(_end, made)
         yield made

@@ -1,0 +1,217 @@
+"""Recovery time against its cost in normal operation, for each mode of `reliability`.
+
+    python -m benchmarks.reliability                     # three kills in each mode
+    python -m benchmarks.reliability --repeat 20 --modes active_standby
+    python -m benchmarks.reliability --busy              # the other node has as much to do itself
+    python -m benchmarks.reliability --query windows     # little state
+
+Two nodes with checkpoints of their own, Kafka, ZooKeeper and the feed on one machine. In each mode
+the load is first measured without a fault: processor time of the nodes and the broker, bytes that
+the nodes write, and how long after its event time a result is read. Then the owner is killed again
+and again, each time once the other node is ready. The last line of each mode is one point of the
+diagram of recovery time against cost of Hwang et al., ICDE 2005.
+"""
+
+import argparse
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from benchmarks.harness import median, percentile
+from benchmarks.processes import computed_s, written_bytes
+from benchmarks.recovery import (
+    SETTLE_S,
+    Parts,
+    document_of,
+    epoch_of,
+    node_of,
+    parts_of,
+    text_of,
+    worst_of,
+)
+from benchmarks.soak_feed import SCHEMA, Load
+from pipeline import durations
+from pipeline.cli.project import load_project
+from pipeline.errors import MedusaError
+from pipeline.planner.plan import Plan
+from tests.faults.nodes import Node
+from tests.faults.servers import Server
+from tests.faults.world import RunFailedError, Running, World, world
+
+QUERIES = {
+    "deduplicate": "  sums: {deduplicate: readings, by: [site, value, at], within: KEPT}\n",
+    "windows": "",
+}
+NONE = "upstream_backup"
+"""The mode in which no node is prepared."""
+STRUCK, BUSY = "struck", "busy"
+"""The network whose owner is killed, and one that the other node runs."""
+READY_WITHIN_S = 180.0
+MODES = {
+    NONE: NONE,
+    "passive_standby 10s": "{mode: passive_standby, checkpoint_every: 10s}",
+    "passive_standby 1s": "{mode: passive_standby, checkpoint_every: 1s}",
+    "active_standby": "active_standby",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Load without a fault.
+
+    Args:
+        nodes: processor seconds of both nodes in a second.
+        broker: processor seconds of the broker in a second.
+        written: bytes that the nodes write in a second.
+        latency: median of how long after its event time a result is read, in seconds.
+        latency_99: 99th percentile of that.
+    """
+
+    nodes: float
+    broker: float
+    written: float
+    latency: float
+    latency_99: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.nodes * 100:.0f} % of a core in the nodes, {self.broker * 100:.0f} % in the "
+            f"broker, {self.written / 1024:.0f} KiB/s written, results after {self.latency:.2f} s "
+            f"(p99 {self.latency_99:.2f})"
+        )
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Measure the modes one after the other, on the same servers and nodes."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.reliability",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--repeat", type=int, default=3, help="kills in each mode (%(default)s)")
+    parser.add_argument("--rate", type=int, default=1_000, help="readings a second (%(default)s)")
+    parser.add_argument("--seconds", type=int, default=60, help="without a fault (%(default)s)")
+    parser.add_argument("--kept", default="2m", help="by deduplicate (%(default)s)")
+    parser.add_argument("--busy", action="store_true", help="the other node has work of its own")
+    parser.add_argument(
+        "--query", choices=tuple(QUERIES), default="deduplicate", help="%(default)s"
+    )
+    parser.add_argument("--modes", nargs="+", choices=tuple(MODES), default=tuple(MODES))
+    parser.add_argument("--session-timeout", default="10s", help="of ZooKeeper (%(default)s)")
+    options = parser.parse_args(arguments)
+    folder = Path(tempfile.mkdtemp(prefix="medusa-reliability-"))
+    cache = Path(load_project({}, os.environ, Path.cwd()).settings.cache).expanduser()
+    try:
+        with world(folder, cache.absolute()) as made:
+            _run(made, options)
+    except (RunFailedError, MedusaError) as error:
+        print(f"failed: {error}")
+        return 1
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return 0
+
+
+def _run(made: World, options: argparse.Namespace) -> None:
+    nodes = {name: _started(made, name, options.session_timeout) for name in ("first", "second")}
+    made.node = nodes["first"]
+    busy = ", each node with a network" if options.busy else ""
+    print(f"{options.query}, {options.rate:,} readings a second{busy}", flush=True)
+    document = document_of(QUERIES[options.query].replace("KEPT", options.kept))
+    loads = {name: _load(made, name, options.rate) for name in (STRUCK, *([BUSY] * options.busy))}
+    found = [made.run(name, _deployed(made, name, document), load) for name, load in loads.items()]
+    made.await_stable(time.time_ns() // 1_000_000)
+    time.sleep(durations.parse(options.kept) / 1_000)  # until the state has its size
+    for mode in options.modes:
+        made.rely(yaml.safe_load(MODES[mode]))
+        time.sleep(SETTLE_S)
+        _await_ready(made, found[0], mode)
+        cost = _cost(made, found[0], nodes.values(), options.seconds)
+        print(f"{mode}: {cost}", flush=True)
+        kills = list(_kills(made, found[0], nodes, mode, options.repeat))
+        print(f"{mode}: {text_of(kills)}; worst {worst_of(kills)}", flush=True)
+    for load in loads.values():
+        load.stop()
+
+
+def _started(made: World, name: str, session_timeout: str) -> Node:
+    node = node_of(made, name, session_timeout)
+    node.checkpoints = made.folder / f"checkpoints-{name}"
+    node.start()
+    made.await_ready(node)
+    return node
+
+
+def _load(made: World, name: str, rate: int) -> Load:
+    schema_id = made.registry.register(f"{name}-readings-value", SCHEMA)
+    return Load(made.stack.kafka_bootstrap_servers, f"{name}-readings", schema_id, rate)
+
+
+def _deployed(made: World, name: str, document: str) -> Plan:
+    return made.deploy(name, document.replace("{name}", name), {"readings.avsc": SCHEMA})
+
+
+def _await_ready(made: World, running: Running, mode: str) -> None:
+    """Wait until another node is ready to go on, in each way that it can be."""
+    (fragment,) = running.plan.fragments
+    network = fragment.names.network
+
+    def is_ready() -> bool:
+        seen = made.catalog.snapshot(network.participant)
+        owner = made.catalog.owners.get(network, fragment.name)
+        others = seen.alive - {owner.node if owner else None}
+        return bool(others) and (
+            mode == NONE or any(name == fragment.names.id for name, _ in seen.level)
+        )
+
+    made.wait(is_ready, "another node that is ready", READY_WITHIN_S)
+
+
+def _cost(made: World, running: Running, nodes: Iterable[Node], seconds: int) -> Cost:
+    """Measure the load for so long."""
+    pids, topic = [one.pid for one in nodes], running.plan.fragments[0].output.topic
+    broker, began_s = made.servers.pid(Server.KAFKA), time.monotonic()
+    before = _used(pids, broker)
+    time.sleep(seconds)
+    after = _used(pids, broker)
+    took_s, offset_s = time.monotonic() - began_s, time.time() - time.monotonic()
+    late = [
+        one.at_s + offset_s - one.record.timestamp_ms / 1_000
+        for one in running.observer.seen(topic)
+        if one.at_s > began_s
+    ]
+    nodes_s, broker_s, written = ((b - a) / took_s for a, b in zip(before, after, strict=True))
+    return Cost(nodes_s, broker_s, written, median(late), percentile(late, 0.99))
+
+
+def _used(pids: Sequence[int], broker: int) -> tuple[float, float, float]:
+    """Processor seconds of the nodes and of the broker, and bytes that the nodes have written."""
+    return sum(map(computed_s, pids)), computed_s(broker), sum(map(written_bytes, pids))
+
+
+def _kills(
+    made: World, running: Running, nodes: Mapping[str, Node], mode: str, repeat: int
+) -> Iterator[Parts]:
+    """Kill the owner again and again."""
+    (fragment,) = running.plan.fragments
+    for _ in range(repeat):
+        _await_ready(made, running, mode)
+        time.sleep(SETTLE_S)
+        owner = made.catalog.owners.get(fragment.names.network, fragment.name)
+        assert owner is not None  # noqa: S101 - it runs
+        began, epoch = time.monotonic(), epoch_of(running, fragment)
+        nodes[owner.node].kill()
+        yield parts_of(made, running, fragment, (began, epoch, began))
+        nodes[owner.node].start()
+        made.await_ready(nodes[owner.node])
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
