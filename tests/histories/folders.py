@@ -12,6 +12,7 @@ from pipeline.lanes.start.facts import (
     PlannedBatch,
     Unusable,
 )
+from pipeline.markers.commit_marker import NO_BATCH
 from pipeline.names import LaneNames
 from pipeline.spark.batch.facts import positions
 from pipeline.spark.query.lowered import Lowered
@@ -114,6 +115,17 @@ class Checkpoints:
         """Copy the checkpoint of a follower into the folder of an epoch; returns its facts."""
         return _followed(self._copied(epoch, source, incarnation, lowered))
 
+    def newest_of(self, incarnation: Incarnation) -> Folder | None:
+        """The newest folder of an incarnation."""
+        found = self._complete(Epoch(1 << 30))
+        return next((one for one in found if one.incarnation == incarnation), None)
+
+    def link(self, epoch: Epoch, source: Folder) -> BatchId:
+        """Copy a checkpoint that its owner may be using; returns its last committed batch."""
+        if not source.commits:
+            return NO_BATCH
+        return BatchId(max(self._copy(epoch, source).commits))
+
     def of_follower(
         self, _epoch: Epoch, incarnation: Incarnation, lowered: Lowered
     ) -> CheckpointFacts | Unusable:
@@ -154,10 +166,13 @@ class Checkpoints:
     def _copied(
         self, epoch: Epoch, source: Folder, incarnation: Incarnation, lowered: Lowered
     ) -> CheckpointFacts | Unusable:
+        return _read_facts(self._copy(epoch, source), incarnation, lowered)
+
+    def _copy(self, epoch: Epoch, source: Folder) -> Folder:
         copy = self.empty(epoch)
         copy.offsets, copy.commits = dict(source.offsets), set(source.commits)
         copy.states = dict(source.states)
-        return _read_facts(copy, incarnation, lowered)
+        return copy
 
     def _complete(self, before: Epoch) -> list[Folder]:
         found = (self._folders[e] for e in sorted(self._folders, reverse=True) if e < before)

@@ -21,7 +21,7 @@ from pipeline.errors import EnvironmentProblem, RetryError
 from pipeline.ids import BatchId, Epoch, FragmentId, Incarnation, NetworkLife
 from pipeline.names import LaneNames
 from pipeline.spark.run.checkpoints import FORMAT_VERSION, IDENTITY, TRIES
-from pipeline.spark.run.linking import LocalDisk, link_checkpoint, newest
+from pipeline.spark.run.linking import LocalDisk, committed, link_checkpoint
 
 NEEDED: Final = 2
 """How many of the newest entries of Spark's logs a query needs that continues a checkpoint."""
@@ -113,7 +113,7 @@ class CheckpointCopies:
     def _linked(self, progress: _Progress, folder: Path) -> CheckpointCopy | None:
         """The files of the checkpoint, linked into a folder; None: it has not changed."""
         of, last = progress.of, progress.last
-        batch = _committed(of.folder)
+        batch = committed(of.folder)
         if batch < 0 or (last is not None and last.batch == batch):
             return None
         for _ in range(TRIES):
@@ -123,7 +123,7 @@ class CheckpointCopies:
                 break
         else:
             raise RetryError(f"the checkpoint {of.folder} has changed each time it was linked")
-        batch = _committed(folder)
+        batch = committed(folder)
         return CheckpointCopy(
             life=of.life,
             incarnation=of.incarnation,
@@ -160,10 +160,6 @@ class CheckpointCopies:
         useless = progress.there - copy.objects - last.objects
         self.store.remove(names, copy.epoch, useless)
         progress.there -= useless
-
-
-def _committed(folder: Path) -> int:
-    return newest(LocalDisk().entries(folder / "commits").files)
 
 
 def _is_needed(name: str, batch: int) -> bool:

@@ -21,11 +21,12 @@ from pipeline.lanes.start.facts import (
     PlannedBatch,
     Unusable,
 )
+from pipeline.markers.commit_marker import NO_BATCH
 from pipeline.markers.positions import Positions
 from pipeline.names import LaneNames
 from pipeline.spark.batch.facts import positions
 from pipeline.spark.query.lowered import Lowered
-from pipeline.spark.run.linking import Disk, LocalDisk, link_checkpoint, newest
+from pipeline.spark.run.linking import Disk, LocalDisk, committed, link_checkpoint, newest
 from schemas.json_value import number_of, object_of
 
 FORMAT_VERSION: Final = 2
@@ -36,6 +37,8 @@ TRIES: Final = 5
 IDENTITY: Final = "medusa.json"
 _SET_ASIDE = "medusa.damaged.json"
 _KEPT_EPOCHS = 2
+_AFTER_ALL = Epoch(99_999_999)
+"""Later than every epoch: its folder's name is after all others."""
 _numbers = count(1)
 _NONE_READABLE = Unusable("there is no checkpoint of its last life here that can be read")
 
@@ -143,24 +146,50 @@ class Checkpoints:
     def take(
         self, epoch: Epoch, source: Path, incarnation: Incarnation, lowered: Lowered
     ) -> CheckpointFacts | Unusable:
-        """Link the checkpoint of a follower, which has ended, into the folder of an epoch.
+        """Link a checkpoint that nobody uses any more into the folder of an epoch.
 
         Args:
             epoch: under which the lane starts.
-            source: the follower's folder.
-            incarnation: the lane that it has followed.
+            source: what a follower has left, or a copy.
+            incarnation: the lane whose state it is.
             lowered: the fragment.
 
         Raises:
             EnvironmentProblem: the folder of the epoch cannot be written.
         """
-        for _ in range(TRIES):  # Spark may still remove files of old batches
+        if self.link(epoch, source) == NO_BATCH:
+            return Unusable(f"the checkpoint {source} cannot be linked")
+        return self._followed(self.folder(epoch), incarnation, lowered)
+
+    def newest_of(self, incarnation: Incarnation) -> Path | None:
+        """The newest folder of an incarnation, which its owner may be using; None: there is none.
+
+        None, too, if another version of the engine has written it.
+        """
+        found = self._of(incarnation, _AFTER_ALL)
+        return found[0] if found and found[1].spark == self._spark else None
+
+    def link(self, epoch: Epoch, source: Path) -> BatchId:
+        """Link a checkpoint, which its owner may be using, into the folder of an epoch.
+
+        Args:
+            epoch: of the folder.
+            source: the folder of the checkpoint.
+
+        Returns:
+            The last batch that is committed in it; `NO_BATCH`: there is none, or it has changed
+            each time.
+
+        Raises:
+            EnvironmentProblem: the folder of the epoch cannot be written.
+        """
+        without = frozenset({IDENTITY})
+        for _ in range(TRIES):  # Spark may remove files of old batches meanwhile
             with _writing(self.folder(epoch)):
                 copy = self._emptied(epoch)
-                whole = link_checkpoint(source, copy, frozenset(), self._disk)
-            if whole and (copy / "commits").is_dir():
-                return self._followed(copy, incarnation, lowered)
-        return Unusable(f"the checkpoint {source} cannot be linked")
+                if link_checkpoint(source, copy, without, self._disk):
+                    return BatchId(committed(copy))
+        return NO_BATCH
 
     def of_follower(
         self, epoch: Epoch, incarnation: Incarnation, lowered: Lowered
@@ -281,7 +310,7 @@ def _read_facts(
 ) -> CheckpointFacts | Unusable:
     """Read the facts of a copied folder, or why it is unusable."""
     try:
-        committed, number = _last_number(folder / "commits"), _last_number(folder / "offsets")
+        last, number = _last_number(folder / "commits"), _last_number(folder / "offsets")
         planned = None
         if number is not None:
             planned = PlannedBatch(BatchId(number), _plan(folder, number, lowered)[0])
@@ -290,10 +319,10 @@ def _read_facts(
     foreign = f"Spark {identity.spark} wrote the checkpoint, this is Spark {spark}"
     return CheckpointFacts(
         incarnation=identity.incarnation,
-        committed=None if committed is None else BatchId(committed),
+        committed=None if last is None else BatchId(last),
         planned=planned,
         foreign="" if identity.spark == spark else foreign,
-        state=None if committed is None else _state(folder, committed, lowered),
+        state=None if last is None else _state(folder, last, lowered),
     )
 
 

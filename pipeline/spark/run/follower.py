@@ -34,7 +34,7 @@ from pipeline.lanes.following import (
     repeats,
 )
 from pipeline.lanes.start.decision import Rebuild, decide_start
-from pipeline.lanes.start.facts import CommittedState, Unusable
+from pipeline.lanes.start.facts import CheckpointFacts, CommittedState, Unusable
 from pipeline.lanes.start.plan import RebuiltCheckpoint, StartFacts, plan_start
 from pipeline.markers.commit_marker import NO_BATCH, CommitMarker
 from pipeline.spark.batch.arrow_rows import ArrowRows
@@ -54,6 +54,7 @@ from pipeline.spark.run.lane_host import LaneHost
 from pipeline.spark.run.lane_inputs import LaneInputs
 from pipeline.spark.run.lane_settings import LaneSettings
 from pipeline.spark.run.marker_tail import MarkerTail
+from pipeline.spark.run.owner_checkpoint import link_newest
 from pipeline.spark.run.planned_batch import plan_next_batch
 from pipeline.spark.run.query_runner import Query, QueryRunner, RunningQuery, StoppingError
 from pipeline.spark.run.rebuild import look_up
@@ -76,6 +77,8 @@ HANDOVER_S: Final = 10.0
 """How long the start of a lane waits for the last batches of a follower."""
 START_S: Final = 60.0
 """How long a query that is offered waits for the lane that starts."""
+REACHED_S: Final = 5.0
+"""How long the markers are awaited that the owner has written before its checkpoint."""
 BEGINS: Final = "a follower begins"
 
 _log = logging.getLogger(__name__)
@@ -121,7 +124,7 @@ class Follower:
         self._planned: tuple[CommitMarker, int] | None = None
         self._batch = NO_BATCH
         self._most = self._catch_ups = 0
-        self._built = False
+        self._built = self._reached = False
         self._handover, self._is_taken_over = Handover(), False
         self._query: RunningQuery | None = None
         self._watched_s = 0.0
@@ -189,6 +192,8 @@ class Follower:
         since: CommittedState | None = None
         if marker is None:
             raise NotToFollowError("the fragment has not run yet", place=self._settings.place)
+        if self._settings.fragment.stateful_box is not None:
+            marker = self._reach(tail, marker)
         while True:
             built = self._build(marker, since)
             if built is None:
@@ -209,6 +214,22 @@ class Follower:
             self._catch_ups += 1
             self._course.move(FollowerEvent.FELL_BEHIND)
             self._say(f"far behind: from batch {at.batch} to {marker.batch} at once")
+
+    def _reach(self, tail: MarkerTail, marker: CommitMarker) -> CommitMarker:
+        """Link the owner's checkpoint, if it is reached; returns the marker to build up to.
+
+        The owner goes on meanwhile: the marker has to be that of the checkpoint, or a later one.
+        """
+        host, last = self._host, marker
+        batch = link_newest(marker, self._settings, host, self._checkpoints, self._stop)
+        what = "reading the markers up to the owner's checkpoint"
+        deadline = Deadline.after(host.clock, REACHED_S, what)
+        while last.batch < batch and not (self._stop.is_set() or deadline.passed):
+            last = (last, *tail.next(POLL_S))[-1]
+            if last.incarnation != marker.incarnation:
+                return last
+        self._reached = batch != NO_BATCH and last.batch >= batch
+        return last
 
     def _build(self, marker: CommitMarker, since: CommittedState | None) -> Rebuilt | None:
         """Build the state up to a marker, from an own one if it is given; None: it has none."""
@@ -233,7 +254,7 @@ class Follower:
             raise NotToFollowError(
                 "its owner has not begun with the present plan or topics yet", place=settings.place
             )
-        start = decide_start(own, Unusable(BEGINS), request)
+        start = decide_start(own, self._beginning(own, lowered), request)
         if not isinstance(start, Rebuild):
             return None
         now_ms = self._host.clock.now_ms()
@@ -262,6 +283,13 @@ class Follower:
             )
         self._most = most
         return query.run(replace(plan.checkpoint.rebuild, since=since), lowered)
+
+    def _beginning(self, own: CommitMarker, lowered: Lowered) -> CheckpointFacts | Unusable:
+        """The facts of the owner's checkpoint, once, if it is reached."""
+        reached, self._reached = self._reached, False
+        if not reached:
+            return Unusable(BEGINS)
+        return self._checkpoints.of_follower(self._settings.epoch, own.incarnation, lowered)
 
     def _is_far_behind(self, tail: MarkerTail) -> bool:
         """Whether the next batch was written long ago."""

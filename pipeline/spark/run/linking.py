@@ -97,6 +97,11 @@ def link_checkpoint(source: Path, target: Path, without: frozenset[str], disk: D
     return 0 <= moved_on <= PROGRESS_MAX
 
 
+def committed(folder: Path) -> int:
+    """The last batch that Spark has committed in a checkpoint; -1: there is none."""
+    return newest(LocalDisk().entries(folder / _COMMITS).files)
+
+
 def newest(names: tuple[str, ...]) -> int:
     """The largest number among the names of log files; -1 if there is none."""
     return max((int(name) for name in names if name.isdecimal()), default=-1)

@@ -11,9 +11,20 @@ from brokers.embedded.processes import Child
 from pipeline.catalog.fragment_status import LaneState
 from pipeline.checkpoint_store.folder_objects import FolderObjects
 from pipeline.checkpoint_store.store import CheckpointStore
-from pipeline.ids import Epoch, FragmentId
+from pipeline.clock import Deadline
+from pipeline.ids import Epoch, FragmentId, NodeId
 from pipeline.names import FragmentNames
-from tests.system.nodes.feeds import COUNTS, await_results, fed, log_of, owner, secondary
+from pipeline.system_clock import SystemClock
+from tests.system.nodes.feeds import (
+    COUNTS,
+    WITHIN_S,
+    await_results,
+    fed,
+    log_of,
+    moves,
+    owner,
+    secondary,
+)
 from tests.system.support import Installation, kill, network_id
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(900)]
@@ -82,6 +93,25 @@ def test_any_node_goes_on_from_the_store(medusa: Installation, nodes: Nodes, sto
         for one in (before, standby):
             nodes[one] = started(medusa, one, store)
             medusa.await_node(one, nodes[one])
+
+
+def test_a_follower_begins_from_the_store(medusa: Installation, nodes: Nodes) -> None:
+    """A move to a node that has nothing reads what came since the last copy."""
+    name = "moved_copy"
+    with fed(medusa, name, PASSIVE):
+        await_results(medusa, name, 10)
+        before, standby = owner(medusa, name).node, secondary(medusa, name)
+        (third,) = set(nodes) - {before, standby}
+        found = moves(medusa, name)
+        transfer = found.planned(FragmentId(network_id(name), COUNTS), NodeId(third), WITHIN_S)
+        found.ask(transfer)
+        deadline = Deadline.after(SystemClock(), WITHIN_S, "moving")
+        found.await_done(transfer, deadline, lambda _: None)
+        assert owner(medusa, name).node == third
+        lines = log_of(medusa, third).splitlines()
+        begun = [line for line in lines if f"[{name}.counts] this node has followed" in line]
+        assert begun
+        await_results(medusa, name, 6)
 
 
 def test_without_the_store_the_lane_runs_on_and_the_log_is_read(

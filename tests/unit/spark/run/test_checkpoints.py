@@ -7,6 +7,7 @@ import pytest
 from pipeline.errors import EnvironmentProblem
 from pipeline.ids import Epoch, Incarnation, NetworkLife, NodeId
 from pipeline.lanes.start.facts import CheckpointFacts, Unusable
+from pipeline.markers.commit_marker import NO_BATCH
 from pipeline.spark.query.lower import lower
 from pipeline.spark.run.checkpoints import (
     FORMAT_VERSION,
@@ -372,3 +373,38 @@ def test_the_checkpoint_of_a_follower_is_taken_over(tmp_path: Path) -> None:
     follower.discard()
     assert not follower.folder(Epoch(6)).exists()
     assert lane.folder(Epoch(4)).exists()
+
+
+def test_a_follower_links_the_newest_folder_of_a_lane(tmp_path: Path) -> None:
+    """That its owner uses; not one of another incarnation, network or engine."""
+    owner = _checkpoints(tmp_path)
+    _spark_wrote(_made(owner, 1), planned=1, committed=1)
+    newest = _made(owner, 2)
+    _spark_wrote(newest, planned=3, committed=2)
+    follower = Checkpoints(
+        tmp_path,
+        FRAGMENT.names.stable,
+        LIFE,
+        SPARK,
+        follower=FollowerFolder.new(NodeId("b"), Epoch(3)),
+    )
+    assert follower.newest_of(ONE) == newest
+    assert follower.newest_of(Incarnation("two")) is None
+    assert _checkpoints(tmp_path, life="another").newest_of(ONE) is None
+    later = Checkpoints(tmp_path, FRAGMENT.names.stable, LIFE, "5.0.0")
+    assert later.newest_of(ONE) is None
+    assert follower.link(Epoch(3), newest) == 2
+    own = follower.folder(Epoch(3))
+    assert own != newest
+    assert not (own / "medusa.json").exists()
+    facts = follower.of_follower(Epoch(3), ONE, LOWERED)
+    assert isinstance(facts, CheckpointFacts)
+    assert (facts.committed, facts.followed) == (2, True)
+
+
+def test_a_folder_without_a_batch_is_linked_as_none(tmp_path: Path) -> None:
+    """Nothing can begin from it."""
+    owner = _checkpoints(tmp_path)
+    empty = _made(owner, 1)
+    assert owner.link(Epoch(2), empty) == NO_BATCH
+    assert isinstance(owner.take(Epoch(2), empty, ONE, LOWERED), Unusable)
