@@ -66,6 +66,8 @@ public final class KafkaStreamsPeer {
         set.put(StreamsConfig.PROCESSING_GUARANTEE_CONFIG, StreamsConfig.EXACTLY_ONCE_V2);
         set.put(StreamsConfig.COMMIT_INTERVAL_MS_CONFIG, COMMIT_INTERVAL_MS);
         set.put(StreamsConfig.NUM_STREAM_THREADS_CONFIG, options.number("cores"));
+        set.put(StreamsConfig.NUM_STANDBY_REPLICAS_CONFIG, options.number("standbys"));
+        set.put("session.timeout.ms", options.number("session-ms"));
         set.put("auto.offset.reset", "earliest");
         return set;
     }

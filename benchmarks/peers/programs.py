@@ -52,6 +52,8 @@ class Job:
         schema_id: of the readings.
         scratch: folder of the state, with the schemas' files.
         grace_ms: how long Kafka Streams waits for late readings.
+        standbys: how many standby replicas Kafka Streams keeps of each state.
+        session_ms: how long an instance of Kafka Streams may be silent.
     """
 
     name: str
@@ -62,6 +64,8 @@ class Job:
     schema_id: int
     scratch: Path
     grace_ms: int
+    standbys: int = 0
+    session_ms: int = 45_000
 
     @property
     def reading_schema(self) -> Path:
@@ -86,6 +90,8 @@ class Job:
             "result-schema": str(self.result_schema),
             "scratch": str(self.scratch),
             "grace-ms": str(self.grace_ms),
+            "standbys": str(self.standbys),
+            "session-ms": str(self.session_ms),
             "cores": str(CORES),
         }
         return [word for name, value in named.items() for word in (f"--{name}", value)]

@@ -59,7 +59,9 @@ def prepare(stack: Stack, side: str) -> None:
 
 
 @contextmanager
-def peer_side(stack: Stack, side: str, job: Job, result_schema: str) -> Iterator[None]:
+def peer_side(
+    stack: Stack, side: str, job: Job, result_schema: str
+) -> Iterator["subprocess.Popen[str]"]:
     """A peer's job, running since its program was prepared; stopped at the end."""
     job.scratch.mkdir()
     job.reading_schema.write_text(READING_JSON, encoding="utf-8")
@@ -71,8 +73,8 @@ def peer_side(stack: Stack, side: str, job: Job, result_schema: str) -> Iterator
         _classes(stack, side),
         job,
     )
-    with child_side(command, job.scratch, side):
-        yield
+    with child_side(command, job.scratch, side) as process:
+        yield process
 
 
 def _classes(stack: Stack, side: str) -> Path:
