@@ -20,7 +20,7 @@ from brokers.zookeeper import ZooKeeperStore
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.fragment_status import LaneState
 from pipeline.deploy.documents import read_document
-from pipeline.errors import MedusaError
+from pipeline.errors import ExitCode, MedusaError
 from pipeline.ids import NetworkId, NetworkName, ParticipantId, TopicName
 from pipeline.markers.codec import decode_marker
 from pipeline.markers.commit_marker import CommitMarker
@@ -42,6 +42,7 @@ ANSWERS_WITHIN_S = 15.0
 READY_WITHIN_S = 120.0
 STABLE_WITHIN_S = 240.0
 COMPLETE_WITHIN_S = 180.0
+TRIES = 5
 REMOVED_WITHIN_S = 40.0
 COMMAND_WITHIN_S = 120.0
 OWNER = ParticipantId("local")
@@ -239,22 +240,28 @@ class World:
             self.medusa("destroy", running.network, "--yes", f"--timeout={REMOVED_WITHIN_S:g}")
 
     def medusa(self, *arguments: str) -> None:
-        """Run one `medusa` command as a process.
+        """Run one `medusa` command as a process; again if it asks for it, as when lanes start.
 
         Raises:
             RunFailedError: it failed, with its output, or it took too long.
         """
+        tries = (self._run(*arguments) for _ in range(TRIES))
+        done = next((one for one in tries if one.returncode != ExitCode.TRY_AGAIN), None)
+        if done is None:
+            raise RunFailedError(f"medusa {arguments[0]} wants to be tried again and again")
+        if done.returncode:
+            raise RunFailedError(f"medusa {arguments[0]}: {done.stdout}{done.stderr}")
+
+    def _run(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
         settings = {**node_settings(self.stack, self.folder), "data": str(self.node.data)}
         command = [sys.executable, "-P", "-m", "pipeline.cli.main", *arguments]
         command += [f"--set={key}={value}" for key, value in settings.items()]
         try:
-            done = subprocess.run(
+            return subprocess.run(
                 command, capture_output=True, text=True, timeout=COMMAND_WITHIN_S, check=False
             )
         except subprocess.TimeoutExpired as error:
             raise RunFailedError(f"medusa {arguments[0]}: {error}") from error
-        if done.returncode:
-            raise RunFailedError(f"medusa {arguments[0]}: {done.stdout}{done.stderr}")
 
     # --- waiting ------------------------------------------------------------------------------
 
