@@ -17,7 +17,7 @@ from brokers.kafka_interface import RecordWriter, TransactionWriter
 from brokers.log_reader import LogReader
 from pipeline.boundaries.lane_time import LaneTime
 from pipeline.boundaries.profile import profile
-from pipeline.clock import Deadline
+from pipeline.clock import Deadline, steady_ms
 from pipeline.dead_letters.trimmer import Retention, Trimmer
 from pipeline.errors import RetryError
 from pipeline.ids import BatchId, Incarnation, TopicId
@@ -160,6 +160,7 @@ class StableLane:
     def _run(self, writer: TransactionWriter, boundaries: RecordWriter) -> None:
         deadline = Deadline.after(self._clock, START_DEADLINE_S, f"starting {self._label}")
         writer.start(deadline)
+        self._fenced_ms = steady_ms(self._clock)
         self._settings.check_wanted()
         names, admin = self._settings.fragment.names, self._host.resolver.admin
         last = settled_marker(self._host.kafka, admin, names)
@@ -226,7 +227,8 @@ class StableLane:
         settings, names = self._settings, self._settings.fragment.names
         topics = frozenset({names.redrive, *(one.topic for one in settings.fragment.inputs)})
         time = self._host.news.join(self._planner, topics, first)
-        self._host.report(LaneStarted(settings.lane, settings.run, settings.epoch, first, time))
+        how = settings.lane, settings.run, settings.epoch, first, time, self._fenced_ms
+        self._host.report(LaneStarted(*how))
         self._started = True
 
     def _report_batch(self, finished: BatchFinished) -> None:
