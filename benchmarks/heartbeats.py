@@ -56,7 +56,7 @@ import sys, threading
 from {KafkaServers.__module__} import KafkaServers
 from {Orders.__module__} import Orders
 from {HeartbeatSender.__module__} import HeartbeatSender
-HeartbeatSender(Orders(KafkaServers(sys.argv[1]), "{ME}", sys.argv[2], {LIFE}), lambda: 0)
+HeartbeatSender(Orders(KafkaServers(sys.argv[1]), "{ME}", sys.argv[2], {LIFE}), lambda: 0, tuple)
 threading.Event().wait()
 """
 BUSY = "while True: pass"

@@ -7,6 +7,7 @@ from enum import Enum
 from brokers.records import TopicDescription, TopicRule
 from pipeline.catalog.fragment_status import FragmentStatus
 from pipeline.errors import ExitCode, MedusaError
+from pipeline.heartbeats.steps import StepAge
 from pipeline.ids import FragmentName, NetworkId, TopicName
 from pipeline.planner.plan import NewTopic
 
@@ -75,6 +76,7 @@ class ObservedNetwork:
         paused: its paused fragments.
         expiring: by fragment, messages and advice about records that retention removes before the
             fragment has used them.
+        overdue: the steps of its lanes that take too long.
     """
 
     name: NetworkId
@@ -86,6 +88,7 @@ class ObservedNetwork:
     known: Mapping[TopicName, str] = field(default_factory=dict)
     paused: tuple[FragmentName, ...] = ()
     expiring: Mapping[FragmentName, tuple[tuple[str, str], ...]] = field(default_factory=dict)
+    overdue: Mapping[FragmentName, StepAge] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,16 @@ from pipeline.deploy.expiring import Search, reported_expiring
 from pipeline.doctor.facts import Check, Observed, ObservedAccess, ObservedNetwork, Trouble
 from pipeline.doctor.topics import TopicProbe
 from pipeline.errors import EnvironmentProblem, MedusaError, NotAllowedError
-from pipeline.ids import FragmentId, FragmentName, NetworkId, ParticipantId, TopicName
+from pipeline.heartbeats.last_steps import overdue_steps
+from pipeline.heartbeats.steps import StepAge
+from pipeline.ids import (
+    FragmentId,
+    FragmentName,
+    NetworkId,
+    NetworkName,
+    ParticipantId,
+    TopicName,
+)
 from pipeline.lanes.expiring_text import advice, message
 from pipeline.names import Znodes, doctor_group, doctor_transactions
 from pipeline.planner.plan import Plan
@@ -230,17 +239,23 @@ class Probes:
             if plan is not None and plan.network not in found:
                 found[plan.network] = ObservedNetwork(plan.network, False, plan.auto_create), plan
         if catalog is not None:
-            search = Search(
-                KafkaAdmin(brokers, WITHIN_S),
-                LogReader(RemoteKafka(brokers, clock := SystemClock()), WITHIN_S),
-                clock,
-                WITHIN_S,
+            log = LogReader(RemoteKafka(brokers, clock := SystemClock()), WITHIN_S)
+            search = Search(KafkaAdmin(brokers, WITHIN_S), log, clock, WITHIN_S)
+            overdue = self._try(
+                "steps of lanes", "", lambda: overdue_of(catalog, self._participant, log)
             )
             expiring = self._try(
                 "retention", "", lambda: expiring_facts(catalog, tuple(found), search)
             )
             found = {
-                name: (replace(seen, expiring=(expiring or {}).get(name, {})), plan)
+                name: (
+                    replace(
+                        seen,
+                        expiring=(expiring or {}).get(name, {}),
+                        overdue=(overdue or {}).get(name, {}),
+                    ),
+                    plan,
+                )
                 for name, (seen, plan) in found.items()
             }
         probe = TopicProbe(KafkaAdmin(brokers, WITHIN_S), KafkaRights(brokers, WITHIN_S))
@@ -267,6 +282,19 @@ class Probes:
             writers = _writers(plan, [one for one in statuses if one.network == name])
             found[name] = replace(seen, writers=writers, known=known, paused=paused), plan
         return found
+
+
+def overdue_of(
+    catalog: Catalog, participant: ParticipantId, log: LogReader
+) -> dict[NetworkId, dict[FragmentName, StepAge]]:
+    """The steps of lanes that take too long, by network and fragment."""
+    lives = {one.node: one.started_at_ms for one in catalog.nodes.of(participant)}
+    found: dict[NetworkId, dict[FragmentName, StepAge]] = {}
+    for step in overdue_steps(log, participant, lives).values():
+        name, _, fragment = step.fragment.partition(".")
+        network = NetworkId(participant, NetworkName(name))
+        found.setdefault(network, {})[FragmentName(fragment)] = step
+    return found
 
 
 def expiring_facts(

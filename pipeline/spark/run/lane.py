@@ -20,6 +20,7 @@ from pipeline.boundaries.profile import profile
 from pipeline.clock import Deadline, steady_ms
 from pipeline.dead_letters.trimmer import Retention, Trimmer
 from pipeline.errors import RetryError
+from pipeline.heartbeats.steps import Doing
 from pipeline.ids import BatchId, Incarnation, TopicId
 from pipeline.lanes.batch import RepeatedOtherwiseError
 from pipeline.lanes.batch_size import RECORDS_PER_BATCH
@@ -145,7 +146,10 @@ class StableLane:
         writer = kafka.transactions(self._settings.names.transactional_id)
         boundaries = kafka.producer(BOUNDARY_DEADLINE_S)
         try:
-            with translated(self._checkpoints.folder(self._settings.epoch)):
+            with (
+                translated(self._checkpoints.folder(self._settings.epoch)),
+                self._host.steps.running(self._settings.lane.fragment, self._planner.step),
+            ):
                 self._run(writer, boundaries)
         except StoppingError:
             return
@@ -433,7 +437,8 @@ class StableLane:
             with_schemas=self._with_schemas,
             stop=self._stop,
         )
-        return query.run(start, lowered)
+        with self._planner.step.during(Doing.REBUILD):
+            return query.run(start, lowered)
 
     def _has_grown(self, marker: CommitMarker, request: StartRequest) -> bool:
         """Whether topics have partitions that the marker lacks."""

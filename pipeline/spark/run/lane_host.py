@@ -1,7 +1,7 @@
 """Resources of a node that its lanes share."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -13,6 +13,7 @@ from pipeline.ids import NO_EPOCH, Epoch
 from pipeline.lanes.events import LaneEvent
 from pipeline.names import FragmentNames
 from pipeline.spark.run.lane_news import LaneNews
+from pipeline.spark.run.lane_steps import LaneSteps
 from pipeline.spark.run.last_marker import read_marker
 from pipeline.spark.run.schema_resolver import SchemaResolver
 
@@ -23,7 +24,7 @@ class LaneHost:
 
     Spark reads from `brokers`, everything else goes through `kafka`, the same cluster.
     `claimed` is called when a lane has claimed its fragment, before it starts. `news` reaches the
-    lanes that run.
+    lanes that run; `steps` are theirs.
     """
 
     spark: SparkSession
@@ -35,6 +36,7 @@ class LaneHost:
     report: Callable[[LaneEvent], None]
     claimed: Callable[[], None]
     news: LaneNews
+    steps: LaneSteps = field(default_factory=LaneSteps)
 
     def admit(self, names: FragmentNames) -> Epoch:
         """Epoch of a fragment's last commit marker, before it is claimed; `NO_EPOCH` without one.

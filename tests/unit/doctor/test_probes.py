@@ -15,8 +15,11 @@ from pipeline.deploy.documents import read_document
 from pipeline.deploy.expiring import Search
 from pipeline.doctor.checks import exit_code, findings
 from pipeline.doctor.facts import Observed, ObservedAccess, Verdict
-from pipeline.doctor.probes import Probes, expiring_facts
+from pipeline.doctor.probes import Probes, expiring_facts, overdue_of
 from pipeline.errors import ExitCode, MedusaError, NotAllowedError, UnavailableError
+from pipeline.heartbeats.codec import encode
+from pipeline.heartbeats.heartbeat import Heartbeat
+from pipeline.heartbeats.steps import StepAge
 from pipeline.ids import (
     FragmentName,
     NetworkId,
@@ -24,12 +27,15 @@ from pipeline.ids import (
     NetworkName,
     NetworkVersion,
     ParticipantId,
+    SteadyMillis,
     TopicName,
 )
 from pipeline.lanes.expiring import Cause, ExpiringRecords, Use
+from pipeline.names import heartbeats_topic
 from pipeline.settings import combine
 from tests.unit.catalog.support import NOTHING_READ, node
 from tests.unit.deploy.twins import NOW, World, write_project
+from tests.unit.kafka import create
 
 IN = TopicName("car-sightings")
 RULE = TopicRule("out", False, "User:eve", "*", "WRITE", True)
@@ -92,6 +98,19 @@ def test_a_deployed_network_is_read_with_its_topics_and_writers(tmp_path: Path) 
     assert {"car-sightings", "moving-cars", "stopped-cars"} <= set(seen[cars].known)
     assert seen[cars].writers == {"moving-cars": status}
     assert seen[NetworkId(ParticipantId("local"), NetworkName("damaged"))].trouble is not None
+
+
+def test_steps_that_take_too_long_are_found_by_heartbeats() -> None:
+    """By network and fragment."""
+    world, us, one = World.new(), ParticipantId("local"), node()
+    world.catalog.nodes.register(one)
+    create(world.kafka, heartbeats_topic(us))
+    steps = (StepAge("cars.moving", "batch", 90_000), StepAge("cars.stopped", "batch", 900))
+    beat = Heartbeat(one.node, one.started_at_ms, 1, SteadyMillis(0), 0, False, steps)
+    world.kafka.append(heartbeats_topic(us), None, encode(beat))
+    cars = NetworkId(us, NetworkName("cars"))
+    found = overdue_of(world.catalog, us, world.log)
+    assert found == {cars: {FragmentName("moving"): steps[0]}}
 
 
 def test_expiring_records_are_reported_or_found_in_kafka(tmp_path: Path) -> None:
