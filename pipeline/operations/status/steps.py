@@ -33,15 +33,13 @@ class StepSearch:
         """The fragments with their overdue steps; a Kafka that does not answer changes none."""
         now_s, failed_s = self.clock.monotonic_s(), self._failed_s
         is_due = failed_s is None or now_s - failed_s >= AGAIN_S
-        if not is_due or not any(one.node_up for one in seen):
+        ran = (one.status for one in seen if one.node_up)
+        lives = {status.node: status.life for status in ran if status is not None}
+        if not is_due or not lives:
             return tuple(seen)
-        connections = self.connections
-        participant = connections.participant
         try:
-            nodes = connections.catalog.nodes.of(participant)
-            lives = {node.node: node.started_at_ms for node in nodes}
-            _, log = connections.lookups(WITHIN_S)
-            found = overdue_steps(log, participant, lives)
+            _, log = self.connections.lookups(WITHIN_S)
+            found = overdue_steps(log, self.connections.participant, lives)
         except MedusaError as error:
             self.problem, self._failed_s = error, now_s
             return tuple(seen)
