@@ -1,7 +1,7 @@
 """Probes of an installation: every connection, right and topic. Leaves nothing changed."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -26,22 +26,30 @@ from pipeline.catalog.fragment_status import FragmentStatus
 from pipeline.catalog.records import DesiredState
 from pipeline.counting import counted
 from pipeline.deploy.documents import replan
-from pipeline.deploy.expiring import Search, reported_expiring
-from pipeline.doctor.facts import Check, Observed, ObservedAccess, ObservedNetwork, Trouble
+from pipeline.deploy.expiring import Search
+from pipeline.doctor.facts import (
+    Check,
+    Observed,
+    ObservedAccess,
+    ObservedNetwork,
+    Trouble,
+)
+from pipeline.doctor.lookups import (
+    expiring_facts,
+    overdue_of,
+    replicas,
+    secondaries_of,
+    with_state,
+)
 from pipeline.doctor.topics import TopicProbe
 from pipeline.errors import EnvironmentProblem, MedusaError, NotAllowedError
-from pipeline.heartbeats.last_steps import overdue_steps
-from pipeline.heartbeats.steps import StepAge
 from pipeline.ids import (
-    FragmentId,
-    FragmentName,
     NetworkId,
-    NetworkName,
     ParticipantId,
     TopicName,
 )
-from pipeline.lanes.expiring_text import advice, message
-from pipeline.names import Znodes, doctor_group, doctor_transactions
+from pipeline.names import Znodes, doctor_group, doctor_transactions, events_topic, heartbeats_topic
+from pipeline.planner.failures import Replicas
 from pipeline.planner.plan import Plan
 from pipeline.secrets import is_reference
 from pipeline.settings import SETTINGS, Kind, Settings
@@ -51,6 +59,8 @@ from schemas.transport import registry_address
 
 T = TypeVar("T")
 WITHIN_S = 5.0
+TRANSACTIONS = TopicName("__transaction_state")
+"""Kafka's own topic of transactions, which each commit writes."""
 
 PlanOfDocument = Callable[[RegistryClient], Plan | None]
 """Plans the project's document, which may name schemas of the registry; None: there is none."""
@@ -87,7 +97,8 @@ class Probes:
                 else None
             )
             readable = tuple(_readable(self.settings))
-            return Observed(tuple(self.checks), networks, nodes, readable, access)
+            shared = () if brokers is None else self._shared(brokers)
+            return Observed(tuple(self.checks), networks, nodes, readable, access, shared)
 
     @property
     def _participant(self) -> ParticipantId:
@@ -263,6 +274,15 @@ class Probes:
             seen if plan is None else probe.of(seen, plan) for seen, plan in found.values()
         )
 
+    def _shared(self, brokers: KafkaServers) -> tuple[Replicas, ...]:
+        """The topics that all networks need."""
+        admin = KafkaAdmin(brokers, WITHIN_S)
+        own = events_topic(self._participant), heartbeats_topic(self._participant)
+        found = self._try("topics of the participant", "", lambda: replicas(admin, own))
+        with suppress(MedusaError):  # Kafka's own topic may not be shown to everybody
+            found = (*(found or ()), *replicas(admin, (TRANSACTIONS,)))
+        return found or ()
+
     def _deployed(self, catalog: Catalog) -> dict[NetworkId, tuple[ObservedNetwork, Plan | None]]:
         found: dict[NetworkId, tuple[ObservedNetwork, Plan | None]] = {}
         for record, version in catalog.versions.deployed(self._participant):
@@ -273,6 +293,9 @@ class Probes:
                 seen = ObservedNetwork(record.network, True, True, (), Trouble.of(error))
                 plan = None
             found[record.network] = seen, plan
+        secondaries = self._try(
+            "secondaries", "", lambda: secondaries_of(catalog.snapshot(self._participant))
+        )
         planned = {name: (seen, plan) for name, (seen, plan) in found.items() if plan is not None}
         fragments, statuses = catalog.fragments.of(*planned), catalog.statuses.of(*planned)
         for name, (seen, plan) in planned.items():
@@ -280,43 +303,17 @@ class Probes:
             known = {topic: topic_id for one in own for topic, topic_id in one.topic_ids}
             paused = tuple(one.fragment for one in own if one.desired is DesiredState.PAUSED)
             writers = _writers(plan, [one for one in statuses if one.network == name])
-            found[name] = replace(seen, writers=writers, known=known, paused=paused), plan
+            found[name] = (
+                replace(
+                    seen,
+                    writers=writers,
+                    known=known,
+                    paused=paused,
+                    secondaries=with_state(plan, secondaries or {}),
+                ),
+                plan,
+            )
         return found
-
-
-def overdue_of(
-    catalog: Catalog, participant: ParticipantId, log: LogReader
-) -> dict[NetworkId, dict[FragmentName, StepAge]]:
-    """The steps of lanes that take too long, by network and fragment."""
-    lives = {one.node: one.started_at_ms for one in catalog.nodes.of(participant)}
-    found: dict[NetworkId, dict[FragmentName, StepAge]] = {}
-    for step in overdue_steps(log, participant, lives).values():
-        name, _, fragment = step.fragment.partition(".")
-        network = NetworkId(participant, NetworkName(name))
-        found.setdefault(network, {})[FragmentName(fragment)] = step
-    return found
-
-
-def expiring_facts(
-    catalog: Catalog, networks: Sequence[NetworkId], search: Search
-) -> dict[NetworkId, dict[FragmentName, tuple[tuple[str, str], ...]]]:
-    """Messages and advice about records that retention removes, by network and fragment."""
-    records, statuses = catalog.fragments.of(*networks), catalog.statuses.of(*networks)
-    nodes = [node for network in networks for node in catalog.nodes.of(network.participant)]
-    by_fragment = {(one.network, one.fragment): one for one in statuses}
-    lives = {network: one.life for network in networks if (one := catalog.networks.get(network))}
-    last = {r: by_fragment.get((r.network, r.fragment)) for r in records}
-    known = {record: reported_expiring(status, nodes) for record, status in last.items()}
-    searched = search.of([(r, last[r]) for r, of in known.items() if of is None], lives.get)
-    found: dict[NetworkId, dict[FragmentName, tuple[tuple[str, str], ...]]] = {}
-    now_ms = search.clock.now_ms()
-    for record, of in known.items():
-        fragment = FragmentId(record.network, record.fragment)
-        expiring = searched.get(fragment, ()) if of is None else of
-        found.setdefault(record.network, {})[record.fragment] = tuple(
-            (message(one, now_ms), advice(one, str(fragment), "")) for one in expiring
-        )
-    return found
 
 
 def _writers(plan: Plan, statuses: Iterable[FragmentStatus]) -> dict[TopicName, FragmentStatus]:

@@ -12,14 +12,10 @@ from brokers.records import TopicRule
 from pipeline.catalog.records import NetworkRecord, NetworkVersionRecord
 from pipeline.deploy.apply import compare, deploy
 from pipeline.deploy.documents import read_document
-from pipeline.deploy.expiring import Search
 from pipeline.doctor.checks import exit_code, findings
-from pipeline.doctor.facts import Observed, ObservedAccess, Verdict
-from pipeline.doctor.probes import Probes, expiring_facts, overdue_of
+from pipeline.doctor.facts import Observed, ObservedAccess, ObservedSecondaries, Verdict
+from pipeline.doctor.probes import Probes
 from pipeline.errors import ExitCode, MedusaError, NotAllowedError, UnavailableError
-from pipeline.heartbeats.codec import encode
-from pipeline.heartbeats.heartbeat import Heartbeat
-from pipeline.heartbeats.steps import StepAge
 from pipeline.ids import (
     FragmentName,
     NetworkId,
@@ -27,15 +23,11 @@ from pipeline.ids import (
     NetworkName,
     NetworkVersion,
     ParticipantId,
-    SteadyMillis,
     TopicName,
 )
-from pipeline.lanes.expiring import Cause, ExpiringRecords, Use
-from pipeline.names import heartbeats_topic
 from pipeline.settings import combine
 from tests.unit.catalog.support import NOTHING_READ, node
 from tests.unit.deploy.twins import NOW, World, write_project
-from tests.unit.kafka import create
 
 IN = TopicName("car-sightings")
 RULE = TopicRule("out", False, "User:eve", "*", "WRITE", True)
@@ -97,42 +89,6 @@ def test_a_deployed_network_is_read_with_its_topics_and_writers(tmp_path: Path) 
     assert [str(name) for name in seen] == ["cars", "damaged"]
     assert {"car-sightings", "moving-cars", "stopped-cars"} <= set(seen[cars].known)
     assert seen[cars].writers == {"moving-cars": status}
+    without = ObservedSecondaries(has_state=False)
+    assert seen[cars].secondaries == {"moving": without, "stopped": without}
     assert seen[NetworkId(ParticipantId("local"), NetworkName("damaged"))].trouble is not None
-
-
-def test_steps_that_take_too_long_are_found_by_heartbeats() -> None:
-    """By network and fragment."""
-    world, us, one = World.new(), ParticipantId("local"), node()
-    world.catalog.nodes.register(one)
-    create(world.kafka, heartbeats_topic(us))
-    steps = (StepAge("cars.moving", "batch", 90_000), StepAge("cars.stopped", "batch", 900))
-    beat = Heartbeat(one.node, one.started_at_ms, 1, SteadyMillis(0), 0, False, steps)
-    world.kafka.append(heartbeats_topic(us), None, encode(beat))
-    cars = NetworkId(us, NetworkName("cars"))
-    found = overdue_of(world.catalog, us, world.log)
-    assert found == {cars: {FragmentName("moving"): steps[0]}}
-
-
-def test_expiring_records_are_reported_or_found_in_kafka(tmp_path: Path) -> None:
-    """By the node of a fragment; a fragment that never ran needs nothing."""
-    world = World.new()
-    document = read_document(write_project(tmp_path), lambda _: None)
-    deploy(compare(document, ParticipantId("local"), world.servers), world.servers, lambda _: None)
-    cars = NetworkId(ParticipantId("local"), NetworkName("cars"))
-    world.catalog.nodes.register(node())
-    for name, use in (("moving", Use.UNREAD), ("stopped", None)):
-        fragment = FragmentName(name)
-        epoch = world.catalog.owners.claim(cars, fragment, node(), NOW).epoch
-        removed = () if use is None else (ExpiringRecords(IN, (0,), use, Cause.REMOVED),)
-        status = replace(NOTHING_READ, network=cars, fragment=fragment, epoch=epoch)
-        world.catalog.statuses.report(replace(status, expiring=removed))
-    search = Search(world.kafka, world.log, world.clock, 3.0)
-    found = expiring_facts(world.catalog, (cars,), search)
-    ((message, hint),) = found[cars][FragmentName("moving")]
-    assert message == "unread records were removed from topic car-sightings, partition 0"
-    assert "--state moving=empty" in hint
-    assert found[cars][FragmentName("stopped")] == ()
-    world.store.expire()
-    assert expiring_facts(world.catalog, (cars,), search) == {
-        cars: {FragmentName("moving"): (), FragmentName("stopped"): ()}
-    }
