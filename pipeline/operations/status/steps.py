@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from brokers.log_reader import LogReader
 from pipeline.clock import Clock
 from pipeline.errors import MedusaError
 from pipeline.heartbeats.last_steps import overdue_steps
@@ -28,6 +29,7 @@ class StepSearch:
     problem: MedusaError | None = None
     """Why nothing is known of steps; None: it is."""
     _failed_s: float | None = field(default=None, init=False)
+    _log: LogReader | None = field(default=None, init=False)
 
     def of(self, seen: Sequence[ObservedFragment]) -> tuple[ObservedFragment, ...]:
         """The fragments with their overdue steps; a Kafka that does not answer changes none."""
@@ -38,8 +40,9 @@ class StepSearch:
         if not is_due or not lives:
             return tuple(seen)
         try:
-            _, log = self.connections.lookups(WITHIN_S)
-            found = overdue_steps(log, self.connections.participant, lives)
+            if self._log is None:
+                _, self._log = self.connections.lookups(WITHIN_S)
+            found = overdue_steps(self._log, self.connections.participant, lives)
         except MedusaError as error:
             self.problem, self._failed_s = error, now_s
             return tuple(seen)

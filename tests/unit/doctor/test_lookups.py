@@ -4,7 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from brokers.kafka_interface import FETCH_WAIT_MS, Isolation
+from brokers.log_reader import LogReader
 from brokers.memory_kafka.cluster import MemoryKafka
+from brokers.memory_kafka.reader import MemoryReader
 from brokers.records import NewTopicSpec
 from pipeline.catalog.records import (
     DesiredState,
@@ -19,6 +22,7 @@ from pipeline.deploy.documents import read_document
 from pipeline.deploy.expiring import Search
 from pipeline.doctor.facts import ObservedSecondaries
 from pipeline.doctor.lookups import expiring_facts, overdue_of, replicas, secondaries_of
+from pipeline.errors import NotAllowedError
 from pipeline.heartbeats.codec import encode
 from pipeline.heartbeats.heartbeat import Heartbeat
 from pipeline.heartbeats.steps import StepAge
@@ -65,6 +69,27 @@ def test_steps_that_take_too_long_are_found_by_heartbeats() -> None:
     cars = NetworkId(us, NetworkName("cars"))
     found = overdue_of(world.catalog, us, world.log)
     assert found == {cars: {FragmentName("moving"): steps[0]}}
+
+
+def test_steps_that_may_not_be_read_are_not_wrong() -> None:
+    """Only the nodes have to read heartbeats."""
+
+    class Closed(MemoryKafka):
+        def reader(
+            self,
+            timeout_s: float,
+            *,
+            isolation: Isolation = Isolation.COMMITTED,
+            fetch_wait_ms: int = FETCH_WAIT_MS,
+        ) -> MemoryReader:
+            """Refuses."""
+            del timeout_s, isolation, fetch_wait_ms
+            raise NotAllowedError("not for this user")
+
+    world = World.new()
+    world.catalog.nodes.register(node())
+    log = LogReader(Closed(world.clock), 1.0)
+    assert overdue_of(world.catalog, ParticipantId("local"), log) == {}
 
 
 def test_expiring_records_are_reported_or_found_in_kafka(tmp_path: Path) -> None:
