@@ -33,7 +33,7 @@ from pipeline.agent.polls.heartbeats import HeartbeatPoll
 from pipeline.cli.project import load_project
 from pipeline.examples.memory import resident_bytes
 from pipeline.heartbeats.codec import decode
-from pipeline.heartbeats.detector import Detector, Suspect
+from pipeline.heartbeats.detector import Detector, Suspect, Suspicion
 from pipeline.heartbeats.topic import topic_spec
 from pipeline.ids import Millis, NodeId, ParticipantId
 from pipeline.names import heartbeats_topic
@@ -56,7 +56,7 @@ import sys, threading
 from {KafkaServers.__module__} import KafkaServers
 from {Orders.__module__} import Orders
 from {HeartbeatSender.__module__} import HeartbeatSender
-HeartbeatSender(Orders(KafkaServers(sys.argv[1]), "{ME}", sys.argv[2], {LIFE}), lambda: 0)
+HeartbeatSender(Orders(KafkaServers(sys.argv[1]), "{ME}", sys.argv[2], {LIFE}), lambda: 0, tuple)
 threading.Event().wait()
 """
 BUSY = "while True: pass"
@@ -113,7 +113,7 @@ def listen(kafka: RemoteKafka, seconds: float) -> Mapping[NodeId, Heard]:
 
 def poll_for(kafka: RemoteKafka, node: NodeId, seconds: float) -> tuple[float, int]:
     """Run the poll of a node for some time: its CPU time, and how often it suspected somebody."""
-    suspected: list[frozenset[Suspect]] = []
+    suspected: list[Mapping[Suspect, Suspicion]] = []
     poll = HeartbeatPoll(
         kafka, TOPIC, Detector(node, LIFE, LIMIT_MS), SystemClock(), suspected.append
     )

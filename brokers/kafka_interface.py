@@ -122,7 +122,7 @@ class TopicAdmin(Protocol):
         """
 
     def describe(self, topics: Iterable[TopicName]) -> Mapping[TopicName, TopicDescription]:
-        """Id and number of partitions of each topic."""
+        """Id, number of partitions and replication of each topic."""
 
     def begin_describing(self, topics: Iterable[TopicName]) -> Describing:
         """Send a request to describe topics; does not wait. The answer is newer than the call."""

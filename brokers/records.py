@@ -43,11 +43,15 @@ class NewTopicSpec:
 
 @dataclass(frozen=True, slots=True)
 class TopicDescription:
-    """An existing topic. A topic that is deleted and created again gets another `topic_id`."""
+    """An existing topic. A topic that is deleted and created again gets another `topic_id`.
+
+    `replication`: the number of replicas, in sync or not, of the partition that has the fewest.
+    """
 
     topic: TopicName
     topic_id: str
     partitions: int
+    replication: int
 
 
 MADE_AGAIN: Final = "was deleted and made again"

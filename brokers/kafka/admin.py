@@ -129,7 +129,7 @@ class KafkaAdmin:
         return created
 
     def describe(self, topics: Iterable[TopicName]) -> Mapping[TopicName, TopicDescription]:
-        """Id and number of partitions of those topics that exist."""
+        """Id, number of partitions and replication of those topics that exist."""
         return self._describe(tuple(topics), self._deadline("describing topics"))
 
     def begin_describing(self, topics: Iterable[TopicName]) -> Describing:
@@ -385,7 +385,12 @@ class KafkaAdmin:
 
 def _descriptions(raw: Mapping[TopicName, Any]) -> dict[TopicName, TopicDescription]:
     return {
-        name: TopicDescription(name, str(found.topic_id), len(found.partitions))
+        name: TopicDescription(
+            name,
+            str(found.topic_id),
+            len(found.partitions),
+            min((len(one.replicas) for one in found.partitions), default=0),
+        )
         for name, found in raw.items()
     }
 

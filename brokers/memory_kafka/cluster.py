@@ -29,6 +29,7 @@ DEFAULTS: Final[Mapping[str, str]] = {
     "cleanup.policy": "delete",
     "max.message.bytes": "1048588",
     "message.timestamp.type": "CreateTime",
+    "min.insync.replicas": "1",
     "retention.bytes": "-1",
     "retention.ms": "604800000",
 }
@@ -109,9 +110,9 @@ class MemoryKafka(MemoryBroker):
             return tuple(name for name in topics if self.topics.pop(name, None) is not None)
 
     def describe(self, topics: Iterable[TopicName]) -> Mapping[TopicName, TopicDescription]:
-        """Id and number of partitions of those topics that exist."""
+        """Id, number of partitions and replication of those topics that exist."""
         return {
-            name: TopicDescription(name, topic.topic_id, len(topic.partitions))
+            name: TopicDescription(name, topic.topic_id, len(topic.partitions), topic.replication)
             for name, topic in self._existing(topics)
         }
 
@@ -195,6 +196,7 @@ class MemoryKafka(MemoryBroker):
                 f"id-{self._created}",
                 {**self.defaults, **dict(spec.config)},
                 [MemoryPartition() for _ in range(spec.partitions)],
+                max(1, spec.replication),  # -1: the default of the brokers
             )
             return True
 

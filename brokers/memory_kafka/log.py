@@ -79,8 +79,10 @@ class MemoryTopic:
         topic_id: another one when the topic is deleted and created again.
         config: all effective settings.
         partitions: the logs; a test may append another partition.
+        replication: as it was asked for.
     """
 
     topic_id: str
     config: dict[str, str]
     partitions: list[MemoryPartition]
+    replication: int = 1

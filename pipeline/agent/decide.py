@@ -33,6 +33,7 @@ from pipeline.agent.rules.report import report
 from pipeline.agent.rules.retention import send_retention
 from pipeline.agent.rules.rule import Effects, LaneRule, NodeRule
 from pipeline.agent.rules.runs import follow_run
+from pipeline.agent.rules.takeover import follow_takeover
 from pipeline.agent.rules.watching import watch
 from pipeline.agent.state import Lane, NodeState, Shared, Stopped
 from pipeline.errors import BrokenInvariantError
@@ -42,6 +43,7 @@ from pipeline.lanes.events import LaneStarted
 LANE_RULES: tuple[LaneRule, ...] = (
     assign,
     follow_run,
+    follow_takeover,
     observe_ends,
     retry_soon,
     reconcile,

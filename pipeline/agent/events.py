@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass
 
+from pipeline.agent.takeover import Takeover
 from pipeline.boundaries.ends import Ends
 from pipeline.catalog.snapshot import CatalogSnapshot, VersionId
 from pipeline.errors import MedusaError
-from pipeline.ids import LaneId
+from pipeline.ids import LaneId, RunNumber
 from pipeline.lanes.events import BatchFinished, LaneRebuilding, LaneStarted, LaneStopped, LaneTimed
 from pipeline.lanes.expiring import ExpiringRecords
 from pipeline.planner.plan import Plan
@@ -55,6 +56,15 @@ class ExpiringFound:
 
 
 @dataclass(frozen=True, slots=True)
+class FragmentTaken:
+    """A run of a lane has claimed a fragment that another node has owned; precedes its others."""
+
+    lane: LaneId
+    run: RunNumber
+    takeover: Takeover
+
+
+@dataclass(frozen=True, slots=True)
 class Tick:
     """No event for a while; time has passed."""
 
@@ -71,5 +81,6 @@ Event = (
     | LaneStopped
     | EndsRead
     | ExpiringFound
+    | FragmentTaken
     | Tick
 )

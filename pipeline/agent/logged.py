@@ -8,11 +8,12 @@ from pipeline.agent.now import Now
 from pipeline.agent.rules.rule import Effects
 from pipeline.agent.rules.runs import SUCCESS_MS
 from pipeline.agent.state import BackingOff, Failed, Fenced, Lane, Shared, Starting, Stopping
+from pipeline.agent.takeover import Takeover, why_taken
 from pipeline.catalog.fragment_owners import Claim
 from pipeline.catalog.records import NodeRecord, OwnerRecord, Transfer
 from pipeline.event_log.event import EventKind, LoggedEvent, one_line
 from pipeline.event_log.places import NO_OWNER
-from pipeline.ids import FragmentId, Millis, NodeId
+from pipeline.ids import Epoch, FragmentId, Millis, NodeId
 from pipeline.lanes.events import LaneStarted
 from pipeline.markers.commit_marker import NO_BATCH
 
@@ -110,13 +111,24 @@ def claimed(
         why = NO_OWNER
     elif before.node == node.node:
         why = "the node was started again"
-    elif claim.on_suspicion:
-        why = f"node {before.node} is suspected to have failed"
     else:
-        why = f"node {before.node} is down"
+        why = why_taken(claim)
     facts = (("epoch", str(claim.epoch)), *((("from", origin),) if origin else ()))
     entry = _entry(EventKind.CLAIMED, fragment, node.node, now_ms)
     return replace(entry, why=why, facts=facts, parts_ms=parts)
+
+
+def taken_over(
+    fragment: FragmentId, node: NodeId, epoch: Epoch, taken: Takeover, now_ms: Millis
+) -> LoggedEvent:
+    """A takeover whose lane has written a batch, by parts."""
+    how = () if taken.noticed is None else (("noticed_by", taken.noticed.by),)
+    return replace(
+        _entry(EventKind.TAKEN_OVER, fragment, node, now_ms),
+        why=taken.why,
+        facts=(("epoch", str(epoch)), ("from", taken.source), *how),
+        parts_ms=taken.parts_ms,
+    )
 
 
 def released(fragment: FragmentId, owner: OwnerRecord, to: NodeId, now_ms: Millis) -> LoggedEvent:

@@ -25,16 +25,17 @@ from pipeline.agent.effects import (
     StopLane,
     WatchTopics,
 )
-from pipeline.agent.events import Event, ExpiringFound, PlanFailed, PlanMade
+from pipeline.agent.events import Event, ExpiringFound, FragmentTaken, PlanFailed, PlanMade
 from pipeline.agent.followers import Followers
 from pipeline.agent.logged import claimed, released
 from pipeline.agent.suspicions import Suspicions
+from pipeline.agent.takeover import takeover
 from pipeline.agent.watched import Watched
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.fragment_status import FragmentStatus
 from pipeline.catalog.records import NodeRecord
 from pipeline.catalog.snapshot import VersionId
-from pipeline.clock import Clock, Deadline, rfc3339
+from pipeline.clock import Clock, Deadline, rfc3339, steady_ms
 from pipeline.errors import BrokenInvariantError, MedusaError
 from pipeline.event_log.event import LoggedEvent
 from pipeline.ids import (
@@ -233,7 +234,7 @@ class Performer:
         epoch, followed = NO_EPOCH, None
         try:
             written = self._context.admit(effect.deployed.names)
-            epoch, followed = self._claim_with_follower(lane.fragment, written)
+            epoch, followed = self._claim_with_follower(effect, written)
             running.lane = self._lane(effect, epoch, running, followed)
             if running.stop.is_set():
                 running.lane.request_stop()
@@ -276,19 +277,20 @@ class Performer:
         )
 
     def _claim_with_follower(
-        self, fragment: FragmentId, written: Epoch
+        self, effect: StartLane, written: Epoch
     ) -> tuple[Epoch, Followed | None]:
         """Claim a fragment; returns its follower, too, which the end of the move does not end."""
-        followers = self._context.followers
+        followers, fragment = self._context.followers, effect.lane.fragment
         followers.hold(fragment)
         try:
-            epoch = self._claim(fragment, written)
+            epoch = self._claim(effect, written)
             return epoch, followers.take(fragment, epoch)
         finally:
             followers.let_go(fragment)
 
-    def _claim(self, fragment: FragmentId, written: Epoch) -> Epoch:
+    def _claim(self, effect: StartLane, written: Epoch) -> Epoch:
         context, now_ms = self._context, self._context.clock.now_ms()
+        fragment = effect.lane.fragment
         claim = context.catalog.owners.claim(
             fragment.network,
             fragment.fragment,
@@ -299,6 +301,10 @@ class Performer:
         )
         if (event := claimed(fragment, context.node, claim, now_ms)) is not None:
             context.log(event)
+        noticed = None if claim.before is None else context.suspicions.noticed(claim.before)
+        taken = takeover(claim, context.node.node, noticed, steady_ms(context.clock))
+        if taken is not None:
+            self._emit(FragmentTaken(effect.lane, effect.run, taken))
         return claim.epoch
 
     def _lane(

@@ -7,6 +7,7 @@ from typing import ClassVar
 from pipeline.agent.effects import Following
 from pipeline.agent.late import LateRun
 from pipeline.agent.plans import Plans
+from pipeline.agent.takeover import Takeover
 from pipeline.boundaries.ends import Ends
 from pipeline.boundaries.lane_time import LaneTime
 from pipeline.boundaries.profile import DerivedInput
@@ -252,6 +253,7 @@ class Lane:
         tries: counts of its failed starts.
         reported: its last report; None: none yet.
         expiring: records that it needs and that retention removes.
+        takeover: of the fragment from another node, until it is logged.
     """
 
     id: LaneId
@@ -266,6 +268,7 @@ class Lane:
     tries: Tries = field(default_factory=Tries)
     reported: Reported | None = None
     expiring: Expiring = field(default_factory=Expiring)
+    takeover: Takeover | None = None
 
     @property
     def target(self) -> Desired | None:

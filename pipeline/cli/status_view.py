@@ -61,6 +61,7 @@ def as_data(one: ObservedFragment, now_ms: Millis) -> JsonObject:
         "state": one.state,
         "node": status.node if status else None,
         "expiring": _expiring_data(one, now_ms),
+        "overdue_step": _step_data(one),
         "unplaced": one.unplaced,
         "standbys_wanted": one.record.reliability.secondaries,
         "standbys": [
@@ -123,6 +124,12 @@ def _expiring_data(one: ObservedFragment, now_ms: Millis) -> list[Json] | None:
         }
         for found in one.expiring
     ]
+
+
+def _step_data(one: ObservedFragment) -> JsonObject | None:
+    """The step of its lane, if that takes too long."""
+    step = one.overdue
+    return None if step is None else {"doing": step.doing, "ms": step.age_ms}
 
 
 def _event_time_wait_data(one: ObservedFragment) -> JsonObject | None:
@@ -306,5 +313,7 @@ def _row(one: ObservedFragment, now_ms: Millis) -> tuple[str, ...]:
         str(status.late_dropped),
         str(status.dead_letters),
         str(status.restarts),
-        "; ".join(text for text in (error, *warnings) if text),
+        "; ".join(
+            text for text in (one.overdue.words if one.overdue else "", error, *warnings) if text
+        ),
     )

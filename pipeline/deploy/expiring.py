@@ -7,19 +7,29 @@ from its last commit marker, or from the beginnings that a deploy has decided.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from typing import Final
 
-from brokers.kafka_interface import TopicAdmin
+from brokers.kafka_interface import NoSuchTopicError, TopicAdmin
 from brokers.log_reader import LogReader
 from pipeline.catalog.fragment_status import FragmentStatus, LaneState
 from pipeline.catalog.records import FragmentRecord, NodeRecord
 from pipeline.clock import Clock, Deadline
 from pipeline.deploy.writers import pending_succession
 from pipeline.ids import FragmentId, NetworkId, NetworkLife, Offset, TopicId, TopicName
-from pipeline.lanes.expiring import ExpiringRecords, LogNeeds, TopicNeeds, needs_of
+from pipeline.lanes.expiring import (
+    ExpiringRecords,
+    LogNeeds,
+    TopicNeeds,
+    needs_of,
+    needs_of_rebuild,
+)
 from pipeline.lanes.expiry import find_expiring
 from pipeline.markers.codec import decode_marker
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.names import FragmentNames
+
+MARKERS: Final = 200
+"""The speed of event time is measured over so many batches: twenty seconds of short ones."""
 
 
 def reported_expiring(
@@ -82,6 +92,37 @@ class Search:
                     needs = needs.not_before(status.reported_at_ms)
                 found[one] = find_expiring(self.topics, needs, self.clock.now_ms())
         return found
+
+    def of_running(
+        self, fragments: Sequence[FragmentRecord]
+    ) -> Mapping[FragmentId, tuple[ExpiringRecords, ...]]:
+        """The records that a rebuild of running fragments would read, and that are removed soon.
+
+        Raises:
+            MedusaError: as by `of`.
+        """
+        deadline = Deadline.after(self.clock, self.within_s, "examining what rebuilds need")
+        found: dict[FragmentId, tuple[ExpiringRecords, ...]] = {}
+        for record in fragments:
+            one = FragmentId(record.network, record.fragment)
+            if deadline.passed:
+                break
+            markers = self._markers(FragmentNames(one).markers)
+            if markers:
+                now_ms = self.clock.now_ms()
+                ids = dict(record.topic_ids)
+                needs = needs_of_rebuild(markers[0], markers[-1], ids, now_ms)
+                found[one] = find_expiring(self.topics, needs, now_ms)
+        return found
+
+    def _markers(self, topic: TopicName) -> tuple[CommitMarker, ...]:
+        """One of the latest markers of a fragment, and its last; none if it has none."""
+        try:
+            found = self.log.newest(topic, MARKERS)
+        except NoSuchTopicError:
+            return ()
+        values = [one.value for one in found if one.value is not None]
+        return tuple(decode_marker(one, f"topic {topic}") for one in (*values[:1], *values[-1:]))
 
 
 def needs_at_rest(

@@ -16,6 +16,7 @@ from pipeline.doctor.facts import (
     Trouble,
     Verdict,
 )
+from pipeline.doctor.failures import may_fail, shared_topics
 from pipeline.doctor.fragments import of_fragments
 from pipeline.doctor.writers import other_writers
 from pipeline.errors import ExitCode
@@ -41,6 +42,7 @@ def findings(observed: Observed) -> tuple[Finding, ...]:
         *(_of_check(check) for check in observed.checks),
         *_readable(observed),
         *(finding for one in observed.networks for finding in _network(one, observed.access)),
+        *shared_topics(observed),
         *_nodes(observed),
     )
 
@@ -88,6 +90,7 @@ def _network(network: ObservedNetwork, access: ObservedAccess | None) -> Iterato
         state = "are there" if network.deployed else "are there, or can be made"
         yield Finding(name, Verdict.GOOD, f"all {len(topics)} topics {state}")
     yield from of_fragments(network)
+    yield from may_fail(network)
     if access is not None:
         yield from _writers(network, access, name)
 

@@ -7,7 +7,9 @@ from enum import Enum
 from brokers.records import TopicDescription, TopicRule
 from pipeline.catalog.fragment_status import FragmentStatus
 from pipeline.errors import ExitCode, MedusaError
+from pipeline.heartbeats.steps import StepAge
 from pipeline.ids import FragmentName, NetworkId, TopicName
+from pipeline.planner.failures import Replicas
 from pipeline.planner.plan import NewTopic
 
 
@@ -63,6 +65,23 @@ class ObservedTopic:
 
 
 @dataclass(frozen=True, slots=True)
+class ObservedSecondaries:
+    """The nodes that follow a fragment.
+
+    Args:
+        has_state: whether the fragment has a state that they follow.
+        wanted: how many there are to be.
+        there: how many there are.
+        level: how many of them go on at once.
+    """
+
+    has_state: bool
+    wanted: int = 0
+    there: int = 0
+    level: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class ObservedNetwork:
     """One network.
 
@@ -75,6 +94,8 @@ class ObservedNetwork:
         paused: its paused fragments.
         expiring: by fragment, messages and advice about records that retention removes before the
             fragment has used them.
+        overdue: the steps of its lanes that take too long.
+        secondaries: of its fragments that should run.
     """
 
     name: NetworkId
@@ -86,6 +107,8 @@ class ObservedNetwork:
     known: Mapping[TopicName, str] = field(default_factory=dict)
     paused: tuple[FragmentName, ...] = ()
     expiring: Mapping[FragmentName, tuple[tuple[str, str], ...]] = field(default_factory=dict)
+    overdue: Mapping[FragmentName, StepAge] = field(default_factory=dict)
+    secondaries: Mapping[FragmentName, ObservedSecondaries] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +134,8 @@ class Observed:
         nodes: how many nodes are running; None: the catalog did not answer.
         readable: settings whose secret other users of this machine can read, each with its file.
         access: access control lists of topics; None: there are none, or they may not be read.
+        shared: the topics that all networks of the participant need, as far as they are there and
+            may be described.
     """
 
     checks: tuple[Check, ...]
@@ -118,6 +143,7 @@ class Observed:
     nodes: int | None = None
     readable: tuple[tuple[str, str], ...] = ()
     access: ObservedAccess | None = None
+    shared: tuple[Replicas, ...] = ()
 
 
 class Verdict(Enum):

@@ -8,6 +8,7 @@ from pipeline.catalog.fragment_status import FragmentStatus, LaneState
 from pipeline.counting import counted
 from pipeline.doctor.facts import Finding, ObservedNetwork, Verdict
 from pipeline.errors import ExitCode
+from pipeline.heartbeats.steps import Doing, StepAge
 from pipeline.ids import FragmentName
 
 STALLED_MS: Final = 30_000
@@ -32,6 +33,14 @@ _FUTURE: Final = (
     "producer's clock sets both, the topic needs `message.timestamp.type=LogAppendTime`, too. "
     "To go on at once, `medusa destroy` the network and deploy it again, with `start: latest` if "
     "they would be read again; otherwise `medusa replay` computes the results later."
+)
+_LONG: Final = (
+    "no other node takes it over for that: it would take as long there. `medusa logs {fragment}` "
+    "shows the messages of its node."
+)
+_HANGS: Final = (
+    "no other node takes it over for that: it may hang there, too. `medusa logs {fragment}` shows "
+    "the messages of its node; a restart of that node, or `medusa move`, starts it again."
 )
 _AT_REST: Final = {
     LaneState.WAITING: (
@@ -64,6 +73,8 @@ def of_fragments(network: ObservedNetwork) -> Iterator[Finding]:
         yield from _stalled(status, name)
         yield from _late(status, name)
         yield from _held_back(status, name)
+    for fragment, step in network.overdue.items():
+        yield _overdue(fragment, step, network, name)
     for fragment, expiring in network.expiring.items():
         place = f"fragment {network.name}.{fragment}"
         for message, hint in expiring:
@@ -127,6 +138,18 @@ def _stalled(status: FragmentStatus, name: str) -> Iterator[Finding]:
         f"fragment {status.network}.{status.fragment}",
         "one batch takes that long, or the machine has no processor or memory left: `medusa logs "
         f"{status.network}.{status.fragment}` shows the messages of its node.",
+    )
+
+
+def _overdue(fragment: FragmentName, step: StepAge, network: ObservedNetwork, name: str) -> Finding:
+    """A lane that has made no step for long, by the heartbeats of its node."""
+    hint = _HANGS if step.doing == Doing.WAIT else _LONG
+    return Finding(
+        name,
+        Verdict.DOUBTFUL,
+        f"{fragment}: {step.words}",
+        f"fragment {network.name}.{fragment}",
+        hint.format(fragment=f"{network.name.name}.{fragment}"),
     )
 
 

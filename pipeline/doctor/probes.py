@@ -1,7 +1,7 @@
 """Probes of an installation: every connection, right and topic. Leaves nothing changed."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -27,13 +27,30 @@ from pipeline.catalog.records import DesiredState
 from pipeline.checkpoint_store.opening import open_store
 from pipeline.counting import counted
 from pipeline.deploy.documents import replan
-from pipeline.deploy.expiring import Search, reported_expiring
-from pipeline.doctor.facts import Check, Observed, ObservedAccess, ObservedNetwork, Trouble
+from pipeline.deploy.expiring import Search
+from pipeline.doctor.facts import (
+    Check,
+    Observed,
+    ObservedAccess,
+    ObservedNetwork,
+    Trouble,
+)
+from pipeline.doctor.lookups import (
+    expiring_facts,
+    overdue_of,
+    replicas,
+    secondaries_of,
+    with_state,
+)
 from pipeline.doctor.topics import TopicProbe
 from pipeline.errors import EnvironmentProblem, MedusaError, NotAllowedError
-from pipeline.ids import FragmentId, FragmentName, NetworkId, ParticipantId, TopicName
-from pipeline.lanes.expiring_text import advice, message
-from pipeline.names import Znodes, doctor_group, doctor_transactions
+from pipeline.ids import (
+    NetworkId,
+    ParticipantId,
+    TopicName,
+)
+from pipeline.names import Znodes, doctor_group, doctor_transactions, events_topic, heartbeats_topic
+from pipeline.planner.failures import Replicas
 from pipeline.planner.plan import Plan
 from pipeline.secrets import is_reference
 from pipeline.settings import SETTINGS, Kind, Settings
@@ -43,6 +60,8 @@ from schemas.transport import registry_address
 
 T = TypeVar("T")
 WITHIN_S = 5.0
+TRANSACTIONS = TopicName("__transaction_state")
+"""Kafka's own topic of transactions, which each commit writes."""
 
 PlanOfDocument = Callable[[RegistryClient], Plan | None]
 """Plans the project's document, which may name schemas of the registry; None: there is none."""
@@ -79,7 +98,8 @@ class Probes:
                 else None
             )
             readable = tuple(_readable(self.settings))
-            return Observed(tuple(self.checks), networks, nodes, readable, access)
+            shared = () if brokers is None else self._shared(brokers)
+            return Observed(tuple(self.checks), networks, nodes, readable, access, shared)
 
     @property
     def _participant(self) -> ParticipantId:
@@ -239,23 +259,39 @@ class Probes:
             if plan is not None and plan.network not in found:
                 found[plan.network] = ObservedNetwork(plan.network, False, plan.auto_create), plan
         if catalog is not None:
-            search = Search(
-                KafkaAdmin(brokers, WITHIN_S),
-                LogReader(RemoteKafka(brokers, clock := SystemClock()), WITHIN_S),
-                clock,
-                WITHIN_S,
+            log = LogReader(RemoteKafka(brokers, clock := SystemClock()), WITHIN_S)
+            search = Search(KafkaAdmin(brokers, WITHIN_S), log, clock, WITHIN_S)
+            overdue = self._try(
+                "steps of lanes", "", lambda: overdue_of(catalog, self._participant, log)
             )
             expiring = self._try(
                 "retention", "", lambda: expiring_facts(catalog, tuple(found), search)
             )
             found = {
-                name: (replace(seen, expiring=(expiring or {}).get(name, {})), plan)
+                name: (
+                    replace(
+                        seen,
+                        expiring=(expiring or {}).get(name, {}),
+                        overdue=(overdue or {}).get(name, {}),
+                    ),
+                    plan,
+                )
                 for name, (seen, plan) in found.items()
             }
         probe = TopicProbe(KafkaAdmin(brokers, WITHIN_S), KafkaRights(brokers, WITHIN_S))
         return tuple(
             seen if plan is None else probe.of(seen, plan) for seen, plan in found.values()
         )
+
+    def _shared(self, brokers: KafkaServers) -> tuple[Replicas, ...]:
+        """The topics that all networks need."""
+        admin = KafkaAdmin(brokers, WITHIN_S)
+        own = events_topic(self._participant), heartbeats_topic(self._participant)
+        found: list[Replicas] = []
+        for topics in (own, (TRANSACTIONS,)):
+            with suppress(MedusaError):  # a user who may not see them can do without
+                found += replicas(admin, topics)
+        return tuple(found)
 
     def _deployed(self, catalog: Catalog) -> dict[NetworkId, tuple[ObservedNetwork, Plan | None]]:
         found: dict[NetworkId, tuple[ObservedNetwork, Plan | None]] = {}
@@ -267,6 +303,9 @@ class Probes:
                 seen = ObservedNetwork(record.network, True, True, (), Trouble.of(error))
                 plan = None
             found[record.network] = seen, plan
+        secondaries = self._try(
+            "secondaries", "", lambda: secondaries_of(catalog.snapshot(self._participant))
+        )
         planned = {name: (seen, plan) for name, (seen, plan) in found.items() if plan is not None}
         fragments, statuses = catalog.fragments.of(*planned), catalog.statuses.of(*planned)
         for name, (seen, plan) in planned.items():
@@ -274,30 +313,17 @@ class Probes:
             known = {topic: topic_id for one in own for topic, topic_id in one.topic_ids}
             paused = tuple(one.fragment for one in own if one.desired is DesiredState.PAUSED)
             writers = _writers(plan, [one for one in statuses if one.network == name])
-            found[name] = replace(seen, writers=writers, known=known, paused=paused), plan
+            found[name] = (
+                replace(
+                    seen,
+                    writers=writers,
+                    known=known,
+                    paused=paused,
+                    secondaries=with_state(plan, secondaries or {}),
+                ),
+                plan,
+            )
         return found
-
-
-def expiring_facts(
-    catalog: Catalog, networks: Sequence[NetworkId], search: Search
-) -> dict[NetworkId, dict[FragmentName, tuple[tuple[str, str], ...]]]:
-    """Messages and advice about records that retention removes, by network and fragment."""
-    records, statuses = catalog.fragments.of(*networks), catalog.statuses.of(*networks)
-    nodes = [node for network in networks for node in catalog.nodes.of(network.participant)]
-    by_fragment = {(one.network, one.fragment): one for one in statuses}
-    lives = {network: one.life for network in networks if (one := catalog.networks.get(network))}
-    last = {r: by_fragment.get((r.network, r.fragment)) for r in records}
-    known = {record: reported_expiring(status, nodes) for record, status in last.items()}
-    searched = search.of([(r, last[r]) for r, of in known.items() if of is None], lives.get)
-    found: dict[NetworkId, dict[FragmentName, tuple[tuple[str, str], ...]]] = {}
-    now_ms = search.clock.now_ms()
-    for record, of in known.items():
-        fragment = FragmentId(record.network, record.fragment)
-        expiring = searched.get(fragment, ()) if of is None else of
-        found.setdefault(record.network, {})[record.fragment] = tuple(
-            (message(one, now_ms), advice(one, str(fragment), "")) for one in expiring
-        )
-    return found
 
 
 def _writers(plan: Plan, statuses: Iterable[FragmentStatus]) -> dict[TopicName, FragmentStatus]:

@@ -19,6 +19,7 @@ class EventKind(StrEnum):
     RESUMED = "resumed"
     CLAIMED = "claimed"
     STARTED = "started"
+    TAKEN_OVER = "taken-over"
     FAILED = "failed"
     FENCED = "fenced"
     RELEASED = "released"
@@ -54,6 +55,10 @@ EXPLANATIONS: Mapping[EventKind, str] = MappingProxyType(
         "fences earlier owners.",
         EventKind.STARTED: "The query of a fragment is about to execute its first batch; "
         "`since_last_batch` is the time without output until then.",
+        EventKind.TAKEN_OVER: "The query of a fragment whose owner was lost has written a batch; "
+        "each part is the time since the one before it: `noticed`, since the last heartbeat of the "
+        "owner, or since the report of its end; `claimed`; `fenced`, so that the owner can write "
+        "nothing more; `first_batch` and `first_result`, committed.",
         EventKind.FAILED: "A lane has ended by an error. It is tried again unless the entry says "
         "that it is given up; a repeated failure with the same error is not logged.",
         EventKind.FENCED: "A lane was ended because another epoch owns its fragment.",

@@ -1,1 +1,1 @@
-"""Heartbeats of nodes, their topic, and which nodes are suspected by them."""
+"""Heartbeats of nodes, their topic, which nodes are suspected by them, and steps of lanes."""

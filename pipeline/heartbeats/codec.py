@@ -9,6 +9,7 @@ import json
 from pipeline.errors import RefusedError
 from pipeline.formats import WRITTEN, check
 from pipeline.heartbeats.heartbeat import Heartbeat
+from pipeline.heartbeats.steps import decode_steps, encode_steps
 from pipeline.ids import Millis, NodeId, SteadyMillis
 from schemas.json_value import Json, JsonObject
 
@@ -30,6 +31,8 @@ def encode(heartbeat: Heartbeat) -> bytes:
         "agent_ms": heartbeat.agent_ms,
         "ended": heartbeat.ended,
     }
+    if heartbeat.steps is not None:
+        fields["steps"] = json.loads(encode_steps(heartbeat.steps))
     return json.dumps(fields, separators=(",", ":")).encode()
 
 
@@ -47,7 +50,7 @@ def decode(value: bytes | None, place: str) -> Heartbeat:
     fields = found if isinstance(found, dict) else {}
     written = _number(fields, "format", place)
     check(written, "heartbeat", place)
-    node, ended = fields.get("node"), fields.get("ended")
+    node, ended, steps = fields.get("node"), fields.get("ended"), fields.get("steps")
     if not isinstance(node, str) or not isinstance(ended, bool):
         raise NoHeartbeatError("a record is not a heartbeat", place=place)
     return Heartbeat(
@@ -57,6 +60,7 @@ def decode(value: bytes | None, place: str) -> Heartbeat:
         sent_ms=SteadyMillis(_number(fields, "sent_ms", place)),
         agent_ms=_number(fields, "agent_ms", place),
         ended=ended,
+        steps=None if steps is None else decode_steps(steps),
     )
 
 

@@ -74,12 +74,15 @@ class Suspicion:
         for_ms: how long the node, or its agent, has been silent; 0 if it has ended.
         limit_ms: the limit of that; 0 if it has ended.
         false: number of earlier suspicions of this node that were false.
+        sign_ms: steady time of what it follows: when the last heartbeat was read, or, of an agent
+            that hangs, when that had decided last.
     """
 
     why: Why
     for_ms: int
     limit_ms: int
     false: int
+    sign_ms: SteadyMillis
 
 
 @dataclass(slots=True)
@@ -167,12 +170,14 @@ class Detector:
 
     def _judged(self, other: _Other) -> Suspicion | None:
         limit_ms, silent_ms = self._limit_of(other), other.silent_ms or 0
+        read_ms = SteadyMillis(other.read_ms)
         if other.ended:
-            return Suspicion(Why.ENDED, 0, 0, other.false)
+            return Suspicion(Why.ENDED, 0, 0, other.false, read_ms)
         if silent_ms >= limit_ms:
-            return Suspicion(Why.SILENT, silent_ms, limit_ms, other.false)
+            return Suspicion(Why.SILENT, silent_ms, limit_ms, other.false, read_ms)
         if other.agent_ms > AGENT_MS:
-            return Suspicion(Why.HANGING, other.agent_ms, AGENT_MS, other.false)
+            decided_ms = SteadyMillis(read_ms - other.agent_ms)
+            return Suspicion(Why.HANGING, other.agent_ms, AGENT_MS, other.false, decided_ms)
         return None
 
     def _limit_of(self, other: _Other) -> int:

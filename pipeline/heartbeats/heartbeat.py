@@ -3,10 +3,13 @@
 from dataclasses import dataclass
 from typing import Final
 
+from pipeline.heartbeats.steps import StepAge
 from pipeline.ids import Millis, NodeId, SteadyMillis
 
 INTERVAL_MS: Final = 100
 """Between two heartbeats of a node."""
+STEPS_EVERY: Final = 10
+"""The first heartbeat and each tenth after it contain the steps of the node's lanes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +23,7 @@ class Heartbeat:
         sent_ms: steady time of the sender's machine; only its own node compares it with a clock.
         agent_ms: time since the agent's last decision when this was sent.
         ended: the node's process has ended: its last heartbeat.
+        steps: of its lanes; None: this heartbeat says nothing of them.
     """
 
     node: NodeId
@@ -28,3 +32,4 @@ class Heartbeat:
     sent_ms: SteadyMillis
     agent_ms: int
     ended: bool = False
+    steps: tuple[StepAge, ...] | None = None

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from pipeline.boundaries.lane_time import LaneTime
 from pipeline.errors import BrokenInvariantError, FencedError, InputError, MedusaError
-from pipeline.ids import Epoch, LaneId, RunNumber
+from pipeline.ids import Epoch, LaneId, RunNumber, SteadyMillis
 from pipeline.markers.commit_marker import CommitMarker
 
 
@@ -12,7 +12,8 @@ from pipeline.markers.commit_marker import CommitMarker
 class LaneStarted:
     """A lane's query is about to run its first batch; precedes every `BatchFinished` of it.
 
-    `marker` is the one it continues from; `time` is its event time.
+    `marker` is the one it continues from; `time` is its event time; `fenced_ms`: steady time since
+    which no earlier owner can write.
     """
 
     lane: LaneId
@@ -20,6 +21,7 @@ class LaneStarted:
     epoch: Epoch
     marker: CommitMarker
     time: LaneTime
+    fenced_ms: SteadyMillis
 
 
 @dataclass(frozen=True, slots=True)

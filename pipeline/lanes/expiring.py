@@ -12,6 +12,8 @@ older than `retention.ms`. A record is therefore removed when it and all records
 older, which is exactly what the offset of a time says: it is the first record at or after that
 time.
 
+Of a running lane only `medusa doctor` examines what a rebuild would read: see `needs_of_rebuild`.
+
 The time from which records are reported is half of what was left when they came, or when the lane
 ran last, whichever is later: half of the retention for unread records.
 """
@@ -27,6 +29,9 @@ from pipeline.markers.positions import MarkedSource, by_topic
 
 HALVINGS: Final = 8
 """Requests for the age of the oldest record: it is found to 1/512 of the retention."""
+
+NEAR: Final = 1 / 8
+"""The part of the retention that a rebuild has left at least, if event time stands still."""
 
 OffsetsAt = Callable[[Millis], Mapping[int, Offset]]
 """Per partition of a topic the first offset at or after a time; without one, the end."""
@@ -100,11 +105,14 @@ class LogNeeds:
             that an offset below the log's beginning proves no loss.
         since_ms: when it ran last, or its last batch was written if no more is known; None: it has
             never run.
+        spare: only what a rebuild of its state needs is examined, and reported when no more than
+            this part of the retention is left; None: all is.
     """
 
     topics: Mapping[TopicName, TopicNeeds]
     running: bool = False
     since_ms: Millis | None = None
+    spare: float | None = None
 
     def not_before(self, ran_ms: Millis) -> "LogNeeds":
         """The needs of a lane that was seen running at a time, perhaps without a batch."""
@@ -169,6 +177,30 @@ def needs_of(
     return LogNeeds(topics, running, marker.written_at_ms)
 
 
+def needs_of_rebuild(
+    first: CommitMarker, last: CommitMarker, topic_ids: Mapping[TopicName, str], now_ms: Millis
+) -> LogNeeds:
+    """What a rebuild of a running lane's state needs, on another node or by a follower.
+
+    Its needed positions advance with its event time. What is left until they are removed is the
+    rest of the retention, divided by how much slower than the clock that is: a state that spans
+    most of the retention is safe while event time keeps up, and is not when inputs are silent.
+
+    Args:
+        first: one of its latest markers.
+        last: its last.
+        topic_ids: as of `needs_of`.
+        now_ms: the present.
+    """
+    needs = needs_of(last, topic_ids)
+    begun_ms, reached_ms = first.eviction_ms, last.eviction_ms
+    moved_ms = 0 if begun_ms is None or reached_ms is None else reached_ms - begun_ms
+    passed_ms = max(1, now_ms - first.written_at_ms)
+    speed = min(1.0, max(0.0, moved_ms / passed_ms))
+    topics = {topic: one for topic, one in needs.topics.items() if one.rebuild}
+    return LogNeeds(topics, running=True, spare=NEAR * (1 - speed))
+
+
 def _counts(
     source: MarkedSource, topic: tuple[TopicName, TopicId], topic_ids: Mapping[TopicName, str]
 ) -> bool:
@@ -200,6 +232,8 @@ class Observed:
         log, of_topic, kept_ms = self.log, needs.topics[self.topic], self.log.kept_ms or 0
         if not log.ends:
             return self._unanswered(of_topic)
+        if needs.spare is not None:
+            return self._near(of_topic.rebuild, needs.spare)
         starts = {} if needs.running else log.starts
         unread = _below({**log.starts, **of_topic.unread}, log.ends)
         half_ms = Millis(self.now_ms - kept_ms // 2)
@@ -213,6 +247,16 @@ class Observed:
             *self._removed(Use.REBUILD, rebuild, starts),
             *self._old(rebuild, left_ms, Use.REBUILD),
         )
+
+    def _near(self, rebuild: Mapping[int, Offset], spare: float) -> tuple[ExpiringRecords, ...]:
+        """The records of a rebuild that are removed when this part of the retention has passed."""
+        kept_ms = self.log.kept_ms or 0
+        near_ms = Millis(self.now_ms - kept_ms + int(kept_ms * spare))
+        found = (
+            *self._removed(Use.REBUILD, rebuild, self.log.starts),
+            *self._old(rebuild, near_ms, Use.REBUILD),
+        )
+        return (*found, *self._crowded(_without(rebuild, found), spare, Use.REBUILD))
 
     def _removed(
         self, use: Use, needed: Mapping[int, Offset], starts: Mapping[int, Offset]
@@ -250,19 +294,23 @@ class Observed:
                 low_ms = middle_ms
         return low_ms
 
-    def _crowded(self, unread: Mapping[int, Offset]) -> Iterator[ExpiringRecords]:
-        """Partitions of limited size that have removed records, and whose rest is half unread.
+    def _crowded(
+        self, needed: Mapping[int, Offset], part: float = 0.5, use: Use = Use.UNREAD
+    ) -> Iterator[ExpiringRecords]:
+        """Partitions of limited size that have removed records, and of which much is needed.
+
+        That is, the records before the needed ones are less than a part of those that are there.
 
         Kafka reports the sizes of partitions only to administrators, so offsets are compared.
         """
         starts, ends = self.log.starts, self.log.ends
         crowded = {
             p: at
-            for p, at in unread.items()
-            if 0 < starts.get(p, 0) <= at and 2 * at < starts[p] + ends[p]
+            for p, at in needed.items()
+            if 0 < starts.get(p, 0) <= at and at - starts[p] < part * (ends.get(p, at) - starts[p])
         }
         if self.log.limited and crowded:
-            yield ExpiringRecords(self.topic, _partitions(crowded), Use.UNREAD, Cause.SIZE)
+            yield ExpiringRecords(self.topic, _partitions(crowded), use, Cause.SIZE)
 
     def _unanswered(self, needs: TopicNeeds) -> tuple[ExpiringRecords, ...]:
         """Unread records of partitions that do not answer, by the time since when they exist."""

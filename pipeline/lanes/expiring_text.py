@@ -25,6 +25,11 @@ def message(one: ExpiringRecords, now_ms: Millis) -> str:
             return f"unread records were removed from {where}"
         case Cause.REMOVED:
             return f"records that a rebuild of its state would read were removed from {where}"
+        case Cause.SIZE if not unread:
+            return (
+                f"records that a rebuild of its state would read are among the oldest of {where}, "
+                "and retention.bytes removes those"
+            )
         case Cause.SIZE:
             return (
                 f"more than half of what {where} still has is unread, and retention.bytes removes "
@@ -49,6 +54,8 @@ def advice(one: ExpiringRecords, fragment: str, state: str) -> str:
         state: as `status` shows it; empty: unknown.
     """
     action = _ACTIONS.get(state, _CAUSE).format(fragment=fragment)
+    if state == "running" and one.use is Use.REBUILD:
+        action = _GO_ON
     if one.cause is Cause.REMOVED:
         if one.use is Use.REBUILD:
             return f"keep its checkpoint folder, and {action}"
@@ -59,6 +66,7 @@ def advice(one: ExpiringRecords, fragment: str, state: str) -> str:
 
 
 _CAUSE: Final = "remove the cause of its error"
+_GO_ON: Final = "let its event time go on (`medusa status` shows what it waits for)"
 _ACTIONS: Final = {
     "": "let it read them by then (`medusa status` shows its state)",
     "paused": "`medusa resume {fragment}`",

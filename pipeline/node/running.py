@@ -166,7 +166,7 @@ class RunningNode:
         with _node_down(writer, record, clock):
             # While it stops, the agent decides nothing more.
             age_ms = lambda: 0 if stop.is_set() else pulse.age_ms()  # noqa: E731
-            with closing(HeartbeatSender(self._orders, age_ms)):
+            with closing(HeartbeatSender(self._orders, age_ms, host.steps.ages)):
                 agent.run(stop)
             warm_up.end()
             for thread in threads:

@@ -12,6 +12,7 @@ from pipeline.network.boxes.traits import Keeps, Lateness
 from pipeline.network.model import ExternalStream, KeyFormat, Load, Silence
 from pipeline.planner.boxes.catalogue import facts, keeps
 from pipeline.planner.describe import start_text
+from pipeline.planner.failures import node_failures, planned_failures
 from pipeline.planner.plan import DerivedStream, Fragment, FragmentInput, NewTopic, Plan
 from pipeline.reliability import Mode
 
@@ -36,12 +37,12 @@ def _lines(plan: Plan) -> Iterator[str]:
         yield f"  {note}"
     for fragment in plan.fragments:
         yield ""
-        yield from _fragment(fragment)
+        yield from _fragment(fragment, plan)
     yield ""
     yield from _topics(plan)
 
 
-def _fragment(fragment: Fragment) -> Iterator[str]:
+def _fragment(fragment: Fragment, plan: Plan) -> Iterator[str]:
     yield f"fragment {fragment.name}"
     yield "  reads"
     for stream in fragment.inputs:
@@ -70,6 +71,7 @@ def _fragment(fragment: Fragment) -> Iterator[str]:
     if fragment.apart:
         yield from _fact("apart from", f"{', '.join(fragment.apart)}, if another node may claim it")
     yield from _fact("reliability", _reliability(fragment))
+    yield from _failures(fragment, plan)
     yield from _guarantees(fragment)
     names = fragment.names
     yield from _fact("group", f"{names.group} (a mirror for lag tools)")
@@ -94,6 +96,18 @@ def _reliability(fragment: Fragment) -> str:
         f"{found}: if its node fails, a secondary goes on in about a second; costs its processor "
         "time and memory once more on each secondary"
     )
+
+
+def _failures(fragment: Fragment, plan: Plan) -> Iterator[str]:
+    """How many nodes and brokers may fail at once."""
+    nodes = node_failures(fragment)
+    if nodes is None:
+        text = "all nodes but one: it has no state to build"
+    else:
+        text = f"{counted(nodes, 'node')} without building its state, all but one in all"
+    yield from _fact("may fail", text)
+    if (found := planned_failures(fragment, plan)) is not None:
+        yield from _fact("", f"brokers, with the topics as planned: {found.words}")
 
 
 def _input(stream: FragmentInput, *, alone: bool) -> Iterator[str]:

@@ -57,7 +57,7 @@ def test_a_recreated_topic_has_another_id(cluster: Cluster) -> None:
     assert admin.create_topics((NewTopicSpec(topic, 1, 1),)) == (topic,)
     second = admin.describe((topic,))[topic]
     assert first.topic_id != second.topic_id
-    assert second == TopicDescription(topic, second.topic_id, 1)
+    assert second == TopicDescription(topic, second.topic_id, 1, 1)
     assert admin.end_offsets((topic,)) == {topic: {0: 0}}
 
 

@@ -30,8 +30,8 @@ from pipeline.deploy import documents
 from pipeline.errors import MedusaError
 from pipeline.event_log.codec import encode
 from pipeline.event_log.event import LoggedEvent
-from pipeline.heartbeats.detector import Suspect
-from pipeline.ids import FragmentId, Millis, NodeId, ParticipantId
+from pipeline.heartbeats.detector import Suspect, Suspicion, Why
+from pipeline.ids import FragmentId, Millis, NodeId, ParticipantId, SteadyMillis
 from pipeline.lanes.expiry import find_expiring
 from pipeline.names import Znodes
 from pipeline.network import document
@@ -63,6 +63,7 @@ from tests.histories.turns import Condition, Turn
 from tests.memory_store import MemoryStore
 
 OWNER = ParticipantId("local")
+_SILENT = Suspicion(Why.SILENT, 1_100, 1_000, 0, SteadyMillis(0))
 
 
 class Nothing:
@@ -244,7 +245,7 @@ class Node:
         `fully`: read the whole catalog, also without a change of networks or nodes.
         """
         self.troubles.clear()
-        self.suspicions.note(self.suspects)
+        self.suspicions.note(dict.fromkeys(self.suspects, _SILENT))
         if fully:
             self._catalog._seen = None
         self._read(self._catalog)

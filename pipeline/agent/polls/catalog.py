@@ -79,12 +79,10 @@ class CatalogPoll:
             if session != self._session:
                 catalog.nodes.register(self.record)
                 self._session, self._reported = session, ()
+            revision, up = catalog.networks.revision(participant), catalog.nodes.names(participant)
+            self.suspicions.note_up(up)
             suspects = self.suspicions.current
-            there = (
-                catalog.networks.revision(participant),
-                catalog.nodes.names(participant),
-                suspects,
-            )
+            there = revision, up, suspects
             self._since_s = {one: self._since_s.get(one, now_s) for one in suspects}
             if there != self._seen or now_s - self._read_at_s > self._interval_s:
                 found = self._judged(catalog.snapshot(participant), now_s)

@@ -35,7 +35,7 @@ class HeartbeatPoll:
         topic: of the heartbeats.
         detector: decides which nodes are suspected.
         clock: of the machine, which own heartbeats contain.
-        emit: receives the suspected nodes with each read.
+        emit: receives the suspicions with each read.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class HeartbeatPoll:
         topic: TopicName,
         detector: Detector,
         clock: Clock,
-        emit: Callable[[frozenset[Suspect]], None],
+        emit: Callable[[Mapping[Suspect, Suspicion]], None],
     ) -> None:
         self._kafka = kafka
         self._topic = topic
@@ -101,7 +101,7 @@ class HeartbeatPoll:
     def _judge(self, now_ms: SteadyMillis) -> None:
         """Send the suspected nodes, also unchanged ones: they count for a while; log changes."""
         before, self._suspicions = self._suspicions, self._detector.suspicions(now_ms)
-        self._emit(frozenset(self._suspicions))
+        self._emit(self._suspicions)
         for suspect in sorted(self._suspicions.keys() - before.keys()):
             _log.warning("node %s is suspected: %s", suspect.node, _of(self._suspicions[suspect]))
         blind = ", as this node does not read its own heartbeats"

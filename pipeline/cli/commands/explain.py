@@ -7,6 +7,9 @@ from pipeline.cli.session import Session
 from pipeline.deploy.documents import read_document
 from pipeline.planner import explain, planner
 from pipeline.planner.digest import fragment_digest
+from pipeline.planner.failures import node_failures, planned_failures
+from pipeline.planner.plan import Fragment, Plan
+from schemas.json_value import JsonObject
 
 
 @click.command("explain")
@@ -43,6 +46,8 @@ def command(session: Session, file: str | None) -> None:
                     "reliability": fragment.reliability.mode.value,
                     "secondaries": fragment.reliability.secondaries,
                     "checkpoint_every_ms": fragment.reliability.checkpoint_every_ms,
+                    "nodes_may_fail": node_failures(fragment),
+                    "brokers_may_fail": _brokers(fragment, plan),
                 }
                 for fragment in plan.fragments
             ],
@@ -60,3 +65,15 @@ def command(session: Session, file: str | None) -> None:
         },
         explain.explain(plan).rstrip("\n"),
     )
+
+
+def _brokers(fragment: Fragment, plan: Plan) -> JsonObject | None:
+    """How many brokers may fail at once, if the topics are as they are planned."""
+    found = planned_failures(fragment, plan)
+    if found is None:
+        return None
+    return {
+        "without_loss": found.without_loss,
+        "without_pause": found.without_pause,
+        "weakest": list(found.weakest),
+    }

@@ -10,6 +10,7 @@ from pipeline.errors import ExitCode
 from pipeline.operations.status.expiring import ExpiringSearch
 from pipeline.operations.status.fragments import fragments_status
 from pipeline.operations.status.observed import failed
+from pipeline.operations.status.steps import StepSearch
 from schemas.json_value import JsonObject
 
 _WATCH_INTERVAL_S = 1.0
@@ -40,14 +41,14 @@ def command(session: Session, network: str | None, *, node: str | None, watch: b
     name = None if network is None else session.network(network)
     with session.connect() as connections:
         search = ExpiringSearch(connections, session.clock)
+        steps = StepSearch(connections, session.clock)
         while True:
-            seen = search.of(
-                tuple(
-                    one
-                    for one in fragments_status(name, connections)
-                    if node is None or (one.status is not None and one.status.node == node)
-                )
+            shown = tuple(
+                one
+                for one in fragments_status(name, connections)
+                if node is None or (one.status is not None and one.status.node == node)
             )
+            seen = steps.of(search.of(shown))
             if watch:
                 session.printer.clear()
             now_ms = session.clock.now_ms()
@@ -55,6 +56,8 @@ def command(session: Session, network: str | None, *, node: str | None, watch: b
             session.printer.show(data, as_table(seen, now_ms))
             if search.problem is not None:
                 session.printer.note(f"the retention of topics is not known: {search.problem}")
+            if steps.problem is not None:
+                session.printer.note(f"the steps of lanes are not known: {steps.problem}")
             if not watch:
                 break
             session.clock.sleep(_WATCH_INTERVAL_S)

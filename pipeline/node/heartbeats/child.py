@@ -20,7 +20,7 @@ from brokers.kafka.admin import KafkaAdmin
 from brokers.kafka.cluster import RemoteKafka
 from pipeline.clock import Clock, steady_ms
 from pipeline.errors import MedusaError
-from pipeline.heartbeats.heartbeat import INTERVAL_MS, Heartbeat
+from pipeline.heartbeats.heartbeat import INTERVAL_MS, STEPS_EVERY, Heartbeat
 from pipeline.heartbeats.topic import HeartbeatWriter
 from pipeline.node.heartbeats.messages import Orders, Parent
 from pipeline.system_clock import SystemClock
@@ -58,7 +58,13 @@ def send_all(
         parent.wait(next_s)
         number += 1
         heartbeat = Heartbeat(
-            orders.node, orders.life, number, steady_ms(clock), parent.agent_ms(), parent.ended
+            orders.node,
+            orders.life,
+            number,
+            steady_ms(clock),
+            parent.agent_ms(),
+            parent.ended,
+            parent.steps() if number % STEPS_EVERY == 1 else None,
         )
         try:
             writer.send(heartbeat)

@@ -4,19 +4,24 @@ The orders are pickled, as both sides are one program; the pipe is theirs alone,
 passwords of the brokers are on no command line and in no environment.
 """
 
+import contextlib
+import json
 import os
 import pickle
 import select
 import struct
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from brokers.kafka.servers import KafkaServers
 from pipeline.clock import Clock, steady_ms
+from pipeline.heartbeats.steps import StepAge, decode_steps, encode_steps
 from pipeline.ids import Millis, NodeId, ParticipantId
 
 _LENGTH: Final = struct.Struct(">I")
-_AGE: Final = struct.Struct(">Q")
+_REPORT: Final = struct.Struct(">QI")
+"""Head of a report: the age of the agent's last decision, and the length of the steps."""
 _CHUNK: Final = 65_536
 
 
@@ -43,9 +48,28 @@ def encode_orders(orders: Orders) -> bytes:
     return _LENGTH.pack(len(content)) + content
 
 
-def encode_age(age_ms: int) -> bytes:
-    """A report: time since the agent's last decision."""
-    return _AGE.pack(age_ms)
+def encode_report(age_ms: int, steps: Sequence[StepAge]) -> bytes:
+    """A report: time since the agent's last decision, and the steps of the lanes."""
+    content = encode_steps(steps)
+    return _REPORT.pack(age_ms, len(content)) + content
+
+
+class Reports:
+    """Reports to the child; a long one may go into the pipe in parts.
+
+    Args:
+        pipe: its write end, which does not block.
+    """
+
+    def __init__(self, pipe: int) -> None:
+        self._pipe = pipe
+        self._unsent = b""
+
+    def put(self, age_ms: int, steps: Sequence[StepAge]) -> None:
+        """Report, or send the rest of an earlier report; dropped if the child does not read."""
+        report = self._unsent or encode_report(age_ms, steps)
+        with contextlib.suppress(BlockingIOError, BrokenPipeError):
+            self._unsent = report[os.write(self._pipe, report) :]
 
 
 class Parent:
@@ -60,6 +84,7 @@ class Parent:
         self._pipe = pipe
         self._clock = clock
         self._age_ms = 0
+        self._steps = b"{}"
         self._reported_ms = steady_ms(clock)
         self._rest = b""
         self.ended = False
@@ -88,14 +113,24 @@ class Parent:
         """Time since the agent's last decision, now."""
         return self._age_ms + steady_ms(self._clock) - self._reported_ms
 
+    def steps(self) -> tuple[StepAge, ...]:
+        """The steps of its lanes, as old as they are now."""
+        since_ms = steady_ms(self._clock) - self._reported_ms
+        found = decode_steps(json.loads(self._steps))
+        return tuple(replace(one, age_ms=one.age_ms + since_ms) for one in found)
+
     def _take(self, content: bytes) -> None:
+        """Take in what was read: the last whole report counts."""
         self.ended = not content
-        content = self._rest + content
-        whole = len(content) // _AGE.size * _AGE.size
-        self._rest = content[whole:]
-        if whole:
-            (self._age_ms,) = _AGE.unpack_from(content, whole - _AGE.size)
+        rest = self._rest + content
+        while len(rest) >= _REPORT.size:
+            age_ms, length = _REPORT.unpack_from(rest)
+            end = _REPORT.size + length
+            if len(rest) < end:
+                break
+            self._age_ms, self._steps, rest = age_ms, rest[_REPORT.size : end], rest[end:]
             self._reported_ms = steady_ms(self._clock)
+        self._rest = rest
 
     def _exactly(self, length: int) -> bytes:
         """So many bytes; none if the pipe ends before."""

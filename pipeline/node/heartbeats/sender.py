@@ -6,11 +6,12 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
+from pipeline.heartbeats.steps import StepAge
 from pipeline.node.heartbeats import child
-from pipeline.node.heartbeats.messages import Orders, encode_age, encode_orders
+from pipeline.node.heartbeats.messages import Orders, Reports, encode_orders
 from pipeline.user_code.variables import needed
 
 REPORT_S: Final = 0.1
@@ -33,8 +34,8 @@ class Process(Protocol):
     def code(self) -> int | None:
         """Its exit code; None while it runs."""
 
-    def report(self, age_ms: int) -> None:
-        """Report the age of the agent's last decision; never waits."""
+    def report(self, age_ms: int, steps: Sequence[StepAge]) -> None:
+        """Report the age of the agent's last decision, and the lanes' steps; never waits."""
 
     def lines(self) -> tuple[str, ...]:
         """The lines that it has written since the last call; never waits."""
@@ -52,6 +53,7 @@ class HeartbeatSender:
     Args:
         orders: whose heartbeats, and the brokers.
         age_ms: time since the agent's last decision: `Pulse.age_ms`.
+        steps: those of the lanes: `LaneSteps.ages`.
         start: starts the child process.
     """
 
@@ -59,10 +61,12 @@ class HeartbeatSender:
         self,
         orders: Orders,
         age_ms: Callable[[], int],
+        steps: Callable[[], Sequence[StepAge]],
         start: Callable[[Orders], Process] | None = None,
     ) -> None:
         self._orders = orders
         self._age_ms = age_ms
+        self._steps = steps
         self._start = start or ChildProcess
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._work, name="heartbeats", daemon=True)
@@ -94,7 +98,7 @@ class HeartbeatSender:
         process, reports = self._start(self._orders), 0
         try:
             while process.code is None and not self._closed.wait(REPORT_S):
-                process.report(self._age_ms())
+                process.report(self._age_ms(), self._steps())
                 reports += 1
                 for line in process.lines():
                     _log_line(line)
@@ -132,6 +136,7 @@ class ChildProcess:
             self._to.write(encode_orders(orders))
         os.set_blocking(self._to.fileno(), False)
         os.set_blocking(self._from.fileno(), False)
+        self._reports = Reports(self._to.fileno())
 
     @property
     def pid(self) -> int:
@@ -143,10 +148,9 @@ class ChildProcess:
         """Its exit code; None while it runs."""
         return self._process.poll()
 
-    def report(self, age_ms: int) -> None:
-        """Report the age of the agent's last decision; dropped if the child does not read."""
-        with contextlib.suppress(BlockingIOError, BrokenPipeError):
-            os.write(self._to.fileno(), encode_age(age_ms))
+    def report(self, age_ms: int, steps: Sequence[StepAge]) -> None:
+        """Report both; dropped if the child does not read."""
+        self._reports.put(age_ms, steps)
 
     def lines(self) -> tuple[str, ...]:
         """The lines that it has written since the last call."""

@@ -8,6 +8,7 @@ from pipeline.catalog.fragment_status import FragmentStatus, LaneState
 from pipeline.catalog.records import DesiredState, FragmentRecord, NodeRecord
 from pipeline.catalog.secondaries import may_run
 from pipeline.deploy.expiring import reported_expiring
+from pipeline.heartbeats.steps import StepAge
 from pipeline.ids import FragmentId, Millis, NodeId, TopicName
 from pipeline.lanes.expiring import ExpiringRecords
 from pipeline.names import FragmentNames
@@ -50,6 +51,7 @@ class ObservedFragment:
             examined.
         has_no_node: why no node that is up may claim it; empty: one may.
         standbys: its secondaries, the first one first.
+        overdue: the present step of its lane, if that takes too long.
     """
 
     record: FragmentRecord
@@ -59,6 +61,7 @@ class ObservedFragment:
     expiring: tuple[ExpiringRecords, ...] | None = None
     has_no_node: str = ""
     standbys: tuple[ObservedStandby, ...] = ()
+    overdue: StepAge | None = None
 
     @property
     def unplaced(self) -> str:

@@ -16,9 +16,10 @@ from brokers.kafka_interface import RecordWriter, TransactionWriter
 from brokers.log_reader import LogReader
 from pipeline.boundaries.lane_time import LaneTime
 from pipeline.boundaries.profile import profile
-from pipeline.clock import Deadline
+from pipeline.clock import Deadline, steady_ms
 from pipeline.dead_letters.trimmer import Retention, Trimmer
 from pipeline.errors import RetryError
+from pipeline.heartbeats.steps import Doing
 from pipeline.ids import BatchId, Incarnation, TopicId
 from pipeline.lanes.batch import RepeatedOtherwiseError
 from pipeline.lanes.batch_size import RECORDS_PER_BATCH
@@ -144,7 +145,10 @@ class StableLane:
         writer = kafka.transactions(self._settings.names.transactional_id)
         boundaries = kafka.producer(BOUNDARY_DEADLINE_S)
         try:
-            with translated(self._checkpoints.folder(self._settings.epoch)):
+            with (
+                translated(self._checkpoints.folder(self._settings.epoch)),
+                self._host.steps.running(self._settings.lane.fragment, self._planner.step),
+            ):
                 self._run(writer, boundaries)
         except StoppingError:
             return
@@ -160,6 +164,7 @@ class StableLane:
     def _run(self, writer: TransactionWriter, boundaries: RecordWriter) -> None:
         deadline = Deadline.after(self._clock, START_DEADLINE_S, f"starting {self._label}")
         writer.start(deadline)
+        self._fenced_ms = steady_ms(self._clock)
         self._settings.check_wanted()
         names, admin = self._settings.fragment.names, self._host.resolver.admin
         last = settled_marker(self._host.kafka, admin, names)
@@ -228,7 +233,8 @@ class StableLane:
         settings, names = self._settings, self._settings.fragment.names
         topics = frozenset({names.redrive, *(one.topic for one in settings.fragment.inputs)})
         time = self._host.news.join(self._planner, topics, first)
-        self._host.report(LaneStarted(settings.lane, settings.run, settings.epoch, first, time))
+        how = settings.lane, settings.run, settings.epoch, first, time, self._fenced_ms
+        self._host.report(LaneStarted(*how))
         self._started = True
 
     def _report_batch(self, finished: BatchFinished) -> None:
@@ -394,7 +400,8 @@ class StableLane:
             with_schemas=self._with_schemas,
             stop=self._stop,
         )
-        return query.run(start, lowered)
+        with self._planner.step.during(Doing.REBUILD):
+            return query.run(start, lowered)
 
     def _has_grown(self, marker: CommitMarker, request: StartRequest) -> bool:
         """Whether topics have partitions that the marker lacks."""

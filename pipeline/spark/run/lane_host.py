@@ -1,7 +1,7 @@
 """Resources of a node that its lanes share."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -14,6 +14,7 @@ from pipeline.lanes.events import LaneEvent
 from pipeline.names import FragmentNames
 from pipeline.spark.run.checkpoint_copies import CheckpointCopies
 from pipeline.spark.run.lane_news import LaneNews
+from pipeline.spark.run.lane_steps import LaneSteps
 from pipeline.spark.run.last_marker import read_marker
 from pipeline.spark.run.schema_resolver import SchemaResolver
 
@@ -24,7 +25,8 @@ class LaneHost:
 
     Spark reads from `brokers`, everything else goes through `kafka`, the same cluster.
     `claimed` is called when a lane has claimed its fragment, before it starts. `news` reaches the
-    lanes that run. `copies` are those of their checkpoints; None: there is no checkpoint store.
+    lanes that run; `steps` are theirs. `copies` are those of their checkpoints; None: there is no
+    checkpoint store.
     """
 
     spark: SparkSession
@@ -36,6 +38,7 @@ class LaneHost:
     report: Callable[[LaneEvent], None]
     claimed: Callable[[], None]
     news: LaneNews
+    steps: LaneSteps = field(default_factory=LaneSteps)
     copies: CheckpointCopies | None = None
 
     def admit(self, names: FragmentNames) -> Epoch:

@@ -27,6 +27,7 @@ from pipeline.boundaries.next_batch import (
 from pipeline.boundaries.profile import DerivedInput, LaneProfile
 from pipeline.clock import Clock, steady_ms
 from pipeline.errors import BrokenInvariantError
+from pipeline.heartbeats.steps import Doing, LaneStep
 from pipeline.ids import Epoch, Millis, SteadyMillis, StreamName
 from pipeline.lanes.batch import BatchFacts, check_planned
 from pipeline.markers.commit_marker import CommitMarker
@@ -72,6 +73,8 @@ class LanePlanner:
         self._planned: Batch | None = None
         self._log = logging.LoggerAdapter(logging.getLogger(__name__), {"fragment": place})
         self._reported: tuple[LaneTime, int] | None = None
+        self.step = LaneStep(clock)
+        """What the lane does: it waits for a batch here, and executes it until it asks again."""
 
     # --- news, from any thread ------------------------------------------------------------------
 
@@ -181,17 +184,22 @@ class LanePlanner:
         until_s = None if within_s is None else self._clock.monotonic_s() + within_s
         with self._changed:
             while not (self._stopped or self._ended):
+                self.step.begin(Doing.WAIT)
                 now_ms = steady_ms(self._clock)
                 decision = self._decide(now_ms)
                 if isinstance(decision, Batch):
                     self._planned = decision
                     self._last = LastBatch(decision.end, now_ms)
+                    self.step.begin(Doing.BATCH)
                     return decision
                 if isinstance(decision, PassOn):
+                    self.step.begin(Doing.REQUEST)
                     return decision
                 if until_s is not None and self._clock.monotonic_s() >= until_s:
+                    self.step.begin(Doing.REQUEST)
                     return None
                 self._changed.wait(_pause_s(decision, now_ms))
+            self.step.begin(Doing.QUERY)
             return None
 
     def _decide(self, now_ms: SteadyMillis) -> Decision:

@@ -34,7 +34,7 @@ import sys, threading
 from {KafkaServers.__module__} import KafkaServers
 from {Orders.__module__} import Orders
 from {HeartbeatSender.__module__} import HeartbeatSender
-HeartbeatSender(Orders(KafkaServers(sys.argv[1]), sys.argv[2], "{NODE}", {LIFE}), lambda: 3)
+HeartbeatSender(Orders(KafkaServers(sys.argv[1]), sys.argv[2], "{NODE}", {LIFE}), lambda: 3, tuple)
 print("up", flush=True)
 threading.Event().wait()
 """
@@ -84,7 +84,7 @@ def test_an_orderly_end_is_a_last_heartbeat(
     """Of the same life; numbers and times count up."""
     me = ParticipantId("beats")
     with heard(embedded_stack, me) as log:
-        sender = HeartbeatSender(orders(embedded_stack, me), lambda: 3)
+        sender = HeartbeatSender(orders(embedded_stack, me), lambda: 3, tuple)
         wait_for(lambda: len(log.come()) > 5, "heartbeats")
         sender.close()
         wait_for(log.ended, "the last heartbeat")
@@ -123,7 +123,7 @@ def test_a_killed_child_is_started_again(embedded_stack: EmbeddedStack, wait_for
         return started[-1]
 
     with heard(embedded_stack, me) as log:
-        sender = HeartbeatSender(orders(embedded_stack, me), lambda: 3, start)
+        sender = HeartbeatSender(orders(embedded_stack, me), lambda: 3, tuple, start)
         wait_for(lambda: len(log.come()) > 2, "heartbeats")
         os.kill(started[0].pid, signal.SIGTERM)
         count = len(log.all)
@@ -141,7 +141,7 @@ def test_a_deleted_topic_is_created_again(embedded_stack: EmbeddedStack, wait_fo
     me = ParticipantId("deleted")
     topic = heartbeats_topic(me)
     admin = KafkaAdmin(embedded_stack.settings.kafka_bootstrap_servers, 20.0)
-    sender = HeartbeatSender(orders(embedded_stack, me), lambda: 3)
+    sender = HeartbeatSender(orders(embedded_stack, me), lambda: 3, tuple)
     wait_for(lambda: topic in admin.describe((topic,)), "the topic")
     first = admin.describe((topic,))[topic].topic_id
     admin.delete_topics((topic,))

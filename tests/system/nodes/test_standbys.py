@@ -7,9 +7,13 @@ from collections.abc import Iterator
 import pytest
 
 from brokers.embedded.processes import Child
+from pipeline.agent.takeover import PARTS
 from pipeline.catalog.fragment_status import LaneState
 from pipeline.clock import Deadline
+from pipeline.event_log.codec import decode
+from pipeline.event_log.event import EventKind, LoggedEvent
 from pipeline.ids import FragmentId, NodeId
+from pipeline.names import events_topic
 from pipeline.system_clock import SystemClock
 from tests.system.nodes.feeds import (
     COUNTS,
@@ -40,6 +44,13 @@ def nodes(medusa: Installation) -> Iterator[Nodes]:
         yield processes
 
 
+def takeovers(medusa: Installation, name: str) -> list[LoggedEvent]:
+    """The takeovers of a network in the event log."""
+    topic = events_topic(network_id(name).participant)
+    entries = [decode(one.value, topic) for one in medusa.records(topic)]
+    return [one for one in entries if (one.network, one.kind) == (name, EventKind.TAKEN_OVER)]
+
+
 def test_a_secondary_goes_on_when_the_owner_is_killed(medusa: Installation, nodes: Nodes) -> None:
     """Twice: another node becomes the secondary of the second owner, and of its incarnation.
 
@@ -63,6 +74,10 @@ def test_a_secondary_goes_on_when_the_owner_is_killed(medusa: Installation, node
             nodes[before.node] = started(medusa, before.node)
             medusa.await_node(before.node, nodes[before.node])
     assert any(in_the_query)
+    medusa.wait_for(lambda: len(takeovers(medusa, name)) == 2, "both takeovers in the event log")
+    for entry in takeovers(medusa, name):
+        assert dict(entry.facts)["noticed_by"] == "ended"
+        assert tuple(part for part, _ in entry.parts_ms) == PARTS
 
 
 def test_an_owner_that_was_suspected_wrongly_gives_up(medusa: Installation, nodes: Nodes) -> None:

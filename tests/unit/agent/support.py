@@ -225,7 +225,9 @@ class Agent:
         """The lane starts at the beginning of its inputs."""
         found = fresh_marker(*inputs, epoch=epoch)
         time = self.begin(found, profile or LaneProfile(inputs, Stateless()))
-        return self.receive(LaneStarted(LANE, self._run(), Epoch(epoch), found, time))
+        return self.receive(
+            LaneStarted(LANE, self._run(), Epoch(epoch), found, time, self.steady_ms)
+        )
 
     def begin(self, marker: CommitMarker, profile: LaneProfile) -> LaneTime:
         """The event time with which a lane begins at a marker."""

@@ -24,7 +24,7 @@ def _published(effects: tuple[Effect, ...]) -> list[bool]:
 def _started(agent: Agent) -> LaneStarted:
     begun = fresh_marker(CARS)
     time = agent.begin(begun, LaneProfile((CARS,), Stateless()))
-    return LaneStarted(LANE, RunNumber(1), Epoch(1), begun, time)
+    return LaneStarted(LANE, RunNumber(1), Epoch(1), begun, time, agent.steady_ms)
 
 
 def test_an_idle_lane_publishes_that_it_is_idle_once_a_second(agent: Agent) -> None:

@@ -412,7 +412,7 @@ def test_impossible_events_raise_and_change_nothing(running: Agent) -> None:
         running.started(CARS)
     other, run = stable_lane(OTHER), RunNumber(1)
     with pytest.raises(BrokenInvariantError, match="was not asked to"):
-        running.receive(LaneStarted(other, run, Epoch(2), found, time))
+        running.receive(LaneStarted(other, run, Epoch(2), found, time, running.steady_ms))
     with pytest.raises(BrokenInvariantError, match="run 2 of a lane whose last run is 1"):
         running.stopped(run=2)
     assert running.state == before

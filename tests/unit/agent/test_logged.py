@@ -114,7 +114,8 @@ def test_a_start_has_its_durations() -> None:
     agent.wait(600)
     marker = fresh_marker(CARS)
     time = agent.begin(marker, LaneProfile((CARS,), Stateless()))
-    started = LaneStarted(LANE, agent.lane().run, Epoch(1), marker, time)
+    run = agent.lane().run
+    started = LaneStarted(LANE, run, Epoch(1), marker, time, agent.steady_ms)
     (event,) = logged(agent.receive_all(started))
     assert (event.kind, event.node, event.network) == ("started", HERE, SPEED.network.name)
     parts = dict(event.parts_ms)

@@ -14,7 +14,7 @@ from pipeline.agent.effects import (
     StopLane,
     WatchTopics,
 )
-from pipeline.agent.events import ExpiringFound, PlanFailed, PlanMade
+from pipeline.agent.events import ExpiringFound, FragmentTaken, PlanFailed, PlanMade
 from pipeline.boundaries.derived import PendingBoundary
 from pipeline.boundaries.lane_time import writer_of
 from pipeline.boundaries.profile import LaneProfile
@@ -80,6 +80,22 @@ def test_a_start_claims_the_fragment_and_runs_its_lane_until_it_is_stopped(
     node.performer.perform(StopLane(LANE))
     wait_for(lambda: node.events, "the end of the lane")
     assert node.events == [LaneStopped(LANE, RUN, Epoch(1), None, retry=True, fenced=False)]
+
+
+def test_a_claim_of_what_a_lost_node_owned_begins_a_takeover(
+    make_node: Callable[[Exception | None], Node], wait_for: WaitFor
+) -> None:
+    """It is sent before anything else of the run."""
+    node = make_node(None)
+    lost = replace(NODE, node=NodeId("lost"))
+    node.catalog.owners.claim(NETWORK, MOVING.fragment, lost, Millis(0))
+    node.start()
+    wait_for(lambda: node.lanes, "the lane is made")
+    (taken,) = node.events
+    assert isinstance(taken, FragmentTaken)
+    assert (taken.lane, taken.run, taken.takeover.source) == (LANE, RUN, "lost")
+    assert taken.takeover.noticed is None
+    node.stop()
 
 
 def test_a_marker_of_a_newer_format_is_refused_before_the_claim(

@@ -97,6 +97,18 @@ def test_explain_has_the_reliability_of_each_fragment(medusa: Caller) -> None:
     assert "reliability  active_standby, 1 secondary: it has no state" in medusa("explain").out
 
 
+def test_explain_has_how_many_may_fail(medusa: Caller) -> None:
+    """In the data and in the text; null: all nodes but one."""
+    Path("sighting.avsc").write_text(SCHEMA)
+    Path("network.py").write_text(CARS)
+    (one,) = medusa("explain", "-o", "json").data["fragments"]
+    assert one["nodes_may_fail"] is None
+    brokers = one["brokers_may_fail"]
+    assert (brokers["without_loss"], brokers["without_pause"]) == (0, 0)
+    assert one["output"] in brokers["weakest"]
+    assert "may fail     all nodes but one: it has no state to build" in medusa("explain").out
+
+
 def test_a_mistake_in_python_is_printed_with_its_line(medusa: Caller) -> None:
     """In the data too."""
     Path("sighting.avsc").write_text(SCHEMA)

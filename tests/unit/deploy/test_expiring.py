@@ -8,6 +8,7 @@ import pytest
 
 from pipeline.catalog.fragment_status import FragmentStatus, LaneState
 from pipeline.catalog.records import Begun
+from pipeline.deploy import expiring
 from pipeline.deploy.expiring import Search, needs_at_rest, reported_expiring
 from pipeline.ids import (
     FragmentId,
@@ -97,6 +98,39 @@ def test_a_lost_fragment_ran_until_its_last_report(scene: Scene) -> None:
     world.clock.sleep(2 * DAY_S)
     ((found,),) = search(scene, status=status).values()
     assert found.use is Use.REBUILD
+
+
+def of_running(scene: Scene, within_s: float = 3.0) -> dict[FragmentId, list[Cause]]:
+    """The answer about what a rebuild of the fragment needs."""
+    world = scene.world
+    found = Search(world.kafka, world.log, world.clock, within_s).of_running([scene.record])
+    assert {one.use for every in found.values() for one in every} <= {Use.REBUILD}
+    return {fragment: [one.cause for one in every] for fragment, every in found.items()}
+
+
+def test_a_rebuild_of_a_running_fragment_is_examined_by_its_latest_markers(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its event time keeps up with the clock for six and a half of seven days, and then stops."""
+    monkeypatch.setattr(expiring, "MARKERS", 2)
+    world, markers = scene.world, FragmentNames(FRAGMENT).markers
+    needed = {at: Offset(4) for at in marker(scene).end}
+    first = replace(marker(scene), needed=needed, eviction_ms=NOW)
+    world.write(markers, encode_marker(first))
+    assert of_running(scene) == {FRAGMENT: []}
+    world.clock.sleep(6.5 * DAY_S)
+    now_ms = world.clock.now_ms()
+    world.write(markers, encode_marker(replace(first, eviction_ms=now_ms, written_at_ms=now_ms)))
+    assert of_running(scene) == {FRAGMENT: []}
+    world.clock.sleep(0.4 * DAY_S)
+    assert of_running(scene) == {FRAGMENT: []}
+    world.write(markers, encode_marker(replace(first, eviction_ms=now_ms, written_at_ms=now_ms)))
+    assert of_running(scene) == {FRAGMENT: [Cause.AGE]}
+    world.kafka.delete_records(SIGHTINGS, {0: Offset(5)})
+    assert of_running(scene) == {FRAGMENT: [Cause.REMOVED]}
+    assert of_running(scene, within_s=0.0) == {}
+    world.kafka.delete_topics([markers])
+    assert of_running(scene) == {}
 
 
 def test_no_time_left_leaves_fragments_unexamined(scene: Scene) -> None:

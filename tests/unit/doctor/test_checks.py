@@ -23,7 +23,7 @@ from tests.unit.catalog.support import NOTHING_READ
 
 NAME = TopicName("out")
 WANTED = NewTopic(NAME, 2, 1, (("cleanup.policy", "delete"), ("retention.ms", "1000")), False)
-THERE = TopicDescription(NAME, "id", 2)
+THERE = TopicDescription(NAME, "id", 2, 1)
 GOOD = ObservedTopic(WANTED, THERE, dict(WANTED.config), WRITES | {"DELETE"})
 DOWN = Trouble("no broker can be reached", "Kafka a:1", "is it running?", ExitCode.UNAVAILABLE)
 REFUSED = Trouble("not allowed", "topic out", "ask for the right", ExitCode.BAD_INPUT)

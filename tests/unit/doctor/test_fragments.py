@@ -6,6 +6,7 @@ from pipeline.catalog.fragment_status import FragmentStatus, LaneState
 from pipeline.doctor.facts import Finding, ObservedNetwork, Verdict
 from pipeline.doctor.fragments import STALLED_MS, of_fragments
 from pipeline.errors import ExitCode
+from pipeline.heartbeats.steps import Doing, StepAge
 from pipeline.ids import FragmentName, Millis, NetworkId, NetworkName, ParticipantId, TopicName
 from tests.unit.catalog.support import NOTHING_READ
 
@@ -19,6 +20,22 @@ def found(status: FragmentStatus, *paused: str) -> list[Finding]:
     names = tuple(FragmentName(name) for name in paused)
     network = ObservedNetwork(NETWORK, True, True, writers={TopicName("out"): status}, paused=names)
     return list(of_fragments(network))
+
+
+@pytest.mark.parametrize(
+    ("doing", "words", "hint"),
+    [
+        (Doing.BATCH, "f: one batch has taken 1m 35s so far", "it would take as long there"),
+        (Doing.WAIT, "f: its thread has made no step for 1m 35s", "`medusa move`"),
+    ],
+)
+def test_a_lane_that_makes_no_step_is_reported(doing: Doing, words: str, hint: str) -> None:
+    """A long batch as such."""
+    steps = {FragmentName("f"): StepAge("n.f", doing, 95_000)}
+    (finding,) = of_fragments(ObservedNetwork(NETWORK, True, True, overdue=steps))
+    assert finding.message.startswith(words)
+    assert hint in finding.hint
+    assert (finding.verdict, finding.place) == (Verdict.DOUBTFUL, "fragment n.f")
 
 
 def hinted(status: FragmentStatus) -> list[str]:

@@ -12,10 +12,9 @@ from brokers.records import TopicRule
 from pipeline.catalog.records import NetworkRecord, NetworkVersionRecord
 from pipeline.deploy.apply import compare, deploy
 from pipeline.deploy.documents import read_document
-from pipeline.deploy.expiring import Search
 from pipeline.doctor.checks import exit_code, findings
-from pipeline.doctor.facts import Observed, ObservedAccess, Verdict
-from pipeline.doctor.probes import Probes, expiring_facts
+from pipeline.doctor.facts import Observed, ObservedAccess, ObservedSecondaries, Verdict
+from pipeline.doctor.probes import Probes
 from pipeline.errors import ExitCode, MedusaError, NotAllowedError, UnavailableError
 from pipeline.ids import (
     FragmentName,
@@ -26,7 +25,6 @@ from pipeline.ids import (
     ParticipantId,
     TopicName,
 )
-from pipeline.lanes.expiring import Cause, ExpiringRecords, Use
 from pipeline.settings import combine
 from tests.unit.catalog.support import NOTHING_READ, node
 from tests.unit.deploy.twins import NOW, World, write_project
@@ -91,29 +89,6 @@ def test_a_deployed_network_is_read_with_its_topics_and_writers(tmp_path: Path) 
     assert [str(name) for name in seen] == ["cars", "damaged"]
     assert {"car-sightings", "moving-cars", "stopped-cars"} <= set(seen[cars].known)
     assert seen[cars].writers == {"moving-cars": status}
+    without = ObservedSecondaries(has_state=False)
+    assert seen[cars].secondaries == {"moving": without, "stopped": without}
     assert seen[NetworkId(ParticipantId("local"), NetworkName("damaged"))].trouble is not None
-
-
-def test_expiring_records_are_reported_or_found_in_kafka(tmp_path: Path) -> None:
-    """By the node of a fragment; a fragment that never ran needs nothing."""
-    world = World.new()
-    document = read_document(write_project(tmp_path), lambda _: None)
-    deploy(compare(document, ParticipantId("local"), world.servers), world.servers, lambda _: None)
-    cars = NetworkId(ParticipantId("local"), NetworkName("cars"))
-    world.catalog.nodes.register(node())
-    for name, use in (("moving", Use.UNREAD), ("stopped", None)):
-        fragment = FragmentName(name)
-        epoch = world.catalog.owners.claim(cars, fragment, node(), NOW).epoch
-        removed = () if use is None else (ExpiringRecords(IN, (0,), use, Cause.REMOVED),)
-        status = replace(NOTHING_READ, network=cars, fragment=fragment, epoch=epoch)
-        world.catalog.statuses.report(replace(status, expiring=removed))
-    search = Search(world.kafka, world.log, world.clock, 3.0)
-    found = expiring_facts(world.catalog, (cars,), search)
-    ((message, hint),) = found[cars][FragmentName("moving")]
-    assert message == "unread records were removed from topic car-sightings, partition 0"
-    assert "--state moving=empty" in hint
-    assert found[cars][FragmentName("stopped")] == ()
-    world.store.expire()
-    assert expiring_facts(world.catalog, (cars,), search) == {
-        cars: {FragmentName("moving"): (), FragmentName("stopped"): ()}
-    }

@@ -1,6 +1,7 @@
 """Heartbeats as JSON."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -10,9 +11,17 @@ from pipeline.errors import NewerFormatError
 from pipeline.formats import NEWEST
 from pipeline.heartbeats.codec import NoHeartbeatError, decode, encode
 from pipeline.heartbeats.heartbeat import Heartbeat
+from pipeline.heartbeats.steps import StepAge
 from pipeline.ids import Millis, NodeId, SteadyMillis
 
 numbers = st.integers(min_value=0, max_value=2**63)
+steps = st.dictionaries(
+    st.text(max_size=20), st.tuples(st.text(max_size=5), numbers), max_size=5
+).map(
+    lambda found: tuple(
+        StepAge(name, *one) for name, one in sorted(found.items(), key=lambda one: -one[1][1])
+    )
+)
 heartbeats = st.builds(
     Heartbeat,
     node=st.text(max_size=70).map(NodeId),
@@ -21,7 +30,9 @@ heartbeats = st.builds(
     sent_ms=numbers.map(SteadyMillis),
     agent_ms=numbers,
     ended=st.booleans(),
+    steps=st.none() | steps,
 )
+STEPS = (StepAge("tolls.moving", "batch", 70),)
 ONE = Heartbeat(NodeId("n1"), Millis(7), 1, SteadyMillis(2), 3)
 
 
@@ -34,6 +45,18 @@ def test_a_heartbeat_is_read_as_it_was_written(heartbeat: Heartbeat) -> None:
 def test_an_unknown_field_is_ignored() -> None:
     """Of a later version."""
     fields = {**json.loads(encode(ONE)), "colour": "red"}
+    assert decode(json.dumps(fields).encode(), "here") == ONE
+
+
+def test_a_heartbeat_of_an_earlier_version_says_nothing_of_steps() -> None:
+    """One of a later version may say it in another way: what is not understood is left out."""
+    fields = json.loads(encode(replace(ONE, steps=STEPS)))
+    assert decode(json.dumps(fields).encode(), "here").steps == STEPS
+    fields["steps"] |= {"a": 3, "b": [], "c": [1, 2], "d": ["batch", "1"], "e": ["batch", 1, 2]}
+    assert decode(json.dumps(fields).encode(), "here").steps == STEPS
+    fields["steps"] = 3
+    assert decode(json.dumps(fields).encode(), "here").steps == ()
+    del fields["steps"]
     assert decode(json.dumps(fields).encode(), "here") == ONE
 
 

@@ -97,6 +97,7 @@ def test_a_silent_node_is_suspected_after_the_limit(log: Log) -> None:
     suspicion = log.detector.suspicions(SteadyMillis(log.now_ms))[GONE]
     assert LIMIT_MS <= suspicion.for_ms <= LIMIT_MS + INTERVAL_MS
     assert (suspicion.limit_ms, suspicion.false) == (LIMIT_MS, 0)
+    assert suspicion.sign_ms == log.now_ms - LIMIT_MS - INTERVAL_MS
 
 
 def test_a_silent_node_is_not_suspected_before_the_limit(log: Log) -> None:
@@ -206,6 +207,8 @@ def test_an_agent_that_hangs_is_suspected(log: Log) -> None:
     assert not log.suspected()
     log.run(100, lambda: log.other(agent_ms=AGENT_MS + 1))
     assert log.suspected() == {GONE: Why.HANGING}
+    found = log.detector.suspicions(SteadyMillis(log.now_ms))[GONE]
+    assert log.now_ms - found.sign_ms == found.for_ms
     log.run(100, log.other)
     assert not log.suspected()
     log.run(2 * LIMIT_MS)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from pipeline.ids import Epoch, Incarnation, Millis, Offset, StreamName, TopicId, TopicName
 from pipeline.lanes.expiring import (
     HALVINGS,
+    NEAR,
     Cause,
     ExpiringRecords,
     LogNeeds,
@@ -19,6 +20,7 @@ from pipeline.lanes.expiring import (
     TopicNeeds,
     Use,
     needs_of,
+    needs_of_rebuild,
     topic_log,
 )
 from pipeline.lanes.expiring_text import advice, message
@@ -59,6 +61,7 @@ class Case:
     kept_ms: int | None = WEEK
     limited: bool = False
     running: bool = False
+    spare: float | None = None
 
     def expiring(self) -> tuple[ExpiringRecords, ...]:
         """What is removed."""
@@ -67,7 +70,7 @@ class Case:
         needed = {} if self.rebuild is None else {0: Offset(self.rebuild)}
         needs = TopicNeeds(ID, {0: Offset(self.unread)}, needed)
         since = None if self.since_ms is None else Millis(self.since_ms)
-        of = LogNeeds({TOPIC: needs}, self.running, since)
+        of = LogNeeds({TOPIC: needs}, self.running, since, self.spare)
         return Observed(TOPIC, log, at_times(*self.times_ms), Millis(self.now_ms)).expiring(of)
 
 
@@ -147,6 +150,31 @@ def test_a_rebuild_is_reported_from_half_of_what_was_left_on() -> None:
     assert found.removed_from_ms == stopped + 3 * DAY
 
 
+def test_a_rebuild_of_a_running_lane_is_reported_when_little_is_left() -> None:
+    """A part of the retention; its unread records are a matter of its node's own report."""
+    times = (NOW - 6 * DAY, NOW - 5 * DAY, NOW)
+    for rebuild, spare, count in ((0, 1 / 8, 0), (0, 1 / 6, 1), (1, 1 / 6, 0), (0, 0.0, 0)):
+        found = expiring(*times, unread=2, rebuild=rebuild, running=True, spare=spare)
+        assert [one.use for one in found] == [Use.REBUILD] * count
+    old = expiring(NOW - 8 * DAY, NOW, unread=2, rebuild=0, running=True, spare=0.0)
+    assert [one.cause for one in old] == [Cause.AGE]
+    (gone,) = expiring(*times, unread=3, rebuild=0, start=1, running=True, spare=0.0)
+    assert (gone.use, gone.cause) == (Use.REBUILD, Cause.REMOVED)
+
+
+def test_a_rebuild_from_a_topic_of_limited_size_is_reported_by_offsets() -> None:
+    """If what is needed is among the oldest that the partition still has."""
+
+    def found(rebuild: int, **facts: Any) -> list[tuple[Use, Cause]]:
+        facts = {"start": 10, "limited": True, "spare": NEAR, **facts}
+        every = expiring(*[NOW] * 90, unread=80, rebuild=rebuild, running=True, **facts)
+        return [(one.use, one.cause) for one in every]
+
+    assert found(19) == [(Use.REBUILD, Cause.SIZE)]
+    assert found(20) == found(19, limited=False) == found(19, spare=0.1) == []
+    assert found(19, start=0) == []
+
+
 def test_a_partition_is_reported_for_its_unread_records_alone() -> None:
     """Whatever is done about them helps the rebuild as well."""
     found = expiring(1, 2, NOW, unread=1, rebuild=0, since_ms=NOW)
@@ -220,6 +248,36 @@ def test_needs_are_the_positions_and_what_the_state_was_made_from() -> None:
     assert needs_of(of_marker(9, 9), {TOPIC: ID}).topics[TOPIC].rebuild == {}
 
 
+@pytest.mark.parametrize(
+    ("moved_ms", "passed_ms", "spare"),
+    [
+        (None, DAY, NEAR),
+        (0, DAY, NEAR),
+        (DAY // 2, DAY, NEAR / 2),
+        (DAY, DAY, 0.0),
+        (2 * DAY, DAY, 0.0),
+        (-DAY, DAY, NEAR),
+        (0, 0, NEAR),
+    ],
+)
+def test_a_rebuild_has_less_to_spare_the_slower_event_time_is(
+    moved_ms: int | None, passed_ms: int, spare: float
+) -> None:
+    """While it keeps up with the clock, what is needed stays as young as it is."""
+    first = replace(of_marker(8, 3), eviction_ms=Millis(5))
+    moved = None if moved_ms is None else Millis(5 + moved_ms)
+    last = replace(of_marker(9, 4), eviction_ms=moved)
+    needs = needs_of_rebuild(first, last, {TOPIC: ID}, Millis(NOW + passed_ms))
+    assert needs.topics == {TOPIC: TopicNeeds(ID, {0: Offset(9)}, {0: Offset(4)})}
+    assert needs.spare == pytest.approx(spare)
+
+
+def test_a_lane_without_state_has_nothing_to_rebuild() -> None:
+    """Then nothing is asked."""
+    last = of_marker(9, 9)
+    assert needs_of_rebuild(last, last, {TOPIC: ID}, NOW).topics == {}
+
+
 def test_positions_in_another_topic_do_not_count() -> None:
     """A deploy has replaced the topic, or left it."""
     assert needs_of(of_marker(9, 4), {TOPIC: "another"}).topics == {}
@@ -243,6 +301,8 @@ def test_a_message_names_place_age_retention_and_time() -> None:
     assert message(now, NOW).endswith("kept for 7d: they may be removed now")
     many = replace(AGED, partitions=tuple(range(9)), cause=Cause.SIZE)
     assert "partitions 0, 1, 2, 3, 4, 5 and 3 more still has is unread" in message(many, NOW)
+    oldest = message(replace(many, use=Use.REBUILD), NOW)
+    assert "among the oldest of topic in, partitions 0" in oldest
 
 
 @pytest.mark.parametrize(
@@ -251,6 +311,7 @@ def test_a_message_names_place_age_retention_and_time() -> None:
         ("paused", AGED, "`medusa resume n.f`, or raise retention.ms of the topic"),
         ("failed", AGED, "remove the cause of its error, or raise retention.ms of the topic"),
         ("running", replace(AGED, cause=Cause.SIZE), "raise retention.bytes"),
+        ("running", replace(AGED, use=Use.REBUILD), "let its event time go on"),
         ("paused", replace(AGED, cause=Cause.REMOVED), "deploy with `--state f=empty`"),
         (
             "pending",

@@ -11,14 +11,16 @@ from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.records import NodeRecord, Standby, Transfer
 from pipeline.catalog.standbys import Standbys
 from pipeline.errors import NewerFormatError, RefusedError
-from pipeline.heartbeats.detector import Suspect
-from pipeline.ids import Millis, NodeId, ParticipantId
+from pipeline.heartbeats.detector import Suspect, Suspicion, Why
+from pipeline.ids import Millis, NodeId, ParticipantId, SteadyMillis
 from pipeline.lanes.follower_phases import FollowerPhase
 from pipeline.names import Znodes
 from pipeline.system_clock import SystemClock
 from tests.memory_store import MemoryStore
 from tests.unit.agent.polls.support import MOVING, NETWORK, OWNER, World, node_record
 from tests.unit.deploy.twins import TwinClock
+
+SILENT = Suspicion(Why.SILENT, 1_100, 1_000, 0, SteadyMillis(0))
 
 
 def test_a_catalog_event_is_sent_when_it_changed() -> None:
@@ -42,9 +44,15 @@ def test_a_fragment_of_another_live_node_is_not_ours() -> None:
     theirs.owners.claim(NETWORK, MOVING, node_record("there"), Millis(0))
     world.poll.read()
     assert world.assigned() == []
+    owner = theirs.owners.get(NETWORK, MOVING)
+    assert owner is not None
+    assert world.suspicions.noticed(owner) is None
     other.close()
     world.poll.read()
     assert world.assigned() == ["moving"]
+    noticed = world.suspicions.noticed(owner)
+    assert noticed is not None
+    assert noticed.by == "session"
 
 
 def test_a_session_in_doubt_is_one_event_and_the_catalog_is_read_again() -> None:
@@ -141,10 +149,10 @@ def test_a_suspected_node_counts_as_down_at_once() -> None:
     theirs.owners.claim(NETWORK, MOVING, node_record("there"), Millis(0))
     world.poll.read()
     there = node_record("there")
-    world.suspicions.note({Suspect(there.node, there.started_at_ms)})
+    world.suspicions.note({Suspect(there.node, there.started_at_ms): SILENT})
     world.poll.read()
     assert world.assigned() == ["moving"]
-    world.suspicions.note({Suspect(there.node, Millis(there.started_at_ms - 1))})
+    world.suspicions.note({Suspect(there.node, Millis(there.started_at_ms - 1)): SILENT})
     world.poll.read()
     assert world.assigned() == []
 
@@ -182,7 +190,7 @@ def test_a_suspicion_that_lasts_is_overdue() -> None:
     world.poll.clock, world.poll.suspicions = clock, world.suspicions
 
     def overdue() -> list[frozenset[NodeId]]:
-        world.suspicions.note({Suspect(there.node, there.started_at_ms)})
+        world.suspicions.note({Suspect(there.node, there.started_at_ms): SILENT})
         world.poll.read()
         found = [one.snapshot.overdue for one in world.events if isinstance(one, CatalogRead)]
         world.events.clear()

@@ -1,6 +1,7 @@
 """Polling of heartbeats: topics that come and go, damaged records, what is sent of suspicions."""
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import pytest
@@ -19,7 +20,7 @@ from pipeline.clock import steady_ms
 from pipeline.errors import MedusaError, UnavailableError
 from pipeline.formats import NEWEST
 from pipeline.heartbeats.codec import encode
-from pipeline.heartbeats.detector import Detector, Suspect
+from pipeline.heartbeats.detector import Detector, Suspect, Suspicion
 from pipeline.heartbeats.heartbeat import Heartbeat
 from pipeline.ids import Millis, NodeId, ParticipantId, SteadyMillis
 from pipeline.names import heartbeats_topic
@@ -82,8 +83,9 @@ class World:
         sent_ms = steady_ms(self.kafka.clock)
         self.put(encode(Heartbeat(node, LIFE, 1, sent_ms, agent_ms, ended)))
 
-    def take(self, found: frozenset[Suspect]) -> None:
+    def take(self, suspicions: Mapping[Suspect, Suspicion]) -> None:
         """Note a change: each read sends what is suspected, so that it counts as present."""
+        found = frozenset(suspicions)
         self.last, before = found, self.last
         self.reads += 1
         if found != before:

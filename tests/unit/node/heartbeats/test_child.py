@@ -12,7 +12,7 @@ from brokers.records import NewTopicSpec
 from pipeline.clock import Clock
 from pipeline.errors import UnavailableError
 from pipeline.heartbeats.codec import decode
-from pipeline.heartbeats.heartbeat import INTERVAL_MS, Heartbeat
+from pipeline.heartbeats.heartbeat import INTERVAL_MS, STEPS_EVERY, Heartbeat
 from pipeline.heartbeats.topic import HeartbeatWriter
 from pipeline.ids import Millis, NodeId, ParticipantId, TopicName
 from pipeline.names import heartbeats_topic
@@ -95,6 +95,14 @@ def test_heartbeats_come_at_a_steady_pace_until_the_end(world: World) -> None:
     assert [one.agent_ms for one in found] == [one.sent_ms for one in found]
     assert {(one.node, one.life) for one in found} == {("n1", 7)}
     assert world.reported == []
+
+
+def test_some_heartbeats_have_the_steps_of_the_lanes(world: World) -> None:
+    """The first one, and then one a second."""
+    world.parent.waits = 2 * STEPS_EVERY
+    found = world.run()
+    assert [one.number for one in found if one.steps is not None] == [1, 11, 21]
+    assert found[0].steps == ()
 
 
 def test_none_is_sent_for_a_time_that_has_passed(world: World) -> None:

@@ -2,11 +2,12 @@
 
 import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
 from brokers.kafka.servers import KafkaServers
+from pipeline.heartbeats.steps import StepAge
 from pipeline.ids import Millis, NodeId, ParticipantId
 from pipeline.node.heartbeats import sender
 from pipeline.node.heartbeats.messages import Orders
@@ -14,6 +15,7 @@ from pipeline.node.heartbeats.sender import HeartbeatSender
 from tests.conftest import WaitFor
 
 ORDERS = Orders(KafkaServers("broker:1"), ParticipantId("ada"), NodeId("n1"), Millis(7))
+STEPS = (StepAge("tolls.moving", "wait", 70),)
 
 
 class Child:
@@ -26,8 +28,9 @@ class Child:
         self.closed = threading.Event()
         self.killed = threading.Event()
 
-    def report(self, age_ms: int) -> None:
+    def report(self, age_ms: int, steps: Sequence[StepAge]) -> None:
         """Keep it."""
+        assert steps == STEPS
         self.reports.append(age_ms)
 
     def lines(self) -> tuple[str, ...]:
@@ -54,7 +57,7 @@ class World:
         self.children: list[Child] = []
         self.refused = 0
         self.fails = 0
-        self.sender = HeartbeatSender(ORDERS, self.age_ms, self.start)
+        self.sender = HeartbeatSender(ORDERS, self.age_ms, lambda: STEPS, self.start)
 
     def age_ms(self) -> int:
         """Of the last decision; fails sometimes."""

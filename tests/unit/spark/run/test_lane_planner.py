@@ -12,12 +12,14 @@ from pipeline.boundaries.next_batch import Batch, Limits, PassOn
 from pipeline.boundaries.profile import DerivedInput, ExternalInput
 from pipeline.clock import steady_ms
 from pipeline.errors import BrokenInvariantError
+from pipeline.heartbeats.steps import Doing
 from pipeline.ids import BatchId, Epoch, Millis, Offset
 from pipeline.lanes.batch import BatchFacts
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.markers.positions import Positions
 from pipeline.network.boxes.shape import Joined, Shape
 from pipeline.spark.run.lane_planner import REPORT_MS, LanePlanner
+from tests.conftest import WaitFor
 from tests.unit.boundaries.support import CARS, SPEED, at, lane, marker, positions
 from tests.unit.deploy.twins import TwinClock
 
@@ -124,6 +126,36 @@ def test_a_lane_plans_again_for_its_next_query_unless_it_is_stopped() -> None:
     lane_.planner.stop()
     lane_.planner.begin_query(lane_.start, Limits(100))
     assert lane_.next() is None
+
+
+def test_a_batch_is_one_step_until_the_lane_asks_again() -> None:
+    """Between two looks it may talk to Kafka; before and after a query it waits for nothing."""
+    lane_ = Planning(CARS, start=marker(positions(CARS, 2, 5)))
+    step, clock = lane_.planner.step, lane_.clock
+    assert step.age[0] is Doing.QUERY
+    assert lane_.next() is None
+    assert step.age == (Doing.REQUEST, 0)
+    lane_.answer(CARS, 4, 5)
+    assert lane_.next() is not None
+    clock.sleep(70.0)
+    assert step.age == (Doing.BATCH, 70_000)
+    lane_.planner.stop()
+    assert lane_.next() is None
+    assert step.age == (Doing.QUERY, 0)
+
+
+def test_a_waiting_lane_makes_a_step_with_each_look(
+    elsewhere: ThreadPoolExecutor, wait_for: WaitFor
+) -> None:
+    """So a wait is not long, however long nothing comes."""
+    lane_ = Planning(CARS, start=marker(positions(CARS, 2, 5)))
+    waiting = elsewhere.submit(lane_.planner.next)
+    wait_for(lambda: lane_.planner.step.age[0] is Doing.WAIT, "the wait")
+    lane_.clock.sleep(30.0)
+    lane_.planner.go_on()
+    wait_for(lambda: lane_.planner.step.age == (Doing.WAIT, 0), "another look")
+    lane_.planner.stop()
+    assert waiting.result(SOON_S) is None
 
 
 def test_batches_keep_the_pace() -> None:

@@ -309,7 +309,7 @@ class Topics:
         self.answered = True
         if topic in self.log.kafka.topics:
             grow(self.log.kafka, topic, partitions)
-        self.described[topic] = TopicDescription(TopicName(topic), topic_id, partitions)
+        self.described[topic] = TopicDescription(TopicName(topic), topic_id, partitions, 1)
 
     def ask(self) -> Callable[[], None]:
         """Record when the response was waited for."""

@@ -1,0 +1,110 @@
+"""Facts of the fragments and topics of a participant, from the catalog and Kafka."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from brokers.kafka_interface import TopicAdmin
+from brokers.log_reader import LogReader
+from pipeline.catalog.catalog import Catalog
+from pipeline.catalog.fragment_status import FragmentStatus, LaneState
+from pipeline.catalog.snapshot import CatalogSnapshot
+from pipeline.deploy.expiring import Search, reported_expiring
+from pipeline.doctor.facts import ObservedSecondaries
+from pipeline.doctor.failures import replicas_of
+from pipeline.errors import NotAllowedError
+from pipeline.heartbeats.last_steps import overdue_steps
+from pipeline.heartbeats.steps import StepAge
+from pipeline.ids import (
+    FragmentId,
+    FragmentName,
+    NetworkId,
+    NetworkName,
+    ParticipantId,
+    TopicName,
+)
+from pipeline.lanes.expiring_text import advice, message
+from pipeline.planner.failures import Replicas
+from pipeline.planner.plan import Plan
+
+
+def replicas(admin: TopicAdmin, topics: Sequence[TopicName]) -> tuple[Replicas, ...]:
+    """The replication of those topics that exist, all of them written."""
+    described, configs = admin.describe(topics), admin.topic_configs(topics)
+    return tuple(
+        replicas_of(name, one.replication, configs.get(name, {}), written=True)
+        for name, one in described.items()
+    )
+
+
+def secondaries_of(found: CatalogSnapshot) -> dict[FragmentId, ObservedSecondaries]:
+    """The secondaries of the fragments that should run, as if each had a state."""
+    there, level = found.secondaries(), found.level
+    return {
+        one.id: ObservedSecondaries(
+            has_state=True,
+            wanted=one.record.active_standbys,
+            there=len(nodes),
+            level=sum((one.id, node) in level for node in nodes),
+        )
+        for one in found.fragments
+        if one.running
+        for nodes in [there.get(one.id, ())]
+    }
+
+
+def with_state(
+    plan: Plan, found: Mapping[FragmentId, ObservedSecondaries]
+) -> dict[FragmentName, ObservedSecondaries]:
+    """The secondaries of a network's fragments."""
+    return {
+        fragment.name: replace(one, has_state=fragment.stateful_box is not None)
+        for fragment in plan.fragments
+        if (one := found.get(FragmentId(plan.network, fragment.name))) is not None
+    }
+
+
+def overdue_of(
+    catalog: Catalog, participant: ParticipantId, log: LogReader
+) -> dict[NetworkId, dict[FragmentName, StepAge]]:
+    """The steps of lanes that take too long, by network and fragment."""
+    lives = {one.node: one.started_at_ms for one in catalog.nodes.of(participant)}
+    found: dict[NetworkId, dict[FragmentName, StepAge]] = {}
+    try:
+        overdue = overdue_steps(log, participant, lives)
+    except NotAllowedError:  # nodes may read heartbeats; this user need not
+        return found
+    for step in overdue.values():
+        name, _, fragment = step.fragment.partition(".")
+        network = NetworkId(participant, NetworkName(name))
+        found.setdefault(network, {})[FragmentName(fragment)] = step
+    return found
+
+
+def expiring_facts(
+    catalog: Catalog, networks: Sequence[NetworkId], search: Search
+) -> dict[NetworkId, dict[FragmentName, tuple[tuple[str, str], ...]]]:
+    """Messages and advice about records that retention removes, by network and fragment."""
+    records, statuses = catalog.fragments.of(*networks), catalog.statuses.of(*networks)
+    nodes = [node for network in networks for node in catalog.nodes.of(network.participant)]
+    by_fragment = {(one.network, one.fragment): one for one in statuses}
+    lives = {network: one.life for network in networks if (one := catalog.networks.get(network))}
+    last = {r: by_fragment.get((r.network, r.fragment)) for r in records}
+    known = {record: reported_expiring(status, nodes) for record, status in last.items()}
+    searched = search.of([(r, last[r]) for r, of in known.items() if of is None], lives.get)
+    run = [r for r, of in known.items() if of is not None and _runs(last[r])]
+    rebuilt = search.of_running(run)
+    found: dict[NetworkId, dict[FragmentName, tuple[tuple[str, str], ...]]] = {}
+    now_ms = search.clock.now_ms()
+    for record, of in known.items():
+        fragment = FragmentId(record.network, record.fragment)
+        expiring = searched.get(fragment, ()) if of is None else of
+        every = [(one, "") for one in expiring]
+        every += [(one, LaneState.RUNNING.value) for one in rebuilt.get(fragment, ())]
+        found.setdefault(record.network, {})[record.fragment] = tuple(
+            (message(one, now_ms), advice(one, str(fragment), state)) for one, state in every
+        )
+    return found
+
+
+def _runs(status: FragmentStatus | None) -> bool:
+    return status is not None and status.state is LaneState.RUNNING
