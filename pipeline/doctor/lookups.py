@@ -42,7 +42,7 @@ def secondaries_of(found: CatalogSnapshot) -> dict[FragmentId, ObservedSecondari
     return {
         one.id: ObservedSecondaries(
             has_state=True,
-            wanted=one.record.active_standbys,
+            wanted=one.record.reliability.secondaries,
             there=len(nodes),
             level=sum((one.id, node) in level for node in nodes),
         )
