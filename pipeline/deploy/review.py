@@ -15,6 +15,7 @@ from pipeline.names import value_subject
 from pipeline.network.boxes.shape import reach_ms
 from pipeline.network.model import ExternalStream
 from pipeline.planner.changes import Action, Changes, Current, Item, ItemKind, SchemaText
+from pipeline.planner.existing_topics import UNLIMITED
 from pipeline.planner.plan import FragmentInput, Plan
 from pipeline.planner.upgrade import START_OVER
 from pipeline.reliability import with_active_standbys
@@ -164,7 +165,7 @@ def _forgetting(plan: Plan, found: Changes) -> Iterator[str]:
     kept_ms = {
         topic.name: int(ms)
         for topic in found.create_topics
-        if (ms := dict(topic.config).get("retention.ms")) is not None
+        if (ms := dict(topic.config).get("retention.ms", UNLIMITED)) != UNLIMITED
     }
     delays: dict[StreamName, int] = {}
     for fragment in plan.fragments:  # those that write come before those that read

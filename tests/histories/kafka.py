@@ -10,7 +10,6 @@ from brokers.memory_kafka.log import MemoryPartition, MemoryTopic
 from brokers.memory_kafka.writers import MemoryProducer, MemoryTransactions
 from brokers.records import Headers, KafkaRecord, NewTopicSpec
 from pipeline.clock import Clock, Deadline
-from pipeline.dead_letters import trimmer
 from pipeline.errors import RetryError
 from pipeline.ids import Millis, TopicName, TransactionalId
 from pipeline.lanes.start.decision import Rebuild
@@ -19,6 +18,7 @@ from pipeline.names import FragmentNames
 from pipeline.spark.query.lowered import Lowered
 from pipeline.spark.run.marker_tail import MarkerTail
 from pipeline.spark.run.rebuild import Log, Rebuilding
+from pipeline.trimming import schedule
 from tests.histories.turns import CrashedError, Turn, pause, wait
 
 
@@ -201,12 +201,12 @@ class NotedLog(Log):
         return prepared
 
 
-class Trimmer(trimmer.Trimmer):
-    """Applies retention in the lane's thread."""
+class Trimmer(schedule.Trimmer):
+    """Removes records in the lane's thread."""
 
-    def look(self) -> None:
-        """Delete old dead letters, if due."""
+    def trim_if_due(self) -> None:
+        """Remove records, if due."""
         now_s = self._clock.monotonic_s()
         if now_s >= self._due_s:
-            self._due_s = now_s + trimmer.EVERY_S
+            self._due_s = now_s + self._every_s
             self.trim()
