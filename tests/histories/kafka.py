@@ -1,6 +1,6 @@
 """Kafka in memory for histories: killed processes write nothing; commits are observed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -11,7 +11,7 @@ from brokers.memory_kafka.writers import MemoryProducer, MemoryTransactions
 from brokers.records import Headers, KafkaRecord, NewTopicSpec
 from pipeline.clock import Clock, Deadline
 from pipeline.errors import RetryError
-from pipeline.ids import Millis, TopicName, TransactionalId
+from pipeline.ids import Millis, Offset, TopicName, TransactionalId
 from pipeline.lanes.start.decision import Rebuild
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.names import FragmentNames
@@ -86,6 +86,13 @@ class Kafka(MemoryKafka):
         created = super().create_topics(topics)
         self.by_id |= {self.topics[name].topic_id: self.topics[name] for name in created}
         return created
+
+    def delete_records(self, topic: TopicName, before: Mapping[int, Offset]) -> None:
+        """Delete records after other threads had a turn; a killed process deletes none."""
+        if Turn.current is not None:
+            pause()
+            check_alive(Turn.current)
+        super().delete_records(topic, before)
 
     def grow(self, name: TopicName) -> None:
         """Add a partition."""

@@ -56,4 +56,5 @@ def networks_status(
         catalog.nodes.of(connections.participant),
         catalog.drains.of(connections.participant),
         observed_standbys(catalog.snapshot(connections.participant)) if followed else {},
+        catalog.trims.of(connections.participant),
     )

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from pipeline.catalog.fragment_status import FragmentStatus, LaneState
-from pipeline.catalog.records import DesiredState, FragmentRecord, NodeRecord
+from pipeline.catalog.records import DesiredState, FragmentRecord, NodeRecord, TrimRecord
 from pipeline.catalog.secondaries import may_run
 from pipeline.deploy.expiring import reported_expiring
 from pipeline.ids import FragmentId, Millis, NodeId, TopicName
@@ -50,6 +50,7 @@ class ObservedFragment:
             examined.
         has_no_node: why no node that is up may claim it; empty: one may.
         standbys: its secondaries, the first one first.
+        trim: what was removed of its output, if that is kept by need.
     """
 
     record: FragmentRecord
@@ -59,6 +60,7 @@ class ObservedFragment:
     expiring: tuple[ExpiringRecords, ...] | None = None
     has_no_node: str = ""
     standbys: tuple[ObservedStandby, ...] = ()
+    trim: TrimRecord | None = None
 
     @property
     def unplaced(self) -> str:
@@ -136,6 +138,7 @@ def observe(
     nodes: Sequence[NodeRecord],
     drained: Collection[NodeId] = frozenset(),
     standbys: Mapping[FragmentId, tuple[ObservedStandby, ...]] = MappingProxyType({}),
+    trims: Sequence[TrimRecord] = (),
 ) -> tuple[ObservedFragment, ...]:
     """Combine records and reports, in the order of the records.
 
@@ -147,7 +150,9 @@ def observe(
         nodes: those that are up.
         drained: those that take on nothing.
         standbys: the secondaries of each fragment.
+        trims: of the outputs that are kept by need.
     """
+    trimmed = {trim.id: trim for trim in trims}
     reported = {(status.network, status.fragment): status for status in statuses}
     live = {node.node: node for node in nodes}
     seen = tuple(
@@ -158,6 +163,7 @@ def observe(
             expiring=reported_expiring(status, nodes),
             has_no_node=_has_no_node(record, nodes, drained),
             standbys=standbys.get(FragmentId(record.network, record.fragment), ()),
+            trim=trimmed.get(FragmentId(record.network, record.fragment)),
         )
         for record in records
         for status in (reported.get((record.network, record.fragment)),)
