@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+from pipeline.lanes.needed_by_readers import needed
 from pipeline.trimming import by_need
 from tests.histories.replaced import replaced
 
@@ -15,8 +16,6 @@ KINDS = "trim,restart,take_over"
 @contextmanager
 def mutated() -> Iterator[None]:
     """A state is taken for something that is never lost."""
-    needed = by_need.needed
-
     def of_batches(topic_id: str, partitions: int, readers: Any) -> Any:
         found = [
             replace(one, marker=replace(one.marker, needed=one.marker.end)) if one.marker else one

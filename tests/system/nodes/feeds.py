@@ -136,10 +136,10 @@ def moves(medusa: Installation, name: str) -> Moves:
     return Moves(participant, medusa.catalog, servers.topics, servers.log, SystemClock())
 
 
-def await_results(medusa: Installation, name: str, more: int) -> None:
+def await_results(medusa: Installation, name: str, more: int, within_s: float = WITHIN_S) -> None:
     """Wait until so many more results are there."""
     topic = f"{name}-out"
     wanted = len(medusa.records(topic)) + more
     medusa.wait_for(
-        partial(medusa.has_more_than, topic, wanted - 1), f"{more} results", within_s=WITHIN_S
+        partial(medusa.has_more_than, topic, wanted - 1), f"{more} results", within_s=within_s
     )

@@ -106,7 +106,6 @@ def test_defaults(load_text: LoadText) -> None:
     assert (stream.partitions, stream.subject) == (4, "cars-value")
     assert (network.partitions, network.replication) == (4, 1)
     assert (network.retention_ms, network.auto_create) == (604_800_000, True)
-    assert not network.trims_internal
     assert network.outputs == ()
 
 
@@ -118,7 +117,6 @@ network: n
 partitions: 8
 replication: 3
 retention: 1d
-internal_retention: needed
 auto_create: false
 streams:
   s:
@@ -145,7 +143,6 @@ outputs:
     assert stream.event_time_column is None
     assert (network.partitions, network.replication) == (8, 3)
     assert (network.retention_ms, network.auto_create) == (86_400_000, False)
-    assert network.trims_internal
     assert [(o.stream, o.topic, o.partitions) for o in network.outputs] == [("b", "fast-cars", 1)]
     assert network.boxes[0].key == ("car",)
 
