@@ -18,6 +18,7 @@ class Trimmer:
         every_s: the interval.
         fragment: that writes them.
         clock: of the interval.
+        level: of the message about what was removed.
     """
 
     def __init__(
@@ -27,11 +28,13 @@ class Trimmer:
         every_s: float,
         fragment: FragmentId,
         clock: Clock,
+        level: int = logging.INFO,
     ) -> None:
         self._what = what
         self._remove = remove
         self._every_s = every_s
         self._clock = clock
+        self._level = level
         self._due_s = clock.monotonic_s()
         self._thread: threading.Thread | None = None
         self._failed = ""
@@ -57,4 +60,4 @@ class Trimmer:
             return
         self._failed = ""
         if until:
-            self._log.info("%s are removed, below offsets %s", self._what, dict(until))
+            self._log.log(self._level, "%s are removed, below offsets %s", self._what, dict(until))

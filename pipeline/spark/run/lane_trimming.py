@@ -1,5 +1,6 @@
 """Removals of records by a lane: of what it writes, and of its inputs before it begins."""
 
+import logging
 from contextlib import suppress
 from typing import Final
 
@@ -44,7 +45,12 @@ def new_trimmers(settings: LaneSettings, host: LaneHost) -> tuple[Trimmer, ...]:
     return (
         Trimmer("old dead letters", letters.apply, retention.EVERY_S, names.id, host.clock),
         Trimmer(
-            "results that no fragment needs", results.apply, by_need.EVERY_S, names.id, host.clock
+            "results that no fragment needs",
+            results.apply,
+            by_need.EVERY_S,
+            names.id,
+            host.clock,
+            logging.DEBUG,  # at nearly every look
         ),
     )
 

@@ -16,6 +16,7 @@ KINDS = "trim,restart,take_over"
 @contextmanager
 def mutated() -> Iterator[None]:
     """A state is taken for something that is never lost."""
+
     def of_batches(topic_id: str, partitions: int, readers: Any) -> Any:
         found = [
             replace(one, marker=replace(one.marker, needed=one.marker.end)) if one.marker else one

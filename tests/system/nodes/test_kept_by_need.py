@@ -26,7 +26,7 @@ DOCUMENT = (
         "boxes:\n"
         "  passed: {filter: readings, where: value >= 0, placement: {nodes: role=writer}}\n",
     )
-    + "internal_retention: needed\nplacement: {nodes: role=reader}\n"
+    + "partitions: 2\ninternal_retention: needed\nplacement: {nodes: role=reader}\n"
 )
 WITH_ANOTHER = DOCUMENT.replace(
     "  counts:\n", "  later: {aggregate: passed, window: 10s, compute: {n: count(*)}}\n  counts:\n"
