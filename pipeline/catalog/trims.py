@@ -15,7 +15,7 @@ from pipeline.catalog.network_steps import put
 from pipeline.catalog.record_store import RecordStore
 from pipeline.catalog.records import TrimRecord
 from pipeline.catalog.retrying import LOST
-from pipeline.ids import Offset, ParticipantId, TopicName
+from pipeline.ids import FragmentId, Offset, ParticipantId, TopicName
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +63,12 @@ class Trims:
     def of(self, participant: ParticipantId) -> tuple[TrimRecord, ...]:
         """The trims of a participant, by fragment; two requests."""
         return self.records.read_below(TrimRecord, self.records.znodes.trims(participant))
+
+    def of_fragments(self, *fragments: FragmentId) -> tuple[TrimRecord, ...]:
+        """The trims of some fragments; one request."""
+        paths = [self.records.znodes.trim(one.network, one.fragment) for one in fragments]
+        found = self.records.read_all(TrimRecord, paths)
+        return tuple(one for one in found if one is not None)
 
     def announced(
         self, participant: ParticipantId, topic_ids: Mapping[TopicName, str]

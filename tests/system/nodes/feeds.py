@@ -44,10 +44,14 @@ def running_nodes(medusa: Installation, *names: str) -> Iterator[dict[str, Child
 
 
 class Feed:
-    """Readings of two partitions, one for each second of event time, with late and bad ones."""
+    """Readings of two partitions, one for each second of event time, with late and bad ones.
 
-    def __init__(self, medusa: Installation, name: str) -> None:
-        self._medusa, self._name = medusa, name
+    `is_late`: whether there are late ones. For a reader that was down for long they are in time,
+    since its first batch has its watermark from before.
+    """
+
+    def __init__(self, medusa: Installation, name: str, *, is_late: bool = True) -> None:
+        self._medusa, self._name, self._is_late = medusa, name, is_late
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self.seconds = 0
@@ -76,7 +80,9 @@ class Feed:
             self._send(second, partition)
         if second % 7 == 0:
             self._medusa.send(f"{self._name}-in", b"no record", partition=0)
-        if second % 9 == 8 and second > LATE_S:  # far below the watermark: a dead letter
+        if (
+            self._is_late and second % 9 == 8 and second > LATE_S
+        ):  # far below the watermark: a dead letter
             self._send(second - LATE_S, 1)
 
     def _send(self, second: int, partition: int) -> None:

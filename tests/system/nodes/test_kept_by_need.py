@@ -77,7 +77,7 @@ def test_a_reader_rebuilds_from_what_is_left(medusa: Installation, nodes: Nodes)
     """
     medusa.deploy(DOCUMENT, SCHEMAS)
     medusa.await_state(NAME, COUNTS, LaneState.RUNNING)
-    feed = Feed(medusa, NAME)
+    feed = Feed(medusa, NAME, is_late=False)
     feed.start()
     await_results(medusa, NAME, 10, WITHIN_S)
     medusa.wait_for(lambda: min(starts(medusa).values()) > 0, "records removed", within_s=WITHIN_S)
