@@ -1,6 +1,7 @@
 """Announced removals that a lane finishes before it chooses positions, and its own removals."""
 
 from dataclasses import replace
+from typing import cast
 
 import pytest
 
@@ -19,8 +20,9 @@ from pipeline.ids import (
 from pipeline.lanes.start.facts import StateChoice
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.planner.state import OnChange
+from pipeline.spark.run.lane_host import LaneHost
 from pipeline.spark.run.lane_settings import LaneSettings
-from pipeline.spark.run.lane_trimming import finish_trims
+from pipeline.spark.run.lane_trimming import finish_trims, new_trimmers
 from pipeline.trimming.readers import ReadersInCatalog
 from tests.memory_store import MemoryTree
 from tests.unit.catalog.support import ME, MOVING, NOW, TOLLS, deployed, session
@@ -97,3 +99,8 @@ def test_a_topic_of_the_same_name_is_left_alone() -> None:
     kafka, lane = scene(ends=9)
     finish_trims(replace(lane, topic_ids={INPUT: "another"}), None, kafka)
     assert kafka.topics[INPUT].partitions[0].start == 0
+
+
+def test_a_follower_removes_nothing() -> None:
+    """It writes nothing; the lane of the owner trims."""
+    assert new_trimmers(settings_of(None), cast("LaneHost", None)) == ()
