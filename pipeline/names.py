@@ -224,6 +224,14 @@ class Znodes:
         """Those of one node, ephemeral."""
         return ZnodePath(f"{self.standbys(participant)}/{node}")
 
+    def trims(self, participant: ParticipantId) -> ZnodePath:
+        """What was removed of topics that are kept by need."""
+        return ZnodePath(f"{self.participant(participant)}/trims")
+
+    def trim(self, network: NetworkId, fragment: FragmentName) -> ZnodePath:
+        """What was removed of the output of one fragment."""
+        return ZnodePath(f"{self.trims(network.participant)}/{network.name}.{fragment}")
+
     def networks(self, participant: ParticipantId) -> ZnodePath:
         """All networks of a participant."""
         return ZnodePath(f"{self.participant(participant)}/networks")

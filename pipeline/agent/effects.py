@@ -20,7 +20,7 @@ from pipeline.ids import (
     TopicName,
 )
 from pipeline.lanes.expiring import LogNeeds
-from pipeline.planner.plan import Fragment
+from pipeline.planner.plan import Fragment, Kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +81,10 @@ class SendActivity:
 
 @dataclass(frozen=True, slots=True)
 class NoteRetention:
-    """Send a lane the retention of dead letters that no rebuild needs."""
+    """Send a lane what it removes of the topics that it writes."""
 
     lane: LaneId
-    kept_ms: int
+    kept: Kept
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,10 +51,11 @@ from pipeline.lanes.expiring_text import message
 from pipeline.markers import codec
 from pipeline.markers.signals import ActivityRecord, activity_key
 from pipeline.names import FragmentNames, boundaries_topic
-from pipeline.planner.plan import Plan
+from pipeline.planner.plan import Kept, Plan
 from pipeline.spark.run.handover import Followed
 from pipeline.spark.run.lane_news import LaneNews
 from pipeline.spark.run.lane_settings import LaneSettings
+from pipeline.trimming.readers import ReadersInCatalog
 
 _log = logging.getLogger(__name__)
 
@@ -130,12 +131,12 @@ class NodeContext:
 
 @dataclass(slots=True)
 class _Running:
-    """A lane's thread; the lane once it exists; the retention of its dead letters."""
+    """A lane's thread; the lane once it exists; what it removes of the topics that it writes."""
 
     thread: threading.Thread
     stop: threading.Event
     lane: Lane | None = None
-    kept_ms: int | None = None
+    kept: Kept | None = None
 
 
 class Performer:
@@ -204,8 +205,8 @@ class Performer:
                 self._start(effect)
             case StopLane(lane):
                 self._stop(lane)
-            case NoteRetention(_, kept_ms) if running is not None:
-                running.kept_ms = kept_ms
+            case NoteRetention(_, kept) if running is not None:
+                running.kept = kept
             case _:  # the lane has ended meanwhile
                 pass
 
@@ -327,7 +328,8 @@ class Performer:
             version=version,
             epoch=epoch,
             topic_ids=deployed.topic_ids,
-            letters_kept_ms=lambda: running.kept_ms,
+            kept=lambda: running.kept,
+            readers=ReadersInCatalog(self._context.catalog, deployed.id),
             ran_before=starts.recorded(*name),
             record_start=partial(starts.record, *name, epoch),
             check_wanted=partial(starts.check, *name, epoch, deployed.version),

@@ -36,7 +36,7 @@ from pipeline.lanes.expiring import ExpiringRecords
 from pipeline.lanes.lifecycle import Happening, Phase, move
 from pipeline.lanes.start.facts import StateChoice
 from pipeline.markers.commit_marker import CommitMarker
-from pipeline.planner.plan import Fragment
+from pipeline.planner.plan import Fragment, Kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +145,7 @@ class Running:
         ends_log: per input, earlier observed ends that are not yet processed, oldest first.
         idle_sent_at_ms: when the idle signal was last sent, or may have been, by the previous
             lane; None: the readers' last signal was `active`.
-        kept_ms: the retention of dead letters that was last sent to the lane; None: none yet.
+        kept: what the lane removes of the topics that it writes, as last sent to it; None: not yet.
         late: its latest batches, if many of their records were late.
     """
 
@@ -158,7 +158,7 @@ class Running:
     read_at_ms: SteadyMillis
     ends_log: Mapping[StreamName, tuple[ObservedEnds, ...]] = field(default_factory=dict)
     idle_sent_at_ms: SteadyMillis | None = None
-    kept_ms: int | None = None
+    kept: Kept | None = None
     late: LateRun | None = None
 
 

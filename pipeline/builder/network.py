@@ -34,6 +34,8 @@ class NetworkBuilder:
         partitions: partitions of created topics; 4 if left out.
         replication: their replication factor; 1 if left out.
         retention: their retention, at least a minute; 7 days if left out.
+        internal_retention: `"needed"`: the topics of streams that are no outputs keep the records
+            that a fragment needs, however old, and no others; the retention, if left out.
         auto_create: False: create no topic, list the missing ones instead.
         pace: the least time between two batches of a fragment, for boxes that have none; up to
             60 s; 0 if left out.
@@ -53,6 +55,7 @@ class NetworkBuilder:
         partitions: int | None = None,
         replication: int | None = None,
         retention: Duration | None = None,
+        internal_retention: Literal["needed"] | None = None,
         auto_create: bool | None = None,
         pace: Duration | None = None,
         state_limit: Size | None = None,
@@ -68,6 +71,7 @@ class NetworkBuilder:
             "partitions": partitions,
             "replication": replication,
             "retention": retention,
+            "internal_retention": internal_retention,
             "auto_create": auto_create,
             "pace": pace,
             "state_limit": state_limit,

@@ -58,6 +58,7 @@ _EPOCHS: Final = re.compile(_below(_ZNODES.epochs))
 _EPOCH: Final = re.compile(rf"{_EPOCHS.pattern}/[^/]+")
 _OF_RUNNING_NODES: Final = re.compile(
     rf"{_below(_ZNODES.nodes)}/[^/]+|{_below(_ZNODES.drained)}|{_below(_ZNODES.transfers)}|"
+    rf"{_below(_ZNODES.trims)}(/[^/]+)?|"
     rf"{_FRAGMENT.pattern}/(owner|status)"
 )
 

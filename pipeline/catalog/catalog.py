@@ -22,6 +22,7 @@ from pipeline.catalog.standbys import Standbys
 from pipeline.catalog.starts import Starts
 from pipeline.catalog.statuses import Statuses
 from pipeline.catalog.transfers import Transfers
+from pipeline.catalog.trims import Trims
 from pipeline.catalog.versions import Versions
 from pipeline.formats import NEWEST
 from pipeline.ids import ParticipantId
@@ -42,6 +43,7 @@ class Catalog:
         self.drains = Drains(records)
         self.transfers = Transfers(records)
         self.standbys = Standbys(records)
+        self.trims = Trims(records)
         self.networks = Networks(records)
         self.versions = Versions(records)
         self.fragments = Fragments(records)

@@ -177,6 +177,7 @@ def _remove_fragment(
         owner: stored.values[owner].version if owner in stored.values else None,
         znodes.status(network, fragment): None,
         znodes.started(network, fragment): None,
+        znodes.trim(network, fragment): None,
     }
     below = [Delete(one, version) for one, version in versions.items() if one in stored.values]
     return [*below, Delete(path, stored.fragments[fragment].version)]

@@ -120,7 +120,10 @@ def read_network(records: RecordStore, network: NetworkId) -> StoredNetwork:
     revision = records.values(folder).required(folder)
     names = [one.fragment for one in records.fragment_ids((network,))]
     of_network = znodes.network(network)
-    of_fragment = (znodes.fragment, znodes.owner, znodes.status, znodes.started)
+    of_fragment = (
+        *(znodes.fragment, znodes.owner, znodes.status, znodes.started),
+        znodes.trim,
+    )
     below = (path(network, name) for name in names for path in of_fragment)
     found = records.values(of_network, znodes.versions(network), znodes.fragments(network), *below)
     paths = {name: znodes.fragment(network, name) for name in names}

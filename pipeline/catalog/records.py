@@ -271,6 +271,34 @@ class StandbysRecord(Record):
     standbys: tuple[Standby, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class TrimRecord(Record):
+    """Records of a topic, kept by need, that its writer removes, written before it removes them.
+
+    Args:
+        network: of the fragment that writes the topic.
+        fragment: which one.
+        topic: the topic.
+        topic_id: Kafka's id of it.
+        before: partition and offset, sorted; records below these may be gone at any moment.
+        held: why no more is removed now; empty: nothing prevents it.
+        at_ms: when it was written.
+    """
+
+    network: NetworkId
+    fragment: FragmentName
+    topic: TopicName
+    topic_id: TopicId
+    before: tuple[tuple[int, Offset], ...]
+    held: str
+    at_ms: Millis
+
+    @property
+    def id(self) -> FragmentId:
+        """Id of the fragment."""
+        return FragmentId(self.network, self.fragment)
+
+
 Writers = tuple[tuple[TopicId, tuple[FragmentName, ...]], ...]
 """Topic ids, each with the fragments that were deployed to write the topic, the last one first."""
 

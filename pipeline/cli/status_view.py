@@ -1,8 +1,9 @@
 """Status of fragments as `medusa status` and `medusa deploy` print it: tables and data. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from pipeline.catalog.fragment_status import FragmentStatus, LaneState
+from pipeline.catalog.records import TrimRecord
 from pipeline.cli.table import Table
 from pipeline.cli.times import span, time_text
 from pipeline.clock import rfc3339
@@ -20,6 +21,7 @@ _COLUMNS = (
 _NUMBERS = frozenset({"in", "out", "lag", "behind", "late", "dead", "restarts"})
 _PLACE_WIDTH = 40
 """A longer place would leave no room for the message."""
+_PARTITIONS_SHOWN = 4
 _UNKNOWN = "-"
 _STANDBYS = "standbys"
 _STATES_WITH_REASON = frozenset({LaneState.WAITING.value, LaneState.RESTARTING.value})
@@ -63,6 +65,7 @@ def as_data(one: ObservedFragment, now_ms: Millis) -> JsonObject:
         "expiring": _expiring_data(one, now_ms),
         "overdue_step": _step_data(one),
         "unplaced": one.unplaced,
+        "trim": _trim_data(one.trim),
         "standbys_wanted": one.record.reliability.secondaries,
         "standbys": [
             {
@@ -104,6 +107,28 @@ def as_data(one: ObservedFragment, now_ms: Millis) -> JsonObject:
         "last_error": status.last_error,
         "rebuild": _rebuild_data(one),
     }
+
+
+def _trim_data(trim: TrimRecord | None) -> JsonObject | None:
+    """What is removed of its output since no fragment needs it."""
+    if trim is None:
+        return None
+    return {
+        "topic": trim.topic,
+        "removed_before": {str(partition): offset for partition, offset in trim.before},
+        "held": trim.held,
+        "since": rfc3339(trim.at_ms),
+    }
+
+
+def trim_notes(seen: Sequence[ObservedFragment]) -> Iterator[str]:
+    """A sentence about each output that is kept by need."""
+    for trim in (one.trim for one in seen if one.trim is not None):
+        shown = ", ".join(f"{p}: {offset:,}" for p, offset in trim.before[:_PARTITIONS_SHOWN])
+        more = ", …" if len(trim.before) > _PARTITIONS_SHOWN else ""
+        removed = f"removed below offsets {shown}{more}" if shown else "nothing was removed yet"
+        held = f"; no more is removed now: {trim.held}" if trim.held else ""
+        yield f"topic {trim.topic} is kept by need: {removed}{held}"
 
 
 def _expiring_data(one: ObservedFragment, now_ms: Millis) -> list[Json] | None:

@@ -27,8 +27,9 @@ from pipeline.deploy.gather import (
     filled_topics,
     gather,
     last_markers,
-    taken_topics,
+    other_networks,
 )
+from pipeline.deploy.kept_by_need import foreign_readers
 from pipeline.deploy.others import Taken, conflicts
 from pipeline.deploy.registry_interface import Registry
 from pipeline.deploy.review import inputs_of, review
@@ -384,10 +385,11 @@ def _check_writers(comparison: Comparison, servers: Servers) -> Mapping[TopicNam
         The topics that other networks write.
     """
     plan = comparison.plan
-    taken = taken_topics(plan.network, servers.catalog)
-    problems = tuple(conflicts(plan, inputs_of(plan), taken))
+    others = other_networks(plan.network, servers.catalog)
+    conflicting = conflicts(plan, inputs_of(plan), others.taken)
+    problems = (*conflicting, *foreign_readers(plan, others))
     replace(comparison, changes=replace(comparison.changes, problems=problems)).check()
-    return taken
+    return others.taken
 
 
 def _check_ids(

@@ -10,10 +10,11 @@ from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.records import DesiredState, FragmentRecord, NetworkRecord, NodeRecord
 from pipeline.deploy.documents import replan_or_none
 from pipeline.deploy.inputs import Inputs, changed_inputs, read_inputs
-from pipeline.deploy.others import Taken, written_topics
+from pipeline.deploy.kept_by_need import Removed, by_need, lost_topics
+from pipeline.deploy.others import Others, Taken, written_topics
 from pipeline.deploy.registered import registered_schemas
 from pipeline.deploy.registry_interface import Registry
-from pipeline.deploy.review import Surroundings
+from pipeline.deploy.review import Surroundings, inputs_of
 from pipeline.deploy.writers import Successions, successions
 from pipeline.ids import FragmentName, Millis, NetworkId, ParticipantId, TopicId, TopicName
 from pipeline.markers import codec
@@ -62,6 +63,7 @@ def gather(plan: Plan, recorded: Recorded, choices: Choices, clients: Clients) -
     found = _successions(plan, recorded, markers, ids)
     continued = {name: one for name, one in markers.items() if name not in found}
     states = _states(plan, records, choices, continued, inputs)
+    others = other_networks(plan.network, clients.catalog)
     return Surroundings(
         current=Current(
             version=recorded.network.version if recorded.network else None,
@@ -81,7 +83,8 @@ def gather(plan: Plan, recorded: Recorded, choices: Choices, clients: Clients) -
         ),
         filled=filled,
         known=known,
-        taken=taken_topics(plan.network, clients.catalog),
+        others=others,
+        removed=_removed(plan, others, records, markers, inputs),
         nodes=_open_nodes(plan.network.participant, clients.catalog),
         places=_places(plan.network, recorded, clients.catalog),
         successions=found,
@@ -222,6 +225,28 @@ def _states(
     return found
 
 
+def _removed(
+    plan: Plan,
+    others: Others,
+    records: Mapping[FragmentName, FragmentRecord],
+    markers: Mapping[FragmentName, CommitMarker],
+    inputs: Inputs,
+) -> Removed:
+    """What is gone of topics that are kept by need; an unchanged fragment has lost nothing."""
+    topics = frozenset(
+        topic
+        for topic in by_need(plan, others)
+        if any(start > 0 for start in inputs.starts.get(topic, {}).values())
+    )
+    lost: dict[FragmentName, tuple[TopicName, ...]] = {}
+    for fragment in plan.fragments:
+        marker, record = markers.get(fragment.name), records.get(fragment.name)
+        if marker is not None and inputs.is_changed(fragment, record):
+            carried = inputs.carried(fragment, marker, record).marker
+            lost[fragment.name] = lost_topics(fragment, carried, topics, inputs.starts)
+    return Removed(topics, lost)
+
+
 def _oldest(
     plan: Plan,
     states: Mapping[FragmentName, KeptState],
@@ -240,15 +265,19 @@ def _oldest(
     return {topic: at_ms for topic, at_ms in found if at_ms is not None}
 
 
-def taken_topics(ours: NetworkId, catalog: Catalog) -> dict[TopicName, Taken]:
-    """The topics written by all other deployed networks, of all participants; stopped ones too."""
-    found: dict[TopicName, Taken] = {}
+def other_networks(ours: NetworkId, catalog: Catalog) -> Others:
+    """What all other deployed networks, of all participants, do with topics; stopped ones too."""
+    taken: dict[TopicName, Taken] = {}
+    read: dict[TopicName, NetworkId] = {}
     for record, version in catalog.versions.deployed():
         if record.network == ours:
             continue
         made = Taken(record.network, "a topic", readable=True)
-        found.update(dict.fromkeys(record.made_topics, made))
+        taken.update(dict.fromkeys(record.made_topics, made))
         plan = replan_or_none(version)  # without a plan, only the topics that it created
-        if plan is not None:
-            found.update(written_topics(plan))
-    return found
+        if plan is None:
+            continue
+        taken.update(written_topics(plan))
+        if record.network.participant != ours.participant:
+            read.update({stream.topic: record.network for stream in inputs_of(plan)})
+    return Others(taken, read)

@@ -1,7 +1,7 @@
 """Topics of other deployed networks: only one network may write a topic. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pipeline import durations
 from pipeline.errors import Problem
@@ -21,15 +21,30 @@ class Taken:
         readable: whether it contains records of a stream or dead letters, which others may read.
         silent_ms: for an output whose last results come only after a silence of that network's own
             inputs: how long after the last record; 0 for others.
+        by_need: whether its records are removed once no fragment of the participant needs them.
     """
 
     network: NetworkId
     what: str
     readable: bool
     silent_ms: int = 0
+    by_need: bool = False
 
     def __str__(self) -> str:
         return f"{self.what} of network {self.network} of participant {self.network.participant}"
+
+
+@dataclass(frozen=True, slots=True)
+class Others:
+    """What other deployed networks do with topics.
+
+    Args:
+        taken: the topics that they write.
+        read: the topics that networks of other participants read from outside, each with one.
+    """
+
+    taken: Mapping[TopicName, Taken] = field(default_factory=dict)
+    read: Mapping[TopicName, NetworkId] = field(default_factory=dict)
 
 
 def written_topics(plan: Plan) -> Iterator[tuple[TopicName, Taken]]:
@@ -40,7 +55,8 @@ def written_topics(plan: Plan) -> Iterator[tuple[TopicName, Taken]]:
         for topic, what, readable in _written(fragment):
             role = f"{what} of fragment {fragment.name}"
             waits_ms = silent_ms[output.name] if topic == output.topic else 0
-            yield topic, Taken(plan.network, role, readable, waits_ms)
+            by_need = topic in plan.kept.by_need
+            yield topic, Taken(plan.network, role, readable, waits_ms, by_need)
 
 
 def too_impatient(

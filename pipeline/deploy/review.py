@@ -5,7 +5,8 @@ from dataclasses import dataclass, field, replace
 
 from pipeline import durations
 from pipeline.catalog.records import NodeRecord
-from pipeline.deploy.others import Taken, conflicts, too_impatient
+from pipeline.deploy.kept_by_need import Removed, foreign_readers, told
+from pipeline.deploy.others import Others, conflicts, too_impatient
 from pipeline.deploy.writers import Successions
 from pipeline.errors import Problem
 from pipeline.ids import FragmentName, StreamName, Subject, TopicName
@@ -15,6 +16,7 @@ from pipeline.names import value_subject
 from pipeline.network.boxes.shape import reach_ms
 from pipeline.network.model import ExternalStream
 from pipeline.planner.changes import Action, Changes, Current, Item, ItemKind, SchemaText
+from pipeline.planner.existing_topics import UNLIMITED
 from pipeline.planner.plan import FragmentInput, Plan
 from pipeline.planner.upgrade import START_OVER
 from pipeline.reliability import Reliability
@@ -28,7 +30,8 @@ class Surroundings:
         current: what the planner compares with.
         filled: the plan's topics that hold at least one record.
         known: the topics that the last deploy of this network recorded.
-        taken: the topics that other deployed networks write.
+        others: what other deployed networks do with topics.
+        removed: what is gone of topics that are kept by need.
         successions: the fragments whose output another one of this network wrote last.
         markers: the last commit markers of the fragments that have run.
         nodes: the nodes of the participant that are up and not drained.
@@ -38,7 +41,8 @@ class Surroundings:
     current: Current
     filled: frozenset[TopicName] = frozenset()
     known: frozenset[TopicName] = frozenset()
-    taken: Mapping[TopicName, Taken] = field(default_factory=dict)
+    others: Others = field(default_factory=Others)
+    removed: Removed = field(default_factory=Removed)
     successions: Successions = field(default_factory=Successions)
     markers: Mapping[FragmentName, CommitMarker] = field(default_factory=dict)
     nodes: tuple[NodeRecord, ...] = ()
@@ -87,12 +91,14 @@ def review(
             *found.problems,
             *_foreign_records(plan, around, registered),
             *_redrive_lost(plan, around),
-            *conflicts(plan, inputs_of(plan), around.taken),
+            *conflicts(plan, inputs_of(plan), around.others.taken),
+            *foreign_readers(plan, around.others),
         ),
         warnings=(
             *found.warnings,
             *_forgetting(plan, found),
-            *too_impatient(inputs_of(plan), around.taken),
+            *too_impatient(inputs_of(plan), around.others.taken),
+            *told(plan, around.removed, around.markers, around.current.inputs, found.chosen),
             *_without_nodes(plan, around.nodes),
             *_without_secondaries(plan, around.nodes),
         ),
@@ -163,7 +169,7 @@ def _forgetting(plan: Plan, found: Changes) -> Iterator[str]:
     kept_ms = {
         topic.name: int(ms)
         for topic in found.create_topics
-        if (ms := dict(topic.config).get("retention.ms")) is not None
+        if (ms := dict(topic.config).get("retention.ms", UNLIMITED)) != UNLIMITED
     }
     delays: dict[StreamName, int] = {}
     for fragment in plan.fragments:  # those that write come before those that read

@@ -185,6 +185,7 @@ class _Loader:
         partitions = fields.integer("partitions", PARTITIONS, low=1, high=PARTITIONS_MAX)
         replication = fields.integer("replication", REPLICATION, low=1, high=REPLICATION_MAX)
         retention = topics.read_retention(fields) or RETENTION_MS
+        internal = topics.read_internal_retention(fields)
         auto_create = fields.boolean("auto_create", default=True)
         pace_ms, state_limit = read_pace(fields), read_state_limit(fields)
         placement = read_placement(fields, None)
@@ -219,6 +220,7 @@ class _Loader:
             replication=replication,
             retention_ms=retention,
             auto_create=auto_create,
+            trims_internal=internal,
             limits=tuple(self.limits),
             pace_ms=pace_ms or 0,
             state_limit_bytes=state_limit,

@@ -272,6 +272,8 @@ class Network:
     retention_ms: int
     """Default retention of created topics."""
     auto_create: bool
+    trims_internal: bool = False
+    """Whether the topics of streams that only fragments of the network read keep what is needed."""
     limits: tuple[Limit, ...] = ()
     """Limits of dead letters, of the streams and boxes that declare one."""
     pace_ms: int = 0

@@ -12,6 +12,8 @@ NAME_MAX = 249
 """Kafka's limit."""
 
 RETENTION_MIN_MS = durations.parse("1m")
+INTERNAL_RETENTION = "internal_retention"
+NEEDED = "needed"
 
 _PATTERN = re.compile(r"[a-zA-Z0-9._-]+")
 
@@ -82,3 +84,8 @@ def check_collisions(
 
 def _folded(topic: str) -> str:
     return topic.replace(".", "_")
+
+
+def read_internal_retention(fields: Fields) -> bool:
+    """Whether topics of streams that are no outputs keep what their readers need, and no more."""
+    return fields.choice(INTERNAL_RETENTION, (NEEDED,), "") == NEEDED

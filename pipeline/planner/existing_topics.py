@@ -6,6 +6,7 @@ it. Accepted settings by kind of topic:
 | topic | `cleanup.policy` | `message.timestamp.type` | `retention.ms`, `retention.bytes` |
 |---|---|---|---|
 | output | `delete` | `CreateTime` | any |
+| internal, kept by need | `delete` | `CreateTime` | `-1` |
 | redrive | `delete` | `CreateTime` | any, `-1` |
 | dead letters | `delete` | `LogAppendTime` | `-1` |
 | markers, boundaries | `compact` | `LogAppendTime` | any: only `delete` uses them |
@@ -32,6 +33,10 @@ _NEEDED: Final = (
 )
 _LACKED: Final = (
     "a fragment that rests for longer would not find again what it has not read, and stop"
+)
+_READ: Final = (
+    "a fragment may need its records however old they are, and their writer removes those that no "
+    "fragment needs"
 )
 _SENT: Final = "it would forget which dead letters were sent again, and they could be sent twice"
 
@@ -89,5 +94,6 @@ def _why(topic: NewTopic, setting: str, value: str, found: str) -> str | None:
             return "its records' timestamps are their event times, and the broker replaces them"
         return "its records count from when the broker took them"
     if setting in {RETENTION_MS, RETENTION_BYTES} and value == UNLIMITED != found:
-        return _SENT if topic.when_needed else _NEEDED if topic.trimmed else _LACKED
+        kinds = ((topic.by_need, _READ), (topic.when_needed, _SENT), (topic.trimmed, _NEEDED))
+        return next((why for is_so, why in kinds if is_so), _LACKED)
     return None

@@ -203,4 +203,5 @@ def _topic(topic: NewTopic) -> str:
     settings = " ".join(f"{name}={value}" for name, value in topic.config)
     external = "external, " if topic.external else ""
     replicas = f"{topic.replication} {'replica' if topic.replication == 1 else 'replicas'}"
-    return f"{external}{_partitions(topic.partitions)}, {replicas}, {settings}"
+    by_need = ", kept as long as a fragment needs it" if topic.by_need else ""
+    return f"{external}{_partitions(topic.partitions)}, {replicas}, {settings}{by_need}"

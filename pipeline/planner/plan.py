@@ -172,6 +172,21 @@ class NewTopic:
     """Whether lanes delete its old records; Kafka expires none."""
     when_needed: bool = False
     """Whether it is created when dead letters are first sent again, and not by a deploy."""
+    by_need: bool = False
+    """Whether its writer removes the records that no fragment needs; Kafka expires none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What the lanes of a network remove of the topics that they write.
+
+    Args:
+        letters_ms: the age of dead letters that no rebuild needs.
+        by_need: the topics of which they remove the records that no fragment needs.
+    """
+
+    letters_ms: int
+    by_need: frozenset[TopicName]
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,3 +201,8 @@ class Plan:
     """Default retention of topics; of dead letters, of those that no rebuild needs."""
     notes: tuple[str, ...] = ()
     """Changes of the network by the planner and their reasons, one sentence each, in order."""
+
+    @property
+    def kept(self) -> Kept:
+        """What its lanes remove of the topics that they write."""
+        return Kept(self.retention_ms, frozenset(one.name for one in self.topics if one.by_need))

@@ -16,6 +16,7 @@ WITHIN_MS: Final = 3_000
 TOPICS: Final = ("t0", "t1", "t2", "t3")
 """External topics; each has at most one stream in a document."""
 RELIABILITY: Final = "reliability"
+TRIM: Final = "trim"
 STATEFUL: Final = frozenset({"aggregate", "join"})
 
 
@@ -58,7 +59,8 @@ class Box:
 class Net:
     """One document.
 
-    `secondaries`: its reliability. `name`: of the network; each network has separate topics.
+    `secondaries`: its reliability. `trims`: whether internal topics are kept by need. `name`: of
+    the network; each network has separate topics.
     """
 
     streams: tuple[Stream, ...]
@@ -67,6 +69,7 @@ class Net:
     retention: str = "7d"
     partitions: int = 2
     secondaries: int = 0
+    trims: bool = False
     name: str = NETWORK
 
     def placed(self, topic: str) -> str:
@@ -78,6 +81,8 @@ class Net:
         """The document in YAML."""
         lines = [f"network: {self.name}", f"retention: {self.retention}"]
         lines.append(f"partitions: {self.partitions}")
+        if self.trims:
+            lines.append("internal_retention: needed")
         if self.secondaries:
             lines.append(f"reliability: {_reliability_text(self.secondaries)}")
         lines.append("streams:")
@@ -369,6 +374,11 @@ def _reliability(net: Net, rng: Random) -> Net | None:
     return replace(net, boxes=boxes)
 
 
+def _trim(net: Net, rng: Random) -> Net | None:
+    del rng
+    return replace(net, trims=not net.trims)
+
+
 CHANGES: Mapping[str, Change] = {
     "rename_stream": _rename_stream,
     "rename_inner": _rename_inner,
@@ -386,9 +396,10 @@ CHANGES: Mapping[str, Change] = {
     "retention": _retention,
     "partitions": _partitions,
     RELIABILITY: _reliability,
+    TRIM: _trim,
 }
 """Changes of a deploy, by their names in scripts."""
 NEEDS_NOTHING: Final = frozenset(
-    {"rename_stream", "retention", "partitions", "lateness", "ahead", RELIABILITY}
+    {"rename_stream", "retention", "partitions", "lateness", "ahead", RELIABILITY, TRIM}
 )
 """Changes after which every fragment continues, so that no choice is required."""

@@ -13,7 +13,7 @@ from pipeline.ids import NetworkId, NetworkName, SchemaId, TopicName
 from pipeline.lanes.following import UnlikeOwnerError
 from tests.histories import deploys, moving, secondaries, suspecting
 from tests.histories.chain import Chain, Outcome, Script, Step
-from tests.histories.documents import CHANGES, RELIABILITY, first, schema_of
+from tests.histories.documents import CHANGES, RELIABILITY, TRIM, first, schema_of
 from tests.histories.node import OWNER, START, Node, remembering, toy_engine
 from tests.histories.reference import Wrong
 from tests.histories.world import FOLLOWER_GOES, LANE_GOES, NOWHERE_ID, World
@@ -43,6 +43,8 @@ def draw(
     begin = ["produce", "run"]
     if RELIABILITY in kinds and rng.random() < 0.5:
         begin.insert(0, RELIABILITY)  # so that followers have built their states
+    if TRIM in kinds and rng.random() < 0.5:
+        begin.insert(0, TRIM)
     steps = [Step(kind, rng.randrange(1 << 20)) for kind in begin]
     for _ in range(rng.randint(*steps_many)):
         kind = rng.choice(preferred) if rng.random() < 0.6 else rng.choice(kinds)
@@ -115,11 +117,13 @@ class History(Chain):
             STEPS[kind](self, rng)
 
     def change(self, kind: str, rng: Random) -> None:
-        """Deploy the next document; another reliability restarts nothing."""
-        if kind != RELIABILITY:
+        """Deploy the next document; another reliability or retention restarts nothing."""
+        world = self.world
+        if kind == TRIM:
+            world.keep_internal_topics()
+        if kind not in {RELIABILITY, TRIM}:
             super().change(kind, rng)
             return
-        world = self.world
         for node in world.nodes.values():
             node.look(fully=True)  # what is to be done without this deploy
         passed_s, is_calm = world.clock.passed_s, self.all_run() and not self.excuses

@@ -1,6 +1,6 @@
 """Kafka in memory for histories: killed processes write nothing; commits are observed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -10,15 +10,15 @@ from brokers.memory_kafka.log import MemoryPartition, MemoryTopic
 from brokers.memory_kafka.writers import MemoryProducer, MemoryTransactions
 from brokers.records import Headers, KafkaRecord, NewTopicSpec
 from pipeline.clock import Clock, Deadline
-from pipeline.dead_letters import trimmer
 from pipeline.errors import RetryError
-from pipeline.ids import Millis, TopicName, TransactionalId
+from pipeline.ids import Millis, Offset, TopicName, TransactionalId
 from pipeline.lanes.start.decision import Rebuild
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.names import FragmentNames
 from pipeline.spark.query.lowered import Lowered
 from pipeline.spark.run.marker_tail import MarkerTail
 from pipeline.spark.run.rebuild import Log, Rebuilding
+from pipeline.trimming import schedule
 from tests.histories.turns import CrashedError, Turn, pause, wait
 
 
@@ -86,6 +86,13 @@ class Kafka(MemoryKafka):
         created = super().create_topics(topics)
         self.by_id |= {self.topics[name].topic_id: self.topics[name] for name in created}
         return created
+
+    def delete_records(self, topic: TopicName, before: Mapping[int, Offset]) -> None:
+        """Delete records after other threads had a turn; a killed process deletes none."""
+        if Turn.current is not None:
+            pause()
+            check_alive(Turn.current)
+        super().delete_records(topic, before)
 
     def grow(self, name: TopicName) -> None:
         """Add a partition."""
@@ -201,12 +208,12 @@ class NotedLog(Log):
         return prepared
 
 
-class Trimmer(trimmer.Trimmer):
-    """Applies retention in the lane's thread."""
+class Trimmer(schedule.Trimmer):
+    """Removes records in the lane's thread."""
 
-    def look(self) -> None:
-        """Delete old dead letters, if due."""
+    def trim_if_due(self) -> None:
+        """Remove records, if due."""
         now_s = self._clock.monotonic_s()
         if now_s >= self._due_s:
-            self._due_s = now_s + trimmer.EVERY_S
+            self._due_s = now_s + self._every_s
             self.trim()

@@ -42,6 +42,7 @@ from pipeline.spark.run import (
     lane,
     lane_planner,
     lane_query,
+    lane_trimming,
     last_marker,
     output_succession,
     rebuild_query,
@@ -53,6 +54,7 @@ from pipeline.spark.run.lane_host import LaneHost
 from pipeline.spark.run.lane_news import LaneNews
 from pipeline.spark.run.lane_settings import LaneSettings
 from pipeline.spark.run.schema_resolver import SchemaResolver
+from pipeline.trimming import by_need
 from tests.histories import beside, engine, folders, followers, kafka, looking
 from tests.histories.folders import Root
 from tests.histories.followers import Follower, Followers
@@ -302,7 +304,6 @@ def toy_engine(rng: Callable[[], Random]) -> Iterator[None]:
     pieces = engine.Pieces(rng)
     stands_in: dict[Any, dict[str, Any]] = {
         lane: {
-            "Trimmer": kafka.Trimmer,
             "Checkpoints": folders.Checkpoints,
             "QueryRunner": engine.Runner,
             "BatchLimit": engine.NoLimit,
@@ -335,6 +336,8 @@ def toy_engine(rng: Callable[[], Random]) -> Iterator[None]:
             "withdraw_batch": engine.withdraw_batch,
         },
         lane_planner: {"threading": SimpleNamespace(Condition=Condition)},
+        lane_trimming: {"Trimmer": kafka.Trimmer},
+        by_need: {"EVERY_S": 1.0},
         last_marker: {"LogReader": kafka.YieldingReader},
         output_succession: {"LogReader": kafka.YieldingReader},
         perform: {"threading": SimpleNamespace(Thread=Turn, Event=threading.Event)},

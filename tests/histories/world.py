@@ -339,6 +339,12 @@ class World:
         )
         store.apply((bump(znodes.networks(OWNER), revision), *changed))
 
+    def keep_internal_topics(self) -> None:
+        """Set the retention of internal topics as a deploy asks for if they are kept by need."""
+        for name, topic in self.kafka.topics.items():
+            if name.startswith(f"{OWNER}."):
+                topic.config["retention.ms"] = "-1"
+
     # --- nodes ------------------------------------------------------------------------------------
 
     def root_of(self, node: str) -> Root:

@@ -1,4 +1,4 @@
-"""Forwarding of the retention of dead letters to a lane."""
+"""Forwarding of what a lane removes of the topics that it writes."""
 
 from dataclasses import replace
 
@@ -10,12 +10,12 @@ from pipeline.agent.state import Lane, Running, Shared
 
 
 def send_retention(lane: Lane, shared: Shared, _: Event, __: Now) -> tuple[Lane, Effects]:
-    """Send the running lane the retention of its network's topics, from the newest version."""
+    """Send the running lane what it removes, from the newest version of its network."""
     running = lane.phase
     if not isinstance(running, Running) or lane.assigned is None:
         return lane, ()
     newest = shared.plans.made.get(lane.assigned.newest_version)
-    if newest is None or newest.retention_ms == running.kept_ms:
+    if newest is None or newest.kept == running.kept:
         return lane, ()
-    lane = lane.with_running(replace(running, kept_ms=newest.retention_ms))
-    return lane, (NoteRetention(lane.id, newest.retention_ms),)
+    lane = lane.with_running(replace(running, kept=newest.kept))
+    return lane, (NoteRetention(lane.id, newest.kept),)

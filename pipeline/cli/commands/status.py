@@ -5,7 +5,7 @@ import click
 from pipeline.cli.completing import networks, nodes
 from pipeline.cli.options import with_session
 from pipeline.cli.session import Session
-from pipeline.cli.status_view import as_data, as_table
+from pipeline.cli.status_view import as_data, as_table, trim_notes
 from pipeline.errors import ExitCode
 from pipeline.operations.status.expiring import ExpiringSearch
 from pipeline.operations.status.fragments import fragments_status
@@ -54,6 +54,8 @@ def command(session: Session, network: str | None, *, node: str | None, watch: b
             now_ms = session.clock.now_ms()
             data: JsonObject = {"fragments": [as_data(one, now_ms) for one in seen]}
             session.printer.show(data, as_table(seen, now_ms))
+            for note in trim_notes(seen):
+                session.printer.note(note)
             if search.problem is not None:
                 session.printer.note(f"the retention of topics is not known: {search.problem}")
             if steps.problem is not None:

@@ -5,7 +5,7 @@ from types import MappingProxyType
 
 from pipeline.catalog.fragment_status import LaneState
 from pipeline.deploy.remove import deployed
-from pipeline.ids import NO_EPOCH, Epoch, FragmentName, NetworkId
+from pipeline.ids import NO_EPOCH, Epoch, FragmentId, FragmentName, NetworkId
 from pipeline.operations.connections import Connections
 from pipeline.operations.status.observed import ObservedFragment, observe
 from pipeline.operations.status.standbys import observed_standbys
@@ -56,4 +56,5 @@ def networks_status(
         catalog.nodes.of(connections.participant),
         catalog.drains.of(connections.participant),
         observed_standbys(catalog.snapshot(connections.participant)) if followed else {},
+        catalog.trims.of_fragments(*(FragmentId(one.network, one.fragment) for one in records)),
     )

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from pipeline.catalog.fragment_status import FragmentStatus, LaneState
-from pipeline.catalog.records import DesiredState, FragmentRecord, NodeRecord
+from pipeline.catalog.records import DesiredState, FragmentRecord, NodeRecord, TrimRecord
 from pipeline.catalog.secondaries import may_run
 from pipeline.deploy.expiring import reported_expiring
 from pipeline.heartbeats.steps import StepAge
@@ -52,6 +52,7 @@ class ObservedFragment:
         has_no_node: why no node that is up may claim it; empty: one may.
         standbys: its secondaries, the first one first.
         overdue: the present step of its lane, if that takes too long.
+        trim: what was removed of its output, if that is kept by need.
     """
 
     record: FragmentRecord
@@ -62,6 +63,7 @@ class ObservedFragment:
     has_no_node: str = ""
     standbys: tuple[ObservedStandby, ...] = ()
     overdue: StepAge | None = None
+    trim: TrimRecord | None = None
 
     @property
     def unplaced(self) -> str:
@@ -139,6 +141,7 @@ def observe(
     nodes: Sequence[NodeRecord],
     drained: Collection[NodeId] = frozenset(),
     standbys: Mapping[FragmentId, tuple[ObservedStandby, ...]] = MappingProxyType({}),
+    trims: Sequence[TrimRecord] = (),
 ) -> tuple[ObservedFragment, ...]:
     """Combine records and reports, in the order of the records.
 
@@ -150,7 +153,9 @@ def observe(
         nodes: those that are up.
         drained: those that take on nothing.
         standbys: the secondaries of each fragment.
+        trims: of the outputs that are kept by need.
     """
+    trimmed = {trim.id: trim for trim in trims}
     reported = {(status.network, status.fragment): status for status in statuses}
     live = {node.node: node for node in nodes}
     seen = tuple(
@@ -161,6 +166,7 @@ def observe(
             expiring=reported_expiring(status, nodes),
             has_no_node=_has_no_node(record, nodes, drained),
             standbys=standbys.get(FragmentId(record.network, record.fragment), ()),
+            trim=trimmed.get(FragmentId(record.network, record.fragment)),
         )
         for record in records
         for status in (reported.get((record.network, record.fragment)),)

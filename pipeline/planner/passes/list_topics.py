@@ -12,6 +12,8 @@ How the settings were chosen:
   ahead (by `ahead` of a stream), so derived topics allow any timestamp.
 - A dead letter is kept from its arrival, however old its record is: the broker stamps it, and the
   record's own timestamp is in a header.
+- The topic of a stream that only fragments of the network read may be kept by need: then it has no
+  limit of age or size either, and its writer deletes what no fragment needs.
 - A rebuild needs dead letters by position, and Kafka can only expire them by age or size. So their
   topic has neither limit; the lane deletes those that are old and not needed.
 - The broker also stamps a lane's internal records (markers, boundaries): otherwise a node
@@ -25,10 +27,10 @@ How the settings were chosen:
 - With three or more replicas two must have a record before it counts as written.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import replace
 
-from pipeline.ids import TopicName
+from pipeline.ids import StreamName, TopicName
 from pipeline.names import boundaries_topic
 from pipeline.network.model import ExternalStream, Network
 from pipeline.planner.draft import Draft, outputs_of
@@ -57,9 +59,10 @@ _COMPACTED: Config = (("cleanup.policy", "compact"), *_SMALL, *_STAMPED)
 def list_topics(draft: Draft) -> Draft:
     """Fill in the draft's topics: the inputs first, then each fragment's own."""
     network = draft.network
+    read = {stream.name for fragment in draft.fragments for stream in fragment.inputs}
     topics = [
         *_external(network, draft.fragments),
-        *(topic for fragment in draft.fragments for topic in _of_fragment(network, fragment)),
+        *(topic for fragment in draft.fragments for topic in _of_fragment(network, fragment, read)),
     ]
     return replace(draft, topics=tuple(topics))
 
@@ -91,10 +94,17 @@ def _kept_ms(network: Network, stream: FragmentInput) -> int:
     return network.retention_ms if chosen is None else chosen
 
 
-def _of_fragment(network: Network, fragment: Fragment) -> Iterator[NewTopic]:
+def _of_fragment(
+    network: Network, fragment: Fragment, read: Container[StreamName]
+) -> Iterator[NewTopic]:
+    """The topics that a fragment writes; `read`: the streams that fragments read."""
     names, output = fragment.names, fragment.output
     kept_ms, written = _kept_ms(network, output), (*_LARGE, *_OWN_TIME)
-    yield _kept(network, output.topic, output.partitions, kept_ms, written)
+    if network.trims_internal and output.name in read and output.name not in outputs_of(network):
+        config = (("cleanup.policy", "delete"), *_UNLIMITED, *written)
+        yield replace(_topic(network, output.topic, output.partitions, config), by_need=True)
+    else:
+        yield _kept(network, output.topic, output.partitions, kept_ms, written)
     yield _compacted(network, boundaries_topic(output.topic))
     inputs = tuple(dict.fromkeys(stream.topic for stream in fragment.inputs))
     widest = max(stream.partitions for stream in fragment.inputs)

@@ -13,11 +13,9 @@ from pathlib import Path
 
 from brokers.kafka.group_mirror import GroupMirror
 from brokers.kafka_interface import RecordWriter, TransactionWriter
-from brokers.log_reader import LogReader
 from pipeline.boundaries.lane_time import LaneTime
 from pipeline.boundaries.profile import profile
 from pipeline.clock import Deadline, steady_ms
-from pipeline.dead_letters.trimmer import Retention, Trimmer
 from pipeline.errors import RetryError
 from pipeline.heartbeats.steps import Doing
 from pipeline.ids import BatchId, Incarnation, TopicId
@@ -65,6 +63,7 @@ from pipeline.spark.run.lane_inputs import LaneInputs
 from pipeline.spark.run.lane_planner import LanePlanner
 from pipeline.spark.run.lane_query import LaneQuery
 from pipeline.spark.run.lane_settings import LaneSettings
+from pipeline.spark.run.lane_trimming import finish_trims, new_trimmers
 from pipeline.spark.run.last_marker import settled_marker
 from pipeline.spark.run.output_succession import OtherWriters, begin_takeover
 from pipeline.spark.run.planned_batch import withdraw_batch
@@ -124,9 +123,7 @@ class StableLane:
         self._planner = self._new_planner(settings)
         self._acknowledged: AcknowledgedCheck | None = None
         self._started = False
-        log = LogReader(host.kafka, START_DEADLINE_S)
-        retention = Retention(fragment.names, host.resolver.admin, log, settings.letters_kept_ms)
-        self._trimmer = Trimmer(retention, host.clock)
+        self._trimmers = new_trimmers(settings, host)
 
     def request_stop(self) -> None:
         """Let the current batch finish, then return from `run`. Thread-safe."""
@@ -172,6 +169,7 @@ class StableLane:
             check_owner(last, self._settings.epoch, self._settings.place)
             self._settings = self._settings.after(last)
         self._topics = watch_topics(admin, self._settings.fragment, self._settings.topic_ids)
+        finish_trims(self._settings, last, admin)
         lowered = self._carry_marker(last)
         marker, request = self._from.marker, self._start_request(lowered)
         start = self._state.decided(last, marker, lowered, request)
@@ -449,7 +447,8 @@ class StableLane:
         self._topics.poll()
         if self._acknowledged is not None:
             self._acknowledged.go_on(sink.marker)
-        self._trimmer.trim_if_due()
+        for trimmer in self._trimmers:
+            trimmer.trim_if_due()
         sink.publisher.publish_again()
         self._mirror.poll()
 

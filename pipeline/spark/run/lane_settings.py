@@ -19,8 +19,9 @@ from pipeline.markers.commit_marker import CommitMarker
 from pipeline.markers.deploys import DeployId
 from pipeline.names import LaneNames
 from pipeline.planner.digest import fragment_digest
-from pipeline.planner.plan import Fragment
+from pipeline.planner.plan import Fragment, Kept
 from pipeline.planner.state import OnChange
+from pipeline.trimming.readers import ReadersInCatalog
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +36,8 @@ class LaneSettings:
         version: of its network.
         epoch: the ownership under which it starts.
         topic_ids: ids of its topics at deploy, and of its redrive topic.
-        letters_kept_ms: returns the retention of dead letters that no rebuild needs; None: not read
-            yet.
+        kept: returns what it removes of the topics that it writes; None: not read yet.
+        readers: who reads its output, by the catalog; None: a follower, which removes nothing.
         ran_before: whether a first marker was committed, by the catalog.
         record_start: records that in the catalog.
         check_wanted: compares the catalog with these settings; raises if they have changed.
@@ -52,7 +53,8 @@ class LaneSettings:
     version: NetworkVersion
     epoch: Epoch
     topic_ids: Mapping[TopicName, str]
-    letters_kept_ms: Callable[[], int | None]
+    kept: Callable[[], Kept | None]
+    readers: ReadersInCatalog | None
     ran_before: bool
     record_start: Callable[[], None]
     check_wanted: Callable[[], None]

@@ -21,7 +21,7 @@ from brokers.log_reader import LogReader
 from brokers.records import NewTopicSpec
 from pipeline.catalog.fragment_status import LaneState
 from pipeline.clock import Deadline
-from pipeline.dead_letters.trimmer import Retention
+from pipeline.dead_letters.retention import Retention
 from pipeline.deploy.pause import pause, resume
 from pipeline.errors import DeployError
 from pipeline.ids import FragmentId, FragmentName, Offset, TopicName, TransactionalId

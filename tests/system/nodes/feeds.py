@@ -47,10 +47,14 @@ def running_nodes(medusa: Installation, *names: str) -> Iterator[dict[str, Child
 
 
 class Feed:
-    """Readings of two partitions, one for each second of event time, with late and bad ones."""
+    """Readings of two partitions, one for each second of event time, with late and bad ones.
 
-    def __init__(self, medusa: Installation, name: str) -> None:
-        self._medusa, self._name = medusa, name
+    `is_late`: whether there are late ones. For a reader that was down for long they are in time,
+    since its first batch has its watermark from before.
+    """
+
+    def __init__(self, medusa: Installation, name: str, *, is_late: bool = True) -> None:
+        self._medusa, self._name, self._is_late = medusa, name, is_late
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self.seconds = 0
@@ -79,7 +83,9 @@ class Feed:
             self._send(second, partition)
         if second % 7 == 0:
             self._medusa.send(f"{self._name}-in", b"no record", partition=0)
-        if second % 9 == 8 and second > LATE_S:  # far below the watermark: a dead letter
+        if (
+            self._is_late and second % 9 == 8 and second > LATE_S
+        ):  # far below the watermark: a dead letter
             self._send(second - LATE_S, 1)
 
     def _send(self, second: int, partition: int) -> None:
@@ -159,10 +165,10 @@ def moves(medusa: Installation, name: str) -> Moves:
     return Moves(participant, medusa.catalog, servers.topics, servers.log, SystemClock())
 
 
-def await_results(medusa: Installation, name: str, more: int) -> None:
+def await_results(medusa: Installation, name: str, more: int, within_s: float = WITHIN_S) -> None:
     """Wait until so many more results are there."""
     topic = f"{name}-out"
     wanted = len(medusa.records(topic)) + more
     medusa.wait_for(
-        partial(medusa.has_more_than, topic, wanted - 1), f"{more} results", within_s=WITHIN_S
+        partial(medusa.has_more_than, topic, wanted - 1), f"{more} results", within_s=within_s
     )

@@ -44,9 +44,11 @@ from pipeline.lanes.start.facts import StateChoice
 from pipeline.markers import codec
 from pipeline.markers.signals import ActivityRecord, activity_key
 from pipeline.network.boxes.shape import Stateless
+from pipeline.planner.plan import Kept
 from pipeline.planner.state import OnChange
 from pipeline.spark.run.lane_planner import LanePlanner
 from pipeline.system_clock import SystemClock
+from pipeline.trimming.readers import ReadersInCatalog
 from tests.conftest import WaitFor
 from tests.unit.agent.performers import DEPLOYED, LANE, LIFE, MOVING, NETWORK, NODE, PLAN, RUN, Node
 from tests.unit.agent.support import LEFT, fresh_marker
@@ -68,9 +70,11 @@ def test_a_start_claims_the_fragment_and_runs_its_lane_until_it_is_stopped(
     )
     assert settings.choice == StateChoice(OnChange.EMPTY, Incarnation("1-5"))
     assert (settings.lane, settings.run) == (LANE, RUN)
-    assert settings.letters_kept_ms() is None
-    node.performer.perform(NoteRetention(LANE, 604_800_000))
-    assert settings.letters_kept_ms() == 604_800_000
+    assert settings.kept() is None
+    kept = Kept(604_800_000, frozenset({TopicName("local.net.moving")}))
+    node.performer.perform(NoteRetention(LANE, kept))
+    assert settings.kept() == kept
+    assert settings.readers == ReadersInCatalog(node.catalog, LANE.fragment)
     assert not settings.ran_before
     settings.record_start()
     assert node.catalog.starts.recorded(NETWORK, MOVING.fragment)

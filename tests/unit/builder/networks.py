@@ -102,6 +102,7 @@ def described(draw: st.DrawFn) -> NetworkBuilder:
         partitions=draw(st.none() | st.integers(1, 9)),
         replication=draw(st.none() | st.integers(1, 3)),
         retention=draw(st.none() | st.just("3d")),
+        internal_retention=draw(st.sampled_from((None, "needed"))),
         auto_create=draw(st.none() | st.booleans()),
         pace=draw(paces),
         state_limit=draw(state_limits),

@@ -6,7 +6,7 @@ import pytest
 
 from brokers.versioned_store import Set
 from pipeline.catalog.fragment_status import LaneState
-from pipeline.catalog.records import Standby
+from pipeline.catalog.records import Standby, TrimRecord
 from pipeline.clock import rfc3339
 from pipeline.ids import (
     Epoch,
@@ -17,6 +17,7 @@ from pipeline.ids import (
     NodeId,
     Offset,
     StreamName,
+    TopicId,
     TopicName,
 )
 from pipeline.lanes.expiring import Cause, ExpiringRecords, Use
@@ -373,3 +374,32 @@ def test_status_shows_secondaries_if_there_are_to_be_some(medusa: Caller) -> Non
     by_node = {one["node"]: one for one in found["standbys"]}
     assert (by_node["n2"]["level"], by_node["n3"]["level"]) == (True, False)
     assert by_node["n3"]["problem"] == "a batch\ndiffers"
+
+
+def test_status_says_what_is_removed_of_a_topic_that_is_kept_by_need(medusa: Caller) -> None:
+    """And why no more is."""
+    world = World.new()
+    connect = deployed(medusa, world)
+    no_more = "no more is removed now: fragment cars.stopped has not run"
+    before = tuple((partition, Offset(1_000 + partition)) for partition in range(6))
+    topic, held = TopicName("local.cars.moving"), "fragment cars.stopped has not run"
+    name = CARS, FragmentName("moving")
+    trim = TrimRecord(*name, topic, TopicId("one"), (), "", Millis(NOW))
+    trims = world.catalog.trims
+    for written, text in (
+        (trim, "nothing was removed yet"),
+        (
+            replace(trim, before=before, held=held),
+            f"removed below offsets 0: 1,000, 1: 1,001, 2: 1,002, 3: 1,003, …; {no_more}",
+        ),
+    ):
+        assert trims.announce(written, trims.revision(CARS.participant))
+        assert f"topic {topic} is kept by need: {text}\n" in medusa("status", opener=connect).err
+    first, second = medusa("status", "-o", "json", opener=connect).data["fragments"]
+    assert second["trim"] is None
+    assert first["trim"] == {
+        "topic": topic,
+        "removed_before": {str(partition): 1_000 + partition for partition in range(6)},
+        "held": held,
+        "since": rfc3339(NOW),
+    }

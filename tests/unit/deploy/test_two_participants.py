@@ -21,6 +21,7 @@ from pipeline.ids import (
     NetworkId,
     NetworkName,
     NodeId,
+    Offset,
     ParticipantId,
     TopicName,
 )
@@ -44,19 +45,19 @@ CHOSEN = BY_DEFAULT + "outputs: {moving: {topic: moving-cars}}\n"
 def _deploy(
     world: World, folder: Path, owner: ParticipantId, document: str = BY_DEFAULT
 ) -> Deployed:
-    path = write_project(folder, document)
+    found = _compared(world, folder, owner, document)
+    return deploy(found, world.servers, lambda _: None)
 
+
+def _compared(
+    world: World, folder: Path, owner: ParticipantId, document: str = CHOSEN
+) -> Comparison:
     def read_subject(subject: str) -> str | None:
         found = world.registry.latest(subject)
         return None if found is None else found.text
 
-    read = read_document(path, read_subject)
-    return deploy(compare(read, owner, world.servers), world.servers, lambda _: None)
-
-
-def _compared(world: World, folder: Path, owner: ParticipantId) -> Comparison:
-    document = read_document(write_project(folder, CHOSEN), lambda _: None)
-    return compare(document, owner, world.servers)
+    read = read_document(write_project(folder, document), read_subject)
+    return compare(read, owner, world.servers)
 
 
 def _below(store: VersionedStore, path: str) -> dict[str, bytes]:
@@ -229,3 +230,56 @@ def test_a_backup_contains_both(both: World) -> None:
     for network in (OURS, THEIRS):
         assert Znodes("").owner(network, MOVING) not in found.entries
         assert Znodes("").node(network.participant, NodeId("n1")) not in found.entries
+
+
+KEPT_BY_NEED = """\
+network: cars
+internal_retention: needed
+streams:
+  sightings: {topic: car-sightings, schema: sighting.avsc, event_time: seen_at}
+boxes:
+  counted: {aggregate: sightings, by: [car], window: 1m, compute: {n: count(*), at: max(seen_at)}}
+  few: {filter: counted, where: n < 5}
+  many: {filter: counted, where: n >= 5}
+"""
+READS_IT = """\
+network: others
+streams:
+  counts: {topic: us.cars.counted, subject: us.cars.counted-value, event_time: window_end}
+boxes:
+  seen: {filter: counts, where: n > 0}
+"""
+
+
+def test_what_others_read_is_not_kept_by_need(tmp_path: Path) -> None:
+    """In either order; fragments of other networks of the participant may read it."""
+    world = World.new()
+    _deploy(world, tmp_path / "us", US, KEPT_BY_NEED)
+    with pytest.raises(DeployError, match="only what fragments of participant us need is kept"):
+        _deploy(world, tmp_path / "them", THEM, READS_IT)
+    _deploy(world, tmp_path / "us", US, READS_IT)
+
+    world = World.new()
+    _deploy(world, tmp_path / "us", US, KEPT_BY_NEED.replace("internal_retention: needed\n", ""))
+    _deploy(world, tmp_path / "them", THEM, READS_IT)
+    with pytest.raises(DeployError, match="counted is read by network others of part"):
+        _deploy(world, tmp_path / "us", US, KEPT_BY_NEED)
+
+
+def test_a_reader_is_told_that_it_begins_at_what_is_left(tmp_path: Path) -> None:
+    """Here a fragment of another network."""
+    world = World.new()
+    _deploy(world, tmp_path / "us", US, KEPT_BY_NEED)
+    topic = TopicName("us.cars.counted")
+    world.kafka.fill(topic, 5)
+
+    def warnings() -> tuple[str, ...]:
+        return _compared(world, tmp_path / "us", US, READS_IT).changes.warnings
+
+    assert not any("what is left" in warning for warning in warnings())
+    world.kafka.delete_records(topic, {0: Offset(3)})
+    (found,) = (warning for warning in warnings() if "what is left" in warning)
+    assert found == (
+        f"topic {topic} is kept by need, and records that no fragment needed are gone: seen begins "
+        "at what is left"
+    )

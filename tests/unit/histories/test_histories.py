@@ -19,13 +19,14 @@ from tests.histories.mutants import (
     repeats_are_not_compared,
     repeats_are_written,
     suspects_are_not_fenced,
+    trims_forget_rebuilds,
     watermark_is_early,
 )
 from tests.profiles import examples
 
 KINDS = frozenset(
     {"lateness", "retention", "restart", "set_back", "grown", "select", "window", "move", "vacate"}
-    | {"reliability", "suspect", "trust", "take_over"}
+    | {"reliability", "suspect", "trust", "take_over", "trim"}
 )
 
 ONCE_WRONG = {
@@ -187,3 +188,11 @@ def test_a_batch_that_reads_other_records_when_repeated_is_found() -> None:
     assert not run(script).wrong
     with repeats_are_not_compared.mutated():
         assert [one.kind for one in run(script).wrong][:1] == ["lost"]
+
+
+def test_a_removal_of_records_that_a_rebuild_needs_is_found() -> None:
+    """Few histories trigger it; without the defect this one is correct."""
+    script = draw(50, frozenset(trims_forget_rebuilds.KINDS.split(",")))
+    assert not run(script).wrong
+    with trims_forget_rebuilds.mutated():
+        assert [one.kind for one in run(script).wrong][:1] == ["stopped"]

@@ -1,4 +1,6 @@
-"""Topic names."""
+"""Topic names, and what internal topics keep."""
+
+from collections.abc import Callable
 
 import pytest
 
@@ -12,6 +14,7 @@ from pipeline.names import (
     tentative_topic,
 )
 from pipeline.network.fields import Report, Text
+from pipeline.network.model import Network
 from pipeline.network.topics import check_collisions, check_name
 
 NETWORK = NetworkId(ParticipantId("us"), NetworkName("net"))
@@ -95,3 +98,21 @@ def test_every_internal_topic_has_one_of_the_suffixes() -> None:
         heartbeats_topic(NETWORK.participant),
     }
     assert {f".{name.rpartition('.')[2]}" for name in kept} == set(INTERNAL_SUFFIXES)
+
+
+INTERNAL = (
+    "network: n\nstreams: {s: {topic: t, schema: sighting.avsc, event_time: seen_at}}\n"
+    "boxes: {a: {filter: s, where: speed > 0}}\n"
+)
+
+
+def test_internal_topics_may_be_kept_by_need(load_text: Callable[..., Network]) -> None:
+    """Not by default."""
+    assert not load_text(INTERNAL).trims_internal
+    assert load_text(INTERNAL + "internal_retention: needed\n").trims_internal
+
+
+def test_nothing_else_can_be_written_there(problems_of: Callable[..., list[str]]) -> None:
+    """A time would be that of the network's retention."""
+    (found,) = problems_of(INTERNAL + "internal_retention: 7d\n")
+    assert "internal_retention of the document cannot be '7d'" in found

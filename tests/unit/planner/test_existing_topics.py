@@ -1,7 +1,9 @@
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
+from pipeline.ids import TopicName
 from pipeline.planner.diff import changes
 from pipeline.planner.existing_topics import Misfit, misfits
 from pipeline.planner.plan import NewTopic
@@ -10,6 +12,7 @@ from tests.unit.planner.networks import OWNER, tolls
 from tests.unit.planner.test_diff import PLAN, deployed, with_config
 
 TOPICS = {str(topic.name): topic for topic in plan(tolls(), OWNER).topics}
+KEPT_BY_NEED = replace(tolls(), trims_internal=True)
 OUTPUT = "local.net.tolls"
 LETTERS, REDRIVE = "local.net.tolls.dlq", "local.net.tolls.redrive"
 MARKERS, BOUNDARIES, INPUT = (
@@ -24,6 +27,16 @@ def of(topic: NewTopic, **changed: str) -> list[Misfit]:
     """The differences of a topic from the plan's, with some other settings."""
     settings = {name.replace("_", "."): value for name, value in changed.items()}
     return list(misfits(topic, {**dict(topic.config), **settings}))
+
+
+def test_a_topic_that_is_kept_by_need_has_no_limit() -> None:
+    """Kafka would remove what a reader still needs."""
+    by_need = {topic.name: topic for topic in plan(KEPT_BY_NEED, OWNER).topics}[TopicName(OUTPUT)]
+    for setting in ("retention_ms", "retention_bytes"):
+        (found,) = of(by_need, **{setting: "604800000"})
+        assert found.fatal
+        assert "a fragment may need its records however old they are" in found.message
+        assert f"--add-config {setting.replace('_', '.')}=-1" in found.hint
 
 
 def test_topics_as_created_fit() -> None:

@@ -1,4 +1,4 @@
-"""Dead-letter retention that an agent sends to a lane."""
+"""What a lane removes of the topics that it writes, as an agent sends it."""
 
 from dataclasses import replace
 
@@ -6,6 +6,7 @@ from pipeline.agent.effects import Effect, NoteRetention
 from pipeline.agent.events import PlanMade
 from pipeline.catalog.snapshot import VersionId
 from pipeline.ids import NetworkVersion
+from pipeline.planner.plan import Kept
 from tests.unit.agent.support import CARS, LANE, LIFE, NETWORK, PLAN, Agent, deployed, read
 
 
@@ -18,7 +19,7 @@ def test_a_running_lane_gets_the_retention_of_the_newest_version() -> None:
     agent = Agent()
     agent.read_catalog(deployed())
     agent.started(CARS)
-    assert agent.running().kept_ms == PLAN.retention_ms
+    assert agent.running().kept == PLAN.kept
     assert _requests(agent.receive_all(read(deployed()))) == []
     fragment = deployed()
     newer = replace(fragment, network=replace(fragment.network, version=NetworkVersion(2)))
@@ -26,5 +27,5 @@ def test_a_running_lane_gets_the_retention_of_the_newest_version() -> None:
     longer = replace(PLAN, retention_ms=PLAN.retention_ms + 1)
     key = VersionId(NETWORK, LIFE, NetworkVersion(2))
     assert _requests(agent.receive_all(PlanMade(key, longer))) == [
-        NoteRetention(LANE, PLAN.retention_ms + 1)
+        NoteRetention(LANE, Kept(PLAN.retention_ms + 1, frozenset()))
     ]

@@ -1,8 +1,11 @@
 from dataclasses import replace
 
+from pipeline.ids import TopicName
 from pipeline.planner.plan import NewTopic
 from pipeline.planner.planner import plan
 from tests.unit.planner.networks import OWNER, external, filtered, network, tolls
+
+CARS = external("cars")
 
 
 def _topics(**changes: int) -> dict[str, NewTopic]:
@@ -65,6 +68,19 @@ def test_an_output_defines_its_retention() -> None:
     )
     changed = {str(name): kept for name, kept in long.items() if kept != plain[name]}
     assert changed == dict.fromkeys(("f-out", "local.net.g.redrive"), str(10**9))
+
+
+def test_internal_topics_may_be_kept_by_need() -> None:
+    """Not outputs, nor what no fragment reads: who reads these is not known."""
+    made = replace(tolls(), trims_internal=True)
+    topics = {topic.name: topic for topic in plan(made, OWNER).topics}
+    assert [name for name, one in topics.items() if one.by_need] == ["local.net.tolls"]
+    assert plan(made, OWNER).kept.by_need == {"local.net.tolls"}
+    config = dict(topics[TopicName("local.net.tolls")].config)
+    assert (config["retention.ms"], config["retention.bytes"]) == ("-1", "-1")
+    assert not plan(tolls(), OWNER).kept.by_need
+    alone = network((CARS,), (filtered("unread", CARS, "`at` > 0"),), outputs=())
+    assert not plan(replace(alone, trims_internal=True), OWNER).kept.by_need
 
 
 def test_a_shorter_stream_shortens_no_redrive_topic() -> None:

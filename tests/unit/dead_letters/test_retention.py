@@ -1,7 +1,6 @@
 """Retention of dead letters against a Kafka in memory."""
 
-import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -13,8 +12,7 @@ from brokers.memory_kafka.cluster import MemoryKafka
 from brokers.memory_kafka.reader import MemoryReader
 from brokers.records import Ends
 from pipeline.clock import Deadline
-from pipeline.dead_letters.trimmer import EVERY_S, Retention, Trimmer
-from pipeline.errors import RefusedError
+from pipeline.dead_letters.retention import Retention
 from pipeline.ids import BatchId, Epoch, Incarnation, Offset, TopicName
 from pipeline.markers.codec import encode_marker
 from pipeline.markers.commit_marker import CommitMarker, Totals
@@ -43,7 +41,6 @@ class Kafka(MemoryKafka):
     ) -> None:
         super().__init__(TwinClock())
         create(self, NAMES.dead_letters, NAMES.markers)
-        self.refuses = False
         self.calls: list[str] = []
         for number in range(10):
             self.append(NAMES.dead_letters, None, b"", timestamp_ms=NOW + 1_000 * number)
@@ -77,12 +74,6 @@ class Kafka(MemoryKafka):
         """Record the call: only the marker is read."""
         self.calls.append("marker")
         return super().reader(timeout_s, **more)
-
-    def delete_records(self, topic: TopicName, before: Mapping[int, Offset]) -> None:
-        """Remove records, or refuse to."""
-        if self.refuses:
-            raise RefusedError("not allowed", place=f"topic {topic}")
-        super().delete_records(topic, before)
 
     @property
     def start(self) -> int:
@@ -131,31 +122,3 @@ def test_nothing_is_removed(kafka: Kafka) -> None:
     before = kafka.start
     assert kafka.retention.apply() == {}
     assert kafka.start == before
-
-
-def test_a_failure_is_one_warning(caplog: pytest.LogCaptureFixture) -> None:
-    """It does not stop the lane; a missing permission is not logged each minute."""
-    kafka = Kafka()
-    kafka.refuses = True
-    trimmer = Trimmer(kafka.retention, TwinClock())
-    with caplog.at_level(logging.WARNING):
-        trimmer.trim()
-        trimmer.trim()
-    assert [r.message for r in caplog.records] == [
-        "old dead letters are not removed: topic local.cars.moving.dlq: not allowed"
-    ]
-
-
-def test_it_is_done_once_a_minute() -> None:
-    """More calls have no effect."""
-    kafka, clock = Kafka(start=10), TwinClock()
-    trimmer = Trimmer(kafka.retention, clock)
-    for _ in range(3):
-        trimmer.trim_if_due()
-        assert trimmer._thread is not None
-        trimmer._thread.join(5)
-    assert kafka.calls == ["ends"]
-    clock.sleep(EVERY_S)
-    trimmer.trim_if_due()
-    trimmer._thread.join(5)  # type: ignore[union-attr]
-    assert kafka.calls == ["ends", "ends"]

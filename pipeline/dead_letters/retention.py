@@ -7,17 +7,13 @@ that it needs only increase. The present time is the broker's timestamp of that 
 clock decides nothing.
 """
 
-import logging
-import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from brokers.kafka_interface import TopicAdmin
 from brokers.log_reader import LogReader
-from pipeline.clock import Clock
 from pipeline.dead_letters.trim import trim
-from pipeline.errors import MedusaError
 from pipeline.ids import Millis, Offset
 from pipeline.lanes.needed_letters import kept_from
 from pipeline.markers.codec import decode_marker
@@ -70,40 +66,3 @@ class Retention:
         until = trim(starts, kept_from(marker, described.topic_id, ends), young)
         self.topics.delete_records(topic, until)
         return until
-
-
-class Trimmer:
-    """Schedule of retention: every `EVERY_S`, on a thread of its own. One caller."""
-
-    def __init__(self, retention: Retention, clock: Clock) -> None:
-        self._retention = retention
-        self._clock = clock
-        self._due_s = clock.monotonic_s()
-        self._thread: threading.Thread | None = None
-        self._failed = ""
-        names = retention.names
-        self._log = logging.LoggerAdapter(
-            logging.getLogger(__name__), {"fragment": f"{names.network}.{names.fragment}"}
-        )
-
-    def trim_if_due(self) -> None:
-        """Start the removal of old dead letters if it is due; never blocks, never raises."""
-        now_s = self._clock.monotonic_s()
-        if now_s < self._due_s or (self._thread is not None and self._thread.is_alive()):
-            return
-        self._due_s = now_s + EVERY_S
-        self._thread = threading.Thread(target=self.trim, name="dead letters", daemon=True)
-        self._thread.start()
-
-    def trim(self) -> None:
-        """Remove old dead letters; a failure is a warning, unless it equals the last one."""
-        try:
-            until = self._retention.apply()
-        except MedusaError as error:
-            if str(error) != self._failed:
-                self._log.warning("old dead letters are not removed: %s", error)
-            self._failed = str(error)
-            return
-        self._failed = ""
-        if until:
-            self._log.info("old dead letters are removed, below offsets %s", dict(until))
