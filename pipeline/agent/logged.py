@@ -147,6 +147,7 @@ def of_node(kind: EventKind, record: NodeRecord, now_ms: Millis, why: str = "") 
         ("version", record.version),
         ("labels", labels),
         ("capacity", str(record.capacity or "")),
+        ("most_fragments", str(record.most_fragments or "")),
         ("host", record.host),
     )
     facts = tuple((name, value) for name, value in known if value)

@@ -8,6 +8,7 @@ from pipeline.builder.options import (
     Duration,
     Limit,
     Placement,
+    PriorityLevel,
     Reliability,
     ReliabilityMode,
     Size,
@@ -43,6 +44,8 @@ class NetworkBuilder:
             are to run apart; every node if left out.
         reliability: how another node goes on when a node fails, for boxes that have none;
             `"upstream_backup"` if left out.
+        priority: which fragments run while the nodes have too little room for all, for boxes that
+            have none; `"normal"` if left out.
     """
 
     def __init__(
@@ -58,6 +61,7 @@ class NetworkBuilder:
         state_limit: Size | None = None,
         placement: Placement | None = None,
         reliability: Reliability | ReliabilityMode | None = None,
+        priority: PriorityLevel | None = None,
     ) -> None:
         self.name = name
         self._draft = DocumentDraft(name)
@@ -73,6 +77,7 @@ class NetworkBuilder:
             "state_limit": state_limit,
             "placement": placement,
             "reliability": reliability,
+            "priority": priority,
         }
         self._tree()  # a value that cannot be written is rejected in this call
 
@@ -151,6 +156,7 @@ class NetworkBuilder:
         key_format: Literal["avro", "string", "raw"] | None = None,
         placement: Placement | None = None,
         reliability: Reliability | ReliabilityMode | None = None,
+        priority: PriorityLevel | None = None,
     ) -> None:
         """Publish the output of a box under a topic name of your choice.
 
@@ -163,6 +169,7 @@ class NetworkBuilder:
             key_format: format of the keys: `avro` (the default), `string` or `raw`.
             placement: the nodes that the box may run on, if the box has none of its own.
             reliability: that of the box, if the box has none of its own.
+            priority: the same.
 
         Raises:
             DocumentError: it is not a box of this network, it is an output already, or a value
@@ -182,6 +189,7 @@ class NetworkBuilder:
             "key_format": key_format,
             "placement": placement,
             "reliability": reliability,
+            "priority": priority,
         }
         self._draft.add("outputs", box.name, "output", content)
 

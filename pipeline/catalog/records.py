@@ -32,6 +32,7 @@ from pipeline.lanes.follower_phases import LEVEL, FollowerPhase
 from pipeline.lanes.source_ids import Begin
 from pipeline.markers.deploys import NO_DEPLOY, DeployId
 from pipeline.planner.state import OnChange
+from pipeline.priority import Priority
 
 DEFAULT_CAPACITY = 100
 
@@ -134,6 +135,7 @@ class NodeRecord(Record):
         reads: the newest format that it can read; it can read all older ones too.
         labels: by which placements select it, sorted by key.
         capacity: how much it can do, compared with other nodes; 0: nothing, as long as others can.
+        most_fragments: how many fragments may run on it at the same time; 0: any number.
     """
 
     node: NodeId
@@ -145,6 +147,7 @@ class NodeRecord(Record):
     reads: int
     labels: tuple[tuple[str, str], ...] = ()
     capacity: int = DEFAULT_CAPACITY
+    most_fragments: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -367,6 +370,7 @@ class FragmentRecord(Record):
         apart: fragments of the network that it is to run apart from, sorted.
         cost_us: its estimated cost, as of `estimated_cost_us`; 0: not known.
         active_standbys: number of other nodes that are to follow it.
+        priority: whether it runs while the nodes have too little room for all fragments.
     """
 
     network: NetworkId
@@ -382,6 +386,7 @@ class FragmentRecord(Record):
     apart: tuple[FragmentName, ...] = ()
     cost_us: int = 0
     active_standbys: int = 0
+    priority: Priority = Priority.NORMAL
 
     @property
     def is_wanted(self) -> bool:
@@ -390,8 +395,9 @@ class FragmentRecord(Record):
 
     @property
     def without_placement(self) -> "FragmentRecord":
-        """All of it that decides what its lanes do; where they run is no part of that."""
-        return replace(self, nodes="", apart=(), cost_us=0, active_standbys=0)
+        """All of it that decides what its lanes do; where and when they run is no part of that."""
+        elsewhere = replace(self, nodes="", apart=(), cost_us=0, active_standbys=0)
+        return replace(elsewhere, priority=Priority.NORMAL)
 
     def decided(self, life: NetworkLife) -> Mapping[StreamName, Begin]:
         """The beginnings of its streams in a lane's terms, within a life of the network."""
@@ -404,6 +410,8 @@ class OwnerRecord(Record):
 
     Args:
         life: the node's start time, as in its record.
+        rests: whether the fragment has been paused or stopped since: it has no place on its node
+            before this claims it again.
     """
 
     node: NodeId
@@ -411,6 +419,7 @@ class OwnerRecord(Record):
     epoch: Epoch
     claimed_at_ms: Millis
     life: Millis
+    rests: bool = False
 
     def is_of(self, node: NodeRecord) -> bool:
         """Whether the node made the claim in this life."""

@@ -47,7 +47,7 @@ def desired_fragments(
     """Compute the record of every fragment of the plan; an unchanged one keeps its version.
 
     Paused fragments stay paused. An unchanged fragment keeps its earlier choice; neither a redrive
-    topic created since nor another placement or reliability counts as a change.
+    topic created since nor another placement, reliability or priority counts as a change.
     """
     old = {record.fragment: record for record in before}
     return tuple(_record(fragment, old.get(fragment.name), facts) for fragment in plan.fragments)
@@ -82,6 +82,7 @@ def _record(fragment: Fragment, old: FragmentRecord | None, facts: Facts) -> Fra
         apart=fragment.apart,
         cost_us=estimated_cost_us(fragment),
         active_standbys=fragment.reliability.active_standbys,
+        priority=fragment.priority,
     )
 
 

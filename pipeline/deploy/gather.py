@@ -129,6 +129,7 @@ def _deployed(record: FragmentRecord) -> DeployedFragment:
         nodes=record.nodes,
         apart=record.apart,
         active_standbys=record.active_standbys,
+        priority=record.priority,
     )
 
 

@@ -17,6 +17,7 @@ from pipeline.ids import (
 from pipeline.planner.inputs import Announced, Begins, ChangedInput
 from pipeline.planner.plan import NewTopic
 from pipeline.planner.state import CHOSEN, Fate, KeptState, OnChange
+from pipeline.priority import Priority
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,7 @@ class DeployedFragment:
         nodes: the selector of the nodes that may run it; empty: every node.
         apart: the fragments that it is to run apart from.
         active_standbys: the number of other nodes that repeat its batches.
+        priority: whether it runs if there is not room for all.
     """
 
     name: FragmentName
@@ -40,6 +42,7 @@ class DeployedFragment:
     nodes: str = ""
     apart: tuple[FragmentName, ...] = ()
     active_standbys: int = 0
+    priority: Priority = Priority.NORMAL
 
 
 @dataclass(frozen=True, slots=True)

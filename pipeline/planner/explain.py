@@ -13,6 +13,7 @@ from pipeline.network.model import ExternalStream, KeyFormat, Load, Silence
 from pipeline.planner.boxes.catalogue import facts, keeps
 from pipeline.planner.describe import start_text
 from pipeline.planner.plan import DerivedStream, Fragment, FragmentInput, NewTopic, Plan
+from pipeline.priority import Priority
 from pipeline.reliability import Mode
 
 _LABEL = 12
@@ -20,6 +21,11 @@ _ORDER: Mapping[Keeps, str] = {
     Keeps.NOTHING: "as in each input partition",
     Keeps.GROUPS: "by event time for each key",
     Keeps.ROWS: "not promised",
+}
+
+_PRIORITIES: Mapping[Priority, str] = {
+    Priority.HIGH: "high: if the nodes have no room for all fragments, it runs instead of others",
+    Priority.LOW: "low: if the nodes have no room for all fragments, others run instead of it",
 }
 
 
@@ -70,6 +76,8 @@ def _fragment(fragment: Fragment) -> Iterator[str]:
     if fragment.apart:
         yield from _fact("apart from", f"{', '.join(fragment.apart)}, if another node may claim it")
     yield from _fact("reliability", _reliability(fragment))
+    if fragment.priority is not Priority.NORMAL:
+        yield from _fact("priority", _PRIORITIES[fragment.priority])
     yield from _guarantees(fragment)
     names = fragment.names
     yield from _fact("group", f"{names.group} (a mirror for lag tools)")

@@ -42,6 +42,7 @@ def command(session: Session, file: str | None) -> None:
                     "state_limit_bytes": fragment.state_limit_bytes,
                     "reliability": fragment.reliability.mode.value,
                     "secondaries": fragment.reliability.secondaries,
+                    "priority": fragment.priority.value,
                 }
                 for fragment in plan.fragments
             ],

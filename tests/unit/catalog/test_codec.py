@@ -69,8 +69,9 @@ ADDED = {
         "rebuild_batches", "rebuild_batches_done", "pace_ms", "event_ms", "late_since_ms",
         "late_span_ms", "late_read", "late_records", "settles_at_ms", "unreachable", "expiring",
     },
-    FragmentRecord: {"nodes", "apart", "cost_us", "active_standbys"},
-    NodeRecord: {"labels", "capacity"},
+    FragmentRecord: {"nodes", "apart", "cost_us", "active_standbys", "priority"},
+    OwnerRecord: {"rests"},
+    NodeRecord: {"labels", "capacity", "most_fragments"},
 }  # fmt: skip
 """An earlier version writes records without these fields."""
 
@@ -97,7 +98,7 @@ def test_the_stored_form_is_fixed() -> None:
     """The bytes of a record never change: older catalogs must stay readable."""
     assert encode(FRAGMENT) == (
         b'{"active_standbys":0,"apart":[],"begins":[],"choice":null,"cost_us":0,"desired":"running","digest":"d1",'
-        b'"format":1,"fragment":"moving","network":{"name":"tolls","participant":"local"},"nodes":"",'
+        b'"format":1,"fragment":"moving","network":{"name":"tolls","participant":"local"},"nodes":"","priority":"normal",'
         b'"succeeds":null,"topic_ids":[["car-sightings","NE/Uj7JHRI2exX4Ephrg5A"]],"version":3}'
     )
 
