@@ -132,7 +132,13 @@ class RunningNode:
         host = self._host(warm_up)
         followers = self._followers(host, writer)
         performer = Performer(self._context(host, followers, writer), self._mailbox.put)
-        state = NodeState(Shared(record.node, record.participant, record.started_at_ms))
+        shared = Shared(
+            record.node,
+            record.participant,
+            record.started_at_ms,
+            most_fragments=record.most_fragments,
+        )
+        state = NodeState(shared)
         pulse, ends = Pulse(clock), self._kafka.ends_reader()
         agent = Agent(self._mailbox, performer, state, clock, pulse.beat)
         trouble = watch_session(self.spark, self.settings.spark_master)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.fragment_status import FragmentStatus, LaneState
-from pipeline.catalog.placing import placed
+from pipeline.catalog.placing import place
 from pipeline.catalog.records import Transfer
 from pipeline.catalog.secondaries import may_run
 from pipeline.catalog.snapshot import CatalogSnapshot, Deployed
@@ -79,7 +79,7 @@ class Drain:
         """Ask for the moves of the running fragments that are not being moved."""
         there = {one.node: one for one in found.nodes}
         closed = found.drained | {self.node}
-        where = placed(found.nodes, found.fragments, closed, level=found.level)
+        where = place(found.nodes, found.fragments, closed, level=found.level).nodes
         for one in owned:
             target = there.get(where.get(one.id, self.node))
             if not one.running or target is None or target.node == self.node:
