@@ -10,7 +10,7 @@ from pipeline.counting import counted
 from pipeline.ids import Millis
 from pipeline.lanes.expiring_text import advice, message
 from pipeline.lanes.follower_phases import LEVEL
-from pipeline.operations.status.observed import LOST, ObservedFragment
+from pipeline.operations.status.observed import LOST, QUEUED, ObservedFragment
 from pipeline.operations.status.standbys import ObservedStandby
 from schemas.json_value import Json, JsonObject
 
@@ -22,7 +22,7 @@ _PLACE_WIDTH = 40
 """A longer place would leave no room for the message."""
 _UNKNOWN = "-"
 _STANDBYS = "standbys"
-_STATES_WITH_REASON = frozenset({LaneState.WAITING.value, LaneState.RESTARTING.value})
+_STATES_WITH_REASON = frozenset({LaneState.WAITING.value, LaneState.RESTARTING.value, QUEUED})
 
 
 def news(one: ObservedFragment) -> str:
@@ -59,7 +59,8 @@ def as_data(one: ObservedFragment, now_ms: Millis) -> JsonObject:
         "version": one.record.version,
         "desired": one.record.desired.value,
         "state": one.state,
-        "node": status.node if status else None,
+        "node": status.node if status and one.state != QUEUED else None,
+        "priority": one.record.priority.value,
         "expiring": _expiring_data(one, now_ms),
         "unplaced": one.unplaced,
         "standbys_wanted": one.record.active_standbys,
@@ -298,7 +299,7 @@ def _row(one: ObservedFragment, now_ms: Millis) -> tuple[str, ...]:
     return (
         one.name,
         one.state,
-        status.node,
+        _UNKNOWN if one.state == QUEUED else status.node,
         str(status.records_in),
         str(status.records_out),
         _UNKNOWN if lag.records is None else str(lag.records),

@@ -84,6 +84,7 @@ def gather(plan: Plan, recorded: Recorded, choices: Choices, clients: Clients) -
         taken=taken_topics(plan.network, clients.catalog),
         nodes=_open_nodes(plan.network.participant, clients.catalog),
         places=_places(plan.network, recorded, clients.catalog),
+        catalog=clients.catalog.snapshot(plan.network.participant),
         successions=found,
         markers=markers,
     )

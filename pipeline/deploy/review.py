@@ -5,7 +5,9 @@ from dataclasses import dataclass, field, replace
 
 from pipeline import durations
 from pipeline.catalog.records import NodeRecord
+from pipeline.catalog.snapshot import CatalogSnapshot
 from pipeline.deploy.others import Taken, conflicts, too_impatient
+from pipeline.deploy.room import without_room
 from pipeline.deploy.writers import Successions
 from pipeline.errors import Problem
 from pipeline.ids import FragmentName, StreamName, Subject, TopicName
@@ -33,6 +35,7 @@ class Surroundings:
         markers: the last commit markers of the fragments that have run.
         nodes: the nodes of the participant that are up and not drained.
         places: the fragments that run on a node that is up, with its record.
+        catalog: the participant's nodes and fragments, with those of other networks.
     """
 
     current: Current
@@ -43,6 +46,7 @@ class Surroundings:
     markers: Mapping[FragmentName, CommitMarker] = field(default_factory=dict)
     nodes: tuple[NodeRecord, ...] = ()
     places: Mapping[FragmentName, NodeRecord] = field(default_factory=dict)
+    catalog: CatalogSnapshot = field(default_factory=lambda: CatalogSnapshot((), ()))
 
 
 def inputs_of(plan: Plan) -> tuple[ExternalStream, ...]:
@@ -95,6 +99,7 @@ def review(
             *too_impatient(inputs_of(plan), around.taken),
             *_without_nodes(plan, around.nodes),
             *_without_secondaries(plan, around.nodes),
+            *without_room(plan, around.catalog),
         ),
     )
 

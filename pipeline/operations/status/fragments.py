@@ -49,11 +49,15 @@ def networks_status(
         or (one.state is LaneState.FAILED and one.fragment not in until)
     ]
     records = catalog.fragments.of(*networks)
+    nodes = catalog.nodes.of(connections.participant)
     followed = any(record.active_standbys for record in records)
+    limited = any(node.most_fragments for node in nodes)
+    found = catalog.snapshot(connections.participant) if followed or limited else None
     return observe(
         records,
         reports,
-        catalog.nodes.of(connections.participant),
+        nodes,
         catalog.drains.of(connections.participant),
-        observed_standbys(catalog.snapshot(connections.participant)) if followed else {},
+        observed_standbys(found) if found and followed else {},
+        found.placement.queued if found and limited else frozenset(),
     )
