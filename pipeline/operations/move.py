@@ -13,6 +13,7 @@ from pipeline.catalog.records import NodeRecord, Transfer
 from pipeline.catalog.secondaries import may_run
 from pipeline.catalog.snapshot import CatalogSnapshot, Deployed
 from pipeline.clock import Clock, Deadline
+from pipeline.counting import counted
 from pipeline.errors import RefusedError, RetryError
 from pipeline.ids import FragmentId, Millis, NodeId, ParticipantId
 from pipeline.operations.positions import marker_in
@@ -100,9 +101,10 @@ class Moves:
         moves = {fragment: to}
         where = place_all(found.nodes, found.fragments, found.drained, moves, level=found.level)
         if where.nodes.get(fragment) != to:
+            most = counted(target.most_fragments, "fragment")
             raise RefusedError(
-                f"node {to} has no room for it: {target.most_fragments} fragments may run there, "
-                f"and none of those that do has a lower priority than {one.record.priority.value}",
+                f"node {to} has no room for it: {most} may run there, and none of those that do "
+                f"has a lower priority than {one.record.priority.value}",
                 place=place,
                 hint="move or pause one of them, or start the node with more `most_fragments`.",
             )
