@@ -208,9 +208,8 @@ def _place_for(wanted: _Wanted, level: Level) -> tuple[Load, Placeable | None] |
     for group in groups:
         if room := [load for load in group if load.has_room(one)]:
             return min(room, key=rank), None
-        below = [(load, other) for load in group for other in load.running.values()]
-        below = [found for found in below if _order_of(found[1]) > _order_of(one)]
-        if below:
+        taken = [(load, other) for load in group for other in load.running.values()]
+        if below := [found for found in taken if _yields(found[1], one)]:
             return min(below, key=lambda found: (*_loss(found[1]), rank(found[0]), found[1].id))
     return None
 
@@ -220,6 +219,11 @@ def _rank(wanted: _Wanted, load: Load, *, level: Level, is_followed: bool) -> tu
     followed = one.record.active_standbys and (is_followed or one.owner is not None)
     rank = load.standby_rank(one, level) if followed else load.rank(one)
     return load is not wanted.home, rank
+
+
+def _yields(other: Placeable, one: Placeable) -> bool:
+    """Whether a fragment gives its place up for another one."""
+    return _order_of(other) > _order_of(one)
 
 
 def _loss(displaced: Placeable) -> tuple[int, int]:

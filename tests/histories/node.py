@@ -146,14 +146,17 @@ class Around:
 class Node:
     """One life of a node."""
 
-    def __init__(self, name: str, checkpoints: Root, around: Around) -> None:
+    def __init__(self, name: str, checkpoints: Root, around: Around, most: int = 0) -> None:
         self.name, self.checkpoints = name, checkpoints
         self.store = around.open_store()
         self.troubles: list[str] = []
         self._ended, self._rng = around.ended, around.rng
         catalog = Catalog(self.store, Znodes(""))
         clock, cluster = around.clock, around.kafka
-        record = NodeRecord(NodeId(name), OWNER, "host", 1, clock.now_ms(), "0", reads=1)
+        now_ms = clock.now_ms()
+        record = NodeRecord(
+            NodeId(name), OWNER, "host", 1, now_ms, "0", reads=1, most_fragments=most
+        )
         self.record = record
         catalog.nodes.register(record)
         self._mailbox = mailbox = Mailbox()
