@@ -11,7 +11,7 @@ from pipeline.boundaries.ends import Ends
 from pipeline.boundaries.lane_time import LaneTime
 from pipeline.boundaries.profile import DerivedInput
 from pipeline.catalog.fragment_status import FragmentStatus
-from pipeline.catalog.records import Begun, Transfer
+from pipeline.catalog.records import Begun, NodeRecord, Transfer
 from pipeline.catalog.snapshot import Deployed, Leaving
 from pipeline.errors import BrokenInvariantError
 from pipeline.ids import (
@@ -372,3 +372,15 @@ class NodeState:
         """Whether as many lanes run as may."""
         most = self.shared.most_fragments
         return 0 < most <= sum(lane.is_active for lane in self.lanes.values())
+
+
+def first_state(record: NodeRecord) -> NodeState:
+    """The state of an agent that has seen nothing yet; `record`: of its node."""
+    return NodeState(
+        Shared(
+            record.node,
+            record.participant,
+            record.started_at_ms,
+            most_fragments=record.most_fragments,
+        )
+    )

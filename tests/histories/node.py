@@ -20,7 +20,7 @@ from pipeline.agent.polls.boundaries import BoundaryPoll
 from pipeline.agent.polls.catalog import CatalogPoll
 from pipeline.agent.polls.ends import EndsPoll
 from pipeline.agent.state import Lane as AgentLane
-from pipeline.agent.state import NodeState, Shared
+from pipeline.agent.state import NodeState, first_state
 from pipeline.agent.suspicions import Suspicions
 from pipeline.agent.watched import Watched
 from pipeline.catalog import codec, record_store
@@ -198,13 +198,7 @@ class Node:
             clock=clock,
         )
         self._performer = Performer(context, mailbox.put)
-        shared = Shared(
-            record.node,
-            record.participant,
-            record.started_at_ms,
-            most_fragments=record.most_fragments,
-        )
-        state = NodeState(shared)
+        state = first_state(record)
         self._agent = Agent(cast("Any", mailbox), self._performer, state, clock)
         self._catalog = CatalogPoll(
             catalog,

@@ -45,8 +45,8 @@ def one(
 def found(nodes: Iterable[NodeRecord], *fragments: Deployed, **given: Any) -> dict[str, str]:
     """The node of each fragment by names; `queued` if it is."""
     placement = place(tuple(nodes), fragments, **given)
-    names = {f.fragment: str(at) for f, at in placement.nodes.items()}
-    return names | {f.fragment: "queued" for f in placement.queued}
+    names = {str(f.fragment): str(at) for f, at in placement.nodes.items()}
+    return names | {str(f.fragment): "queued" for f in placement.queued}
 
 
 def test_no_more_fragments_than_the_limit_run_on_a_node() -> None:
@@ -324,9 +324,9 @@ def test_nodes_with_different_views_come_to_rest(
     Then nothing is claimed any more, and no more fragments run than may.
     """
     world = Carried({r.node: r for r in nodes}, {f.id: f for f in every if f.running})
-    for name, f in world.every.items():
+    for f in world.every.values():
         if f.owner is not None:
-            world.lanes.setdefault(f.owner.node, set()).add(name)
+            world.lanes.setdefault(f.owner.node, set()).add(f.id)
     for record in nodes:  # as many as may run have lanes
         here = sorted(world.lanes.get(record.node, set()))
         world.lanes[record.node] = set(here[: record.most_fragments or None])
@@ -351,8 +351,8 @@ def test_nodes_with_different_views_come_to_rest(
     world.nodes[gone] = record
     world.settle()
     rest(world)
-    for name, f in world.every.items():  # only what did not run has started
-        assert f.owner is not None or name not in runs or runs[name] == gone
+    for f in world.every.values():  # only what did not run has started
+        assert f.owner is not None or f.id not in runs or runs[f.id] == gone
 
 
 def rest(world: Carried) -> None:

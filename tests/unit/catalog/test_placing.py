@@ -1,7 +1,7 @@
 """Placement of fragments on nodes."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -47,9 +47,14 @@ def wanted(
     return Deployed(network(), record, claim)
 
 
-def placed(nodes: list[NodeRecord], fragments: Iterable[Deployed], *args: Any, **given: Any) -> Any:
+def placed(
+    nodes: list[NodeRecord],
+    fragments: Iterable[Deployed],
+    drained: Collection[NodeId] = frozenset(),
+    **given: Any,
+) -> Mapping[FragmentId, NodeId]:
     """The node of each fragment; none is queued."""
-    found = place(nodes, fragments, *args, **given)
+    found = place(nodes, fragments, drained, **given)
     assert not found.queued
     return found.nodes
 
