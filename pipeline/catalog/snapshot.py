@@ -146,6 +146,10 @@ class CatalogSnapshot:
     standbys: Mapping[NodeId, tuple[Standby, ...]] = field(default_factory=dict)
     suspected: frozenset[NodeId] = frozenset()
     overdue: frozenset[NodeId] = frozenset()
+    _placements: list[Placement] = field(
+        default_factory=list, init=False, compare=False, repr=False
+    )
+    """The placement, once it was computed: nearly everything else is derived from it."""
 
     @property
     def alive(self) -> frozenset[NodeId]:
@@ -205,10 +209,14 @@ class CatalogSnapshot:
     @property
     def placement(self) -> Placement:
         """Where the fragments are to be."""
-        moving = self.moving
-        moves = {name: one.to for name, (_, one) in moving.items() if one.is_ready}
-        waiting = moving.keys() - moves.keys()
-        return place(self._working, self.fragments, self.drained, moves, waiting, self.level)
+        if not self._placements:
+            moving = self.moving
+            moves = {name: one.to for name, (_, one) in moving.items() if one.is_ready}
+            waiting = moving.keys() - moves.keys()
+            level, drained = self.level, self.drained
+            found = place(self._working, self.fragments, drained, moves, waiting, level)
+            self._placements.append(found)
+        return self._placements[0]
 
     @property
     def level(self) -> frozenset[tuple[FragmentId, NodeId]]:

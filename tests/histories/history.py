@@ -122,9 +122,11 @@ class History(Chain):
             super().change(kind, rng)
             return
         world = self.world
+        moves = world.catalog.transfers.of(OWNER)  # they are ready, or end, at any time
         for node in world.nodes.values():
             node.look(fully=True)  # what is to be done without this deploy
-        passed_s, is_calm = world.clock.passed_s, self.all_run() and not self.excuses
+        is_calm = self.all_run() and not self.excuses and not moves
+        passed_s = world.clock.passed_s
         before = dict(secondaries.running(world))
         super().change(kind, rng)
         for node in world.nodes.values():
