@@ -126,6 +126,13 @@ def test_a_drained_node_keeps_what_has_no_room_elsewhere() -> None:
     assert found(nodes, *every, drained={A}) == {"l": "queued", "n": "a", "h": "b"}
 
 
+def test_one_that_leaves_a_drained_node_comes_before_a_new_one() -> None:
+    """Of equal priority; on the drained node it would be in the way."""
+    nodes = [limited("a", 0), limited("b", 1)]
+    leaving, new = one("f", owner="a", cost_us=2), one("new", cost_us=90)
+    assert found(nodes, leaving, new, drained={A}) == {"f": "b", "new": "queued"}
+
+
 def test_a_move_goes_to_a_node_with_room_or_displaces() -> None:
     """Else the fragment stays; one that was released already goes elsewhere."""
     nodes = [limited("a", 1), limited("b", 1), limited("c", 1)]

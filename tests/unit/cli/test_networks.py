@@ -312,6 +312,7 @@ def test_a_deploy_names_what_no_node_has_room_for(medusa: Caller) -> None:
     assert "warning: the nodes that are up, and not drained, have no room for " in called.err
     assert "cars.stopped: queued: no node has room (priority low)" in called.err
     assert "queued, since no node has room: stopped" in called.out
+    assert "no node has room (priority low)" in medusa("status", opener=connect).out
     shown = medusa("status", "-o", "json", opener=connect).data["fragments"]
     (queued,) = (one for one in shown if one["fragment"] == "stopped")
     assert (queued["state"], queued["priority"], queued["node"]) == ("queued", "low", None)
