@@ -30,6 +30,7 @@ _NAME = Form(NAME_PATTERN, "lower case letters, digits and _, a letter first")
 _NODE = Form(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}", "letters, digits, - . and _")
 _LABELS = Form(LABELS_PATTERN, f"labels with commas between, each {LABEL_WORDS}")
 _CAPACITY = Form(r"0|[1-9][0-9]{0,5}", "a whole number from 0 to 999999")
+_MOST_FRAGMENTS = Form(r"([1-9][0-9]{0,3})?", "a whole number from 1 to 9999, or nothing")
 _HOST = r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)"
 _PORT = r"([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])"
 _ADDRESS = rf"{_HOST}(:{_PORT})?"
@@ -140,6 +141,13 @@ SETTINGS: tuple[Setting, ...] = (
         "100",
         "how much the node can do, compared with others; 0: nothing, as long as others can",
         _CAPACITY,
+    ),
+    Setting(
+        "most_fragments",
+        "MEDUSA_MOST_FRAGMENTS",
+        "",
+        "how many fragments may run on the node at the same time; empty: any number",
+        _MOST_FRAGMENTS,
     ),
     Setting(
         "data",
@@ -297,6 +305,7 @@ class Settings:
     node: str
     labels: str
     capacity: str
+    most_fragments: str
     data: str
     kafka_bootstrap_servers: str
     kafka_security_protocol: str

@@ -75,9 +75,11 @@ def decide(state: NodeState, event: Event, now: Now) -> tuple[NodeState, Effects
         raise BrokenInvariantError("a lane started that was not asked to", place=place)
     state = _with_new_lanes(replace(state, shared=_updated(state.shared, event)))
     effects: list[Effect] = []
-    for key in sorted(state.lanes):
+    leaving = state.shared.leaving
+    # First those that leave: others may take their places.
+    for key in sorted(state.lanes, key=lambda one: (one.fragment not in leaving, one)):
         before = state.lanes[key]
-        lane, requested = _apply_rules(before, state.shared, event, now)
+        lane, requested = _apply_rules(before, _with_room(state), event, now)
         effects.extend(requested)
         effects.extend(log_run(before, lane, state.shared, event, now))
         if lane.assigned is None and isinstance(lane.phase, Stopped):
@@ -96,6 +98,12 @@ def _apply_rules(lane: Lane, shared: Shared, event: Event, now: Now) -> tuple[La
         lane, requested = rule(lane, shared, event, now)
         effects.extend(requested)
     return lane, tuple(effects)
+
+
+def _with_room(state: NodeState) -> Shared:
+    """What all lanes share, with whether there is room for another one now."""
+    shared, is_full = state.shared, state.is_full
+    return shared if shared.is_full is is_full else replace(shared, is_full=is_full)
 
 
 def _without(state: NodeState, lane: Lane) -> NodeState:

@@ -197,17 +197,17 @@ class CopyCheckpoints:
 
 @dataclass(frozen=True, slots=True)
 class ReleaseFragment:
-    """Give up a fragment that another node is to run; no lane of it runs here.
+    """Give up a fragment that another node is to run, or none; no lane of it runs here.
 
     Args:
         fragment: its id.
         owner: this node's record as its owner; if that has changed, nothing happens.
-        to: the node that is to run it.
+        to: the node that is to run it; None: none has room for it.
     """
 
     fragment: FragmentId
     owner: OwnerRecord
-    to: NodeId
+    to: NodeId | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -131,12 +131,14 @@ def taken_over(
     )
 
 
-def released(fragment: FragmentId, owner: OwnerRecord, to: NodeId, now_ms: Millis) -> LoggedEvent:
-    """A release by the owner."""
+def released(
+    fragment: FragmentId, owner: OwnerRecord, to: NodeId | None, now_ms: Millis
+) -> LoggedEvent:
+    """A release by the owner; `to`: the node that is to run it, if one has room for it."""
     entry = _entry(EventKind.RELEASED, fragment, owner.node, now_ms)
-    return replace(
-        entry, why=f"node {to} is to run it", facts=(("epoch", str(owner.epoch)), ("to", to))
-    )
+    why = "no node has room for it" if to is None else f"node {to} is to run it"
+    facts = (("epoch", str(owner.epoch)), *((("to", to),) if to is not None else ()))
+    return replace(entry, why=why, facts=facts)
 
 
 def of_transfer(
@@ -159,6 +161,7 @@ def of_node(kind: EventKind, record: NodeRecord, now_ms: Millis, why: str = "") 
         ("version", record.version),
         ("labels", labels),
         ("capacity", str(record.capacity or "")),
+        ("most_fragments", str(record.most_fragments or "")),
         ("host", record.host),
     )
     facts = tuple((name, value) for name, value in known if value)

@@ -383,8 +383,8 @@ class Performer:
         """Release a fragment; if the catalog does not answer, its next read asks for it again."""
         fragment, owner, context = effect.fragment, effect.owner, self._context
         if context.catalog.owners.release(fragment, owner):
-            text = "released for node %s, epoch %d"
-            _log.info(text, effect.to, owner.epoch, extra=_label(fragment))
+            why = "for want of room" if effect.to is None else f"for node {effect.to}"
+            _log.info("released %s, epoch %d", why, owner.epoch, extra=_label(fragment))
             context.log(released(fragment, owner, effect.to, context.clock.now_ms()))
 
     def _report(self, effect: PublishStatus) -> None:

@@ -12,7 +12,7 @@ from pipeline.boundaries.ends import Ends
 from pipeline.boundaries.lane_time import LaneTime
 from pipeline.boundaries.profile import DerivedInput
 from pipeline.catalog.fragment_status import FragmentStatus
-from pipeline.catalog.records import Begun, Transfer
+from pipeline.catalog.records import Begun, NodeRecord, Transfer
 from pipeline.catalog.snapshot import Deployed, Leaving
 from pipeline.errors import BrokenInvariantError
 from pipeline.ids import (
@@ -276,6 +276,11 @@ class Lane:
         return self.desired if self.desired is not None and self.desired.running else None
 
     @property
+    def is_active(self) -> bool:
+        """Whether it runs, or is being started or stopped."""
+        return isinstance(self.phase, Starting | Running | Stopping)
+
+    @property
     def running(self) -> Running | None:
         """The facts of its query, if one runs, also while it stops."""
         match self.phase:
@@ -318,6 +323,8 @@ class Shared:
         node: this node's name.
         participant: whose node it is.
         life: when the node was started, from its record in the catalog.
+        most_fragments: how many lanes may run on this node at the same time; 0: any number.
+        is_full: whether so many do, for the lane that the rules read it with.
         catalog_current: whether the catalog was read since its session was last in doubt.
         assigned: the fragments that the catalog assigns to this node.
         elsewhere: the fragments that other nodes of the participant run.
@@ -339,6 +346,8 @@ class Shared:
     node: NodeId
     participant: ParticipantId
     life: Millis
+    most_fragments: int = 0
+    is_full: bool = False
     catalog_current: bool = False
     assigned: Mapping[FragmentId, Deployed] = field(default_factory=dict)
     elsewhere: tuple[Deployed, ...] = ()
@@ -362,3 +371,21 @@ class NodeState:
 
     shared: Shared
     lanes: Mapping[LaneId, Lane] = field(default_factory=dict)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether as many lanes run as may."""
+        most = self.shared.most_fragments
+        return 0 < most <= sum(lane.is_active for lane in self.lanes.values())
+
+
+def first_state(record: NodeRecord) -> NodeState:
+    """The state of an agent that has seen nothing yet; `record`: of its node."""
+    return NodeState(
+        Shared(
+            record.node,
+            record.participant,
+            record.started_at_ms,
+            most_fragments=record.most_fragments,
+        )
+    )

@@ -8,6 +8,7 @@ from pipeline.builder.options import (
     Duration,
     Limit,
     Placement,
+    PriorityLevel,
     Reliability,
     ReliabilityMode,
     Size,
@@ -45,6 +46,8 @@ class NetworkBuilder:
             are to run apart; every node if left out.
         reliability: how another node goes on when a node fails, for boxes that have none;
             `"upstream_backup"` if left out.
+        priority: which fragments run while the nodes have too little room for all, for boxes that
+            have none; `"normal"` if left out.
     """
 
     def __init__(
@@ -61,6 +64,7 @@ class NetworkBuilder:
         state_limit: Size | None = None,
         placement: Placement | None = None,
         reliability: Reliability | ReliabilityMode | None = None,
+        priority: PriorityLevel | None = None,
     ) -> None:
         self.name = name
         self._draft = DocumentDraft(name)
@@ -77,6 +81,7 @@ class NetworkBuilder:
             "state_limit": state_limit,
             "placement": placement,
             "reliability": reliability,
+            "priority": priority,
         }
         self._tree()  # a value that cannot be written is rejected in this call
 
@@ -155,6 +160,7 @@ class NetworkBuilder:
         key_format: Literal["avro", "string", "raw"] | None = None,
         placement: Placement | None = None,
         reliability: Reliability | ReliabilityMode | None = None,
+        priority: PriorityLevel | None = None,
     ) -> None:
         """Publish the output of a box under a topic name of your choice.
 
@@ -167,6 +173,7 @@ class NetworkBuilder:
             key_format: format of the keys: `avro` (the default), `string` or `raw`.
             placement: the nodes that the box may run on, if the box has none of its own.
             reliability: that of the box, if the box has none of its own.
+            priority: the same.
 
         Raises:
             DocumentError: it is not a box of this network, it is an output already, or a value
@@ -186,6 +193,7 @@ class NetworkBuilder:
             "key_format": key_format,
             "placement": placement,
             "reliability": reliability,
+            "priority": priority,
         }
         self._draft.add("outputs", box.name, "output", content)
 

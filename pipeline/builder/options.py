@@ -106,5 +106,9 @@ class Reliability:
     checkpoint_every: Duration | None = None
 
 
+PriorityLevel = Literal["high", "normal", "low"]
+"""Which fragments run while the nodes have too little room for all: those of the highest first."""
+
+
 Part = Window | Session | Within | Limit | Placement | Reliability
 """An option that becomes a mapping with a key for each field."""

@@ -12,6 +12,7 @@ from pipeline.builder.options import (
     Limit,
     Part,
     Placement,
+    PriorityLevel,
     Reliability,
     ReliabilityMode,
     Size,
@@ -188,6 +189,7 @@ def add_box(
     state_limit: Size | None = None,
     placement: Placement | None = None,
     reliability: Reliability | ReliabilityMode | None = None,
+    priority: PriorityLevel | None = None,
 ) -> Box:
     """Add a box to the draft of its inputs. Called by every function of `boxes`.
 
@@ -201,6 +203,7 @@ def add_box(
         state_limit: the size of the state at which no more input is read.
         placement: the nodes that it may run on.
         reliability: how another node goes on if its own one fails.
+        priority: whether it runs if there is not room for all.
 
     Raises:
         DocumentError: an input is not a stream, or is one of another network, or there is none;
@@ -231,6 +234,7 @@ def add_box(
         "state_limit": state_limit,
         "placement": placement,
         "reliability": reliability,
+        "priority": priority,
     }
     draft.add("boxes", name, "box", {**content, **common})
     return Box(name, draft)

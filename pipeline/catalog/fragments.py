@@ -1,13 +1,14 @@
 """Fragment records: desired states, and topics created after a deploy."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from brokers.versioned_store import Operation, Set
 from pipeline.catalog.codec import encode
 from pipeline.catalog.network_steps import bump, no_fragment
 from pipeline.catalog.networks import not_deployed, read_network
-from pipeline.catalog.record_store import RecordStore
-from pipeline.catalog.records import DesiredState, FragmentRecord, NetworkRecord
+from pipeline.catalog.record_store import RecordStore, Values
+from pipeline.catalog.records import DesiredState, FragmentRecord, NetworkRecord, OwnerRecord
 from pipeline.catalog.retrying import retrying
 from pipeline.catalog.transfers import without_transfers
 from pipeline.errors import RefusedError, RetryError
@@ -38,7 +39,8 @@ class Fragments:
     ) -> None:
         """Change the desired state of some fragments, or of all of a network, in one step.
 
-        Their moves end.
+        Their moves end. One that is not to run any more loses its place on its node, and has to
+        find one again when it is.
 
         With `before`, only of fragments whose desired state is `before`.
 
@@ -65,6 +67,8 @@ class Fragments:
                     after = encode(replace(record, desired=desired))
                     operations.append(Set(path, after, stored.values[path].version))
                     changed.add(FragmentId(network, name))
+                    if desired is not DesiredState.RUNNING:
+                        operations += _resting(stored.values, znodes.owner(network, name))
             if operations:
                 operations += without_transfers(moves, of_transfers, lambda one: one.id in changed)
                 records.store.apply((*operations, bump(of_all, stored.revision)))
@@ -118,3 +122,10 @@ class Fragments:
                 records.store.apply((bump(of_all, revision), *changed))
 
         retrying(step, place)
+
+
+def _resting(values: Values, path: str) -> Iterator[Set]:
+    """The mark in the record of a fragment's owner that it has no place; `path`: of the record."""
+    owner = values.record(OwnerRecord, path)
+    if owner is not None and not owner.rests:
+        yield Set(path, encode(replace(owner, rests=True)), values[path].version)

@@ -4,7 +4,7 @@ Each node computes it from its own snapshot of the catalog: equal snapshots give
 and of two nodes with different ones the catalog lets one claim a fragment.
 
 1. A fragment stays with its owner as long as that is up, is not drained, and its labels are those
-   that are meant; or as long as no other such node is up.
+   that are meant; or as long as no other such node is up, or has room for it.
    One that a user moves goes to the node that was asked for, if that may run it, once that node is
    ready; until then it stays, also on a drained node.
 2. Any other one goes to such a node: those with the fewest choices first, then the costly ones.
@@ -12,75 +12,84 @@ and of two nodes with different ones the catalog lets one claim a fragment.
    those to the one that has the least to do for its capacity then; to one without capacity last.
 3. One with secondaries goes to one that is level with it; if there is none, but it has an owner,
    to the first of the others, which may have followed it for a while.
+4. A node may have a limit of fragments that run. Those of a high priority are placed first. One
+   that finds no room displaces one of the lowest priority below its own, which goes elsewhere, or
+   is queued; if there is no such one, it is queued itself. Of equal priority those that run keep
+   their places, and if there are fewer places than fragments, the cheap ones come first.
+
+So no fragment is queued while one of a lower priority has a place that it could have; and what is
+reached stays, since a place is only ever lost to a higher priority.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from types import MappingProxyType
-from typing import Protocol
 
-from pipeline.catalog.records import FragmentRecord, NodeRecord, OwnerRecord
-from pipeline.catalog.secondaries import may_run, weight
+from pipeline.catalog.loads import Load, Placeable, Rank, cost_us, places_left
+from pipeline.catalog.records import NodeRecord
+from pipeline.catalog.secondaries import may_run
 from pipeline.ids import FragmentId, NodeId
+from pipeline.priority import Priority
+
+Level = Collection[tuple[FragmentId, NodeId]]
+"""Fragments, each with a node whose follower is level with its owner."""
 
 
-class Placeable(Protocol):
-    """A deployed fragment."""
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where the fragments are to be; one that no node that is up may run is nowhere.
+
+    Args:
+        nodes: the node of each fragment.
+        queued: the fragments that should run, and that no node has room for.
+        full: the nodes that run as many as they may.
+    """
+
+    nodes: Mapping[FragmentId, NodeId]
+    queued: frozenset[FragmentId] = frozenset()
+    full: frozenset[NodeId] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """A fragment to be placed.
+
+    Args:
+        one: the fragment.
+        allowed: where it may go.
+        home: its owner; None: that is not up, or there is none.
+        target: where a user moves it.
+        stays: whether it is where it should be, with its owner.
+    """
+
+    one: Placeable
+    allowed: tuple[Load, ...]
+    home: Load | None
+    target: Load | None
+    stays: bool
 
     @property
-    def id(self) -> FragmentId:
-        """Id of the fragment."""
+    def rests(self) -> bool:
+        """Whether it has to find a place again, be it with its owner."""
+        owner = self.one.owner
+        return self.one.running and owner is not None and owner.rests
 
     @property
-    def record(self) -> FragmentRecord:
-        """Its own record."""
-
-    @property
-    def owner(self) -> OwnerRecord | None:
-        """Its owner; None before the first claim, and once it was released."""
-
-    @property
-    def running(self) -> bool:
-        """Whether it should run."""
+    def is_seated(self) -> bool:
+        """Whether it has a place now, with its owner."""
+        return self.home is not None and self.one.id in self.home.fragments
 
 
-@dataclass(slots=True)
-class _Load:
-    """What a node has to do so far."""
-
-    node: NodeRecord
-    cost_us: int = 0
-    fragments: set[FragmentId] = field(default_factory=set)
-    running: set[FragmentId] = field(default_factory=set)
-
-    def add(self, one: Placeable) -> None:
-        self.cost_us += _cost_us(one)
-        self.fragments.add(one.id)
-        if one.running:
-            self.running.add(one.id)
-
-    def rank(self, one: Placeable) -> tuple[bool, bool, float, int, NodeId]:
-        """The order of candidates for a fragment, the best one first."""
-        capacity, cost_us = self.node.capacity, self.cost_us + _cost_us(one)
-        load = cost_us / capacity if capacity else float(cost_us)
-        apart = {FragmentId(one.record.network, name) for name in one.record.apart}
-        near = bool(apart & self.running)
-        return near, not capacity, load, len(self.fragments), self.node.node
-
-    def standby_rank(self, one: Placeable, *, is_level: bool) -> tuple[bool, float, NodeId]:
-        """The same for a fragment with secondaries."""
-        return not is_level, -weight(one.record, self.node), self.node.node
-
-
-def placed(
+def place(
     nodes: Sequence[NodeRecord],
     fragments: Iterable[Placeable],
     drained: Collection[NodeId] = frozenset(),
     moves: Mapping[FragmentId, NodeId] = MappingProxyType({}),
     waiting: Collection[FragmentId] = frozenset(),
-    level: Collection[tuple[FragmentId, NodeId]] = frozenset(),
-) -> Mapping[FragmentId, NodeId]:
-    """The node of each fragment; one that no node that is up may run is left out.
+    level: Level = frozenset(),
+) -> Placement:
+    """Place all fragments of a participant.
 
     Args:
         nodes: the nodes of the participant that are up.
@@ -90,38 +99,137 @@ def placed(
         waiting: those whose target is not ready for them: they stay with their owner.
         level: fragments, each with a node whose follower is level with its owner.
     """
-    loads = {node.node: _Load(node) for node in nodes}
-    open_ones = [load for load in loads.values() if load.node.node not in drained]
-    free: list[tuple[Placeable, list[_Load]]] = []
-    for one in fragments:
-        candidates = [load for load in open_ones if may_run(one.record, load.node)]
-        target = loads.get(moves[one.id]) if one.id in moves else None
-        owner = None if one.owner is None else loads.get(one.owner.node)
-        stays = owner in candidates or not candidates or one.id in waiting
-        if target is not None and target in candidates:
-            target.add(one)
-        elif owner is not None and stays:
-            owner.add(one)
-        elif candidates:
-            free.append((one, candidates))
-    free.sort(key=lambda found: (len(found[1]), -_cost_us(found[0]), found[0].id))
-    for one, candidates in free:
-        _best(one, candidates, level).add(one)
-    return {of: load.node.node for load in loads.values() for of in load.fragments}
+    loads = {node.node: Load(node) for node in nodes}
+    every = {
+        one.id: _wanted(one, loads, drained, moves.get(one.id), is_waiting=one.id in waiting)
+        for one in fragments
+    }
+    queues: dict[Priority, dict[FragmentId, _Wanted]] = {one: {} for one in Priority}
 
+    def queue(one: Placeable) -> None:
+        queues[one.record.priority][one.id] = every[one.id]
 
-def _best(
-    one: Placeable, candidates: Sequence[_Load], level: Collection[tuple[FragmentId, NodeId]]
-) -> _Load:
-    followed = any((one.id, load.node.node) in level for load in candidates)
-    if not (one.record.reliability.secondaries and (followed or one.owner is not None)):
-        return min(candidates, key=lambda load: load.rank(one))
-    return min(
-        candidates,
-        key=lambda load: load.standby_rank(one, is_level=(one.id, load.node.node) in level),
+    for wanted in every.values():
+        if wanted.home is not None and not wanted.rests:
+            wanted.home.add(wanted.one)
+        if not wanted.is_seated or not wanted.stays:
+            queue(wanted.one)
+    for load in loads.values():
+        for one in load.surplus():
+            load.remove(one)
+            queue(one)
+    open_ones = [load for name, load in loads.items() if name not in drained]
+    for of_priority in queues.values():
+        for displaced in _placed(of_priority, open_ones, level):
+            queue(displaced)
+    found = {name: load.node.node for load in loads.values() for name in load.fragments}
+    return Placement(
+        found,
+        frozenset(
+            wanted.one.id
+            for wanted in every.values()
+            if wanted.one.running and wanted.allowed and wanted.one.id not in found
+        ),
+        frozenset(name for name, load in loads.items() if load.places <= 0),
     )
 
 
-def _cost_us(one: Placeable) -> int:
-    """The share of a fragment in what a node has to do; one that does not run has none."""
-    return max(1, one.record.cost_us) if one.running else 0
+def _wanted(
+    one: Placeable,
+    loads: Mapping[NodeId, Load],
+    drained: Collection[NodeId],
+    target: NodeId | None,
+    *,
+    is_waiting: bool,
+) -> _Wanted:
+    candidates = tuple(
+        load
+        for name, load in loads.items()
+        if name not in drained and may_run(one.record, load.node)
+    )
+    home = None if one.owner is None else loads.get(one.owner.node)
+    allowed = candidates or (() if home is None else (home,))
+    to = next((load for load in candidates if load.node.node == target and load is not home), None)
+    return _Wanted(one, allowed, home, to, to is None and (home in allowed or is_waiting))
+
+
+def _placed(
+    queue: dict[FragmentId, _Wanted], open_ones: Sequence[Load], level: Level
+) -> Iterator[Placeable]:
+    """Place fragments of one priority; yields those that are displaced, of lower ones.
+
+    One that leaves its owner may make room for another one, before which it was tried. So all are
+    tried again until none finds a place.
+    """
+    new = sum(wanted.one.running and not wanted.is_seated for wanted in queue.values())
+    ranked = partial(_order, is_scarce=new > places_left(open_ones))
+    left = sorted(queue.values(), key=ranked)
+    before = len(left) + 1
+    while len(left) < before:
+        before, tried, left = len(left), left, []
+        for wanted in tried:
+            found = _place_for(wanted, level)
+            if found is None:
+                left.append(wanted)
+                continue
+            to, displaced = found
+            if displaced is not None:
+                to.remove(displaced)
+                yield displaced
+            if wanted.home is not None and wanted.is_seated:
+                wanted.home.remove(wanted.one)
+            to.add(wanted.one)
+
+
+def _order(wanted: _Wanted, *, is_scarce: bool) -> tuple[bool, int, int, FragmentId]:
+    """Those that leave their owner come first: they make room."""
+    cost = cost_us(wanted.one)
+    return (
+        not wanted.is_seated,
+        len(wanted.allowed),
+        cost if is_scarce else -cost,
+        wanted.one.id,
+    )
+
+
+def _place_for(wanted: _Wanted, level: Level) -> tuple[Load, Placeable | None] | None:
+    """The node that a fragment gets, and the fragment that it displaces there.
+
+    None: there is no place for it. The nodes where it goes on at once are tried before the others,
+    the target of a move before them; if it has a place that it may keep, only these.
+    """
+    one = wanted.one
+    followers = tuple(load for load in wanted.allowed if (one.id, load.node.node) in level)
+    groups: list[tuple[Load, ...]] = [(wanted.target,)] if wanted.target is not None else []
+    if not (wanted.is_seated and wanted.home in wanted.allowed):
+        groups += [followers] if one.record.reliability.secondaries else []
+        groups.append(wanted.allowed)
+    rank = partial(_rank, wanted, level=level, is_followed=bool(followers))
+    for group in groups:
+        if room := [load for load in group if load.has_room(one)]:
+            return min(room, key=rank), None
+        taken = [(load, other) for load in group for other in load.running.values()]
+        if below := [found for found in taken if _yields(found[1], one)]:
+            return min(below, key=lambda found: (*_loss(found[1]), rank(found[0]), found[1].id))
+    return None
+
+
+def _rank(wanted: _Wanted, load: Load, *, level: Level, is_followed: bool) -> tuple[bool, Rank]:
+    one = wanted.one
+    followed = one.record.reliability.secondaries and (is_followed or one.owner is not None)
+    rank = load.standby_rank(one, level) if followed else load.rank(one)
+    return load is not wanted.home, rank
+
+
+def _yields(other: Placeable, one: Placeable) -> bool:
+    """Whether a fragment gives its place up for another one."""
+    return _order_of(other) > _order_of(one)
+
+
+def _loss(displaced: Placeable) -> tuple[int, int]:
+    """What is lost if a fragment is displaced; the least one is displaced first."""
+    return -_order_of(displaced), cost_us(displaced)
+
+
+def _order_of(one: Placeable) -> int:
+    return one.record.priority.order

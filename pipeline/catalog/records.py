@@ -32,6 +32,7 @@ from pipeline.lanes.follower_phases import LEVEL, FollowerPhase
 from pipeline.lanes.source_ids import Begin
 from pipeline.markers.deploys import NO_DEPLOY, DeployId
 from pipeline.planner.state import OnChange
+from pipeline.priority import Priority
 from pipeline.reliability import Reliability, with_active_standbys, with_passive_standbys
 
 DEFAULT_CAPACITY = 100
@@ -135,6 +136,7 @@ class NodeRecord(Record):
         reads: the newest format that it can read; it can read all older ones too.
         labels: by which placements select it, sorted by key.
         capacity: how much it can do, compared with other nodes; 0: nothing, as long as others can.
+        most_fragments: how many fragments may run on it at the same time; 0: any number.
     """
 
     node: NodeId
@@ -146,6 +148,7 @@ class NodeRecord(Record):
     reads: int
     labels: tuple[tuple[str, str], ...] = ()
     capacity: int = DEFAULT_CAPACITY
+    most_fragments: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -399,6 +402,7 @@ class FragmentRecord(Record):
         passive_standbys: number of other nodes that are to have a copy of its checkpoint; 0 if
             there are active ones.
         checkpoint_every_ms: how often its checkpoint is copied; 0: it is not.
+        priority: whether it runs while the nodes have too little room for all fragments.
     """
 
     network: NetworkId
@@ -416,6 +420,7 @@ class FragmentRecord(Record):
     active_standbys: int = 0
     passive_standbys: int = 0
     checkpoint_every_ms: int = 0
+    priority: Priority = Priority.NORMAL
 
     @property
     def reliability(self) -> Reliability:
@@ -431,9 +436,9 @@ class FragmentRecord(Record):
 
     @property
     def without_placement(self) -> "FragmentRecord":
-        """All of it that decides what its lanes do; where they run is no part of that."""
-        placed = replace(self, active_standbys=0, passive_standbys=0, checkpoint_every_ms=0)
-        return replace(placed, nodes="", apart=(), cost_us=0)
+        """All of it that decides what its lanes do; where and when they run is no part of that."""
+        alone = replace(self, active_standbys=0, passive_standbys=0, checkpoint_every_ms=0)
+        return replace(alone, nodes="", apart=(), cost_us=0, priority=Priority.NORMAL)
 
     def decided(self, life: NetworkLife) -> Mapping[StreamName, Begin]:
         """The beginnings of its streams in a lane's terms, within a life of the network."""
@@ -446,6 +451,8 @@ class OwnerRecord(Record):
 
     Args:
         life: the node's start time, as in its record.
+        rests: whether the fragment has been paused or stopped since: it has no place on its node
+            before this claims it again.
     """
 
     node: NodeId
@@ -453,6 +460,7 @@ class OwnerRecord(Record):
     epoch: Epoch
     claimed_at_ms: Millis
     life: Millis
+    rests: bool = False
 
     def is_of(self, node: NodeRecord) -> bool:
         """Whether the node made the claim in this life."""

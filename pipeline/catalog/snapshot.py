@@ -1,10 +1,10 @@
 """Catalog snapshot of one participant: nodes that are up, fragments with owners. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from pipeline.catalog.placing import placed
+from pipeline.catalog.placing import Placement, place
 from pipeline.catalog.records import (
     FragmentRecord,
     NetworkRecord,
@@ -118,11 +118,11 @@ class Leaving:
 
     Args:
         owner: the node's record as its owner.
-        to: the node that is to run it.
+        to: the node that is to run it; None: none has room for it.
     """
 
     owner: OwnerRecord
-    to: NodeId
+    to: NodeId | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +146,10 @@ class CatalogSnapshot:
     standbys: Mapping[NodeId, tuple[Standby, ...]] = field(default_factory=dict)
     suspected: frozenset[NodeId] = frozenset()
     overdue: frozenset[NodeId] = frozenset()
+    _placements: list[Placement] = field(
+        default_factory=list, init=False, compare=False, repr=False
+    )
+    """The placement, once it was computed: nearly everything else is derived from it."""
 
     @property
     def alive(self) -> frozenset[NodeId]:
@@ -157,20 +161,21 @@ class CatalogSnapshot:
         return tuple(record for record in self.nodes if record.node not in self.suspected)
 
     def assigned_to(self, node: NodeId) -> tuple[Deployed, ...]:
-        """The fragments that a node of the participant must run, or keep stopped: see `placed`.
+        """The fragments that a node of the participant must run, or keep stopped: see `place`.
 
         One that another node owns that is up has to be released first. A node that is not up by
-        this snapshot keeps those that it owns and that no other may run. What an overdue node still
-        owns, each node that may run it is to claim: the one that the placement names may not know.
+        this snapshot keeps those that it owns and that no other may run, or has room for. What an
+        overdue node still owns, each node that may run it and has room is to claim: the one that
+        the placement names may not know.
         """
-        where, up = self._placed, self.alive
+        placement, up = self.placement, self.alive
         here = next((one for one in self._working if one.node == node), None)
-        open_one = None if node in self.drained else here
+        open_one = None if node in self.drained | placement.full else here
         return tuple(
             one
             for one in self.fragments
             if (
-                where.get(one.id, one.owner.node if one.owner else None) == node
+                _meant(one, placement, up) == node
                 and (one.owner is None or one.owner.node == node or one.owner.node not in up)
             )
             or (
@@ -183,27 +188,35 @@ class CatalogSnapshot:
 
     @property
     def is_deserted(self) -> bool:
-        """Whether a fragment that should run has no owner that is up."""
-        up = self.alive
+        """Whether a fragment that should run, and is not queued, has no owner that is up."""
+        up, queued = self.alive, self.placement.queued
         return any(
-            one.running and (not one.owner or one.owner.node not in up) for one in self.fragments
+            one.running and one.id not in queued and (not one.owner or one.owner.node not in up)
+            for one in self.fragments
         )
 
     def leaving(self, node: NodeId) -> Mapping[FragmentId, Leaving]:
-        """The fragments that a node owns and that another one must run."""
-        where = self._placed
+        """The fragments that a node owns and that another one must run, or that are queued."""
+        placement, up = self.placement, self.alive
         return {
-            one.id: Leaving(one.owner, where[one.id])
+            one.id: Leaving(one.owner, to)
             for one in self.fragments
-            if one.owner is not None and one.owner.node == node and where.get(one.id, node) != node
+            if one.owner is not None
+            and one.owner.node == node
+            and (to := _meant(one, placement, up)) != node
         }
 
     @property
-    def _placed(self) -> Mapping[FragmentId, NodeId]:
-        moving = self.moving
-        moves = {name: one.to for name, (_, one) in moving.items() if one.is_ready}
-        waiting = moving.keys() - moves.keys()
-        return placed(self._working, self.fragments, self.drained, moves, waiting, self.level)
+    def placement(self) -> Placement:
+        """Where the fragments are to be."""
+        if not self._placements:
+            moving = self.moving
+            moves = {name: one.to for name, (_, one) in moving.items() if one.is_ready}
+            waiting = moving.keys() - moves.keys()
+            level, drained = self.level, self.drained
+            found = place(self._working, self.fragments, drained, moves, waiting, level)
+            self._placements.append(found)
+        return self._placements[0]
 
     @property
     def level(self) -> frozenset[tuple[FragmentId, NodeId]]:
@@ -216,33 +229,40 @@ class CatalogSnapshot:
         )
 
     def secondaries(self) -> Mapping[FragmentId, tuple[NodeId, ...]]:
-        """The nodes that follow each fragment that should run."""
-        return self._secondaries(self._placed)
+        """The nodes that follow each fragment that should run, and is not queued."""
+        return self._secondaries(self.placement)
 
-    def _secondaries(
-        self, where: Mapping[FragmentId, NodeId]
-    ) -> Mapping[FragmentId, tuple[NodeId, ...]]:
-        nodes = self._working
+    def _secondaries(self, placement: Placement) -> Mapping[FragmentId, tuple[NodeId, ...]]:
+        where, nodes = placement.nodes, self._working
         return {
             one.id: secondaries(one.record, where.get(one.id), nodes, self.drained)
             for one in self.fragments
-            if one.running and one.record.reliability.secondaries
+            if one.running and one.record.reliability.secondaries and one.id not in placement.queued
         }
 
     def standing_by(self, node: NodeId) -> tuple[tuple[Deployed, bool], ...]:
         """The fragments that a node follows as a secondary, or has followed and is to run now.
 
         Each with whether its follower begins, if there is none: as a secondary of an owner that is
-        up. While another takes over, all cores are needed there.
+        up. While another takes over, all cores are needed there. One that is queued keeps the
+        followers that it has: it goes on with one of them.
         """
-        where, up = self._placed, self.alive
-        found = self._secondaries(where)
+        placement, up = self.placement, self.alive
+        found = self._secondaries(placement)
         return tuple(
-            (one, node in found[one.id] and one.owner is not None and one.owner.node in up)
+            (
+                one,
+                node in found.get(one.id, ()) and one.owner is not None and one.owner.node in up,
+            )
             for one in self.fragments
-            if one.id in found
+            if one.running
+            and one.record.active_standbys
             and (one.owner is None or one.owner.node != node)
-            and (node in found[one.id] or where.get(one.id) == node)
+            and (
+                node in found.get(one.id, ())
+                or one.id in placement.queued
+                or placement.nodes.get(one.id) == node
+            )
         )
 
     @property
@@ -284,3 +304,13 @@ class CatalogSnapshot:
             and one.owner.node in up
             and (here is None or may_run(one.record, here))
         )
+
+
+def _meant(one: Deployed, placement: Placement, up: Collection[NodeId]) -> NodeId | None:
+    """The node that is to have a fragment; None: none has room for it.
+
+    One that the placement leaves out stays with its owner, unless it is queued while that is up.
+    """
+    owner = None if one.owner is None else one.owner.node
+    gives_up = one.id in placement.queued and owner in up
+    return placement.nodes.get(one.id, None if gives_up else owner)

@@ -11,7 +11,7 @@ from pipeline.counting import counted
 from pipeline.ids import Millis
 from pipeline.lanes.expiring_text import advice, message
 from pipeline.lanes.follower_phases import LEVEL
-from pipeline.operations.status.observed import LOST, ObservedFragment
+from pipeline.operations.status.observed import LOST, QUEUED, ObservedFragment
 from pipeline.operations.status.standbys import ObservedStandby
 from schemas.json_value import Json, JsonObject
 
@@ -24,7 +24,7 @@ _PLACE_WIDTH = 40
 _PARTITIONS_SHOWN = 4
 _UNKNOWN = "-"
 _STANDBYS = "standbys"
-_STATES_WITH_REASON = frozenset({LaneState.WAITING.value, LaneState.RESTARTING.value})
+_STATES_WITH_REASON = frozenset({LaneState.WAITING.value, LaneState.RESTARTING.value, QUEUED})
 
 
 def news(one: ObservedFragment) -> str:
@@ -61,7 +61,8 @@ def as_data(one: ObservedFragment, now_ms: Millis) -> JsonObject:
         "version": one.record.version,
         "desired": one.record.desired.value,
         "state": one.state,
-        "node": status.node if status else None,
+        "node": status.node if status and one.state != QUEUED else None,
+        "priority": one.record.priority.value,
         "expiring": _expiring_data(one, now_ms),
         "overdue_step": _step_data(one),
         "unplaced": one.unplaced,
@@ -330,7 +331,7 @@ def _row(one: ObservedFragment, now_ms: Millis) -> tuple[str, ...]:
     return (
         one.name,
         one.state,
-        status.node,
+        _UNKNOWN if one.state == QUEUED else status.node,
         str(status.records_in),
         str(status.records_out),
         _UNKNOWN if lag.records is None else str(lag.records),

@@ -47,7 +47,7 @@ def desired_fragments(
     """Compute the record of every fragment of the plan; an unchanged one keeps its version.
 
     Paused fragments stay paused. An unchanged fragment keeps its earlier choice; neither a redrive
-    topic created since nor another placement or reliability counts as a change.
+    topic created since nor another placement, reliability or priority counts as a change.
     """
     old = {record.fragment: record for record in before}
     return tuple(_record(fragment, old.get(fragment.name), facts) for fragment in plan.fragments)
@@ -84,6 +84,7 @@ def _record(fragment: Fragment, old: FragmentRecord | None, facts: Facts) -> Fra
         active_standbys=reliability.active_standbys,
         passive_standbys=reliability.passive_standbys,
         checkpoint_every_ms=reliability.checkpoint_every_ms,
+        priority=fragment.priority,
     )
 
 

@@ -87,6 +87,7 @@ def gather(plan: Plan, recorded: Recorded, choices: Choices, clients: Clients) -
         removed=_removed(plan, others, records, markers, inputs),
         nodes=_open_nodes(plan.network.participant, clients.catalog),
         places=_places(plan.network, recorded, clients.catalog),
+        catalog=clients.catalog.snapshot(plan.network.participant),
         successions=found,
         markers=markers,
     )
@@ -132,6 +133,7 @@ def _deployed(record: FragmentRecord) -> DeployedFragment:
         nodes=record.nodes,
         apart=record.apart,
         reliability=record.reliability,
+        priority=record.priority,
     )
 
 

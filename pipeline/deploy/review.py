@@ -5,8 +5,10 @@ from dataclasses import dataclass, field, replace
 
 from pipeline import durations
 from pipeline.catalog.records import NodeRecord
+from pipeline.catalog.snapshot import CatalogSnapshot
 from pipeline.deploy.kept_by_need import Removed, foreign_readers, told
 from pipeline.deploy.others import Others, conflicts, too_impatient
+from pipeline.deploy.room import without_room
 from pipeline.deploy.writers import Successions
 from pipeline.errors import Problem
 from pipeline.ids import FragmentName, StreamName, Subject, TopicName
@@ -36,6 +38,7 @@ class Surroundings:
         markers: the last commit markers of the fragments that have run.
         nodes: the nodes of the participant that are up and not drained.
         places: the fragments that run on a node that is up, with its record.
+        catalog: the participant's nodes and fragments, with those of other networks.
     """
 
     current: Current
@@ -47,6 +50,7 @@ class Surroundings:
     markers: Mapping[FragmentName, CommitMarker] = field(default_factory=dict)
     nodes: tuple[NodeRecord, ...] = ()
     places: Mapping[FragmentName, NodeRecord] = field(default_factory=dict)
+    catalog: CatalogSnapshot = field(default_factory=lambda: CatalogSnapshot((), ()))
 
 
 def inputs_of(plan: Plan) -> tuple[ExternalStream, ...]:
@@ -101,6 +105,7 @@ def review(
             *told(plan, around.removed, around.markers, around.current.inputs, found.chosen),
             *_without_nodes(plan, around.nodes),
             *_without_secondaries(plan, around.nodes),
+            *without_room(plan, around.catalog),
         ),
     )
 

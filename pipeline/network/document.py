@@ -27,6 +27,7 @@ from pipeline.network.limits import read_limit
 from pipeline.network.model import Box, BoxSettings, Limit, Network
 from pipeline.network.outputs import OutputDraft, check_finality, check_keys, read_outputs
 from pipeline.network.placement import Placement, check_apart, read_placement
+from pipeline.network.priority import DeclaredPriority, check_priorities, read_priority
 from pipeline.network.reliability import Declared, check_reliabilities, read_reliability
 from pipeline.network.streams import (
     PARTITIONS,
@@ -40,6 +41,7 @@ from pipeline.network.streams import (
 )
 from pipeline.network.written import Written
 from pipeline.network.yaml_reader import YamlMap, YamlScalar
+from pipeline.priority import Priority
 from pipeline.reliability import UPSTREAM_BACKUP
 
 __all__ = [
@@ -175,6 +177,7 @@ class _Loader:
         self.box_settings: list[BoxSettings] = []
         self.placements: list[Placement] = []
         self.reliabilities: list[Declared] = []
+        self.priorities: list[DeclaredPriority] = []
 
     def load(self, root: YamlMap) -> Network | None:
         """The network, as far as it is valid; None without a name."""
@@ -190,6 +193,7 @@ class _Loader:
         pace_ms, state_limit = read_pace(fields), read_state_limit(fields)
         placement = read_placement(fields, None)
         reliability = read_reliability(fields, None).reliability
+        priority = read_priority(fields, None).priority
         streams = self._streams(fields, partitions)
         defaults = Defaults(window if fields.has("window") else None, self.code)
         drafts, broken = self._drafts(fields, defaults, set(streams))
@@ -206,7 +210,7 @@ class _Loader:
         facts = {key: made.facts for key, made in built.items() if made.facts is not None}
         boxes = self._boxes(drafts, facts, {*streams, *drafts, *broken})
         apart = self._apart((placement, *(one.placement for one in outputs)), drafts, broken)
-        self._check_reliabilities(outputs, drafts)
+        self._check_shared(outputs, _routes(drafts))
         check_finality(outputs, boxes, self.report)
         check_keys(outputs, boxes, self.report)
         if name is None:
@@ -228,6 +232,7 @@ class _Loader:
             nodes=placement.nodes or EVERY_NODE,
             apart=apart,
             reliability=reliability or UPSTREAM_BACKUP,
+            priority=priority or Priority.NORMAL,
         )
 
     def _network_name(self, fields: Fields) -> NetworkName | None:
@@ -327,7 +332,14 @@ class _Loader:
         self.placements.append(placement)
         declared = read_reliability(fields, BoxName(key.text))
         self.reliabilities.append(declared)
-        settings = replace(settings, nodes=placement.nodes, reliability=declared.reliability)
+        priority = read_priority(fields, BoxName(key.text))
+        self.priorities.append(priority)
+        settings = replace(
+            settings,
+            nodes=placement.nodes,
+            reliability=declared.reliability,
+            priority=priority.priority,
+        )
         self.box_settings.append(settings)
         fields.finish()
         return draft
@@ -410,7 +422,7 @@ class _Loader:
         )
         return False
 
-    # --- outputs, placement, reliability and topics ----------------------------------------------
+    # --- outputs, placement, reliability, priority and topics ------------------------------------
 
     def _apart(
         self, others: Sequence[Placement], drafts: Mapping[str, Draft], broken: set[str]
@@ -434,11 +446,12 @@ class _Loader:
         everything = parts | dict.fromkeys(broken, ())
         return check_apart((*self.placements, *others), everything, self.report)
 
-    def _check_reliabilities(
-        self, outputs: tuple[OutputDraft, ...], drafts: Mapping[str, Draft]
-    ) -> None:
+    def _check_shared(self, outputs: tuple[OutputDraft, ...], routes: Mapping[str, str]) -> None:
+        """Check that no output declares a reliability or a priority that its box declares."""
         of_outputs = (output.reliability for output in outputs)
-        check_reliabilities(self.reliabilities, of_outputs, _routes(drafts), self.report)
+        check_reliabilities(self.reliabilities, of_outputs, routes, self.report)
+        priorities = (output.priority for output in outputs)
+        check_priorities(self.priorities, priorities, routes, self.report)
 
     def _topics(
         self,

@@ -16,6 +16,7 @@ from typing import Protocol
 from pipeline.ids import BoxName, Millis, NetworkName, StreamName, Subject, TopicName
 from pipeline.labels import EVERY_NODE, Selector
 from pipeline.network.types import Columns, DataType, Form
+from pipeline.priority import Priority
 from pipeline.reliability import UPSTREAM_BACKUP, Reliability
 
 
@@ -221,6 +222,8 @@ class Output:
     """The nodes that its box may run on; None: not declared here."""
     reliability: Reliability | None = None
     """That of its box, or of the branch of a route; None: not declared here."""
+    priority: Priority | None = None
+    """The same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,6 +252,7 @@ class BoxSettings:
             network's. Always None for a box without state.
         nodes: the nodes that it may run on; None: not declared here.
         reliability: how another node goes on with it; None: not declared here.
+        priority: whether it runs if there is not room for all; None: not declared here.
     """
 
     of: BoxName
@@ -256,6 +260,7 @@ class BoxSettings:
     state_limit_bytes: int | None = None
     nodes: Selector | None = None
     reliability: Reliability | None = None
+    priority: Priority | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,6 +293,8 @@ class Network:
     """Pairs of boxes that are to run on different nodes; each pair and all of them sorted."""
     reliability: Reliability = UPSTREAM_BACKUP
     """That of boxes without one of their own."""
+    priority: Priority = Priority.NORMAL
+    """The same."""
 
     def by_name(self) -> Mapping[StreamName, "ExternalStream | Box"]:
         """Every stream by its name: the external ones, and the boxes that write the others."""

@@ -8,6 +8,7 @@ from pipeline.nearest import nearest_first
 from pipeline.network.fields import Fields, Report, Text
 from pipeline.network.model import Box, KeyFormat, Output
 from pipeline.network.placement import Placement, read_placement
+from pipeline.network.priority import DeclaredPriority, read_priority
 from pipeline.network.reliability import Declared, read_reliability
 from pipeline.network.streams import PARTITIONS_MAX
 from pipeline.network.topics import read_retention
@@ -33,6 +34,7 @@ class OutputDraft:
     key_format: KeyFormat
     placement: Placement
     reliability: Declared
+    priority: DeclaredPriority
 
     @property
     def output(self) -> Output:
@@ -46,6 +48,7 @@ class OutputDraft:
             retention_ms=self.retention_ms,
             nodes=self.placement.nodes,
             reliability=self.reliability.reliability,
+            priority=self.priority.priority,
         )
 
 
@@ -96,11 +99,20 @@ def _read_output(stream: Text, fields: Fields, partitions: int) -> OutputDraft |
     key_format = KeyFormat(fields.choice("key_format", formats, KeyFormat.AVRO.value))
     placement = read_placement(fields, BoxName(stream.value))
     reliability = read_reliability(fields, BoxName(stream.value))
+    priority = read_priority(fields, BoxName(stream.value))
     fields.finish()
     if topic is None:
         return None
     return OutputDraft(
-        stream, topic, number, retention, corrections, key_format, placement, reliability
+        stream,
+        topic,
+        number,
+        retention,
+        corrections,
+        key_format,
+        placement,
+        reliability,
+        priority,
     )
 
 

@@ -186,6 +186,7 @@ def _register(settings: Settings, catalog: Catalog, clock: Clock) -> NodeRecord:
         reads=NEWEST,
         labels=parse_labels(settings.labels),
         capacity=int(settings.capacity),
+        most_fragments=int(settings.most_fragments or 0),
     )
     catalog.nodes.register(record, replaces=_dead_predecessor(catalog, record))
     return record

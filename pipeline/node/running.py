@@ -30,7 +30,7 @@ from pipeline.agent.polls.engine import EnginePoll
 from pipeline.agent.polls.heartbeats import HeartbeatPoll
 from pipeline.agent.polls.poll import Ending, Poll, start
 from pipeline.agent.polls.warm_up import WarmUpPoll
-from pipeline.agent.state import NodeState, Shared
+from pipeline.agent.state import first_state
 from pipeline.agent.suspicions import Suspicions
 from pipeline.agent.watched import Watched
 from pipeline.catalog.catalog import Catalog
@@ -141,7 +141,7 @@ class RunningNode:
         host = self._host(warm_up)
         followers = self._followers(host, writer)
         performer = Performer(self._context(host, followers, writer), self._mailbox.put)
-        state = NodeState(Shared(record.node, record.participant, record.started_at_ms))
+        state = first_state(record)
         pulse, ends = Pulse(clock), self._kafka.ends_reader()
         agent = Agent(self._mailbox, performer, state, clock, pulse.beat)
         trouble = watch_session(self.spark, self.settings.spark_master)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.fragment_status import FragmentStatus, LaneState
-from pipeline.catalog.placing import placed
+from pipeline.catalog.placing import Placement, place
 from pipeline.catalog.records import Transfer
 from pipeline.catalog.secondaries import may_run
 from pipeline.catalog.snapshot import CatalogSnapshot, Deployed
@@ -78,8 +78,7 @@ class Drain:
     def _ask(self, owned: Sequence[Deployed], found: CatalogSnapshot, within_s: float) -> None:
         """Ask for the moves of the running fragments that are not being moved."""
         there = {one.node: one for one in found.nodes}
-        closed = found.drained | {self.node}
-        where = placed(found.nodes, found.fragments, closed, level=found.level)
+        where = self._without(found).nodes
         for one in owned:
             target = there.get(where.get(one.id, self.node))
             if not one.running or target is None or target.node == self.node:
@@ -91,8 +90,13 @@ class Drain:
                 ask(self.catalog, transfer)
                 self.asked(transfer)
 
+    def _without(self, found: CatalogSnapshot) -> Placement:
+        """The placement once the node is drained."""
+        closed = found.drained | {self.node}
+        return place(found.nodes, found.fragments, closed, level=found.level)
+
     def _check_others(self, owned: Sequence[Deployed], found: CatalogSnapshot) -> None:
-        """Check that another node may run each fragment of the node."""
+        """Check that another node may run each fragment of the node, and has room for it."""
         closed = found.drained | {self.node}
         others = [one for one in found.nodes if one.node not in closed]
         stuck = [
@@ -101,6 +105,7 @@ class Drain:
             if one.running and not any(may_run(one.record, other) for other in others)
         ]
         if not stuck:
+            self._check_room(owned, found)
             return
         labels = " and ".join(sorted({one.record.nodes for one in stuck} - {""}))
         which = f" with {labels}" if labels else ""
@@ -109,6 +114,18 @@ class Drain:
             place=f"node {self.node}",
             hint=f"start another node{which}, or `medusa node undrain` one, or pause them.",
         )
+
+    def _check_room(self, owned: Sequence[Deployed], found: CatalogSnapshot) -> None:
+        """Check that no fragment would stay on the node, since the others are full."""
+        where = self._without(found).nodes
+        stays = [one for one in owned if one.running and where.get(one.id) == self.node]
+        if stays:
+            raise RefusedError(
+                f"no other node has room for {', '.join(str(one.id) for one in stays)}",
+                place=f"node {self.node}",
+                hint="start another node, or one with more `most_fragments`, or pause them, or "
+                "others of no higher priority.",
+            )
 
     def await_moved(
         self,

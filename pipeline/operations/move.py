@@ -8,10 +8,12 @@ from brokers.kafka_interface import TopicAdmin, complete
 from brokers.log_reader import LogReader
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.fragment_status import FragmentStatus, LaneState
+from pipeline.catalog.placing import place as place_all
 from pipeline.catalog.records import NodeRecord, Transfer
 from pipeline.catalog.secondaries import may_run
 from pipeline.catalog.snapshot import CatalogSnapshot, Deployed
 from pipeline.clock import Clock, Deadline
+from pipeline.counting import counted
 from pipeline.errors import RefusedError, RetryError
 from pipeline.ids import FragmentId, Millis, NodeId, ParticipantId
 from pipeline.operations.positions import marker_in
@@ -96,6 +98,16 @@ class Moves:
         if to in found.drained:
             hint = f"`medusa node undrain {to}` ends that."
             raise RefusedError(f"node {to} is drained", place=place, hint=hint)
+        moves = {fragment: to}
+        where = place_all(found.nodes, found.fragments, found.drained, moves, level=found.level)
+        if where.nodes.get(fragment) != to:
+            most = counted(target.most_fragments, "fragment")
+            raise RefusedError(
+                f"node {to} has no room for it: {most} may run there, and none of those that do "
+                f"has a lower priority than {one.record.priority.value}",
+                place=place,
+                hint="move or pause one of them, or start the node with more `most_fragments`.",
+            )
         self._check_log(one)
         return transfer_of(one, target, self.clock.now_ms(), within_s)
 

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 
 from pipeline.catalog.records import NodeRecord
-from pipeline.ids import Millis
+from pipeline.catalog.snapshot import Deployed
+from pipeline.ids import Millis, NodeId, ParticipantId
 from pipeline.operations.connections import Connections
 
 
@@ -14,11 +15,13 @@ class ObservedNode:
     Args:
         record: its record.
         fragments: those it owns, as `network.fragment`.
+        running: how many of them should run.
         drained_since_ms: since when it is drained; None: it is not.
     """
 
     record: NodeRecord
     fragments: tuple[str, ...]
+    running: int = 0
     drained_since_ms: Millis | None = None
 
 
@@ -28,17 +31,18 @@ def nodes_up(connections: Connections) -> tuple[ObservedNode, ...]:
     nodes = catalog.nodes.all()
     participants = sorted({record.participant for record in nodes})
     drained = {one: catalog.drains.of(one) for one in participants}
-    owned = [
-        ((one.owner.participant, one.owner.node), str(one.id))
-        for participant in participants
-        for one in catalog.snapshot(participant).fragments
-        if one.owner is not None
-    ]
+    owned: dict[tuple[ParticipantId, NodeId], list[Deployed]] = {}
+    for participant in participants:
+        for one in catalog.snapshot(participant).fragments:
+            if one.owner is not None:
+                owned.setdefault((one.owner.participant, one.owner.node), []).append(one)
     return tuple(
         ObservedNode(
             record,
-            tuple(name for node, name in owned if node == (record.participant, record.node)),
+            tuple(str(one.id) for one in here),
+            sum(one.running for one in here),
             drained[record.participant].get(record.node),
         )
         for record in nodes
+        for here in (owned.get((record.participant, record.node), []),)
     )

@@ -17,6 +17,7 @@ from pipeline.ids import (
 from pipeline.planner.inputs import Announced, Begins, ChangedInput
 from pipeline.planner.plan import NewTopic
 from pipeline.planner.state import CHOSEN, Fate, KeptState, OnChange
+from pipeline.priority import Priority
 from pipeline.reliability import UPSTREAM_BACKUP, Reliability
 
 
@@ -31,6 +32,7 @@ class DeployedFragment:
         nodes: the selector of the nodes that may run it; empty: every node.
         apart: the fragments that it is to run apart from.
         reliability: how another node goes on with it when its own one fails.
+        priority: whether it runs if there is not room for all.
     """
 
     name: FragmentName
@@ -41,6 +43,7 @@ class DeployedFragment:
     nodes: str = ""
     apart: tuple[FragmentName, ...] = ()
     reliability: Reliability = UPSTREAM_BACKUP
+    priority: Priority = Priority.NORMAL
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from pipeline.planner.columns import pruned
 from pipeline.planner.digest import decoding
 from pipeline.planner.instants import instant
 from pipeline.planner.plan import DerivedStream, Fragment, FragmentInput
+from pipeline.priority import Priority
 from pipeline.reliability import UPSTREAM_BACKUP
 
 
@@ -45,6 +46,7 @@ def state_differences(old: Fragment, new: Fragment) -> tuple[str, ...]:
             nodes=EVERY_NODE,
             apart=(),
             reliability=UPSTREAM_BACKUP,
+            priority=Priority.NORMAL,
         )
         for fragment in (old, new)
     )
@@ -134,6 +136,7 @@ def _facts(fragment: Fragment) -> Iterator[tuple[str, str]]:
     if fragment.apart:
         yield "apart from", ", ".join(fragment.apart)
     yield "reliability", str(fragment.reliability)
+    yield "priority", fragment.priority.value
     output = fragment.output
     yield "output topic", output.topic
     yield "output key", key_text(output)

@@ -26,6 +26,7 @@ from pipeline.network.model import Box, Expression, ExternalStream, Load, Silenc
 from pipeline.network.types import Column
 from pipeline.planner.columns import narrowed, pruned, timing_columns
 from pipeline.planner.plan import DerivedStream, Fragment, FragmentInput, Plan
+from pipeline.priority import Priority
 from pipeline.reliability import UPSTREAM_BACKUP
 from schemas.json_value import Json, list_of, object_of, text_of
 
@@ -46,8 +47,8 @@ _LEFT_OUT: Mapping[type, frozenset[str]] = MappingProxyType(
         ExternalStream: frozenset({"subject", "partitions", "retention_ms", "unreadable"}),
         # Only affects when event time advances.
         DerivedStream: frozenset({"partitions", "lateness_ms"}),
-        # Where a fragment runs, and which nodes follow it, changes nothing of what it does.
-        Fragment: frozenset({"nodes", "apart", "reliability"}),
+        # Where and when a fragment runs, and who follows it, changes nothing of what it does.
+        Fragment: frozenset({"nodes", "apart", "reliability", "priority"}),
     }
 )
 _SCHEMA_FIELDS = frozenset({"schema_json", "key_schema_json"})
@@ -142,7 +143,8 @@ def decoding(stream: FragmentInput) -> Mapping[str, Json]:
 def plan_digest(plan: Plan) -> str:
     """`<format version>:<SHA-256 in hex>` of all fragments and their topics.
 
-    Included are where fragments run and how reliable they are, as far as it is not the default.
+    Included are where fragments run, how reliable they are and their priority, as far as it is
+    not the default.
     """
     content: dict[str, Json] = {
         "owner": plan.network.participant,
@@ -166,6 +168,9 @@ def plan_digest(plan: Plan) -> str:
             ]
             for one in followed
         ]
+    ranked = [one for one in plan.fragments if one.priority is not Priority.NORMAL]
+    if ranked:
+        content["priority"] = [[one.name, one.priority.value] for one in ranked]
     return _hash(content)
 
 

@@ -14,6 +14,7 @@ from pipeline.planner.boxes.catalogue import facts, keeps
 from pipeline.planner.describe import start_text
 from pipeline.planner.failures import node_failures, planned_failures
 from pipeline.planner.plan import DerivedStream, Fragment, FragmentInput, NewTopic, Plan
+from pipeline.priority import Priority
 from pipeline.reliability import Mode
 
 _LABEL = 12
@@ -21,6 +22,11 @@ _ORDER: Mapping[Keeps, str] = {
     Keeps.NOTHING: "as in each input partition",
     Keeps.GROUPS: "by event time for each key",
     Keeps.ROWS: "not promised",
+}
+
+_PRIORITIES: Mapping[Priority, str] = {
+    Priority.HIGH: "high: if the nodes have no room for all fragments, it runs instead of others",
+    Priority.LOW: "low: if the nodes have no room for all fragments, others run instead of it",
 }
 
 
@@ -72,6 +78,8 @@ def _fragment(fragment: Fragment, plan: Plan) -> Iterator[str]:
         yield from _fact("apart from", f"{', '.join(fragment.apart)}, if another node may claim it")
     yield from _fact("reliability", _reliability(fragment))
     yield from _failures(fragment, plan)
+    if fragment.priority is not Priority.NORMAL:
+        yield from _fact("priority", _PRIORITIES[fragment.priority])
     yield from _guarantees(fragment)
     names = fragment.names
     yield from _fact("group", f"{names.group} (a mirror for lag tools)")

@@ -10,6 +10,7 @@ from pipeline.network.boxes.shape import Shape
 from pipeline.network.boxes.traits import Traits, traits
 from pipeline.network.model import Box, ExternalStream, KeyFormat, Limit
 from pipeline.network.types import Columns
+from pipeline.priority import Priority
 from pipeline.reliability import UPSTREAM_BACKUP, Reliability
 
 
@@ -87,6 +88,8 @@ class Fragment:
     """Fragments of the network that it is to run apart from, sorted."""
     reliability: Reliability = UPSTREAM_BACKUP
     """How another node goes on with it when its own one fails."""
+    priority: Priority = Priority.NORMAL
+    """Whether it runs while the nodes have too little room for all fragments."""
 
     @property
     def name(self) -> FragmentName:

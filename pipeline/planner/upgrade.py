@@ -328,13 +328,13 @@ def between(old: Plan, new: Plan) -> tuple[Item, ...]:
 
 
 def _is_settled_otherwise(was: Fragment, now: Fragment) -> bool:
-    """Whether the nodes that a fragment runs on, or that follow it, are others."""
-    old = (was.nodes, was.apart, was.reliability)
-    return old != (now.nodes, now.apart, now.reliability)
+    """Whether its priority, or the nodes that a fragment runs on or that follow it, are others."""
+    old = (was.nodes, was.apart, was.reliability, was.priority)
+    return old != (now.nodes, now.apart, now.reliability, now.priority)
 
 
 def _settled_otherwise(fragment: Fragment, record: DeployedFragment) -> Iterator[str]:
-    """What changes about the nodes that an unchanged fragment runs on, or that follow it."""
+    """What changes about the nodes that an unchanged fragment runs on, and about its priority."""
     nodes, apart = format_selector(fragment.nodes), fragment.apart
     if nodes != record.nodes:
         yield f"changed: nodes `{record.nodes or ANY_NODE}` → `{nodes or ANY_NODE}`"
@@ -343,3 +343,5 @@ def _settled_otherwise(fragment: Fragment, record: DeployedFragment) -> Iterator
         yield f"changed: apart from `{was}` → `{now}`"
     if fragment.reliability != record.reliability:
         yield f"changed: reliability `{record.reliability}` → `{fragment.reliability}`"
+    if fragment.priority is not record.priority:
+        yield f"changed: priority `{record.priority.value}` → `{fragment.priority.value}`"

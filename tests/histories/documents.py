@@ -16,6 +16,8 @@ WITHIN_MS: Final = 3_000
 TOPICS: Final = ("t0", "t1", "t2", "t3")
 """External topics; each has at most one stream in a document."""
 RELIABILITY: Final = "reliability"
+PRIORITY: Final = "priority"
+PRIORITIES: Final = ("high", "normal", "low")
 TRIM: Final = "trim"
 STATEFUL: Final = frozenset({"aggregate", "join"})
 
@@ -37,7 +39,7 @@ class Box:
 
     `number`: the bound of a filter (`v > number`), the summand of a map, the window of an
     aggregate in milliseconds, the bound of a join in milliseconds; nothing for a union.
-    `secondaries`: its reliability; None: that of the network.
+    `secondaries`: its reliability; None: that of the network. `priority`: the same.
     """
 
     name: str
@@ -45,22 +47,23 @@ class Box:
     inputs: tuple[str, ...]
     number: int = 0
     secondaries: int | None = None
+    priority: str | None = None
 
     @property
     def text(self) -> str:
         """The box in YAML."""
         text = _TEXTS[self.kind](self)
-        if self.secondaries is None:
-            return text
-        return f"{text[:-1]}, reliability: {_reliability_text(self.secondaries)}}}"
+        if self.secondaries is not None:
+            text = f"{text[:-1]}, reliability: {_reliability_text(self.secondaries)}}}"
+        return text if self.priority is None else f"{text[:-1]}, priority: {self.priority}}}"
 
 
 @dataclass(frozen=True, slots=True)
 class Net:
     """One document.
 
-    `secondaries`: its reliability. `trims`: whether internal topics are kept by need. `name`: of
-    the network; each network has separate topics.
+    `secondaries`: its reliability. `priority`: of its fragments. `trims`: whether internal topics
+    are kept by need. `name`: of the network; each network has separate topics.
     """
 
     streams: tuple[Stream, ...]
@@ -69,6 +72,7 @@ class Net:
     retention: str = "7d"
     partitions: int = 2
     secondaries: int = 0
+    priority: str = "normal"
     trims: bool = False
     name: str = NETWORK
 
@@ -85,6 +89,8 @@ class Net:
             lines.append("internal_retention: needed")
         if self.secondaries:
             lines.append(f"reliability: {_reliability_text(self.secondaries)}")
+        if self.priority != "normal":
+            lines.append(f"priority: {self.priority}")
         lines.append("streams:")
         lines += [
             f"  {s.name}: {{topic: {self.placed(s.topic)}, schema: {s.name}.avsc, event_time: at, "
@@ -379,6 +385,16 @@ def _trim(net: Net, rng: Random) -> Net | None:
     return replace(net, trims=not net.trims)
 
 
+def _priority(net: Net, rng: Random) -> Net | None:
+    """Set the priority of the network or of a box."""
+    if rng.random() < 0.3:
+        return replace(net, priority=rng.choice([p for p in PRIORITIES if p != net.priority]))
+    chosen = rng.choice(net.boxes)
+    priority = rng.choice([p for p in (None, *PRIORITIES) if p != chosen.priority])
+    boxes = tuple(replace(b, priority=priority) if b == chosen else b for b in net.boxes)
+    return replace(net, boxes=boxes)
+
+
 CHANGES: Mapping[str, Change] = {
     "rename_stream": _rename_stream,
     "rename_inner": _rename_inner,
@@ -396,10 +412,11 @@ CHANGES: Mapping[str, Change] = {
     "retention": _retention,
     "partitions": _partitions,
     RELIABILITY: _reliability,
+    PRIORITY: _priority,
     TRIM: _trim,
 }
 """Changes of a deploy, by their names in scripts."""
 NEEDS_NOTHING: Final = frozenset(
-    {"rename_stream", "retention", "partitions", "lateness", "ahead", RELIABILITY, TRIM}
+    {"rename_stream", "retention", "partitions", "lateness", "ahead", RELIABILITY, PRIORITY, TRIM}
 )
 """Changes after which every fragment continues, so that no choice is required."""

@@ -11,9 +11,9 @@ from pipeline.deploy.redrive_topic import RedriveTopic
 from pipeline.errors import BrokenInvariantError, MedusaError
 from pipeline.ids import NetworkId, NetworkName, SchemaId, TopicName
 from pipeline.lanes.following import UnlikeOwnerError
-from tests.histories import deploys, moving, secondaries, suspecting
+from tests.histories import crowding, deploys, moving, secondaries, suspecting
 from tests.histories.chain import Chain, Outcome, Script, Step
-from tests.histories.documents import CHANGES, RELIABILITY, TRIM, first, schema_of
+from tests.histories.documents import CHANGES, PRIORITY, RELIABILITY, TRIM, first, schema_of
 from tests.histories.node import OWNER, START, Node, remembering, toy_engine
 from tests.histories.reference import Wrong
 from tests.histories.world import FOLLOWER_GOES, LANE_GOES, NOWHERE_ID, World
@@ -115,22 +115,28 @@ class History(Chain):
             self.change(kind, rng)
         else:
             STEPS[kind](self, rng)
+        for text in crowding.too_many(self.world):
+            self.wrong(Wrong("crowded", "", text))
 
     def change(self, kind: str, rng: Random) -> None:
-        """Deploy the next document; another reliability or retention restarts nothing."""
+        """Deploy the next document; another reliability, priority or retention restarts nothing."""
         world = self.world
         if kind == TRIM:
             world.keep_internal_topics()
-        if kind not in {RELIABILITY, TRIM}:
+        if kind not in {RELIABILITY, PRIORITY, TRIM}:
             super().change(kind, rng)
             return
+        moves = world.catalog.transfers.of(OWNER)  # they are ready, or end, at any time
         for node in world.nodes.values():
             node.look(fully=True)  # what is to be done without this deploy
-        passed_s, is_calm = world.clock.passed_s, self.all_run() and not self.excuses
+        is_calm = self.all_run() and not self.excuses and not moves
+        passed_s = world.clock.passed_s
         before = dict(secondaries.running(world))
         super().change(kind, rng)
         for node in world.nodes.values():
             node.look(fully=True)
+        if crowding.is_limited(world):
+            return  # what has a higher priority now may take places
         if is_calm and world.clock.passed_s == passed_s:
             for text in secondaries.restarted(world, before):
                 self.wrong(Wrong("restarted", "", text))
@@ -153,6 +159,9 @@ class History(Chain):
         suspecting.end_all(world)
         if not world.nodes:
             world.start_node("n1")
+        if crowding.is_limited(world):
+            self._rest_crowded()
+            crowding.end_all(world)
         for deploys_before in range(SETTLE_DEPLOYS + 1):
             for stream in self.net.streams:  # a stream without one good record has no event time
                 world.produce(stream.topic, world.rng, kind=stream.kind, plain=True)
@@ -186,6 +195,22 @@ class History(Chain):
                 text = f"owned by {before.get(fragment)}, and by {now} without a reason"
                 self.wrong(Wrong("restless", str(fragment.fragment), text))
         for text in (*moving.overdue(world), *secondaries.others(world)):
+            self.wrong(Wrong("restless", "", text))
+
+    def _rest_crowded(self) -> None:
+        """Check that fragments keep their places, that limits are kept, and priorities are."""
+        world = self.world
+        for _ in range(REST_ROUNDS):
+            world.round(SETTLE_S)
+        before = crowding.places(world)
+        for _ in range(REST_ROUNDS):
+            world.round(SETTLE_S)
+            for text in crowding.too_many(world):
+                self.wrong(Wrong("crowded", "", text))
+        if before != crowding.places(world):
+            text = f"places were {before}, and are {crowding.places(world)} without a reason"
+            self.wrong(Wrong("restless", "", text))
+        for text in crowding.wrongly_placed(world):
             self.wrong(Wrong("restless", "", text))
 
     def _stopped(self) -> Iterator[tuple[str, str]]:
@@ -407,6 +432,16 @@ def _trust(history: History, rng: Random) -> None:
     history.log(f"  {suspecting.trust(history.world, rng)}")
 
 
+def _crowd(history: History, rng: Random) -> None:
+    """All nodes restart, with other limits; or one node is lost, or comes."""
+    if rng.random() < 0.4 and crowding.is_limited(history.world):
+        _take_over(history, rng)
+    else:
+        history.log(f"  {crowding.crowd(history.world, rng)}")
+    for _ in range(rng.randint(0, 6)):
+        history.world.round(rng.choice((0.3, 1.0)))
+
+
 STEPS: Mapping[str, Callable[[History, Random], None]] = {
     "produce": _produce,
     "run": _run,
@@ -426,12 +461,13 @@ STEPS: Mapping[str, Callable[[History, Random], None]] = {
     "vacate": _vacate,
     "suspect": _suspect,
     "trust": _trust,
+    "crowd": _crowd,
 }
 _ALL = (
     *sorted(CHANGES),
     *("rollback", "destroy", "restart", "set_back", "take_over", "take_over", "made_again"),
     *("grown", "schema_gone", "schema_late", "letters_expire", "redrive", "move", "vacate"),
-    *(RELIABILITY, "suspect", "suspect", "trust"),
+    *(RELIABILITY, "suspect", "suspect", "trust", "crowd"),
 )
 
 

@@ -20,7 +20,7 @@ from pipeline.agent.polls.boundaries import BoundaryPoll
 from pipeline.agent.polls.catalog import CatalogPoll
 from pipeline.agent.polls.ends import EndsPoll
 from pipeline.agent.state import Lane as AgentLane
-from pipeline.agent.state import NodeState, Shared
+from pipeline.agent.state import NodeState, first_state
 from pipeline.agent.suspicions import Suspicions
 from pipeline.agent.watched import Watched
 from pipeline.catalog import codec, record_store
@@ -150,19 +150,22 @@ class Around:
 class Node:
     """One life of a node."""
 
-    def __init__(self, name: str, checkpoints: Root, around: Around) -> None:
+    def __init__(self, name: str, checkpoints: Root, around: Around, most: int = 0) -> None:
         self.name, self.checkpoints = name, checkpoints
         self.store = around.open_store()
         self.troubles: list[str] = []
         self._ended, self._rng = around.ended, around.rng
-        shared = Catalog(self.store, Znodes(""))
+        catalog = Catalog(self.store, Znodes(""))
         clock, cluster = around.clock, around.kafka
-        record = NodeRecord(NodeId(name), OWNER, "host", 1, clock.now_ms(), "0", reads=1)
+        now_ms = clock.now_ms()
+        record = NodeRecord(
+            NodeId(name), OWNER, "host", 1, now_ms, "0", reads=1, most_fragments=most
+        )
         self.record = record
-        shared.nodes.register(record)
+        catalog.nodes.register(record)
         self._mailbox = mailbox = Mailbox()
         watched, news = Watched(), LaneNews()
-        missing = shared.missing_schemas
+        missing = catalog.missing_schemas
         resolver = SchemaResolver(around.registry, cluster, missing.all, missing.record)
         nothing = cast("Any", Nothing())
         host = LaneHost(
@@ -179,11 +182,11 @@ class Node:
         self.suspects: frozenset[Suspect] = frozenset()
         self.suspicions = Suspicions(clock)
         make = partial(Follower, host=host, node=record.node, rng=around.rng)
-        self._followers = Followers(shared.transfers, make, clock, _not_logged, record.node)
+        self._followers = Followers(catalog.transfers, make, clock, _not_logged, record.node)
         context = NodeContext(
             node=record,
-            catalog=shared,
-            make_plan=Planning(shared.versions.get, documents.replan).plan,
+            catalog=catalog,
+            make_plan=Planning(catalog.versions.get, documents.replan).plan,
             admit=host.admit,
             find_expiring=partial(find_expiring, cluster),
             make_lane=lambda settings, followed: Lane(settings, host, followed, around.rng),
@@ -199,10 +202,10 @@ class Node:
             clock=clock,
         )
         self._performer = Performer(context, mailbox.put)
-        state = NodeState(Shared(record.node, record.participant, record.started_at_ms))
+        state = first_state(record)
         self._agent = Agent(cast("Any", mailbox), self._performer, state, clock)
         self._catalog = CatalogPoll(
-            shared,
+            catalog,
             record,
             clock,
             mailbox.put,

@@ -261,6 +261,8 @@ class World:
     zombies: list[Node] = field(default_factory=list)
     unexpired: dict[str, Node] = field(default_factory=dict)
     """Dead nodes whose sessions have not expired."""
+    limits: dict[str, int] = field(default_factory=dict)
+    """The number of fragments that may run on a node from its next start on; 0, or none: any."""
     watch: Callable[[Commit], None] = lambda _: None
     ended: Callable[[str, Exception], None] = lambda _lane, _error: None
     produced: int = 0
@@ -356,7 +358,8 @@ class World:
         self.clock.passed_s += 1.0
         if before := self.unexpired.pop(name, None):
             before.store.close()
-        self.nodes[name] = Node(name, self.root_of(name), self.around)
+        most = self.limits.get(name, 0)
+        self.nodes[name] = Node(name, self.root_of(name), self.around, most)
 
     def kill_node(self, name: str, *, lose_folder: bool, expires: bool = True) -> None:
         """Kill a node, optionally with its disk; often in the middle of new batches.

@@ -25,3 +25,11 @@ def test_a_node_may_be_suspected_after(value: str) -> None:
 def test_a_node_may_not_be_suspected_after(value: str) -> None:
     """Less, more, or another unit."""
     assert problem_with("suspect_after", value) is not None
+
+
+@pytest.mark.parametrize(
+    ("value", "fits"), [("", True), ("1", True), ("9999", True), ("0", False), ("-1", False)]
+)
+def test_a_limit_of_fragments_is_a_number_or_nothing(value: str, *, fits: bool) -> None:
+    """Nothing: any number; a node that runs nothing is a drained one."""
+    assert (problem_with("most_fragments", value) is None) is fits

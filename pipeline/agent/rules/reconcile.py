@@ -30,7 +30,8 @@ from pipeline.lanes.lifecycle import Happening
 def reconcile(lane: Lane, shared: Shared, event: Event, now: Now) -> tuple[Lane, Effects]:
     """Start or stop the lane, or leave it as it is.
 
-    While the catalog is in doubt nothing is started.
+    While the catalog is in doubt nothing is started, nor while as many lanes run as may: one that
+    takes the place of another one starts when that has ended.
     """
     lane = _without_earlier_life(lane)
     phase, target = lane.phase, lane.target
@@ -51,7 +52,8 @@ def reconcile(lane: Lane, shared: Shared, event: Event, now: Now) -> tuple[Lane,
             lane = lane.moved(Happening.RESET, Stopped())
         case _:
             pass
-    if target is None or not (shared.catalog_current and _may_start(lane, now)):
+    may_start = shared.catalog_current and not shared.is_full and _may_start(lane, now)
+    if target is None or not may_start:
         return lane, ()
     return _starting(lane, target, shared, now)
 
@@ -61,8 +63,7 @@ def _without_earlier_life(lane: Lane) -> Lane:
 
     The epoch remains: epochs are counted across lives. So does the number of the run.
     """
-    active = isinstance(lane.phase, Starting | Running | Stopping)
-    if active or lane.life is None or lane.assigned is None:
+    if lane.is_active or lane.life is None or lane.assigned is None:
         return lane
     if lane.life == lane.assigned.network.life:
         return lane

@@ -1,4 +1,4 @@
-"""Release of fragments that another node is to run."""
+"""Release of fragments that another node is to run, or that no node has room for."""
 
 from pipeline.agent.effects import ReleaseFragment
 from pipeline.agent.events import CatalogRead, Event

@@ -6,6 +6,7 @@ from pipeline.builder.options import (
     Duration,
     Limit,
     Placement,
+    PriorityLevel,
     Reliability,
     ReliabilityMode,
     Session,
@@ -29,6 +30,7 @@ def aggregate(
     state_limit: Size | None = None,
     placement: Placement | None = None,
     reliability: Reliability | ReliabilityMode | None = None,
+    priority: PriorityLevel | None = None,
 ) -> Box:
     """Compute one row for each window and group, when event time passes the window's end.
 
@@ -46,6 +48,7 @@ def aggregate(
             out.
         placement: the nodes that it may run on; the network's, if left out.
         reliability: how another node goes on if its own one fails; the network's, if left out.
+        priority: whether it runs if there is not room for all; the network's, if left out.
     """
     content = {
         "aggregate": stream,
@@ -64,4 +67,5 @@ def aggregate(
         state_limit=state_limit,
         placement=placement,
         reliability=reliability,
+        priority=priority,
     )

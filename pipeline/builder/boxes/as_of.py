@@ -3,7 +3,15 @@
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from pipeline.builder.options import Duration, Limit, Placement, Reliability, ReliabilityMode, Size
+from pipeline.builder.options import (
+    Duration,
+    Limit,
+    Placement,
+    PriorityLevel,
+    Reliability,
+    ReliabilityMode,
+    Size,
+)
 from pipeline.builder.streams import Box, Stream, add_box, present
 
 
@@ -22,6 +30,7 @@ def as_of(
     state_limit: Size | None = None,
     placement: Placement | None = None,
     reliability: Reliability | ReliabilityMode | None = None,
+    priority: PriorityLevel | None = None,
 ) -> Box:
     """Join each row with the latest row of a table that is not after it.
 
@@ -41,6 +50,7 @@ def as_of(
             out.
         placement: the nodes that it may run on; the network's, if left out.
         reliability: how another node goes on if its own one fails; the network's, if left out.
+        priority: whether it runs if there is not room for all; the network's, if left out.
     """
     sides = {"left": left, "right": right}
     join = present({**sides, "on": on, "within": within, "how": how})
@@ -55,4 +65,5 @@ def as_of(
         state_limit=state_limit,
         placement=placement,
         reliability=reliability,
+        priority=priority,
     )

@@ -2,7 +2,15 @@
 
 from collections.abc import Sequence
 
-from pipeline.builder.options import Duration, Limit, Placement, Reliability, ReliabilityMode, Size
+from pipeline.builder.options import (
+    Duration,
+    Limit,
+    Placement,
+    PriorityLevel,
+    Reliability,
+    ReliabilityMode,
+    Size,
+)
 from pipeline.builder.streams import Box, Stream, add_box
 
 
@@ -18,6 +26,7 @@ def deduplicate(
     state_limit: Size | None = None,
     placement: Placement | None = None,
     reliability: Reliability | ReliabilityMode | None = None,
+    priority: PriorityLevel | None = None,
 ) -> Box:
     """Drop a row if another row with equal columns precedes it within a duration.
 
@@ -33,6 +42,7 @@ def deduplicate(
             out.
         placement: the nodes that it may run on; the network's, if left out.
         reliability: how another node goes on if its own one fails; the network's, if left out.
+        priority: whether it runs if there is not room for all; the network's, if left out.
     """
     content = {"deduplicate": stream, "by": by, "within": within}
     return add_box(
@@ -45,4 +55,5 @@ def deduplicate(
         state_limit=state_limit,
         placement=placement,
         reliability=reliability,
+        priority=priority,
     )

@@ -2,7 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 
-from pipeline.builder.options import Duration, Limit, Placement, Reliability, ReliabilityMode
+from pipeline.builder.options import (
+    Duration,
+    Limit,
+    Placement,
+    PriorityLevel,
+    Reliability,
+    ReliabilityMode,
+)
 from pipeline.builder.streams import Box, Stream, add_box
 
 
@@ -19,6 +26,7 @@ def flat_map(
     pace: Duration | None = None,
     placement: Placement | None = None,
     reliability: Reliability | ReliabilityMode | None = None,
+    priority: PriorityLevel | None = None,
 ) -> Box:
     """Make a row for each element of an array; none if it is null or empty.
 
@@ -36,6 +44,7 @@ def flat_map(
         pace: the least time between two batches; the network's, if left out.
         placement: the nodes that it may run on; the network's, if left out.
         reliability: how another node goes on if its own one fails; the network's, if left out.
+        priority: whether it runs if there is not room for all; the network's, if left out.
     """
     content = {"flat_map": stream, "each": each, "at": at, "at_most": at_most, "select": select}
     return add_box(
@@ -47,4 +56,5 @@ def flat_map(
         pace=pace,
         placement=placement,
         reliability=reliability,
+        priority=priority,
     )

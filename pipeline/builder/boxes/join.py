@@ -7,6 +7,7 @@ from pipeline.builder.options import (
     Duration,
     Limit,
     Placement,
+    PriorityLevel,
     Reliability,
     ReliabilityMode,
     Size,
@@ -30,6 +31,7 @@ def join(
     state_limit: Size | None = None,
     placement: Placement | None = None,
     reliability: Reliability | ReliabilityMode | None = None,
+    priority: PriorityLevel | None = None,
 ) -> Box:
     """Pair rows, one from each side, with equal columns and event times close together.
 
@@ -52,6 +54,7 @@ def join(
             out.
         placement: the nodes that it may run on; the network's, if left out.
         reliability: how another node goes on if its own one fails; the network's, if left out.
+        priority: whether it runs if there is not room for all; the network's, if left out.
     """
     sides = {"left": left, "right": right}
     content = {"join": present({**sides, "on": on, "within": within, "how": how}), "select": select}
@@ -65,4 +68,5 @@ def join(
         state_limit=state_limit,
         placement=placement,
         reliability=reliability,
+        priority=priority,
     )

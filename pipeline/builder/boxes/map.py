@@ -2,7 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 
-from pipeline.builder.options import Duration, Limit, Placement, Reliability, ReliabilityMode
+from pipeline.builder.options import (
+    Duration,
+    Limit,
+    Placement,
+    PriorityLevel,
+    Reliability,
+    ReliabilityMode,
+)
 from pipeline.builder.streams import Box, Stream, add_box
 
 
@@ -16,6 +23,7 @@ def map(  # noqa: A001 - the kind's name
     pace: Duration | None = None,
     placement: Placement | None = None,
     reliability: Reliability | ReliabilityMode | None = None,
+    priority: PriorityLevel | None = None,
 ) -> Box:
     """Compute new columns, one row for each.
 
@@ -29,6 +37,7 @@ def map(  # noqa: A001 - the kind's name
         pace: the least time between two batches; the network's, if left out.
         placement: the nodes that it may run on; the network's, if left out.
         reliability: how another node goes on if its own one fails; the network's, if left out.
+        priority: whether it runs if there is not room for all; the network's, if left out.
     """
     content = {"map": stream, "select": select}
     return add_box(
@@ -40,4 +49,5 @@ def map(  # noqa: A001 - the kind's name
         pace=pace,
         placement=placement,
         reliability=reliability,
+        priority=priority,
     )

@@ -2,7 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 
-from pipeline.builder.options import Duration, Limit, Placement, Reliability, ReliabilityMode
+from pipeline.builder.options import (
+    Duration,
+    Limit,
+    Placement,
+    PriorityLevel,
+    Reliability,
+    ReliabilityMode,
+)
 from pipeline.builder.streams import Box, Stream, add_box
 
 
@@ -18,6 +25,7 @@ def python(
     pace: Duration | None = None,
     placement: Placement | None = None,
     reliability: Reliability | ReliabilityMode | None = None,
+    priority: PriorityLevel | None = None,
 ) -> Box:
     """Compute rows by a pure function from a record batch to a record batch.
 
@@ -34,6 +42,7 @@ def python(
         pace: the least time between two batches; the network's, if left out.
         placement: the nodes that it may run on; the network's, if left out.
         reliability: how another node goes on if its own one fails; the network's, if left out.
+        priority: whether it runs if there is not room for all; the network's, if left out.
     """
     content = {"python": stream, "function": function, "columns": columns, "timeout": timeout}
     return add_box(
@@ -45,4 +54,5 @@ def python(
         pace=pace,
         placement=placement,
         reliability=reliability,
+        priority=priority,
     )

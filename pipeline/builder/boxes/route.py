@@ -2,7 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 
-from pipeline.builder.options import Duration, Limit, Placement, Reliability, ReliabilityMode
+from pipeline.builder.options import (
+    Duration,
+    Limit,
+    Placement,
+    PriorityLevel,
+    Reliability,
+    ReliabilityMode,
+)
 from pipeline.builder.streams import Box, Branches, Stream, add_box
 
 
@@ -17,6 +24,7 @@ def route(
     pace: Duration | None = None,
     placement: Placement | None = None,
     reliability: Reliability | ReliabilityMode | None = None,
+    priority: PriorityLevel | None = None,
 ) -> Mapping[str, Box]:
     """Send each record to the first stream whose condition is true; returns the streams by name.
 
@@ -31,6 +39,7 @@ def route(
         pace: the least time between two batches; the network's, if left out.
         placement: the nodes that it may run on; the network's, if left out.
         reliability: how another node goes on if its own one fails; the network's, if left out.
+        priority: whether it runs if there is not room for all; the network's, if left out.
     """
     content = {"route": stream, "to": to, "otherwise": otherwise}
     box = add_box(
@@ -42,6 +51,7 @@ def route(
         pace=pace,
         placement=placement,
         reliability=reliability,
+        priority=priority,
     )
     names = [*to] if otherwise is None else [*to, otherwise]
     return Branches(name, box.draft, names)

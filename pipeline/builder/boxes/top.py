@@ -6,6 +6,7 @@ from pipeline.builder.options import (
     Duration,
     Limit,
     Placement,
+    PriorityLevel,
     Reliability,
     ReliabilityMode,
     Size,
@@ -30,6 +31,7 @@ def top(
     state_limit: Size | None = None,
     placement: Placement | None = None,
     reliability: Reliability | ReliabilityMode | None = None,
+    priority: PriorityLevel | None = None,
 ) -> Box:
     """Rank the rows of each window and group, when event time passes the window's end.
 
@@ -49,6 +51,7 @@ def top(
             out.
         placement: the nodes that it may run on; the network's, if left out.
         reliability: how another node goes on if its own one fails; the network's, if left out.
+        priority: whether it runs if there is not room for all; the network's, if left out.
     """
     content = {
         "top": stream,
@@ -69,4 +72,5 @@ def top(
         state_limit=state_limit,
         placement=placement,
         reliability=reliability,
+        priority=priority,
     )

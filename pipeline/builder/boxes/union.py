@@ -2,7 +2,14 @@
 
 from collections.abc import Sequence
 
-from pipeline.builder.options import Duration, Limit, Placement, Reliability, ReliabilityMode
+from pipeline.builder.options import (
+    Duration,
+    Limit,
+    Placement,
+    PriorityLevel,
+    Reliability,
+    ReliabilityMode,
+)
 from pipeline.builder.streams import Box, Stream, add_box, mistaken, typed
 
 
@@ -15,6 +22,7 @@ def union(
     pace: Duration | None = None,
     placement: Placement | None = None,
     reliability: Reliability | ReliabilityMode | None = None,
+    priority: PriorityLevel | None = None,
 ) -> Box:
     """Merge the rows of several streams, in the order of their arrival.
 
@@ -26,6 +34,7 @@ def union(
         pace: the least time between two batches; the network's, if left out.
         placement: the nodes that it may run on; the network's, if left out.
         reliability: how another node goes on if its own one fails; the network's, if left out.
+        priority: whether it runs if there is not room for all; the network's, if left out.
     """
     if not isinstance(streams, Sequence):
         message = f"streams of box {name} must be a list of streams, not {typed(streams)}"
@@ -40,4 +49,5 @@ def union(
         pace=pace,
         placement=placement,
         reliability=reliability,
+        priority=priority,
     )

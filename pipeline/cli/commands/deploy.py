@@ -18,7 +18,7 @@ from pipeline.event_log.event import EventKind
 from pipeline.operations.connections import Connections
 from pipeline.operations.rollout.first_runs import started_fragments
 from pipeline.operations.rollout.running import await_running
-from pipeline.operations.status.observed import ObservedFragment
+from pipeline.operations.status.observed import QUEUED, ObservedFragment
 from pipeline.planner.state import WORDS, Choices
 
 _UNFINISHED = "the deploy is not done: run it again, and it goes on from here"
@@ -194,6 +194,9 @@ def _show(session: Session, done: Deployed, seen: tuple[ObservedFragment, ...]) 
         text = f"{done.name} deployed: {counted(len(done.fragments), 'fragment')}{made}"
     else:
         text = f"{done.name} is deployed already; nothing changed"
+    queued = [one.record.fragment for one in seen if one.state == QUEUED]
+    if queued:
+        text += f"; queued, since no node has room: {', '.join(queued)}"
     session.printer.show(
         {
             "network": done.network.name,

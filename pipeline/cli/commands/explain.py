@@ -48,6 +48,7 @@ def command(session: Session, file: str | None) -> None:
                     "checkpoint_every_ms": fragment.reliability.checkpoint_every_ms,
                     "nodes_may_fail": node_failures(fragment),
                     "brokers_may_fail": _brokers(fragment, plan),
+                    "priority": fragment.priority.value,
                 }
                 for fragment in plan.fragments
             ],

@@ -26,6 +26,8 @@ def await_running(
 ) -> tuple[ObservedFragment, ...]:
     """Wait until every fragment of a deployed network runs, and those that start are steady.
 
+    One that no node has room for is not waited for.
+
     Raises:
         RetryError: timeout; the deploy itself is done.
         FragmentFailedError: a fragment failed and is not restarted.

@@ -7,7 +7,7 @@ from pipeline.catalog.fragment_status import LaneState
 from pipeline.deploy.remove import deployed
 from pipeline.ids import NO_EPOCH, Epoch, FragmentId, FragmentName, NetworkId
 from pipeline.operations.connections import Connections
-from pipeline.operations.status.observed import ObservedFragment, observe
+from pipeline.operations.status.observed import Around, ObservedFragment, observe
 from pipeline.operations.status.standbys import observed_standbys
 
 
@@ -49,12 +49,18 @@ def networks_status(
         or (one.state is LaneState.FAILED and one.fragment not in until)
     ]
     records = catalog.fragments.of(*networks)
+    nodes = catalog.nodes.of(connections.participant)
     followed = any(record.reliability.secondaries for record in records)
+    limited = any(node.most_fragments for node in nodes)
+    found = catalog.snapshot(connections.participant) if followed or limited else None
     return observe(
         records,
         reports,
-        catalog.nodes.of(connections.participant),
-        catalog.drains.of(connections.participant),
-        observed_standbys(catalog.snapshot(connections.participant)) if followed else {},
-        catalog.trims.of_fragments(*(FragmentId(one.network, one.fragment) for one in records)),
+        nodes,
+        Around(
+            catalog.drains.of(connections.participant),
+            observed_standbys(found) if found and followed else {},
+            catalog.trims.of_fragments(*(FragmentId(one.network, one.fragment) for one in records)),
+            found.placement.queued if found and limited else frozenset(),
+        ),
     )

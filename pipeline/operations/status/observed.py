@@ -16,6 +16,8 @@ from pipeline.operations.status.standbys import ObservedStandby
 
 LOST = "lost"
 """The node that ran it is down, and no other has taken it over."""
+QUEUED = "queued"
+"""It should run, and no node that may run it has room for it."""
 STOPPING = "stopping"
 UNREAD_LEAST_MS = 10_000
 """How long records may be unread in a fragment that is not behind: for a batch and a pause."""
@@ -53,6 +55,7 @@ class ObservedFragment:
         standbys: its secondaries, the first one first.
         overdue: the present step of its lane, if that takes too long.
         trim: what was removed of its output, if that is kept by need.
+        is_queued: whether no node has room for it; it may run still, to the end of its batch.
     """
 
     record: FragmentRecord
@@ -64,21 +67,25 @@ class ObservedFragment:
     standbys: tuple[ObservedStandby, ...] = ()
     overdue: StepAge | None = None
     trim: TrimRecord | None = None
+    is_queued: bool = False
 
     @property
     def unplaced(self) -> str:
-        """Why no node that is up may claim it; empty: one may, or it runs."""
-        unclaimed = self.state in {LaneState.PENDING.value, LOST}
+        """Why no node that is up claims it; empty: one may, or it runs."""
+        unclaimed = self.state in {LaneState.PENDING.value, LOST, QUEUED}
         return self.has_no_node if self.record.is_wanted and unclaimed else ""
 
     @property
     def state(self) -> str:
-        """A value of `LaneState` or `DesiredState`, or LOST or STOPPING."""
+        """A value of `LaneState` or `DesiredState`, or LOST, QUEUED or STOPPING."""
         reported = self.status.state if self.status else LaneState.PENDING
         if self.record.desired is not DesiredState.RUNNING:
             at_rest = reported in {LaneState.STOPPED, LaneState.PENDING} or not self.node_up
             return self.record.desired.value if at_rest else STOPPING
-        if self.status is not None and not self.node_up:
+        is_lost = self.status is not None and not self.node_up
+        if self.is_queued and (is_lost or reported is LaneState.PENDING):
+            return QUEUED
+        if is_lost:
             return LOST
         return reported.value
 
@@ -135,13 +142,28 @@ class ObservedFragment:
         return f"{self.record.network}.{self.record.fragment}"
 
 
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What else the catalog says about fragments.
+
+    Args:
+        drained: the nodes that take on nothing.
+        standbys: the secondaries of each fragment.
+        trims: of the outputs that are kept by need.
+        queued: the fragments that no node has room for.
+    """
+
+    drained: Collection[NodeId] = frozenset()
+    standbys: Mapping[FragmentId, tuple[ObservedStandby, ...]] = MappingProxyType({})
+    trims: Sequence[TrimRecord] = ()
+    queued: Collection[FragmentId] = frozenset()
+
+
 def observe(
     records: Sequence[FragmentRecord],
     statuses: Sequence[FragmentStatus],
     nodes: Sequence[NodeRecord],
-    drained: Collection[NodeId] = frozenset(),
-    standbys: Mapping[FragmentId, tuple[ObservedStandby, ...]] = MappingProxyType({}),
-    trims: Sequence[TrimRecord] = (),
+    around: Around = Around(),
 ) -> tuple[ObservedFragment, ...]:
     """Combine records and reports, in the order of the records.
 
@@ -151,11 +173,9 @@ def observe(
         records: of the fragments.
         statuses: the last reports.
         nodes: those that are up.
-        drained: those that take on nothing.
-        standbys: the secondaries of each fragment.
-        trims: of the outputs that are kept by need.
+        around: the rest.
     """
-    trimmed = {trim.id: trim for trim in trims}
+    trimmed = {trim.id: trim for trim in around.trims}
     reported = {(status.network, status.fragment): status for status in statuses}
     live = {node.node: node for node in nodes}
     seen = tuple(
@@ -164,11 +184,14 @@ def observe(
             status,
             status is not None and status.node in live and status.is_of(live[status.node]),
             expiring=reported_expiring(status, nodes),
-            has_no_node=_has_no_node(record, nodes, drained),
-            standbys=standbys.get(FragmentId(record.network, record.fragment), ()),
-            trim=trimmed.get(FragmentId(record.network, record.fragment)),
+            has_no_node=_has_no_node(record, nodes, around.drained, is_queued=is_queued),
+            standbys=around.standbys.get(name, ()),
+            trim=trimmed.get(name),
+            is_queued=is_queued,
         )
         for record in records
+        for name in (FragmentId(record.network, record.fragment),)
+        for is_queued in (name in around.queued,)
         for status in (reported.get((record.network, record.fragment)),)
     )
     by_writer = {FragmentNames(one.id).writer: one for one in seen}
@@ -176,9 +199,13 @@ def observe(
 
 
 def _has_no_node(
-    record: FragmentRecord, nodes: Sequence[NodeRecord], drained: Collection[NodeId]
+    record: FragmentRecord,
+    nodes: Sequence[NodeRecord],
+    drained: Collection[NodeId],
+    *,
+    is_queued: bool,
 ) -> str:
-    """Why no node that is up may claim a fragment; empty: one may."""
+    """Why no node that is up claims a fragment; empty: one may."""
     up = [node for node in nodes if node.participant == record.network.participant]
     allowed = [node.node for node in up if may_run(record, node)]
     if not up:
@@ -186,7 +213,9 @@ def _has_no_node(
     if not allowed:
         return f"no node that is up has {record.nodes}"
     closed = sorted(node for node in allowed if node in drained)
-    return f"drained: {', '.join(closed)}" if len(closed) == len(allowed) else ""
+    if len(closed) == len(allowed):
+        return f"drained: {', '.join(closed)}"
+    return f"no node has room (priority {record.priority.value})" if is_queued else ""
 
 
 def _waits_for(
@@ -241,8 +270,13 @@ def _goes_on(one: ObservedFragment) -> bool:
 
 
 def settled(seen: Sequence[ObservedFragment]) -> bool:
-    """Whether every fragment that should run does."""
-    return all(one.state == LaneState.RUNNING.value for one in seen if one.record.is_wanted)
+    """Whether every fragment that should run does, or is queued and does not."""
+    running = LaneState.RUNNING.value
+    return all(
+        one.state == QUEUED or (one.state == running and not one.is_queued)
+        for one in seen
+        if one.record.is_wanted
+    )
 
 
 def failed(seen: Sequence[ObservedFragment]) -> tuple[ObservedFragment, ...]:

@@ -14,6 +14,6 @@ KINDS = "reliability"
 @contextmanager
 def mutated() -> Iterator[None]:
     """The digest of a fragment contains its reliability."""
-    ignored = {**digest._LEFT_OUT, Fragment: frozenset({"nodes", "apart"})}
+    ignored = {**digest._LEFT_OUT, Fragment: frozenset({"nodes", "apart", "priority"})}
     with replaced(digest, "_LEFT_OUT", ignored):
         yield

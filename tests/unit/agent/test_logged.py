@@ -95,14 +95,18 @@ def test_a_release_names_the_next_node() -> None:
         "node node2 is to run it",
     )
     assert dict(event.facts) == {"epoch": "1", "to": "node2"}
+    queued = released(SPEED, MINE, None, AT)
+    assert (queued.why, dict(queued.facts)) == ("no node has room for it", {"epoch": "1"})
 
 
 def test_a_node_says_what_it_is() -> None:
-    """Labels and capacity only if it has them."""
-    record = replace(ME, labels=(("zone", "a"),), capacity=3)
+    """Labels, capacity and a limit only if it has them."""
+    record = replace(ME, labels=(("zone", "a"),), capacity=3, most_fragments=4)
     facts = dict(of_node(EventKind.NODE_UP, record, AT).facts)
     assert (facts["labels"], facts["capacity"]) == ("zone=a", "3")
-    assert "labels" not in dict(of_node(EventKind.NODE_DOWN, ME, AT).facts)
+    assert facts["most_fragments"] == "4"
+    without = dict(of_node(EventKind.NODE_DOWN, ME, AT).facts)
+    assert not {"labels", "most_fragments"} & without.keys()
 
 
 def test_a_start_has_its_durations() -> None:

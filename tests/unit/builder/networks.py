@@ -11,6 +11,7 @@ from pipeline.builder import (
     Limit,
     NetworkBuilder,
     Placement,
+    PriorityLevel,
     Reliability,
     ReliabilityMode,
     Session,
@@ -85,6 +86,9 @@ reliabilities: st.SearchStrategy[Reliability | ReliabilityMode | None] = st.samp
         Reliability(mode="upstream_backup"),
     )
 )
+priorities: st.SearchStrategy[PriorityLevel | None] = st.sampled_from(
+    (None, "high", "normal", "low")
+)
 state_limits: st.SearchStrategy[Size | None] = st.sampled_from((None, "16MiB", "4GiB", "64TiB"))
 lengths: st.SearchStrategy[Duration] = st.sampled_from(
     ("5s", "1m", timedelta(minutes=5), timedelta(milliseconds=1), "window")
@@ -108,6 +112,7 @@ def described(draw: st.DrawFn) -> NetworkBuilder:
         state_limit=draw(state_limits),
         placement=draw(placements),
         reliability=draw(reliabilities),
+        priority=draw(priorities),
     )
     known = [_external(draw, network, f"s{i}") for i in range(draw(st.integers(1, 2)))]
     for i in range(draw(st.integers(1, 7))):
@@ -124,6 +129,7 @@ def described(draw: st.DrawFn) -> NetworkBuilder:
                 key_format=draw(st.sampled_from((None, "avro"))),  # not every key has another one
                 placement=draw(st.sampled_from((None, Placement()))),  # its box may have nodes
                 reliability=None,  # its box may have one
+                priority=None,
             )
     return network
 
@@ -179,6 +185,7 @@ def _filter(
         pace=draw(paces),
         placement=draw(placements),
         reliability=draw(reliabilities),
+        priority=draw(priorities),
     )
     return StreamColumns(box, source.columns)
 
@@ -202,6 +209,7 @@ def _map(
         pace=draw(paces),
         placement=draw(placements),
         reliability=draw(reliabilities),
+        priority=draw(priorities),
     )
     return StreamColumns(box, columns)
 
@@ -227,6 +235,7 @@ def _aggregate(
         pace=draw(paces),
         placement=draw(placements),
         reliability=draw(reliabilities),
+        priority=draw(priorities),
         state_limit=draw(state_limits),
     )
     return StreamColumns(box, columns | {"window_start": TIME, "window_end": TIME})
@@ -256,6 +265,7 @@ def _top(
         pace=draw(paces),
         placement=draw(placements),
         reliability=draw(reliabilities),
+        priority=draw(priorities),
         state_limit=draw(state_limits),
     )
     return StreamColumns(box, columns | {"window_start": TIME, "window_end": TIME, "rank": WHOLE})
@@ -283,6 +293,7 @@ def _join(
         pace=draw(paces),
         placement=draw(placements),
         reliability=draw(reliabilities),
+        priority=draw(priorities),
         state_limit=draw(state_limits),
     )
     return StreamColumns(box, columns)
@@ -305,6 +316,7 @@ def _union(
         pace=draw(paces),
         placement=draw(placements),
         reliability=draw(reliabilities),
+        priority=draw(priorities),
     )
     return StreamColumns(box, source.columns)
 
@@ -324,6 +336,7 @@ def _python(
         pace=draw(paces),
         placement=draw(placements),
         reliability=draw(reliabilities),
+        priority=draw(priorities),
     )
     return StreamColumns(box, columns)
 
@@ -346,6 +359,7 @@ def _flat_map(
         pace=draw(paces),
         placement=draw(placements),
         reliability=draw(reliabilities),
+        priority=draw(priorities),
     )
     return StreamColumns(box, columns)
 
@@ -367,6 +381,7 @@ def _route(
         pace=draw(paces),
         placement=draw(placements),
         reliability=draw(reliabilities),
+        priority=draw(priorities),
     )
     return StreamColumns(made[draw(st.sampled_from(sorted(made)))], source.columns)
 
@@ -385,6 +400,7 @@ def _deduplicate(
         pace=draw(paces),
         placement=draw(placements),
         reliability=draw(reliabilities),
+        priority=draw(priorities),
         state_limit=draw(state_limits),
     )
     return StreamColumns(box, source.columns)
@@ -413,6 +429,7 @@ def _as_of(
         pace=draw(paces),
         placement=draw(placements),
         reliability=draw(reliabilities),
+        priority=draw(priorities),
         state_limit=draw(state_limits),
     )
     return StreamColumns(box, columns)

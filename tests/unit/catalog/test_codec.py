@@ -71,8 +71,10 @@ ADDED = {
     },
     FragmentRecord: {
         "nodes", "apart", "cost_us", "active_standbys", "passive_standbys", "checkpoint_every_ms",
+        "priority",
     },
-    NodeRecord: {"labels", "capacity"},
+    OwnerRecord: {"rests"},
+    NodeRecord: {"labels", "capacity", "most_fragments"},
 }  # fmt: skip
 """An earlier version writes records without these fields."""
 
@@ -99,7 +101,7 @@ def test_the_stored_form_is_fixed() -> None:
     """The bytes of a record never change: older catalogs must stay readable."""
     assert encode(FRAGMENT) == (
         b'{"active_standbys":0,"apart":[],"begins":[],"checkpoint_every_ms":0,"choice":null,"cost_us":0,"desired":"running","digest":"d1",'
-        b'"format":1,"fragment":"moving","network":{"name":"tolls","participant":"local"},"nodes":"","passive_standbys":0,'
+        b'"format":1,"fragment":"moving","network":{"name":"tolls","participant":"local"},"nodes":"","passive_standbys":0,"priority":"normal",'
         b'"succeeds":null,"topic_ids":[["car-sightings","NE/Uj7JHRI2exX4Ephrg5A"]],"version":3}'
     )
 

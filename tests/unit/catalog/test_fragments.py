@@ -13,12 +13,14 @@ from tests.memory_store import MemoryTree
 from tests.unit.catalog.support import (
     ME,
     MOVING,
+    NOW,
     SPEED,
     TOLLS,
     deployed,
     fragment,
     network,
     network_version,
+    node,
     session,
 )
 
@@ -111,6 +113,23 @@ def test_fragments_can_be_stopped_and_started() -> None:
     catalog.fragments.set_desired(TOLLS, DesiredState.RUNNING, before=DesiredState.PAUSED)
     assert catalog.networks.revision(ME) == 3
     assert {f.desired for f in catalog.fragments.of(TOLLS)} == {DesiredState.STOPPED}
+
+
+def test_a_fragment_that_is_paused_rests_until_its_next_claim() -> None:
+    """In the record of its owner, if it has one; to resume it is not enough."""
+    _, catalog = session(MemoryTree())
+    deployed(catalog, MOVING, SPEED)
+    here = node()
+    catalog.nodes.register(here)
+    before = catalog.owners.claim(TOLLS, MOVING, here, NOW)
+    catalog.fragments.set_desired(TOLLS, DesiredState.PAUSED)
+    (owner,) = catalog.owners.of(TOLLS).values()
+    assert (owner.epoch, owner.rests) == (before.epoch, True)
+    catalog.fragments.set_desired(TOLLS, DesiredState.STOPPED)
+    catalog.fragments.set_desired(TOLLS, DesiredState.RUNNING)
+    assert list(catalog.owners.of(TOLLS).values()) == [owner]
+    catalog.owners.claim(TOLLS, MOVING, here, NOW)
+    assert [one.rests for one in catalog.owners.of(TOLLS).values()] == [False]
 
 
 def test_a_fragment_that_does_not_exist_cannot_be_stopped() -> None:

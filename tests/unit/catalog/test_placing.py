@@ -1,7 +1,7 @@
 """Placement of fragments on nodes."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.catalog.placing import placed
+from pipeline.catalog.placing import place
 from pipeline.catalog.records import DesiredState, FragmentRecord, NodeRecord, OwnerRecord
 from pipeline.catalog.secondaries import may_run, secondaries
 from pipeline.catalog.snapshot import Deployed
@@ -45,6 +45,18 @@ def wanted(
     )
     claim = OwnerRecord(NodeId(owner), ME, Epoch(1), NOW, NOW) if owner else None
     return Deployed(network(), record, claim)
+
+
+def placed(
+    nodes: list[NodeRecord],
+    fragments: Iterable[Deployed],
+    drained: Collection[NodeId] = frozenset(),
+    **given: Any,
+) -> Mapping[FragmentId, NodeId]:
+    """The node of each fragment; none is queued."""
+    found = place(nodes, fragments, drained, **given)
+    assert not found.queued
+    return found.nodes
 
 
 def where(nodes: list[NodeRecord], *fragments: Deployed) -> Mapping[str, str]:

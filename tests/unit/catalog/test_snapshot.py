@@ -23,6 +23,7 @@ from pipeline.ids import (
     ParticipantId,
 )
 from pipeline.lanes.follower_phases import FollowerPhase
+from pipeline.priority import Priority
 
 ME = ParticipantId("me")
 HERE, THERE = NodeId("here"), NodeId("there")
@@ -197,3 +198,72 @@ def test_a_fragment_without_a_working_owner_is_deserted() -> None:
     paused = replace(FRAGMENTS[0].record, desired=DesiredState.PAUSED)
     at_rest = replace(FRAGMENTS[0], record=paused)
     assert not CatalogSnapshot(nodes, (at_rest,)).is_deserted
+
+
+def _limited(name: NodeId) -> NodeRecord:
+    return replace(_node(name), most_fragments=1)
+
+
+def _urgent(one: Deployed) -> Deployed:
+    return replace(one, record=replace(one.record, priority=Priority.HIGH))
+
+
+def test_a_displaced_fragment_leaves_for_another_node_or_for_none() -> None:
+    """The node that it was on runs the other one; nobody claims it before there is room."""
+    free, mine, _ = FRAGMENTS
+    assert mine.owner is not None
+    found = CatalogSnapshot((_limited(HERE),), (_urgent(free), mine))
+    assert _names(found.assigned_to(HERE)) == ["free"]
+    assert found.leaving(HERE) == {mine.id: Leaving(mine.owner, None)}
+    released = replace(found, fragments=(_urgent(free), replace(mine, owner=None)))
+    assert _names(released.assigned_to(HERE)) == ["free"]
+    assert released.leaving(HERE) == {}
+    both = replace(found, nodes=(_limited(HERE), _node(THERE)))
+    assert both.leaving(HERE) == {}
+    assert _names(both.assigned_to(THERE)) == ["free"]
+
+
+def test_a_node_that_is_not_up_keeps_what_no_other_has_room_for() -> None:
+    """By its own view: nobody claims it, so nothing would be won by an end of it."""
+    _, mine, theirs = FRAGMENTS
+    found = CatalogSnapshot((_limited(THERE),), (mine, theirs))
+    assert found.placement.queued == {mine.id}
+    assert _names(found.assigned_to(HERE)) == ["mine"]
+    assert found.leaving(HERE) == {}
+    assert _names(found.assigned_to(THERE)) == ["theirs"]
+
+
+def test_a_queued_fragment_is_not_deserted() -> None:
+    """Nobody has to hurry for it."""
+    _, mine, theirs = FRAGMENTS
+    found = CatalogSnapshot((_limited(HERE),), (mine, theirs))
+    assert found.placement.queued == {theirs.id}
+    assert not found.is_deserted
+    assert replace(found, nodes=(_node(HERE),)).is_deserted
+
+
+def test_a_queued_fragment_keeps_its_followers_and_gets_no_other() -> None:
+    """It goes on with one of them when there is room."""
+    _, mine, theirs = FRAGMENTS
+    nodes = (_limited(HERE), _limited(THERE))
+    for owner in (None, NodeId("gone")):
+        found = CatalogSnapshot(nodes, (_followed(owner), mine, theirs))
+        assert found.placement.queued == {_followed(None).id}
+        assert found.secondaries() == {}
+        for node in (HERE, THERE):
+            assert [is_begun for _, is_begun in found.standing_by(node)] == [False]
+
+
+def test_what_an_overdue_node_owns_a_full_node_does_not_claim() -> None:
+    """One with room does."""
+    third = NodeId("third")
+    nodes = (_limited(HERE), _node(THERE), _node(third), _node(NodeId("fourth")))
+    late = CatalogSnapshot(
+        nodes,
+        (FRAGMENTS[1], FRAGMENTS[2]),
+        suspected=frozenset({THERE}),
+        overdue=frozenset({THERE}),
+    )
+    assert _names(late.assigned_to(HERE)) == ["mine"]
+    assert _names(late.assigned_to(third)) == ["theirs"]
+    assert _names(late.assigned_to(NodeId("fourth"))) == ["theirs"]

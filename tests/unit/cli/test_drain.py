@@ -155,3 +155,20 @@ def test_node_drain_and_undrain(medusa: Caller) -> None:
     assert "(drained)" in medusa("node", "list", opener=connect).out
     for text in ("node n1 may run fragments again", "node n1 was not drained"):
         assert medusa("node", "undrain", "n1", opener=connect).out == f"{text}\n"
+
+
+def test_a_drain_without_room_elsewhere_is_refused(medusa: Caller) -> None:
+    """The fragments stay; if they have a higher priority than what runs there, they displace it."""
+    world = World.new()
+    deployed(medusa, world)
+    report(world, MOVING, LaneState.RUNNING)
+    full = replace(OTHER, most_fragments=1)
+    world.catalog.nodes.register(full)
+    world.catalog.owners.claim(CARS, STOPPED, full, NOW)
+    drain = Drain(NODE.node, CARS.participant, world.catalog, world.clock)
+    with pytest.raises(RefusedError, match="no other node has room for") as refused:
+        drain.begin(1.0)
+    assert "most_fragments" in refused.value.hint
+    assert world.catalog.drains.of(CARS.participant) == {}
+    pause(CARS, STOPPED, world.catalog)
+    assert drain.begin(1.0) == (True, (FragmentId(CARS, MOVING),))

@@ -176,3 +176,16 @@ def test_move_and_transfers(medusa: Caller) -> None:
         ("cars", "--cancel"),
     ):
         assert medusa("move", *wrong, opener=connect).code == 64
+
+
+def test_a_move_to_a_node_without_room_is_refused(world: World) -> None:
+    """Unless what runs there has a lower priority, or is paused."""
+    name, full = FragmentName("stopped"), replace(OTHER, most_fragments=1)
+    world.catalog.nodes.register(full, replaces=OTHER)
+    world.catalog.owners.claim(CARS, name, full, NOW)
+    found = moves(world)
+    with pytest.raises(RefusedError, match="node n2 has no room for it: 1 fragment may") as refused:
+        found.planned(ID, full.node, 1.0)
+    assert "has a lower priority than normal" in refused.value.message
+    pause(CARS, name, world.catalog)
+    assert found.planned(ID, full.node, 1.0).to == full.node

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -6,17 +7,21 @@ import pytest
 from pipeline.catalog.fragment_status import FragmentStatus, LaneState
 from pipeline.catalog.statuses import Statuses
 from pipeline.clock import Clock
+from pipeline.deploy.pause import pause
 from pipeline.errors import UnavailableError
 from pipeline.ids import (
+    FragmentName,
     NetworkId,
     NetworkVersion,
+    NodeId,
     ParticipantId,
 )
 from pipeline.settings import Settings
-from tests.unit.cli.reports import CARS, Caller, deployed, report
+from tests.unit.catalog.support import NOTHING_READ
+from tests.unit.cli.reports import CARS, NODE, Caller, deployed, report
 from tests.unit.cli.twins import opener
 from tests.unit.deploy.test_python_files import CARS as IN_PYTHON
-from tests.unit.deploy.twins import DOCUMENT, SCHEMA, World, write_project
+from tests.unit.deploy.twins import DOCUMENT, NOW, SCHEMA, World, write_project
 
 
 def test_show_and_explain_need_no_server(medusa: Caller) -> None:
@@ -271,6 +276,47 @@ def test_node_list(medusa: Caller) -> None:
     nodes = medusa("node", "list", "-o", "json", opener=connect).data["nodes"]
     assert [(n["node"], n["fragments"]) for n in nodes] == [("n1", ["cars.moving"])]
     assert "n1" in medusa("node", "list", opener=connect).out
+
+
+def test_node_list_has_limits_and_how_many_fragments_run(medusa: Caller) -> None:
+    """What is paused does not."""
+    world = World.new()
+    connect = deployed(medusa, world)
+    world.catalog.nodes.register(replace(NODE, most_fragments=2))
+    world.catalog.nodes.register(replace(NODE, node=NodeId("n2")))
+    for name in ("moving", "stopped"):
+        world.catalog.owners.claim(CARS, FragmentName(name), NODE, NOW)
+    pause(CARS, FragmentName("stopped"), world.catalog)
+    nodes = medusa("node", "list", "-o", "json", opener=connect).data["nodes"]
+    assert [(n["node"], n["running"], n["most_fragments"]) for n in nodes] == [
+        ("n1", 1, 2),
+        ("n2", 0, None),
+    ]
+    assert "1 of 2" in medusa("node", "list", opener=connect).out
+
+
+def test_a_deploy_names_what_no_node_has_room_for(medusa: Caller) -> None:
+    """It warns before, and does not wait for it; `status` has it, too."""
+    world = World.new()
+    connect = deployed(medusa, world)
+    here = replace(NODE, most_fragments=1)
+    world.catalog.nodes.register(here)
+    document = Path("network.yaml")
+    document.write_text(document.read_text(encoding="utf-8") + "priority: low\n", encoding="utf-8")
+    epoch = world.catalog.owners.claim(CARS, FragmentName("moving"), here, NOW).epoch
+    running = replace(NOTHING_READ, network=CARS, fragment=FragmentName("moving"), node=NODE.node)
+    running = replace(running, epoch=epoch, state=LaneState.RUNNING, lag_records=0)
+    world.catalog.statuses.report(running)
+    called = medusa("deploy", opener=connect)
+    assert called.code == 0
+    assert "warning: the nodes that are up, and not drained, have no room for " in called.err
+    assert "cars.stopped: queued: no node has room (priority low)" in called.err
+    assert "queued, since no node has room: stopped" in called.out
+    assert "no node has room (priority low)" in medusa("status", opener=connect).out
+    shown = medusa("status", "-o", "json", opener=connect).data["fragments"]
+    (queued,) = (one for one in shown if one["fragment"] == "stopped")
+    assert (queued["state"], queued["priority"], queued["node"]) == ("queued", "low", None)
+    assert queued["unplaced"] == "no node has room (priority low)"
 
 
 def test_schema_verbs(medusa: Caller) -> None:

@@ -8,9 +8,11 @@ from tests.histories.history import draw, run, written
 from tests.histories.mutants import (
     batch_exceeds_its_plan,
     boundary_is_not_covered,
+    equals_are_displaced,
     followers_are_level,
     followers_stay,
     late_records_return,
+    limits_are_not_kept,
     needed_is_the_end,
     pieces_close_early,
     promise_is_early,
@@ -26,7 +28,7 @@ from tests.profiles import examples
 
 KINDS = frozenset(
     {"lateness", "retention", "restart", "set_back", "grown", "select", "window", "move", "vacate"}
-    | {"reliability", "suspect", "trust", "take_over", "trim"}
+    | {"reliability", "suspect", "trust", "take_over", "priority", "crowd", "trim"}
 )
 
 ONCE_WRONG = {
@@ -173,6 +175,8 @@ def test_results_equal_the_reference(seed: int) -> None:
         (followers_stay, 60),
         (reliability_is_computed, 10),
         (suspects_are_not_fenced, 10),
+        (equals_are_displaced, 20),
+        (limits_are_not_kept, 20),
     ],
 )
 def test_a_planted_defect_is_found(mutant: ModuleType, seeds: int) -> None:

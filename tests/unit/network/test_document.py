@@ -285,8 +285,8 @@ def test_ten_errors_are_all_reported(problems_of: ProblemsOf) -> None:
             [
                 "network.yaml:4, box b: box b needs where",
                 (
-                    "network.yaml:4, box b: box b has no key wher "
-                    "(there is: where, key, filter, dead_letters, pace, placement, reliability)"
+                    "network.yaml:4, box b: box b has no key wher (there is: where, key, filter, "
+                    "dead_letters, pace, placement, reliability, priority)"
                 ),
             ],
         ),

@@ -33,6 +33,8 @@ def command(session: Session) -> None:
             "reads": one.record.reads,
             "labels": dict(one.record.labels),
             "capacity": one.record.capacity,
+            "most_fragments": one.record.most_fragments or None,
+            "running": one.running,
             "drained_since": time_text(one.drained_since_ms),
             "fragments": list(one.fragments),
         }
@@ -40,15 +42,21 @@ def command(session: Session) -> None:
     ]
     columns = ("node", "participant", "host", "pid", "started_at", "version", "reads", "capacity")
     table = Table(
-        (*columns, "fragments", "labels"),
+        (*columns, "fragments", "running", "labels"),
         tuple(
-            (*(str(row[c]) for c in columns), str(len(one.fragments)), _labels(one))
+            (*(str(row[c]) for c in columns), str(len(one.fragments)), _running(one), _labels(one))
             for row, one in zip(rows, nodes, strict=True)
         ),
         "no node is up",
-        frozenset({"pid", "reads", "capacity", "fragments"}),
+        frozenset({"pid", "reads", "capacity", "fragments", "running"}),
     )
     session.printer.show({"nodes": rows}, table)
+
+
+def _running(node: ObservedNode) -> str:
+    """How many fragments should run on it, and how many may."""
+    most = node.record.most_fragments
+    return f"{node.running} of {most}" if most else str(node.running)
 
 
 def _labels(node: ObservedNode) -> str:

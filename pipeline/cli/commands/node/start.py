@@ -30,6 +30,12 @@ from pipeline.errors import EnvironmentProblem
     "capacity=N.",
 )
 @click.option(
+    "--most-fragments",
+    type=click.IntRange(1, 9_999),
+    help="How many fragments may run on it at the same time; any number, if left out. Short for "
+    "--set most_fragments=N.",
+)
+@click.option(
     "--ready-file",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
@@ -51,6 +57,8 @@ def command(
     capacity: int | None,
     ready_file: Path | None,
     servers_within: float,
+    *,
+    most_fragments: int | None,
 ) -> None:
     """Run a node until SIGTERM or Ctrl-C: it finds its fragments in the catalog and runs them.
 
@@ -63,8 +71,14 @@ def command(
       medusa node start
       medusa node start --name node2 --set spark.master=local[4]
       medusa node start --name a --capacity 200 --label zone=a --label disk=ssd
+      medusa node start --name b --most-fragments 8
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
-    flags = {"node": name, "labels": ",".join(labels), "capacity": capacity}
+    flags = {
+        "node": name,
+        "labels": ",".join(labels),
+        "capacity": capacity,
+        "most_fragments": most_fragments,
+    }
     assignments = tuple(f"{key}={value}" for key, value in flags.items() if value not in {None, ""})
     session.flags = {**session.flags, **from_assignments(assignments)}
     settings = session.settings

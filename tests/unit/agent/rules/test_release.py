@@ -1,4 +1,4 @@
-"""Release of fragments that another node is to run."""
+"""Release of fragments that another node is to run, or that none has room for."""
 
 from dataclasses import replace
 
@@ -12,8 +12,9 @@ from pipeline.agent.effects import (
 from pipeline.agent.events import CatalogLost, CatalogRead, Tick
 from pipeline.catalog.records import OwnerRecord
 from pipeline.catalog.snapshot import CatalogSnapshot, Deployed
-from pipeline.ids import Epoch, Millis, NodeId
+from pipeline.ids import Epoch, FragmentId, FragmentName, Millis, NodeId
 from pipeline.lanes.events import LaneStopped
+from pipeline.priority import Priority
 from tests.unit.agent.support import (
     CARS,
     HERE,
@@ -27,6 +28,7 @@ from tests.unit.agent.support import (
 from tests.unit.planner.networks import OWNER
 
 THERE = NodeId("node2")
+VOLUME = FragmentId(SPEED.network, FragmentName("volume"))
 MINE = OwnerRecord(HERE, OWNER, Epoch(1), Millis(0), START_MS)
 
 
@@ -112,3 +114,30 @@ def test_a_fragment_placed_here_again_is_started_again() -> None:
     effects = agent.receive_all(CatalogRead(back))
     assert released(effects) == []
     assert any(isinstance(one, StartLane) for one in effects)
+
+
+def test_a_fragment_that_no_node_has_room_for_is_released_for_none() -> None:
+    """As one that another node is to run; what takes its place starts when its lane has ended."""
+    agent = Agent()
+    agent.state = replace(agent.state, shared=replace(agent.state.shared, most_fragments=1))
+    run_lane(agent)
+    here = replace(node_record(HERE), most_fragments=1)
+    low, high = replace(deployed(), owner=MINE), deployed(VOLUME)
+    high = replace(high, record=replace(high.record, priority=Priority.HIGH))
+    both = CatalogRead(CatalogSnapshot((here,), (low, high)))
+    effects = agent.receive_all(both)
+    assert StopLane(LANE) in effects
+    assert not any(isinstance(one, StartLane) for one in effects)
+    effects = stopped(agent)
+    assert released(effects) == [ReleaseFragment(SPEED, MINE, None)]
+    assert [one.lane.fragment for one in effects if isinstance(one, StartLane)] == [VOLUME]
+
+
+def test_no_more_lanes_start_than_may_run() -> None:
+    """Whatever is assigned: a lane that was claimed is not in the catalog that was read yet."""
+    agent = Agent()
+    agent.state = replace(agent.state, shared=replace(agent.state.shared, most_fragments=1))
+    found = agent.read_catalog(deployed(), deployed(VOLUME))
+    assert [one.fragment for one in found] == [SPEED]
+    assert agent.tick() == ()
+    assert [one.fragment for one in agent.stopped(retry=False)] == [VOLUME]

@@ -69,3 +69,11 @@ def test_a_network_that_is_not_deployed_is_refused(connections: Connections) -> 
     with pytest.raises(RefusedError, match="network x is not deployed") as refused:
         fragments_status(NetworkId(ParticipantId("local"), NetworkName("x")), connections)
     assert refused.value.hint == "there is: cars."
+
+
+def test_what_no_node_has_room_for_is_queued(connections: Connections) -> None:
+    """By the limits of the nodes that are up."""
+    cars = NetworkId(ParticipantId("local"), NetworkName("cars"))
+    connections.catalog.nodes.register(replace(node(), most_fragments=1))
+    states = sorted(one.state for one in networks_status(connections, (cars,)))
+    assert states == ["pending", "queued"]

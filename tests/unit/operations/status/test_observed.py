@@ -3,6 +3,7 @@ from dataclasses import replace
 from pipeline.catalog.fragment_status import LaneState
 from pipeline.catalog.records import DesiredState, FragmentRecord
 from pipeline.ids import (
+    FragmentId,
     FragmentName,
     Millis,
     NetworkId,
@@ -12,7 +13,16 @@ from pipeline.ids import (
     ParticipantId,
     TopicName,
 )
-from pipeline.operations.status.observed import LOST, STOPPING, Lag, failed, observe, settled
+from pipeline.operations.status.observed import (
+    LOST,
+    QUEUED,
+    STOPPING,
+    Lag,
+    failed,
+    observe,
+    settled,
+)
+from pipeline.priority import Priority
 from tests.unit.catalog.support import NOTHING_READ, NOW, node
 
 NET, MOVING = NetworkId(ParticipantId("local"), NetworkName("cars")), FragmentName("moving")
@@ -236,3 +246,19 @@ def test_a_fragment_that_no_node_may_run_is_named_with_the_labels() -> None:
     for drained, found in (({UP.node}, ""), ({UP.node, other.node}, "drained: b, node1")):
         (one,) = observe([RECORD], [], [UP, other], drained)
         assert one.unplaced == found
+
+
+def test_a_fragment_that_no_node_has_room_for_is_queued() -> None:
+    """With its priority; before its owner has released it, it runs, and the wait goes on."""
+    name, low = FragmentId(NET, MOVING), replace(RECORD, priority=Priority.LOW)
+    pending = replace(STATUS, state=LaneState.PENDING)
+    for statuses, nodes in (([], [UP]), ([pending], [UP]), ([STATUS], [replace(UP, pid=2)])):
+        there = [replace(one, started_at_ms=Millis(NOW + 1)) for one in nodes]
+        (one,) = observe([low], statuses, there if nodes[0].pid == 2 else nodes, queued={name})
+        assert (one.state, one.unplaced) == (QUEUED, "no node has room (priority low)")
+        assert settled([one])
+    (running,) = observe([low], [STATUS], [UP], queued={name})
+    assert (running.state, running.unplaced) == ("running", "")
+    assert not settled([running])
+    paused = replace(low, desired=DesiredState.PAUSED)
+    assert observe([paused], [pending], [UP], queued=set())[0].state == "paused"
