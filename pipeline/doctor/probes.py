@@ -303,10 +303,12 @@ class Probes:
                 seen = ObservedNetwork(record.network, True, True, (), Trouble.of(error))
                 plan = None
             found[record.network] = seen, plan
+        planned = {name: (seen, plan) for name, (seen, plan) in found.items() if plan is not None}
+        if not planned:  # there may be no catalog yet
+            return found
         secondaries = self._try(
             "secondaries", "", lambda: secondaries_of(catalog.snapshot(self._participant))
         )
-        planned = {name: (seen, plan) for name, (seen, plan) in found.items() if plan is not None}
         fragments, statuses = catalog.fragments.of(*planned), catalog.statuses.of(*planned)
         for name, (seen, plan) in planned.items():
             own = [one for one in fragments if one.network == name]

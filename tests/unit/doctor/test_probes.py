@@ -9,6 +9,7 @@ from brokers.kafka.errors import NoAccessListsError
 from brokers.kafka.rights import KafkaRights
 from brokers.kafka.servers import KafkaServers
 from brokers.records import TopicRule
+from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.records import NetworkRecord, NetworkVersionRecord
 from pipeline.deploy.apply import compare, deploy
 from pipeline.deploy.documents import read_document
@@ -25,7 +26,9 @@ from pipeline.ids import (
     ParticipantId,
     TopicName,
 )
+from pipeline.names import Znodes
 from pipeline.settings import combine
+from tests.memory_store import MemoryStore, MemoryTree
 from tests.unit.catalog.support import NOTHING_READ, node
 from tests.unit.deploy.twins import NOW, World, write_project
 
@@ -92,3 +95,10 @@ def test_a_deployed_network_is_read_with_its_topics_and_writers(tmp_path: Path) 
     without = ObservedSecondaries(has_state=False)
     assert seen[cars].secondaries == {"moving": without, "stopped": without}
     assert seen[NetworkId(ParticipantId("local"), NetworkName("damaged"))].trouble is not None
+
+
+def test_a_catalog_that_is_not_there_yet_is_no_problem() -> None:
+    """The first deploy or node makes it."""
+    probes = Probes(combine(()), None)
+    assert probes._deployed(Catalog(MemoryStore(MemoryTree()), Znodes(""))) == {}
+    assert probes.checks == []
