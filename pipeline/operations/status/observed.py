@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
 
 from pipeline.catalog.fragment_status import FragmentStatus, LaneState
 from pipeline.catalog.records import DesiredState, FragmentRecord, NodeRecord, TrimRecord
@@ -154,7 +153,7 @@ class Around:
     """
 
     drained: Collection[NodeId] = frozenset()
-    standbys: Mapping[FragmentId, tuple[ObservedStandby, ...]] = MappingProxyType({})
+    standbys: Mapping[FragmentId, tuple[ObservedStandby, ...]] = field(default_factory=dict)
     trims: Sequence[TrimRecord] = ()
     queued: Collection[FragmentId] = frozenset()
 

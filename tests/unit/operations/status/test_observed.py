@@ -17,6 +17,7 @@ from pipeline.operations.status.observed import (
     LOST,
     QUEUED,
     STOPPING,
+    Around,
     Lag,
     failed,
     observe,
@@ -244,7 +245,7 @@ def test_a_fragment_that_no_node_may_run_is_named_with_the_labels() -> None:
         (one,) = observe([record], [status] if status else [], nodes)
         assert one.unplaced == found
     for drained, found in (({UP.node}, ""), ({UP.node, other.node}, "drained: b, node1")):
-        (one,) = observe([RECORD], [], [UP, other], drained)
+        (one,) = observe([RECORD], [], [UP, other], Around(drained))
         assert one.unplaced == found
 
 
@@ -254,11 +255,12 @@ def test_a_fragment_that_no_node_has_room_for_is_queued() -> None:
     pending = replace(STATUS, state=LaneState.PENDING)
     for statuses, nodes in (([], [UP]), ([pending], [UP]), ([STATUS], [replace(UP, pid=2)])):
         there = [replace(one, started_at_ms=Millis(NOW + 1)) for one in nodes]
-        (one,) = observe([low], statuses, there if nodes[0].pid == 2 else nodes, queued={name})
+        live = there if nodes[0].pid == 2 else nodes
+        (one,) = observe([low], statuses, live, Around(queued={name}))
         assert (one.state, one.unplaced) == (QUEUED, "no node has room (priority low)")
         assert settled([one])
-    (running,) = observe([low], [STATUS], [UP], queued={name})
+    (running,) = observe([low], [STATUS], [UP], Around(queued={name}))
     assert (running.state, running.unplaced) == ("running", "")
     assert not settled([running])
     paused = replace(low, desired=DesiredState.PAUSED)
-    assert observe([paused], [pending], [UP], queued=set())[0].state == "paused"
+    assert observe([paused], [pending], [UP], Around())[0].state == "paused"
