@@ -66,7 +66,7 @@ _MEMORY = Form(r"[1-9][0-9]*[kKmMgGtT]", "a whole number and k, m, g or t, such 
 
 
 _STORE = Form(
-    r"(?!.*://).*|s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/\S*)?",
+    r"(?!.*://).*|s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[^\s/]+)*/?",
     "a folder that the nodes mount, or s3://BUCKET/PREFIX",
 )
 _ENDPOINT = Form(rf"(https?://{_ADDRESS})?", "http:// or https:// and HOST:PORT")

@@ -59,6 +59,10 @@ class MemoryObjects:
         for key in keys:
             self.content.pop(key, None)
 
+    def remove_folder(self, folder: str) -> None:
+        """See `Objects`."""
+        self.remove(tuple(key for key in self.content if key.startswith(f"{folder}/")))
+
     def _check(self) -> None:
         if self.failing:
             raise UnavailableError("it does not answer")

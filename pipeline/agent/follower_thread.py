@@ -37,7 +37,11 @@ _log = logging.getLogger(__name__)
 
 
 class FollowerLane(Protocol):
-    """As in `pipeline/spark/run/follower.py`."""
+    """As in `pipeline/spark/run/follower.py` and `copied_standby.py`."""
+
+    @property
+    def problem(self) -> str:
+        """Why it gets no further at present, although it goes on trying; empty: it does."""
 
     @property
     def followed(self) -> FollowedState | None:
@@ -126,7 +130,8 @@ class FollowerThread:
     @property
     def seen(self) -> tuple[FollowerPhase, str]:
         """Its phase, and why its last try has failed; empty: it has not."""
-        return self._course.phase, self._problem
+        lane = self._lane
+        return self._course.phase, self._problem or ("" if lane is None else lane.problem)
 
     def goes_on(self, other: Following) -> bool:
         """Whether it serves another purpose too; then `change` says so.
@@ -153,6 +158,8 @@ class FollowerThread:
     def left(self) -> FollowedState | None:
         """End it, unless its query was taken over; returns the state it has left."""
         self.end()
+        if not self._following.is_active:  # it has what it has, also if it hangs
+            return self._followed or (None if self._lane is None else self._lane.followed)
         if self.join(STOP_S):
             return self._followed
         _log.warning("its follower does not end", extra=self._label)
@@ -167,9 +174,11 @@ class FollowerThread:
     def drop(self) -> None:
         """End it, and remove what it leaves, since another follower takes its place.
 
-        What a lane has taken is the lane's.
+        A query that a lane has taken is the lane's.
         """
         if self.is_taken:
+            if self._followed is not None and self._lane is not None:  # its start has failed
+                self._lane.discard()
             return
         self._is_dropped = True
         self.end()
@@ -260,7 +269,8 @@ class FollowerThread:
         lane = self._context.make(following, settings, self._watch, self._course)
         self._lane = lane
         try:
-            self._await_turn()
+            if following.is_active:  # a copy takes little
+                self._await_turn()
             if self._stop.is_set():
                 return
             purpose = "as a secondary" if following.transfer is None else "to move here"

@@ -256,7 +256,7 @@ class CatalogSnapshot:
             )
             for one in self.fragments
             if one.running
-            and one.record.active_standbys
+            and one.record.reliability.secondaries
             and (one.owner is None or one.owner.node != node)
             and (
                 node in found.get(one.id, ())

@@ -80,6 +80,11 @@ class FolderObjects:
             for folder in {path.parent for path in paths}:
                 self._remove_empty(folder)
 
+    def remove_folder(self, folder: str) -> None:
+        """See `Objects`."""
+        with self._using(), suppress(FileNotFoundError):
+            shutil.rmtree(self._root / folder)
+
     def _remove_empty(self, folder: Path) -> None:
         """Remove a folder and those above it, as long as they are empty."""
         with suppress(OSError):  # one is not, or is gone already

@@ -4,7 +4,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Final
 
-from pipeline.errors import BrokenInvariantError
+from pipeline.errors import RetryError
 from pipeline.ids import BatchId, Epoch, Incarnation, Millis, NetworkLife
 
 FORMAT_VERSION: Final = 1
@@ -69,7 +69,7 @@ def decode(content: bytes, place: str) -> CheckpointCopy | None:
     """Read the stored form; None if a later version of this program wrote it.
 
     Raises:
-        BrokenInvariantError: it is damaged.
+        RetryError: it is damaged, or was replaced while it was read.
     """
     try:
         found = json.loads(content)
@@ -86,8 +86,10 @@ def decode(content: bytes, place: str) -> CheckpointCopy | None:
             files=tuple(_file(one) for one in found["files"]),
         )
     except (ValueError, KeyError, TypeError) as error:
-        raise BrokenInvariantError(
-            f"the list of a checkpoint copy is damaged: {error!r}", place=place
+        raise RetryError(
+            f"the list of a checkpoint copy is damaged, or was replaced meanwhile: {error!r}",
+            place=place,
+            hint="nothing has to be done: the next copy has a new list",
         ) from error
 
 

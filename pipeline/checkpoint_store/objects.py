@@ -34,3 +34,6 @@ class Objects(Protocol):
 
     def remove(self, keys: tuple[str, ...]) -> None:
         """Remove objects; those that are missing are passed over."""
+
+    def remove_folder(self, folder: str) -> None:
+        """Remove all objects whose keys begin with this and `/`; there may be none."""

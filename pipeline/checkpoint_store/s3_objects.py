@@ -6,7 +6,7 @@ read from a list.
 
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -118,6 +118,11 @@ class S3Objects:
                 except FileNotFoundError:
                     continue
 
+    def remove_folder(self, folder: str) -> None:
+        """See `Objects`."""
+        with self._using(folder), suppress(FileNotFoundError):
+            self._fs.delete_dir(self._path(folder))
+
     def _path(self, key: str) -> str:
         return f"{self._bucket.path}/{key}"
 
@@ -126,7 +131,7 @@ class S3Objects:
         """Translate the errors of the driver."""
         try:
             yield
-        except OSError as error:
+        except (OSError, ValueError) as error:  # the driver's own are of both kinds
             raise UnavailableError(
                 f"the checkpoint store does not answer: {_first_line(error)}",
                 place=f"s3://{self._path(key)}",
@@ -135,5 +140,5 @@ class S3Objects:
             ) from error
 
 
-def _first_line(error: OSError) -> str:
+def _first_line(error: Exception) -> str:
     return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

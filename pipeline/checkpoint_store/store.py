@@ -14,22 +14,26 @@ keys is used only to remove what is not needed any more.
 import hashlib
 import os
 import shutil
+import threading
+from collections import deque
 from collections.abc import Callable, Collection, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
 
 from pipeline.checkpoint_store.manifest import CheckpointCopy, CopiedFile, decode, encode
 from pipeline.checkpoint_store.objects import Objects
 from pipeline.errors import RetryError
-from pipeline.ids import Epoch
+from pipeline.ids import Epoch, Incarnation
 from pipeline.names import LaneNames
 
 AT_ONCE: Final = 4
 """How many objects are sent or fetched at the same time."""
-EPOCHS: Final = 4
-"""In how many epochs before the last owner's a copy is looked for: owners may have failed before
+EPOCHS: Final = 10
+"""In how many epochs up to the last owner's a copy is looked for: owners may have failed before
 they made one."""
+TRIES: Final = 3
+"""How often a list is read that looks damaged: some readers ask for the size first, and then for
+the content, which may have been replaced in between."""
 _LIST: Final = "copy.json"
 _PROBE: Final = "probe-of-medusa-doctor"
 
@@ -50,7 +54,8 @@ class CheckpointStore:
         names: LaneNames,
         copy: CheckpointCopy,
         sources: Mapping[str, Path],
-        there: Collection[str],
+        there: set[str],
+        check: Callable[[], None],
     ) -> None:
         """Write a copy, which becomes the newest one of its epoch.
 
@@ -58,15 +63,22 @@ class CheckpointStore:
             names: of the lane.
             copy: its files.
             sources: path → the file with its content.
-            there: names of objects that the epoch's folder has.
+            there: names of objects that the epoch's folder has; those that are sent are added.
+            check: called before each file; an error from it ends the copy.
 
         Raises:
-            MedusaError: the store cannot be used; the copy before it stays the newest.
+            RetryError: a file has changed since it was listed.
+            MedusaError: the store cannot be used. In each case the copy before stays the newest.
         """
         missing = {one.sha256: one for one in copy.files if one.sha256 not in there}
 
         def send(one: CopiedFile) -> None:
-            self._objects.send(_key(names, copy.epoch, one.sha256), sources[one.path])
+            check()
+            source = sources[one.path]
+            self._objects.send(_key(names, copy.epoch, one.sha256), source)
+            if source.stat().st_size != one.size:
+                raise RetryError(f"{one.path} has changed while it was copied", place=str(source))
+            there.add(one.sha256)
 
         _each(send, missing.values())
         self._objects.write(_key(names, copy.epoch, _LIST), encode(copy))
@@ -78,11 +90,35 @@ class CheckpointStore:
             MedusaError: the store cannot be used, or the list is damaged.
         """
         for one in range(epoch, max(0, epoch - EPOCHS), -1):
-            key = _key(names, Epoch(one), _LIST)
-            content = self._objects.read(key)
-            if content is not None:
-                return decode(content, f"{self._objects.place}/{key}")
+            found = self._read(_key(names, Epoch(one), _LIST))
+            if found is not None:
+                return decode(*found)
         return None
+
+    def _read(self, key: str) -> tuple[bytes, str] | None:
+        """A list, and where it is, read again if it looks damaged; None: there is none."""
+        place = f"{self._objects.place}/{key}"
+        for attempt in range(TRIES):
+            content = self._objects.read(key)
+            if content is None:
+                return None
+            try:
+                decode(content, place)
+            except RetryError:
+                if attempt == TRIES - 1:
+                    raise
+            else:
+                return content, place
+        return None
+
+    def discard(self, names: LaneNames, epoch: Epoch, incarnation: Incarnation) -> None:
+        """Remove the lists of the copies of an incarnation, up to an epoch: they are of no use."""
+        for one in range(epoch, max(0, epoch - EPOCHS), -1):
+            key = _key(names, Epoch(one), _LIST)
+            found = self._read(key)
+            copy = None if found is None else decode(*found)
+            if copy is not None and copy.incarnation == incarnation:
+                self._objects.remove((key,))
 
     def fetch(
         self,
@@ -135,9 +171,18 @@ class CheckpointStore:
 
         That is the folders of earlier epochs, and what an earlier run under this epoch has left.
         """
-        used = {_LIST, *copy.objects}
-        found = self._objects.keys(f"{_lane(names)}/")
-        self._objects.remove(tuple(key for key in found if _is_useless(key, copy.epoch, used)))
+        used, left = {_LIST, *copy.objects}, []
+        folders = set[str]()
+        for key in self._objects.keys(f"{_lane(names)}/"):
+            folder, _, name = key.rpartition("/")
+            number = folder.rpartition("/")[2].removeprefix("epoch-")
+            if number.isdecimal() and int(number) < copy.epoch:
+                folders.add(folder)
+            elif number.isdecimal() and int(number) == copy.epoch and name not in used:
+                left.append(key)
+        for folder in sorted(folders):
+            self._objects.remove_folder(folder)
+        self._objects.remove(tuple(left))
 
     def check(self, folder: str) -> None:
         """Write an object, read it, and remove it.
@@ -155,9 +200,10 @@ class CheckpointStore:
 
     def remove_all(self, folder: str) -> int:
         """Remove all copies below a folder, as of a network; returns the number of objects."""
-        found = self._objects.keys(f"{folder}/")
-        self._objects.remove(found)
-        return len(found)
+        found = len(self._objects.keys(f"{folder}/"))
+        if found:
+            self._objects.remove_folder(folder)
+        return found
 
 
 def digest(path: Path) -> str:
@@ -174,14 +220,6 @@ def _key(names: LaneNames, epoch: Epoch, name: str) -> str:
     return f"{names.checkpoint(epoch)}/{name}"
 
 
-def _is_useless(key: str, epoch: Epoch, used: Collection[str]) -> bool:
-    folder, _, name = key.rpartition("/")
-    number = folder.rpartition("/")[2].removeprefix("epoch-")
-    if not number.isdecimal() or int(number) > epoch:
-        return False
-    return int(number) < epoch or name not in used
-
-
 def _link(source: Path, target: Path) -> None:
     try:
         os.link(source, target)
@@ -190,12 +228,27 @@ def _link(source: Path, target: Path) -> None:
 
 
 def _each(do: Callable[[CopiedFile], None], files: Collection[CopiedFile]) -> None:
-    """Do something for each file, a few at a time; the first error ends it."""
-    with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="checkpoint store") as pool:
-        jobs = [pool.submit(do, one) for one in files]
-        try:
-            for job in jobs:
-                job.result()
-        except BaseException:
-            pool.shutdown(wait=True, cancel_futures=True)
-            raise
+    """Do something for each file, a few at a time; after the first error no more are begun.
+
+    The threads are daemons: a file of a mounted folder that hangs does not keep the process.
+    """
+    left, failed = deque(files), list[BaseException]()
+
+    def work() -> None:
+        while left and not failed:
+            try:
+                do(left.popleft())
+            except IndexError:  # another thread has taken the last one
+                return
+            except BaseException as error:  # noqa: BLE001 - raised by the thread that waits
+                failed.append(error)
+
+    threads = [
+        threading.Thread(target=work, name="checkpoint store", daemon=True) for _ in range(AT_ONCE)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if failed:
+        raise failed[0]

@@ -73,5 +73,6 @@ def _record(fragment: Fragment) -> FragmentRecord:
         apart=fragment.apart,
         cost_us=estimated_cost_us(fragment),
         active_standbys=fragment.reliability.active_standbys,
+        passive_standbys=fragment.reliability.passive_standbys,
         priority=fragment.priority,
     )

@@ -168,6 +168,8 @@ class RunningNode:
             age_ms = lambda: 0 if stop.is_set() else pulse.age_ms()  # noqa: E731
             with closing(HeartbeatSender(self._orders, age_ms, host.steps.ages)):
                 agent.run(stop)
+            if self._copies is not None:
+                self._copies.close()
             warm_up.end()
             for thread in threads:
                 thread.join(SERVER_TIMEOUT_S)
@@ -268,7 +270,7 @@ class RunningNode:
 
     def _copies_polls(self) -> dict[str, Poll]:
         copies = self._copies
-        return {} if copies is None else {"copies": CopiesPoll(copies, self._watched, self.clock)}
+        return {} if copies is None else {"copies": CopiesPoll(copies, self._watched)}
 
     def _heartbeat_poll(self) -> HeartbeatPoll:
         record, limit_ms = self.record, durations.parse(self.settings.suspect_after)

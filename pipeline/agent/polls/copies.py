@@ -5,7 +5,6 @@ from typing import Final, Protocol
 
 from pipeline.agent.watched import Watched
 from pipeline.checkpoint_store.manifest import CheckpointCopy
-from pipeline.clock import Clock
 from pipeline.errors import MedusaError
 from pipeline.ids import FragmentId
 
@@ -17,8 +16,8 @@ _log = logging.getLogger(__name__)
 class Copying(Protocol):
     """As in `pipeline/spark/run/checkpoint_copies.py`."""
 
-    def copy(self, fragment: FragmentId) -> CheckpointCopy | None:
-        """Copy the checkpoint of a fragment; None: nothing runs, or has changed since."""
+    def copy(self, fragment: FragmentId, every_ms: int) -> CheckpointCopy | None:
+        """Copy the checkpoint of a fragment, if that is due; None: it is not, or is the same."""
 
 
 class CopiesPoll:
@@ -29,44 +28,34 @@ class CopiesPoll:
     Args:
         copies: copies one of them.
         watched: which ones, and how often.
-        clock: of their intervals.
     """
 
-    def __init__(self, copies: Copying, watched: Watched, clock: Clock) -> None:
+    def __init__(self, copies: Copying, watched: Watched) -> None:
         self._copies = copies
         self._watched = watched
-        self._clock = clock
-        self._begun_s: dict[FragmentId, float] = {}
         self._failing: set[FragmentId] = set()
 
     def read(self) -> float:
-        """Copy those that are due; the first copy is made as soon as a fragment runs."""
+        """Copy those that are due."""
         wanted = self._watched.copied
-        self._begun_s = {one: at_s for one, at_s in self._begun_s.items() if one in wanted}
         self._failing &= wanted.keys()
         for fragment, every_ms in sorted(wanted.items()):
-            now_s, begun_s = self._clock.monotonic_s(), self._begun_s.get(fragment)
-            if begun_s is not None and now_s - begun_s < every_ms / 1_000:
-                continue
-            if self._is_tried(fragment):
-                self._begun_s[fragment] = now_s
+            self._copy(fragment, every_ms)
         return PAUSE_S
 
-    def _is_tried(self, fragment: FragmentId) -> bool:
-        """Copy one; returns whether there was anything to copy."""
+    def _copy(self, fragment: FragmentId, every_ms: int) -> None:
         label = {"fragment": str(fragment)}
         try:
-            copy = self._copies.copy(fragment)
+            copy = self._copies.copy(fragment, every_ms)
         except MedusaError as error:
             level = logging.DEBUG if fragment in self._failing else logging.WARNING
             _log.log(level, "its checkpoint is not copied: %s", error, extra=label)
             self._failing.add(fragment)
-            return True
+            return
         if copy is None:
-            return False
+            return
         if fragment in self._failing:
             self._failing.discard(fragment)
             _log.warning("its checkpoint is copied again", extra=label)
         text = "batch %d of its checkpoint is copied: %d files, %d bytes"
         _log.debug(text, copy.batch, len(copy.files), copy.size, extra=label)
-        return True

@@ -20,9 +20,12 @@ from pipeline.clock import Clock
 from pipeline.errors import EnvironmentProblem, RetryError
 from pipeline.ids import BatchId, Epoch, FragmentId, Incarnation, NetworkLife
 from pipeline.names import LaneNames
-from pipeline.spark.run.checkpoints import FORMAT_VERSION, IDENTITY, TRIES
+from pipeline.spark.run.checkpoints import COPY, FORMAT_VERSION, IDENTITY, SET_ASIDE, TRIES
 from pipeline.spark.run.linking import LocalDisk, committed, link_checkpoint
 
+KEPT_S: Final = 300.0
+"""How long an object stays in the store although no copy consists of it any more: others may be
+fetching an earlier copy."""
 NEEDED: Final = 2
 """How many of the newest entries of Spark's logs a query needs that continues a checkpoint."""
 _LOGS: Final = ("commits", "offsets")
@@ -53,12 +56,23 @@ class RunningCheckpoint:
 
 @dataclass(slots=True)
 class _Progress:
-    """What has been copied of a running checkpoint."""
+    """What has been copied of a running checkpoint.
+
+    Args:
+        of: the checkpoint.
+        begun: its last batch when the lane began: what is written later proves that the state can
+            be read.
+    """
 
     of: RunningCheckpoint
+    begun: int
     last: CheckpointCopy | None = None
-    there: frozenset[str] = frozenset()
+    tried_s: float | None = None
+    there: set[str] = field(default_factory=set)
     """The objects in its folder of the store."""
+    useless_s: dict[str, float] = field(default_factory=dict)
+    """Since when no copy consists of an object."""
+    is_tidy: bool = False
     digests: dict[_Key, str] = field(default_factory=dict)
 
 
@@ -78,12 +92,14 @@ class CheckpointCopies:
         self._clock = clock
         self._node = node
         self._lock = threading.Lock()
+        self._closed = threading.Event()
         self._running: dict[FragmentId, _Progress] = {}
 
     def begin(self, running: RunningCheckpoint) -> None:
         """A lane runs from now on in this folder."""
+        progress = _Progress(running, committed(running.folder))
         with self._lock:
-            self._running[running.names.lane.fragment] = _Progress(running)
+            self._running[running.names.lane.fragment] = progress
 
     def end(self, names: LaneNames, epoch: Epoch) -> None:
         """The lane of an epoch has ended."""
@@ -92,17 +108,38 @@ class CheckpointCopies:
             if found is not None and found.of.epoch == epoch:
                 del self._running[names.lane.fragment]
 
-    def copy(self, fragment: FragmentId) -> CheckpointCopy | None:
-        """Copy the checkpoint of a fragment; None: nothing runs, or has changed since.
+    def discard(self, running: RunningCheckpoint) -> None:
+        """The state of a lane cannot be read: neither can the copies of its incarnation.
+
+        Raises:
+            MedusaError: the store cannot be used.
+        """
+        self.end(running.names, running.epoch)
+        self.store.discard(running.names, running.epoch, running.incarnation)
+
+    def close(self) -> None:
+        """Begin no copy any more, and no further file of one."""
+        self._closed.set()
+
+    def copy(self, fragment: FragmentId, every_ms: int) -> CheckpointCopy | None:
+        """Copy the checkpoint of a fragment, if that is due; None: it is not, or has not changed.
+
+        The first copy is due when the lane has written a batch.
 
         Raises:
             MedusaError: it cannot be copied now; the last copy stays.
         """
         with self._lock:
             progress = self._running.get(fragment)
-        if progress is None:
+        now_s = self._clock.monotonic_s()
+        if progress is None or self._closed.is_set():
             return None
-        folder = progress.of.folder.parent / f"copy-{self._node}"
+        if progress.tried_s is not None and now_s - progress.tried_s < every_ms / 1_000:
+            return None
+        if committed(progress.of.folder) <= progress.begun:
+            return None
+        progress.tried_s = now_s
+        folder = progress.of.folder.parent / f"{COPY}{self._node}"
         with _staged(folder):
             copy = self._linked(progress, folder)
             if copy is None:
@@ -119,11 +156,14 @@ class CheckpointCopies:
         for _ in range(TRIES):
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(parents=True)
-            if link_checkpoint(of.folder, folder, frozenset({IDENTITY}), LocalDisk()):
+            without = frozenset({IDENTITY, SET_ASIDE})
+            if link_checkpoint(of.folder, folder, without, LocalDisk()):
                 break
         else:
             raise RetryError(f"the checkpoint {of.folder} has changed each time it was linked")
         batch = committed(folder)
+        if batch < 0:  # it was removed meanwhile
+            return None
         return CheckpointCopy(
             life=of.life,
             incarnation=of.incarnation,
@@ -136,7 +176,7 @@ class CheckpointCopies:
         )
 
     def _files(self, progress: _Progress, folder: Path, batch: int) -> list[CopiedFile]:
-        found, digests = [], dict[_Key, str]()
+        found, digests, of_lane = [], dict[_Key, str](), progress.of.folder
         for path in sorted(one for one in folder.rglob("*") if one.is_file()):
             name = path.relative_to(folder).as_posix()
             if not _is_needed(name, batch):
@@ -144,22 +184,31 @@ class CheckpointCopies:
             status = path.stat()
             key = (name, status.st_ino, status.st_size, status.st_mtime_ns)
             digests[key] = progress.digests.get(key) or digest(path)
+            if path.stat().st_mtime_ns != status.st_mtime_ns:  # Spark is still writing it
+                raise RetryError(f"{name} has changed while it was read", place=str(of_lane))
             found.append(CopiedFile(name, digests[key], status.st_size))
         progress.digests = digests
         return found
 
     def _put(self, progress: _Progress, copy: CheckpointCopy, folder: Path) -> None:
-        """Write a copy; remove what neither it nor the one before it consists of."""
+        """Write a copy; remove what no copy has consisted of for a while."""
         names, last = progress.of.names, progress.last
-        self.store.put(names, copy, {f.path: folder / f.path for f in copy.files}, progress.there)
-        progress.there |= copy.objects
+        sources = {one.path: folder / one.path for one in copy.files}
+        self.store.put(names, copy, sources, progress.there, self._check)
         progress.last = copy
-        if last is None:
+        if not progress.is_tidy:
             self.store.tidy(copy, names)
-            return
-        useless = progress.there - copy.objects - last.objects
-        self.store.remove(names, copy.epoch, useless)
-        progress.there -= useless
+            progress.is_tidy = True
+        used = copy.objects if last is None else copy.objects | last.objects
+        now_s, since_s = self._clock.monotonic_s(), progress.useless_s
+        progress.useless_s = {one: since_s.get(one, now_s) for one in progress.there - used}
+        old = {one for one, at_s in progress.useless_s.items() if now_s - at_s > KEPT_S}
+        self.store.remove(names, copy.epoch, old)
+        progress.there -= old
+
+    def _check(self) -> None:
+        if self._closed.is_set():
+            raise RetryError("the node stops")
 
 
 def _is_needed(name: str, batch: int) -> bool:

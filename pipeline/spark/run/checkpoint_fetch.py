@@ -16,12 +16,11 @@ from pipeline.clock import Clock
 from pipeline.errors import EnvironmentProblem, RetryError
 from pipeline.ids import BatchId, Epoch, Incarnation, NetworkLife
 from pipeline.names import LaneNames
-from pipeline.spark.run.checkpoints import FORMAT_VERSION
+from pipeline.spark.run.checkpoints import FETCHED, FORMAT_VERSION
 
-FETCHED: Final = "fetched-"
 STALLED_S: Final = 10.0
-"""How long a start waits for the store to deliver the next file; then it goes on without."""
-_POLL_S: Final = 0.02
+"""How long a start waits for the store to deliver anything; then it goes on without."""
+_POLL_S: Final = 0.05
 _numbers = count(1)
 
 
@@ -106,10 +105,9 @@ def fetch_at_once(
         MedusaError: the store cannot be used, or the copy is damaged.
     """
     target = beside.with_name(f"{FETCHED}{beside.name}.{next(_numbers)}")
-    over, seen_s = threading.Event(), [clock.monotonic_s()]
+    over, seen, seen_s = threading.Event(), -1, clock.monotonic_s()
 
     def check() -> None:
-        seen_s[0] = clock.monotonic_s()
         if over.is_set():
             raise StalledError("the start does not wait for the checkpoint store any more")
 
@@ -125,7 +123,9 @@ def fetch_at_once(
     name = f"fetch {wanted.names.lane.fragment}"
     threading.Thread(target=_run, args=(outcome, work), name=name, daemon=True).start()
     while not wait((outcome,), _POLL_S).done:
-        if stop.is_set() or clock.monotonic_s() - seen_s[0] > STALLED_S:
+        if (found := _size(target)) != seen:
+            seen, seen_s = found, clock.monotonic_s()
+        if stop.is_set() or clock.monotonic_s() - seen_s > STALLED_S:
             over.set()
             if stop.is_set():
                 return None
@@ -136,6 +136,14 @@ def fetch_at_once(
             )
     copy = outcome.result()
     return None if copy is None else (copy, target)
+
+
+def _size(folder: Path) -> int:
+    """Of all files in a folder, which another thread fills or removes, in bytes."""
+    try:
+        return sum(path.stat().st_size for path in folder.rglob("*"))
+    except OSError:
+        return 0
 
 
 def _run(

@@ -35,7 +35,11 @@ another state, or number its sources differently. A folder of another format is 
 TRIES: Final = 5
 """Maximum number of attempts to link a folder whose owner changes it meanwhile."""
 IDENTITY: Final = "medusa.json"
-_SET_ASIDE = "medusa.damaged.json"
+FETCHED: Final = "fetched-"
+"""Begin of the name of the folder that a start fetches a copy into."""
+COPY: Final = "copy-"
+"""Begin of the name of the folder that a node copies a checkpoint from."""
+SET_ASIDE: Final = "medusa.damaged.json"
 _KEPT_EPOCHS = 2
 _AFTER_ALL = Epoch(99_999_999)
 """Later than every epoch: its folder's name is after all others."""
@@ -233,7 +237,7 @@ class Checkpoints:
         for folder, identity in folders:
             if identity.incarnation in damaged:
                 with _writing(folder):
-                    (folder / IDENTITY).rename(folder / _SET_ASIDE)
+                    (folder / IDENTITY).rename(folder / SET_ASIDE)
 
     def _followed(
         self, folder: Path, incarnation: Incarnation, lowered: Lowered
@@ -250,8 +254,11 @@ class Checkpoints:
         own = self.folder(epoch)
         kept = {own, *(folder for folder, _ in self._complete(epoch)[: _KEPT_EPOCHS - 1])}
         for folder in own.parent.glob("epoch-*"):
-            lanes = _is_lanes(folder) and not (folder / _SET_ASIDE).exists()
+            lanes = _is_lanes(folder) and not (folder / SET_ASIDE).exists()
             if folder.name < self._limit(epoch).name and folder not in kept and lanes:
+                _remove(folder)
+        for folder in own.parent.glob(f"{FETCHED}epoch-*"):  # what a start has left that was killed
+            if folder.name < f"{FETCHED}{self._limit(epoch).name}":
                 _remove(folder)
 
     def _limit(self, epoch: Epoch) -> Path:
@@ -286,6 +293,8 @@ def remove_followed(root: Path, node: str) -> None:
     """
     for folder in root.glob("*/*/*/*/epoch-*"):
         _remove_left(folder, _suffix(node))
+    for folder in root.glob(f"*/*/*/*/{COPY}{node}"):
+        _remove(folder)
 
 
 def _suffix(follower: str) -> str:
@@ -295,7 +304,7 @@ def _suffix(follower: str) -> str:
 def _is_lanes(folder: Path) -> bool:
     """Whether a lane uses a folder, or has used it: a follower does under another name."""
     made = folder.name.removeprefix("epoch-").isdecimal()
-    return made or any((folder / name).exists() for name in (IDENTITY, _SET_ASIDE))
+    return made or any((folder / name).exists() for name in (IDENTITY, SET_ASIDE))
 
 
 def _remove_left(folder: Path, suffix: str) -> None:

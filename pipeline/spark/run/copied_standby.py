@@ -14,7 +14,7 @@ from typing import Final
 from pipeline.catalog.records import FragmentRecord
 from pipeline.checkpoint_store.manifest import CheckpointCopy
 from pipeline.checkpoint_store.store import CheckpointStore
-from pipeline.errors import EnvironmentProblem
+from pipeline.errors import EnvironmentProblem, MedusaError
 from pipeline.ids import NodeId
 from pipeline.lanes.follower_phases import FollowerCourse, FollowerEvent, FollowerPhase
 from pipeline.lanes.following import NotToFollowError
@@ -66,20 +66,27 @@ class CopiedStandby:
         self._host = host
         self._node = node
         self._stop = threading.Event()
+        self._swap = threading.Lock()
         self._copy: CheckpointCopy | None = None
         self._folder: Path | None = None
         self._label = {"fragment": str(settings.lane.fragment)}
+        self.problem = ""
 
     def request_stop(self) -> None:
         """Return from `run` soon. Thread-safe."""
-        self._stop.set()
+        with self._swap:
+            self._stop.set()
 
     @property
     def followed(self) -> FollowedState | None:
-        """The copy that it has left, once `run` has returned; None: it has none."""
-        if self._folder is None or self._copy is None:
-            return None
-        return FollowedState(self._folder, self._copy.incarnation, self._settings.version)
+        """The copy that it has; None: it has none. After `request_stop` it stays the same.
+
+        Also while `run` has not returned: a folder that is mounted may hang.
+        """
+        with self._swap:
+            if self._folder is None or self._copy is None:
+                return None
+            return FollowedState(self._folder, self._copy.incarnation, self._settings.version)
 
     def hand_over(
         self, settings: LaneSettings, last: CommitMarker, stop: threading.Event
@@ -97,15 +104,27 @@ class CopiedStandby:
     def run(self) -> None:
         """Keep the newest copy; returns after `request_stop`.
 
-        Raises:
-            MedusaError: the store or Kafka cannot be used, or the lane has not run yet.
+        What it has is kept while the store or Kafka cannot be used.
         """
         try:
             while not self._stop.is_set():
-                self._look()
+                self._look_or_wait()
                 self._wait(min(LOOK_MOST_S, self._every_ms / 1_000 / LOOKS))
         except StoppingError:
             return
+
+    def _look_or_wait(self) -> None:
+        """Look for a copy; note why it cannot."""
+        try:
+            self._look()
+        except MedusaError as error:
+            level = logging.DEBUG if self.problem else logging.WARNING
+            _log.log(level, "no copy of its checkpoint is fetched: %s", error, extra=self._label)
+            self.problem = str(error)
+            if self._course.phase in {FollowerPhase.FOLLOWING, FollowerPhase.LEVEL}:
+                self._course.move(FollowerEvent.FELL_BEHIND)
+        else:
+            self.problem = ""
 
     def _wait(self, seconds: float) -> None:
         clock = self._host.clock
@@ -119,8 +138,7 @@ class CopiedStandby:
         """Fetch the newest copy, if this node has another one; judge how old it is."""
         settings, copies = self._settings, self._host.copies
         if settings.fragment.stateful_box is None:
-            if self._course.phase is FollowerPhase.BUILDING:
-                self._course.move(FollowerEvent.NOTHING_TO_BUILD)
+            self._has_nothing_to_copy()
             return
         if copies is None:
             raise EnvironmentProblem(
@@ -131,6 +149,12 @@ class CopiedStandby:
         marker = read_marker(self._host.kafka, settings.fragment.names)
         if marker is None:
             raise NotToFollowError("the fragment has not run yet", place=settings.place)
+        if marker.nothing_read:
+            self._has_nothing_to_copy()
+            return
+        if self._course.phase is FollowerPhase.WAITING:  # it has a state now
+            self._course.move(FollowerEvent.FAILED)
+            self._course.move(FollowerEvent.BEGUN)
         names, spark = settings.fragment.names.stable, self._host.spark.version
         wanted = Wanted(names, settings.life, marker.incarnation, marker.epoch, spark)
         copy = wanted.newest(copies.store)
@@ -148,11 +172,19 @@ class CopiedStandby:
         if last is not None and old is not None:
             have = {one.sha256: old / one.path for one in last.files}
         fetch(store, names, copy, folder, have, self._check)
-        self._copy, self._folder = copy, folder
+        with self._swap:
+            if self._stop.is_set():
+                shutil.rmtree(folder, ignore_errors=True)
+                raise StoppingError
+            self._copy, self._folder = copy, folder
         if old is not None:
             shutil.rmtree(old, ignore_errors=True)
         text = "has a copy of the checkpoint of batch %d, %d bytes"
         _log.debug(text, copy.batch, copy.size, extra=self._label)
+
+    def _has_nothing_to_copy(self) -> None:
+        if self._course.phase is FollowerPhase.BUILDING:
+            self._course.move(FollowerEvent.NOTHING_TO_BUILD)
 
     def _check(self) -> None:
         if self._stop.is_set():

@@ -133,6 +133,9 @@ class Follower:
         """Let the current batch finish, then return from `run`. Thread-safe."""
         self._stop.set()
 
+    problem = ""
+    """An error ends it."""
+
     @property
     def followed(self) -> FollowedState | None:
         """The state that it has left, once `run` has returned; None: there is none."""

@@ -16,7 +16,7 @@ from brokers.kafka_interface import RecordWriter, TransactionWriter
 from pipeline.boundaries.lane_time import LaneTime
 from pipeline.boundaries.profile import profile
 from pipeline.clock import Deadline, steady_ms
-from pipeline.errors import RetryError
+from pipeline.errors import MedusaError, RetryError
 from pipeline.heartbeats.steps import Doing
 from pipeline.ids import BatchId, Incarnation, TopicId
 from pipeline.lanes.batch import RepeatedOtherwiseError
@@ -197,6 +197,7 @@ class StableLane:
             self._query().run(lowered, folder, sink, planned=planned is not None, running=running)
         except (DamagedCheckpointError, RepeatedOtherwiseError):
             self._checkpoints.set_aside(self._settings.epoch)
+            self._discard_copies(folder, sink.marker)
             raise
 
     def _check(self) -> AcknowledgedCheck:
@@ -334,9 +335,21 @@ class StableLane:
         settings, copies = self._settings, self._host.copies
         if copies is None or settings.fragment.stateful_box is None:
             return
-        incarnation, spark = first.incarnation, self._host.spark.version
+        copies.begin(self._running_checkpoint(folder, first))
+
+    def _running_checkpoint(self, folder: Path, marker: CommitMarker) -> RunningCheckpoint:
+        settings, spark = self._settings, self._host.spark.version
         names, life, epoch = settings.names, settings.life, settings.epoch
-        copies.begin(RunningCheckpoint(names, life, epoch, incarnation, folder, spark))
+        return RunningCheckpoint(names, life, epoch, marker.incarnation, folder, spark)
+
+    def _discard_copies(self, folder: Path, marker: CommitMarker) -> None:
+        """Let no start use copies of a state that cannot be read."""
+        if self._host.copies is None:
+            return
+        try:
+            self._host.copies.discard(self._running_checkpoint(folder, marker))
+        except MedusaError as error:
+            self._log.warning("copies of its checkpoint are not discarded: %s", error)
 
     def _end_copies(self) -> None:
         if self._host.copies is not None:

@@ -122,6 +122,7 @@ class Follower:
     asked: list[tuple[LaneSettings, CommitMarker]] = field(default_factory=list)
     discarded: threading.Event = field(default_factory=threading.Event)
     runs: threading.Event = field(default_factory=threading.Event)
+    problem: str = ""
 
     @property
     def followed(self) -> FollowedState:

@@ -1,4 +1,4 @@
-"""When checkpoints are copied."""
+"""The poll that copies checkpoints."""
 
 import logging
 from dataclasses import dataclass, field
@@ -11,7 +11,6 @@ from pipeline.checkpoint_store.manifest import CheckpointCopy
 from pipeline.errors import UnavailableError
 from pipeline.ids import BatchId, Epoch, FragmentId, FragmentName, Incarnation, Millis, NetworkLife
 from tests.unit.agent.support import SPEED
-from tests.unit.deploy.twins import TwinClock
 
 OTHER = FragmentId(SPEED.network, FragmentName("tow"))
 COPY = CheckpointCopy(
@@ -21,82 +20,44 @@ COPY = CheckpointCopy(
 
 @dataclass
 class Copies:
-    """Records what is copied."""
+    """Records what is to be copied."""
 
-    clock: TwinClock
-    runs: bool = True
-    fails: bool = False
-    copied: list[tuple[str, float]] = field(default_factory=list)
+    fails: set[FragmentId] = field(default_factory=set)
+    asked: list[tuple[str, int]] = field(default_factory=list)
 
-    def copy(self, fragment: FragmentId) -> CheckpointCopy | None:
-        """Copy, unless it does not run or fails."""
-        if self.fails:
+    def copy(self, fragment: FragmentId, every_ms: int) -> CheckpointCopy | None:
+        """Copy, unless it fails."""
+        if fragment in self.fails:
             raise UnavailableError("the store does not answer")
-        if not self.runs:
-            return None
-        self.copied.append((fragment.fragment, self.clock.passed_s))
+        self.asked.append((fragment.fragment, every_ms))
         return COPY
 
 
-def polled(copies: Copies, watched: Watched, seconds: float) -> CopiesPoll:
-    """A poll that has been read until then."""
-    poll = CopiesPoll(copies, watched, copies.clock)
-    go_on(poll, copies, seconds)
-    return poll
-
-
-def go_on(poll: CopiesPoll, copies: Copies, seconds: float) -> None:
-    """Read a poll for so long."""
-    ends_s = copies.clock.passed_s + seconds
-    while copies.clock.passed_s < ends_s:
-        copies.clock.passed_s += poll.read()
-
-
-def test_each_is_copied_at_once_and_then_as_often_as_it_says() -> None:
-    """Each with its own interval."""
-    copies, watched = Copies(TwinClock()), Watched()
+def test_each_fragment_is_asked_for_with_its_interval() -> None:
+    """Those that are wanted now, and no others."""
+    copies, watched = Copies(), Watched()
+    poll = CopiesPoll(copies, watched)
     watched.copy({SPEED: 1_000, OTHER: 2_000})
-    polled(copies, watched, 3.5)
-    found = {
-        name: [at_s for other, at_s in copies.copied if other == name] for name in ("speed", "tow")
-    }
-    assert found == {"speed": [0.0, 1.0, 2.0, 3.0], "tow": [0.0, 2.0]}
+    poll.read()
+    watched.copy({OTHER: 3_000})
+    poll.read()
+    assert copies.asked == [("speed", 1_000), ("tow", 2_000), ("tow", 3_000)]
 
 
-def test_one_that_does_not_run_is_copied_as_soon_as_it_does() -> None:
-    """Its interval begins with its first copy."""
-    copies, watched = Copies(TwinClock(), runs=False), Watched()
-    watched.copy({SPEED: 60_000})
-    poll = polled(copies, watched, 2.0)
-    copies.runs = True
-    go_on(poll, copies, 2.0)
-    assert copies.copied == [("speed", 2.0)]
-
-
-def test_one_that_is_wanted_no_more_is_not_copied() -> None:
-    """And at once when it is wanted again."""
-    copies, watched = Copies(TwinClock()), Watched()
-    watched.copy({SPEED: 60_000})
-    poll = polled(copies, watched, 1.0)
-    watched.copy({})
-    go_on(poll, copies, 1.0)
-    watched.copy({SPEED: 60_000})
-    go_on(poll, copies, 1.0)
-    assert copies.copied == [("speed", 0.0), ("speed", 2.0)]
-
-
-def test_a_store_that_fails_is_asked_again_and_reported_once(
+def test_a_fragment_that_fails_does_not_hold_others_and_is_reported_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """At the next interval; and that it is back, too."""
-    copies, watched = Copies(TwinClock(), fails=True), Watched()
-    watched.copy({SPEED: 1_000})
+    """And that it is copied again, too."""
+    copies, watched = Copies(fails={SPEED}), Watched()
+    watched.copy({SPEED: 1_000, OTHER: 1_000})
+    poll = CopiesPoll(copies, watched)
     with caplog.at_level(logging.INFO):
-        poll = polled(copies, watched, 3.0)
-        copies.fails = False
-        go_on(poll, copies, 2.0)
+        for _ in range(3):
+            poll.read()
+        copies.fails.clear()
+        poll.read()
     assert [record.getMessage() for record in caplog.records] == [
         "its checkpoint is not copied: the store does not answer",
         "its checkpoint is copied again",
     ]
-    assert copies.copied == [("speed", 3.0), ("speed", 4.0)]
+    assert [name for name, _ in copies.asked] == ["tow"] * 3 + ["speed", "tow"]

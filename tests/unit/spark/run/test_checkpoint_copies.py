@@ -11,15 +11,17 @@ from pipeline.errors import EnvironmentProblem, MedusaError, UnavailableError
 from pipeline.ids import BatchId, Epoch, Incarnation, NetworkLife
 from pipeline.lanes.start.facts import CheckpointFacts
 from pipeline.markers.commit_marker import NO_BATCH
-from pipeline.spark.run.checkpoint_copies import CheckpointCopies, RunningCheckpoint
+from pipeline.spark.run.checkpoint_copies import KEPT_S, CheckpointCopies, RunningCheckpoint
 from pipeline.spark.run.checkpoint_fetch import StalledError, Wanted, fetch_at_once
 from pipeline.spark.run.checkpoints import IDENTITY, Checkpoints
 from pipeline.system_clock import SystemClock
 from tests.memory_objects import MemoryObjects
+from tests.unit.deploy.twins import TwinClock
 from tests.unit.spark.run.test_checkpoints import FRAGMENT, LIFE, LOWERED, OFFSETS, ONE, SPARK
 
 NAMES = FRAGMENT.names.stable
 ID = FRAGMENT.names.id
+EVERY_MS = 1_000
 
 
 class Lane:
@@ -29,7 +31,8 @@ class Lane:
         self.objects = objects or MemoryObjects()
         self.store = CheckpointStore(self.objects)
         self.folder = root / f"epoch-{epoch}"
-        self.copies = CheckpointCopies(self.store, SystemClock(), "node1")
+        self.clock = TwinClock()
+        self.copies = CheckpointCopies(self.store, self.clock, "node1")
         self.epoch = Epoch(epoch)
         self.running = RunningCheckpoint(NAMES, LIFE, self.epoch, ONE, self.folder, SPARK)
         self.copies.begin(self.running)
@@ -46,8 +49,9 @@ class Lane:
         (state / f"{batch - 5}_{batch - 6}.changelog").unlink(missing_ok=True)
 
     def copy(self) -> CheckpointCopy:
-        """Copy it."""
-        found = self.copies.copy(ID)
+        """Copy it, once that is due."""
+        self.clock.sleep(EVERY_MS / 1_000)
+        found = self.copies.copy(ID, EVERY_MS)
         assert found is not None
         return found
 
@@ -82,7 +86,8 @@ def test_only_what_has_changed_is_sent(tmp_path: Path) -> None:
     lane = Lane(tmp_path)
     lane.writes(0)
     first = lane.copy()
-    assert lane.copies.copy(ID) is None
+    lane.clock.sleep(2)
+    assert lane.copies.copy(ID, EVERY_MS) is None
     lane.objects.sent.clear()
     lane.writes(1)
     lane.copy()
@@ -92,6 +97,7 @@ def test_only_what_has_changed_is_sent(tmp_path: Path) -> None:
     for batch in range(2, 12):
         lane.writes(batch)
         last = lane.copy()
+        lane.clock.sleep(KEPT_S)
     before = lane.objects.content.keys()
     assert not first.objects <= {key.rpartition("/")[2] for key in before}
     assert {key.rpartition("/")[2] for key in before} - {"copy.json"} >= last.objects
@@ -105,8 +111,9 @@ def test_a_copy_that_fails_is_made_again(tmp_path: Path) -> None:
     first = lane.copy()
     lane.writes(1)
     lane.objects.fails_after = 1
+    lane.clock.sleep(1)
     with pytest.raises(UnavailableError):
-        lane.copies.copy(ID)
+        lane.copies.copy(ID, EVERY_MS)
     assert lane.store.newest(NAMES, Epoch(1)) == first
     lane.objects.fails_after = None
     assert lane.copy().batch == 1
@@ -115,13 +122,58 @@ def test_a_copy_that_fails_is_made_again(tmp_path: Path) -> None:
 def test_what_does_not_run_is_not_copied(tmp_path: Path) -> None:
     """Neither before its first batch, nor after its end; another epoch's end is not its own."""
     lane = Lane(tmp_path)
-    assert lane.copies.copy(ID) is None
+    assert lane.copies.copy(ID, EVERY_MS) is None
     lane.writes(0)
     lane.copies.end(NAMES, Epoch(0))
     lane.copy()
     lane.writes(1)
     lane.copies.end(NAMES, Epoch(1))
-    assert lane.copies.copy(ID) is None
+    lane.clock.sleep(1)
+    assert lane.copies.copy(ID, EVERY_MS) is None
+
+
+def test_a_copy_is_made_as_often_as_asked_and_first_when_a_batch_was_written(
+    tmp_path: Path,
+) -> None:
+    """What the lane has found there when it began may be damaged: no batch has read it yet."""
+    lane = Lane(tmp_path)
+    lane.writes(0)
+    lane.copies.begin(lane.running)
+    assert lane.copies.copy(ID, EVERY_MS) is None
+    lane.writes(1)
+    assert lane.copies.copy(ID, EVERY_MS) is not None
+    lane.writes(2)
+    assert lane.copies.copy(ID, EVERY_MS) is None
+    lane.clock.sleep(EVERY_MS / 1_000)
+    assert lane.copies.copy(ID, EVERY_MS) is not None
+    lane.writes(3)
+    lane.copies.begin(lane.running)  # another start: its first copy is due at once
+    lane.writes(4)
+    assert lane.copies.copy(ID, EVERY_MS) is not None
+
+
+def test_copies_of_a_damaged_state_are_discarded(tmp_path: Path) -> None:
+    """And none is made of it."""
+    lane = Lane(tmp_path)
+    lane.writes(0)
+    lane.copy()
+    lane.writes(1)
+    lane.copies.discard(lane.running)
+    lane.clock.sleep(1)
+    assert lane.copies.copy(ID, EVERY_MS) is None
+    assert lane.store.newest(NAMES, Epoch(1)) is None
+
+
+def test_a_node_that_stops_begins_no_copy(tmp_path: Path) -> None:
+    """What was copied stays."""
+    lane = Lane(tmp_path)
+    lane.writes(0)
+    copy = lane.copy()
+    lane.writes(1)
+    lane.clock.sleep(1)
+    lane.copies.close()
+    assert lane.copies.copy(ID, EVERY_MS) is None
+    assert lane.store.newest(NAMES, Epoch(1)) == copy
 
 
 def test_the_first_copy_of_an_owner_removes_those_before(tmp_path: Path) -> None:
@@ -144,7 +196,7 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     lane.writes(0)
     (tmp_path / "copy-node1").write_text("in the way")
     with pytest.raises(EnvironmentProblem, match="copy-node1: the checkpoint cannot be copied"):
-        lane.copies.copy(ID)
+        lane.copies.copy(ID, EVERY_MS)
 
 
 def test_a_start_takes_the_newest_copy(tmp_path: Path) -> None:
@@ -169,7 +221,7 @@ def test_a_start_takes_the_newest_copy(tmp_path: Path) -> None:
         wanted(incarnation="two"),
         wanted(life="another"),
         wanted(spark="5.0.0"),
-        wanted(epoch=9),
+        wanted(epoch=20),
     ],
 )
 def test_a_copy_of_something_else_is_of_no_use(other: Wanted, tmp_path: Path) -> None:
