@@ -4,7 +4,6 @@ The orders are pickled, as both sides are one program; the pipe is theirs alone,
 passwords of the brokers are on no command line and in no environment.
 """
 
-import contextlib
 import json
 import os
 import pickle
@@ -65,11 +64,18 @@ class Reports:
         self._pipe = pipe
         self._unsent = b""
 
-    def put(self, age_ms: int, steps: Sequence[StepAge]) -> None:
-        """Report, or send the rest of an earlier report; dropped if the child does not read."""
+    def put(self, age_ms: int, steps: Sequence[StepAge]) -> bool:
+        """Report, or send the rest of an earlier report.
+
+        Returns:
+            Whether there was room: if the child does not read, the report is dropped.
+        """
         report = self._unsent or encode_report(age_ms, steps)
-        with contextlib.suppress(BlockingIOError, BrokenPipeError):
+        try:
             self._unsent = report[os.write(self._pipe, report) :]
+        except (BlockingIOError, BrokenPipeError):
+            return False
+        return True
 
 
 class Parent:

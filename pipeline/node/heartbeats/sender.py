@@ -1,6 +1,7 @@
 """Sender of a node's heartbeats: keeps the child process that sends them, and reports to it."""
 
 import contextlib
+import fcntl
 import logging
 import os
 import subprocess
@@ -21,6 +22,10 @@ AGAIN_FIRST_S: Final = 0.2
 AGAIN_MOST_S: Final = 30.0
 LIVED_REPORTS: Final = 600
 """A child that got so many reports was not ended by its own start: the pause is the first again."""
+HANGS_REPORTS: Final = 100
+"""A child that has no room for so many reports in a row hangs, and is ended."""
+PIPE_BYTES: Final = 4_096
+"""The pipe to the child is that small, where it can be, so that one that hangs is noticed soon."""
 CLOSE_S: Final = 5.0
 _CHUNK: Final = 65_536
 
@@ -34,8 +39,11 @@ class Process(Protocol):
     def code(self) -> int | None:
         """Its exit code; None while it runs."""
 
-    def report(self, age_ms: int, steps: Sequence[StepAge]) -> None:
-        """Report the age of the agent's last decision, and the lanes' steps; never waits."""
+    def report(self, age_ms: int, steps: Sequence[StepAge]) -> bool:
+        """Report the age of the agent's last decision, and the lanes' steps; never waits.
+
+        False: there was no room, since it has not read for a while.
+        """
 
     def lines(self) -> tuple[str, ...]:
         """The lines that it has written since the last call; never waits."""
@@ -95,10 +103,12 @@ class HeartbeatSender:
 
     def _one_child(self) -> tuple[int, str]:
         """Run a child until it or the node ends: how many reports it got, and how it ended."""
-        process, reports = self._start(self._orders), 0
+        process, reports, unread = self._start(self._orders), 0, 0
         try:
             while process.code is None and not self._closed.wait(REPORT_S):
-                process.report(self._age_ms(), self._steps())
+                unread = 0 if process.report(self._age_ms(), self._steps()) else unread + 1
+                if unread >= HANGS_REPORTS:
+                    return reports, "it hangs"
                 reports += 1
                 for line in process.lines():
                     _log_line(line)
@@ -134,6 +144,8 @@ class ChildProcess:
         self._rest = b""
         with contextlib.suppress(BrokenPipeError):  # it has ended: `code` says so
             self._to.write(encode_orders(orders))
+        if hasattr(fcntl, "F_SETPIPE_SZ"):  # Linux
+            fcntl.fcntl(self._to.fileno(), fcntl.F_SETPIPE_SZ, PIPE_BYTES)
         os.set_blocking(self._to.fileno(), False)
         os.set_blocking(self._from.fileno(), False)
         self._reports = Reports(self._to.fileno())
@@ -148,9 +160,9 @@ class ChildProcess:
         """Its exit code; None while it runs."""
         return self._process.poll()
 
-    def report(self, age_ms: int, steps: Sequence[StepAge]) -> None:
-        """Report both; dropped if the child does not read."""
-        self._reports.put(age_ms, steps)
+    def report(self, age_ms: int, steps: Sequence[StepAge]) -> bool:
+        """Report both; False: dropped, since the child has not read for a while."""
+        return self._reports.put(age_ms, steps)
 
     def lines(self) -> tuple[str, ...]:
         """The lines that it has written since the last call."""

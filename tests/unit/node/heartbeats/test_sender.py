@@ -24,14 +24,18 @@ class Child:
     def __init__(self) -> None:
         self.code: int | None = None
         self.reports: list[int] = []
+        self.hangs = False
         self.output: list[str] = []
         self.closed = threading.Event()
         self.killed = threading.Event()
 
-    def report(self, age_ms: int, steps: Sequence[StepAge]) -> None:
-        """Keep it."""
+    def report(self, age_ms: int, steps: Sequence[StepAge]) -> bool:
+        """Keep it, unless it hangs."""
         assert steps == STEPS
+        if self.hangs:
+            return False
         self.reports.append(age_ms)
+        return True
 
     def lines(self) -> tuple[str, ...]:
         """Its output, once."""
@@ -114,6 +118,19 @@ def test_a_child_that_has_ended_is_started_again(
     assert [child.closed.is_set() for child in world.children] == [False, False, False, True]
     (warning,) = [one for one in caplog.records if one.levelno == logging.WARNING]
     assert "exit code -9" in warning.getMessage()
+
+
+def test_a_child_that_hangs_is_started_again(
+    world: World, wait_for: WaitFor, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One that reads no report any more sends no heartbeat either."""
+    with caplog.at_level(logging.WARNING):
+        wait_for(world.count(1), "the first child")
+        world.children[0].hangs = True
+        wait_for(world.count(2), "another child")
+    assert world.children[0].killed.is_set()
+    assert not world.children[0].closed.is_set()
+    assert "started again: it hangs" in caplog.text
 
 
 def test_a_child_that_cannot_be_started_is_tried_again(
