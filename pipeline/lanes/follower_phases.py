@@ -16,7 +16,7 @@ class FollowerPhase(Enum):
 
     ABSENT = "absent"
     BUILDING = "building"
-    """The state is built from the log, up to a commit marker; or it waits for its turn."""
+    """The state is built, up to a commit marker, or fetched; or it waits for its turn."""
     WAITING = "waiting"
     """There is no state to build: the fragment has none, or it has not run a batch."""
     FOLLOWING = "following"
