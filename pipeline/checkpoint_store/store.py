@@ -64,7 +64,7 @@ class CheckpointStore:
             copy: its files.
             sources: path → the file with its content.
             there: names of objects that the epoch's folder has; those that are sent are added.
-            check: called before each file; an error from it ends the copy.
+            check: called before each file and before the list; an error from it ends the copy.
 
         Raises:
             RetryError: a file has changed since it was listed.
@@ -81,6 +81,7 @@ class CheckpointStore:
             there.add(one.sha256)
 
         _each(send, missing.values())
+        check()
         self._objects.write(_key(names, copy.epoch, _LIST), encode(copy))
 
     def newest(self, names: LaneNames, epoch: Epoch) -> CheckpointCopy | None:

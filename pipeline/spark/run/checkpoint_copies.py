@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -74,6 +75,10 @@ class _Progress:
     """Since when no copy consists of an object."""
     is_tidy: bool = False
     digests: dict[_Key, str] = field(default_factory=dict)
+
+
+class _EndedError(RetryError):
+    """What is copied is not wanted any more."""
 
 
 class CheckpointCopies:
@@ -140,11 +145,13 @@ class CheckpointCopies:
             return None
         progress.tried_s = now_s
         folder = progress.of.folder.parent / f"{COPY}{self._node}"
-        with _staged(folder):
-            copy = self._linked(progress, folder)
-            if copy is None:
-                return None
-            self._put(progress, copy, folder)
+        try:
+            with _staged(folder):
+                copy = self._linked(progress, folder)
+                if copy is not None:
+                    self._put(progress, copy, folder)
+        except _EndedError:
+            return None
         return copy
 
     def _linked(self, progress: _Progress, folder: Path) -> CheckpointCopy | None:
@@ -194,7 +201,7 @@ class CheckpointCopies:
         """Write a copy; remove what no copy has consisted of for a while."""
         names, last = progress.of.names, progress.last
         sources = {one.path: folder / one.path for one in copy.files}
-        self.store.put(names, copy, sources, progress.there, self._check)
+        self.store.put(names, copy, sources, progress.there, partial(self._check, progress))
         progress.last = copy
         if not progress.is_tidy:
             self.store.tidy(copy, names)
@@ -206,9 +213,12 @@ class CheckpointCopies:
         self.store.remove(names, copy.epoch, old)
         progress.there -= old
 
-    def _check(self) -> None:
-        if self._closed.is_set():
-            raise RetryError("the node stops")
+    def _check(self, progress: _Progress) -> None:
+        """Check that the lane still runs whose checkpoint is copied, and that its state is read."""
+        with self._lock:
+            current = self._running.get(progress.of.names.lane.fragment)
+        if self._closed.is_set() or current is not progress:
+            raise _EndedError("its lane has ended, or the node stops")
 
 
 def _is_needed(name: str, batch: int) -> bool:

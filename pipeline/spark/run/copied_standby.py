@@ -198,11 +198,13 @@ class CopiedStandby:
             if course.phase in {FollowerPhase.FOLLOWING, FollowerPhase.LEVEL}:
                 course.move(FollowerEvent.FELL_BEHIND)
             return
-        if course.phase in {FollowerPhase.BUILDING, FollowerPhase.CATCHING_UP}:
-            course.move(FollowerEvent.BUILT)
         age_ms = self._host.clock.now_ms() - copy.written_at_ms
         is_new = copy.batch >= marker.batch or age_ms <= OLD * self._every_ms
+        if course.phase is FollowerPhase.BUILDING or (
+            is_new and course.phase is FollowerPhase.CATCHING_UP
+        ):
+            course.move(FollowerEvent.BUILT)
         if is_new and not course.is_level:
             course.move(FollowerEvent.REPEATED_ALL)
-        elif not is_new and course.is_level:
+        elif not is_new and course.phase is not FollowerPhase.CATCHING_UP:
             course.move(FollowerEvent.FELL_BEHIND)

@@ -164,6 +164,22 @@ def test_copies_of_a_damaged_state_are_discarded(tmp_path: Path) -> None:
     assert lane.store.newest(NAMES, Epoch(1)) is None
 
 
+def test_a_copy_of_a_lane_that_ends_meanwhile_is_none(tmp_path: Path) -> None:
+    """Its state may turn out to be damaged just then."""
+    lane = Lane(tmp_path)
+    lane.writes(0)
+
+    class Ending(MemoryObjects):
+        def send(self, key: str, source: Path) -> None:
+            super().send(key, source)
+            lane.copies.discard(lane.running)
+
+    lane.copies.store = CheckpointStore(Ending())
+    lane.clock.sleep(1)
+    assert lane.copies.copy(ID, EVERY_MS) is None
+    assert lane.copies.store.newest(NAMES, Epoch(1)) is None
+
+
 def test_a_node_that_stops_begins_no_copy(tmp_path: Path) -> None:
     """What was copied stays."""
     lane = Lane(tmp_path)

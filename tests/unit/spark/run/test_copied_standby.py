@@ -107,6 +107,7 @@ def test_an_old_copy_is_not_level_unless_nothing_has_changed(tmp_path: Path) -> 
     assert world.looks() is PHASE.LEVEL
     world.writes(1)
     assert world.looks() is PHASE.CATCHING_UP
+    assert world.looks() is PHASE.CATCHING_UP
     world.owner.copy()
     assert world.looks() is PHASE.LEVEL
 
