@@ -123,6 +123,9 @@ class Follower:
     discarded: threading.Event = field(default_factory=threading.Event)
     runs: threading.Event = field(default_factory=threading.Event)
     problem: str = ""
+    hangs: bool = False
+    ends: threading.Event = field(default_factory=threading.Event)
+    """Whether it was asked to end."""
 
     @property
     def followed(self) -> FollowedState:
@@ -150,8 +153,10 @@ class Follower:
                 raise self.raises.pop()
 
     def request_stop(self) -> None:
-        """End the wait."""
-        self.stopped.set()
+        """End the wait, unless it hangs."""
+        self.ends.set()
+        if not self.hangs:
+            self.stopped.set()
 
 
 class Signals(MemoryProducer):
