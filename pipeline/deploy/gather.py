@@ -61,7 +61,7 @@ def gather(plan: Plan, recorded: Recorded, choices: Choices, clients: Clients) -
     ids = {topic: TopicId(facts.topic_id) for topic, facts in described.items()}
     found = _successions(plan, recorded, markers, ids)
     continued = {name: one for name, one in markers.items() if name not in found}
-    states = _states(plan, records, choices, continued, inputs)
+    states = _states(plan, records, choices, continued, inputs, found)
     return Surroundings(
         current=Current(
             version=recorded.network.version if recorded.network else None,
@@ -204,8 +204,12 @@ def _states(
     choices: Choices,
     markers: Mapping[FragmentName, CommitMarker],
     inputs: Inputs,
+    successions: Successions,
 ) -> dict[FragmentName, KeptState]:
-    """The states of the fragments that changed, or all of them when something was chosen."""
+    """The states of the fragments that changed, or all of them when something was chosen.
+
+    `markers`: those of the fragments that continue.
+    """
     found: dict[FragmentName, KeptState] = {}
     for fragment in plan.fragments:
         marker = markers.get(fragment.name)
@@ -215,7 +219,7 @@ def _states(
             continue
         record = records.get(fragment.name)
         if choices.some or inputs.is_changed(fragment, record):
-            same = inputs.carried(fragment, marker, record).same
+            same = inputs.carried(fragment, marker, successions.begins(record)).same
             found[fragment.name] = KeptState(
                 marker.state, marker.incarnation, same, marker.boundary_ms
             )

@@ -201,6 +201,8 @@ def _compared(scene: Scene, accounts: Accounts, comparison: Comparison) -> Itera
         if accounts.writers.is_due(scene.kafka, scene.life, fragment):
             yield from _differs(fragment, planned, _anew(scene, fragment, chosen))
             continue
+        if accounts.writers.gives_up(scene.kafka, scene.life, fragment):
+            chosen = {}  # it was decided for the other topic
         if ledger is None or not ledger.has_read:
             continue
         before = None if last is None else scene.deployments[scene.life, last]

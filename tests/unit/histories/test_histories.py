@@ -107,6 +107,20 @@ ONCE_WRONG = {
             "produce:616603 rename_topic:4206 rollback:1030285 rename_topic:353788 rollback:46633"
         ),
     ),
+    "what was decided for another output was done in the fragment's own one": (
+        115,
+        (
+            "retention:612416 move_in:323050 rename_inner:346269 move_out:899034 "
+            "rename_last:488691 move_in:1001185 rollback:651441"
+        ),
+    ),
+    "a fragment went back to an output of its own, and had never run": (
+        907891,
+        (
+            "rename_topic:118405 retention:270534 rename_last:831534 rename_topic:4206 "
+            "rollback:1030285 rename_topic:353788 rollback:46633"
+        ),
+    ),
     "a lane began late whose fragment was gone": (
         902138,
         (
