@@ -121,6 +121,10 @@ ONCE_WRONG = {
             "rollback:1030285 rename_topic:353788 rollback:46633"
         ),
     ),
+    "an input was asked for first, and then the state that was made without it": (
+        300089,
+        "run:508313 take_over:795304 run:391996 add_input:988974 take_over:688092",
+    ),
     "a lane began late whose fragment was gone": (
         902138,
         (
