@@ -13,6 +13,7 @@ from pipeline.deploy.apply import Comparison
 from pipeline.deploy.documents import Document
 from pipeline.errors import DocumentError, MedusaError
 from pipeline.ids import FragmentName, NetworkId, NetworkName, StreamName, TopicName
+from pipeline.markers.commit_marker import CommitMarker
 from pipeline.planner.inputs import Fared, InputFrom
 from pipeline.planner.plan import Fragment
 from pipeline.planner.state import Choices, Fate, OnChange
@@ -118,6 +119,17 @@ class Accounts:
     ledgers: Ledgers = field(default_factory=dict)
     begins: Begins = field(default_factory=dict)
     writers: Writers = field(default_factory=Writers)
+
+    def carried_out(self, fragment: tuple[int, str], begins: Where, marker: CommitMarker) -> None:
+        """Keep the start positions that a lane has taken over, of the version that it runs.
+
+        A later deploy may have dropped them, if that lane has started late.
+        """
+        placed = {source.topic_id for source in marker.sources}
+        mine = self.begins.setdefault(fragment, {})
+        for key, where in begins.items():
+            if key[0] in placed:
+                mine.setdefault(key, where)
 
 
 def deploy(

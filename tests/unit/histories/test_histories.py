@@ -125,6 +125,10 @@ ONCE_WRONG = {
         300089,
         "run:508313 take_over:795304 run:391996 add_input:988974 take_over:688092",
     ),
+    "what a late lane had begun came back with its inputs, and the reference had forgotten it": (
+        500697,
+        "run:311271 move_in:485104 run:833678 rollback:379329 run:158128 move_in:261860",
+    ),
     "a lane began late whose fragment was gone": (
         902138,
         (
