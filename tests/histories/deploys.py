@@ -291,8 +291,8 @@ def _expected(
 def _remember(scene: Scene, accounts: Accounts, comparison: Comparison) -> None:
     """Store the start positions of fragments in new inputs.
 
-    A choice applies while its fragment reads that topic, under any name, and once a marker has
-    positions there.
+    A choice applies while its fragment reads that topic, under any name, and once a marker had
+    positions there: they stay in it when the topic is left.
     """
     topics, begins = scene.kafka.topics, accounts.begins
     read_by = {
@@ -302,7 +302,7 @@ def _remember(scene: Scene, accounts: Accounts, comparison: Comparison) -> None:
     for (life, name), mine in begins.items():
         ledger = accounts.ledgers.get((life, name))
         anew = (life, name) in accounts.writers.due
-        placed = ledger.positioned if ledger is not None and not anew else set()
+        placed = ledger.placed if ledger is not None and not anew else set()
         kept = read_by.get(name, set()) | placed
         for key in [key for key in mine if key[0] not in kept]:
             if life == scene.life:

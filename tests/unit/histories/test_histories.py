@@ -127,7 +127,10 @@ ONCE_WRONG = {
     ),
     "what a late lane had begun came back with its inputs, and the reference had forgotten it": (
         500697,
-        "run:311271 move_in:485104 run:833678 rollback:379329 run:158128 move_in:261860",
+        (
+            "run:311271 move_in:485104 run:833678 rollback:379329 run:842891 rename_topic:49516 "
+            "move_in:261860"
+        ),
     ),
     "a lane began late whose fragment was gone": (
         902138,
