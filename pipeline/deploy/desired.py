@@ -97,10 +97,10 @@ def _without_redrive(
 def _begins(
     fragment: Fragment, old: FragmentRecord | None, version: NetworkVersion, facts: Facts
 ) -> tuple[Begun, ...]:
-    """Beginnings chosen now, and earlier ones of topics that are still read, under any name."""
+    """Beginnings chosen now, and those that still apply of topics that are read, under any name."""
     found: dict[StreamName, Begun] = {}
     streams = {facts.topic_ids[stream.topic]: stream.name for stream in fragment.inputs}
-    for begun in old.begins if old is not None else ():
+    for begun in facts.successions.begins(old):
         stream = streams.get(begun.topic_id)
         if stream is not None:
             found[stream] = begun._replace(stream=stream)

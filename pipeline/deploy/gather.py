@@ -20,6 +20,7 @@ from pipeline.ids import FragmentName, Millis, NetworkId, ParticipantId, TopicId
 from pipeline.markers import codec
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.planner.changes import Current, DeployedFragment, ExistingTopic
+from pipeline.planner.inputs import ChangedInput
 from pipeline.planner.plan import Fragment, Plan
 from pipeline.planner.state import Choices, KeptState
 
@@ -62,8 +63,12 @@ def gather(plan: Plan, recorded: Recorded, choices: Choices, clients: Clients) -
     ids = {topic: TopicId(facts.topic_id) for topic, facts in described.items()}
     found = _successions(plan, recorded, markers, ids)
     continued = {name: one for name, one in markers.items() if name not in found}
-    states = _states(plan, records, choices, continued, inputs)
     others = other_networks(plan.network, clients.catalog)
+    changed = changed_inputs(plan, records, markers, inputs, found)
+    unchanged = _unchanged(plan, records, inputs)
+    going_on = () if choices.some else unchanged.difference(_beginning(changed))
+    compared = [fragment for fragment in plan.fragments if fragment.name not in going_on]
+    states = _states(compared, records, choices, continued, inputs, found)
     return Surroundings(
         current=Current(
             version=recorded.network.version if recorded.network else None,
@@ -75,16 +80,16 @@ def gather(plan: Plan, recorded: Recorded, choices: Choices, clients: Clients) -
                 for topic, facts in sorted(described.items())
             ),
             others=_others(plan, described, topics),
-            schemas=registered_schemas(plan, _unchanged(plan, records, inputs), registry),
+            schemas=registered_schemas(plan, unchanged, registry),
             states=states,
             oldest=_oldest(plan, states, described, clients.log),
-            inputs=changed_inputs(plan, records, markers, inputs, found),
+            inputs=changed,
             anew=frozenset({*found.found, *found.pending}),
         ),
         filled=filled,
         known=known,
         others=others,
-        removed=_removed(plan, others, records, markers, inputs),
+        removed=_removed(plan, others, records, markers, inputs, found),
         nodes=_open_nodes(plan.network.participant, clients.catalog),
         places=_places(plan.network, recorded, clients.catalog),
         catalog=clients.catalog.snapshot(plan.network.participant),
@@ -113,6 +118,11 @@ def _unchanged(
     """The fragments whose deployed version equals the planned one."""
     changed = (f.name for f in plan.fragments if inputs.is_changed(f, records.get(f.name)))
     return frozenset(f.name for f in plan.fragments).difference(changed)
+
+
+def _beginning(changed: Mapping[FragmentName, tuple[ChangedInput, ...]]) -> set[FragmentName]:
+    """The fragments that begin to read an input."""
+    return {name for name, inputs in changed.items() if any(one.begins for one in inputs)}
 
 
 def _others(
@@ -204,26 +214,27 @@ def _read_before(markers: Mapping[FragmentName, CommitMarker]) -> set[TopicName]
 
 
 def _states(
-    plan: Plan,
+    fragments: Iterable[Fragment],
     records: Mapping[FragmentName, FragmentRecord],
     choices: Choices,
     markers: Mapping[FragmentName, CommitMarker],
     inputs: Inputs,
+    successions: Successions,
 ) -> dict[FragmentName, KeptState]:
-    """The states of the fragments that changed, or all of them when something was chosen."""
+    """The states of some fragments.
+
+    `markers`: those of the fragments that continue.
+    """
     found: dict[FragmentName, KeptState] = {}
-    for fragment in plan.fragments:
+    for fragment in fragments:
         marker = markers.get(fragment.name)
         if marker is None or marker.nothing_read:
             continue
         if fragment.stateful_box is None and fragment.name not in choices.named:
             continue
-        record = records.get(fragment.name)
-        if choices.some or inputs.is_changed(fragment, record):
-            same = inputs.carried(fragment, marker, record).same
-            found[fragment.name] = KeptState(
-                marker.state, marker.incarnation, same, marker.boundary_ms
-            )
+        begins = successions.begins(records.get(fragment.name))
+        same = inputs.carried(fragment, marker, begins).same
+        found[fragment.name] = KeptState(marker.state, marker.incarnation, same, marker.boundary_ms)
     return found
 
 
@@ -233,6 +244,7 @@ def _removed(
     records: Mapping[FragmentName, FragmentRecord],
     markers: Mapping[FragmentName, CommitMarker],
     inputs: Inputs,
+    found: Successions,
 ) -> Removed:
     """What is gone of topics that are kept by need; an unchanged fragment has lost nothing."""
     topics = frozenset(
@@ -244,7 +256,7 @@ def _removed(
     for fragment in plan.fragments:
         marker, record = markers.get(fragment.name), records.get(fragment.name)
         if marker is not None and inputs.is_changed(fragment, record):
-            carried = inputs.carried(fragment, marker, record).marker
+            carried = inputs.carried(fragment, marker, found.begins(record)).marker
             lost[fragment.name] = lost_topics(fragment, carried, topics, inputs.starts)
     return Removed(topics, lost)
 

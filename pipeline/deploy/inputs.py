@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from brokers.kafka_interface import TopicAdmin
 from brokers.records import Ends, TopicDescription
-from pipeline.catalog.records import FragmentRecord, NetworkRecord
+from pipeline.catalog.records import Begun, FragmentRecord, NetworkRecord
 from pipeline.deploy.desired import positioned_topics
 from pipeline.deploy.writers import Successions
 from pipeline.ids import FragmentName, NetworkLife, Offset, StreamName, TopicId, TopicName
@@ -37,11 +37,11 @@ class Inputs:
     life: NetworkLife
 
     def carried(
-        self, fragment: Fragment, marker: CommitMarker, record: FragmentRecord | None
+        self, fragment: Fragment, marker: CommitMarker, begins: tuple[Begun, ...]
     ) -> Carried:
         """A fragment's last marker, translated to the names of the new plan."""
         planned = planned_sources(fragment, self._ids(fragment))
-        return carry(marker, planned, self.decided(fragment, record))
+        return carry(marker, planned, self.decided(fragment, begins))
 
     def is_changed(self, fragment: Fragment, record: FragmentRecord | None) -> bool:
         """Whether a fragment's plan, or its topic ids, differ from the deployed ones."""
@@ -50,10 +50,9 @@ class Inputs:
         ids = self._ids(fragment)
         return any(ids.get(topic) != topic_id for topic, topic_id in record.topic_ids)
 
-    def decided(self, fragment: Fragment, record: FragmentRecord | None) -> dict[StreamName, Begin]:
+    def decided(self, fragment: Fragment, begins: tuple[Begun, ...]) -> dict[StreamName, Begin]:
         """The decided beginnings of a fragment's streams; matched by topic id."""
         ids = self._ids(fragment)
-        begins = record.begins if record else ()
         by_topic = {begun.topic_id: begun.begin(self.life) for begun in begins}
         return {
             stream.name: by_topic[ids[stream.topic]]
@@ -132,25 +131,32 @@ def changed_inputs(
     found: dict[FragmentName, tuple[ChangedInput, ...]] = {}
     for fragment in plan.fragments:
         record, marker = records.get(fragment.name), markers.get(fragment.name)
+        begins = successions.begins(record)
         if fragment.name in successions:
-            before = record if fragment.name in successions.pending else None
-            found[fragment.name] = tuple(_of_successor(fragment, before, inputs))
+            found[fragment.name] = tuple(_of_successor(fragment, begins, inputs))
         elif marker is not None:
-            found[fragment.name] = tuple(_of_continued(fragment, record, marker, inputs))
+            changed = inputs.is_changed(fragment, record)
+            continued = _of_continued(fragment, begins, marker, inputs, changed=changed)
+            found[fragment.name] = tuple(continued)
     return found
 
 
 def _of_continued(
-    fragment: Fragment, record: FragmentRecord | None, marker: CommitMarker, inputs: Inputs
+    fragment: Fragment,
+    begins: tuple[Begun, ...],
+    marker: CommitMarker,
+    inputs: Inputs,
+    *,
+    changed: bool,
 ) -> Iterator[ChangedInput]:
     if not marker.totals.records_in:
         return  # nothing was read, so nothing can be lost or duplicated
-    carried, decided = inputs.carried(fragment, marker, record), inputs.decided(fragment, record)
+    carried, decided = inputs.carried(fragment, marker, begins), inputs.decided(fragment, begins)
     for stream in fragment.inputs:
         if stream.name in carried.unread and stream.name not in decided:
             derived = not isinstance(stream, ExternalStream)
             yield ChangedInput(stream.name, stream.topic, True, inputs.retained(stream), derived)
-    if not inputs.is_changed(fragment, record):
+    if not changed:
         return  # inputs that it leaves were reported when this version was deployed
     before = {left.source.id for left in marker.left}
     for left in carried.marker.left:
@@ -161,13 +167,13 @@ def _of_continued(
 
 
 def _of_successor(
-    fragment: Fragment, before: FragmentRecord | None, inputs: Inputs
+    fragment: Fragment, begins: tuple[Begun, ...], inputs: Inputs
 ) -> Iterator[ChangedInput]:
     """Undecided inputs of a fragment that begins to write an output of other fragments.
 
-    `before`: the deployed record, if it contains decisions that are still pending.
+    `begins`: the decisions of earlier deploys that still apply.
     """
-    decided = inputs.decided(fragment, before)
+    decided = inputs.decided(fragment, begins)
     for stream in fragment.inputs:
         if stream.name not in decided:
             derived = not isinstance(stream, ExternalStream)

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from pipeline.catalog.records import FragmentRecord, Succeeds, Writers
+from pipeline.catalog.records import Begun, FragmentRecord, Succeeds, Writers
 from pipeline.ids import FragmentName, NetworkLife, NetworkVersion, TopicId, TopicName
 from pipeline.lanes.output_succession import Succession
 from pipeline.markers.commit_marker import CommitMarker
@@ -38,10 +38,13 @@ class Successions:
     Args:
         found: the other writers, found by this deploy.
         pending: successions of earlier deploys; the fragment has not begun anew since.
+        given_up: the fragments that had such a succession, and return to an output of their own
+            without having begun anew.
     """
 
     found: Mapping[FragmentName, Others] = field(default_factory=dict)
     pending: Mapping[FragmentName, Succeeds] = field(default_factory=dict)
+    given_up: frozenset[FragmentName] = frozenset()
 
     def __contains__(self, name: FragmentName) -> bool:
         """Whether a fragment begins anew when it starts."""
@@ -59,6 +62,19 @@ class Successions:
             return (version, output, *self.found[name])
         pending = self.pending.get(name)
         return None if pending is None else (pending[0], output, *pending[2:])
+
+    def begins(self, record: FragmentRecord | None) -> tuple[Begun, ...]:
+        """The decisions of earlier deploys about a fragment's inputs that still apply.
+
+        A succession that this deploy finds needs decisions about all inputs. Those of a succession
+        that is given up were made for an output that the fragment does not write.
+
+        Args:
+            record: the deployed one; None: there is none.
+        """
+        if record is None or record.fragment in self.found or record.fragment in self.given_up:
+            return ()
+        return record.begins
 
 
 def successions(
@@ -82,6 +98,7 @@ def successions(
     """
     found: dict[FragmentName, Others] = {}
     pending: dict[FragmentName, Succeeds] = {}
+    given_up: set[FragmentName] = set()
     life, writers = recorded[0], dict(recorded[1])
     planned = {fragment.name for fragment in plan.fragments}
     for fragment in plan.fragments:
@@ -93,11 +110,14 @@ def successions(
             found[name] = _split(others, planned)
             continue
         earlier = pending_succession(record, life, markers.get(name))
-        # Unless it writes again a topic that it wrote last itself.
-        if earlier is not None and (topic_id == earlier[1] or name not in written_by):
-            version, output, gone, moved = earlier
+        if earlier is None:
+            continue
+        version, output, gone, moved = earlier
+        if topic_id == output or name not in written_by:
             pending[name] = version, output, *_split((*gone, *moved), planned)
-    return Successions(found, pending)
+        else:  # it writes again a topic that it wrote last itself
+            given_up.add(name)
+    return Successions(found, pending, frozenset(given_up))
 
 
 def _has_topic(record: FragmentRecord | None, topic_id: TopicId | None) -> bool:

@@ -168,12 +168,12 @@ class Upgrade:
         item = replace(item, reasons=(*item.reasons, *_settled_otherwise(fragment, record)))
         if record.name not in self.current.has_run:
             return item
-        topics_changed = self._topics_changed(record)
-        if self.choices.some or topics_changed:
+        reads_others = self._topics_changed(record) or self._begins_inputs(record)
+        if self.choices.some or reads_others:
             found = self._with_fate(item, fragment)
             if found.fate in CHOSEN:
                 item = replace(found, action=Action.RESTART)
-            elif topics_changed and found.refused:
+            elif reads_others and found.refused:
                 item = found
         return self._cut_off(item, record)
 
@@ -181,6 +181,10 @@ class Upgrade:
         """Whether a topic was recreated since the deploy: also its state's."""
         exist = {topic.name: topic.topic_id for topic in self.current.topics}
         return any(exist.get(name) != topic_id for name, topic_id in record.topic_ids)
+
+    def _begins_inputs(self, record: DeployedFragment) -> bool:
+        """Whether it has never read an input: an earlier lane continued after the deploy."""
+        return any(one.begins for one in self.current.inputs.get(record.name, ()))
 
     def _with_inputs(self, item: Item) -> Item:
         """The item with the effects on inputs that the fragment begins to read or leaves."""

@@ -120,6 +120,7 @@ class Chain:
         for wrong in self.accounts.writers.on_first_marker(commit, ledger, self.ledgers):
             self.wrong(wrong)
         ledger.process(commit, deployment)
+        self.accounts.carried_out(key, ledger.begins, commit.marker)
 
     def wrong(self, wrong: Wrong) -> None:
         """Add a violation, unless it is allowed."""

@@ -13,6 +13,7 @@ from pipeline.deploy.apply import Comparison
 from pipeline.deploy.documents import Document
 from pipeline.errors import DocumentError, MedusaError
 from pipeline.ids import FragmentName, NetworkId, NetworkName, StreamName, TopicName
+from pipeline.markers.commit_marker import CommitMarker
 from pipeline.planner.inputs import Fared, InputFrom
 from pipeline.planner.plan import Fragment
 from pipeline.planner.state import Choices, Fate, OnChange
@@ -119,6 +120,17 @@ class Accounts:
     begins: Begins = field(default_factory=dict)
     writers: Writers = field(default_factory=Writers)
 
+    def carried_out(self, fragment: tuple[int, str], begins: Where, marker: CommitMarker) -> None:
+        """Keep the start positions that a lane has taken over, of the version that it runs.
+
+        A later deploy may have dropped them, if that lane has started late.
+        """
+        placed = {source.topic_id for source in marker.sources}
+        mine = self.begins.setdefault(fragment, {})
+        for key, where in begins.items():
+            if key[0] in placed:
+                mine.setdefault(key, where)
+
 
 def deploy(
     scene: Scene,
@@ -201,6 +213,8 @@ def _compared(scene: Scene, accounts: Accounts, comparison: Comparison) -> Itera
         if accounts.writers.is_due(scene.kafka, scene.life, fragment):
             yield from _differs(fragment, planned, _anew(scene, fragment, chosen))
             continue
+        if accounts.writers.gives_up(scene.kafka, scene.life, fragment):
+            chosen = {}  # it was decided for the other topic
         if ledger is None or not ledger.has_read:
             continue
         before = None if last is None else scene.deployments[scene.life, last]
@@ -277,8 +291,8 @@ def _expected(
 def _remember(scene: Scene, accounts: Accounts, comparison: Comparison) -> None:
     """Store the start positions of fragments in new inputs.
 
-    A choice applies while its fragment reads that topic, under any name, and once a marker has
-    positions there.
+    A choice applies while its fragment reads that topic, under any name, and once a marker had
+    positions there: they stay in it when the topic is left.
     """
     topics, begins = scene.kafka.topics, accounts.begins
     read_by = {
@@ -288,7 +302,7 @@ def _remember(scene: Scene, accounts: Accounts, comparison: Comparison) -> None:
     for (life, name), mine in begins.items():
         ledger = accounts.ledgers.get((life, name))
         anew = (life, name) in accounts.writers.due
-        placed = ledger.positioned if ledger is not None and not anew else set()
+        placed = ledger.placed if ledger is not None and not anew else set()
         kept = read_by.get(name, set()) | placed
         for key in [key for key in mine if key[0] not in kept]:
             if life == scene.life:

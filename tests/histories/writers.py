@@ -53,6 +53,11 @@ class Writers:
             return True
         return name not in self.writers.get((life, topic.topic_id), [])
 
+    def gives_up(self, kafka: Topics, life: int, fragment: Fragment) -> bool:
+        """Whether a fragment that has not started anew returns to a topic of its own."""
+        due = (life, str(fragment.name)) in self.due
+        return due and not self.is_due(kafka, life, fragment)
+
     def deployed(
         self, kafka: Topics, life: int, fragments: Iterable[tuple[Fragment, int]]
     ) -> set[Key]:

@@ -185,9 +185,12 @@ def test_a_missing_redrive_topic_stops_its_fragment(medusa: Installation, dlq: D
     _await(medusa, names.dead_letters, 2)
     medusa.admin.delete_topics((names.redrive,))
     medusa.await_state(names.network.name, names.fragment, LaneState.WAITING)
-    status = medusa.status("gone", "halved")
-    assert status is not None
-    assert f"topic {names.redrive}" in status.last_error
+
+    def is_named() -> bool:
+        status = medusa.status("gone", "halved")
+        return status is not None and f"topic {names.redrive}" in status.last_error
+
+    medusa.wait_for(is_named, "the name of the topic that is gone", within_s=30)
     refused = dlq("redrive", "gone.halved", "--yes", code=65)
     assert "the topic is gone" in refused["error"]["message"]
     with pytest.raises(DeployError, match=f"topic {names.redrive} is gone"):

@@ -50,6 +50,7 @@ streams:
 boxes:
   moving: {filter: sightings, where: speed > 0}
 """
+COUNTING = "aggregate: both, window: 10s, by: [car], compute: {n: count(*)}"
 RENAMED = FILTER.replace("sightings: {t", "seen: {t").replace("r: sightings", "r: seen")
 TWO = """\
 network: cars
@@ -360,6 +361,31 @@ def test_an_input_read_since_the_deploy_can_be_decided_later(scene: Scene) -> No
     (decided,) = scene.record.begins
     assert decided.ranges == ((0, 3, 3),)
     assert decided.version == scene.record.version == done.version
+
+
+def test_an_input_and_a_state_made_since_the_deploy_are_decided_together(tmp_path: Path) -> None:
+    """The earlier lane's state was made without that input: `--input` alone would not do."""
+    scene = Scene(tmp_path)
+    scene.world.kafka.add("car-sightings", partitions=1, records=9)
+    scene.world.kafka.add("more-sightings", partitions=1, records=3)
+    scene.deploy(COUNTS)
+    old, two = scene.record, TWO.replace("filter: both, where: speed > 0", COUNTING)
+    scene.deploy(two)
+    scene.read_as(old, COUNTS, {"car-sightings": 5})
+    (problem,) = scene.compare(two).changes.problems
+    assert "--state moving=rebuild" in problem.hint
+    assert "--input more=end" in problem.hint
+    inputs = {StreamName("more"): InputFrom.END}
+    (problem,) = scene.compare(two, Choices(inputs=inputs)).changes.problems
+    assert "its state does not fit" in problem.message
+    named = {MOVING: OnChange.REBUILD}
+    done = deploy(
+        scene.compare(two, Choices(named=named, inputs=inputs)),
+        scene.world.servers,
+        lambda _: None,
+    )
+    assert scene.record.choice == (OnChange.REBUILD, LIFE)
+    assert [begun.version for begun in scene.record.begins] == [done.version]
 
 
 def test_a_choice_for_an_unchanged_fragment_raises_its_version(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from pipeline.names import value_subject
 from pipeline.planner.inputs import InputFrom
 from pipeline.planner.state import Choices, OnChange
 from schemas.compatibility import Level
-from tests.unit.deploy.test_inputs import FILTER, NET, Scene, item
+from tests.unit.deploy.test_inputs import FILTER, NET, TWO, Scene, item
 from tests.unit.deploy.test_inputs import MOVING as MOVED
 
 OUT = TopicName("moving-cars")
@@ -177,6 +177,40 @@ def test_a_fragment_that_returns_to_its_own_topic_before_it_began_continues(scen
     assert "it goes on at its positions: nothing is lost or repeated" in item(found).reasons
     deploy(found, scene.world.servers, lambda _: None)
     assert scene.record.succeeds is None
+    assert scene.record.begins == ()
+
+
+def test_a_decision_for_another_output_does_not_apply_to_the_own_one(tmp_path: Path) -> None:
+    """A fragment that has never run returns: it reads all, although it was to begin at the end."""
+    scene = Scene(tmp_path)
+    scene.world.kafka.add("car-sightings", partitions=1, records=9)
+    scene.deploy(both(OUT, "standing-cars"))
+    scene.world.registry.set_level(value_subject(TopicName("standing-cars")), Level.NONE)
+    scene.deploy(FILTER + MOVED_ASIDE, **END)
+    assert [begun.ranges for begun in scene.record.begins] == [((0, 9, 9),)]
+    elsewhere = MOVING.replace(OUT, "other-cars")
+    scene.deploy(elsewhere)
+    assert [begun.ranges for begun in scene.record.begins] == [((0, 9, 9),)]
+    scene.deploy(MOVING)
+    assert scene.record.succeeds is None
+    assert scene.record.begins == ()
+
+
+def test_an_input_decided_for_another_output_needs_a_choice_for_the_own_one(scene: Scene) -> None:
+    """The fragment has read one of its two inputs before, and returns with both."""
+    two = both(OUT, "standing-cars")
+    scene.deploy(two)
+    scene.world.registry.set_level(value_subject(TopicName("standing-cars")), Level.NONE)
+    scene.read(two, {"car-sightings": 5}, output=output_id(scene))
+    scene.world.kafka.add("more-sightings", partitions=1, records=3)
+    scene.deploy(TWO + MOVED_ASIDE, **END, more=InputFrom.END)
+    assert {begun.stream for begun in scene.record.begins} == {"sightings", "more"}
+    back = f"{TWO}outputs: {{moving: {{topic: {OUT}}}}}\n"
+    with pytest.raises(DeployError, match="more-sightings, which this fragment has never read"):
+        scene.deploy(back)
+    done = scene.deploy(back, more=InputFrom.BEGINNING)
+    (begun,) = scene.record.begins
+    assert (begun.stream, begun.ranges, begun.version) == ("more", ((0, 0, 3),), done.version)
 
 
 def test_a_writer_with_another_output_now_is_distinguished(scene: Scene) -> None:

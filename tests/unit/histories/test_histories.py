@@ -110,6 +110,31 @@ ONCE_WRONG = {
             "produce:616603 rename_topic:4206 rollback:1030285 rename_topic:353788 rollback:46633"
         ),
     ),
+    "what was decided for another output was done in the fragment's own one": (
+        115,
+        (
+            "retention:612416 move_in:323050 rename_inner:346269 move_out:899034 "
+            "rename_last:488691 move_in:1001185 rollback:651441"
+        ),
+    ),
+    "a fragment went back to an output of its own, and had never run": (
+        907891,
+        (
+            "rename_topic:118405 retention:270534 rename_last:831534 rename_topic:4206 "
+            "rollback:1030285 rename_topic:353788 rollback:46633"
+        ),
+    ),
+    "an input was asked for first, and then the state that was made without it": (
+        300089,
+        "run:508313 take_over:795304 run:391996 add_input:988974 take_over:688092",
+    ),
+    "what a late lane had begun came back with its inputs, and the reference had forgotten it": (
+        500697,
+        (
+            "run:311271 move_in:485104 run:833678 rollback:379329 run:842891 rename_topic:49516 "
+            "move_in:261860"
+        ),
+    ),
     "a lane began late whose fragment was gone": (
         902138,
         (
