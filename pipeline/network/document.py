@@ -22,13 +22,14 @@ from pipeline.network.boxes.common import Defaults, Draft, StreamFacts, check_sy
 from pipeline.network.boxes.python import CodeReference, read_function
 from pipeline.network.boxes.python import read_reference as read_code_reference
 from pipeline.network.boxes.traits import KINDS, STATEFUL_KINDS
+from pipeline.network.declared import Declared, check_declared
 from pipeline.network.fields import Fields, Report, Text
 from pipeline.network.limits import read_limit
 from pipeline.network.model import Box, BoxSettings, Limit, Network
 from pipeline.network.outputs import OutputDraft, check_finality, check_keys, read_outputs
 from pipeline.network.placement import Placement, check_apart, read_placement
-from pipeline.network.priority import DeclaredPriority, check_priorities, read_priority
-from pipeline.network.reliability import Declared, check_reliabilities, read_reliability
+from pipeline.network.priority import PRIORITY, read_priority
+from pipeline.network.reliability import RELIABILITY, read_reliability
 from pipeline.network.streams import (
     PARTITIONS,
     PARTITIONS_MAX,
@@ -42,7 +43,7 @@ from pipeline.network.streams import (
 from pipeline.network.written import Written
 from pipeline.network.yaml_reader import YamlMap, YamlScalar
 from pipeline.priority import Priority
-from pipeline.reliability import UPSTREAM_BACKUP
+from pipeline.reliability import UPSTREAM_BACKUP, Reliability
 
 __all__ = [
     "Code",
@@ -176,8 +177,8 @@ class _Loader:
         self.limits: list[Limit] = []
         self.box_settings: list[BoxSettings] = []
         self.placements: list[Placement] = []
-        self.reliabilities: list[Declared] = []
-        self.priorities: list[DeclaredPriority] = []
+        self.reliabilities: list[Declared[Reliability]] = []
+        self.priorities: list[Declared[Priority]] = []
 
     def load(self, root: YamlMap) -> Network | None:
         """The network, as far as it is valid; None without a name."""
@@ -192,8 +193,8 @@ class _Loader:
         auto_create = fields.boolean("auto_create", default=True)
         pace_ms, state_limit = read_pace(fields), read_state_limit(fields)
         placement = read_placement(fields, None)
-        reliability = read_reliability(fields, None).reliability
-        priority = read_priority(fields, None).priority
+        reliability = read_reliability(fields, None).value
+        priority = read_priority(fields, None).value
         streams = self._streams(fields, partitions)
         defaults = Defaults(window if fields.has("window") else None, self.code)
         drafts, broken = self._drafts(fields, defaults, set(streams))
@@ -337,8 +338,8 @@ class _Loader:
         settings = replace(
             settings,
             nodes=placement.nodes,
-            reliability=declared.reliability,
-            priority=priority.priority,
+            reliability=declared.value,
+            priority=priority.value,
         )
         self.box_settings.append(settings)
         fields.finish()
@@ -449,9 +450,9 @@ class _Loader:
     def _check_shared(self, outputs: tuple[OutputDraft, ...], routes: Mapping[str, str]) -> None:
         """Check that no output declares a reliability or a priority that its box declares."""
         of_outputs = (output.reliability for output in outputs)
-        check_reliabilities(self.reliabilities, of_outputs, routes, self.report)
+        check_declared(RELIABILITY, self.reliabilities, of_outputs, routes, self.report)
         priorities = (output.priority for output in outputs)
-        check_priorities(self.priorities, priorities, routes, self.report)
+        check_declared(PRIORITY, self.priorities, priorities, routes, self.report)
 
     def _topics(
         self,

@@ -5,15 +5,18 @@ from dataclasses import dataclass
 
 from pipeline.ids import BoxName, StreamName, TopicName
 from pipeline.nearest import nearest_first
+from pipeline.network.declared import Declared
 from pipeline.network.fields import Fields, Report, Text
 from pipeline.network.model import Box, KeyFormat, Output
 from pipeline.network.placement import Placement, read_placement
-from pipeline.network.priority import DeclaredPriority, read_priority
-from pipeline.network.reliability import Declared, read_reliability
+from pipeline.network.priority import read_priority
+from pipeline.network.reliability import read_reliability
 from pipeline.network.streams import PARTITIONS_MAX
 from pipeline.network.topics import read_retention
 from pipeline.network.types import DataType, Scalar
 from pipeline.network.yaml_reader import YamlMap
+from pipeline.priority import Priority
+from pipeline.reliability import Reliability
 
 ONE_FORM: Mapping[KeyFormat, tuple[DataType, ...]] = {
     KeyFormat.STRING: (Scalar.STRING, Scalar.INT, Scalar.LONG, Scalar.BOOLEAN),
@@ -33,8 +36,8 @@ class OutputDraft:
     corrections: bool
     key_format: KeyFormat
     placement: Placement
-    reliability: Declared
-    priority: DeclaredPriority
+    reliability: Declared[Reliability]
+    priority: Declared[Priority]
 
     @property
     def output(self) -> Output:
@@ -47,8 +50,8 @@ class OutputDraft:
             key_format=self.key_format,
             retention_ms=self.retention_ms,
             nodes=self.placement.nodes,
-            reliability=self.reliability.reliability,
-            priority=self.priority.priority,
+            reliability=self.reliability.value,
+            priority=self.priority.value,
         )
 
 

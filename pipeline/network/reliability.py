@@ -1,10 +1,10 @@
 """`reliability` of a network, an output or a box: how another node goes on when a node fails."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from typing import Final
 
 from pipeline.ids import BoxName
-from pipeline.network.fields import Fields, Report
+from pipeline.network.declared import Declared
+from pipeline.network.fields import Fields
 from pipeline.network.yaml_reader import YamlMap
 from pipeline.reliability import (
     CHECKPOINT_EVERY_LEAST_MS,
@@ -18,42 +18,27 @@ from pipeline.reliability import (
     with_passive_standbys,
 )
 
-_KEY = "reliability"
+RELIABILITY: Final = "reliability"
 _EVERY = "checkpoint_every"
 _MODES = tuple(mode.value for mode in Mode)
 _LATER = ("amnesia",)
 """Modes that are designed but not implemented in this version."""
 
 
-@dataclass(frozen=True, slots=True)
-class Declared:
-    """A reliability as written.
-
-    Args:
-        of: the box, or the box of the output; None: the network.
-        reliability: None: not declared, or invalid (reported).
-        line: where it is written.
-    """
-
-    of: BoxName | None
-    reliability: Reliability | None = None
-    line: int = 0
-
-
-def read_reliability(fields: Fields, of: BoxName | None) -> Declared:
+def read_reliability(fields: Fields, of: BoxName | None) -> Declared[Reliability]:
     """Read the key `reliability`: a mode, or a mapping with one; mistakes are reported.
 
     Args:
         fields: the entries of the document, the output or the box.
         of: the box, or the box of the output; None: the network.
     """
-    node, line = fields.node(_KEY), fields.line_of(_KEY)
+    node, line = fields.node(RELIABILITY), fields.line_of(RELIABILITY)
     if node is None:
         return Declared(of)
     if not isinstance(node, YamlMap):
-        mode = _read_mode(fields, _KEY)
+        mode = _read_mode(fields, RELIABILITY)
         return Declared(of, mode and _of(mode, SECONDARIES, CHECKPOINT_EVERY_MS), line)
-    inner = Fields(node, f"{_KEY} of {fields.what}", fields.report, fields.box)
+    inner = Fields(node, f"{RELIABILITY} of {fields.what}", fields.report, fields.box)
     inner.line = line
     inner.required("mode")
     reliability = _read_parts(inner)
@@ -115,27 +100,3 @@ def _read_mode(fields: Fields, key: str) -> Mode | None:
         return None
     word = fields.choice(key, _MODES, "")
     return Mode(word) if word else None
-
-
-def check_reliabilities(
-    boxes: Iterable[Declared],
-    outputs: Iterable[Declared],
-    routes: Mapping[str, str],
-    report: Report,
-) -> None:
-    """Report outputs that declare what their box declares, too.
-
-    Args:
-        boxes: those of the boxes.
-        outputs: those of the outputs.
-        routes: the route of each branch.
-        report: receives mistakes.
-    """
-    own = {one.of for one in boxes if one.reliability is not None}
-    for one in outputs:
-        if one.of is None or one.reliability is None:
-            continue
-        box = BoxName(routes.get(one.of, one.of))
-        if box in own:
-            message = f"box {box} has a reliability of its own: write it there or here"
-            report.add(message, one.line, box=one.of)

@@ -3,7 +3,14 @@
 import time
 from random import Random
 
-from tests.faults.standbys import BUILT_S, DEFAULT, await_gone, await_level, followed
+from tests.faults.standbys import (
+    BUILT_S,
+    DEFAULT,
+    await_gone,
+    await_level,
+    followed,
+    standby_of_a_suspended_owner,
+)
 from tests.faults.world import World
 
 PASSIVE = {"mode": "passive_standby", "checkpoint_every": "1s"}
@@ -29,14 +36,7 @@ def copy_takes_over_at_any_time(world: World, random: Random) -> None:
 
 def copy_of_a_suspended_owner(world: World, random: Random) -> None:
     """The owner is suspended until the secondary has taken over; then it wakes, and copies."""
-    old, new = followed(world, PASSIVE)
-    await_level(world, new)
-    old.pause()
-    await_gone(world, new)
-    time.sleep(random.uniform(0, 3))
-    old.resume()
-    time.sleep(random.uniform(1, 5))
-    old.kill()
+    standby_of_a_suspended_owner(world, random, PASSIVE)
 
 
 def copy_is_fetched(world: World, random: Random) -> None:

@@ -52,9 +52,11 @@ def standby_killed_in_takeover(world: World, random: Random) -> None:
     world.restart()
 
 
-def standby_of_a_suspended_owner(world: World, random: Random) -> None:
+def standby_of_a_suspended_owner(
+    world: World, random: Random, reliability: str | Mapping[str, str] = ACTIVE
+) -> None:
     """The owner is suspended until the secondary has taken over; then it wakes, and is fenced."""
-    old, new = followed(world)
+    old, new = followed(world, reliability)
     await_level(world, new)
     old.pause()
     await_gone(world, new)
