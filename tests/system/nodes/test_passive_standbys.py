@@ -114,6 +114,7 @@ def test_a_follower_begins_from_the_store(medusa: Installation, nodes: Nodes) ->
         await_results(medusa, name, 6)
 
 
+@pytest.mark.second_tier("unit tests of copies and of standbys, with stores that fail and hang")
 def test_without_the_store_the_lane_runs_on_and_the_log_is_read(
     medusa: Installation, nodes: Nodes, store: Path
 ) -> None:
@@ -135,6 +136,9 @@ def test_without_the_store_the_lane_runs_on_and_the_log_is_read(
     medusa.await_node(before, nodes[before])
 
 
+@pytest.mark.second_tier(
+    "test_an_owner_that_was_suspected_wrongly_gives_up; unit tests of the store"
+)
 def test_an_owner_that_wakes_up_damages_no_copy(
     medusa: Installation, nodes: Nodes, store: Path
 ) -> None:
