@@ -136,9 +136,7 @@ def test_without_the_store_the_lane_runs_on_and_the_log_is_read(
     medusa.await_node(before, nodes[before])
 
 
-@pytest.mark.second_tier(
-    "test_an_owner_that_was_suspected_wrongly_gives_up; unit tests of the store"
-)
+@pytest.mark.second_tier("test_an_owner_that_was_suspected_wrongly_gives_up, tests of the store")
 def test_an_owner_that_wakes_up_damages_no_copy(
     medusa: Installation, nodes: Nodes, store: Path
 ) -> None:
