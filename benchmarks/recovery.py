@@ -18,8 +18,9 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -79,11 +80,16 @@ def main(arguments: Sequence[str]) -> int:
     )
     parser.add_argument("--query", choices=tuple(BOXES), default="windows", help="(%(default)s)")
     options = parser.parse_args(arguments)
-    folder = Path(tempfile.mkdtemp(prefix="medusa-recovery-"))
+    return in_world("medusa-recovery-", partial(_run, options=options))
+
+
+def in_world(prefix: str, run: Callable[[World], None]) -> int:
+    """Run a measurement on servers of its own; returns the exit code."""
+    folder = Path(tempfile.mkdtemp(prefix=prefix))
     cache = Path(load_project({}, os.environ, Path.cwd()).settings.cache).expanduser()
     try:
         with world(folder, cache.absolute()) as made:
-            _run(made, options)
+            run(made)
     except (RunFailedError, MedusaError) as error:
         print(f"failed: {error}")
         return 1

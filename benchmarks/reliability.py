@@ -13,14 +13,11 @@ diagram of recovery time against cost of Hwang et al., ICDE 2005.
 """
 
 import argparse
-import os
-import shutil
 import sys
-import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from functools import partial
 
 import yaml
 
@@ -31,6 +28,7 @@ from benchmarks.recovery import (
     Parts,
     document_of,
     epoch_of,
+    in_world,
     node_of,
     parts_of,
     text_of,
@@ -38,12 +36,10 @@ from benchmarks.recovery import (
 )
 from benchmarks.soak_feed import SCHEMA, Load
 from pipeline import durations
-from pipeline.cli.project import load_project
-from pipeline.errors import MedusaError
 from pipeline.planner.plan import Plan
 from tests.faults.nodes import Node
 from tests.faults.servers import Server
-from tests.faults.world import RunFailedError, Running, World, world
+from tests.faults.world import Running, World
 
 QUERIES = {
     "deduplicate": "  sums: {deduplicate: readings, by: [site, value, at], within: KEPT}\n",
@@ -106,17 +102,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--modes", nargs="+", choices=tuple(MODES), default=tuple(MODES))
     parser.add_argument("--session-timeout", default="10s", help="of ZooKeeper (%(default)s)")
     options = parser.parse_args(arguments)
-    folder = Path(tempfile.mkdtemp(prefix="medusa-reliability-"))
-    cache = Path(load_project({}, os.environ, Path.cwd()).settings.cache).expanduser()
-    try:
-        with world(folder, cache.absolute()) as made:
-            _run(made, options)
-    except (RunFailedError, MedusaError) as error:
-        print(f"failed: {error}")
-        return 1
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-    return 0
+    return in_world("medusa-reliability-", partial(_run, options=options))
 
 
 def _run(made: World, options: argparse.Namespace) -> None:

@@ -79,7 +79,7 @@ def foreign_readers(plan: Plan, others: Others) -> Iterator[Problem]:
         )
 
 
-def told(
+def need_warnings(
     plan: Plan,
     removed: Removed,
     markers: Mapping[FragmentName, CommitMarker],

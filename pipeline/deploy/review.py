@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pipeline import durations
 from pipeline.catalog.records import NodeRecord
 from pipeline.catalog.snapshot import CatalogSnapshot
-from pipeline.deploy.kept_by_need import Removed, foreign_readers, told
+from pipeline.deploy.kept_by_need import Removed, foreign_readers, need_warnings
 from pipeline.deploy.others import Others, conflicts, too_impatient
 from pipeline.deploy.room import without_room
 from pipeline.deploy.writers import Successions
@@ -102,7 +102,9 @@ def review(
             *found.warnings,
             *_forgetting(plan, found),
             *too_impatient(inputs_of(plan), around.others.taken),
-            *told(plan, around.removed, around.markers, around.current.inputs, found.chosen),
+            *need_warnings(
+                plan, around.removed, around.markers, around.current.inputs, found.chosen
+            ),
             *_without_nodes(plan, around.nodes),
             *_without_secondaries(plan, around.nodes),
             *without_room(plan, around.catalog),

@@ -15,8 +15,10 @@ from pipeline.checkpoint_store.store import CheckpointStore
 from pipeline.clock import Clock
 from pipeline.errors import EnvironmentProblem, RetryError
 from pipeline.ids import BatchId, Epoch, Incarnation, NetworkLife
+from pipeline.markers.commit_marker import CommitMarker
 from pipeline.names import LaneNames
 from pipeline.spark.run.checkpoints import FETCHED, FORMAT_VERSION
+from pipeline.spark.run.lane_settings import LaneSettings
 
 STALLED_S: Final = 10.0
 """How long a start waits for the store to deliver anything; then it goes on without."""
@@ -41,6 +43,12 @@ class Wanted:
     incarnation: Incarnation
     epoch: Epoch
     spark: str
+
+    @classmethod
+    def of(cls, settings: LaneSettings, last: CommitMarker, spark: str) -> "Wanted":
+        """What a lane can begin from after its last marker."""
+        names = settings.fragment.names.stable
+        return cls(names, settings.life, last.incarnation, last.epoch, spark)
 
     def newest(self, store: CheckpointStore) -> CheckpointCopy | None:
         """The newest copy, if it is of use.

@@ -198,7 +198,7 @@ class Checkpoints:
     def of_follower(
         self, epoch: Epoch, incarnation: Incarnation, lowered: Lowered
     ) -> CheckpointFacts | Unusable:
-        """Facts of the folder of an epoch, which the query of a follower uses.
+        """Facts of the folder of an epoch with the state of a follower, or a copy.
 
         Args:
             epoch: of the folder.

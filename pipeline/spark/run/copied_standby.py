@@ -155,8 +155,7 @@ class CopiedStandby:
         if self._course.phase is FollowerPhase.WAITING:  # it has a state now
             self._course.move(FollowerEvent.FAILED)
             self._course.move(FollowerEvent.BEGUN)
-        names, spark = settings.fragment.names.stable, self._host.spark.version
-        wanted = Wanted(names, settings.life, marker.incarnation, marker.epoch, spark)
+        wanted = Wanted.of(settings, marker, self._host.spark.version)
         copy = wanted.newest(copies.store)
         if copy is not None and copy != self._copy:
             self._fetch(copies.store, copy)

@@ -40,23 +40,48 @@ def link_newest(
     own = checkpoints.newest_of(marker.incarnation)
     if own is not None:
         found = checkpoints.link(settings.epoch, own)
-    if host.copies is None:
-        return found
-    names, spark = settings.fragment.names.stable, host.spark.version
-    wanted = Wanted(names, settings.life, marker.incarnation, marker.epoch, spark)
-    folder, store = checkpoints.folder(settings.epoch), host.copies.store
     try:
-        fetched = fetch_at_once(store, wanted, found, folder, host.clock, stop)
+        copied = link_copy(marker, settings, host, checkpoints, found, stop)
     except MedusaError as error:
-        _log.info("no copy of its checkpoint is used: %s", error, extra=_label(settings))
+        label = {"fragment": str(settings.lane.fragment)}
+        _log.info("no copy of the checkpoint is used: %s", error, extra=label)
         return found
+    return found if copied is None else copied
+
+
+def link_copy(
+    marker: CommitMarker,
+    settings: LaneSettings,
+    host: LaneHost,
+    checkpoints: Checkpoints,
+    here: BatchId,
+    stop: threading.Event,
+) -> BatchId | None:
+    """Link the newest copy of a lane's checkpoint into the folder of an epoch, if it is of use.
+
+    Args:
+        marker: of the lane, the last one.
+        settings: of the lane that starts, or would start.
+        host: of this node.
+        checkpoints: of the folder.
+        here: the last batch of the state that this node has; only a later one is of use.
+        stop: ends waiting for the store.
+
+    Returns:
+        The last batch in it, `NO_BATCH` if the copy is damaged; None: no copy is of use, and the
+        folder is as before.
+
+    Raises:
+        MedusaError: the store cannot be used; the folder is as before.
+    """
+    if host.copies is None:
+        return None
+    wanted = Wanted.of(settings, marker, host.spark.version)
+    folder, store = checkpoints.folder(settings.epoch), host.copies.store
+    fetched = fetch_at_once(store, wanted, here, folder, host.clock, stop)
     if fetched is None:
-        return found
+        return None
     _, source = fetched
-    found = checkpoints.link(settings.epoch, source)
+    linked = checkpoints.link(settings.epoch, source)
     shutil.rmtree(source, ignore_errors=True)
-    return found
-
-
-def _label(settings: LaneSettings) -> dict[str, str]:
-    return {"fragment": str(settings.lane.fragment)}
+    return linked

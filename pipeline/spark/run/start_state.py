@@ -11,11 +11,11 @@ from pipeline.lanes.start.decision import Rebuild, Start, decide_start
 from pipeline.lanes.start.facts import CheckpointFacts, StartRequest, Unusable
 from pipeline.markers.commit_marker import NO_BATCH, CommitMarker
 from pipeline.spark.query.lowered import Lowered
-from pipeline.spark.run.checkpoint_fetch import Wanted, fetch_at_once
 from pipeline.spark.run.checkpoints import Checkpoints
 from pipeline.spark.run.handover import Followed, FollowedQuery, FollowedState
 from pipeline.spark.run.lane_host import LaneHost
 from pipeline.spark.run.lane_settings import LaneSettings
+from pipeline.spark.run.owner_checkpoint import link_copy
 
 
 @dataclass(slots=True)
@@ -130,26 +130,20 @@ class StartState:
 
         It is of use if it is of a later batch than what the start has found here.
         """
-        copies, settings = self.host.copies, self.settings
-        if copies is None:
-            return found
-        names, spark = settings.fragment.names.stable, self.host.spark.version
-        wanted = Wanted(names, settings.life, last.incarnation, last.epoch, spark)
-        folder, here = self.checkpoints.folder(request.epoch), _batch(found)
+        here, own = _batch(found), self.checkpoints
         try:
-            fetched = fetch_at_once(copies.store, wanted, here, folder, self.host.clock, self.stop)
+            batch = link_copy(last, self.settings, self.host, own, here, self.stop)
         except MedusaError as error:
             self.log.warning("no copy of the checkpoint is used: %s", error)
             return found
-        if fetched is None:
+        if batch is None:
             return found
-        copy, source = fetched
-        facts = self.checkpoints.take(request.epoch, source, copy.incarnation, lowered)
-        shutil.rmtree(source, ignore_errors=True)
-        start = decide_start(marker, facts, request)
-        if isinstance(start, Rebuild) and start.since is not None:
-            self.log.info("goes on from a copy of its checkpoint of batch %d", copy.batch)
-            return start
+        if batch != NO_BATCH:
+            facts = self.checkpoints.of_follower(request.epoch, last.incarnation, lowered)
+            start = decide_start(marker, facts, request)
+            if isinstance(start, Rebuild) and start.since is not None:
+                self.log.info("goes on from a copy of its checkpoint of batch %d", batch)
+                return start
         # The folder of the epoch has the copy now.
         return decide_start(marker, Unusable(f"{found.why}; its copy is of no use"), request)
 

@@ -4,7 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from pipeline.deploy.kept_by_need import Removed, by_need, foreign_readers, lost_topics, told
+from pipeline.deploy.kept_by_need import (
+    Removed,
+    by_need,
+    foreign_readers,
+    lost_topics,
+    need_warnings,
+)
 from pipeline.deploy.others import Others, written_topics
 from pipeline.ids import Incarnation, NetworkName, Offset, ParticipantId, StreamName, TopicName
 from pipeline.markers.positions import InputPartition
@@ -64,15 +70,15 @@ def test_a_reader_that_begins_is_told_what_is_left() -> None:
     begins = ChangedInput(StreamName("counted"), TOPIC, True, ())
     removed = Removed(frozenset({TOPIC}))
     known = dict.fromkeys(READERS, MARKER)
-    assert list(told(PLAN, removed, {}, {}, {})) == [
+    assert list(need_warnings(PLAN, removed, {}, {}, {})) == [
         f"{GONE}: {name} begins at what is left" for name in READERS
     ]
     sums = next(name for name in READERS if name == "sums")
-    assert list(told(PLAN, removed, known, {sums: (begins,)}, {})) == [
+    assert list(need_warnings(PLAN, removed, known, {sums: (begins,)}, {})) == [
         f"{GONE}: sums begins at what is left"
     ]
-    assert list(told(PLAN, removed, known, {}, {})) == []
-    assert list(told(PLAN, Removed(), {}, {}, {})) == []
+    assert list(need_warnings(PLAN, removed, known, {}, {})) == []
+    assert list(need_warnings(PLAN, Removed(), {}, {}, {})) == []
 
 
 def test_a_chosen_rebuild_and_a_fragment_that_comes_back_are_told() -> None:
@@ -81,16 +87,16 @@ def test_a_chosen_rebuild_and_a_fragment_that_comes_back_are_told() -> None:
     (sums,) = (name for name in READERS if name == "sums")
     removed = Removed(frozenset({TOPIC}), {sums: (TOPIC,)})
     chosen = {sums: (OnChange.REBUILD, Incarnation("one"))}
-    assert list(told(PLAN, removed, known, {}, chosen)) == [
+    assert list(need_warnings(PLAN, removed, known, {}, chosen)) == [
         f"{GONE}: the state of sums is built from what is left"
     ]
     text = (
         f"{GONE}, also some that sums was to go on from: it starts only with `--state sums=empty`, "
         "which goes on with what is left"
     )
-    assert list(told(PLAN, removed, known, {}, {})) == [text]
+    assert list(need_warnings(PLAN, removed, known, {}, {})) == [text]
     empty = {sums: (OnChange.EMPTY, Incarnation("one"))}
-    assert list(told(PLAN, removed, known, {}, empty)) == []
+    assert list(need_warnings(PLAN, removed, known, {}, empty)) == []
 
 
 @pytest.mark.parametrize(
