@@ -384,6 +384,7 @@ def _settings(following: Following, fragment: Fragment) -> LaneSettings:
         choice=deployed.choice,
         begins=deployed.begins,
         succession=deployed.succession,
+        begun_anew=deployed.begun_anew,
     )
 
 

@@ -336,6 +336,7 @@ class Performer:
             choice=deployed.choice,
             begins=deployed.begins,
             succession=deployed.succession,
+            begun_anew=deployed.begun_anew,
         )
         return self._context.make_lane(settings, followed)
 

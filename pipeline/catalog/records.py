@@ -395,6 +395,8 @@ class FragmentRecord(Record):
             topic is read.
         succeeds: the other fragments that have written its output; without effect once the fragment
             has begun anew. None: it is the last writer itself.
+        begun_anew: the `anew` of its last marker when its version was deployed; a marker with
+            another one is of a lane that began too late. None: an earlier program deployed it.
         nodes: the selector of the nodes that may run it; empty: every node.
         apart: fragments of the network that it is to run apart from, sorted.
         cost_us: its estimated cost, as of `estimated_cost_us`; 0: not known.
@@ -414,6 +416,7 @@ class FragmentRecord(Record):
     choice: tuple[OnChange, Incarnation] | None
     begins: tuple[Begun, ...]
     succeeds: Succeeds | None
+    begun_anew: str | None = None
     nodes: str = ""
     apart: tuple[FragmentName, ...] = ()
     cost_us: int = 0

@@ -97,6 +97,11 @@ class Deployed:
         found = self.record.succeeds
         return None if found is None else Succession(self.network.life, *found)
 
+    @property
+    def begun_anew(self) -> str | None:
+        """The takeover that its last marker named when its version was deployed; None: unknown."""
+        return self.record.begun_anew
+
     def fits(self, transfer: Transfer) -> bool:
         """Whether a transfer of the fragment is valid: see `CatalogSnapshot.moving`."""
         same = (transfer.life, transfer.version) == (self.network.life, self.record.version)

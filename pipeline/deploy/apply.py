@@ -250,7 +250,9 @@ def _commit(comparison: Comparison, servers: Servers, created: tuple[TopicName, 
     ids = _topic_ids(plan, servers.topics, comparison.topic_ids)
     version = NetworkVersion(last + 1)
     found = comparison.changes
-    facts = Facts(ids, version, found.chosen, found.begins, comparison.successions)
+    facts = Facts(
+        ids, version, found.chosen, found.begins, comparison.successions, comparison.markers
+    )
     fragments = desired_fragments(plan, recorded.fragments, facts)
     life = before.life if before else servers.new_life()
     made = _made(plan, before, (*created, *_read_before_recorded(comparison, ids)))

@@ -15,6 +15,7 @@ from pipeline.ids import (
     TopicName,
 )
 from pipeline.labels import format_selector
+from pipeline.markers.commit_marker import CommitMarker
 from pipeline.planner.cost import estimated_cost_us
 from pipeline.planner.digest import fragment_digest
 from pipeline.planner.inputs import Begins
@@ -32,6 +33,7 @@ class Facts:
         chosen: the choices for states, each with the incarnation of the lane that it applies to.
         begins: the beginnings of inputs that were never read, as chosen in this deploy.
         successions: the fragments whose output was last written by another fragment.
+        markers: the last ones of the fragments that have run.
     """
 
     topic_ids: Mapping[TopicName, str]
@@ -39,6 +41,7 @@ class Facts:
     chosen: Mapping[FragmentName, tuple[OnChange, Incarnation]] = field(default_factory=dict)
     begins: Mapping[FragmentName, tuple[Begins, ...]] = field(default_factory=dict)
     successions: Successions = field(default_factory=Successions)
+    markers: Mapping[FragmentName, CommitMarker] = field(default_factory=dict)
 
 
 def desired_fragments(
@@ -67,6 +70,8 @@ def _record(fragment: Fragment, old: FragmentRecord | None, facts: Facts) -> Fra
     # A new decision gets a new version, so that a lane that is starting now does not apply it.
     kept = same is not None and choice == same.choice and not facts.begins.get(name)
     version = same.version if same is not None and kept else facts.version
+    marker = facts.markers.get(name)
+    begun_anew = same.begun_anew if same is not None and kept else marker.anew if marker else ""
     return FragmentRecord(
         network=fragment.names.network,
         fragment=name,
@@ -78,6 +83,7 @@ def _record(fragment: Fragment, old: FragmentRecord | None, facts: Facts) -> Fra
         begins=_begins(fragment, old, version, facts),
         succeeds=facts.successions.of(name, facts.version, output_id)
         or (same.succeeds if same else None),
+        begun_anew=begun_anew,
         nodes=format_selector(fragment.nodes),
         apart=fragment.apart,
         cost_us=estimated_cost_us(fragment),

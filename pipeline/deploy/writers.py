@@ -106,7 +106,8 @@ def successions(
         written_by = writers.get(topic_id, ()) if topic_id is not None else ()
         record = records.get(name)
         others = [one for one in written_by if one != name]
-        if others and (written_by[0] != name or not _has_topic(record, topic_id)):
+        is_last = written_by[:1] == (name,) and _has_topic(record, topic_id)
+        if (others and not is_last) or _began_late(record, life, markers.get(name)):
             found[name] = _split(others, planned)
             continue
         earlier = pending_succession(record, life, markers.get(name))
@@ -118,6 +119,19 @@ def successions(
         else:  # it writes again a topic that it wrote last itself
             given_up.add(name)
     return Successions(found, pending, frozenset(given_up))
+
+
+def _began_late(
+    record: FragmentRecord | None, life: NetworkLife, marker: CommitMarker | None
+) -> bool:
+    """Whether a lane of an earlier version has begun anew after the fragment was deployed.
+
+    Its marker has replaced the one that the deploy has decided by.
+    """
+    if record is None or record.begun_anew is None or marker is None:
+        return False
+    own = None if record.succeeds is None else Succession(life, *record.succeeds).token
+    return marker.anew not in {record.begun_anew, own}
 
 
 def _has_topic(record: FragmentRecord | None, topic_id: TopicId | None) -> bool:

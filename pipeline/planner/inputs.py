@@ -162,7 +162,8 @@ def question(one: ChangedInput) -> str:
         return f"stream {one.stream} leaves topic {one.topic}, of which {unread} not read by now"
     if one.beside is not None:
         return (
-            f"topic {one.beside} was last written by another fragment, so this one begins anew: "
+            f"topic {one.beside} was last written by another fragment, or this one has begun in "
+            "another topic since it was deployed, so it begins anew: "
             f"what it reads of stream {one.stream} from the beginning may come a second time"
         )
     return (

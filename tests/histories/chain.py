@@ -15,7 +15,11 @@ from tests.histories.node import OWNER
 from tests.histories.reference import Ledger, Wrong
 from tests.histories.world import Commit, Scene
 
-_OVERTAKEN: Final = ("another version of the network made the state", "was never read here")
+_OVERTAKEN: Final = (
+    "another version of the network made the state",
+    "was never read here",
+    "a lane of an earlier one has begun anew",
+)
 """Errors of a lane that stops without loss: its last owner continued after the comparison."""
 
 

@@ -207,7 +207,8 @@ def _compared(scene: Scene, accounts: Accounts, comparison: Comparison) -> Itera
         ledger = accounts.ledgers.get((scene.life, fragment.name))
         chosen = accounts.begins.get((scene.life, fragment.name), {})
         planned = announced(scene, comparison, fragment.name)
-        if accounts.writers.others(scene.kafka, scene.life, fragment):
+        is_late = (scene.life, str(fragment.name)) in accounts.writers.late
+        if is_late or accounts.writers.others(scene.kafka, scene.life, fragment):
             yield from _differs(fragment, planned, _anew(scene, fragment, {}))
             continue
         if accounts.writers.is_due(scene.kafka, scene.life, fragment):

@@ -131,14 +131,14 @@ class History(Chain):
             node.look(fully=True)  # what is to be done without this deploy
         is_calm = self.all_run() and not self.excuses and not moves
         passed_s = world.clock.passed_s
-        before = dict(secondaries.running(world))
+        before, known = dict(secondaries.running(world)), secondaries.topics(world)
         super().change(kind, rng)
         for node in world.nodes.values():
             node.look(fully=True)
         if crowding.is_limited(world):
             return  # what has a higher priority now may take places
         if is_calm and world.clock.passed_s == passed_s:
-            for text in secondaries.restarted(world, before):
+            for text in secondaries.restarted(world, before, known):
                 self.wrong(Wrong("restarted", "", text))
 
     def _ended(self, lane: str, error: Exception) -> None:

@@ -4,11 +4,13 @@ from collections.abc import Iterator, Mapping
 
 from pipeline.agent.state import Running
 from pipeline.catalog.records import Standby
-from pipeline.ids import Epoch, FragmentId, NodeId, RunNumber
+from pipeline.ids import Epoch, FragmentId, NodeId, RunNumber, TopicName
 from tests.histories.node import OWNER
 from tests.histories.world import World
 
 Run = tuple[RunNumber, Epoch]
+Topics = Mapping[FragmentId, Mapping[TopicName, str]]
+"""Ids of each fragment's topics, by the catalog."""
 
 
 def running(world: World) -> Iterator[tuple[tuple[str, FragmentId], Run]]:
@@ -19,11 +21,21 @@ def running(world: World) -> Iterator[tuple[tuple[str, FragmentId], Run]]:
                 yield (name, fragment), (lane.run, lane.epoch)
 
 
-def restarted(world: World, before: Mapping[tuple[str, FragmentId], Run]) -> Iterator[str]:
-    """The lanes that ran before, and no longer run as they did."""
-    now = dict(running(world))
+def topics(world: World) -> Topics:
+    """The topics that the catalog has of each fragment."""
+    return {one.id: one.topic_ids for one in world.catalog.snapshot(OWNER).fragments}
+
+
+def restarted(
+    world: World, before: Mapping[tuple[str, FragmentId], Run], known: Topics
+) -> Iterator[str]:
+    """The lanes that ran before, and no longer run as they did.
+
+    Not those of which the catalog has got a topic back that it had forgotten, since they read it.
+    """
+    now, has = dict(running(world)), topics(world)
     for lane, was in before.items():
-        if now.get(lane) != was:
+        if now.get(lane) != was and has.get(lane[1]) == known.get(lane[1]):
             name, fragment = lane
             yield f"{fragment} on {name} had run and epoch {was}, and has {now.get(lane)}"
 

@@ -10,6 +10,7 @@ from tests.histories.world import Commit
 
 Key = tuple[int, str]
 """A life of the network, and a fragment."""
+_NEVER = 2**31
 
 
 @dataclass
@@ -23,6 +24,9 @@ class Writers:
         promised: promises by topic id, with their fragment.
         passed_over: topic ids whose existing records a fragment skips.
         written: output topic id of each deployed fragment.
+        versions: version of each deployed fragment.
+        given_up: the version with which a fragment was to begin anew, and does not any more.
+        late: the fragments of which a lane of such a version has begun all the same.
     """
 
     writers: dict[tuple[int, str], list[str]] = field(default_factory=dict)
@@ -30,6 +34,9 @@ class Writers:
     promised: dict[str, tuple[int, str]] = field(default_factory=dict)
     passed_over: dict[Key, set[str]] = field(default_factory=dict)
     written: dict[Key, str] = field(default_factory=dict)
+    versions: dict[Key, int] = field(default_factory=dict)
+    given_up: dict[Key, int] = field(default_factory=dict)
+    late: set[Key] = field(default_factory=set)
 
     def others(self, kafka: Topics, life: int, fragment: Fragment) -> tuple[str, ...]:
         """Other writers of a fragment's output, unless the fragment writes it already."""
@@ -67,23 +74,26 @@ class Writers:
         removed.
         """
         written: dict[Key, str] = {}
+        versions: dict[Key, int] = {}
         do_not: set[Key] = set()
         for fragment, version in fragments:
             key, name = (life, str(fragment.name)), str(fragment.name)
             topic_id = kafka.topics[fragment.output.topic].topic_id
-            written[key] = topic_id
-            if others := self.others(kafka, life, fragment):
+            written[key], versions[key] = topic_id, version
+            if (others := self.others(kafka, life, fragment)) or key in self.late:
                 self.due[key] = version, others, topic_id
+                self.late.discard(key)
             elif self.is_due(kafka, life, fragment):
                 self.due[key] = (*self.due[key][:2], topic_id)
-            elif self.due.pop(key, None) is not None:
+            elif (was := self.due.pop(key, None)) is not None:
                 do_not.add(key)
+                self.given_up[key] = was[0]
             known = self.writers.setdefault((life, topic_id), [])
             known[:] = [*(one for one in known if one != name), name]
         names = {str(fragment.name) for fragment, _ in fragments}
-        self.written = written
+        self.written, self.versions = written, versions
         for key in [key for key in self.due if key[0] == life and key[1] not in names]:
-            del self.due[key]
+            self.given_up[key] = self.due.pop(key)[0]
             do_not.add(key)
         return do_not
 
@@ -95,6 +105,10 @@ class Writers:
         due = self.due.get((commit.life, name))
         last, marker = ledger.marker, commit.marker
         anew = last is None or last.incarnation != marker.incarnation
+        key = commit.life, name
+        is_late = self.given_up.get(key, _NEVER) <= commit.version < self.versions.get(key, 0)
+        if due is None and anew and is_late:
+            self.late.add(key)
         if due is not None and commit.version >= due[0] and anew:
             del self.due[commit.life, name]
             others = (ledgers.get((commit.life, one)) for one in (*due[1], name))

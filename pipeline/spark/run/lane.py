@@ -167,6 +167,7 @@ class StableLane:
         last = settled_marker(self._host.kafka, admin, names)
         if last is not None:
             check_owner(last, self._settings.epoch, self._settings.place)
+            self._settings.check_begun(last)
             self._settings = self._settings.after(last)
         self._topics = watch_topics(admin, self._settings.fragment, self._settings.topic_ids)
         finish_trims(self._settings, last, admin)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
+from pipeline.errors import RefusedError
 from pipeline.ids import (
     Epoch,
     LaneId,
@@ -44,6 +45,7 @@ class LaneSettings:
         choice: the user's choice for a state that does not fit.
         begins: begins of sources that it has never read.
         succession: takeover of its output from other fragments; None: there was none at its deploy.
+        begun_anew: the takeover that the last marker named at its deploy; None: not recorded.
     """
 
     lane: LaneId
@@ -61,6 +63,7 @@ class LaneSettings:
     choice: StateChoice | None = None
     begins: Mapping[StreamName, Begin] = field(default_factory=dict)
     succession: Succession | None = None
+    begun_anew: str | None = None
 
     @property
     def place(self) -> str:
@@ -97,6 +100,27 @@ class LaneSettings:
         """Whether it takes over its output from others after its last marker; None: it has none."""
         succession = self.succession
         return succession is not None and succession.is_due(last, ran_before=self.ran_before)
+
+    def check_begun(self, last: CommitMarker) -> None:
+        """Check that no lane of an earlier version has begun anew since the deploy of this one.
+
+        Such a lane was about to take over another output, which this version does not write. Its
+        marker has replaced the one by which the deploy decided that the fragment continues.
+
+        Raises:
+            RefusedError: one has.
+        """
+        if self.begun_anew is None or self.begins_anew(last):
+            return
+        own = None if self.succession is None else self.succession.token
+        if last.anew not in {self.begun_anew, own}:
+            raise RefusedError(
+                "after this version was deployed, a lane of an earlier one has begun anew, for an "
+                "output that this version does not write: where the fragment was in its own output "
+                "is not in its markers any more",
+                place=self.place,
+                hint="deploy it again: `medusa plan` says what has to be decided",
+            )
 
     def after(self, last: CommitMarker) -> "LaneSettings":
         """The settings with the redrive topic of a marker that the lane continues from.

@@ -414,7 +414,7 @@ def test_a_lane_that_begins_otherwise_after_the_comparison_fails_the_deploy(scen
         deploy(found, scene.world.servers, lambda _: None)
     assert caught.value.place == "fragment cars.moving"
     assert scene.record.version == 1
-    scene.deploy(TWO, more=InputFrom.END)
+    scene.deploy(TWO, more=InputFrom.END, sightings=InputFrom.END)
     assert scene.record.version == 2
 
 

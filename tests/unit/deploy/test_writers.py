@@ -8,7 +8,8 @@ from pipeline.deploy.apply import Comparison, deploy
 from pipeline.deploy.redrive_topic import RedriveTopic
 from pipeline.deploy.writers import recorded_writers
 from pipeline.errors import DeployError
-from pipeline.ids import FragmentName, StreamName, TopicId, TopicName
+from pipeline.ids import FragmentName, NetworkVersion, StreamName, TopicId, TopicName
+from pipeline.markers.deploys import DeployId
 from pipeline.names import value_subject
 from pipeline.planner.inputs import InputFrom
 from pipeline.planner.state import Choices, OnChange
@@ -194,6 +195,25 @@ def test_a_decision_for_another_output_does_not_apply_to_the_own_one(tmp_path: P
     scene.deploy(MOVING)
     assert scene.record.succeeds is None
     assert scene.record.begins == ()
+
+
+def test_a_fragment_whose_late_lane_began_elsewhere_needs_a_choice(scene: Scene) -> None:
+    """That lane's marker has replaced the one by which the deploy let the fragment continue."""
+    two = both(OUT, "standing-cars")
+    scene.deploy(two)
+    scene.world.registry.set_level(value_subject(TopicName("standing-cars")), Level.NONE)
+    scene.read(two, {"car-sightings": 5}, output=output_id(scene))
+    aside = FILTER + MOVED_ASIDE
+    scene.deploy(aside, **END)
+    scene.deploy(MOVING)
+    assert scene.record.begun_anew == ""
+    late = DeployId(scene.life, NetworkVersion(3))
+    scene.read(aside, {"car-sightings": 9}, anew=str(late))
+    with pytest.raises(DeployError, match="this one has begun in another topic since it was"):
+        scene.deploy(MOVING)
+    version = scene.deploy(MOVING, **END).version
+    assert scene.record.succeeds == (version, output_id(scene), (), ())
+    assert scene.record.begun_anew == str(late)
 
 
 def test_an_input_decided_for_another_output_needs_a_choice_for_the_own_one(scene: Scene) -> None:

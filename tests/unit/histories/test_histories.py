@@ -163,6 +163,17 @@ ONCE_WRONG = {
             "move_out:943092"
         ),
     ),
+    "a lane of a takeover that was given up began late, and was taken for the fragment's own": (
+        500434,
+        "run:440358 rename_inner:545064 rename_last:451309 run:110372 rollback:228792",
+    ),
+    "a lane began late whose fragment had been removed and was deployed again": (
+        500167,
+        (
+            "run:269783 retention:981614 run:954064 rename_last:273861 retention:573090 "
+            "rename_last:708823 rename_topic:921433 run:590628 rollback:864655 rollback:302398"
+        ),
+    ),
     "a discarded follower of a move did not follow as a secondary": (
         20236,
         "run:92373 vacate:691074 reliability:208572",

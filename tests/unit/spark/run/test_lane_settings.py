@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import pytest
 
+from pipeline.errors import RefusedError
 from pipeline.ids import (
     Epoch,
     Incarnation,
@@ -49,6 +50,26 @@ def settings(choice: OnChange | None) -> LaneSettings:
         check_wanted=lambda: None,
         choice=None if choice is None else StateChoice(choice, ONE),
     )
+
+
+@pytest.mark.parametrize("expected", [None, "", "life@1"])
+@pytest.mark.parametrize("found", ["", "life@1", "life@2"])
+def test_a_lane_that_began_too_late_is_noticed(expected: str | None, found: str) -> None:
+    """The deploy has seen another marker; an earlier program has not recorded which."""
+    lane, last = replace(settings(None), begun_anew=expected), replace(MARKER, anew=found)
+    if expected in {None, found}:
+        lane.check_begun(last)
+    else:
+        with pytest.raises(RefusedError, match="a lane of an earlier one has begun anew"):
+            lane.check_begun(last)
+
+
+def test_its_own_takeover_is_not_too_late() -> None:
+    """Neither before it has begun anew, nor afterwards."""
+    own = Succession(NetworkLife("life"), SECOND.version, TopicId("out"), (), ())
+    lane = replace(settings(None), begun_anew="", succession=own)
+    for anew in ("life@1", own.token):
+        lane.check_begun(replace(MARKER, anew=anew))
 
 
 @pytest.mark.parametrize("chosen", [OnChange.REBUILD, OnChange.EMPTY, None])
