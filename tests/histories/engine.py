@@ -215,6 +215,9 @@ class Steering:
     plan: Callable[[], Answer | None]
 
 
+REBUILD = ".rebuild"
+
+
 class Runner:
     """Replaces `QueryRunner`: runs a batch, then yields to other threads."""
 
@@ -224,7 +227,7 @@ class Runner:
     def run(self, query: Query) -> None:
         """Run a query until it is stopped, or only the planned batch of its folder."""
         frame, folder = cast("Frame", query.rows), cast("Folder", query.folder)
-        rebuild = query.name.endswith(".rebuild")
+        rebuild = query.name.endswith(REBUILD)
         while True:
             if not rebuild:
                 pause()
@@ -303,6 +306,27 @@ class RunningQuery:
     def refuse_takeover(self) -> None:
         """Refuse a later takeover."""
         self._ends = True
+
+
+class LastingQuery:
+    """The query of a rebuild that a lane takes over. Replaces the one that has a thread."""
+
+    def __init__(self, plan: Plan, _: Any, stop: Any) -> None:
+        self.answer, self._stop = plan, stop
+        self.query = cast("RunningQuery", None)
+        self.has_waited = False
+
+    def run(self, query: Query) -> None:
+        """Run it up to its last planned batch."""
+        Runner(self._stop).run(query)
+        self.query = RunningQuery(replace(query, name=query.name.removesuffix(REBUILD)), self._stop)
+
+    def release(self) -> None:
+        """It does not wait."""
+
+    def end(self) -> bool:
+        """Whether it has ended; it does not run by itself."""
+        return True
 
 
 def planned(frame: Frame, folder: Folder) -> Batch | None:

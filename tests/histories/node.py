@@ -326,6 +326,7 @@ def toy_engine(rng: Callable[[], Random]) -> Iterator[None]:
             "emit": looking.emit,
             "Inspector": looking.Inspector,
             "Steering": engine.Steering,
+            "LastingQuery": engine.LastingQuery,
             "Log": kafka.NotedLog,
             "divided": pieces.divided,
             "drops_meanwhile": pieces.drops_meanwhile,

@@ -65,9 +65,10 @@ from pipeline.spark.run.lane_query import LaneQuery
 from pipeline.spark.run.lane_settings import LaneSettings
 from pipeline.spark.run.lane_trimming import finish_trims, new_trimmers
 from pipeline.spark.run.last_marker import settled_marker
+from pipeline.spark.run.lasting_query import LastingQuery
 from pipeline.spark.run.output_succession import OtherWriters, begin_takeover
 from pipeline.spark.run.planned_batch import withdraw_batch
-from pipeline.spark.run.query_runner import QueryRunner, StoppingError
+from pipeline.spark.run.query_runner import QueryRunner, RunningQuery, StoppingError
 from pipeline.spark.run.reachable_ends import ReachableEnds
 from pipeline.spark.run.rebuild import Log
 from pipeline.spark.run.rebuild_query import RebuildQuery, Rebuilt
@@ -123,6 +124,7 @@ class StableLane:
         self._planner = self._new_planner(settings)
         self._acknowledged: AcknowledgedCheck | None = None
         self._started = False
+        self._lasting: LastingQuery | None = None
         self._trimmers = new_trimmers(settings, host)
 
     def request_stop(self) -> None:
@@ -150,6 +152,8 @@ class StableLane:
         except StoppingError:
             return
         finally:
+            if self._lasting is not None and not self._lasting.end():
+                self._log.warning("the query that rebuilt its state does not end")
             self._end_copies()
             self._host.news.leave(self._planner)
             self._planner.stop()
@@ -193,13 +197,18 @@ class StableLane:
                 planned = None
             self._report_start(sink.marker)
             self._begin_copies(folder, sink.marker)
-            taken = self._state.taken
-            running = None if taken is None else taken.query
-            self._query().run(lowered, folder, sink, planned=planned is not None, running=running)
+            how = planned is not None, self._running()
+            self._query().run(lowered, folder, sink, planned=how[0], running=how[1])
         except (DamagedCheckpointError, RepeatedOtherwiseError):
             self._checkpoints.set_aside(self._settings.epoch)
             self._discard_copies(folder, sink.marker)
             raise
+
+    def _running(self) -> RunningQuery | None:
+        """The query that the lane takes over: of its follower, or of its rebuild."""
+        if self._state.taken is not None:
+            return self._state.taken.query
+        return None if self._lasting is None else self._lasting.query
 
     def _check(self) -> AcknowledgedCheck:
         """The check that the topics still have what a marker says was read and written."""
@@ -305,7 +314,9 @@ class StableLane:
             case LinkedCheckpoint():
                 folder = self._checkpoints.folder(epoch)
             case RebuiltCheckpoint(rebuild):
-                done = self._rebuild(rebuild, lowered)
+                lasts = request.positions.keys() == rebuild.marker.end.keys()
+                done = self._rebuild(rebuild, lowered, lasts=lasts)
+                self._lasting = done.lasting
                 folder, lowered = self._checkpoints.folder(epoch), done.lowered
                 start, needed = done.todo.start, done.todo.needed
                 sink.start(plan.marker_after(start, needed, done.last, request), done.refused)
@@ -399,8 +410,8 @@ class StableLane:
 
     # --- queries --------------------------------------------------------------------------------
 
-    def _rebuild(self, start: Rebuild, lowered: Lowered) -> Rebuilt:
-        """Rebuild the state in the folder of the epoch."""
+    def _rebuild(self, start: Rebuild, lowered: Lowered, *, lasts: bool) -> Rebuilt:
+        """Rebuild the state in the folder of the epoch; `lasts`: as of `RebuildQuery`."""
         query = RebuildQuery(
             settings=self._settings,
             host=self._host,
@@ -411,6 +422,7 @@ class StableLane:
             again=self._inputs.again,
             with_schemas=self._with_schemas,
             stop=self._stop,
+            lasts=lasts,
         )
         with self._planner.step.during(Doing.REBUILD):
             return query.run(start, lowered)

@@ -8,6 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import Final, Protocol
 
+from pyspark.sql import DataFrame
+
+from pipeline.errors import RefusedError
 from pipeline.ids import BatchId, Epoch
 from pipeline.lanes.events import LaneRebuilding
 from pipeline.lanes.rebuild_pieces import (
@@ -29,6 +32,7 @@ from pipeline.spark.run.batch_sizer import BatchLimit
 from pipeline.spark.run.lane_host import LaneHost
 from pipeline.spark.run.lane_query import WithSchemas
 from pipeline.spark.run.lane_settings import LaneSettings
+from pipeline.spark.run.lasting_query import LastingQuery
 from pipeline.spark.run.lost_data import in_rebuild
 from pipeline.spark.run.outside import UnreadableError
 from pipeline.spark.run.planned_batch import plan_first_batch, plan_next_batch, withdraw_batch
@@ -55,6 +59,15 @@ class Folders(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class _Work:
+    """The batches of a rebuild, the report of its progress, and its folder."""
+
+    batches: RebuildBatches
+    progress: LaneRebuilding
+    folder: Path
+
+
+@dataclass(frozen=True, slots=True)
 class Rebuilt:
     """A rebuilt state.
 
@@ -63,12 +76,14 @@ class Rebuilt:
         last: the last batch.
         lowered: the plan, with the schemas that were met.
         refused: records that a chosen rebuild has refused.
+        lasting: its query, which the lane can take over; None: it has ended.
     """
 
     todo: Rebuilding
     last: BatchId
     lowered: Lowered
     refused: Sequence[Rejected]
+    lasting: LastingQuery | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +100,7 @@ class RebuildQuery:
         again: reads ranges of them.
         with_schemas: runs with a plan, and again.
         stop: set when the lane is to stop.
+        lasts: whether the lane can take the query over; if it has to, it begins one of its own.
     """
 
     settings: LaneSettings
@@ -96,6 +112,7 @@ class RebuildQuery:
     again: Callable[[], Callable[[Ranges], Reader]]
     with_schemas: WithSchemas
     stop: threading.Event
+    lasts: bool = False
 
     def run(self, start: Rebuild, lowered: Lowered) -> Rebuilt:
         """Rebuild a state, from an older checkpoint if that can be read, else from the log.
@@ -160,12 +177,14 @@ class RebuildQuery:
                 ),
             )
             self._write_first(plan, folder, lowered)
-            run = partial(self._run, batches, progress, folder)
+            running: list[LastingQuery] = []
+            run = partial(self._run, _Work(batches, progress, folder), running)
             lowered = self.with_schemas(lowered, start.marker.end, run)
         except LostDataError as error:
             raise in_rebuild(error, start) from error
         self._say(f"the state is rebuilt; {len(batches.refused)} records are refused")
-        return Rebuilt(batches.todo, plan.last, lowered, batches.refused)
+        lasting = next(iter(running), None)
+        return Rebuilt(batches.todo, plan.last, lowered, batches.refused, lasting)
 
     def _plan(
         self, todo: Rebuilding, pieces: Pieces, first: BatchId, lowered: Lowered
@@ -196,27 +215,59 @@ class RebuildQuery:
         else:
             plan_next_batch(folder, first.batch, lowered, first.end, first.watermark_ms, now_ms)
 
-    def _run(
-        self, batches: RebuildBatches, progress: LaneRebuilding, folder: Path, planned: Lowered
-    ) -> None:
-        """Run the batches that are left; one whose records cannot be read now is tried again."""
-        tries = 0
+    def _run(self, work: _Work, running: list[LastingQuery], planned: Lowered) -> None:
+        """Run the batches that are left; one whose records cannot be read now is tried again.
+
+        A query that lasts judges records as a lane does, so it may refuse what was accepted before
+        by other settings; then one that accepts them goes on from there.
+        """
+        batches, todo = work.batches, work.batches.todo
+        tries, lasts = 0, self.lasts and not (todo.start.chosen or todo.left_out)
         while True:
             done = batches.done
             try:
-                self._run_once(batches, progress, folder, planned)
+                if lasts:
+                    running[:] = [self._run_lasting(work, planned)]
+                else:
+                    self._run_once(work, planned)
             except UnreadableError as error:
                 tries = tries + 1 if batches.done == done else 1
                 if tries == TRIES_MAX:
                     raise
                 self._say(f"batch {batches.plan.first + batches.done} is tried again: {error}")
+            except RefusedError as error:
+                if not lasts:
+                    raise
+                lasts = False
+                self._say(f"records are accepted as they were before: {error}")
             else:
                 return
 
-    def _run_once(
-        self, batches: RebuildBatches, progress: LaneRebuilding, folder: Path, planned: Lowered
-    ) -> None:
-        lowered = self._judging(batches.todo.start, planned)
+    def _run_once(self, work: _Work, planned: Lowered) -> None:
+        todo = work.batches.todo
+        lowered = self._judging(todo.start, planned)
+        rows = emit(lowered, self.reader(todo.begin), todo.left_out)
+        steering = Steering(self.host.spark, work.batches.next)
+        self.runner.run(self._query(work, lowered, rows, steering))
+
+    def _run_lasting(self, work: _Work, lowered: Lowered) -> LastingQuery:
+        """Run the batches in a query like that of the lane, which it can take over."""
+        todo = work.batches.todo
+        settled_ms = todo.start.marker.boundary_ms
+        rows = emit(lowered, self.reader(todo.begin), settled_ms=settled_ms)
+        lasting = LastingQuery(work.batches.next, self.host.clock, self.stop)
+        steering = Steering(self.host.spark, lasting.answer)
+        query = self._query(work, lowered, rows, steering)
+
+        def watch(engine: Engine) -> None:
+            if not lasting.has_waited:  # the lane may have reported that it has started
+                query.watch(engine)
+
+        lasting.run(replace(query, watch=watch, end=lasting.release))
+        return lasting
+
+    def _query(self, work: _Work, lowered: Lowered, rows: DataFrame, steering: Steering) -> Query:
+        batches, progress = work.batches, work.progress
 
         def watch(engine: Engine) -> None:
             read = batches.plan.pieces.offsets(batches.done)
@@ -224,16 +275,15 @@ class RebuildQuery:
                 read = min(engine.records_read(), progress.offsets)
             self.host.report(replace(progress, read=read, batches_done=batches.done))
 
-        query = Query(
+        return Query(
             name=f"{self.settings.lane.fragment}.{self.settings.epoch}.rebuild",
-            rows=emit(lowered, self.reader(batches.todo.begin), batches.todo.left_out),
+            rows=rows,
             lowered=lowered,
-            folder=folder,
+            folder=work.folder,
             write=partial(batches.write, Inspector(lowered, self.again())),
             watch=watch,
-            steering=Steering(self.host.spark, batches.next),
+            steering=steering,
         )
-        self.runner.run(query)
 
     @staticmethod
     def _judging(start: Rebuild, lowered: Lowered) -> Lowered:

@@ -1,9 +1,10 @@
 """A lane with late records, whose state is rebuilt in between, on Spark and Kafka."""
 
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
 from types import SimpleNamespace
@@ -41,9 +42,9 @@ from pipeline.spark.query.readers import (
     starting_at,
 )
 from pipeline.spark.run.planned_batch import plan_first_batch, plan_next_batch
-from pipeline.spark.run.query_runner import Query, QueryRunner
+from pipeline.spark.run.query_runner import Driver, Query, QueryRunner
 from pipeline.spark.run.rebuild import Rebuilding
-from pipeline.spark.run.rebuild_query import RebuildQuery
+from pipeline.spark.run.rebuild_query import RebuildQuery, Rebuilt
 from pipeline.spark.run.steered_query import Answer, Steering
 from tests.system.steered.plans import FAR_MS
 from tests.system.steered.runs import NOW, Case, Result, results_of
@@ -133,6 +134,35 @@ def _nothing_noted(facts: BatchFacts, results: Results) -> None:
 
 
 @dataclass(frozen=True, slots=True)
+class _Course:
+    """Plans and executes batches in one query, and has their results.
+
+    Args:
+        first: number of the first one.
+        answers: all of them.
+        note: called inside each batch.
+        found: the results of those that were executed.
+    """
+
+    first: int
+    answers: Sequence[Answer]
+    note: Note
+    found: list[Counter[Result]] = field(default_factory=list)
+
+    def write(self, rows: DataFrame, number: int, engine: Engine) -> None:
+        """Check a batch, and keep its results."""
+        table = rows.toArrow()
+        answer, facts = self.answers[number - self.first], engine.batch_facts(number, table)
+        assert (facts.end, facts.eviction_ms) == (answer.end, answer.watermark_ms)
+        self.note(facts, Results(table))
+        self.found.append(results_of(table))
+
+    def plan(self) -> Answer | None:
+        """The next batch; None: there is none."""
+        return self.answers[len(self.found)] if len(self.found) < len(self.answers) else None
+
+
+@dataclass(frozen=True, slots=True)
 class Spark:
     """Executes batches and rebuilds of one case."""
 
@@ -151,12 +181,16 @@ class Spark:
             batches: all of them.
             watermark_ms: in force before.
         """
+        return self.execute(folder, first, self.answers(batches, watermark_ms))
+
+    def answers(self, batches: Sequence[Batch], watermark_ms: Millis | None) -> list[Answer]:
+        """The batches as a query is asked for them; `watermark_ms`: in force before."""
         answers = list[Answer]()
         for batch in batches:
             if batch.event_ms is not None:
                 watermark_ms = watermark_for(self.case.fragment.shape, batch.event_ms)
             answers.append(Answer(batch.end, watermark_ms))
-        return self.execute(folder, first, answers)
+        return answers
 
     def execute(
         self, folder: Path, first: int, answers: Sequence[Answer], note: Note = _nothing_noted
@@ -169,7 +203,7 @@ class Spark:
             answers: all of them.
             note: called inside each batch.
         """
-        found = list[Counter[Result]]()
+        course = _Course(first, answers, note)
         end, lowered = answers[0].end, self.case.lowered
         if first == 0:
             folder.mkdir(parents=True)
@@ -178,32 +212,48 @@ class Spark:
             planned = answers[0].watermark_ms
             plan_next_batch(folder, BatchId(first), lowered, end, planned, NOW)
 
-        def write(rows: DataFrame, number: int, engine: Engine) -> None:
-            table = rows.toArrow()
-            answer, facts = answers[number - first], engine.batch_facts(number, table)
-            assert (facts.end, facts.eviction_ms) == (answer.end, answer.watermark_ms)
-            note(facts, Results(table))
-            found.append(results_of(table))
-
-        def plan() -> Answer | None:
-            return answers[len(found)] if len(found) < len(answers) else None
-
         QueryRunner(threading.Event()).run(
             Query(
                 name=self.case.fragment.name,
                 rows=emit(lowered, self._reader(dict.fromkeys(self.case.times, Offset(0)))),
                 lowered=lowered,
                 folder=folder,
-                write=write,
-                steering=Steering(self.spark, plan),
+                write=course.write,
+                steering=Steering(self.spark, course.plan),
             )
         )
-        return found
+        return course.found
+
+    def go_on(
+        self, rebuilt: Rebuilt, batches: Sequence[Batch], watermark_ms: Millis | None
+    ) -> list[Counter[Result]]:
+        """Execute batches in the query of a rebuild; returns the results of each."""
+        assert rebuilt.lasting is not None, "its query has ended"
+        answers = self.answers(batches, watermark_ms)
+        course = _Course(rebuilt.last + 1, answers, _nothing_noted)
+        stop = threading.Event()
+        driver = Driver(course.write, lambda _: None, lambda: None, stop)
+        rebuilt.lasting.query.take_over(driver, course.plan)
+        assert rebuilt.lasting.end(), "its thread has not ended"
+        return course.found
 
     def rebuild(
         self, folder: Path, until: At, since: At | None, begin: Positions, most: int
     ) -> BatchId:
-        """Rebuild the state as it was after a batch; returns the number of the last one.
+        """As `rebuilt`; returns the number of the last batch."""
+        return self.rebuilt(folder, until, since, begin, most).last
+
+    def rebuilt(
+        self,
+        folder: Path,
+        until: At,
+        since: At | None,
+        begin: Positions,
+        most: int,
+        *,
+        lasts: bool = False,
+    ) -> Rebuilt:
+        """Rebuild the state as it was after a batch.
 
         Args:
             folder: a copy of the checkpoint `since`, or new.
@@ -211,6 +261,7 @@ class Spark:
             since: the lane at an older checkpoint; None: from the log.
             begin: of the log.
             most: maximum number of offsets in a piece.
+            lasts: as of `RebuildQuery`.
         """
         paths, state = self.case.lowered.paths, None
         if since is not None:
@@ -228,14 +279,14 @@ class Spark:
         left_out = tuple(one for one in named if within(one, begin, until.end))
         first = BatchId(0 if since is None else since.batch + 1)
         reports = list[LaneRebuilding]()
-        query = self._query(most, reports)
+        query = replace(self._query(most, reports), lasts=lasts)
         done = query.execute(Rebuilding(start, begin, left_out), first, folder, self.case.lowered)
         first_report = reports[0]
         assert (first_report.batches_done, first_report.read) == (0, 0)
         assert (done.last - first + 1) == first_report.batches
         whole = replace(first_report, batches_done=first_report.batches, read=first_report.offsets)
         assert whole in reports
-        return done.last
+        return done
 
     def _query(self, most: int, reports: list[LaneRebuilding]) -> RebuildQuery:
         lane = SimpleNamespace(fragment=self.case.fragment.name)
@@ -244,7 +295,7 @@ class Spark:
         )
         host = SimpleNamespace(
             spark=self.spark,
-            clock=SimpleNamespace(now_ms=lambda: NOW),
+            clock=SimpleNamespace(now_ms=lambda: NOW, monotonic_s=time.monotonic),
             report=reports.append,
             resolver=None,
         )

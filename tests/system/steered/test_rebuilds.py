@@ -69,6 +69,15 @@ class Course:
             again = self.spark.batches(folder, last + 1, later, at.watermark_ms)
             assert again == found, f"from batch {batch}, in pieces of {most}"
 
+    def check_lasting(self, since: int, until: int) -> None:
+        """Rebuild the state after batch `until` from that of another, and go on in its query."""
+        states = course(self.spark.case, self.batches)
+        at, later = states[until], self.batches[until + 1 :]
+        found = self._executed(states, (since, until, len(states) - 1))[until + 1 :]
+        folder, most = self.root / f"after-{since}", self._most
+        done = self.spark.rebuilt(folder, at, states[since], at.end, most, lasts=True)
+        assert self.spark.go_on(done, later, at.watermark_ms) == found, f"in pieces of {most}"
+
     def _executed(self, states: list[At], cuts: tuple[int, ...]) -> list[Counter[Result]]:
         """The results of all batches; the checkpoint at each cut is kept."""
         folder, first, found = self.root / "lane", 0, list[Counter[Result]]()
@@ -116,6 +125,33 @@ def test_a_rebuilt_state_has_the_same_results(
     since = rng.randint(0, until - 1)
     lane = Course(Spark(case, node_session, brokers), rng, batches, tmp_path)
     lane.check((since,), until)
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+@pytest.mark.parametrize(("kind", "sources"), CASES)
+def test_a_lane_goes_on_in_the_query_of_its_rebuild(
+    kind: str,
+    sources: int,
+    seed: int,
+    node_session: SparkSession,
+    embedded_stack: EmbeddedStack,
+    tmp_path: Path,
+) -> None:
+    """From the longest stretch of batches in which no record is late."""
+    name = f"lasting_{kind}_{sources}_{seed}"
+    rng = Random(zlib.crc32(name.encode()))
+    brokers = embedded_stack.settings.kafka_bootstrap_servers
+    case = filled(kind, sources, name, rng, brokers, most=RECORDS)
+    batches = tuple(batches_with_late(rng, case.times, BATCHES))
+    lane = Course(Spark(case, node_session, brokers), rng, batches, tmp_path)
+    lane.check_lasting(*without_late(course(case, batches)[:-2]))
+
+
+def without_late(states: list[At]) -> tuple[int, int]:
+    """The batches before and at the end of the longest stretch without a late record."""
+    numbers = range(len(states))
+    pairs = [(a, b) for a in numbers for b in numbers[a + 1 :] if states[a].late == states[b].late]
+    return max(pairs, key=lambda pair: pair[1] - pair[0])
 
 
 @pytest.mark.second_tier("older checkpoints of a few batches are above")
