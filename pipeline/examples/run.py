@@ -150,7 +150,8 @@ class Run:
         """Wait until all output up to an event time is complete; returns whether it is.
 
         An output is complete up to its boundary. After the boundary has been read, the topic is
-        read to its end.
+        read to its end. A boundary may be there before the end of its transaction is in each
+        partition of the output, so that end is awaited.
         """
         world, collected = self.world, self.collected
         world.screen.step("the feed has ended; waiting for the last windows")
@@ -164,8 +165,10 @@ class Run:
                 seen = collected.taken, until
                 silence = Deadline.after(world.clock, SILENT_WITHIN_S, "the last windows")
             complete = until is not None and until >= last_ms
-        watched = collected.watched
-        ends = world.topics.end_offsets((*watched.outputs, *watched.dead_letters))
+        written = (*collected.watched.outputs, *collected.watched.dead_letters)
+        for topic in written:
+            world.topics.await_decided(topic)
+        ends = world.topics.end_offsets(written)
         for record in world.records.read_to(ends):
             collected.take(record)
         return complete

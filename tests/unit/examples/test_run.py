@@ -8,6 +8,7 @@ import pytest
 
 from brokers.kafka_interface import BEGINNING
 from pipeline.catalog.fragment_status import FragmentStatus, LaneState
+from pipeline.clock import Deadline
 from pipeline.errors import EnvironmentProblem, MedusaError, RetryError
 from pipeline.examples.collect import Collected, Watched, watched
 from pipeline.examples.run import SETTLED_WITHIN_S, SILENT_WITHIN_S, Run, World
@@ -25,6 +26,7 @@ from pipeline.ids import (
     StreamName,
     TopicId,
     TopicName,
+    TransactionalId,
 )
 from pipeline.markers.codec import encode_boundary
 from pipeline.markers.signals import BoundaryRecord
@@ -240,6 +242,21 @@ def test_settling_reads_to_the_end_behind_the_boundary() -> None:
     assert scene.run.settle(Millis(100))
     assert scene.clock.seconds < 5.0
     assert len(scene.run.collected.rows[NOTIFICATIONS]) == 20
+
+
+def test_settling_awaits_the_end_of_the_last_transaction() -> None:
+    """A boundary may be read before the end of its transaction is in each partition."""
+    scene = Scene()
+    writer = scene.kafka.transactions(TransactionalId("w"))
+    deadline = Deadline.after(scene.clock, 60.0, "writing")
+    writer.start(deadline)
+    writer.begin()
+    writer.send(NOTES, None, note("car-1"), timestamp_ms=5, partition=0)
+    scene.promise(1.0, NOTES, 100)
+    scene.promise(1.0, TOWS, 100)
+    scene.clock.scheduled.append((2.0, partial(writer.commit, deadline)))
+    assert scene.run.settle(Millis(100))
+    assert len(scene.run.collected.rows[NOTIFICATIONS]) == 1
 
 
 def test_settling_without_the_boundary_reads_what_exists_and_reports_it() -> None:
