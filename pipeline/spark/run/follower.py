@@ -22,7 +22,12 @@ from pipeline.clock import Deadline
 from pipeline.errors import BrokenInvariantError
 from pipeline.ids import BatchId, Epoch, Incarnation, NodeId
 from pipeline.lanes.batch import UNLIKE
-from pipeline.lanes.follower_phases import FollowerCourse, FollowerEvent, FollowerPhase
+from pipeline.lanes.follower_phases import (
+    FollowerCourse,
+    FollowerEvent,
+    FollowerPhase,
+    Reached,
+)
 from pipeline.lanes.following import (
     Lost,
     NotToFollowError,
@@ -135,6 +140,12 @@ class Follower:
 
     problem = ""
     """An error ends it."""
+
+    @property
+    def reached(self) -> Reached:
+        """How far its state is; from another thread, too."""
+        at = self._at
+        return Reached(None if at is None or self._course.is_level else at.written_at_ms)
 
     @property
     def followed(self) -> FollowedState | None:
