@@ -120,9 +120,17 @@ class WatchTopics:
 
 @dataclass(frozen=True, slots=True)
 class Rehearse:
-    """Rehearse these fragments, which other nodes run, and no others."""
+    """Rehearse these fragments, which other nodes run, and no others.
 
-    fragments: tuple[tuple[Deployed, Fragment], ...]
+    Args:
+        fragments: as long as this node is idle.
+        standbys: those without state that this node is a secondary of; also if it has work.
+        is_free: whether a node that has work may begin a rehearsal now.
+    """
+
+    fragments: tuple[tuple[Deployed, Fragment], ...] = ()
+    standbys: tuple[tuple[Deployed, Fragment], ...] = ()
+    is_free: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -187,8 +187,8 @@ class Performer:
             case WatchTopics(topics, derived):
                 context.news.watch(derived)
                 context.watched.watch(topics, derived)
-            case Rehearse(fragments):
-                context.watched.rehearse(fragments)
+            case Rehearse():
+                context.watched.rehearse(effect)
             case Follow(fragments):
                 context.followers.follow(fragments)
             case CopyCheckpoints(every_ms):

@@ -82,6 +82,7 @@ def as_data(one: ObservedFragment, now_ms: Millis) -> JsonObject:
                 "since": time_text(standby.since_ms),
                 "reached": time_text(standby.reached_ms),
                 "state_bytes": standby.state_bytes or None,
+                "rehearsed": standby.is_rehearsed,
             }
             for standby in one.standbys
         ],
@@ -317,7 +318,7 @@ def _takeover(one: ObservedFragment, now_ms: Millis) -> str:
 
 def _standby(standby: ObservedStandby, now_ms: Millis) -> str:
     if standby.phase in LEVEL:
-        return f"{standby.node} level"
+        return f"{standby.node} {'rehearsed' if standby.is_rehearsed else 'level'}"
     since = "" if standby.since_ms is None else f" for {span(max(0, now_ms - standby.since_ms))}"
     behind = ""
     if standby.reached_ms is not None:

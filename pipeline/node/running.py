@@ -261,7 +261,7 @@ class RunningNode:
             self._mailbox.put,
             recorder.put,
             self._suspicions,
-            followers.standbys,
+            lambda: self._watched.noted(followers.standbys()),
         )
 
     def _boundary_poll(self) -> BoundaryPoll:

@@ -111,7 +111,7 @@ def _reliability(fragment: Fragment) -> str:
         then = "builds its state from the log" if has_state else "goes on from its positions"
         return f"{found}: if its node fails, another one {then}; costs nothing before"
     if not has_state:
-        return f"{found}: it has no state to follow; a secondary has it planned, nothing more"
+        return f"{found}: it has no state to follow; a secondary has it planned and rehearsed"
     if found.mode is Mode.PASSIVE_STANDBY:
         return (
             f"{found}: if its node fails, a secondary goes on from the newest copy of its "

@@ -21,6 +21,7 @@ class ObservedStandby:
         reached_ms: up to when the owner has written what its state contains; None: it contains all
             or nearly all of it, or nothing.
         state_bytes: size of the copy of the checkpoint that it has; 0: it has none.
+        is_rehearsed: whether it has rehearsed the fragment, which has no state, as it is now.
     """
 
     node: NodeId
@@ -29,6 +30,7 @@ class ObservedStandby:
     since_ms: Millis | None = None
     reached_ms: Millis | None = None
     state_bytes: int = 0
+    is_rehearsed: bool = False
 
 
 def observed_standbys(
@@ -52,4 +54,5 @@ def _observed(node: NodeId, standby: Standby | None) -> ObservedStandby:
         standby.since_ms,
         standby.reached_ms,
         standby.state_bytes,
+        standby.is_rehearsed,
     )
