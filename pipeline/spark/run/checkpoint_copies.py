@@ -9,7 +9,7 @@ since.
 import shutil
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -22,14 +22,14 @@ from pipeline.errors import EnvironmentProblem, RetryError
 from pipeline.ids import BatchId, Epoch, FragmentId, Incarnation, NetworkLife
 from pipeline.names import LaneNames
 from pipeline.spark.run.checkpoints import COPY, FORMAT_VERSION, IDENTITY, SET_ASIDE, TRIES
-from pipeline.spark.run.linking import LocalDisk, committed, link_checkpoint
+from pipeline.spark.run.linking import OFFSETS, LocalDisk, committed, link_checkpoint
 
 KEPT_S: Final = 300.0
 """How long an object stays in the store although no copy consists of it any more: others may be
 fetching an earlier copy."""
 NEEDED: Final = 2
 """How many of the newest entries of Spark's logs a query needs that continues a checkpoint."""
-_LOGS: Final = ("commits", "offsets")
+_LOGS: Final = ("commits", OFFSETS)
 _Key = tuple[str, int, int, int]
 """Path, inode, size and time of a file: as long as they are the same, so is its content."""
 
@@ -180,6 +180,7 @@ class CheckpointCopies:
             state_format=FORMAT_VERSION,
             spark=of.spark,
             files=tuple(self._files(progress, folder, batch)),
+            plan=(folder / OFFSETS / str(batch)).read_text(encoding="utf-8"),
         )
 
     def _files(self, progress: _Progress, folder: Path, batch: int) -> list[CopiedFile]:
@@ -201,7 +202,12 @@ class CheckpointCopies:
         """Write a copy; remove what no copy has consisted of for a while."""
         names, last = progress.of.names, progress.last
         sources = {one.path: folder / one.path for one in copy.files}
-        self.store.put(names, copy, sources, progress.there, partial(self._check, progress))
+        check = partial(self._check, progress)
+        if not progress.is_tidy and not progress.there:
+            with suppress(RetryError):  # the earlier list is damaged: everything is sent
+                self.store.reuse(names, copy, progress.there, check)
+            check()
+        self.store.put(names, copy, sources, progress.there, check)
         progress.last = copy
         if not progress.is_tidy:
             self.store.tidy(copy, names)

@@ -1,6 +1,7 @@
 """Copies of the checkpoint of a running lane, and what a start gets of them."""
 
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from pipeline.lanes.start.facts import CheckpointFacts
 from pipeline.markers.commit_marker import NO_BATCH
 from pipeline.spark.run.checkpoint_copies import KEPT_S, CheckpointCopies, RunningCheckpoint
 from pipeline.spark.run.checkpoint_fetch import StalledError, Wanted, fetch_at_once
-from pipeline.spark.run.checkpoints import IDENTITY, Checkpoints
+from pipeline.spark.run.checkpoints import IDENTITY, Checkpoints, copied_facts
 from pipeline.system_clock import SystemClock
 from tests.memory_objects import MemoryObjects
 from tests.unit.deploy.twins import TwinClock
@@ -206,6 +207,33 @@ def test_the_first_copy_of_an_owner_removes_those_before(tmp_path: Path) -> None
     assert new.store.newest(NAMES, Epoch(2)) == copy
 
 
+def test_the_first_copy_of_an_owner_sends_only_what_it_has_changed(tmp_path: Path) -> None:
+    """It begins from the files of the owner before; also if the list of that one is damaged."""
+    old = Lane(tmp_path)
+    for batch in range(3):
+        old.writes(batch)
+    old.copy()
+    for epoch, damaged in ((2, False), (3, True)):
+        new = Lane(tmp_path, epoch=epoch, objects=old.objects)
+        for batch in range(3):
+            new.writes(batch)
+        new.copies.begin(new.running)
+        new.writes(3)
+        if damaged:
+            key = next(key for key in old.objects.content if key.endswith("copy.json"))
+            old.objects.content[key] = b"damage"
+        old.objects.sent.clear()
+        old.objects.copied.clear()
+        copy = new.copy()
+        files = [key for key in old.objects.sent if not key.endswith("copy.json")]
+        everything = len(copy.objects)
+        assert len(files) == (everything if damaged else 1)
+        assert len(old.objects.copied) == (0 if damaged else everything - 1)
+        assert {key.split("/")[-2] for key in old.objects.content} == {f"epoch-{epoch:08}"}
+        beside, stop = tmp_path / f"here/epoch-{epoch}", threading.Event()
+        assert fetch_at_once(new.store, wanted(epoch), NO_BATCH, beside, SystemClock(), stop)
+
+
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     """It is an error of the machine, and the lane runs on."""
     lane = Lane(tmp_path)
@@ -247,6 +275,48 @@ def test_a_copy_of_something_else_is_of_no_use(other: Wanted, tmp_path: Path) ->
     lane.copy()
     assert wanted().newest(lane.store) is not None
     assert other.newest(lane.store) is None
+
+
+def test_a_copy_that_does_not_fit_is_not_fetched(tmp_path: Path) -> None:
+    """Its list says where its state ends; one of an earlier version says nothing."""
+    lane = Lane(tmp_path / "there")
+    lane.writes(0)
+    copy = lane.copy()
+    facts = copied_facts(copy, LOWERED)
+    assert facts is not None
+    assert facts.state is not None
+    assert (facts.incarnation, facts.committed, facts.followed) == (ONE, 0, True)
+    assert sorted(facts.state.end.values()) == [5, 7]
+    assert copied_facts(replace(copy, plan=""), LOWERED) is None
+    assert copied_facts(replace(copy, plan="v1\n{"), LOWERED) is None
+    asked = list[CheckpointCopy]()
+    assert replace(wanted(), fits=lambda one: not asked.append(one)).newest(lane.store) == copy  # type: ignore[func-returns-value]
+    assert asked == [copy]
+    assert replace(wanted(), fits=lambda _: False).newest(lane.store) is None
+
+
+def test_files_of_an_older_checkpoint_are_not_fetched(tmp_path: Path) -> None:
+    """By their content: another file of that name is."""
+    lane = Lane(tmp_path / "there")
+    for batch in range(3):
+        lane.writes(batch)
+    copy = lane.copy()
+    beside, stop = tmp_path / "here/epoch-2", threading.Event()
+    had = "state/0/0/1_0.changelog"
+    for path, content in ((had, "changes of 0"), ("state/0/0/2_1.changelog", "changes of 9")):
+        (beside / path).parent.mkdir(parents=True, exist_ok=True)
+        (beside / path).write_text(content)
+    digests = {one.path: one.sha256 for one in copy.files}
+    lane.objects.content = {
+        key: content
+        for key, content in lane.objects.content.items()
+        if not key.endswith(digests[had])
+    }
+    found = fetch_at_once(lane.store, wanted(), NO_BATCH, beside, SystemClock(), stop)
+    assert found is not None
+    for number in range(3):
+        path = f"state/0/0/{number + 1}_{number}.changelog"
+        assert (found[1] / path).read_text() == f"changes of {number}"
 
 
 def test_a_copy_that_is_not_newer_is_not_fetched(tmp_path: Path) -> None:
