@@ -191,9 +191,15 @@ class Following:
 
 @dataclass(frozen=True, slots=True)
 class Follow:
-    """Follow these fragments, and no others."""
+    """Follow these fragments, and no others.
+
+    Args:
+        fragments: to follow.
+        gone: fragments that the catalog does not have any more: nothing is remembered of them.
+    """
 
     fragments: tuple[Following, ...]
+    gone: frozenset[FragmentId] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

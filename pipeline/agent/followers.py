@@ -81,6 +81,14 @@ class Followers:
                         before.drop()
                     self._threads[fragment] = FollowerThread(one, self._context)
 
+    def forget(self, gone: frozenset[FragmentId]) -> None:
+        """Remember nothing of fragments that the catalog does not have any more."""
+        with self._lock:
+            for fragment in gone - self._threads.keys() - self._held:
+                self._claimed.pop(fragment, None)
+                if (before := self._left.pop(fragment, None)) is not None:
+                    before.drop()
+
     def hold(self, fragment: FragmentId) -> None:
         """End no follower of a fragment that this node is about to claim: a claim ends its move."""
         with self._lock:

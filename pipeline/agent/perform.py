@@ -189,8 +189,9 @@ class Performer:
                 context.watched.watch(topics, derived)
             case Rehearse():
                 context.watched.rehearse(effect)
-            case Follow(fragments):
+            case Follow(fragments, gone):
                 context.followers.follow(fragments)
+                context.followers.forget(gone)
             case CopyCheckpoints(every_ms):
                 context.watched.copy(every_ms)
             case LogEvent(event):

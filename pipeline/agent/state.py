@@ -339,6 +339,8 @@ class Shared:
         standing_by: the fragments that the node follows as a secondary, or has followed and is to
             run now; each with whether a follower is begun.
         followed: what the node follows.
+        known: all fragments that the catalog has.
+        gone: those that it had when it was read before, and does not have any more.
         copied: how often the checkpoint of each fragment is copied that has passive standbys.
         last_run: the largest run number of the lanes that were removed.
     """
@@ -361,6 +363,8 @@ class Shared:
     moving_here: tuple[tuple[Deployed, Transfer], ...] = ()
     standing_by: tuple[tuple[Deployed, bool], ...] = ()
     followed: tuple[Following, ...] = ()
+    known: frozenset[FragmentId] = frozenset()
+    gone: frozenset[FragmentId] = frozenset()
     copied: Mapping[FragmentId, int] = field(default_factory=dict)
     last_run: RunNumber = NO_RUN
 

@@ -233,6 +233,10 @@ class CheckpointStore:
         finally:
             self._objects.remove((key,))
 
+    def remove_epoch(self, names: LaneNames, epoch: Epoch) -> None:
+        """Remove all that was written under an epoch."""
+        self._objects.remove_folder(names.checkpoint(epoch))
+
     def remove_all(self, folder: str) -> int:
         """Remove all copies below a folder, as of a network; returns the number of objects."""
         found = len(self._objects.keys(f"{folder}/"))

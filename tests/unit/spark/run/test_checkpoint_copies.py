@@ -3,13 +3,14 @@
 import threading
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from pipeline.checkpoint_store.manifest import CheckpointCopy
 from pipeline.checkpoint_store.store import CheckpointStore
 from pipeline.errors import EnvironmentProblem, MedusaError, UnavailableError
-from pipeline.ids import BatchId, Epoch, Incarnation, NetworkLife
+from pipeline.ids import BatchId, Epoch, Incarnation, NetworkId, NetworkLife
 from pipeline.lanes.start.facts import CheckpointFacts
 from pipeline.markers.commit_marker import NO_BATCH
 from pipeline.spark.run.checkpoint_copies import KEPT_S, CheckpointCopies, RunningCheckpoint
@@ -33,10 +34,17 @@ class Lane:
         self.store = CheckpointStore(self.objects)
         self.folder = root / f"epoch-{epoch}"
         self.clock = TwinClock()
-        self.copies = CheckpointCopies(self.store, self.clock, "node1")
+        self.is_destroyed = False
+        self.asked: list[tuple[NetworkId, NetworkLife]] = []
+        self.copies = CheckpointCopies(self.store, self.clock, "node1", self.is_deployed)
         self.epoch = Epoch(epoch)
         self.running = RunningCheckpoint(NAMES, LIFE, self.epoch, ONE, self.folder, SPARK)
         self.copies.begin(self.running)
+
+    def is_deployed(self, network: NetworkId, life: NetworkLife) -> bool:
+        """Whether its network is in the catalog."""
+        self.asked.append((network, life))
+        return not self.is_destroyed
 
     def writes(self, batch: int) -> None:
         """Write a batch, and remove what is old."""
@@ -179,6 +187,53 @@ def test_a_copy_of_a_lane_that_ends_meanwhile_is_none(tmp_path: Path) -> None:
     lane.clock.sleep(1)
     assert lane.copies.copy(ID, EVERY_MS) is None
     assert lane.copies.store.newest(NAMES, Epoch(1)) is None
+
+
+class _Destroying(MemoryObjects):
+    """The network is destroyed while one object is being written."""
+
+    def __init__(self, when: str) -> None:
+        super().__init__()
+        self.when, self.lane = when, cast("Lane", None)
+
+    def write(self, key: str, content: bytes) -> None:
+        """See `Objects`."""
+        if key.endswith(self.when) and not self.lane.is_destroyed:
+            self.lane.copies.end(NAMES, self.lane.epoch)
+            self.lane.is_destroyed = True
+            self.content.clear()
+        super().write(key, content)
+
+
+@pytest.mark.parametrize("when", ["copy.json", ""])
+def test_a_copy_of_a_network_that_is_destroyed_meanwhile_is_removed(
+    when: str, tmp_path: Path
+) -> None:
+    """`destroy` waits for the lane, and not for its copy: at its first object, or at its list."""
+    objects = _Destroying(when)
+    objects.lane = lane = Lane(tmp_path, objects=objects)
+    lane.writes(0)
+    lane.clock.sleep(1)
+    lane.copies.copy(ID, EVERY_MS)
+    assert lane.is_destroyed
+    assert objects.sent
+    assert objects.content == {}
+    assert lane.asked == [(ID.network, LIFE)]
+
+
+def test_a_copy_of_a_lane_that_ends_stays_if_its_network_is_there(tmp_path: Path) -> None:
+    """It was paused, or moved: the next start uses it. One that runs is not asked for."""
+    lane = Lane(tmp_path)
+    lane.writes(0)
+    lane.copy()
+    assert lane.asked == []
+    objects = _Destroying("copy.json")
+    objects.lane = ending = Lane(tmp_path / "ending", objects=objects)
+    ending.writes(0)
+    ending.clock.sleep(1)
+    ending.copies._is_deployed = lambda *_: True
+    assert ending.copies.copy(ID, EVERY_MS) is not None
+    assert ending.store.newest(NAMES, Epoch(1)) is not None
 
 
 def test_a_node_that_stops_begins_no_copy(tmp_path: Path) -> None:

@@ -94,7 +94,7 @@ class World:
         self.objects = MemoryObjects()
         self.store = CheckpointStore(self.objects)
         self.checkpoints = Checkpoints(root / "own", NAMES, LIFE, SPARK)
-        copies = CheckpointCopies(self.store, SystemClock(), "node1")
+        copies = CheckpointCopies(self.store, SystemClock(), "node1", lambda *_: True)
         host = SimpleNamespace(
             copies=copies, spark=SimpleNamespace(version=SPARK), clock=SystemClock()
         )
@@ -115,7 +115,7 @@ class World:
     def has_in_store(self, batch: int) -> None:
         """A copy in the store."""
         folder = written(self.root / "theirs/epoch-2", -1 if batch < 0 else 0)
-        copies = CheckpointCopies(self.store, SystemClock(), "node2")
+        copies = CheckpointCopies(self.store, SystemClock(), "node2", lambda *_: True)
         copies.begin(RunningCheckpoint(NAMES, LIFE, Epoch(2), ONE, folder, SPARK))
         written(folder, batch)
         assert copies.copy(NAMES.lane.fragment, 1) is not None
