@@ -417,23 +417,6 @@ def test_a_secondary_that_has_claimed_follows_only_later_owners(node: Node) -> N
     until(lambda: len(node.followers) == 2, "a follower of the next owner")
 
 
-def test_nothing_is_remembered_of_a_fragment_that_is_gone(node: Node) -> None:
-    """Neither its last follower, whose folder is removed, nor what was claimed of it."""
-    standing_by(node)
-    until(lambda: phases(node) == [FollowerPhase.LEVEL], "level")
-    followers = node.performer._context.followers
-    node.performer.perform(Follow((), frozenset({MOVING})))
-    until(node.followers[0].discarded.is_set, "the end")
-    assert followers._left == {}
-    assert followers.take(MOVING, Epoch(2)) is None
-    followers.hold(MOVING)
-    node.performer.perform(Follow((), frozenset({MOVING})))
-    assert followers._claimed == {MOVING: Epoch(2)}
-    followers.let_go(MOVING)
-    node.performer.perform(Follow((), frozenset({MOVING})))
-    assert followers._claimed == {}
-
-
 def test_a_node_that_is_to_run_a_fragment_begins_no_follower(node: Node) -> None:
     """Its lane starts."""
     standing_by(node, is_begun=False)
