@@ -15,6 +15,10 @@ class MemoryObjects:
         """Whether nothing can be read or written."""
         self.sent: list[str] = []
         """The keys that were written, in order."""
+        self.fetched: list[str] = []
+        """The keys that were fetched, in order."""
+        self.copied: list[str] = []
+        """The keys that were written from others."""
         self.fails_after: int | None = None
         """How many more objects can be written."""
         self.listed: tuple[str, ...] | None = None
@@ -39,11 +43,21 @@ class MemoryObjects:
         """See `Objects`."""
         self.write(key, source.read_bytes())
 
+    def copy(self, key: str, to: str) -> bool:
+        """See `Objects`."""
+        found = self.read(key)
+        if found is None:
+            return False
+        self.content[to] = found
+        self.copied.append(to)
+        return True
+
     def fetch(self, key: str, target: Path) -> bool:
         """See `Objects`."""
         found = self.read(key)
         if found is None:
             return False
+        self.fetched.append(key)
         target.write_bytes(found)
         return True
 

@@ -142,8 +142,11 @@ def _catalog_updated(
 ) -> Shared:
     match event:
         case CatalogRead(snapshot):
+            known = frozenset(one.id for one in snapshot.fragments)
             return replace(
                 shared,
+                known=known,
+                gone=shared.known - known,
                 assigned={o.id: o for o in snapshot.assigned_to(shared.node)},
                 elsewhere=snapshot.run_elsewhere(shared.node),
                 leaving=snapshot.leaving(shared.node),

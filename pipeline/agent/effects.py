@@ -120,9 +120,17 @@ class WatchTopics:
 
 @dataclass(frozen=True, slots=True)
 class Rehearse:
-    """Rehearse these fragments, which other nodes run, and no others."""
+    """Rehearse these fragments, which other nodes run, and no others.
 
-    fragments: tuple[tuple[Deployed, Fragment], ...]
+    Args:
+        fragments: as long as this node is idle.
+        standbys: those without state that this node is a secondary of; also if it has work.
+        is_free: whether a node that has work may begin a rehearsal now.
+    """
+
+    fragments: tuple[tuple[Deployed, Fragment], ...] = ()
+    standbys: tuple[tuple[Deployed, Fragment], ...] = ()
+    is_free: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,9 +191,15 @@ class Following:
 
 @dataclass(frozen=True, slots=True)
 class Follow:
-    """Follow these fragments, and no others."""
+    """Follow these fragments, and no others.
+
+    Args:
+        fragments: to follow.
+        gone: fragments that the catalog does not have any more: nothing is remembered of them.
+    """
 
     fragments: tuple[Following, ...]
+    gone: frozenset[FragmentId] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,12 @@ from pipeline.clock import Clock, Deadline
 from pipeline.errors import BrokenInvariantError, MedusaError
 from pipeline.event_log.event import EventKind, LoggedEvent
 from pipeline.ids import NO_RUN, Epoch, LaneId, LaneRole, NodeId
-from pipeline.lanes.follower_phases import FollowerCourse, FollowerEvent, FollowerPhase
+from pipeline.lanes.follower_phases import (
+    FollowerCourse,
+    FollowerEvent,
+    FollowerPhase,
+    Reached,
+)
 from pipeline.lanes.following import UnlikeOwnerError
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.planner.plan import Fragment
@@ -42,6 +47,10 @@ class FollowerLane(Protocol):
     @property
     def problem(self) -> str:
         """Why it gets no further at present, although it goes on trying; empty: it does."""
+
+    @property
+    def reached(self) -> Reached:
+        """How far its state is."""
 
     @property
     def followed(self) -> FollowedState | None:
@@ -132,6 +141,12 @@ class FollowerThread:
         """Its phase, and why its last try has failed; empty: it has not."""
         lane = self._lane
         return self._course.phase, self._problem or ("" if lane is None else lane.problem)
+
+    @property
+    def reached(self) -> Reached:
+        """How far its state is."""
+        lane = self._lane
+        return Reached() if lane is None else lane.reached
 
     def goes_on(self, other: Following) -> bool:
         """Whether it serves another purpose too; then `change` says so.

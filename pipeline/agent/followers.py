@@ -10,7 +10,7 @@ from pipeline.catalog.records import Standby
 from pipeline.catalog.transfers import Transfers
 from pipeline.clock import Clock, Deadline
 from pipeline.event_log.event import LoggedEvent
-from pipeline.ids import NO_EPOCH, Epoch, FragmentId, NodeId
+from pipeline.ids import NO_EPOCH, Epoch, FragmentId, Millis, NodeId
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.spark.run.handover import Followed, FollowedQuery, FollowedState
 from pipeline.spark.run.lane_settings import LaneSettings
@@ -81,6 +81,14 @@ class Followers:
                         before.drop()
                     self._threads[fragment] = FollowerThread(one, self._context)
 
+    def forget(self, gone: frozenset[FragmentId]) -> None:
+        """Remember nothing of fragments that the catalog does not have any more."""
+        with self._lock:
+            for fragment in gone - self._threads.keys() - self._held:
+                self._claimed.pop(fragment, None)
+                if (before := self._left.pop(fragment, None)) is not None:
+                    before.drop()
+
     def hold(self, fragment: FragmentId) -> None:
         """End no follower of a fragment that this node is about to claim: a claim ends its move."""
         with self._lock:
@@ -133,12 +141,24 @@ class Followers:
         now_ms = self._context.clock.now_ms()
         with self._lock:
             found = {
-                fragment: Standby(fragment.network, fragment.fragment, *running.seen, now_ms)
+                fragment: _standby(fragment, running, now_ms)
                 for fragment, running in self._threads.items()
                 if running.following.is_standby
             }
             for fragment, before in self._standbys.items():
                 if fragment in found and found[fragment].is_same(before):
-                    found[fragment] = before
+                    found[fragment] = found[fragment].since(before.since_ms)
             self._standbys = found
             return tuple(found[fragment] for fragment in sorted(found))
+
+
+def _standby(fragment: FragmentId, running: FollowerThread, now_ms: Millis) -> Standby:
+    reached = running.reached
+    return Standby(
+        fragment.network,
+        fragment.fragment,
+        *running.seen,
+        now_ms,
+        reached.at_ms,
+        reached.state_bytes,
+    )

@@ -187,10 +187,11 @@ class Performer:
             case WatchTopics(topics, derived):
                 context.news.watch(derived)
                 context.watched.watch(topics, derived)
-            case Rehearse(fragments):
-                context.watched.rehearse(fragments)
-            case Follow(fragments):
+            case Rehearse():
+                context.watched.rehearse(effect)
+            case Follow(fragments, gone):
                 context.followers.follow(fragments)
+                context.followers.forget(gone)
             case CopyCheckpoints(every_ms):
                 context.watched.copy(every_ms)
             case LogEvent(event):

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
-from pipeline.agent.effects import Following
+from pipeline.agent.effects import Following, Rehearse
 from pipeline.agent.late import LateRun
 from pipeline.agent.plans import Plans
 from pipeline.agent.takeover import Takeover
@@ -334,11 +334,13 @@ class Shared:
         answered: whether, with this event, a server answers that did not before.
         topics: the topics whose ends are polled.
         derived: the inputs whose boundaries are read.
-        rehearsed: the fragments that the node rehearses.
+        rehearsed: what the node rehearses.
         moving_here: the fragments that users move to this node, with their transfer.
         standing_by: the fragments that the node follows as a secondary, or has followed and is to
             run now; each with whether a follower is begun.
         followed: what the node follows.
+        known: all fragments that the catalog has.
+        gone: those that it had when it was read before, and does not have any more.
         copied: how often the checkpoint of each fragment is copied that has passive standbys.
         last_run: the largest run number of the lanes that were removed.
     """
@@ -357,10 +359,12 @@ class Shared:
     answered: bool = False
     topics: frozenset[TopicName] = frozenset()
     derived: frozenset[DerivedInput] = frozenset()
-    rehearsed: tuple[tuple[Deployed, Fragment], ...] = ()
+    rehearsed: Rehearse = field(default_factory=Rehearse)
     moving_here: tuple[tuple[Deployed, Transfer], ...] = ()
     standing_by: tuple[tuple[Deployed, bool], ...] = ()
     followed: tuple[Following, ...] = ()
+    known: frozenset[FragmentId] = frozenset()
+    gone: frozenset[FragmentId] = frozenset()
     copied: Mapping[FragmentId, int] = field(default_factory=dict)
     last_run: RunNumber = NO_RUN
 

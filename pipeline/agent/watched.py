@@ -1,11 +1,12 @@
 """What a node's polls read, as decided by the agent. Thread-safe."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
+from pipeline.agent.effects import Rehearse
 from pipeline.boundaries.profile import DerivedInput
-from pipeline.catalog.snapshot import Deployed
+from pipeline.catalog.records import Standby
 from pipeline.ids import FragmentId, TopicName
-from pipeline.planner.plan import Fragment
 
 
 class Watched:
@@ -18,8 +19,10 @@ class Watched:
         """The inputs whose boundaries are read."""
         self.derived_changes = 0
         """How often they have changed: a poll may miss a change that is undone at once."""
-        self.elsewhere: tuple[tuple[Deployed, Fragment], ...] = ()
-        """The fragments that other nodes run."""
+        self.rehearsals = Rehearse()
+        """What is rehearsed."""
+        self.rehearsed: frozenset[FragmentId] = frozenset()
+        """Those of its standbys that were; set by the poll."""
         self.copied: Mapping[FragmentId, int] = {}
         """How often the checkpoint of each fragment is copied, in milliseconds."""
 
@@ -29,9 +32,15 @@ class Watched:
         self.topics, self.derived = topics, derived
         self.derived_changes += changed
 
-    def rehearse(self, fragments: tuple[tuple[Deployed, Fragment], ...]) -> None:
-        """Rehearse these fragments from now on."""
-        self.elsewhere = fragments
+    def rehearse(self, rehearsals: Rehearse) -> None:
+        """Rehearse this from now on."""
+        self.rehearsals = rehearsals
+
+    def noted(self, standbys: tuple[Standby, ...]) -> tuple[Standby, ...]:
+        """What the node has as a secondary, with whether it has rehearsed it."""
+        return tuple(
+            replace(one, is_rehearsed=True) if one.id in self.rehearsed else one for one in standbys
+        )
 
     def copy(self, every_ms: Mapping[FragmentId, int]) -> None:
         """Copy the checkpoints of these fragments from now on, each so often."""

@@ -239,6 +239,10 @@ class Standby:
         phase: of the follower.
         problem: why its last try has failed; empty: it has not, or was level since.
         since_ms: since when it is so.
+        reached_ms: up to when the owner has written what its state contains, by the owner's clock;
+            None: it contains all or nearly all of it, or nothing.
+        state_bytes: size of the copy of the checkpoint that it has; 0: it has none.
+        is_rehearsed: whether the node has rehearsed the fragment, which has no state, as it is now.
     """
 
     network: NetworkId
@@ -246,6 +250,9 @@ class Standby:
     phase: FollowerPhase
     problem: str
     since_ms: Millis
+    reached_ms: Millis | None = None
+    state_bytes: int = 0
+    is_rehearsed: bool = False
 
     @property
     def id(self) -> FragmentId:
@@ -258,8 +265,14 @@ class Standby:
         return self.phase in LEVEL
 
     def is_same(self, other: "Standby") -> bool:
-        """Whether nothing has changed but the time."""
-        return replace(self, since_ms=other.since_ms) == other
+        """Whether nothing has changed but the time, and how far its state is."""
+        return self.since(other.since_ms) == replace(
+            other, reached_ms=self.reached_ms, state_bytes=self.state_bytes
+        )
+
+    def since(self, since_ms: Millis) -> "Standby":
+        """The same, since another time."""
+        return replace(self, since_ms=since_ms)
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,8 @@ class CheckpointCopy:
         state_format: of the state in it.
         spark: the version of the engine that wrote the state.
         files: of the checkpoint, sorted by path.
+        plan: of that batch, as the engine has written it, with the positions after it; empty: not
+            known, as in copies of earlier versions of this program.
     """
 
     life: NetworkLife
@@ -48,6 +50,7 @@ class CheckpointCopy:
     state_format: int
     spark: str
     files: tuple[CopiedFile, ...]
+    plan: str = ""
 
     @property
     def size(self) -> int:
@@ -84,6 +87,7 @@ def decode(content: bytes, place: str) -> CheckpointCopy | None:
             state_format=int(found["state_format"]),
             spark=str(found["spark"]),
             files=tuple(_file(one) for one in found["files"]),
+            plan=str(found.get("plan", "")),
         )
     except (ValueError, KeyError, TypeError) as error:
         raise RetryError(

@@ -26,6 +26,13 @@ class Objects(Protocol):
     def send(self, key: str, source: Path) -> None:
         """Write an object with the content of a file."""
 
+    def copy(self, key: str, to: str) -> bool:
+        """Write an object with the content of another one, which is not sent for that.
+
+        Returns:
+            False: there is no such object, or the place cannot do it.
+        """
+
     def fetch(self, key: str, target: Path) -> bool:
         """Write the content of an object into a new file; False: there is no such object."""
 

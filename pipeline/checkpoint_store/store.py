@@ -84,6 +84,40 @@ class CheckpointStore:
         check()
         self._objects.write(_key(names, copy.epoch, _LIST), encode(copy))
 
+    def reuse(
+        self,
+        names: LaneNames,
+        copy: CheckpointCopy,
+        there: set[str],
+        check: Callable[[], None],
+    ) -> None:
+        """Write what a copy has in common with the newest one of an earlier epoch, from that.
+
+        Nothing is sent for it, and the folder of the epoch has objects of its own: the earlier
+        owner may still remove its own ones.
+
+        Args:
+            names: of the lane.
+            copy: the first one of its epoch.
+            there: names of objects that the epoch's folder has; those that are written are added.
+            check: called before each object; an error from it ends it.
+
+        Raises:
+            MedusaError: the store cannot be used, or the earlier list is damaged.
+        """
+        before = self.newest(names, Epoch(copy.epoch - 1))
+        if before is None:
+            return
+        common = {one.sha256: one for one in copy.files if one.sha256 in before.objects - there}
+
+        def write(one: CopiedFile) -> None:
+            check()
+            source = _key(names, before.epoch, one.sha256)
+            if self._objects.copy(source, _key(names, copy.epoch, one.sha256)):
+                there.add(one.sha256)
+
+        _each(write, common.values())
+
     def newest(self, names: LaneNames, epoch: Epoch) -> CheckpointCopy | None:
         """The newest copy of a lane, of an epoch or of one of a few before it; None: there is none.
 
@@ -198,6 +232,10 @@ class CheckpointStore:
                 raise RetryError("an object that was written is not read", place=self.place)
         finally:
             self._objects.remove((key,))
+
+    def remove_epoch(self, names: LaneNames, epoch: Epoch) -> None:
+        """Remove all that was written under an epoch."""
+        self._objects.remove_folder(names.checkpoint(epoch))
 
     def remove_all(self, folder: str) -> int:
         """Remove all copies below a folder, as of a network; returns the number of objects."""

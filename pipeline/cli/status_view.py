@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from pipeline.catalog.fragment_status import FragmentStatus, LaneState
 from pipeline.catalog.records import TrimRecord
 from pipeline.cli.table import Table
+from pipeline.cli.takeover_view import takeover_data, takeover_text
 from pipeline.cli.times import span, time_text
 from pipeline.clock import rfc3339
 from pipeline.counting import counted
@@ -18,12 +19,13 @@ from schemas.json_value import Json, JsonObject
 _COLUMNS = (
     "fragment", "state", "node", "in", "out", "lag", "behind", "late", "dead", "restarts", "error",
 )  # fmt: skip
+_STANDBYS, _TAKEOVER = "standbys", "takeover"
 _NUMBERS = frozenset({"in", "out", "lag", "behind", "late", "dead", "restarts"})
+_SPARE = ("restarts", "late", "dead", _TAKEOVER, "node", "behind", "out", "in")
 _PLACE_WIDTH = 40
 """A longer place would leave no room for the message."""
 _PARTITIONS_SHOWN = 4
 _UNKNOWN = "-"
-_STANDBYS = "standbys"
 _STATES_WITH_REASON = frozenset({LaneState.WAITING.value, LaneState.RESTARTING.value, QUEUED})
 
 
@@ -38,15 +40,18 @@ def as_table(seen: Sequence[ObservedFragment], now_ms: Millis) -> Table:
     columns: tuple[str, ...] = _COLUMNS
     rows = tuple(_row(one, now_ms) for one in seen)
     if any(one.record.reliability.secondaries for one in seen):
-        columns = (*columns[:-1], _STANDBYS, columns[-1])
+        columns = (*columns[:-1], _STANDBYS, _TAKEOVER, columns[-1])
         pairs = zip(rows, seen, strict=True)
-        rows = tuple((*row[:-1], _standbys(one, now_ms), row[-1]) for row, one in pairs)
+        rows = tuple(
+            (*row[:-1], _standbys(one, now_ms), _takeover(one, now_ms), row[-1])
+            for row, one in pairs
+        )
     return Table(
         columns,
         rows,
         "no network is deployed",
         _NUMBERS,
-        spare=("restarts", "late", "dead", "node", "behind", "out", "in"),
+        spare=tuple(name for name in _SPARE if name in columns),
         below="error",
         styles={("state", LaneState.FAILED.value): "bold red"},
     )
@@ -75,9 +80,13 @@ def as_data(one: ObservedFragment, now_ms: Millis) -> JsonObject:
                 "level": standby.phase in LEVEL,
                 "problem": standby.problem,
                 "since": time_text(standby.since_ms),
+                "reached": time_text(standby.reached_ms),
+                "state_bytes": standby.state_bytes or None,
+                "rehearsed": standby.is_rehearsed,
             }
             for standby in one.standbys
         ],
+        "takeover": takeover_data(one.takeover),
     }
     if status is None:
         return data
@@ -303,12 +312,19 @@ def _standbys(one: ObservedFragment, now_ms: Millis) -> str:
     return ", ".join(found) or _UNKNOWN
 
 
+def _takeover(one: ObservedFragment, now_ms: Millis) -> str:
+    return _UNKNOWN if one.takeover is None else takeover_text(one.takeover, now_ms)
+
+
 def _standby(standby: ObservedStandby, now_ms: Millis) -> str:
     if standby.phase in LEVEL:
-        return f"{standby.node} level"
+        return f"{standby.node} {'rehearsed' if standby.is_rehearsed else 'level'}"
     since = "" if standby.since_ms is None else f" for {span(max(0, now_ms - standby.since_ms))}"
+    behind = ""
+    if standby.reached_ms is not None:
+        behind = f", {span(max(0, now_ms - standby.reached_ms))} behind"
     problem = f": {' '.join(standby.problem.split())}" if standby.problem else ""
-    return f"{standby.node} {standby.phase.value}{since}{problem}"
+    return f"{standby.node} {standby.phase.value}{since}{behind}{problem}"
 
 
 def _warnings(one: ObservedFragment, now_ms: Millis) -> list[str]:

@@ -8,9 +8,10 @@ from brokers.records import TopicDescription, TopicRule
 from pipeline.catalog.fragment_status import FragmentStatus
 from pipeline.errors import ExitCode, MedusaError
 from pipeline.heartbeats.steps import StepAge
-from pipeline.ids import FragmentName, NetworkId, TopicName
+from pipeline.ids import FragmentName, NetworkId, NodeId, TopicName
 from pipeline.planner.failures import Replicas
 from pipeline.planner.plan import NewTopic
+from pipeline.priority import Priority
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +83,19 @@ class ObservedSecondaries:
 
 
 @dataclass(frozen=True, slots=True)
+class ObservedQueue:
+    """A fragment that should run, and that no node has room for.
+
+    Args:
+        priority: its own.
+        full: the nodes that may run it, each with how many fragments may run there.
+    """
+
+    priority: Priority
+    full: tuple[tuple[NodeId, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ObservedNetwork:
     """One network.
 
@@ -96,6 +110,7 @@ class ObservedNetwork:
             fragment has used them.
         overdue: the steps of its lanes that take too long.
         secondaries: of its fragments that should run.
+        queued: its fragments that no node has room for.
     """
 
     name: NetworkId
@@ -109,6 +124,7 @@ class ObservedNetwork:
     expiring: Mapping[FragmentName, tuple[tuple[str, str], ...]] = field(default_factory=dict)
     overdue: Mapping[FragmentName, StepAge] = field(default_factory=dict)
     secondaries: Mapping[FragmentName, ObservedSecondaries] = field(default_factory=dict)
+    queued: Mapping[FragmentName, ObservedQueue] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

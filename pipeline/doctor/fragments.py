@@ -6,10 +6,11 @@ from typing import Final
 from pipeline import durations
 from pipeline.catalog.fragment_status import FragmentStatus, LaneState
 from pipeline.counting import counted
-from pipeline.doctor.facts import Finding, ObservedNetwork, Verdict
+from pipeline.doctor.facts import Finding, ObservedNetwork, ObservedQueue, Verdict
 from pipeline.errors import ExitCode
 from pipeline.heartbeats.steps import Doing, StepAge
 from pipeline.ids import FragmentName
+from pipeline.priority import Priority
 
 STALLED_MS: Final = 30_000
 """Normal bound on the time without the end of a batch."""
@@ -66,6 +67,8 @@ def of_fragments(network: ObservedNetwork) -> Iterator[Finding]:
     name = f"network {network.name}"
     for fragment in network.paused:
         yield _paused(fragment, network, name)
+    for fragment, queue in network.queued.items():
+        yield _queued(fragment, queue, network, name)
     for status in network.writers.values():
         if status.fragment not in network.paused:
             yield from _not_running(status, name)
@@ -88,6 +91,23 @@ def _paused(fragment: FragmentName, network: ObservedNetwork, name: str) -> Find
         f"{fragment} is paused: its records and its readers wait",
         f"fragment {network.name}.{fragment}",
         f"`medusa resume {network.name.name}.{fragment}`.",
+    )
+
+
+def _queued(
+    fragment: FragmentName, queue: ObservedQueue, network: ObservedNetwork, name: str
+) -> Finding:
+    full = ", ".join(f"{node} ({most})" for node, most in queue.full)
+    hint = "start another node, or one of these with more `--most-fragments`; or `medusa pause` a "
+    hint += "fragment that is there. It starts by itself when there is room."
+    if queue.priority is not Priority.HIGH:
+        hint += " A higher `priority` displaces fragments of a lower one."
+    return Finding(
+        name,
+        Verdict.DOUBTFUL,
+        f"{fragment} is queued, priority {queue.priority.value}: no place is left on {full}",
+        f"fragment {network.name}.{fragment}",
+        hint,
     )
 
 

@@ -7,9 +7,10 @@ from brokers.kafka_interface import TopicAdmin
 from brokers.log_reader import LogReader
 from pipeline.catalog.catalog import Catalog
 from pipeline.catalog.fragment_status import FragmentStatus, LaneState
+from pipeline.catalog.secondaries import may_run
 from pipeline.catalog.snapshot import CatalogSnapshot
 from pipeline.deploy.expiring import Search, reported_expiring
-from pipeline.doctor.facts import ObservedSecondaries
+from pipeline.doctor.facts import ObservedQueue, ObservedSecondaries
 from pipeline.doctor.failures import replicas_of
 from pipeline.errors import NotAllowedError
 from pipeline.heartbeats.last_steps import overdue_steps
@@ -49,6 +50,21 @@ def secondaries_of(found: CatalogSnapshot) -> dict[FragmentId, ObservedSecondari
         for one in found.fragments
         if one.running
         for nodes in [there.get(one.id, ())]
+    }
+
+
+def queued_of(found: CatalogSnapshot) -> dict[FragmentId, ObservedQueue]:
+    """The fragments that no node has room for, each with the nodes that may run it."""
+    open_ones = [node for node in found.nodes if node.node not in found.drained]
+    return {
+        one.id: ObservedQueue(
+            one.record.priority,
+            tuple(
+                (node.node, node.most_fragments) for node in open_ones if may_run(one.record, node)
+            ),
+        )
+        for one in found.fragments
+        if one.id in found.placement.queued
     }
 
 

@@ -38,6 +38,7 @@ from pipeline.doctor.facts import (
 from pipeline.doctor.lookups import (
     expiring_facts,
     overdue_of,
+    queued_of,
     replicas,
     secondaries_of,
     with_state,
@@ -306,9 +307,9 @@ class Probes:
         planned = {name: (seen, plan) for name, (seen, plan) in found.items() if plan is not None}
         if not planned:  # there may be no catalog yet
             return found
-        secondaries = self._try(
-            "secondaries", "", lambda: secondaries_of(catalog.snapshot(self._participant))
-        )
+        placed = self._try("placement", "", lambda: catalog.snapshot(self._participant))
+        secondaries = {} if placed is None else secondaries_of(placed)
+        queued = {} if placed is None else queued_of(placed)
         fragments, statuses = catalog.fragments.of(*planned), catalog.statuses.of(*planned)
         for name, (seen, plan) in planned.items():
             own = [one for one in fragments if one.network == name]
@@ -321,7 +322,8 @@ class Probes:
                     writers=writers,
                     known=known,
                     paused=paused,
-                    secondaries=with_state(plan, secondaries or {}),
+                    secondaries=with_state(plan, secondaries),
+                    queued={one.fragment: of for one, of in queued.items() if one.network == name},
                 ),
                 plan,
             )

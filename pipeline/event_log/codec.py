@@ -5,12 +5,16 @@ earlier meaning. A kind that this program does not have is kept as text.
 """
 
 import json
+from typing import Final
 
 from pipeline.errors import RefusedError
 from pipeline.event_log.event import LoggedEvent
-from pipeline.formats import WRITTEN, check
+from pipeline.formats import WRITTEN
 from pipeline.ids import Millis
-from schemas.json_value import Json, JsonObject
+from pipeline.stored_json import fields_of
+from schemas.json_value import JsonObject
+
+_WHAT: Final = "entry of the event log"
 
 
 class NoEntryError(RefusedError):
@@ -46,15 +50,10 @@ def decode(value: bytes | None, place: str) -> LoggedEvent:
         NewerFormatError: a newer version of Medusa wrote it.
         NoEntryError: it is something else.
     """
-    try:
-        found: Json = json.loads(value or b"")
-    except (ValueError, RecursionError) as error:
-        raise NoEntryError("a record is not an entry of the event log", place=place) from error
-    fields = found if isinstance(found, dict) else {}
-    written, at_ms = fields.get("format"), fields.get("at_ms")
-    if not isinstance(written, int) or not isinstance(at_ms, int):
-        raise NoEntryError("a record is not an entry of the event log", place=place)
-    check(written, "entry of the event log", place)
+    fields = fields_of(value, _WHAT, place, NoEntryError)
+    at_ms = fields.get("at_ms")
+    if not isinstance(at_ms, int):
+        raise NoEntryError(f"a record is no {_WHAT}", place=place)
     facts, parts = fields.get("facts"), fields.get("parts_ms")
     return LoggedEvent(
         at_ms=Millis(at_ms),

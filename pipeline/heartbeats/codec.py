@@ -5,13 +5,17 @@ earlier meaning.
 """
 
 import json
+from typing import Final
 
 from pipeline.errors import RefusedError
-from pipeline.formats import WRITTEN, check
+from pipeline.formats import WRITTEN
 from pipeline.heartbeats.heartbeat import Heartbeat
 from pipeline.heartbeats.steps import decode_steps, encode_steps
 from pipeline.ids import Millis, NodeId, SteadyMillis
-from schemas.json_value import Json, JsonObject
+from pipeline.stored_json import fields_of
+from schemas.json_value import JsonObject
+
+_WHAT: Final = "heartbeat"
 
 
 class NoHeartbeatError(RefusedError):
@@ -43,16 +47,10 @@ def decode(value: bytes | None, place: str) -> Heartbeat:
         NewerFormatError: a newer version of Medusa wrote it.
         NoHeartbeatError: it is something else.
     """
-    try:
-        found: Json = json.loads(value or b"")
-    except (ValueError, RecursionError) as error:
-        raise NoHeartbeatError("a record is not a heartbeat", place=place) from error
-    fields = found if isinstance(found, dict) else {}
-    written = _number(fields, "format", place)
-    check(written, "heartbeat", place)
+    fields = fields_of(value, _WHAT, place, NoHeartbeatError)
     node, ended, steps = fields.get("node"), fields.get("ended"), fields.get("steps")
     if not isinstance(node, str) or not isinstance(ended, bool):
-        raise NoHeartbeatError("a record is not a heartbeat", place=place)
+        raise NoHeartbeatError(f"a record is no {_WHAT}", place=place)
     return Heartbeat(
         node=NodeId(node),
         life=Millis(_number(fields, "life", place)),
@@ -67,5 +65,5 @@ def decode(value: bytes | None, place: str) -> Heartbeat:
 def _number(fields: JsonObject, name: str, place: str) -> int:
     found = fields.get(name)
     if not isinstance(found, int) or isinstance(found, bool):
-        raise NoHeartbeatError("a record is not a heartbeat", place=place)
+        raise NoHeartbeatError(f"a record is no {_WHAT}", place=place)
     return found

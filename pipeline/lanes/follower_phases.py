@@ -4,11 +4,13 @@ The diagram in `docs/lane-states.md` is made from `TRANSITIONS`.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
 from typing import Final
 
 from pipeline.errors import BrokenInvariantError
+from pipeline.ids import Millis
 
 
 class FollowerPhase(Enum):
@@ -73,6 +75,14 @@ TRANSITIONS: Mapping[tuple[FollowerPhase, FollowerEvent], FollowerPhase] = Mappi
         (FollowerPhase.DISCARDED, FollowerEvent.ENDED): FollowerPhase.ABSENT,
     }
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """How far the state of a follower is; see `Standby` in `pipeline/catalog/records.py`."""
+
+    at_ms: Millis | None = None
+    state_bytes: int = 0
 
 
 class FollowerCourse:

@@ -42,7 +42,7 @@ from pipeline.event_log.event import EventKind
 from pipeline.event_log.log import EventWriter
 from pipeline.heartbeats.detector import Detector
 from pipeline.heartbeats.pulse import Pulse
-from pipeline.ids import NodeId
+from pipeline.ids import NetworkId, NetworkLife, NodeId
 from pipeline.lanes.expiry import find_expiring
 from pipeline.lanes.follower_phases import FollowerCourse
 from pipeline.names import heartbeats_topic
@@ -214,7 +214,13 @@ class RunningNode:
     def _copies(self) -> CheckpointCopies | None:
         """Copies of checkpoints; None: there is no checkpoint store."""
         store = open_store(self.settings)
-        return None if store is None else CheckpointCopies(store, self.clock, self.record.node)
+        if store is None:
+            return None
+        return CheckpointCopies(store, self.clock, self.record.node, self._is_deployed)
+
+    def _is_deployed(self, network: NetworkId, life: NetworkLife) -> bool:
+        found = self.servers.catalog.networks.get(network)
+        return found is not None and found.life == life
 
     def _followers(self, host: LaneHost, recorder: EventRecorder) -> Followers:
         """The followers of this node; what those of an earlier run have left is removed."""
@@ -261,7 +267,7 @@ class RunningNode:
             self._mailbox.put,
             recorder.put,
             self._suspicions,
-            followers.standbys,
+            lambda: self._watched.noted(followers.standbys()),
         )
 
     def _boundary_poll(self) -> BoundaryPoll:

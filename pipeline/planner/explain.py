@@ -3,10 +3,12 @@
 The text is for people and for review as a difference between two files; programs read the plan.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from pipeline import durations, sizes
 from pipeline.counting import counted
+from pipeline.ids import FragmentName
 from pipeline.labels import format_selector
 from pipeline.network.boxes.traits import Keeps, Lateness
 from pipeline.network.model import ExternalStream, KeyFormat, Load, Silence
@@ -30,12 +32,21 @@ _PRIORITIES: Mapping[Priority, str] = {
 }
 
 
-def explain(plan: Plan) -> str:
-    """The plan in words; equal plans give equal text. Ends with a line feed."""
-    return "\n".join(line.rstrip() for line in _lines(plan)) + "\n"
+Measured = Mapping[FragmentName, Sequence[str]]
+"""What was measured of fragments that are deployed, in words: lines to print beside the plan."""
 
 
-def _lines(plan: Plan) -> Iterator[str]:
+def explain(plan: Plan, measured: Measured = MappingProxyType({})) -> str:
+    """The plan in words; equal plans give equal text. Ends with a line feed.
+
+    Args:
+        plan: of the network.
+        measured: printed below the reliability of each fragment.
+    """
+    return "\n".join(line.rstrip() for line in _lines(plan, measured)) + "\n"
+
+
+def _lines(plan: Plan, measured: Measured) -> Iterator[str]:
     count, made = len(plan.fragments), sum(not topic.when_needed for topic in plan.topics)
     fragments, topics = counted(count, "fragment"), counted(made, "topic")
     yield f"network {plan.network} of {plan.network.participant}: {fragments}, {topics}"
@@ -43,12 +54,12 @@ def _lines(plan: Plan) -> Iterator[str]:
         yield f"  {note}"
     for fragment in plan.fragments:
         yield ""
-        yield from _fragment(fragment, plan)
+        yield from _fragment(fragment, plan, measured.get(fragment.name, ()))
     yield ""
     yield from _topics(plan)
 
 
-def _fragment(fragment: Fragment, plan: Plan) -> Iterator[str]:
+def _fragment(fragment: Fragment, plan: Plan, measured: Sequence[str]) -> Iterator[str]:
     yield f"fragment {fragment.name}"
     yield "  reads"
     for stream in fragment.inputs:
@@ -71,12 +82,10 @@ def _fragment(fragment: Fragment, plan: Plan) -> Iterator[str]:
     if fragment.pace_ms:
         pace = durations.format(fragment.pace_ms)
         yield from _fact("pace", f"{pace}, the least time between two batches")
-    if fragment.nodes:
-        nodes = format_selector(fragment.nodes)
-        yield from _fact("nodes", f"{nodes}: it runs on nodes with these labels")
-    if fragment.apart:
-        yield from _fact("apart from", f"{', '.join(fragment.apart)}, if another node may claim it")
+    yield from _placement(fragment)
     yield from _fact("reliability", _reliability(fragment))
+    for number, line in enumerate(measured):
+        yield from _fact("" if number else "measured", line)
     yield from _failures(fragment, plan)
     if fragment.priority is not Priority.NORMAL:
         yield from _fact("priority", _PRIORITIES[fragment.priority])
@@ -86,6 +95,15 @@ def _fragment(fragment: Fragment, plan: Plan) -> Iterator[str]:
     yield from _fact("transactions", names.stable.transactional_id)
 
 
+def _placement(fragment: Fragment) -> Iterator[str]:
+    """Which nodes may run it, and apart from what."""
+    if fragment.nodes:
+        nodes = format_selector(fragment.nodes)
+        yield from _fact("nodes", f"{nodes}: it runs on nodes with these labels")
+    if fragment.apart:
+        yield from _fact("apart from", f"{', '.join(fragment.apart)}, if another node may claim it")
+
+
 def _reliability(fragment: Fragment) -> str:
     """What another node does when that of a fragment fails, and the price of it."""
     found, has_state = fragment.reliability, fragment.stateful_box is not None
@@ -93,7 +111,7 @@ def _reliability(fragment: Fragment) -> str:
         then = "builds its state from the log" if has_state else "goes on from its positions"
         return f"{found}: if its node fails, another one {then}; costs nothing before"
     if not has_state:
-        return f"{found}: it has no state to follow; a secondary has it planned, nothing more"
+        return f"{found}: it has no state to follow; a secondary has it planned and rehearsed"
     if found.mode is Mode.PASSIVE_STANDBY:
         return (
             f"{found}: if its node fails, a secondary goes on from the newest copy of its "

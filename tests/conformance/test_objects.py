@@ -91,6 +91,19 @@ def test_an_object_that_is_missing_is_no_error(objects: Objects, tmp_path: Path)
     assert objects.keys("a/") == ()
 
 
+def test_an_object_has_the_content_of_another_one(objects: Objects, tmp_path: Path) -> None:
+    """It stays when the other one is removed; one that is missing gives none."""
+    source, target = tmp_path / "source", tmp_path / "target"
+    source.write_bytes(LARGE)
+    objects.send("a/one/large", source)
+    assert objects.copy("a/one/large", "a/two/large")
+    objects.remove_folder("a/one")
+    assert objects.fetch("a/two/large", target)
+    assert target.read_bytes() == LARGE
+    assert not objects.copy("a/one/large", "a/three/large")
+    assert objects.keys("a/") == ("a/two/large",)
+
+
 def test_keys_are_those_below_a_prefix(objects: Objects) -> None:
     """Sorted, at any depth; removed ones are gone."""
     for key in ("a/b/two", "a/b/one", "a/c/d/three", "ab/four"):

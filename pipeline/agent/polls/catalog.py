@@ -28,6 +28,8 @@ HASTE_S: Final = 0.5
 """The same while a fragment has no node that works: nodes may disagree on who takes it."""
 OVERDUE_S: Final = 3.0
 """How long a node that suspects another one leaves its fragments to whom the placement names."""
+REACHED_S: Final = 2.0
+"""How often it is reported at most how far the states of followers are, if nothing else changes."""
 
 _Seen = tuple[int, tuple[NodeId, ...], frozenset[Suspect]]
 """Revision of the catalog, nodes that are up, and lives of nodes that are suspected."""
@@ -58,6 +60,7 @@ class CatalogPoll:
     standbys: Callable[[], tuple[Standby, ...]]
     _session: int = field(init=False)
     _reported: tuple[Standby, ...] = field(init=False, default=())
+    _reported_s: float = field(init=False, default=0.0)
     _seen: _Seen | None = field(init=False, default=None)
     _read_at_s: float = field(init=False, default=0.0)
     _interval_s: float = field(init=False, default=FULL_S)
@@ -93,7 +96,7 @@ class CatalogPoll:
         except MedusaError:
             self._lost()
             raise
-        self._report_standbys()
+        self._report_standbys(now_s)
         return PAUSE_S
 
     def _judged(self, found: CatalogSnapshot, now_s: float) -> CatalogSnapshot:
@@ -106,10 +109,13 @@ class CatalogPoll:
         overdue = (node for node, begun_s in since_s.items() if now_s - begun_s > OVERDUE_S)
         return replace(found, suspected=frozenset(since_s), overdue=frozenset(overdue))
 
-    def _report_standbys(self) -> None:
+    def _report_standbys(self, now_s: float) -> None:
         """Report how far the followers are that this node has as a secondary, if it has changed."""
-        found = self.standbys()
-        if found == self._reported:
+        found, before = self.standbys(), self._reported
+        if found == before:
+            return
+        is_same = len(found) == len(before) and all(map(Standby.is_same, found, before))
+        if is_same and now_s - self._reported_s < REACHED_S:
             return
         try:
             self.catalog.standbys.report(self.record, found)
@@ -118,7 +124,7 @@ class CatalogPoll:
             _log.log(level, "how far its followers are is not reported: %s", error)
             self._warned = True
         else:
-            self._reported, self._warned = found, False
+            self._reported, self._reported_s, self._warned = found, now_s, False
 
     def _end_overdue(self, transfers: tuple[Transfer, ...]) -> None:
         """End moves whose time has passed: a target that is down or hangs does not."""

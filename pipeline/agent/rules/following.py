@@ -8,17 +8,19 @@ from pipeline.agent.events import CatalogRead, Event, PlanMade
 from pipeline.agent.rules.rule import Effects
 from pipeline.agent.state import NodeState, Shared
 from pipeline.errors import MedusaError
+from pipeline.ids import FragmentId
 
 
 def follow(state: NodeState, event: Event) -> tuple[NodeState, Effects]:
-    """Follow these fragments, once they are planned, if they have changed."""
+    """Follow these fragments, once they are planned, if they have changed; forget others."""
     if not isinstance(event, CatalogRead | PlanMade):
         return state, ()
     shared = state.shared
     found = tuple(_followings(shared))
-    if [_seen(one) for one in found] == [_seen(one) for one in shared.followed]:
+    gone = shared.gone if isinstance(event, CatalogRead) else frozenset[FragmentId]()
+    if not gone and [_seen(one) for one in found] == [_seen(one) for one in shared.followed]:
         return state, ()
-    return replace(state, shared=replace(shared, followed=found)), (Follow(found),)
+    return replace(state, shared=replace(shared, followed=found)), (Follow(found, gone),)
 
 
 def _followings(shared: Shared) -> Iterator[Following]:

@@ -1,57 +1,60 @@
 """`medusa explain`: the plan of a network document in words."""
 
+from collections.abc import Mapping
+
 import click
 
 from pipeline.cli.options import document_options, with_session
 from pipeline.cli.session import Session
+from pipeline.cli.takeover_view import measured_lines, takeover_data
 from pipeline.deploy.documents import read_document
+from pipeline.ids import FragmentName
+from pipeline.operations.status.takeover import Measured
+from pipeline.operations.status.takeover_search import measured_of
 from pipeline.planner import explain, planner
 from pipeline.planner.digest import fragment_digest
 from pipeline.planner.failures import node_failures, planned_failures
 from pipeline.planner.plan import Fragment, Plan
 from schemas.json_value import JsonObject
 
+_NOT_DEPLOYED = "nothing: it is not deployed"
+
 
 @click.command("explain")
 @document_options
+@click.option(
+    "--measured",
+    is_flag=True,
+    help="Add what was measured of the deployed network of that name: needs its servers.",
+)
 @with_session
-def command(session: Session, file: str | None) -> None:
+def command(session: Session, file: str | None, *, measured: bool) -> None:
     """Print how a network would run: its fragments, topics, groups, state and guarantees.
 
-    Needs no server. The text is the same for the same document.
+    Needs no server. The text is the same for the same document. With --measured each fragment also
+    has what a takeover would cost now, the size of its state if that is known, and how long its
+    last takeover and its last start took, by parts.
 
     \b
     Examples:
       medusa explain
       medusa explain other.yaml > explain.txt
+      medusa explain --measured
     """  # noqa: D301 - \b is click's mark for text that is not wrapped
     document = read_document(session.project.document(file), session.read_subject)
     plan = planner.plan(document.network, session.participant)
+    found = _measured(session, plan) if measured else None
+    data = _as_data(plan)
+    if found is not None:
+        for one, part in zip(plan.fragments, data, strict=True):
+            part["measured"] = _measured_data(found.get(one.name))
+    lines = {} if found is None else _measured_text(session, plan, found)
     session.printer.show(
         {
             "network": plan.network.name,
             "owner": plan.network.participant,
             "notes": list(plan.notes),
-            "fragments": [
-                {
-                    "name": fragment.name,
-                    "digest": fragment_digest(fragment),
-                    "boxes": [box.name for box in fragment.boxes],
-                    "inputs": [stream.topic for stream in fragment.inputs],
-                    "output": fragment.output.topic,
-                    "stateful": fragment.stateful_box is not None,
-                    "group": fragment.names.group,
-                    "pace_ms": fragment.pace_ms,
-                    "state_limit_bytes": fragment.state_limit_bytes,
-                    "reliability": fragment.reliability.mode.value,
-                    "secondaries": fragment.reliability.secondaries,
-                    "checkpoint_every_ms": fragment.reliability.checkpoint_every_ms,
-                    "nodes_may_fail": node_failures(fragment),
-                    "brokers_may_fail": _brokers(fragment, plan),
-                    "priority": fragment.priority.value,
-                }
-                for fragment in plan.fragments
-            ],
+            "fragments": list(data),
             "topics": [
                 {
                     "name": topic.name,
@@ -64,8 +67,31 @@ def command(session: Session, file: str | None) -> None:
                 for topic in plan.topics
             ],
         },
-        explain.explain(plan).rstrip("\n"),
+        explain.explain(plan, lines).rstrip("\n"),
     )
+
+
+def _as_data(plan: Plan) -> list[JsonObject]:
+    return [
+        {
+            "name": fragment.name,
+            "digest": fragment_digest(fragment),
+            "boxes": [box.name for box in fragment.boxes],
+            "inputs": [stream.topic for stream in fragment.inputs],
+            "output": fragment.output.topic,
+            "stateful": fragment.stateful_box is not None,
+            "group": fragment.names.group,
+            "pace_ms": fragment.pace_ms,
+            "state_limit_bytes": fragment.state_limit_bytes,
+            "reliability": fragment.reliability.mode.value,
+            "secondaries": fragment.reliability.secondaries,
+            "checkpoint_every_ms": fragment.reliability.checkpoint_every_ms,
+            "nodes_may_fail": node_failures(fragment),
+            "brokers_may_fail": _brokers(fragment, plan),
+            "priority": fragment.priority.value,
+        }
+        for fragment in plan.fragments
+    ]
 
 
 def _brokers(fragment: Fragment, plan: Plan) -> JsonObject | None:
@@ -77,4 +103,45 @@ def _brokers(fragment: Fragment, plan: Plan) -> JsonObject | None:
         "without_loss": found.without_loss,
         "without_pause": found.without_pause,
         "weakest": list(found.weakest),
+    }
+
+
+def _measured(session: Session, plan: Plan) -> Mapping[FragmentName, Measured]:
+    stateful = {one.name: one.stateful_box is not None for one in plan.fragments}
+    with session.connect() as connections:
+        return measured_of(plan.network, stateful, connections)
+
+
+def _measured_text(
+    session: Session, plan: Plan, found: Mapping[FragmentName, Measured]
+) -> explain.Measured:
+    now_ms = session.clock.now_ms()
+    return {
+        one.name: (
+            (*_other(one, measured), *measured_lines(measured.takeover, now_ms))
+            if (measured := found.get(one.name)) is not None
+            else (_NOT_DEPLOYED,)
+        )
+        for one in plan.fragments
+    }
+
+
+def _other(fragment: Fragment, measured: Measured) -> tuple[str, ...]:
+    """That something else is deployed than this document says, if it is so."""
+    if measured.digest == fragment_digest(fragment) and (
+        measured.reliability == fragment.reliability
+    ):
+        return ()
+    version = measured.version
+    return (f"of version {version}, which is another one: {measured.reliability}",)
+
+
+def _measured_data(measured: Measured | None) -> JsonObject | None:
+    if measured is None:
+        return None
+    return {
+        "version": measured.version,
+        "digest": measured.digest,
+        "reliability": str(measured.reliability),
+        "takeover": takeover_data(measured.takeover),
     }

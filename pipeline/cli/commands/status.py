@@ -11,6 +11,7 @@ from pipeline.operations.status.expiring import ExpiringSearch
 from pipeline.operations.status.fragments import fragments_status
 from pipeline.operations.status.observed import failed
 from pipeline.operations.status.steps import StepSearch
+from pipeline.operations.status.takeover_search import TakeoverSearch
 from schemas.json_value import JsonObject
 
 _WATCH_INTERVAL_S = 1.0
@@ -28,8 +29,8 @@ def command(session: Session, network: str | None, *, node: str | None, watch: b
 
     For each: state, node, records in and out, lag in records and how far behind in time, late
     records, dead letters, restarts, last error. `lost` means that its node is gone. Warns of
-    records that retention removes before a fragment has used them. If one has failed, the exit
-    code is 3.
+    records that retention removes before a fragment has used them. Of fragments with secondaries:
+    who stands by, and what a takeover would cost now. If one has failed, the exit code is 3.
 
     \b
     Examples:
@@ -42,13 +43,14 @@ def command(session: Session, network: str | None, *, node: str | None, watch: b
     with session.connect() as connections:
         search = ExpiringSearch(connections, session.clock)
         steps = StepSearch(connections, session.clock)
+        takeovers = TakeoverSearch(connections, session.clock)
         while True:
             shown = tuple(
                 one
                 for one in fragments_status(name, connections)
                 if node is None or (one.status is not None and one.status.node == node)
             )
-            seen = steps.of(search.of(shown))
+            seen = takeovers.of(steps.of(search.of(shown)))
             if watch:
                 session.printer.clear()
             now_ms = session.clock.now_ms()
@@ -60,6 +62,8 @@ def command(session: Session, network: str | None, *, node: str | None, watch: b
                 session.printer.note(f"the retention of topics is not known: {search.problem}")
             if steps.problem is not None:
                 session.printer.note(f"the steps of lanes are not known: {steps.problem}")
+            if takeovers.problem is not None:
+                session.printer.note(f"earlier takeovers are not known: {takeovers.problem}")
             if not watch:
                 break
             session.clock.sleep(_WATCH_INTERVAL_S)

@@ -12,6 +12,7 @@ from pipeline.ids import FragmentId, Millis, NodeId, TopicName
 from pipeline.lanes.expiring import ExpiringRecords
 from pipeline.names import FragmentNames
 from pipeline.operations.status.standbys import ObservedStandby
+from pipeline.operations.status.takeover import TakeoverNow
 
 LOST = "lost"
 """The node that ran it is down, and no other has taken it over."""
@@ -55,6 +56,7 @@ class ObservedFragment:
         overdue: the present step of its lane, if that takes too long.
         trim: what was removed of its output, if that is kept by need.
         is_queued: whether no node has room for it; it may run still, to the end of its batch.
+        takeover: what a takeover would cost now; None: it has no secondaries, or it was not asked.
     """
 
     record: FragmentRecord
@@ -67,6 +69,7 @@ class ObservedFragment:
     overdue: StepAge | None = None
     trim: TrimRecord | None = None
     is_queued: bool = False
+    takeover: TakeoverNow | None = None
 
     @property
     def unplaced(self) -> str:

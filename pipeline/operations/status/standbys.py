@@ -18,12 +18,19 @@ class ObservedStandby:
         phase: of its follower; `ABSENT` if it has reported none.
         problem: why the last try of the follower has failed; empty: it has not.
         since_ms: since when it is so; None: it has reported nothing.
+        reached_ms: up to when the owner has written what its state contains; None: it contains all
+            or nearly all of it, or nothing.
+        state_bytes: size of the copy of the checkpoint that it has; 0: it has none.
+        is_rehearsed: whether it has rehearsed the fragment, which has no state, as it is now.
     """
 
     node: NodeId
     phase: FollowerPhase = FollowerPhase.ABSENT
     problem: str = ""
     since_ms: Millis | None = None
+    reached_ms: Millis | None = None
+    state_bytes: int = 0
+    is_rehearsed: bool = False
 
 
 def observed_standbys(
@@ -40,4 +47,12 @@ def observed_standbys(
 def _observed(node: NodeId, standby: Standby | None) -> ObservedStandby:
     if standby is None:
         return ObservedStandby(node)
-    return ObservedStandby(node, standby.phase, standby.problem, standby.since_ms)
+    return ObservedStandby(
+        node,
+        standby.phase,
+        standby.problem,
+        standby.since_ms,
+        standby.reached_ms,
+        standby.state_bytes,
+        standby.is_rehearsed,
+    )

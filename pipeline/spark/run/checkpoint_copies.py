@@ -8,8 +8,8 @@ since.
 
 import shutil
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -19,17 +19,17 @@ from pipeline.checkpoint_store.manifest import CheckpointCopy, CopiedFile
 from pipeline.checkpoint_store.store import CheckpointStore, digest
 from pipeline.clock import Clock
 from pipeline.errors import EnvironmentProblem, RetryError
-from pipeline.ids import BatchId, Epoch, FragmentId, Incarnation, NetworkLife
+from pipeline.ids import BatchId, Epoch, FragmentId, Incarnation, NetworkId, NetworkLife
 from pipeline.names import LaneNames
 from pipeline.spark.run.checkpoints import COPY, FORMAT_VERSION, IDENTITY, SET_ASIDE, TRIES
-from pipeline.spark.run.linking import LocalDisk, committed, link_checkpoint
+from pipeline.spark.run.linking import OFFSETS, LocalDisk, committed, link_checkpoint
 
 KEPT_S: Final = 300.0
 """How long an object stays in the store although no copy consists of it any more: others may be
 fetching an earlier copy."""
 NEEDED: Final = 2
 """How many of the newest entries of Spark's logs a query needs that continues a checkpoint."""
-_LOGS: Final = ("commits", "offsets")
+_LOGS: Final = ("commits", OFFSETS)
 _Key = tuple[str, int, int, int]
 """Path, inode, size and time of a file: as long as they are the same, so is its content."""
 
@@ -90,12 +90,20 @@ class CheckpointCopies:
         store: where to.
         clock: of the time in a copy.
         node: its name: nodes may share the folder of checkpoints.
+        is_deployed: whether a network has this life, by the catalog.
     """
 
-    def __init__(self, store: CheckpointStore, clock: Clock, node: str) -> None:
+    def __init__(
+        self,
+        store: CheckpointStore,
+        clock: Clock,
+        node: str,
+        is_deployed: Callable[[NetworkId, NetworkLife], bool],
+    ) -> None:
         self.store = store
         self._clock = clock
         self._node = node
+        self._is_deployed = is_deployed
         self._lock = threading.Lock()
         self._closed = threading.Event()
         self._running: dict[FragmentId, _Progress] = {}
@@ -152,6 +160,8 @@ class CheckpointCopies:
                     self._put(progress, copy, folder)
         except _EndedError:
             return None
+        finally:
+            self._remove_if_destroyed(progress)
         return copy
 
     def _linked(self, progress: _Progress, folder: Path) -> CheckpointCopy | None:
@@ -180,6 +190,7 @@ class CheckpointCopies:
             state_format=FORMAT_VERSION,
             spark=of.spark,
             files=tuple(self._files(progress, folder, batch)),
+            plan=(folder / OFFSETS / str(batch)).read_text(encoding="utf-8"),
         )
 
     def _files(self, progress: _Progress, folder: Path, batch: int) -> list[CopiedFile]:
@@ -201,7 +212,12 @@ class CheckpointCopies:
         """Write a copy; remove what no copy has consisted of for a while."""
         names, last = progress.of.names, progress.last
         sources = {one.path: folder / one.path for one in copy.files}
-        self.store.put(names, copy, sources, progress.there, partial(self._check, progress))
+        check = partial(self._check, progress)
+        if not progress.is_tidy and not progress.there:
+            with suppress(RetryError):  # the earlier list is damaged: everything is sent
+                self.store.reuse(names, copy, progress.there, check)
+            check()
+        self.store.put(names, copy, sources, progress.there, check)
         progress.last = copy
         if not progress.is_tidy:
             self.store.tidy(copy, names)
@@ -215,10 +231,23 @@ class CheckpointCopies:
 
     def _check(self, progress: _Progress) -> None:
         """Check that the lane still runs whose checkpoint is copied, and that its state is read."""
-        with self._lock:
-            current = self._running.get(progress.of.names.lane.fragment)
-        if self._closed.is_set() or current is not progress:
+        if self._closed.is_set() or not self._runs(progress):
             raise _EndedError("its lane has ended, or the node stops")
+
+    def _runs(self, progress: _Progress) -> bool:
+        with self._lock:
+            return self._running.get(progress.of.names.lane.fragment) is progress
+
+    def _remove_if_destroyed(self, progress: _Progress) -> None:
+        """Remove what was written while the network was being destroyed.
+
+        That waits for the lane, which has ended meanwhile, and not for its copy. It removes the
+        network from the catalog before its copies: what it does not find is removed here.
+        """
+        of = progress.of
+        if self._runs(progress) or self._is_deployed(of.names.lane.fragment.network, of.life):
+            return
+        self.store.remove_epoch(of.names, of.epoch)
 
 
 def _is_needed(name: str, batch: int) -> bool:

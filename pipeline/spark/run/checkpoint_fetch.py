@@ -10,8 +10,8 @@ from itertools import count
 from pathlib import Path
 from typing import Final
 
-from pipeline.checkpoint_store.manifest import CheckpointCopy
-from pipeline.checkpoint_store.store import CheckpointStore
+from pipeline.checkpoint_store.manifest import CheckpointCopy, CopiedFile
+from pipeline.checkpoint_store.store import CheckpointStore, digest
 from pipeline.clock import Clock
 from pipeline.errors import EnvironmentProblem, RetryError
 from pipeline.ids import BatchId, Epoch, Incarnation, NetworkLife
@@ -26,6 +26,13 @@ _POLL_S: Final = 0.05
 _numbers = count(1)
 
 
+Fits = Callable[[CheckpointCopy], bool]
+
+
+def _anything(_: CheckpointCopy) -> bool:
+    return True
+
+
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """Which copies are of use.
@@ -36,6 +43,7 @@ class Wanted:
         incarnation: of its last marker.
         epoch: of its last marker.
         spark: the version of this engine.
+        fits: whether a copy is of use that all this is true of, before it is fetched.
     """
 
     names: LaneNames
@@ -43,12 +51,15 @@ class Wanted:
     incarnation: Incarnation
     epoch: Epoch
     spark: str
+    fits: Fits = _anything
 
     @classmethod
-    def of(cls, settings: LaneSettings, last: CommitMarker, spark: str) -> "Wanted":
+    def of(
+        cls, settings: LaneSettings, last: CommitMarker, spark: str, fits: Fits = _anything
+    ) -> "Wanted":
         """What a lane can begin from after its last marker."""
         names = settings.fragment.names.stable
-        return cls(names, settings.life, last.incarnation, last.epoch, spark)
+        return cls(names, settings.life, last.incarnation, last.epoch, spark, fits)
 
     def newest(self, store: CheckpointStore) -> CheckpointCopy | None:
         """The newest copy, if it is of use.
@@ -61,7 +72,7 @@ class Wanted:
             (found.life, found.incarnation) == (self.life, self.incarnation)
             and (found.state_format, found.spark) == (FORMAT_VERSION, self.spark)
         )
-        return found if same else None
+        return found if same and found is not None and self.fits(found) else None
 
 
 def fetch(
@@ -104,7 +115,8 @@ def fetch_at_once(
         store: where from.
         wanted: which copies are of use.
         here: the last batch of the state that this node has; only a later one is of use.
-        beside: the folder beside which that of the copy is made.
+        beside: the folder beside which that of the copy is made; what it has of the copy is not
+            fetched.
         clock: of the wait.
         stop: ends it.
 
@@ -113,7 +125,8 @@ def fetch_at_once(
         MedusaError: the store cannot be used, or the copy is damaged.
     """
     target = beside.with_name(f"{FETCHED}{beside.name}.{next(_numbers)}")
-    over, seen, seen_s = threading.Event(), -1, clock.monotonic_s()
+    over, seen, seen_s = threading.Event(), (-1, -1), clock.monotonic_s()
+    had = dict[str, Path]()
 
     def check() -> None:
         if over.is_set():
@@ -123,15 +136,17 @@ def fetch_at_once(
         copy = wanted.newest(store)
         if copy is None or copy.batch <= here:
             return None
-        check()
-        fetch(store, wanted.names, copy, target, {}, check)
+        for one in copy.files:
+            check()
+            had.update(_had(beside, one))
+        fetch(store, wanted.names, copy, target, had, check)
         return copy
 
     outcome: Future[CheckpointCopy | None] = Future()
     name = f"fetch {wanted.names.lane.fragment}"
     threading.Thread(target=_run, args=(outcome, work), name=name, daemon=True).start()
     while not wait((outcome,), _POLL_S).done:
-        if (found := _size(target)) != seen:
+        if (found := (_size(target), len(had))) != seen:
             seen, seen_s = found, clock.monotonic_s()
         if stop.is_set() or clock.monotonic_s() - seen_s > STALLED_S:
             over.set()
@@ -144,6 +159,16 @@ def fetch_at_once(
             )
     copy = outcome.result()
     return None if copy is None else (copy, target)
+
+
+def _had(folder: Path, one: CopiedFile) -> dict[str, Path]:
+    """The file of an older checkpoint with the content of a file of a copy, by its digest."""
+    path = folder / one.path
+    try:
+        same = path.stat().st_size == one.size and digest(path) == one.sha256
+    except OSError:
+        return {}
+    return {one.sha256: path} if same else {}
 
 
 def _size(folder: Path) -> int:

@@ -13,6 +13,7 @@ from itertools import count
 from pathlib import Path
 from typing import Final
 
+from pipeline.checkpoint_store.manifest import CheckpointCopy
 from pipeline.errors import BrokenInvariantError, EnvironmentProblem
 from pipeline.ids import NO_EPOCH, BatchId, Epoch, Incarnation, Millis, NetworkLife, NodeId
 from pipeline.lanes.start.facts import (
@@ -26,7 +27,14 @@ from pipeline.markers.positions import Positions
 from pipeline.names import LaneNames
 from pipeline.spark.batch.facts import positions
 from pipeline.spark.query.lowered import Lowered
-from pipeline.spark.run.linking import Disk, LocalDisk, committed, link_checkpoint, newest
+from pipeline.spark.run.linking import (
+    OFFSETS,
+    Disk,
+    LocalDisk,
+    committed,
+    link_checkpoint,
+    newest,
+)
 from schemas.json_value import number_of, object_of
 
 FORMAT_VERSION: Final = 2
@@ -207,6 +215,12 @@ class Checkpoints:
         """
         return self._followed(self.folder(epoch), incarnation, lowered)
 
+    def left(
+        self, folder: Path, incarnation: Incarnation, lowered: Lowered
+    ) -> CheckpointFacts | Unusable:
+        """Facts of a checkpoint that nobody uses any more, before it is taken: as of `take`."""
+        return self._followed(folder, incarnation, lowered)
+
     def discard(self) -> None:
         """Remove the folder of the follower, unless a lane has it."""
         folder = self.folder(NO_EPOCH)
@@ -319,7 +333,7 @@ def _read_facts(
 ) -> CheckpointFacts | Unusable:
     """Read the facts of a copied folder, or why it is unusable."""
     try:
-        last, number = _last_number(folder / "commits"), _last_number(folder / "offsets")
+        last, number = _last_number(folder / "commits"), _last_number(folder / OFFSETS)
         planned = None
         if number is not None:
             planned = PlannedBatch(BatchId(number), _plan(folder, number, lowered)[0])
@@ -352,7 +366,28 @@ def _plan(folder: Path, batch: int, lowered: Lowered) -> tuple[Positions, Millis
     Raises:
         OSError: it cannot be read. ValueError, TypeError, BrokenInvariantError: it is incomplete.
     """
-    text = (folder / "offsets" / str(batch)).read_text(encoding="utf-8")
+    return _ends((folder / OFFSETS / str(batch)).read_text(encoding="utf-8"), lowered)
+
+
+def copied_facts(copy: CheckpointCopy, lowered: Lowered) -> CheckpointFacts | None:
+    """What `Checkpoints.take` will say of a copy; None: that is not known before it is fetched."""
+    if not copy.plan:
+        return None
+    try:
+        end, watermark_ms = _ends(copy.plan, lowered)
+    except (ValueError, TypeError, BrokenInvariantError):
+        return None
+    return CheckpointFacts(
+        incarnation=copy.incarnation,
+        committed=copy.batch,
+        planned=PlannedBatch(copy.batch, end),
+        state=CommittedState(copy.batch, end, watermark_ms),
+        followed=True,
+    )
+
+
+def _ends(text: str, lowered: Lowered) -> tuple[Positions, Millis | None]:
+    """The end positions and the watermark in the plan of a batch."""
     _version, metadata, *leaves = text.splitlines()
     watermark_ms = number_of(object_of(json.loads(metadata)).get("batchWatermarkMs"))
     end = positions([json.loads(leaf) for leaf in leaves], lowered)

@@ -16,7 +16,12 @@ from pipeline.checkpoint_store.manifest import CheckpointCopy
 from pipeline.checkpoint_store.store import CheckpointStore
 from pipeline.errors import EnvironmentProblem, MedusaError
 from pipeline.ids import NodeId
-from pipeline.lanes.follower_phases import FollowerCourse, FollowerEvent, FollowerPhase
+from pipeline.lanes.follower_phases import (
+    FollowerCourse,
+    FollowerEvent,
+    FollowerPhase,
+    Reached,
+)
 from pipeline.lanes.following import NotToFollowError
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.spark.run.checkpoint_fetch import Wanted, fetch
@@ -71,6 +76,7 @@ class CopiedStandby:
         self._folder: Path | None = None
         self._label = {"fragment": str(settings.lane.fragment)}
         self.problem = ""
+        self.reached = Reached()
 
     def request_stop(self) -> None:
         """Return from `run` soon. Thread-safe."""
@@ -194,11 +200,14 @@ class CopiedStandby:
         copy, course = self._copy, self._course
         same = copy is not None and copy.incarnation == marker.incarnation
         if copy is None or not same:
+            self.reached = Reached()
             if course.phase in {FollowerPhase.FOLLOWING, FollowerPhase.LEVEL}:
                 course.move(FollowerEvent.FELL_BEHIND)
             return
         age_ms = self._host.clock.now_ms() - copy.written_at_ms
-        is_new = copy.batch >= marker.batch or age_ms <= OLD * self._every_ms
+        has_all = copy.batch >= marker.batch
+        self.reached = Reached(None if has_all else copy.written_at_ms, copy.size)
+        is_new = has_all or age_ms <= OLD * self._every_ms
         if course.phase is FollowerPhase.BUILDING or (
             is_new and course.phase is FollowerPhase.CATCHING_UP
         ):

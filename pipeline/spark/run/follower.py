@@ -21,14 +21,17 @@ from brokers.kafka_interface import NotNowError
 from pipeline.clock import Deadline
 from pipeline.errors import BrokenInvariantError
 from pipeline.ids import BatchId, Epoch, Incarnation, NodeId
-from pipeline.lanes.batch import UNLIKE
-from pipeline.lanes.follower_phases import FollowerCourse, FollowerEvent, FollowerPhase
+from pipeline.lanes.follower_phases import (
+    FollowerCourse,
+    FollowerEvent,
+    FollowerPhase,
+    Reached,
+)
 from pipeline.lanes.following import (
     Lost,
     NotToFollowError,
     PassOver,
     Repeat,
-    UnlikeOwnerError,
     cannot_reach,
     follow,
     repeats,
@@ -40,8 +43,7 @@ from pipeline.markers.commit_marker import NO_BATCH, CommitMarker
 from pipeline.spark.batch.arrow_rows import ArrowRows
 from pipeline.spark.batch.facts import Engine
 from pipeline.spark.batch.inspection import Inspector
-from pipeline.spark.batch.rejected import of_functions
-from pipeline.spark.batch.repeated import judged_otherwise, other_results
+from pipeline.spark.batch.repeated import judged_otherwise, other_results, unlike_owner
 from pipeline.spark.batch.results import Results
 from pipeline.spark.batch.unknown_schemas import UnknownSchemasError
 from pipeline.spark.query.emit import emit
@@ -135,6 +137,12 @@ class Follower:
 
     problem = ""
     """An error ends it."""
+
+    @property
+    def reached(self) -> Reached:
+        """How far its state is; from another thread, too."""
+        at = self._at
+        return Reached(None if at is None or self._course.is_level else at.written_at_ms)
 
     @property
     def followed(self) -> FollowedState | None:
@@ -456,20 +464,11 @@ class Follower:
         if why:
             self._built = False  # also if the query is being stopped, which hides the error
             _log.warning("batch %d: %s", marker.batch, why, extra={"fragment": self._label})
-            raise self._unlike(marker, why, engine.lowered)
+            raise unlike_owner(marker, why, engine.lowered, self._settings.place)
         self._at, self._batch = self._waiting[number - 1], BatchId(batch)
         del self._waiting[:number]
         if self._host.clock.now_ms() - marker.written_at_ms <= FAR_MS:
             self._repeated_all()
-
-    def _unlike(self, marker: CommitMarker, why: str, lowered: Lowered) -> UnlikeOwnerError:
-        """The error for a batch with another outcome; it names the boxes that call functions."""
-        found = f"batch {marker.batch} of incarnation {marker.incarnation} has another outcome here"
-        hint = "nothing has to be done: the state is built again from the log"
-        boxes = of_functions(lowered.functions, lowered.functions)
-        if boxes:
-            hint += f". If it happens each time, look at {boxes}: {UNLIKE}"
-        return UnlikeOwnerError(f"{found}: {why}", place=self._settings.place, hint=hint)
 
     def _repeated_all(self) -> None:
         if not self._course.is_level:

@@ -24,7 +24,9 @@ from pipeline.spark.session.session import BATCHES_RETAINED
 
 PROGRESS_MAX: Final = BATCHES_RETAINED // 2
 """Maximum number of batches that the owner may finish while its folder is linked."""
-_COMMITS, _OFFSETS = "commits", "offsets"
+_COMMITS: Final = "commits"
+OFFSETS: Final = "offsets"
+"""The folder with the plans of batches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +92,7 @@ def link_checkpoint(source: Path, target: Path, without: frozenset[str], disk: D
     try:
         committed = _link_commits(source, target, disk)
         _link_offsets(source, target, committed + 1, disk)
-        _link_rest(source, target, {_COMMITS, _OFFSETS, *without}, disk)
+        _link_rest(source, target, {_COMMITS, OFFSETS, *without}, disk)
     except FileNotFoundError:
         return False
     moved_on = newest(disk.entries(source / _COMMITS).files) - committed
@@ -115,9 +117,9 @@ def _link_commits(source: Path, target: Path, disk: Disk) -> int:
 
 
 def _link_offsets(source: Path, target: Path, last: int, disk: Disk) -> None:
-    for name in _complete(disk.entries(source / _OFFSETS).files):
+    for name in _complete(disk.entries(source / OFFSETS).files):
         if not name.isdecimal() or int(name) <= last:
-            disk.link(source / _OFFSETS / name, target / _OFFSETS / name)
+            disk.link(source / OFFSETS / name, target / OFFSETS / name)
 
 
 def _link_rest(source: Path, target: Path, without: set[str], disk: Disk) -> None:

@@ -5,7 +5,7 @@ import shutil
 import threading
 
 from pipeline.errors import MedusaError
-from pipeline.ids import BatchId
+from pipeline.ids import BatchId, Epoch
 from pipeline.markers.commit_marker import NO_BATCH, CommitMarker
 from pipeline.spark.run.checkpoint_fetch import Wanted, fetch_at_once
 from pipeline.spark.run.checkpoints import Checkpoints
@@ -40,8 +40,9 @@ def link_newest(
     own = checkpoints.newest_of(marker.incarnation)
     if own is not None:
         found = checkpoints.link(settings.epoch, own)
+    wanted = Wanted.of(settings, marker, host.spark.version)
     try:
-        copied = link_copy(marker, settings, host, checkpoints, found, stop)
+        copied = link_copy(wanted, settings.epoch, host, checkpoints, found, stop)
     except MedusaError as error:
         label = {"fragment": str(settings.lane.fragment)}
         _log.info("no copy of the checkpoint is used: %s", error, extra=label)
@@ -50,8 +51,8 @@ def link_newest(
 
 
 def link_copy(
-    marker: CommitMarker,
-    settings: LaneSettings,
+    wanted: Wanted,
+    epoch: Epoch,
     host: LaneHost,
     checkpoints: Checkpoints,
     here: BatchId,
@@ -60,8 +61,8 @@ def link_copy(
     """Link the newest copy of a lane's checkpoint into the folder of an epoch, if it is of use.
 
     Args:
-        marker: of the lane, the last one.
-        settings: of the lane that starts, or would start.
+        wanted: which copies are of use.
+        epoch: of the folder.
         host: of this node.
         checkpoints: of the folder.
         here: the last batch of the state that this node has; only a later one is of use.
@@ -76,12 +77,11 @@ def link_copy(
     """
     if host.copies is None:
         return None
-    wanted = Wanted.of(settings, marker, host.spark.version)
-    folder, store = checkpoints.folder(settings.epoch), host.copies.store
+    folder, store = checkpoints.folder(epoch), host.copies.store
     fetched = fetch_at_once(store, wanted, here, folder, host.clock, stop)
     if fetched is None:
         return None
     _, source = fetched
-    linked = checkpoints.link(settings.epoch, source)
+    linked = checkpoints.link(epoch, source)
     shutil.rmtree(source, ignore_errors=True)
     return linked

@@ -5,13 +5,15 @@ import shutil
 import threading
 from dataclasses import dataclass, field
 
+from pipeline.checkpoint_store.manifest import CheckpointCopy
 from pipeline.errors import MedusaError
 from pipeline.ids import BatchId
 from pipeline.lanes.start.decision import Rebuild, Start, decide_start
 from pipeline.lanes.start.facts import CheckpointFacts, StartRequest, Unusable
 from pipeline.markers.commit_marker import NO_BATCH, CommitMarker
 from pipeline.spark.query.lowered import Lowered
-from pipeline.spark.run.checkpoints import Checkpoints
+from pipeline.spark.run.checkpoint_fetch import Wanted
+from pipeline.spark.run.checkpoints import Checkpoints, copied_facts
 from pipeline.spark.run.handover import Followed, FollowedQuery, FollowedState
 from pipeline.spark.run.lane_host import LaneHost
 from pipeline.spark.run.lane_settings import LaneSettings
@@ -57,15 +59,21 @@ class StartState:
             lowered: the fragment.
             request: the lane.
         """
-        if last is not None and marker is not None and self.followed is not None:
-            own = self._of_query(self.followed, last, marker, request)
-            own = own or self._of_state(self.followed, marker, lowered, request)
+        if last is None or marker is None:
+            return decide_start(marker, self.checkpoint(marker, lowered), request)
+        if self.followed is not None:
+            running = self._of_query(self.followed, last, marker, request)
+            if running is not None:
+                return running
+            self.left = self.followed.state()
+        start = decide_start(marker, self.checkpoint(marker, lowered), request)
+        if not isinstance(start, Rebuild) or start.chosen:
+            return start
+        if self.left is not None:
+            own = self._of_state(self.left, marker, start, lowered, request)
             if own is not None:
                 return own
-        start = decide_start(marker, self.checkpoint(marker, lowered), request)
-        if last is not None and isinstance(start, Rebuild) and not start.chosen:
-            return self._of_copy(last, marker or last, start, lowered, request)
-        return start
+        return self._of_copy(last, marker, start, lowered, request)
 
     def checkpoint(
         self, marker: CommitMarker | None, lowered: Lowered
@@ -106,17 +114,29 @@ class StartState:
         return start
 
     def _of_state(
-        self, followed: Followed, marker: CommitMarker, lowered: Lowered, request: StartRequest
-    ) -> Rebuild | None:
-        """Start from the state of a follower; None: it is of no use."""
-        self.left = left = followed.state()
-        if left is None or left.incarnation != marker.incarnation:
+        self,
+        left: FollowedState,
+        marker: CommitMarker,
+        found: Rebuild,
+        lowered: Lowered,
+        request: StartRequest,
+    ) -> Start | None:
+        """Start from the state of a follower; None: it is of no use, or not further than found.
+
+        A node that shares the folder of the owner may have a later checkpoint than a copy.
+        """
+        if left.incarnation != marker.incarnation or left.version != self.settings.version:
             return None
-        if left.version != self.settings.version:
+        own = self.checkpoints
+        start = decide_start(marker, own.left(left.folder, left.incarnation, lowered), request)
+        if not _is_further(start, found):
             return None
-        taken = self.checkpoints.take(request.epoch, left.folder, left.incarnation, lowered)
+        taken = own.take(request.epoch, left.folder, left.incarnation, lowered)
         start = decide_start(marker, taken, request)
-        return start if isinstance(start, Rebuild) and start.since is not None else None
+        if _is_further(start, found):
+            return start
+        # The folder of the epoch is not what has been found any more.
+        return decide_start(marker, self.checkpoint(marker, lowered), request)
 
     def _of_copy(
         self,
@@ -131,8 +151,14 @@ class StartState:
         It is of use if it is of a later batch than what the start has found here.
         """
         here, own = _batch(found), self.checkpoints
+
+        def fits(copy: CheckpointCopy) -> bool:
+            facts = copied_facts(copy, lowered)
+            return facts is None or _is_further(decide_start(marker, facts, request), found)
+
+        wanted = Wanted.of(self.settings, last, self.host.spark.version, fits)
         try:
-            batch = link_copy(last, self.settings, self.host, own, here, self.stop)
+            batch = link_copy(wanted, request.epoch, self.host, own, here, self.stop)
         except MedusaError as error:
             self.log.warning("no copy of the checkpoint is used: %s", error)
             return found
@@ -146,6 +172,14 @@ class StartState:
                 return start
         # The folder of the epoch has the copy now.
         return decide_start(marker, Unusable(f"{found.why}; its copy is of no use"), request)
+
+
+def _is_further(start: Start, found: Rebuild) -> bool:
+    """Whether a start begins from a state that has read more than what was found."""
+    since = start.since if isinstance(start, Rebuild) else None
+    if since is None:
+        return False
+    return found.since is None or sum(since.end.values()) > sum(found.since.end.values())
 
 
 def _batch(start: Rebuild) -> BatchId:

@@ -1,4 +1,4 @@
-"""Warm-up tasks of an idle session: practice, and rehearsals.
+"""Warm-up tasks of a session: practice, and rehearsals.
 
 A rehearsal is the query of a fragment that another node runs, with its results discarded. Practice
 warms up Java for queries like a lane's. The rest of a first batch's cost is specific to the
@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from brokers.kafka.servers import Brokers
-from brokers.kafka_interface import KafkaCluster
+from brokers.kafka_interface import KafkaCluster, complete
 from pipeline.clock import Clock
 from pipeline.ids import Millis, Offset, TopicName
 from pipeline.markers.positions import InputPartition
@@ -33,6 +33,10 @@ RECENT_MS = 10_000
 RECORDS_PER_BATCH = 2_000
 BATCHES = 12
 WITHIN_S = 30.0
+BESIDE_RECORDS = 100
+"""How many of the last offsets of each partition a rehearsal beside lanes reads."""
+BESIDE_BATCHES = 3
+BESIDE_WITHIN_S = 15.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,18 +76,66 @@ class IdleSession:
         """
         lowered = lower(fragment, self.resolver.resolve(fragment, topic_ids, ()))
         begin = self._recent(lowered)
+        rows = self._rows(lowered, begin, RECORDS_PER_BATCH)
+        trial = Trial(_name(fragment), rows, lowered, folder, BATCHES, WITHIN_S)
+        return len(run_trial(trial, self.clock, stop))
+
+    def rehearse_beside(
+        self,
+        fragment: Fragment,
+        topic_ids: Mapping[TopicName, str],
+        folder: Path,
+        stop: threading.Event,
+    ) -> int:
+        """Run a few batches on the last records, beside lanes; returns their number.
+
+        It reads a number of records, however old they are, so that its work is bounded; nothing
+        runs if there are none.
+
+        Args:
+            fragment: to run.
+            topic_ids: of its topics, when it was deployed.
+            folder: for the temporary checkpoint.
+            stop: ends it at the next batch.
+
+        Raises:
+            MedusaError: a topic or schema is gone, a server does not answer, or the query failed.
+        """
+        lowered = lower(fragment, self.resolver.resolve(fragment, topic_ids, ()))
+        begin, there = self._last(lowered)
+        if not there:
+            return 0
+        rows = self._rows(lowered, begin, max(1, there // BESIDE_BATCHES))
+        trial = Trial(_name(fragment), rows, lowered, folder, BESIDE_BATCHES, BESIDE_WITHIN_S)
+        return len(run_trial(trial, self.clock, stop))
+
+    def _rows(
+        self, lowered: Lowered, begin: Mapping[InputPartition, Offset], most: int
+    ) -> DataFrame:
+        """The results of the query from these positions on, at most so many records at once."""
         sizer = BatchSizer(self.kafka, self.resolver.admin, self.clock)
-        most = min(RECORDS_PER_BATCH, sizer.records_at_once(begin))
         options = {
             **read_options(self.brokers),
-            "maxOffsetsPerTrigger": str(most),
+            "maxOffsetsPerTrigger": str(min(most, sizer.records_at_once(begin))),
             "failOnDataLoss": "false",
         }
-        reader = KafkaReader(self.spark, options, starting_at(begin))
-        rows = emit(lowered, reader)
-        name = f"rehearsal {fragment.names.network}.{fragment.name}"
-        trial = Trial(name, rows, lowered, folder, BATCHES, WITHIN_S)
-        return len(run_trial(trial, self.clock, stop))
+        return emit(lowered, KafkaReader(self.spark, options, starting_at(begin)))
+
+    def _last(self, lowered: Lowered) -> tuple[dict[InputPartition, Offset], int]:
+        """Positions before the last records of each partition, and the number of offsets then."""
+        topics = {one.topic for source in lowered.sources for one in source.topics}
+        admin = self.resolver.admin
+        starts = complete(admin.start_offsets(topics), topics)
+        ends = complete(admin.end_offsets(topics), topics)
+        begin, there = dict[InputPartition, Offset](), 0
+        for source in lowered.sources:
+            for one in source.topics:
+                for partition, end in ends[one.topic].items():
+                    first = starts[one.topic].get(partition, end)
+                    offset = Offset(max(first, end - BESIDE_RECORDS))
+                    begin[InputPartition(source.input, one.topic, partition)] = offset
+                    there += max(0, end - offset)
+        return begin, there
 
     def _recent(self, lowered: Lowered) -> dict[InputPartition, Offset]:
         since_ms = Millis(self.clock.now_ms() - RECENT_MS)
@@ -95,3 +147,8 @@ class IdleSession:
                 assigned.topic, since_ms
             ).items()
         }
+
+
+def _name(fragment: Fragment) -> str:
+    """That of a rehearsal, in Spark's messages."""
+    return f"rehearsal {fragment.names.network}.{fragment.name}"

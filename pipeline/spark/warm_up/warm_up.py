@@ -1,7 +1,8 @@
-"""Warm-up of an idle session, for fast first batches when it claims a fragment.
+"""Warm-up of a session, for fast first batches when it claims a fragment.
 
-First practice: queries of every shape, on generated records. Then rehearsals of fragments that
-other nodes run: if such a node fails, this one takes them over.
+While it is idle, first practice: queries of every shape, on generated records. Then rehearsals of
+fragments that other nodes run: if such a node fails, this one takes them over. A session that has
+work rehearses only what its node is a secondary of, with few records.
 """
 
 import logging
@@ -38,9 +39,18 @@ class Session(Protocol):
     ) -> int:
         """Run a fragment's query on the latest records; returns the number of batches."""
 
+    def rehearse_beside(
+        self,
+        fragment: Fragment,
+        topic_ids: Mapping[TopicName, str],
+        folder: Path,
+        stop: threading.Event,
+    ) -> int:
+        """The same with the last few records, for a short time."""
+
 
 class WarmUp:
-    """Warm-up of one session; ends permanently when it claims a fragment.
+    """Warm-up of one session; that of an idle one ends permanently when it claims a fragment.
 
     Args:
         session: runs practice and rehearsals.
@@ -51,6 +61,8 @@ class WarmUp:
         self._session = session
         self._folder = folder
         self._over = threading.Event()
+        self._beside = threading.Event()
+        """Ends the rehearsal that runs beside lanes."""
 
     @property
     def over(self) -> bool:
@@ -58,8 +70,9 @@ class WarmUp:
         return self._over.is_set()
 
     def end(self) -> None:
-        """Stop warming up after the current batch. Thread-safe."""
+        """Stop warming up after the current batch: a lane starts, or the node ends. Thread-safe."""
         self._over.set()
+        self._beside.set()
 
     def practise(self) -> None:
         """Run queries of every shape on generated records."""
@@ -73,15 +86,33 @@ class WarmUp:
             lambda: self._session.rehearse(fragment, topic_ids, self._folder, self._over)
         )
         if batches and not self.over:
-            _log.info(
-                "%s.%s was rehearsed, batches: %d", fragment.names.network, fragment.name, batches
-            )
+            _log_rehearsed(fragment, batches)
         return bool(batches)
+
+    def rehearse_beside(
+        self, fragment: Fragment, topic_ids: Mapping[TopicName, str]
+    ) -> bool | None:
+        """Run a fragment's query on a few records, while lanes run; the start of one ends it.
+
+        Returns:
+            Whether there were any; None: it has failed, or was ended.
+        """
+        self._beside.clear()
+        batches = self._alone(
+            lambda: self._session.rehearse_beside(fragment, topic_ids, self._folder, self._beside)
+        )
+        if self._beside.is_set():
+            return None
+        if batches:
+            _log_rehearsed(fragment, batches)
+        return None if batches is None else batches > 0
 
     def _harmless(self, work: Callable[[], _T]) -> _T | None:
         """Run a part of it, unless it is over. Errors are only logged."""
-        if self.over:
-            return None
+        return None if self.over else self._alone(work)
+
+    def _alone(self, work: Callable[[], _T]) -> _T | None:
+        """Run something that uses the folder. Errors are only logged."""
         shutil.rmtree(self._folder, ignore_errors=True)  # of a node that was killed
         try:
             return work()
@@ -91,3 +122,8 @@ class WarmUp:
             return None
         finally:
             shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _log_rehearsed(fragment: Fragment, batches: int) -> None:
+    name = f"{fragment.names.network}.{fragment.name}"
+    _log.info("%s was rehearsed, batches: %d", name, batches)

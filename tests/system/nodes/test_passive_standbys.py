@@ -10,10 +10,12 @@ import pytest
 from brokers.embedded.processes import Child
 from pipeline.catalog.fragment_status import LaneState
 from pipeline.checkpoint_store.folder_objects import FolderObjects
+from pipeline.checkpoint_store.manifest import CheckpointCopy
 from pipeline.checkpoint_store.store import CheckpointStore
 from pipeline.clock import Deadline
 from pipeline.ids import Epoch, FragmentId, NodeId
 from pipeline.names import FragmentNames
+from pipeline.operations.status.standbys import observed_standbys
 from pipeline.system_clock import SystemClock
 from tests.system.nodes.feeds import (
     COUNTS,
@@ -64,15 +66,31 @@ def nodes(medusa: Installation, store: Path) -> Iterator[Nodes]:
 def test_a_secondary_goes_on_from_its_copy(medusa: Installation, nodes: Nodes, store: Path) -> None:
     """The owner is killed; nobody else has its checkpoint."""
     name = "copied"
+    fragment = FragmentId(network_id(name), COUNTS)
+    names, copies = FragmentNames(fragment).stable, CheckpointStore(FolderObjects(store))
     with fed(medusa, name, PASSIVE):
         await_results(medusa, name, 10)
         before, standby = owner(medusa, name), secondary(medusa, name)
+        (seen,) = observed_standbys(medusa.catalog.snapshot(network_id(name).participant))[fragment]
+        assert seen.state_bytes > 0
+        last = copies.newest(names, before.epoch)
+        assert last is not None
+        assert last.plan
         kill(nodes[before.node])
         medusa.await_state(name, COUNTS, LaneState.RUNNING, epoch=2)
         assert owner(medusa, name).node == standby
         copied = f"[{name}.counts] this node has followed or copied the state"
         assert copied in log_of(medusa, standby)
         await_results(medusa, name, 6)
+
+        def first() -> CheckpointCopy | None:
+            found = copies.newest(names, Epoch(2))
+            return found if found is not None and found.epoch == 2 else None
+
+        medusa.wait_for(lambda: first() is not None, "a copy of the new owner", within_s=WITHIN_S)
+        copy = first()
+        assert copy is not None
+        assert copy.objects & last.objects  # these were linked, and not sent
         nodes[before.node] = started(medusa, before.node, store)
         medusa.await_node(before.node, nodes[before.node])
 

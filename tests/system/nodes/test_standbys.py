@@ -12,12 +12,15 @@ from pipeline.catalog.fragment_status import LaneState
 from pipeline.clock import Deadline
 from pipeline.event_log.codec import decode
 from pipeline.event_log.event import EventKind, LoggedEvent
-from pipeline.ids import FragmentId, NodeId
+from pipeline.ids import FragmentId, FragmentName, NodeId
 from pipeline.names import events_topic
+from pipeline.operations.status.standbys import observed_standbys
 from pipeline.system_clock import SystemClock
 from tests.system.nodes.feeds import (
     COUNTS,
+    SCHEMAS,
     WITHIN_S,
+    Feed,
     await_results,
     fed,
     log_of,
@@ -27,7 +30,7 @@ from tests.system.nodes.feeds import (
     secondary,
     started,
 )
-from tests.system.support import Installation, kill, network_id
+from tests.system.support import WINDOWS, Installation, kill, network_id
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(900)]
 
@@ -113,3 +116,33 @@ def back(medusa: Installation, name: str, to: NodeId) -> None:
     found.ask(transfer)
     found.await_done(transfer, Deadline.after(SystemClock(), WITHIN_S, "moving"), lambda _: None)
     assert owner(medusa, name).node == to
+
+
+def test_a_busy_secondary_rehearses_a_fragment_without_state(
+    medusa: Installation, nodes: Nodes
+) -> None:
+    """Each node runs windows, so none is idle; a rehearsal beside them writes nothing."""
+    for number in range(len(nodes)):
+        name = f"busy_{number}"
+        medusa.deploy(WINDOWS.format(name=name), SCHEMAS)
+        medusa.await_state(name, COUNTS, LaneState.RUNNING)
+    name, fragment = "passed", FragmentName("passed")
+    document = WINDOWS.format(name=name).partition("boxes:")[0]
+    document += "boxes:\n  passed: {filter: readings, where: value >= 0}\n"
+    medusa.deploy(f"{document}outputs: {{passed: {{topic: {name}-out}}}}\n{ACTIVE}", SCHEMAS)
+    medusa.await_state(name, fragment, LaneState.RUNNING)
+    feed = Feed(medusa, name, is_late=False)
+    feed.start()
+    found = FragmentId(network_id(name), fragment)
+
+    def is_rehearsed() -> bool:
+        snapshot = medusa.catalog.snapshot(found.network.participant)
+        (standby,) = observed_standbys(snapshot)[found]
+        return standby.is_rehearsed
+
+    medusa.wait_for(is_rehearsed, "a rehearsal beside lanes", within_s=WITHIN_S)
+    feed.finish()
+    medusa.wait_for(
+        lambda: len(medusa.records(f"{name}-out")) == 2 * feed.seconds, "each record, once",
+        within_s=WITHIN_S,
+    )  # fmt: skip

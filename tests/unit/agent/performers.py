@@ -48,7 +48,7 @@ from pipeline.ids import (
     stable_lane,
 )
 from pipeline.lanes.expiring import ExpiringRecords
-from pipeline.lanes.follower_phases import FollowerCourse, FollowerEvent
+from pipeline.lanes.follower_phases import FollowerCourse, FollowerEvent, Reached
 from pipeline.markers.commit_marker import CommitMarker
 from pipeline.names import FragmentNames, Znodes
 from pipeline.planner.digest import fragment_digest
@@ -123,6 +123,7 @@ class Follower:
     discarded: threading.Event = field(default_factory=threading.Event)
     runs: threading.Event = field(default_factory=threading.Event)
     problem: str = ""
+    reached: Reached = field(default_factory=Reached)
     hangs: bool = False
     ends: threading.Event = field(default_factory=threading.Event)
     """Whether it was asked to end."""

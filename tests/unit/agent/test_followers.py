@@ -19,7 +19,7 @@ from pipeline.errors import (
 )
 from pipeline.event_log.event import EventKind
 from pipeline.ids import Epoch, FragmentName, LaneRole, Millis, NodeId
-from pipeline.lanes.follower_phases import FollowerPhase
+from pipeline.lanes.follower_phases import FollowerPhase, Reached
 from pipeline.lanes.following import NotToFollowError, UnlikeOwnerError
 from pipeline.system_clock import SystemClock
 from tests.unit.agent.performers import (
@@ -380,6 +380,9 @@ def test_a_secondary_follows_its_owner_through_its_restarts(node: Node) -> None:
     standing_by(node, epoch=2)
     assert len(node.followers) == 1
     assert node.performer._context.followers.standbys() == (before,)
+    node.followers[0].reached = Reached(Millis(7), 5)
+    (farther,) = node.performer._context.followers.standbys()
+    assert farther == replace(before, reached_ms=Millis(7), state_bytes=5)
     node.performer.perform(Follow(()))
     until(node.followers[0].discarded.is_set, "the end")
     assert phases(node) == []

@@ -1,4 +1,4 @@
-"""Followers of a node that only have copies of checkpoints."""
+"""Followers of a node that only have copies of checkpoints, and what is remembered of others."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -57,3 +57,20 @@ def test_a_copy_is_left_at_once_although_its_fetch_hangs(node: Node) -> None:
     assert found.state() == hanging.followed
     assert hanging.ends.is_set()
     hanging.hangs = False
+
+
+def test_nothing_is_remembered_of_a_fragment_that_is_gone(node: Node) -> None:
+    """Neither its last follower, whose folder is removed, nor what was claimed of it."""
+    standing_by(node)
+    until(lambda: phases(node) == [FollowerPhase.LEVEL], "level")
+    followers = node.performer._context.followers
+    node.performer.perform(Follow((), frozenset({MOVING})))
+    until(node.followers[0].discarded.is_set, "the end")
+    assert followers._left == {}
+    assert followers.take(MOVING, Epoch(2)) is None
+    followers.hold(MOVING)
+    node.performer.perform(Follow((), frozenset({MOVING})))
+    assert followers._claimed == {MOVING: Epoch(2)}
+    followers.let_go(MOVING)
+    node.performer.perform(Follow((), frozenset({MOVING})))
+    assert followers._claimed == {}

@@ -149,9 +149,10 @@ def test_watch_requests_reach_the_polls(
     node = make_node(None)
     topics = frozenset({TopicName("sightings-topic")})
     node.performer.perform(WatchTopics(topics, frozenset({LEFT})))
-    node.performer.perform(Rehearse(((DEPLOYED, PLAN.fragments[0]),)))
+    rehearsals = Rehearse(((DEPLOYED, PLAN.fragments[0]),))
+    node.performer.perform(rehearsals)
     assert (node.watched.topics, node.watched.derived) == (topics, frozenset({LEFT}))
-    assert node.watched.elsewhere == ((DEPLOYED, PLAN.fragments[0]),)
+    assert node.watched.rehearsals == rehearsals
 
 
 def test_expiring_records_are_reported_and_logged_once(

@@ -1,6 +1,8 @@
 """The checkpoint store over objects in memory, whose answers may be old."""
 
+import json
 from collections.abc import Mapping
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
@@ -153,6 +155,47 @@ def test_a_fetch_ends_by_its_check(tmp_path: Path) -> None:
     (tmp_path / "target").mkdir()
     with pytest.raises(RetryError, match="enough"):
         store.fetch(NAMES, copy, tmp_path / "target", {}, check)
+
+
+def test_what_the_epoch_before_has_is_not_sent_again(tmp_path: Path) -> None:
+    """Its objects are copied within the store; one that is missing there is sent."""
+    objects = MemoryObjects()
+    store = CheckpointStore(objects)
+    first = put(store, tmp_path, FILES)
+    later = {**FILES, "commits/8": b"another"}
+    copy, there = copy_of(later, epoch=3), set[str]()
+    gone = next(key for key in objects.content if key.endswith(name_of(b"state")))
+    del objects.content[gone]
+    store.reuse(NAMES, copy, there, lambda: None)
+    assert there == first.objects - {name_of(b"state")}
+    objects.sent.clear()
+    put(store, tmp_path, later, epoch=3, there=frozenset(there))
+    sent = {key.rpartition("/")[2] for key in objects.sent}
+    assert sent == {name_of(b"state"), name_of(b"another"), "copy.json"}
+    store.tidy(copy, NAMES)
+    assert fetched(store, copy, tmp_path / "third") == later
+    store.reuse(NAMES, copy_of(later, epoch=1), set(), lambda: None)  # there is none before
+
+
+def test_a_reuse_ends_by_its_check(tmp_path: Path) -> None:
+    """As a copy does."""
+
+    def check() -> None:
+        raise RetryError("enough")
+
+    store = CheckpointStore(MemoryObjects())
+    put(store, tmp_path, FILES)
+    with pytest.raises(RetryError, match="enough"):
+        store.reuse(NAMES, copy_of(FILES, epoch=2), set(), check)
+
+
+def test_a_list_of_an_earlier_version_has_no_plan() -> None:
+    """A field that was added later."""
+    copy = replace(copy_of(FILES), plan="v1")
+    assert decode(encode(copy), "") == copy
+    found = json.loads(encode(copy))
+    del found["plan"]
+    assert decode(json.dumps(found).encode(), "") == replace(copy, plan="")
 
 
 @given(old=st.sets(st.integers(0, 20)))

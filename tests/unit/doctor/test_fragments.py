@@ -3,11 +3,20 @@ from dataclasses import replace
 import pytest
 
 from pipeline.catalog.fragment_status import FragmentStatus, LaneState
-from pipeline.doctor.facts import Finding, ObservedNetwork, Verdict
+from pipeline.doctor.facts import Finding, ObservedNetwork, ObservedQueue, Verdict
 from pipeline.doctor.fragments import STALLED_MS, of_fragments
 from pipeline.errors import ExitCode
 from pipeline.heartbeats.steps import Doing, StepAge
-from pipeline.ids import FragmentName, Millis, NetworkId, NetworkName, ParticipantId, TopicName
+from pipeline.ids import (
+    FragmentName,
+    Millis,
+    NetworkId,
+    NetworkName,
+    NodeId,
+    ParticipantId,
+    TopicName,
+)
+from pipeline.priority import Priority
 from tests.unit.catalog.support import NOTHING_READ
 
 NETWORK = NetworkId(ParticipantId("local"), NetworkName("n"))
@@ -35,6 +44,19 @@ def test_a_lane_that_makes_no_step_is_reported(doing: Doing, words: str, hint: s
     (finding,) = of_fragments(ObservedNetwork(NETWORK, True, True, overdue=steps))
     assert finding.message.startswith(words)
     assert hint in finding.hint
+    assert (finding.verdict, finding.place) == (Verdict.DOUBTFUL, "fragment n.f")
+
+
+@pytest.mark.parametrize("priority", list(Priority))
+def test_a_queued_fragment_is_reported_with_what_to_do(priority: Priority) -> None:
+    """A fragment of the highest priority displaces no other by a higher one."""
+    queue = ObservedQueue(priority, ((NodeId("n1"), 3), (NodeId("n2"), 1)))
+    network = ObservedNetwork(NETWORK, True, True, queued={FragmentName("f"): queue})
+    (finding,) = of_fragments(network)
+    words = f"f is queued, priority {priority.value}: no place is left on n1 (3), n2 (1)"
+    assert finding.message == words
+    assert "--most-fragments" in finding.hint
+    assert ("A higher `priority`" in finding.hint) is (priority is not Priority.HIGH)
     assert (finding.verdict, finding.place) == (Verdict.DOUBTFUL, "fragment n.f")
 
 

@@ -20,8 +20,14 @@ from pipeline.catalog.snapshot import CatalogSnapshot, Deployed
 from pipeline.deploy.apply import compare, deploy
 from pipeline.deploy.documents import read_document
 from pipeline.deploy.expiring import Search
-from pipeline.doctor.facts import ObservedSecondaries
-from pipeline.doctor.lookups import expiring_facts, overdue_of, replicas, secondaries_of
+from pipeline.doctor.facts import ObservedQueue, ObservedSecondaries
+from pipeline.doctor.lookups import (
+    expiring_facts,
+    overdue_of,
+    queued_of,
+    replicas,
+    secondaries_of,
+)
 from pipeline.errors import NotAllowedError
 from pipeline.heartbeats.codec import encode
 from pipeline.heartbeats.heartbeat import Heartbeat
@@ -41,6 +47,7 @@ from pipeline.lanes.expiring import Cause, ExpiringRecords, Use
 from pipeline.lanes.follower_phases import FollowerPhase
 from pipeline.names import heartbeats_topic
 from pipeline.planner.failures import Replicas
+from pipeline.priority import Priority
 from tests.unit.catalog.support import (
     LIFE,
     ME,
@@ -135,6 +142,21 @@ def test_secondaries_are_those_of_the_nodes_that_are_up() -> None:
     level = Standby(TOLLS, MOVING, FollowerPhase.LEVEL, "", NOW)
     found = replace(found, standbys={NODE2: (level,)})
     assert secondaries_of(found) == {moving: replace(building, level=1)}
+
+
+def test_queued_fragments_have_the_nodes_that_are_full() -> None:
+    """Neither a drained node nor one with other labels counts; what runs is not queued."""
+    full = replace(node(NODE1), most_fragments=1)
+    record = FragmentRecord(
+        TOLLS, MOVING, NetworkVersion(1), DesiredState.RUNNING, "digest", (), None, (), None
+    )
+    network = NetworkRecord(TOLLS, NetworkVersion(1), LIFE, (), ())
+    runs = Deployed(network, record, OwnerRecord(NODE1, ME, Epoch(1), NOW, NOW))
+    waits = Deployed(network, replace(record, fragment=SPEED))
+    found = CatalogSnapshot((full, node(NODE2)), (runs, waits), frozenset({NODE2}))
+    queue = ObservedQueue(Priority.NORMAL, ((NODE1, 1),))
+    assert queued_of(found) == {FragmentId(TOLLS, SPEED): queue}
+    assert queued_of(replace(found, drained=frozenset())) == {}
 
 
 def test_the_replication_of_topics_that_exist() -> None:

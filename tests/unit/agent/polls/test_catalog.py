@@ -1,10 +1,11 @@
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
 from pipeline.agent.events import CatalogLost, CatalogRead
-from pipeline.agent.polls.catalog import GRACE_MS, HASTE_S, OVERDUE_S, PAUSE_S
+from pipeline.agent.polls.catalog import GRACE_MS, HASTE_S, OVERDUE_S, PAUSE_S, REACHED_S
 from pipeline.agent.polls.poll import Ending, start
 from pipeline.agent.suspicions import Suspicions
 from pipeline.catalog.catalog import Catalog
@@ -175,6 +176,26 @@ def test_a_node_reports_what_it_follows_as_a_secondary() -> None:
     world.standbys.clear()
     world.poll.read()
     assert world.catalog.snapshot(OWNER).standbys == {here: ()}
+
+
+def test_how_far_a_state_is_is_reported_once_in_a_while() -> None:
+    """A change of anything else is reported at once."""
+    world, here = World(), NodeId("here")
+    world.poll.clock = clock = TwinClock()
+    standby = Standby(NETWORK, MOVING, FollowerPhase.LEVEL, "", Millis(0))
+    world.standbys.append(standby)
+    world.poll.read()
+    farther = replace(standby, reached_ms=Millis(7), state_bytes=5)
+    world.standbys[:] = [farther]
+    world.poll.read()
+    assert world.catalog.snapshot(OWNER).standbys == {here: (standby,)}
+    clock.sleep(REACHED_S)
+    world.poll.read()
+    assert world.catalog.snapshot(OWNER).standbys == {here: (farther,)}
+    other = replace(farther, phase=FollowerPhase.CATCHING_UP)
+    world.standbys[:] = [other]
+    world.poll.read()
+    assert world.catalog.snapshot(OWNER).standbys == {here: (other,)}
 
 
 def test_a_suspicion_that_lasts_is_overdue() -> None:

@@ -115,6 +115,17 @@ def test_a_secondary_follows_as_long_as_it_is_one() -> None:
     assert follows(agent.receive_all(read(followed(THERE)))) == [[None]]
 
 
+def test_what_the_catalog_does_not_have_any_more_is_forgotten() -> None:
+    """Once, when it is gone."""
+    agent = Agent()
+    nodes = node_record(HERE), node_record(THERE)
+    agent.receive(read(followed(THERE)))
+    effects = agent.receive_all(CatalogRead(CatalogSnapshot(nodes, ())))
+    assert [one for one in effects if isinstance(one, Follow)] == [Follow((), frozenset({SPEED}))]
+    effects = agent.receive_all(CatalogRead(CatalogSnapshot(nodes, ())))
+    assert [one for one in effects if isinstance(one, Follow)] == []
+
+
 def test_a_secondary_that_takes_over_keeps_its_follower() -> None:
     """Until the catalog says that it is the owner."""
     agent = Agent()

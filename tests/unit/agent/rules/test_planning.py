@@ -66,7 +66,7 @@ class Node:
 
     def rehearsed(self) -> list[FragmentId]:
         """The fragments that are rehearsed."""
-        return [deployed.id for deployed, _ in self.state.shared.rehearsed]
+        return [deployed.id for deployed, _ in self.state.shared.rehearsed.fragments]
 
     def reported(self) -> tuple[LaneState, str]:
         """The next report of its lane."""

@@ -7,6 +7,7 @@ import pytest
 
 from brokers.kafka_interface import TopicAdmin
 from brokers.log_reader import LogReader
+from pipeline.catalog.fragment_status import LaneState
 from pipeline.catalog.records import NodeRecord
 from pipeline.errors import UnavailableError
 from pipeline.heartbeats.codec import encode
@@ -52,13 +53,13 @@ def flaky(world: World) -> Flaky:
     return Flaky(world, TwinRecomputer())
 
 
-def run(world: World) -> None:
+def run(world: World, state: LaneState = LaneState.RUNNING) -> None:
     """Register the node, which reports its fragment."""
     world.catalog.nodes.register(NODE)
     name = FragmentName("moving")
     epoch = world.catalog.owners.claim(CARS, name, NODE, NOW).epoch
     report = replace(NOTHING_READ, network=CARS, fragment=name, node=NODE.node, epoch=epoch)
-    world.catalog.statuses.report(report)
+    world.catalog.statuses.report(replace(report, state=state))
 
 
 def seen(flaky: Flaky) -> tuple[ObservedFragment, ...]:
@@ -78,6 +79,18 @@ def test_a_fragment_has_the_overdue_step_of_its_node(flaky: Flaky, world: World)
     for _ in range(2):
         assert overdue(search.of(seen(flaky))) == {"moving": LONG, "stopped": None}
     assert flaky.opened == 1
+
+
+@pytest.mark.parametrize("state", list(LaneState))
+def test_kafka_is_asked_only_if_a_lane_has_a_thread(
+    state: LaneState, flaky: Flaky, world: World
+) -> None:
+    """One that has failed, is paused, or waits for its next try makes no steps."""
+    run(world, state)
+    search = StepSearch(cast("Connections", flaky), world.clock)
+    has_thread = state in {LaneState.STARTING, LaneState.RUNNING, LaneState.REBUILDING}
+    assert overdue(search.of(seen(flaky)))["moving"] == (LONG if has_thread else None)
+    assert flaky.opened == has_thread
 
 
 def test_kafka_is_not_asked_if_nothing_runs(flaky: Flaky, world: World) -> None:

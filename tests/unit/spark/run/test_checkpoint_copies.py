@@ -1,19 +1,21 @@
 """Copies of the checkpoint of a running lane, and what a start gets of them."""
 
 import threading
+from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from pipeline.checkpoint_store.manifest import CheckpointCopy
 from pipeline.checkpoint_store.store import CheckpointStore
 from pipeline.errors import EnvironmentProblem, MedusaError, UnavailableError
-from pipeline.ids import BatchId, Epoch, Incarnation, NetworkLife
+from pipeline.ids import BatchId, Epoch, Incarnation, NetworkId, NetworkLife
 from pipeline.lanes.start.facts import CheckpointFacts
 from pipeline.markers.commit_marker import NO_BATCH
 from pipeline.spark.run.checkpoint_copies import KEPT_S, CheckpointCopies, RunningCheckpoint
 from pipeline.spark.run.checkpoint_fetch import StalledError, Wanted, fetch_at_once
-from pipeline.spark.run.checkpoints import IDENTITY, Checkpoints
+from pipeline.spark.run.checkpoints import IDENTITY, Checkpoints, copied_facts
 from pipeline.system_clock import SystemClock
 from tests.memory_objects import MemoryObjects
 from tests.unit.deploy.twins import TwinClock
@@ -32,10 +34,17 @@ class Lane:
         self.store = CheckpointStore(self.objects)
         self.folder = root / f"epoch-{epoch}"
         self.clock = TwinClock()
-        self.copies = CheckpointCopies(self.store, self.clock, "node1")
+        self.is_destroyed = False
+        self.asked: list[tuple[NetworkId, NetworkLife]] = []
+        self.copies = CheckpointCopies(self.store, self.clock, "node1", self.is_deployed)
         self.epoch = Epoch(epoch)
         self.running = RunningCheckpoint(NAMES, LIFE, self.epoch, ONE, self.folder, SPARK)
         self.copies.begin(self.running)
+
+    def is_deployed(self, network: NetworkId, life: NetworkLife) -> bool:
+        """Whether its network is in the catalog."""
+        self.asked.append((network, life))
+        return not self.is_destroyed
 
     def writes(self, batch: int) -> None:
         """Write a batch, and remove what is old."""
@@ -180,6 +189,53 @@ def test_a_copy_of_a_lane_that_ends_meanwhile_is_none(tmp_path: Path) -> None:
     assert lane.copies.store.newest(NAMES, Epoch(1)) is None
 
 
+class _Destroying(MemoryObjects):
+    """The network is destroyed while one object is being written."""
+
+    def __init__(self, when: str) -> None:
+        super().__init__()
+        self.when, self.lane = when, cast("Lane", None)
+
+    def write(self, key: str, content: bytes) -> None:
+        """See `Objects`."""
+        if key.endswith(self.when) and not self.lane.is_destroyed:
+            self.lane.copies.end(NAMES, self.lane.epoch)
+            self.lane.is_destroyed = True
+            self.content.clear()
+        super().write(key, content)
+
+
+@pytest.mark.parametrize("when", ["copy.json", ""])
+def test_a_copy_of_a_network_that_is_destroyed_meanwhile_is_removed(
+    when: str, tmp_path: Path
+) -> None:
+    """`destroy` waits for the lane, and not for its copy: at its first object, or at its list."""
+    objects = _Destroying(when)
+    objects.lane = lane = Lane(tmp_path, objects=objects)
+    lane.writes(0)
+    lane.clock.sleep(1)
+    lane.copies.copy(ID, EVERY_MS)
+    assert lane.is_destroyed
+    assert objects.sent
+    assert objects.content == {}
+    assert lane.asked == [(ID.network, LIFE)]
+
+
+def test_a_copy_of_a_lane_that_ends_stays_if_its_network_is_there(tmp_path: Path) -> None:
+    """It was paused, or moved: the next start uses it. One that runs is not asked for."""
+    lane = Lane(tmp_path)
+    lane.writes(0)
+    lane.copy()
+    assert lane.asked == []
+    objects = _Destroying("copy.json")
+    objects.lane = ending = Lane(tmp_path / "ending", objects=objects)
+    ending.writes(0)
+    ending.clock.sleep(1)
+    ending.copies._is_deployed = lambda *_: True
+    assert ending.copies.copy(ID, EVERY_MS) is not None
+    assert ending.store.newest(NAMES, Epoch(1)) is not None
+
+
 def test_a_node_that_stops_begins_no_copy(tmp_path: Path) -> None:
     """What was copied stays."""
     lane = Lane(tmp_path)
@@ -204,6 +260,33 @@ def test_the_first_copy_of_an_owner_removes_those_before(tmp_path: Path) -> None
     old.writes(1)
     old.copy()
     assert new.store.newest(NAMES, Epoch(2)) == copy
+
+
+def test_the_first_copy_of_an_owner_sends_only_what_it_has_changed(tmp_path: Path) -> None:
+    """It begins from the files of the owner before; also if the list of that one is damaged."""
+    old = Lane(tmp_path)
+    for batch in range(3):
+        old.writes(batch)
+    old.copy()
+    for epoch, damaged in ((2, False), (3, True)):
+        new = Lane(tmp_path, epoch=epoch, objects=old.objects)
+        for batch in range(3):
+            new.writes(batch)
+        new.copies.begin(new.running)
+        new.writes(3)
+        if damaged:
+            key = next(key for key in old.objects.content if key.endswith("copy.json"))
+            old.objects.content[key] = b"damage"
+        old.objects.sent.clear()
+        old.objects.copied.clear()
+        copy = new.copy()
+        files = [key for key in old.objects.sent if not key.endswith("copy.json")]
+        everything = len(copy.objects)
+        assert len(files) == (everything if damaged else 1)
+        assert len(old.objects.copied) == (0 if damaged else everything - 1)
+        assert {key.split("/")[-2] for key in old.objects.content} == {f"epoch-{epoch:08}"}
+        beside, stop = tmp_path / f"here/epoch-{epoch}", threading.Event()
+        assert fetch_at_once(new.store, wanted(epoch), NO_BATCH, beside, SystemClock(), stop)
 
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
@@ -247,6 +330,48 @@ def test_a_copy_of_something_else_is_of_no_use(other: Wanted, tmp_path: Path) ->
     lane.copy()
     assert wanted().newest(lane.store) is not None
     assert other.newest(lane.store) is None
+
+
+def test_a_copy_that_does_not_fit_is_not_fetched(tmp_path: Path) -> None:
+    """Its list says where its state ends; one of an earlier version says nothing."""
+    lane = Lane(tmp_path / "there")
+    lane.writes(0)
+    copy = lane.copy()
+    facts = copied_facts(copy, LOWERED)
+    assert facts is not None
+    assert facts.state is not None
+    assert (facts.incarnation, facts.committed, facts.followed) == (ONE, 0, True)
+    assert sorted(facts.state.end.values()) == [5, 7]
+    assert copied_facts(replace(copy, plan=""), LOWERED) is None
+    assert copied_facts(replace(copy, plan="v1\n{"), LOWERED) is None
+    asked = list[CheckpointCopy]()
+    assert replace(wanted(), fits=lambda one: not asked.append(one)).newest(lane.store) == copy  # type: ignore[func-returns-value]
+    assert asked == [copy]
+    assert replace(wanted(), fits=lambda _: False).newest(lane.store) is None
+
+
+def test_files_of_an_older_checkpoint_are_not_fetched(tmp_path: Path) -> None:
+    """By their content: another file of that name is."""
+    lane = Lane(tmp_path / "there")
+    for batch in range(3):
+        lane.writes(batch)
+    copy = lane.copy()
+    beside, stop = tmp_path / "here/epoch-2", threading.Event()
+    had = "state/0/0/1_0.changelog"
+    for path, content in ((had, "changes of 0"), ("state/0/0/2_1.changelog", "changes of 9")):
+        (beside / path).parent.mkdir(parents=True, exist_ok=True)
+        (beside / path).write_text(content)
+    digests = {one.path: one.sha256 for one in copy.files}
+    lane.objects.content = {
+        key: content
+        for key, content in lane.objects.content.items()
+        if not key.endswith(digests[had])
+    }
+    found = fetch_at_once(lane.store, wanted(), NO_BATCH, beside, SystemClock(), stop)
+    assert found is not None
+    for number in range(3):
+        path = f"state/0/0/{number + 1}_{number}.changelog"
+        assert (found[1] / path).read_text() == f"changes of {number}"
 
 
 def test_a_copy_that_is_not_newer_is_not_fetched(tmp_path: Path) -> None:

@@ -105,8 +105,12 @@ def test_an_old_copy_is_not_level_unless_nothing_has_changed(tmp_path: Path) -> 
     assert world.looks() is PHASE.LEVEL
     world.clock.sleep(1_000)
     assert world.looks() is PHASE.LEVEL
+    assert world.standby.reached.at_ms is None
+    assert world.standby.reached.state_bytes > 0
+    copied_ms = world.clock.now_ms() - 1_000_000
     world.writes(1)
     assert world.looks() is PHASE.CATCHING_UP
+    assert world.standby.reached.at_ms == copied_ms
     assert world.looks() is PHASE.CATCHING_UP
     world.owner.copy()
     assert world.looks() is PHASE.LEVEL

@@ -1,7 +1,7 @@
 """Warm-up of an idle session: it has no side effects, and ends when a lane starts."""
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,6 +21,7 @@ class Session:
     fails: MedusaError | None = None
     ran: list[str] = field(default_factory=list)
     batches: int = 3
+    meanwhile: Callable[[], None] = lambda: None
 
     def practise(self, folder: Path, stop: threading.Event) -> dict[str, int]:
         """Practice; has three results."""
@@ -38,6 +39,18 @@ class Session:
         assert topic_ids == {}
         self._run(fragment.name, folder, stop)
         return self.batches
+
+    def rehearse_beside(
+        self,
+        fragment: Fragment,
+        topic_ids: Mapping[TopicName, str],
+        folder: Path,
+        stop: threading.Event,
+    ) -> int:
+        """The same beside lanes; a lane may start meanwhile."""
+        batches = self.rehearse(fragment, topic_ids, folder, stop)
+        self.meanwhile()
+        return batches
 
     def _run(self, name: str, folder: Path, stop: threading.Event) -> None:
         assert not stop.is_set()
@@ -90,3 +103,18 @@ def test_warm_up_ends_permanently_when_a_lane_starts(tmp_path: Path) -> None:
     assert not warm_up.rehearse(fragments()[0], {})
     assert warm_up.over
     assert session.ran == []
+
+
+def test_a_session_that_has_work_rehearses_beside_it(tmp_path: Path) -> None:
+    """Also after its idle time is over; the start of another lane ends it, and it has failed."""
+    session = Session()
+    warm_up = WarmUp(session, tmp_path / "scratch")
+    warm_up.end()
+    assert warm_up.rehearse_beside(fragments()[0], {}) is True
+    session.batches = 0
+    assert warm_up.rehearse_beside(fragments()[0], {}) is False
+    session.meanwhile = warm_up.end
+    assert warm_up.rehearse_beside(fragments()[0], {}) is None
+    session.fails = RefusedError("the topic does not exist")
+    assert warm_up.rehearse_beside(fragments()[0], {}) is None
+    assert not (tmp_path / "scratch").exists()
