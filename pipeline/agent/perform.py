@@ -336,6 +336,7 @@ class Performer:
             choice=deployed.choice,
             begins=deployed.begins,
             succession=deployed.succession,
+            amnesia=deployed.record.amnesia,
         )
         return self._context.make_lane(settings, followed)
 

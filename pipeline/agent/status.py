@@ -56,6 +56,7 @@ def status(lane: Lane, shared: Shared, now: Now) -> FragmentStatus:
     missing = "" if running is None else _missing(running, shared.ends, now)
     late = running.late if running is not None and running.late and running.late.is_shown else None
     silent_ms = held_back.silent_since_ms if held_back else None
+    gap = None if lane.marker is None else lane.marker.gap
     rebuild = lane.phase.rebuilding if isinstance(lane.phase, Starting) else None
     return FragmentStatus(
         network=lane.id.fragment.network,
@@ -99,6 +100,8 @@ def status(lane: Lane, shared: Shared, now: Now) -> FragmentStatus:
         unreachable=missing,
         writers=_writers(running) if running else (),
         expiring=lane.expiring.found,
+        gap_until_ms=None if gap is None else gap.until_ms,
+        gap_omitted=0 if gap is None else gap.offsets,
     )
 
 

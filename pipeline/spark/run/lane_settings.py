@@ -44,6 +44,7 @@ class LaneSettings:
         choice: the user's choice for a state that does not fit.
         begins: begins of sources that it has never read.
         succession: takeover of its output from other fragments; None: there was none at its deploy.
+        amnesia: whether it begins with an empty state rather than build it from the log.
     """
 
     lane: LaneId
@@ -61,6 +62,7 @@ class LaneSettings:
     choice: StateChoice | None = None
     begins: Mapping[StreamName, Begin] = field(default_factory=dict)
     succession: Succession | None = None
+    amnesia: bool = False
 
     @property
     def place(self) -> str:
