@@ -125,7 +125,7 @@ def after_gap(
     shape: Shape,
     begun: tuple[Incarnation, Millis],
 ) -> tuple[CommitMarker, Gap | None]:
-    """The positions after a gap, as a marker, and the gap; None: no record before them counts.
+    """The positions after a gap, as a marker, and the gap; None: no record before counts.
 
     Args:
         marker: the last one, with the present partitions.
@@ -145,8 +145,8 @@ def after_gap(
     )
     found = (touched_until(shape, stream, ms) for stream, ms in newest.items())
     until = [ms for ms in found if ms is not None]
-    if not until:
-        return replace(moved, gap=None), None
+    if not until:  # the empty state is the right one, so the lane goes on where it was
+        return replace(marker, start=marker.end, needed=marker.end, letters_from={}), None
     incarnation, now_ms = begun
     gap = Gap(
         incarnation=incarnation,

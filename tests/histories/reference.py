@@ -62,6 +62,8 @@ class Ledger:
         choices: pending choices about its state, by version; each applies to one incarnation.
         begun_by: the version that started its present incarnation.
         read_for: its positions after its last batch for each output, by the output's id.
+        may_forget: whether it may have gaps.
+        withheld: results of windows at or below this time are in a gap.
     """
 
     fragment: str
@@ -81,6 +83,8 @@ class Ledger:
     begun_by: int = 0
     batches: int = 0
     read_for: dict[str, dict[tuple[str, int], int]] = field(default_factory=dict)
+    may_forget: bool = False
+    withheld: int = 0
 
     @property
     def known(self) -> frozenset[str]:
@@ -125,6 +129,7 @@ class Ledger:
             executed = None
         if new_life:
             self._begun(before, plan, commit)
+            self._pass_over(plan, marker)
         self.left_out |= dict(_letters(commit))
         self.placed |= {source.topic_id for source in marker.sources}
         ran_before = before is not None and not new_life and before.batch == marker.batch
@@ -261,6 +266,7 @@ class Ledger:
             only += flow(net, box.inputs[0], rows)
             until = max(self.settled, executed.eviction_ms)
             made = list(windows(only, box.number, self.settled, until))
+            made = [row for row in made if row.at > self.withheld]
             self.settled = until
         else:
             left, right = (self.accepted.setdefault(side, []) for side in ("left", "right"))
@@ -365,6 +371,36 @@ class Ledger:
             return None
         return Seen(values["at"], values)
 
+    # --- a gap ---------------------------------------------------------------------------------
+
+    def _pass_over(self, plan: Fragment, marker: CommitMarker) -> None:
+        """A new incarnation has begun after a gap: its state is empty, its inputs begin later."""
+        gap = marker.gap
+        if gap is None or gap.incarnation != marker.incarnation:
+            return
+        if not self.may_forget or plan.stateful_box is None:
+            self.wrong("gap", "there is a gap, and it may have none")
+        assert self.deployment is not None
+        net = self.deployment.net
+        newest = [row.at for rows in self.accepted.values() for row in rows]
+        streams = {stream.topic: stream.name for stream in plan.inputs}
+        ids = {name: one for source in marker.sources for name, one in source.topics}
+        for one in gap.omitted:
+            topic_id = ids[one.topic]
+            self._account(topic_id, one.partition, int(one.begin), int(one.end))
+            records = log(self.kafka.by_id[topic_id], one.partition).read(one.begin, one.end)
+            rows = (self._row(net, streams[one.topic], record) for record in records)
+            newest += [row.at for row in rows if row is not None]
+        if max(newest, default=0) > gap.newest_ms:
+            self.wrong("gap", f"a record at {max(newest)} is before it, said {gap.newest_ms}")
+        box = core(net, self.fragment, _inputs(plan))
+        if box is not None and box.kind == "aggregate":
+            last = max(newest, default=0)
+            self.withheld = max(self.withheld, gap.until_ms)
+            if last - last % box.number + box.number > gap.until_ms:
+                self.wrong("gap", f"it ends at {gap.until_ms}, in a window with {last}")
+        self.accepted = {}
+
     # --- another plan -----------------------------------------------------------------------------
 
     def choose(self, version: int, choice: str) -> None:
@@ -387,7 +423,7 @@ class Ledger:
         if not choice:
             return
         assert self.deployment is not None
-        self.accepted = {}
+        self.accepted, self.withheld = {}, 0
         marker, letters = commit.marker, dict(_letters(commit))
         self.settled = max(self.settled, marker.eviction_ms or 0, marker.boundary_ms or 0)
         net = self.deployment.net
