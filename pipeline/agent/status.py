@@ -46,17 +46,16 @@ def status(lane: Lane, shared: Shared, now: Now) -> FragmentStatus:
             shown, error = LaneState.WAITING, _open_transactions(held, now)
         elif running.time.is_full:
             shown, error = LaneState.WAITING, _FULL
-    if shown is not LaneState.RUNNING:
-        running = None
+    running = running if shown is LaneState.RUNNING else None
     by_topic = {} if running is None else lags_by_topic(running, now.steady_ms)
-    totals = Totals() if lane.marker is None else lane.marker.totals
+    marker = lane.marker
+    totals, gap = (Totals(), None) if marker is None else (marker.totals, marker.gap)
     held_back = None if running is None else _held_back(lane, running, now)
     lag_ms = max((lag.age_ms for lag in by_topic.values()), default=None)
     stalled_ms = None if running is None else stalled_since(running, lag_ms, now.steady_ms)
     missing = "" if running is None else _missing(running, shared.ends, now)
     late = running.late if running is not None and running.late and running.late.is_shown else None
     silent_ms = held_back.silent_since_ms if held_back else None
-    gap = None if lane.marker is None else lane.marker.gap
     rebuild = lane.phase.rebuilding if isinstance(lane.phase, Starting) else None
     return FragmentStatus(
         network=lane.id.fragment.network,
@@ -70,7 +69,7 @@ def status(lane: Lane, shared: Shared, now: Now) -> FragmentStatus:
         records_out=totals.records_out,
         lag_records=sum(lag.records for lag in by_topic.values()) if by_topic else None,
         lag_ms=lag_ms,
-        boundary_ms=None if lane.marker is None else lane.marker.boundary_ms,
+        boundary_ms=None if marker is None else marker.boundary_ms,
         dead_letters=totals.dead_letters,
         late_dropped=totals.late_dropped,
         skipped=totals.skipped,
@@ -100,8 +99,8 @@ def status(lane: Lane, shared: Shared, now: Now) -> FragmentStatus:
         unreachable=missing,
         writers=_writers(running) if running else (),
         expiring=lane.expiring.found,
-        gap_until_ms=None if gap is None else gap.until_ms,
-        gap_omitted=0 if gap is None else gap.offsets,
+        gap_until_ms=gap.until_ms if gap else None,
+        gap_omitted=gap.offsets if gap else 0,
     )
 
 
